@@ -1,0 +1,37 @@
+"""irviz: see, transform and rerun Apache TVM's IRModules."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from irviz.app.draw import draw as draw
+    from irviz.app.draw import graph as graph
+    from irviz.app.explorer import explore as explore
+    from irviz.app.session import Session as Session
+    from irviz.transforms import library as library
+
+__version__ = "0.1.0"
+
+# TVM takes a second to load: each name is fetched when it is first used.
+_HOMES = {
+    "Session": "irviz.app.session",
+    "draw": "irviz.app.draw",
+    "explore": "irviz.app.explorer",
+    "graph": "irviz.app.draw",
+}
+
+__all__ = ["Session", "draw", "explore", "graph", "library"]
+
+
+def __getattr__(name: str) -> object:
+    if name == "library":
+        return importlib.import_module("irviz.transforms.library")
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'irviz' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

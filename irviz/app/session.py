@@ -1,0 +1,144 @@
+"""The session: an immutable tree of stages, and which one is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from tvm import ir
+
+from irviz.ir.extract import extract
+from irviz.ir.identity import relax_function, relax_functions
+from irviz.model.graph import Graph, NodeId
+from irviz.model.result import Comparison, RunResult, compare
+from irviz.runtime.inputs import Array
+from irviz.runtime.run import run
+from irviz.transforms.bind import bind_params
+from irviz.transforms.stage import Stage, Transform, TransformError, apply, as_transform
+from irviz.transforms.swap import Swap
+from irviz.view.figure import Figure, figure
+
+
+@dataclass(frozen=True, eq=False)
+class Session:
+    """Stages of one module. Each verb returns a new session, the old one stays as it is.
+
+    `params` are arrays by parameter name, to bind and to run with; `inputs` are the arrays of
+    the other parameters, with one case a row where there are several; `labels` the right classes
+    of the cases. Raises ValueError when the module has no Relax function of this name.
+    """
+
+    module: ir.IRModule
+    params: Mapping[str, Array] = field(default_factory=dict, kw_only=True)
+    inputs: Mapping[str, Array] | Array | None = field(default=None, kw_only=True)
+    labels: NDArray[np.int64] | None = field(default=None, kw_only=True)
+    function: str = field(default="", kw_only=True)
+    stages: tuple[Stage, ...] = field(default=(), kw_only=True)
+    shown_id: str = field(default="0", kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Begin with one stage, the module as given."""
+        if not isinstance(self.module, ir.IRModule):
+            raise ValueError(
+                f"{self.module!r} is no tvm.IRModule: give one, such as a class decorated with "
+                "@I.ir_module"
+            )
+        if not self.stages:
+            name = self.function or default_function(self.module)
+            relax_function(self.module, name)
+            object.__setattr__(self, "function", name)
+            object.__setattr__(self, "params", dict(self.params or {}))
+            object.__setattr__(self, "stages", (Stage("0", self.module),))
+
+    @property
+    def shown(self) -> Stage:
+        """The stage that verbs start from."""
+        return self.stage(self.shown_id)
+
+    def stage(self, stage_id: str | None = None) -> Stage:
+        """Return a stage by its id, the shown one by default; raise ValueError for no such id."""
+        wanted = self.shown_id if stage_id is None else str(stage_id)
+        for stage in self.stages:
+            if stage.id == wanted:
+                return stage
+        there = ", ".join(repr(stage.id) for stage in self.stages)
+        raise ValueError(f"there is no stage {wanted!r}; the stages are {there}")
+
+    def show(self, stage_id: str) -> Session:
+        """Show another stage; raise ValueError for no such id."""
+        return replace(self, shown_id=self.stage(stage_id).id)
+
+    def apply(self, transform: object) -> Session:
+        """Apply a `tvm.transform.Pass` or a transform of irviz to the shown stage.
+
+        A pass that fails makes a stage with the error on it. Raises TransformError when the
+        transform refuses its arguments; the session is then as it was.
+        """
+        wrapped: Transform = as_transform(transform)
+        new = apply(self.shown, wrapped, str(len(self.stages)))
+        return replace(self, stages=(*self.stages, new), shown_id=new.id)
+
+    def bind(self, params: Mapping[str, Array] | None = None) -> Session:
+        """Bind parameters to constants: these, or those the session was given.
+
+        Raises TransformError for an unknown name or an array that does not fit.
+        """
+        chosen = params if params is not None else self.params
+        if not chosen:
+            raise TransformError(
+                "there is nothing to bind: give arrays by name, as in "
+                "session.bind({'w0': w0}), or params when the session is made"
+            )
+        return self.apply(bind_params(chosen, self.function))
+
+    def swap(self, callee: str, replacement: str, *, node: str | None = None) -> Session:
+        """Let all calls of `callee`, or only the one at `node`, call `replacement`.
+
+        Either is a PrimFunc of the module or a registered library function. Raises
+        TransformError when there is no such call or the signatures do not fit.
+        """
+        chosen = None if node is None else NodeId(node)
+        return self.apply(Swap(callee, replacement, chosen, self.function))
+
+    def graph(self, stage_id: str | None = None) -> Graph:
+        """Return the graph of a stage, the shown one by default."""
+        stage = self.stage(stage_id)
+        return extract(stage.module, self.function, stage.constant_names)
+
+    def draw(
+        self, stage_id: str | None = None, *, theme: str = "course", direction: str = "up"
+    ) -> Figure:
+        """Draw a stage, the shown one by default; raise ValueError for an unknown theme."""
+        return figure(self.graph(stage_id), theme, direction)
+
+    def run(
+        self, inputs: Mapping[str, Array] | Array | None = None, *, stage: str | None = None
+    ) -> RunResult:
+        """Build and run a stage, the shown one by default, on the CPU.
+
+        Without inputs the session's own are used, or random ones with a fixed seed where it has
+        none. Raises InputError, MisfitError or RunError with what would be right.
+        """
+        chosen = self.inputs if inputs is None else inputs
+        labels = self.labels if inputs is None else None
+        module = self.stage(stage).module
+        return run(module, self.function, chosen, self.params, labels)
+
+    def compare(
+        self,
+        stage: str,
+        reference: str,
+        inputs: Mapping[str, Array] | Array | None = None,
+    ) -> Comparison:
+        """Run two stages on the same inputs and compare the first with the second."""
+        return compare(self.run(inputs, stage=stage), self.run(inputs, stage=reference))
+
+
+def default_function(mod: ir.IRModule) -> str:
+    """Return "main", or the only Relax function there is; raise ValueError when unclear."""
+    functions = relax_functions(mod)
+    if "main" in functions or len(functions) != 1:
+        return "main"
+    return next(iter(functions))

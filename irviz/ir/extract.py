@@ -1,0 +1,223 @@
+"""IRModule -> Graph: the only reader of Relax bindings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import tvm
+from tvm import ir, relax, tirx
+
+from irviz.ir.attributes import attributes
+from irviz.ir.identity import bindings, identify, relax_function
+from irviz.ir.type_label import dim_label, shape_label, type_label
+from irviz.model.graph import Block, Edge, Graph, Literal, Node, NodeId, NodeKind, Resolution
+
+ConstantNames = Mapping[tvm.runtime.Tensor, str]
+"""Names of tensors that became constants, by the identity of the tensor."""
+
+
+def extract(
+    mod: ir.IRModule, function: str = "main", constant_names: ConstantNames | None = None
+) -> Graph:
+    """Read one Relax function of the module as a Graph.
+
+    A constant of one element is a literal of the node that uses it, a larger one is a node of
+    its own, named by `constant_names` where its tensor is known there. Raises ValueError when
+    the module has no Relax function of this name.
+    """
+    source = relax_function(mod, function)
+    reader = _Reader(mod, dict(identify(source)), constant_names or {})
+    for param in source.params:
+        reader.nodes.append(
+            Node(reader.ids[param], NodeKind.PARAM, param.name, type_label(param.ty))
+        )
+    for block, binding in bindings(source):
+        reader.read(binding, block)
+    body = source.body.body if isinstance(source.body, relax.SeqExpr) else source.body
+    outputs = tuple(
+        node_id for _, leaf in _leaves(body) if (node_id := reader.source_of(leaf)) is not None
+    )
+    blocks = source.body.blocks if isinstance(source.body, relax.SeqExpr) else ()
+    return Graph(
+        function=function,
+        nodes=tuple(reader.nodes),
+        edges=tuple(reader.edges),
+        blocks=tuple(
+            Block(index, isinstance(block, relax.DataflowBlock))
+            for index, block in enumerate(blocks)
+        ),
+        outputs=outputs,
+    )
+
+
+def resolve(mod: ir.IRModule, name: str) -> Resolution:
+    """Tell what the VM finds under this name: the module's own functions come first."""
+    for gvar, function in mod.functions.items():
+        if gvar.name_hint == name:
+            is_prim = isinstance(function, tirx.PrimFunc)
+            return Resolution.PRIM_FUNC if is_prim else Resolution.FUNCTION
+    registered = tvm.get_global_func(name, allow_missing=True) is not None
+    return Resolution.LIBRARY if registered else Resolution.UNKNOWN
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What a value turned out to be, before its arguments are followed."""
+
+    kind: NodeKind
+    arguments: tuple[tuple[tuple[int, ...], ir.Expr], ...] = ()
+    callee: str = ""
+    resolution: Resolution | None = None
+    attributes: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass
+class _Reader:
+    mod: ir.IRModule
+    ids: dict[ir.Var | ir.GenericConst, NodeId]
+    constant_names: ConstantNames
+    nodes: list[Node] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+    resolved: dict[str, Resolution] = field(default_factory=dict)
+
+    def read(self, binding: relax.Binding, block: int) -> None:
+        reading = self.reading(binding)
+        node_id = self.ids[binding.var]
+        literals = []
+        for position, argument in reading.arguments:
+            source = self.source_of(argument)
+            if source is None and _is_tensor_constant(argument):
+                source = self.add_constant(argument, NodeId(f"{node_id}{list(position)}"), block)
+            if source is not None:
+                self.edges.append(Edge(source, node_id, position))
+            else:
+                literals.append(Literal(position, _literal(argument)))
+        self.nodes.append(
+            Node(
+                id=node_id,
+                kind=reading.kind,
+                name=binding.var.name,
+                type_label=type_label(binding.var.ty),
+                callee=reading.callee,
+                resolution=reading.resolution,
+                literals=tuple(literals),
+                attributes=reading.attributes,
+                block=block,
+            )
+        )
+
+    def reading(self, binding: relax.Binding) -> _Reading:
+        if isinstance(binding, relax.MatchCast):
+            return _Reading(NodeKind.MATCH_CAST, tuple(_leaves(binding.value)))
+        match binding.value:
+            case ir.Call() as call:
+                return self.call(call)
+            case ir.Tuple() as value:
+                return _Reading(NodeKind.TUPLE, tuple(_leaves(value)))
+            case ir.TupleGetItem() as value:
+                return _Reading(
+                    NodeKind.TUPLE_GET_ITEM,
+                    tuple(_leaves(value.tuple_value)),
+                    attributes=(("index", str(value.index)),),
+                )
+            case value:
+                return self.other(value)
+
+    def call(self, call: ir.Call) -> _Reading:
+        op = call.op
+        if isinstance(op, ir.Op):
+            if op.name in ("relax.call_tir", "relax.call_dps_packed"):
+                return self.destination_passing(call)
+            return _Reading(
+                NodeKind.OPERATOR,
+                tuple(_leaves_of(call.args)),
+                callee=op.name,
+                attributes=attributes(call.attrs),
+            )
+        if isinstance(op, ir.GlobalVar | relax.ExternFunc):
+            name = _callee_name(op)
+            return _Reading(
+                NodeKind.CALL_FUNCTION, tuple(_leaves_of(call.args)), name, self.resolution(name)
+            )
+        return self.other(call)
+
+    def destination_passing(self, call: ir.Call) -> _Reading:
+        """Read `call_tir(f, (x, …), out_ty)`: the callee's arguments count from 0."""
+        callee, packed, *rest = call.args
+        if not isinstance(callee, ir.GlobalVar | relax.ExternFunc):
+            return self.other(call)
+        is_tuple = isinstance(packed, ir.Tuple)
+        tensors = list(packed.fields) if is_tuple else [packed]
+        name = _callee_name(callee)
+        is_call_tir = call.op.name == "relax.call_tir"
+        return _Reading(
+            NodeKind.CALL_TIR if is_call_tir else NodeKind.CALL_DPS_PACKED,
+            tuple(_leaves_of([*tensors, *rest])),
+            callee=name,
+            resolution=self.resolution(name),
+            attributes=attributes(call.attrs),
+        )
+
+    def other(self, value: ir.Expr) -> _Reading:
+        """Keep TVM's own text, and every variable the value uses."""
+        if isinstance(value, ir.Var | ir.GenericConst):
+            return _Reading(NodeKind.OTHER, (((0,), value),))
+        free = [var for var in relax.analysis.free_vars(value) if var in self.ids]
+        text = dim_label(value) if isinstance(value, ir.prim.Expr) else str(value)
+        return _Reading(
+            NodeKind.OTHER,
+            tuple(((index,), var) for index, var in enumerate(free)),
+            callee=type(value).__name__,
+            attributes=(("text", text),),
+        )
+
+    def resolution(self, name: str) -> Resolution:
+        if name not in self.resolved:
+            self.resolved[name] = resolve(self.mod, name)
+        return self.resolved[name]
+
+    def source_of(self, leaf: ir.Expr) -> NodeId | None:
+        return self.ids.get(leaf) if isinstance(leaf, ir.Var | ir.GenericConst) else None
+
+    def add_constant(self, constant: ir.GenericConst, node_id: NodeId, block: int) -> NodeId:
+        self.ids[constant] = node_id
+        name = self.constant_names.get(constant.value, "")
+        self.nodes.append(
+            Node(node_id, NodeKind.CONSTANT, name, type_label(constant.ty), block=block)
+        )
+        return node_id
+
+
+def _leaves_of(arguments: list[ir.Expr]) -> Iterator[tuple[tuple[int, ...], ir.Expr]]:
+    for index, argument in enumerate(arguments):
+        if isinstance(argument, ir.Tuple):
+            for position, leaf in _leaves_of(argument.fields):
+                yield (index, *position), leaf
+        else:
+            yield (index,), argument
+
+
+def _leaves(value: ir.Expr) -> Iterator[tuple[tuple[int, ...], ir.Expr]]:
+    return _leaves_of(value.fields if isinstance(value, ir.Tuple) else [value])
+
+
+def _is_tensor_constant(leaf: ir.Expr) -> bool:
+    return isinstance(leaf, ir.GenericConst) and leaf.value.shape != ()
+
+
+def _callee_name(callee: ir.GlobalVar | relax.ExternFunc) -> str:
+    is_extern = isinstance(callee, relax.ExternFunc)
+    return str(callee.global_symbol if is_extern else callee.name_hint)
+
+
+def _literal(leaf: ir.Expr) -> str:
+    match leaf:
+        case ir.GenericConst():
+            return str(leaf.value.numpy())
+        case relax.ShapeExpr():
+            return shape_label(leaf.values)
+        case ir.StringImm():
+            return repr(str(leaf.value))
+        case _:
+            return dim_label(leaf)

@@ -1,0 +1,66 @@
+"""Names for the variables of a function: the one place that decides a NodeId."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from tvm import ir, relax
+
+from irviz.model.graph import NodeId
+
+
+class NoFunctionError(ValueError):
+    """A function name that the module does not have; the message names those it has."""
+
+
+def relax_functions(mod: ir.IRModule) -> dict[str, relax.Function]:
+    """Return the module's Relax functions by name, in the order TVMScript prints them."""
+    found = {
+        gvar.name_hint: function
+        for gvar, function in mod.functions.items()
+        if isinstance(function, relax.Function)
+    }
+    return dict(sorted(found.items()))
+
+
+def relax_function(mod: ir.IRModule, name: str) -> relax.Function:
+    """Return the Relax function of this name; raise NoFunctionError with the names there are."""
+    functions = relax_functions(mod)
+    if name in functions:
+        return functions[name]
+    others = sorted(
+        gvar.name_hint
+        for gvar, function in mod.functions.items()
+        if not isinstance(function, relax.Function)
+    )
+    if name in others:
+        raise NoFunctionError(f"{name!r} is a PrimFunc, not a Relax function; {_advice(functions)}")
+    raise NoFunctionError(f"the module has no function {name!r}; {_advice(functions)}")
+
+
+def bindings(function: relax.Function) -> Iterator[tuple[int, relax.Binding]]:
+    """Yield each binding of the function's body with the index of its block."""
+    if isinstance(function.body, relax.SeqExpr):
+        for index, block in enumerate(function.body.blocks):
+            for binding in block.bindings:
+                yield index, binding
+
+
+def identify(function: relax.Function) -> Mapping[ir.Var, NodeId]:
+    """Return the NodeId of each parameter and bound variable, in the order of the text.
+
+    A NodeId is the variable's name; when a name comes again, `#2`, `#3`, … is put behind it.
+    """
+    ids: dict[ir.Var, NodeId] = {}
+    seen: dict[str, int] = {}
+    variables = [*function.params, *(binding.var for _, binding in bindings(function))]
+    for var in variables:
+        count = seen[var.name] = seen.get(var.name, 0) + 1
+        ids[var] = NodeId(var.name if count == 1 else f"{var.name}#{count}")
+    return ids
+
+
+def _advice(functions: Mapping[str, relax.Function]) -> str:
+    if not functions:
+        return "it has no Relax function at all: give an IRModule with an @R.function"
+    return f"its Relax functions are {', '.join(map(repr, functions))}: give one of these"

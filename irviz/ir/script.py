@@ -1,0 +1,73 @@
+"""TVMScript of a module, with the line of each node."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tvm import ir, tirx
+
+from irviz.ir.identity import bindings, identify, relax_functions
+from irviz.model.graph import NodeId
+
+_MARK = re.compile(r"  # irviz:(\d+)$")
+
+
+@dataclass(frozen=True)
+class Script:
+    """A module's text; `lines` gives a node's line, counted from 1, by function and node."""
+
+    text: str
+    lines: Mapping[tuple[str, NodeId], int]
+    functions: Mapping[str, int]
+
+    def line(self, number: int) -> str:
+        """Return the text of one line, counted from 1, without its indentation."""
+        return self.text.splitlines()[number - 1].strip()
+
+
+def script(mod: ir.IRModule) -> Script:
+    """Print the module as TVMScript and find the line of every parameter and binding.
+
+    A parameter's line is the one its function's `def` begins at.
+    """
+    keys: list[tuple[str, NodeId]] = []
+    marks = {}
+    for name, function in relax_functions(mod).items():
+        ids = identify(function)
+        for _, binding in bindings(function):
+            marks[binding] = f"irviz:{len(keys)}"
+            keys.append((name, ids[binding.var]))
+    text, lines = [], {}
+    for number, line in enumerate(mod.script(obj_to_annotate=marks).splitlines(), start=1):
+        found = _MARK.search(line)
+        if found:
+            lines[keys[int(found[1])]] = number
+        text.append(line[: found.start()] if found else line)
+    starts = _function_lines(mod, text)
+    for name, function in relax_functions(mod).items():
+        ids = identify(function)
+        for param in function.params:
+            lines[name, ids[param]] = starts[name]
+    return Script("\n".join(text) + "\n", lines, starts)
+
+
+def prim_func_script(mod: ir.IRModule, name: str) -> str:
+    """Return the TVMScript of one PrimFunc of the module, or "" when it has none of this name."""
+    for gvar, function in mod.functions.items():
+        if gvar.name_hint == name and isinstance(function, tirx.PrimFunc):
+            lines = str(function.script(name=name)).splitlines()
+            start = next(i for i, line in enumerate(lines) if line.startswith("@"))
+            return "\n".join(lines[start:]) + "\n"
+    return ""
+
+
+def _function_lines(mod: ir.IRModule, text: list[str]) -> dict[str, int]:
+    names = {gvar.name_hint for gvar in mod.functions}
+    starts: dict[str, int] = {}
+    for number, line in enumerate(text, start=1):
+        found = re.match(r"    def ([^\s(]+)\(", line)
+        if found and found[1] in names:
+            starts.setdefault(found[1], number)
+    return starts

@@ -1,0 +1,64 @@
+"""Short text for Relax types and for the expressions in shapes."""
+
+from __future__ import annotations
+
+from tvm import ir, relax, tirx
+
+_MOST_FIELDS = 4
+
+
+def type_label(type_: ir.Type | None) -> str:
+    """Return a type as `Tensor[(1, n)]`; float32 goes without saying, other dtypes are named."""
+    match type_:
+        case relax.TensorType():
+            return _tensor(type_)
+        case relax.ShapeType():
+            if type_.values is None:
+                return f"Shape[ndim={type_.ndim}]" if type_.ndim >= 0 else "Shape"
+            return f"Shape[{shape_label(type_.values)}]"
+        case ir.TupleType():
+            fields = [type_label(field) for field in type_.fields]
+            return f"Tuple[{', '.join(_shortened(fields))}]"
+        case ir.PrimType():
+            return str(type_.dtype)
+        case relax.FuncType():
+            return "Function"
+        case relax.AnyType():
+            return "Any"
+        case None:
+            return "?"
+        case _:
+            return str(type_)
+
+
+def shape_label(values: object) -> str:
+    """Return the dimensions of a shape as a Python tuple, symbolic ones by name."""
+    dims = [dim_label(value) for value in values]  # type: ignore[attr-defined]
+    return f"({dims[0]},)" if len(dims) == 1 else f"({', '.join(dims)})"
+
+
+def dim_label(value: object) -> str:
+    """Return one dimension as text: `128`, `n`, `n * 2`."""
+    if isinstance(value, tirx.IntImm):
+        return str(value.value)
+    if isinstance(value, ir.Var):
+        return str(value.name)
+    return str(value).splitlines()[-1]
+
+
+def _tensor(type_: relax.TensorType) -> str:
+    dtype = "" if type_.dtype is None else str(type_.dtype)
+    shape = type_.shape
+    if isinstance(shape, relax.ShapeExpr):
+        dims = shape_label(shape.values)
+    elif isinstance(shape, ir.Var):
+        dims = str(shape.name)
+    else:
+        dims = f"ndim={type_.ndim}" if type_.ndim >= 0 else ""
+    parts = [part for part in (dims, "" if dtype == "float32" else dtype) if part]
+    return f"Tensor[{', '.join(parts)}]" if parts else "Tensor"
+
+
+def _shortened(fields: list[str]) -> list[str]:
+    more = len(fields) - _MOST_FIELDS
+    return fields if more <= 0 else [*fields[:_MOST_FIELDS], f"… +{more}"]

@@ -1,0 +1,56 @@
+"""BindParams: parameters become constants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import tvm
+from tvm import ir, relax
+
+from irviz.ir.fit import MisfitError, check_fit
+from irviz.ir.identity import relax_function
+from irviz.transforms.stage import TransformError
+
+
+@dataclass(frozen=True)
+class BindParams:
+    """Bind parameters of one function, by name, to constants."""
+
+    params: Mapping[str, tvm.runtime.Tensor]
+    function: str = "main"
+
+    @property
+    def label(self) -> str:
+        """The words of the stage it makes."""
+        return f"BindParams {', '.join(self.params)}"
+
+    @property
+    def constant_names(self) -> Mapping[tvm.runtime.Tensor, str]:
+        """The parameters' names, by the tensors that take their places."""
+        return {tensor: name for name, tensor in self.params.items()}
+
+    def __call__(self, mod: ir.IRModule) -> ir.IRModule:
+        """Return the module with these parameters bound; raise TransformError for a misfit."""
+        params = {param.name: param for param in relax_function(mod, self.function).params}
+        unknown = [name for name in self.params if name not in params]
+        if unknown or not self.params:
+            there = ", ".join(map(repr, params)) or "none"
+            what = f"no parameter {unknown[0]!r}" if unknown else "nothing to bind"
+            raise TransformError(
+                f"{self.function!r} has {what}; its parameters are {there}: name some of these"
+            )
+        dims: dict[str, int] = {}
+        for name, tensor in self.params.items():
+            try:
+                check_fit(name, np.from_dlpack(tensor), params[name].ty, dims)
+            except MisfitError as misfit:
+                raise TransformError(str(misfit)) from misfit
+        return relax.transform.BindParams(self.function, dict(self.params))(mod)
+
+
+def bind_params(params: Mapping[str, np.ndarray], function: str = "main") -> BindParams:
+    """Return the transform that binds these arrays; their values are copied now."""
+    tensors = {name: tvm.runtime.tensor(np.asarray(array)) for name, array in params.items()}
+    return BindParams(tensors, function)

@@ -1,0 +1,128 @@
+"""Signatures of destination-passing functions, and whether a call fits one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tvm import ir, relax, tirx
+
+from irviz.ir.type_label import dim_label
+
+_TEXT = re.compile(r"(\([^()]*\)(?:,\([^()]*\))*)->(\([^()]*\)(?:,\([^()]*\))*)")
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor's dimensions, as names or numbers, and its dtype; `...` is any number of them."""
+
+    dims: tuple[str, ...]
+    dtype: str
+
+    def __str__(self) -> str:
+        return f"({','.join(self.dims)})"
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What a function reads and what it writes, in the order of its arguments."""
+
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+
+    def __str__(self) -> str:
+        return f"{','.join(map(str, self.inputs))}->{','.join(map(str, self.outputs))}"
+
+
+def parse(text: str, dtype: str = "float32") -> Signature:
+    """Read a signature in NumPy's notation of generalized ufuncs: `(b,m),(n,m),(n)->(b,n)`.
+
+    A name stands for one size, the same wherever it is; `...` stands for any dimensions, the
+    same wherever it is. Raises ValueError when the text is no signature.
+    """
+    found = _TEXT.fullmatch(text.replace(" ", ""))
+    if not found:
+        raise ValueError(
+            f"{text!r} is no signature; write one as in NumPy's ufuncs: '(b,m),(n,m),(n)->(b,n)'"
+        )
+    inputs, outputs = (_parse_tensors(side, dtype) for side in found.groups())
+    return Signature(inputs, outputs)
+
+
+def of_prim_func(function: tirx.PrimFunc, outputs: int) -> Signature | None:
+    """Return a PrimFunc's signature, its last parameters being what it writes.
+
+    Returns None when it has parameters that are no buffers.
+    """
+    if not all(isinstance(param.ty, tirx.BufferType) for param in function.params):
+        return None
+    tensors = tuple(
+        Tensor(tuple(map(dim_label, param.ty.shape)), str(param.ty.dtype))
+        for param in function.params
+    )
+    return Signature(tensors[:-outputs], tensors[-outputs:])
+
+
+def of_call(call: ir.Call) -> Signature | None:
+    """Return the signature at one `call_tir` or `call_dps_packed`, from its arguments' types.
+
+    Returns None when an argument is no tensor of known rank.
+    """
+    if len(call.args) > 2:  # call_tir's symbolic arguments
+        return None
+    packed = call.args[1]
+    arguments = packed.fields if isinstance(packed, ir.Tuple) else [packed]
+    out_types = call.ty_args[0]
+    outs = out_types.fields if isinstance(out_types, ir.TupleType) else [out_types]
+    inputs = [_of_type(argument.ty) for argument in arguments]
+    outputs = [_of_type(out) for out in outs]
+    if None in inputs or None in outputs:
+        return None
+    return Signature(tuple(filter(None, inputs)), tuple(filter(None, outputs)))
+
+
+def fits(pattern: Signature, call: Signature) -> bool:
+    """Tell whether a call has the signature, with one size for each name."""
+    sizes: dict[str, tuple[str, ...]] = {}
+    return all(
+        len(wanted) == len(given)
+        and all(_unify(w, g, sizes) for w, g in zip(wanted, given, strict=True))
+        for wanted, given in ((pattern.inputs, call.inputs), (pattern.outputs, call.outputs))
+    )
+
+
+def _unify(pattern: Tensor, given: Tensor, sizes: dict[str, tuple[str, ...]]) -> bool:
+    if pattern.dtype != given.dtype:
+        return False
+    if "..." in pattern.dims:
+        at = pattern.dims.index("...")
+        behind = len(pattern.dims) - at - 1
+        if len(given.dims) < len(pattern.dims) - 1:
+            return False
+        middle = given.dims[at : len(given.dims) - behind]
+        if sizes.setdefault("...", middle) != middle:
+            return False
+        dims = given.dims[:at] + given.dims[len(given.dims) - behind :]
+        names: Sequence[str] = pattern.dims[:at] + pattern.dims[at + 1 :]
+    else:
+        dims, names = given.dims, pattern.dims
+    if len(dims) != len(names):
+        return False
+    return all(
+        name == dim if name.isdecimal() else sizes.setdefault(name, (dim,)) == (dim,)
+        for name, dim in zip(names, dims, strict=True)
+    )
+
+
+def _of_type(type_: ir.Type) -> Tensor | None:
+    if not isinstance(type_, relax.TensorType) or type_.dtype is None:
+        return None
+    if not isinstance(type_.shape, relax.ShapeExpr):
+        return None
+    return Tensor(tuple(map(dim_label, type_.shape.values)), str(type_.dtype))
+
+
+def _parse_tensors(side: str, dtype: str) -> tuple[Tensor, ...]:
+    groups: list[str] = re.findall(r"\(([^()]*)\)", side)
+    return tuple(Tensor(tuple(filter(None, group.split(","))), dtype) for group in groups)

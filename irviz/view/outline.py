@@ -1,0 +1,44 @@
+"""The outlines of nodes, as SVG elements without colours."""
+
+from __future__ import annotations
+
+from xml.etree.ElementTree import Element
+
+from irviz.view.dot import Size
+from irviz.view.layout import Point
+from irviz.view.style import Shape
+
+_BAR = 7.0
+_CUT = 8.0
+
+
+def outline(shape: Shape, centre: Point, size: Size) -> list[Element]:
+    """Return the elements that draw a shape of this size around its centre, back to front."""
+    x, y = centre[0] - size.width / 2, centre[1] - size.height / 2
+    match shape:
+        case Shape.CIRCLE if size.width == size.height:
+            return [_element("circle", cx=centre[0], cy=centre[1], r=size.width / 2)]
+        case Shape.CIRCLE:
+            return [_box(x, y, size, size.height / 2)]
+        case Shape.BOX:
+            return [_box(x, y, size, 0)]
+        case Shape.ROUND_BOX:
+            return [_box(x, y, size, 9)]
+        case Shape.BARRED_BOX:
+            bars = (x + _BAR, x + size.width - _BAR)
+            path = "".join(f"M{bar:.2f},{y:.2f}v{size.height:.2f}" for bar in bars)
+            return [_box(x, y, size, 0), Element("path", {"class": "bars", "d": path})]
+        case Shape.CUT_BOX:
+            path = (
+                f"M{x:.2f},{y:.2f}h{size.width - _CUT:.2f}l{_CUT},{_CUT}"
+                f"v{size.height - _CUT:.2f}h{-size.width:.2f}Z"
+            )
+            return [Element("path", {"class": "shape", "d": path})]
+
+
+def _box(x: float, y: float, size: Size, radius: float) -> Element:
+    return _element("rect", x=x, y=y, width=size.width, height=size.height, rx=radius)
+
+
+def _element(tag: str, **numbers: float) -> Element:
+    return Element(tag, {"class": "shape", **{k: f"{v:.2f}" for k, v in numbers.items()}})

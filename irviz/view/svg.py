@@ -1,0 +1,204 @@
+"""Graph + Layout -> SVG text, which is what the canvas and the files show."""
+
+from __future__ import annotations
+
+import math
+from xml.etree import ElementTree
+
+from irviz.model.graph import Edge, Graph, Node
+from irviz.view import label
+from irviz.view.dot import OUTPUT, VALUE_HEIGHT, output_size, shape_size
+from irviz.view.layout import Frame, Layout, Point, Route
+from irviz.view.outline import outline
+from irviz.view.style import Theme, style_of
+
+_MARGIN = 16.0
+_MONOSPACE = "Menlo, Consolas, 'DejaVu Sans Mono', monospace"
+_ARROW_WIDTH = 3.2
+_STUB = 3.0
+
+
+def svg(graph: Graph, layout: Layout, theme: Theme, direction: str = "up") -> str:
+    """Draw the graph at the places of its layout; the same input gives the same bytes.
+
+    Groups carry classes (`node call_tir`, `edge`, `block dataflow`, `value`) and the ids
+    (`data-node`, `data-source`, `data-target`) that a page can restyle and select by.
+    """
+    width, height = layout.width + 2 * _MARGIN, layout.height + 2 * _MARGIN
+    name = f"graph of {label.printable(graph.function)}"
+    root = ElementTree.Element(
+        "svg",
+        {
+            "xmlns": "http://www.w3.org/2000/svg",
+            "class": "irviz",
+            "width": _number(width),
+            "height": _number(height),
+            "viewBox": f"0 0 {_number(width)} {_number(height)}",
+            "role": "img",
+            "aria-label": name,
+            "font-family": _MONOSPACE,
+        },
+    )
+    paper = {"class": "paper", "width": "100%", "height": "100%", "fill": theme.background}
+    ElementTree.SubElement(root, "rect", paper)
+    picture = ElementTree.SubElement(
+        root, "g", {"transform": f"translate({_number(_MARGIN)} {_number(_MARGIN)})"}
+    )
+    for frame in layout.frames.values():
+        _draw_frame(picture, frame, theme)
+    ends = [*graph.edges, *(Edge(source, OUTPUT, ()) for source in graph.outputs)]
+    by_id = {node.id: node for node in graph.nodes}
+    for edge, route in zip(ends, layout.routes, strict=True):
+        _draw_edge(picture, edge, by_id[edge.source], route, theme)
+    used = {edge.source for edge in ends}
+    outward = -1.0 if direction == "up" else 1.0
+    for index, node in enumerate(graph.nodes):
+        x, y = layout.nodes[f"n{index}"]
+        centre = (x, y - outward * VALUE_HEIGHT / 2)
+        if node.id in used:
+            _draw_value(picture, node, centre, theme, outward)
+        _draw_node(picture, node, centre, theme)
+    if graph.outputs:
+        _draw_output(picture, layout.nodes[OUTPUT], theme)
+    return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _draw_frame(parent: ElementTree.Element, frame: Frame, theme: Theme) -> None:
+    group = ElementTree.SubElement(parent, "g", {"class": "block dataflow"})
+    ElementTree.SubElement(
+        group,
+        "rect",
+        {
+            "x": _number(frame.x),
+            "y": _number(frame.y),
+            "width": _number(frame.width),
+            "height": _number(frame.height),
+            "rx": "6",
+            "fill": theme.block_fill,
+            "stroke": theme.block_line,
+            "stroke-dasharray": "5 3",
+        },
+    )
+    x, y = frame.label
+    _text(group, "dataflow", (x, y + 4), label.VALUE_SIZE, theme.quiet_text)
+
+
+def _draw_edge(
+    parent: ElementTree.Element, edge: Edge, source: Node, route: Route, theme: Theme
+) -> None:
+    ends = {"class": "edge", "data-source": str(edge.source), "data-target": str(edge.target)}
+    group = ElementTree.SubElement(parent, "g", {k: label.printable(v) for k, v in ends.items()})
+    title = f"{source.name or label.title(source)}: {source.type_label}"
+    ElementTree.SubElement(group, "title").text = label.printable(title)
+    start, *rest = route.points
+    curve = f"M{_point(start)}C{' '.join(map(_point, rest))}"
+    ElementTree.SubElement(
+        group, "path", {"d": curve, "fill": "none", "stroke": theme.line, "stroke-width": "1.2"}
+    )
+    ElementTree.SubElement(
+        group, "path", {"class": "arrow", "d": _arrow(rest[-1], route.tip), "fill": theme.line}
+    )
+
+
+def _draw_node(parent: ElementTree.Element, node: Node, centre: Point, theme: Theme) -> None:
+    classes = ["node", node.kind.value, *([node.resolution.value] if node.resolution else [])]
+    group = ElementTree.SubElement(
+        parent, "g", {"class": " ".join(classes), "data-node": label.printable(node.id)}
+    )
+    ElementTree.SubElement(group, "title").text = _tooltip(node)
+    style, size = style_of(node), shape_size(node)
+    fill, stroke = theme.colours[style.colour]
+    for element in outline(style.shape, centre, size):
+        element.attrib.update({"fill": fill, "stroke": stroke, "stroke-width": "1.4"})
+        if style.colour == "unknown":
+            element.set("stroke-dasharray", "4 2")
+        group.append(element)
+    note = label.note(node)
+    x, y = centre
+    title = _text(group, label.title(node), (x, y - 2 if note else y + 4.5), label.NAME_SIZE)
+    title.attrib.update({"class": "name", "font-weight": "600", "fill": theme.text})
+    if note:
+        small = _text(group, note, (x, y + 13), label.NOTE_SIZE, theme.quiet_text)
+        small.set("class", "note")
+
+
+def _draw_output(parent: ElementTree.Element, centre: Point, theme: Theme) -> None:
+    group = ElementTree.SubElement(parent, "g", {"class": "node output"})
+    x, y = centre
+    size = output_size()
+    ElementTree.SubElement(
+        group,
+        "rect",
+        {
+            "class": "shape",
+            "x": _number(x - size.width / 2),
+            "y": _number(y - size.height / 2),
+            "width": _number(size.width),
+            "height": _number(size.height),
+            "rx": _number(size.height / 2),
+            "fill": theme.background,
+            "stroke": theme.line,
+        },
+    )
+    _text(group, OUTPUT, (x, y + 3.5), label.NOTE_SIZE, theme.text).set("class", "name")
+
+
+def _draw_value(
+    parent: ElementTree.Element, node: Node, centre: Point, theme: Theme, outward: float
+) -> None:
+    """Write the value's name and type at the outlet, as a part of the lines that leave it."""
+    group = ElementTree.SubElement(
+        parent, "g", {"class": "value", "data-node": label.printable(node.id)}
+    )
+    x, y = centre
+    outlet = y + outward * shape_size(node).height / 2
+    stub = f"M{_point((x, outlet))}v{_number(outward * _STUB)}"
+    ElementTree.SubElement(group, "path", {"d": stub, "stroke": theme.line, "stroke-width": "1.2"})
+    middle = outlet + outward * (VALUE_HEIGHT + _STUB - 1) / 2
+    _text(group, label.value_label(node), (x, middle + 4), label.VALUE_SIZE, theme.text)
+
+
+def _text(
+    parent: ElementTree.Element,
+    words: str,
+    place: Point,
+    size: float,
+    fill: str = "",
+) -> ElementTree.Element:
+    attributes = {
+        "x": _number(place[0]),
+        "y": _number(place[1]),
+        "font-size": _number(size),
+        "text-anchor": "middle",
+        "fill": fill,
+    }
+    element = ElementTree.SubElement(parent, "text", attributes)
+    element.text = words
+    return element
+
+
+def _tooltip(node: Node) -> str:
+    lines = [f"{node.name or label.title(node)}: {node.type_label}"]
+    if node.callee:
+        lines.append(f"{node.kind.value} {node.callee}")
+    lines += [f"{name} = {value}" for name, value in node.attributes]
+    return label.printable("\n".join(lines))
+
+
+def _arrow(base: Point, tip: Point) -> str:
+    along = math.hypot(tip[0] - base[0], tip[1] - base[1]) or 1.0
+    across = (
+        -(tip[1] - base[1]) / along * _ARROW_WIDTH,
+        (tip[0] - base[0]) / along * _ARROW_WIDTH,
+    )
+    left = (base[0] + across[0], base[1] + across[1])
+    right = (base[0] - across[0], base[1] - across[1])
+    return f"M{_point(left)}L{_point(tip)}L{_point(right)}Z"
+
+
+def _point(point: Point) -> str:
+    return f"{_number(point[0])},{_number(point[1])}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".")

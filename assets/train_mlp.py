@@ -37,7 +37,9 @@ def enlarge(images: NDArray[np.float64]) -> Images:
 
     The bytes are what is trained on, measured on and shipped, so that all three are the same.
     """
-    large = zoom(images / 16, (1, 3.5, 3.5), order=3, mode="nearest", grid_mode=True)
+    large: NDArray[np.float64] = zoom(
+        images / 16, (1, 3.5, 3.5), order=3, mode="nearest", grid_mode=True
+    )
     return np.rint(np.clip(large, 0, 1) * 255).astype(np.uint8)
 
 
@@ -93,7 +95,7 @@ def main() -> None:
     )
 
     DATA.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(DATA / "mlp_params.npz", **params)
+    np.savez_compressed(DATA / "mlp_params.npz", allow_pickle=False, **params)
     np.savez_compressed(
         DATA / "digits.npz", images=held_images, labels=held_labels.astype(np.uint8)
     )

@@ -11,6 +11,7 @@ from tvm import ir
 
 from irviz.ir.extract import extract
 from irviz.ir.identity import relax_function, relax_functions
+from irviz.ir.script import Script, script
 from irviz.model.graph import Graph, NodeId
 from irviz.model.result import Comparison, RunResult, compare
 from irviz.runtime.inputs import Array
@@ -81,17 +82,23 @@ class Session:
         return replace(self, stages=(*self.stages, new), shown_id=new.id)
 
     def bind(self, params: Mapping[str, Array] | None = None) -> Session:
-        """Bind parameters to constants: these, or those the session was given.
+        """Bind parameters to constants: these, or those of the session not bound yet.
 
         Raises TransformError for an unknown name or an array that does not fit.
         """
-        chosen = params if params is not None else self.params
+        chosen = params if params is not None else self.bindable
         if not chosen:
             raise TransformError(
-                "there is nothing to bind: give arrays by name, as in "
-                "session.bind({'w0': w0}), or params when the session is made"
+                f"no parameter of {self.function!r} is left that the session has an array for: "
+                "give arrays by name, as in session.bind({'w0': w0})"
             )
         return self.apply(bind_params(chosen, self.function))
+
+    @property
+    def bindable(self) -> dict[str, Array]:
+        """The session's params that are still parameters in the shown stage."""
+        params = relax_function(self.shown.module, self.function).params
+        return {p.name: self.params[p.name] for p in params if p.name in self.params}
 
     def swap(self, callee: str, replacement: str, *, node: str | None = None) -> Session:
         """Let all calls of `callee`, or only the one at `node`, call `replacement`.
@@ -106,6 +113,10 @@ class Session:
         """Return the graph of a stage, the shown one by default."""
         stage = self.stage(stage_id)
         return extract(stage.module, self.function, stage.constant_names)
+
+    def script(self, stage_id: str | None = None) -> Script:
+        """Return the TVMScript of a stage, the shown one by default, with the lines of nodes."""
+        return script(self.stage(stage_id).module)
 
     def draw(
         self, stage_id: str | None = None, *, theme: str = "course", direction: str = "up"
@@ -125,6 +136,14 @@ class Session:
         labels = self.labels if inputs is None else None
         module = self.stage(stage).module
         return run(module, self.function, chosen, self.params, labels)
+
+    def input_of_case(self, case: int) -> Array | None:
+        """Return the one input array of a case, or None where there are more inputs or none."""
+        arrays = list(self.inputs.values()) if isinstance(self.inputs, Mapping) else [self.inputs]
+        if len(arrays) != 1 or arrays[0] is None or np.ndim(arrays[0]) < 2:
+            return None
+        chosen: Array = np.asarray(arrays[0])[case]
+        return chosen
 
     def compare(
         self,

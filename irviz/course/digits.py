@@ -49,6 +49,6 @@ def mlp_params() -> dict[str, NDArray[np.float32]]:
 
 
 def _read(name: str) -> dict[str, NDArray[np.generic]]:
-    with (files("irviz.course") / "data" / name).open("rb") as file:
-        with np.load(file, allow_pickle=False) as arrays:
-            return dict(arrays)
+    path = files("irviz.course") / "data" / name
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        return dict(arrays)

@@ -1,5 +1,6 @@
-# ruff: noqa: F821
-# The names inside R.Tensor(("n", "m"), ...) are symbolic sizes, which TVMScript declares there.
+# ruff: noqa: D102, F841, N803, N805, N806, N812
+# mypy: ignore-errors
+# TVMScript is read by TVM, not run by Python: it has its own rules for names.
 """The modules of the MLC course's chapter on end-to-end model execution, in TVM 0.27's dialect.
 
 One network throughout: (1, 784) -> linear -> relu -> linear -> (1, 10), float32, weights as

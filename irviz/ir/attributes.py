@@ -12,7 +12,7 @@ def attributes(attrs: ir.Attrs | None) -> tuple[tuple[str, str], ...]:
     if attrs is None:
         return ()
     if isinstance(attrs, ir.DictAttrs):
-        items = [(str(key), attrs[key]) for key in attrs.keys()]
+        items = [(str(key), attrs[key]) for key in attrs.keys()]  # noqa: SIM118 - no iterator
     else:
         names = [field.name for field in type(attrs).__tvm_ffi_type_info__.fields]
         items = [(name, getattr(attrs, name)) for name in names]

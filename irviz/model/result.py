@@ -87,9 +87,7 @@ def compare(
     wanted = [output.shape for output in reference.outputs]
     if shapes != wanted:
         reason = f"the outputs have shapes {shapes}, the reference has {wanted}"
-        return Comparison(
-            Verdict.INCOMPARABLE, float("nan"), None, result.cases, ratio, reason
-        )
+        return Comparison(Verdict.INCOMPARABLE, float("nan"), None, result.cases, ratio, reason)
     pairs = list(zip(result.outputs, reference.outputs, strict=True))
     if all(a.tobytes() == b.tobytes() and a.dtype == b.dtype for a, b in pairs):
         verdict = Verdict.EQUAL
@@ -108,9 +106,7 @@ def _is_close(
     array: NDArray[np.generic], reference: NDArray[np.generic], limits: Tolerance
 ) -> bool:
     return bool(
-        np.allclose(
-            array, reference, rtol=limits.relative, atol=limits.absolute, equal_nan=True
-        )
+        np.allclose(array, reference, rtol=limits.relative, atol=limits.absolute, equal_nan=True)
     )
 
 

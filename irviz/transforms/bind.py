@@ -42,11 +42,11 @@ class BindParams:
                 f"{self.function!r} has {what}; its parameters are {there}: name some of these"
             )
         dims: dict[str, int] = {}
-        for name, tensor in self.params.items():
-            try:
+        try:
+            for name, tensor in self.params.items():
                 check_fit(name, np.from_dlpack(tensor), params[name].ty, dims)
-            except MisfitError as misfit:
-                raise TransformError(str(misfit)) from misfit
+        except MisfitError as misfit:
+            raise TransformError(str(misfit)) from misfit
         return relax.transform.BindParams(self.function, dict(self.params))(mod)
 
 

@@ -70,7 +70,7 @@ def _expose(name: str, function: KernelFunction) -> None:
 
 @register("env.linear", "(b,m),(n,m),(n)->(b,n)")
 def _linear(x: np.ndarray, w: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    """x @ w.T + b, by NumPy's matmul."""
+    """X @ w.T + b, by NumPy's matmul."""
     np.matmul(x, w.T, out=out)
     np.add(out, b, out=out)
 

@@ -40,8 +40,7 @@ class Swap:
         calls = {
             binding.var: binding.value
             for _, binding in bindings(function)
-            if callee_of(binding.value) == self.callee
-            and self.node in (None, ids[binding.var])
+            if callee_of(binding.value) == self.callee and self.node in (None, ids[binding.var])
         }
         if not calls:
             raise TransformError(self._not_called(function, ids))
@@ -83,11 +82,18 @@ def callee_of(value: ir.Expr) -> str:
     return ""
 
 
-def candidates(mod: ir.IRModule, call: ir.Call) -> dict[str, str]:
-    """Return what could take the callee's place, each with the reason why it cannot or ""."""
-    names = [*_prim_funcs(mod), *kernels()]
-    here = callee_of(call)
-    return {name: misfit(mod, call, name) for name in dict.fromkeys(names) if name != here}
+def candidates(mod: ir.IRModule, function: str, node: NodeId) -> dict[str, str]:
+    """Return what could take the place of a node's callee, each with why it cannot, or "".
+
+    The dict is empty when the node is no call_tir or call_dps_packed.
+    """
+    source = relax_function(mod, function)
+    ids = identify(source)
+    for _, binding in bindings(source):
+        if ids[binding.var] == node and (here := callee_of(binding.value)):
+            names = dict.fromkeys([*_prim_funcs(mod), *kernels()])
+            return {name: misfit(mod, binding.value, name) for name in names if name != here}
+    return {}
 
 
 def misfit(mod: ir.IRModule, call: ir.Call, replacement: str) -> str:
@@ -134,17 +140,13 @@ def _calling(mod: ir.IRModule, call: ir.Call, replacement: str) -> ir.Call:
     return relax.BlockBuilder(mod).normalize(new)
 
 
-def _with_values(
-    mod: ir.IRModule, name: str, values: Mapping[ir.Var, ir.Expr]
-) -> ir.IRModule:
+def _with_values(mod: ir.IRModule, name: str, values: Mapping[ir.Var, ir.Expr]) -> ir.IRModule:
     """Return the module with the values of some variables of a function replaced."""
     function = relax_function(mod, name)
     blocks = []
     for block in function.body.blocks:
         new = [
-            relax.VarBinding(binding.var, values[binding.var])
-            if binding.var in values
-            else binding
+            relax.VarBinding(binding.var, values[binding.var]) if binding.var in values else binding
             for binding in block.bindings
         ]
         is_dataflow = isinstance(block, relax.DataflowBlock)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ VALUE_HEIGHT = 20.0
 """The strip at a node's outlet where its value's label stands, in px."""
 _PX_PER_INCH = 72.0
 _VALUE_MARGIN = 10.0
+FRAME_TITLE = "dataflow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +32,12 @@ class Size:
 def dot(graph: Graph, direction: str = "up") -> str:
     """Return the graph in DOT: sizes in inches, node `n3` for the fourth node of the graph.
 
+    Edges have ids, `e3` for the fourth edge; those of the outputs are counted behind them.
+
     Edge labels are left to the drawing, which puts a value's label where its node's edges
     begin: every node is given the room of that label too, so that no two of them meet.
-    A node's record has a field for each argument, so that edges enter in argument order.
+    A node's table has a cell for each argument, so that edges enter in argument order. There
+    is no text for the engine to measure: places do not depend on the fonts of a machine.
     Raises ValueError for a direction other than "up" and "down".
     """
     if direction not in RANKDIRS:
@@ -46,32 +51,26 @@ def dot(graph: Graph, direction: str = "up") -> str:
             "nodesep": "0.25",
             "ranksep": "0.5",
         },
-        node_attr={"shape": "record", "fixedsize": "true"},
+        node_attr={"shape": "box", "fixedsize": "true", "label": ""},
         edge_attr={"tailport": "n" if direction == "up" else "s", "arrowsize": "0.7"},
     )
     names = {node.id: f"n{index}" for index, node in enumerate(graph.nodes)}
     arguments = Counter(edge.target for edge in graph.edges)
+    frames: dict[int | None, list[Node]] = {
+        block.index: [] for block in graph.blocks if block.is_dataflow
+    }
     for node in graph.nodes:
-        if not _is_framed(graph, node):
+        if node.block in frames:
+            frames[node.block].append(node)
+        else:
             _add_node(source, names[node.id], node, arguments[node.id])
-    for block in graph.blocks:
-        if block.is_dataflow:
-            with source.subgraph(name=f"cluster_{block.index}") as frame:
-                frame.attr(label="dataflow", labeljust="l", fontsize="11", margin="12")
-                frame.attr(labelloc="b" if direction == "up" else "t")
-                for node in graph.nodes:
-                    if node.block == block.index:
-                        _add_node(frame, names[node.id], node, arguments[node.id])
-    inlet = "s" if direction == "up" else "n"
-    entered: Counter[NodeId] = Counter()
-    for edge in graph.edges:
-        head = f"{names[edge.target]}:a{entered[edge.target]}:{inlet}"
-        source.edge(names[edge.source], head)
-        entered[edge.target] += 1
-    if graph.outputs:
-        source.node(OUTPUT, "", shape="box", **_inches(output_size()))
-    for output in graph.outputs:
-        source.edge(names[output], OUTPUT)
+    for index, nodes in frames.items():
+        with source.subgraph(name=f"cluster_{index}") as frame:
+            frame.attr(label=_cells(_FRAME_LABEL, 1), labeljust="l", margin="12")
+            frame.attr(labelloc="b" if direction == "up" else "t")
+            for node in nodes:
+                _add_node(frame, names[node.id], node, arguments[node.id])
+    _add_edges(source, graph, names, "s" if direction == "up" else "n")
     return str(source.source)
 
 
@@ -97,15 +96,40 @@ def _value_width(node: Node) -> float:
     return label.width(label.value_label(node), label.VALUE_SIZE) + _VALUE_MARGIN
 
 
-def _is_framed(graph: Graph, node: Node) -> bool:
-    return node.block is not None and graph.blocks[node.block].is_dataflow
+def _add_edges(
+    source: graphviz.Digraph, graph: Graph, names: dict[NodeId, str], inlet: str
+) -> None:
+    entered: Counter[NodeId] = Counter()
+    for index, edge in enumerate(graph.edges):
+        head = f"{names[edge.target]}:a{entered[edge.target]}:{inlet}"
+        source.edge(names[edge.source], head, id=f"e{index}")
+        entered[edge.target] += 1
+    if graph.outputs:
+        source.node(OUTPUT, **_inches(output_size()))
+    for index, output in enumerate(graph.outputs, start=len(graph.edges)):
+        source.edge(names[output], OUTPUT, id=f"e{index}")
 
 
 def _add_node(source: graphviz.Digraph, name: str, node: Node, arguments: int) -> None:
     size = shape_size(node)
     taken = Size(max(size.width, _value_width(node)), size.height + VALUE_HEIGHT)
-    fields = "|".join(f" <a{index}> " for index in range(arguments))
-    source.node(name, fields, tooltip=graphviz.escape(label.title(node)), **_inches(taken))
+    tooltip = graphviz.escape(label.title(node))
+    if arguments:
+        table = _cells(taken, arguments)
+        source.node(name, table, shape="plain", fixedsize="false", tooltip=tooltip)
+    else:
+        source.node(name, tooltip=tooltip, **_inches(taken))
+
+
+def _cells(size: Size, count: int) -> str:
+    """Return a label of this size: a row of empty cells with the ports `a0`, `a1`, …"""
+    width, height = math.ceil(size.width / count), math.ceil(size.height)
+    cell = f'FIXEDSIZE="TRUE" WIDTH="{width}" HEIGHT="{height}"'
+    cells = "".join(f'<TD PORT="a{index}" {cell}></TD>' for index in range(count))
+    return (
+        '<<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0">'
+        f"<TR>{cells}</TR></TABLE>>"
+    )
 
 
 def _inches(size: Size) -> dict[str, str]:
@@ -113,3 +137,6 @@ def _inches(size: Size) -> dict[str, str]:
         "width": f"{size.width / _PX_PER_INCH:.3f}",
         "height": f"{size.height / _PX_PER_INCH:.3f}",
     }
+
+
+_FRAME_LABEL = Size(label.width(FRAME_TITLE, label.VALUE_SIZE), 16.0)

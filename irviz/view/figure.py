@@ -33,6 +33,10 @@ class Figure:
         texts = {".svg": self.svg, ".dot": self.dot}
         if target.suffix.lower() not in texts:
             raise ValueError(f"cannot save {str(target)!r}: give a name ending in .svg or .dot")
+        if not target.parent.is_dir():
+            raise ValueError(
+                f"cannot save {str(target)!r}: there is no directory {str(target.parent)!r}"
+            )
         partial = target.with_name(f".{target.name}.{os.getpid()}.part")
         try:
             partial.write_text(texts[target.suffix.lower()], encoding="utf-8")

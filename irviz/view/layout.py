@@ -31,13 +31,13 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where everything is: nodes by centre, frames, and edges in the order DOT gave them."""
+    """Where everything is: nodes by their centres, frames by name, edges by their ids in DOT."""
 
     width: float
     height: float
     nodes: dict[str, Point]
     frames: dict[str, Frame]
-    routes: tuple[Route, ...]
+    routes: dict[str, Route]
 
 
 def lay_out(dot: str) -> Layout:
@@ -60,8 +60,7 @@ def lay_out(dot: str) -> Layout:
         elif "pos" in item:
             x, y = _numbers(item["pos"])
             nodes[item["name"]] = (x, height - y)
-    edges = sorted(placed.get("edges", ()), key=lambda edge: int(edge["_gvid"]))
-    routes = tuple(_route(edge["pos"], height) for edge in edges)
+    routes = {edge["id"]: _route(edge["pos"], height) for edge in placed.get("edges", ())}
     return Layout(width, height, nodes, frames, routes)
 
 

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 from irviz.model.graph import Edge, Graph, Node
 from irviz.view import label
-from irviz.view.dot import OUTPUT, VALUE_HEIGHT, output_size, shape_size
+from irviz.view.dot import FRAME_TITLE, OUTPUT, VALUE_HEIGHT, output_size, shape_size
 from irviz.view.layout import Frame, Layout, Point, Route
 from irviz.view.outline import outline
 from irviz.view.style import Theme, style_of
@@ -48,8 +48,8 @@ def svg(graph: Graph, layout: Layout, theme: Theme, direction: str = "up") -> st
         _draw_frame(picture, frame, theme)
     ends = [*graph.edges, *(Edge(source, OUTPUT, ()) for source in graph.outputs)]
     by_id = {node.id: node for node in graph.nodes}
-    for edge, route in zip(ends, layout.routes, strict=True):
-        _draw_edge(picture, edge, by_id[edge.source], route, theme)
+    for index, edge in enumerate(ends):
+        _draw_edge(picture, edge, by_id[edge.source], layout.routes[f"e{index}"], theme)
     used = {edge.source for edge in ends}
     outward = -1.0 if direction == "up" else 1.0
     for index, node in enumerate(graph.nodes):
@@ -80,7 +80,7 @@ def _draw_frame(parent: ElementTree.Element, frame: Frame, theme: Theme) -> None
         },
     )
     x, y = frame.label
-    _text(group, "dataflow", (x, y + 4), label.VALUE_SIZE, theme.quiet_text)
+    _text(group, FRAME_TITLE, (x, y + 4), label.VALUE_SIZE, theme.quiet_text)
 
 
 def _draw_edge(

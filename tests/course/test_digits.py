@@ -13,7 +13,7 @@ def test_images_are_rows_of_784_brightnesses():
     shipped = digits()
     assert shipped.images.shape == (len(shipped.labels), 784)
     assert shipped.images.dtype == np.float32
-    assert shipped.images.min() == 0 and shipped.images.max() == 1
+    assert (shipped.images.min(), shipped.images.max()) == (0, 1)
     assert shipped.labels.dtype == np.int64
     assert len(shipped.labels) >= 100
 
@@ -27,7 +27,7 @@ def test_every_class_has_a_name_and_images():
 
 
 def test_no_image_is_shipped_twice():
-    """Every image is another person's stroke, not a copy that would flatter the accuracy."""
+    """Every image is another drawing, not a copy that would flatter the accuracy."""
     images = digits().images
     assert len(np.unique(images, axis=0)) == len(images)
 

@@ -32,8 +32,9 @@ def numpy_mlp(x, w0, b0, w1, b1):
     return np.maximum(x @ w0.T + b0, 0) @ w1.T + b1
 
 
+@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("name", MODULES)
-def test_a_module_reads_digits_as_numpy_does(name, library):
+def test_a_module_reads_digits_as_numpy_does(name):
     """Built and run on the VM, each image gets NumPy's ten scores and NumPy's digit."""
     params, images = mlp_params(), digits().images[:IMAGES]
     vm = relax.VirtualMachine(tvm.compile(MODULES[name], target="llvm"), tvm.cpu())
@@ -46,8 +47,9 @@ def test_a_module_reads_digits_as_numpy_does(name, library):
         assert scores.argmax() == expected.argmax()
 
 
+@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("name", MODULES)
-def test_a_module_takes_its_parameters_by_name(name, library):
+def test_a_module_takes_its_parameters_by_name(name):
     """The shipped parameters bind to ``main``, which then wants only the image."""
     params, shipped = mlp_params(), digits()
     bound = relax.transform.BindParams(

@@ -1,32 +1,29 @@
 // The graph canvas: shows the SVG that Python made; pans, zooms, hovers, selects and reports.
-//
 // Traits: svg, label, height; highlighted (ids of changed nodes); selected (node id, "" for none);
 // viewport: [x, y, scale], (x, y) being the graph's point in the middle of the pane, [] for "fit".
-// The SVG: g.node[data-node] with a title and one .shape, g.value[data-node],
-// g.edge[data-source][data-target], in the coordinates of the viewBox, without transforms.
+// The SVG: g.node[data-node] with a title and one .shape, g.value[data-node] and
+// g.edge[data-source][data-target]; all of them moved alike, if at all, and not scaled.
 
 const SVG = "http://www.w3.org/2000/svg";
 const SCALES = [0.05, 8];
-const MARGIN = 16; // px around a fitted graph
+const MARGIN = 32; // px of the pane's width, and height, that a fitted graph leaves free
 const CLICK_SLACK = 4; // px a pointer may move and still click
 const REPORT_EVERY = 100; // ms
-const PAN_STEP = 60; // px
-const ZOOM_STEP = 1.25;
-const BUTTONS = [["+", "+", "Zoom in"], ["-", "−", "Zoom out"], ["0", "⤢", "Fit"]]; // by key
+const BUTTONS = [["+", "+", "Zoom in (+)"], ["-", "−", "Zoom out (-)"], ["0", "⤢", "Fit (0)"]];
 const ARROWS = { ArrowUp: [0, -1], ArrowDown: [0, 1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] };
 
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
+const touches = ({ source, target }, id) => source === id || target === id;
 const middle = ({ x, y, width, height }) => [x + width / 2, y + height / 2];
 
 /** Show the whole frame in the middle of the pane, never enlarged. */
 export function fit(frame, pane) {
-  const across = (pane.width - 2 * MARGIN) / frame.width;
-  const down = (pane.height - 2 * MARGIN) / frame.height;
-  return [...middle(frame), clamp(Math.min(across, down), SCALES[0], 1)];
+  const scales = [(pane.width - MARGIN) / frame.width, (pane.height - MARGIN) / frame.height];
+  return [...middle(frame), clamp(Math.min(...scales), SCALES[0], 1)];
 }
 
 /** Keep the scale within its limits and the middle of the pane over the frame. */
-export function keepWithin([x, y, scale], frame) {
+export function bound([x, y, scale], frame) {
   const across = clamp(x, frame.x, frame.x + frame.width);
   const down = clamp(y, frame.y, frame.y + frame.height);
   return [across, down, clamp(scale, ...SCALES)];
@@ -43,26 +40,23 @@ export function zoom([x, y, scale], factor, [px, py] = [0, 0]) {
 }
 
 /** Turn a wheel event into a zoom factor: a notch counts alike everywhere, a pinch finely. */
-export function wheelFactor({ deltaY, deltaMode }) {
-  return Math.exp(clamp(deltaY * [1, 16, 400][deltaMode], -30, 30) * -0.008);
-}
+export const wheelFactor = ({ deltaY, deltaMode }) =>
+  Math.exp(clamp(deltaY * [1, 16, 400][deltaMode], -30, 30) * -0.008);
 
 /** Move the view just enough to show the box. */
 export function reveal([x, y, scale], pane, box) {
   const shift = (at, seen, low, length) => {
-    const half = (seen - MARGIN) / 2 / scale;
+    const half = (seen - MARGIN / 2) / 2 / scale;
     return length > 2 * half ? low + length / 2 : clamp(at, low + length - half, low + half);
   };
   return [shift(x, pane.width, box.x, box.width), shift(y, pane.height, box.y, box.height), scale];
 }
 
-export function viewBoxOf([x, y, scale], pane) {
-  const [width, height] = [pane.width / scale, pane.height / scale];
-  return [x - width / 2, y - height / 2, width, height].join(" ");
-}
+export const viewBoxOf = ([x, y, scale], { width, height }) =>
+  [x - width / scale / 2, y - height / scale / 2, width / scale, height / scale].join(" ");
 
 export function neighbours(edges, id) {
-  const touching = edges.filter(({ source, target }) => source === id || target === id);
+  const touching = edges.filter((edge) => touches(edge, id));
   return new Set(touching.map(({ source, target }) => (source === id ? target : source)));
 }
 
@@ -77,37 +71,37 @@ export function nextNode(boxes, edges, from, arrow) {
     const aside = Math.abs((x - x0) * dy) + Math.abs((y - y0) * dx);
     return { id, ahead, aside, isJoined: joined.has(id), cost: ahead + 2 * aside };
   });
-  return reached
-    .filter(({ ahead, aside, isJoined }) => ahead >= 1 && (isJoined || aside <= ahead))
-    .sort((a, b) => b.isJoined - a.isJoined || a.cost - b.cost)[0]?.id;
+  const found = reached.filter((one) => one.ahead >= 1 && (one.isJoined || one.aside <= one.ahead));
+  return found.sort((a, b) => b.isJoined - a.isJoined || a.cost - b.cost)[0]?.id;
 }
 
 // What could act in a picture instead of being seen. irviz writes none of it.
 export const isActiveElement = ({ namespaceURI, localName }) =>
   namespaceURI !== SVG || /^(script|foreignObject|animate.*|set)$/i.test(localName);
-export const isActiveAttribute = ({ name }) => /^on|href$/i.test(name);
+export const isActiveName = (name) => /^on|href$/i.test(name);
 
 /** Parse SVG text into an inert element of the document, and index it once for all events. */
 function readPicture(text, document) {
   const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
   const error = parsed.getElementsByTagName("parsererror")[0];
-  if (error) throw new Error(error.textContent.replace(/\s+/g, " ").slice(0, 200));
+  if (error) throw new Error((error.querySelector("div") ?? error).textContent.trim());
   const svg = document.importNode(parsed.documentElement, true);
   if (!svg.viewBox?.baseVal?.width) throw new Error("it is no SVG with a viewBox.");
   const all = (selector) => [...svg.querySelectorAll(selector)];
-  for (const element of [svg, ...all("*")]) {
-    if (isActiveElement(element)) element.remove();
-    const active = [...element.attributes].filter(isActiveAttribute);
-    active.forEach((attribute) => element.removeAttributeNode(attribute));
+  for (const part of [svg, ...all("*")]) {
+    if (isActiveElement(part)) part.remove();
+    for (const name of part.getAttributeNames().filter(isActiveName)) part.removeAttribute(name);
   }
-  const { x, y, width, height } = svg.viewBox.baseVal;
-  const nodes = new Map(all(".node").map((g) => [g.dataset.node, g]));
+  const frame = DOMRect.fromRect(svg.viewBox.baseVal);
+  const nodes = new Map(all(".node[data-node]").map((g) => [g.dataset.node, g]));
   const edges = all(".edge").map((g) => ({ element: g, ...g.dataset }));
-  return { svg, frame: { x, y, width, height }, nodes, edges, parts: all("[data-node]") };
+  return { svg, frame, nodes, edges, parts: all("[data-node]") };
 }
 
 const shapeOf = (node) => node.querySelector(".shape") ?? node;
 const nodeAt = (event) => event.target.closest("[data-node]")?.dataset.node ?? "";
+const make = (parent, tag, properties) =>
+  parent.appendChild(Object.assign(parent.ownerDocument.createElement(tag), properties));
 
 /** Draw a diamond on the node's upper right corner: a change is seen without colour too. */
 function addMark(node) {
@@ -118,26 +112,20 @@ function addMark(node) {
   mark.setAttribute("class", "mark");
 }
 
-function make(parent, tag, properties) {
-  return parent.appendChild(Object.assign(parent.ownerDocument.createElement(tag), properties));
-}
-
 function render({ model, el, signal }) {
   const box = make(el, "div", { className: "irviz-canvas" });
   const pane = make(box, "div", { className: "pane", tabIndex: 0, role: "application" });
   const tools = make(box, "div", { className: "tools" });
   const live = make(box, "div", { className: "live", ariaLive: "polite" });
-  box.dataset.lmSuppressShortcuts = "true";
   let picture = null; // what readPicture made; null when there is nothing to show
   let size = { width: 0, height: 0 }; // of the pane; 0 while it is hidden
   let viewport = []; // the trait; a view is what it shows: never []
-  let hovered = "";
   let [grip, dragged] = [null, false]; // the pressed pointer's last event; was it a drag?
   let timer = null;
 
   const isVisible = () => picture !== null && size.width > 0 && size.height > 0;
-  const view = () =>
-    viewport.length ? keepWithin(viewport, picture.frame) : fit(picture.frame, size);
+  const view = () => (viewport.length ? bound(viewport, picture.frame) : fit(picture.frame, size));
+  const draw = () => isVisible() && picture.svg.setAttribute("viewBox", viewBoxOf(view(), size));
   const disengage = () => pane.classList.remove("engaged");
 
   function set(name, value) {
@@ -148,15 +136,19 @@ function render({ model, el, signal }) {
   function move(next) {
     viewport = next;
     draw();
-    timer ??= setTimeout(() => set("viewport", viewport, (timer = null)), REPORT_EVERY);
+    timer ??= setTimeout(() => {
+      timer = null;
+      set("viewport", viewport);
+    }, REPORT_EVERY);
   }
 
-  function draw() {
-    if (isVisible()) picture.svg.setAttribute("viewBox", viewBoxOf(view(), size));
+  function showViewport() {
+    viewport = model.get("viewport");
+    draw();
   }
 
   function showSvg() {
-    [picture, hovered] = [null, ""];
+    picture = null;
     pane.replaceChildren();
     try {
       if (model.get("svg")) picture = readPicture(model.get("svg"), el.ownerDocument);
@@ -181,24 +173,21 @@ function render({ model, el, signal }) {
 
   /** Put a class on these nodes, on their value labels and on the edges of one of them. */
   function emphasise(name, ids, id) {
+    if (!picture) return;
     for (const part of picture.parts) part.classList.toggle(name, ids.has(part.dataset.node));
-    for (const { element, source, target } of picture.edges) {
-      element.classList.toggle(name, source === id || target === id);
-    }
+    for (const edge of picture.edges) edge.element.classList.toggle(name, touches(edge, id));
   }
 
   function hover(id) {
-    if (!picture || id === hovered) return;
-    hovered = id;
+    if (!picture) return;
     picture.svg.classList.toggle("hovering", id !== "");
-    emphasise("near", id ? neighbours(picture.edges, id).add(id) : new Set(), id);
+    emphasise("near", neighbours(picture.edges, id).add(id), id);
   }
 
   function showSelected() {
-    if (!picture) return;
     const id = model.get("selected");
-    const node = picture.nodes.get(id);
-    picture.svg.querySelector(".halo")?.remove();
+    const node = picture?.nodes.get(id);
+    picture?.svg.querySelector(".halo")?.remove();
     emphasise("selected", new Set([id]), id);
     live.textContent = node?.querySelector("title")?.textContent ?? "";
     if (!node) return;
@@ -212,12 +201,14 @@ function render({ model, el, signal }) {
     showSelected();
     const node = picture?.nodes.get(model.get("selected"));
     if (!node || !isVisible()) return;
-    const next = reveal(view(), size, shapeOf(node).getBBox());
+    const { x, y, width, height } = shapeOf(node).getBBox();
+    const { e, f } = picture.svg.getScreenCTM().inverse().multiply(node.getScreenCTM());
+    const next = reveal(view(), size, { x: x + e, y: y + f, width, height });
     if (next.join() !== view().join()) move(next);
   }
 
   function follow(arrow, isPanning) {
-    if (isPanning) return move(pan(view(), ...ARROWS[arrow].map((n) => -n * PAN_STEP)));
+    if (isPanning) return move(pan(view(), ...ARROWS[arrow].map((n) => -n * 60)));
     const from = model.get("selected");
     if (!picture.nodes.has(from)) return keys.Home();
     const boxes = [...picture.nodes].map(([id, node]) => [id, shapeOf(node).getBBox()]);
@@ -225,13 +216,12 @@ function render({ model, el, signal }) {
   }
 
   const keys = {
-    "+": () => move(zoom(view(), ZOOM_STEP)),
-    "=": () => keys["+"](),
-    "-": () => move(zoom(view(), 1 / ZOOM_STEP)),
+    "+": () => move(zoom(view(), 1.25)),
+    "-": () => move(zoom(view(), 0.8)),
     0: () => move([]),
     Home: () => set("selected", [...picture.nodes.keys()][0] ?? ""),
     End: () => set("selected", [...picture.nodes.keys()].at(-1) ?? ""),
-    Escape: () => disengage(set("selected", "")),
+    Escape: () => set("selected", ""),
   };
   for (const arrow of Object.keys(ARROWS)) keys[arrow] = (event) => follow(arrow, event.shiftKey);
 
@@ -250,10 +240,10 @@ function render({ model, el, signal }) {
     },
     pointerup: () => (grip = null),
     pointerover: (event) => event.buttons || hover(nodeAt(event)),
-    pointerleave: () => hover("", (grip = null)),
+    pointerleave: () => hover(""),
     click: (event) => dragged || set("selected", nodeAt(event)),
     wheel(event) {
-      const isMeant = event.ctrlKey || event.metaKey || pane.classList.contains("engaged");
+      const isMeant = event.ctrlKey || event.metaKey || pane.matches(".engaged");
       if (!isMeant || !isVisible()) return;
       event.preventDefault();
       const [x, y] = middle(pane.getBoundingClientRect());
@@ -263,6 +253,7 @@ function render({ model, el, signal }) {
       const isOurs = event.key in keys && !event.ctrlKey && !event.metaKey && !event.altKey;
       if (!isOurs || !isVisible()) return;
       keys[event.key](event);
+      if (event.key === "Escape") disengage();
       event.preventDefault();
       event.stopPropagation();
     },
@@ -272,7 +263,7 @@ function render({ model, el, signal }) {
   const traits = {
     "change:label": () => (pane.ariaLabel = model.get("label") || "graph"),
     "change:height": () => (box.style.height = `${model.get("height")}px`),
-    "change:viewport": () => draw((viewport = model.get("viewport"))),
+    "change:viewport": showViewport,
     "change:svg": showSvg,
     "change:highlighted": showHighlighted,
     "change:selected": showSelectedInView,
@@ -284,11 +275,12 @@ function render({ model, el, signal }) {
     showHighlighted();
   });
   observer.observe(pane);
-  for (const [key, textContent, name] of BUTTONS) {
-    const title = `${name} (${key})`;
-    const button = make(tools, "button", { type: "button", textContent, title, ariaLabel: name });
+  for (const [key, textContent, title] of BUTTONS) {
+    const button = make(tools, "button", { type: "button", textContent, title, ariaLabel: title });
     button.addEventListener("click", () => isVisible() && keys[key](), { signal });
   }
+  // Keeps keys from JupyterLab; it must be on what has the focus, an ancestor is too late.
+  for (const part of [pane, ...tools.children]) part.dataset.lmSuppressShortcuts = "true";
   for (const [name, handle] of Object.entries(handlers)) {
     pane.addEventListener(name, handle, { signal, passive: false });
   }

@@ -1,0 +1,95 @@
+"""The command line: `irviz demo`, `irviz draw FILE`, `irviz open FILE`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import irviz
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return 0, or 2 after one sentence on what is wrong."""
+    options = _parser().parse_args(arguments)
+    try:
+        options.run(options)
+    except (OSError, ValueError, RuntimeError) as failure:
+        words = " ".join(str(failure).split())
+        print(f"irviz: {words}", file=sys.stderr)  # noqa: T201
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="irviz", description="See, transform and rerun Apache TVM's IRModules."
+    )
+    parser.add_argument("--version", action="version", version=f"irviz {irviz.__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    demo = commands.add_parser("demo", help="open the explorer on the lecture's MLP")
+    demo.add_argument("--svg", type=Path, help="no browser: write a picture, and report in text")
+    _add_page_options(demo)
+    demo.set_defaults(run=_demo)
+
+    draw = commands.add_parser("draw", help="draw a function of a module to a file")
+    draw.add_argument("file", type=Path, metavar="FILE", help="a module in TVM's JSON")
+    draw.add_argument("-o", "--output", type=Path, required=True, help="a .svg or .dot file")
+    draw.add_argument("--function", default="", help='default: "main", or the only one')
+    draw.add_argument("--theme", default="course", help="course or dark")
+    draw.add_argument("--direction", default="up", help="up or down")
+    draw.set_defaults(run=_draw)
+
+    opened = commands.add_parser("open", help="open the explorer on a file")
+    opened.add_argument("file", type=Path, metavar="FILE", help="a module in TVM's JSON")
+    _add_page_options(opened)
+    opened.set_defaults(run=_open)
+    return parser
+
+
+def _add_page_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--port", type=int, default=0, help="default: any free one")
+    parser.add_argument("--no-browser", action="store_true", help="only print the address")
+
+
+def _demo(options: argparse.Namespace) -> None:
+    if options.svg is None:
+        from irviz.app.serve import DEMO, serve
+
+        serve(DEMO, port=options.port, browser=not options.no_browser)
+        return
+    from irviz.app.demo import demo_stages, report
+
+    session = demo_stages()
+    session.draw().save(options.svg)
+    for line in report(session):
+        print(line)  # noqa: T201
+
+
+def _draw(options: argparse.Namespace) -> None:
+    from irviz.app.draw import draw
+    from irviz.loaders.tvm_json import load_json
+
+    figure = draw(
+        load_json(options.file),
+        options.function,
+        theme=options.theme,
+        direction=options.direction,
+    )
+    figure.save(options.output)
+
+
+def _open(options: argparse.Namespace) -> None:
+    from irviz.app.serve import serve
+    from irviz.loaders.tvm_json import load_json
+
+    load_json(options.file)  # so that what is wrong with it is said here, not on the page
+    serve(str(options.file.resolve()), port=options.port, browser=not options.no_browser)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

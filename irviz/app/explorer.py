@@ -1,0 +1,259 @@
+"""The explorer: stages, picture and panels, composed as one widget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+
+import ipywidgets as widgets
+import traitlets
+from numpy import int64
+from numpy.typing import NDArray
+from tvm import ir
+
+from irviz.app.canvas import Canvas
+from irviz.app.panels import BindPanel, PassPanel, RunPanel, SavePanel, SwapPanel, Verb
+from irviz.app.session import Session
+from irviz.app.stages import StageList
+from irviz.ir.script import prim_func_script
+from irviz.model.change import changed
+from irviz.model.graph import NodeId, NodeKind
+from irviz.model.result import Comparison, RunResult, compare
+from irviz.runtime.inputs import Array
+from irviz.view.badge import badge_html, verdict_line
+from irviz.view.details import details_html
+
+_CSS = Path(__file__).parent / "static" / "explorer.css"
+_HINT = "<p class='irviz-hint'>Click a node to see what it is.</p>"
+
+
+class Explorer(traitlets.HasTraits):
+    """Show a session's stages, transform them, run them and compare them.
+
+    `session` is the session as it is now and `selected` the id of the selected node, both
+    observable; `widget` is what is displayed, to be put into other widgets; `results` and
+    `run_errors` hold the last run of each stage, by its id.
+    """
+
+    session = traitlets.Instance(Session)
+    selected = traitlets.Unicode("")
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session=session)
+        self.results: dict[str, RunResult] = {}
+        self.run_errors: dict[str, str] = {}
+        self._reference = ""
+        self._stages = StageList(self._choose)
+        self._canvas, self._other = Canvas(height=560), Canvas(height=560)
+        self._caption, self._other_caption = widgets.HTML(), widgets.HTML()
+        self._details = widgets.HTML(_HINT)
+        self._message = widgets.HTML()
+        self._message.add_class("irviz-message")
+        self._bind, self._swap = BindPanel(self._act), SwapPanel(self._act)
+        self._pass, self._run = PassPanel(self._act), RunPanel(self.run)
+        self._save = SavePanel(self._save_picture)
+        self._compare_with = widgets.Dropdown(
+            description="compare with", style={"description_width": "initial"}
+        )
+        self._compare_with.add_class("irviz-compare-with")
+        self.widget = self._composed()
+        self._canvas.observe(lambda change: self._select(change.new), "selected")
+        self._other.observe(lambda change: self._select_other(change.new), "selected")
+        self._compare_with.observe(lambda change: self._compare(change.new), "value")
+        widgets.jslink((self._canvas, "viewport"), (self._other, "viewport"))
+        self._show()
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
+        """Show the widget, or a still picture where no kernel runs."""
+        bundle: dict[str, object] = self.widget._repr_mimebundle_() or {}
+        return {**bundle, "image/svg+xml": self._canvas.svg}
+
+    def run(self) -> None:
+        """Run the shown stage, and its reference first where that has not been run."""
+        for stage_id in dict.fromkeys(("0", self.session.shown_id)):
+            if stage_id not in self.results and not self.session.stage(stage_id).error:
+                try:
+                    self.results[stage_id] = self.session.run(stage=stage_id)
+                    self.run_errors.pop(stage_id, None)
+                except Exception as failure:  # whatever it is, the explorer lives on
+                    self.run_errors[stage_id] = str(failure)
+        self._show_results()
+
+    def _act(self, verb: Verb) -> None:
+        """Apply a verb; the only way from an event to a new session."""
+        try:
+            session = verb(self.session)
+        except Exception as failure:  # whatever it is, the session stays
+            self._say(str(failure), is_error=True)
+            return
+        is_new = len(session.stages) > len(self.session.stages)
+        self.session = session
+        self._say("")
+        self._show()
+        if is_new and self._run.automatic.value and not session.shown.error:
+            self.run()
+
+    def _choose(self, stage_id: str) -> None:
+        self._act(lambda session: session.show(stage_id))
+
+    def _show(self) -> None:
+        """Set every trait from the session: the one place that does."""
+        session, stage = self.session, self.session.shown
+        graph = session.graph()
+        known = {node.id for node in graph.nodes}
+        with self._canvas.hold_sync():
+            self._canvas.svg = session.draw().svg
+            self._canvas.label = f"graph of {session.function}, stage {stage.id}"
+            if self._canvas.selected not in known:
+                self._canvas.selected = ""
+        self._caption.value = _caption(stage.id, stage.label)
+        self._show_reference()
+        self._bind.show(session)
+        self._save.show(session)
+        self._show_details(session.shown_id)
+        self._show_results()
+        if stage.error:
+            self._say(f"{stage.label} failed; the module is as before. {stage.error}", True)
+
+    def _show_reference(self) -> None:
+        session = self.session
+        others = [(f"{s.id}  {s.label}", s.id) for s in session.stages if s.id != session.shown_id]
+        chosen = self._reference if self._reference in dict(others).values() else ""
+        self._compare_with.options = [("–", ""), *others]  # which chooses the first of them
+        self._compare_with.value = chosen
+        if not chosen:
+            self._compare("")
+
+    def _compare(self, reference: str | None) -> None:
+        self._reference = reference or ""
+        pane = self._panes.children[1]
+        pane.layout.display = "" if self._reference else "none"
+        if not self._reference:
+            self.widget.remove_class("irviz-comparing")
+            self._canvas.highlighted = []
+            return
+        self.widget.add_class("irviz-comparing")
+        session, stage = self.session, self.session.stage(self._reference)
+        here, there = session.graph(), session.graph(stage.id)
+        with self._other.hold_sync():
+            self._other.svg = session.draw(stage.id).svg
+            self._other.label = f"graph of {session.function}, stage {stage.id}"
+            self._other.highlighted = [str(node) for node in changed(there, here)]
+        self._canvas.highlighted = [str(node) for node in changed(here, there)]
+        self._other_caption.value = _caption(stage.id, stage.label)
+        verdict = self._comparison(session.shown_id, stage.id)
+        if verdict is not None:
+            against = f"stage {session.shown_id} against stage {stage.id}"
+            self._say(f"{against}: {verdict_line(verdict)}, {verdict.time_ratio:.2f}× as fast")
+
+    def _comparison(self, stage_id: str, reference: str) -> Comparison | None:
+        if stage_id == reference or not {stage_id, reference} <= self.results.keys():
+            return None
+        return compare(self.results[stage_id], self.results[reference])
+
+    def _show_results(self) -> None:
+        badges = {
+            stage.id: badge_html(
+                self.results.get(stage.id),
+                self._comparison(stage.id, "0"),
+                stage.error or self.run_errors.get(stage.id, ""),
+            )
+            for stage in self.session.stages
+        }
+        self._stages.show(self.session, badges)
+        shown = self.session.shown_id
+        self._run.show(self.session, self.results.get(shown), self.run_errors.get(shown, ""))
+
+    def _select(self, node_id: str) -> None:
+        self.selected = node_id
+        self._show_details(self.session.shown_id)
+
+    def _select_other(self, node_id: str) -> None:
+        if self._reference and node_id:
+            self._details.value = self._details_of(self._reference, node_id)
+
+    def _show_details(self, stage_id: str) -> None:
+        selected = self._canvas.selected
+        self._details.value = self._details_of(stage_id, selected) if selected else _HINT
+        self._swap.show(self.session, selected)
+
+    def _details_of(self, stage_id: str, node_id: str) -> str:
+        graph = self.session.graph(stage_id)
+        node = next((node for node in graph.nodes if node.id == node_id), None)
+        if node is None:
+            return _HINT
+        printed = self.session.script(stage_id)
+        number = printed.lines.get((self.session.function, NodeId(node_id)), 0)
+        is_line = number and node.kind is not NodeKind.PARAM
+        line = printed.line(number) if is_line else ""
+        behind = prim_func_script(self.session.stage(stage_id).module, node.callee)
+        return details_html(graph, node, line, number, behind)
+
+    def _save_picture(self, path: str, theme: str, direction: str) -> None:
+        try:
+            saved = self.session.draw(theme=theme, direction=direction).save(path)
+        except (OSError, ValueError) as failure:
+            self._say(str(failure), is_error=True)
+            return
+        self._say(f"saved {saved.resolve()}")
+
+    def _say(self, words: str, is_error: bool = False) -> None:
+        kind = "irviz-error" if is_error else "irviz-said"
+        self._message.value = (
+            f'<p role="status" class="{kind}">{escape(words)}</p>' if words else ""
+        )
+
+    def _composed(self) -> widgets.Widget:
+        style = widgets.HTML(f"<style>{_CSS.read_text(encoding='utf-8')}</style>")
+        style.layout.display = "none"
+        panes = [
+            widgets.VBox([self._caption, self._canvas]),
+            widgets.VBox([self._other_caption, self._other]),
+        ]
+        self._panes = widgets.HBox(panes)
+        self._panes.add_class("irviz-panes")
+        tabs = widgets.Tab(
+            [
+                widgets.VBox([self._details, self._swap.widget]),
+                widgets.VBox([self._bind.widget, self._pass.widget]),
+                self._run.widget,
+                self._save.widget,
+            ],
+            titles=("Node", "Transform", "Run", "Save"),
+        )
+        tabs.add_class("irviz-tabs")
+        middle = widgets.VBox([self._compare_with, self._panes, self._message])
+        middle.add_class("irviz-middle")
+        body = widgets.Box([self._stages.widget, middle, tabs])
+        body.add_class("irviz-body")
+        whole = widgets.VBox([style, body])
+        whole.add_class("irviz-explorer")
+        return whole
+
+
+def explore(
+    mod_or_session: ir.IRModule | Session,
+    *,
+    params: Mapping[str, Array] | None = None,
+    inputs: Mapping[str, Array] | Array | None = None,
+    labels: NDArray[int64] | None = None,
+    function: str = "",
+) -> Explorer:
+    """Open the explorer on a module or a session.
+
+    `params` are arrays by parameter name, to bind and to run with; `inputs` an array for the
+    remaining parameter or a dict of them, one case a row; `labels` the right class of each case.
+    Raises ValueError for what is no IRModule, or has no Relax function to show.
+    """
+    if isinstance(mod_or_session, Session):
+        return Explorer(mod_or_session)
+    return Explorer(
+        Session(
+            mod_or_session, params=params or {}, inputs=inputs, labels=labels, function=function
+        )
+    )
+
+
+def _caption(stage_id: str, label: str) -> str:
+    return f'<div class="irviz-caption">stage {escape(stage_id)}: {escape(label)}</div>'

@@ -1,0 +1,105 @@
+"""The explorer in a browser without a notebook: a page served by Voila on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+import webbrowser
+from collections.abc import Iterator
+from pathlib import Path
+
+_PAGE = Path(__file__).parent / "static" / "explorer.ipynb"
+_WHAT, _WHERE = "IRVIZ_OPEN", "IRVIZ_CWD"
+_START_SECONDS = 60.0
+DEMO = ":demo:"
+
+
+class ServeError(RuntimeError):
+    """A page that could not be served; the message says why."""
+
+
+def serve(what: str, *, port: int = 0, browser: bool = True) -> None:
+    """Serve the explorer on the loopback address until interrupted.
+
+    `what` is a file in TVM's JSON, or DEMO. The address has a random token; port 0
+    means any free one. Raises ServeError when the server does not come up.
+    """
+    with _server(what, port or _free_port()) as (process, url):
+        _wait_for(process, url)
+        print(f"irviz is at {url}  (Ctrl-C ends it)", flush=True)  # noqa: T201
+        if browser:
+            webbrowser.open(url)
+        with contextlib.suppress(KeyboardInterrupt):
+            process.wait()
+
+
+def opened() -> object:
+    """Return the explorer on what the page was started for; called by the served page."""
+    from irviz.app.demo import demo_session
+    from irviz.app.explorer import explore
+    from irviz.loaders.tvm_json import load_json
+
+    os.chdir(os.environ.get(_WHERE, "."))
+    what = os.environ.get(_WHAT, DEMO)
+    return explore(demo_session() if what == DEMO else load_json(what))
+
+
+@contextlib.contextmanager
+def _server(what: str, port: int) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    token = secrets.token_urlsafe(24)
+    folder = Path(tempfile.mkdtemp(prefix="irviz-"))
+    page = shutil.copy(_PAGE, folder / "irviz.ipynb")
+    command = [
+        *(sys.executable, "-m", "voila", str(page), "--no-browser", "--Voila.ip=127.0.0.1"),
+        *(f"--port={port}", f"--Voila.token={token}", "--Voila.log_level=ERROR"),
+        "--VoilaConfiguration.show_tracebacks=True",
+    ]
+    environment = {**os.environ, _WHAT: what, _WHERE: str(Path.cwd())}
+    # `-m` looks into the working directory first: not into the user's, whatever it holds
+    process = subprocess.Popen(command, env=environment, cwd=folder)  # noqa: S603
+    try:
+        yield process, f"http://127.0.0.1:{port}/?token={token}"
+    finally:
+        process.terminate()
+        try:
+            process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _wait_for(process: subprocess.Popen[bytes], url: str) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    health = url.replace("/?", "/voila/static/require.min.js?")
+    while True:
+        if process.poll() is not None:
+            raise ServeError(f"the page's server ended with code {process.returncode}")
+        if _answers(health):
+            return
+        if time.monotonic() > deadline:
+            raise ServeError(f"the page's server did not answer within {_START_SECONDS:.0f} s")
+        time.sleep(0.05)
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=2):  # noqa: S310 - our own address
+            return True
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

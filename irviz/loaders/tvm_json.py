@@ -1,0 +1,110 @@
+"""TVM's JSON (`tvm.ir.save_json`) -> IRModule.
+
+TVM's reader trusts the file: an index that is out of place can end the process. So a file is
+first read by another Python process, with all that a picture needs of it, and only when that one
+comes to its end does this process read it too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import tvm
+from tvm import ir
+
+from irviz.ir.extract import extract
+from irviz.ir.identity import relax_functions
+
+_TRIAL_SECONDS = 120
+
+
+class LoadError(ValueError):
+    """A file that holds no module; the message says what it is and what would be right."""
+
+
+def load_json(path: str | os.PathLike[str]) -> ir.IRModule:
+    """Load an IRModule from a file that `tvm.ir.save_json` wrote.
+
+    Raises LoadError, in one sentence, for a file that is missing, unreadable or something else.
+    """
+    file = Path(path)
+    _check_outline(file, _text(file))
+    trial = subprocess.run(  # noqa: S603 - this interpreter, this module, one file name
+        [sys.executable, "-m", __name__, str(file.resolve())],
+        cwd=sys.prefix,  # `-m` looks into the working directory first: not into the user's
+        capture_output=True,
+        timeout=_TRIAL_SECONDS,
+        check=False,
+    )
+    if trial.returncode < 0 or trial.returncode > 1:
+        raise LoadError(
+            f"{str(file)!r} is damaged: reading it crashes TVM; write it again with "
+            "tvm.ir.save_json"
+        )
+    if trial.returncode == 1:
+        lines = trial.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise LoadError(
+            f"{str(file)!r} holds no module: {lines[-1] if lines else 'no reason given'}"
+        )
+    return _read(_text(file))
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise LoadError(f"there is no file {str(file)!r}: check the name") from None
+    except IsADirectoryError:
+        raise LoadError(f"{str(file)!r} is a directory: name a file in it") from None
+    except PermissionError:
+        raise LoadError(f"{str(file)!r} may not be read: check its permissions") from None
+    except UnicodeDecodeError:
+        raise LoadError(_wrong(file, "it is no text")) from None
+
+
+def _check_outline(file: Path, text: str) -> None:
+    """Raise LoadError unless the text is JSON in the outline of TVM's."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as failure:
+        why = "it is empty" if not text.strip() else f"it is no JSON ({failure})"
+        raise LoadError(_wrong(file, why)) from None
+    is_graph = isinstance(content, dict) and isinstance(content.get("nodes"), list)
+    if not is_graph or "root_index" not in content:
+        raise LoadError(_wrong(file, "it is JSON without TVM's 'nodes' and 'root_index'"))
+
+
+def _wrong(file: Path, why: str) -> str:
+    return (
+        f"{str(file)!r} is no IRModule in TVM's JSON: {why}; "
+        "write one with open(path, 'w').write(tvm.ir.save_json(mod))"
+    )
+
+
+def _read(text: str) -> ir.IRModule:
+    mod = tvm.ir.load_json(text)
+    if not isinstance(mod, ir.IRModule):
+        raise LoadError(f"it holds a {type(mod).__name__}, not an IRModule")
+    return mod
+
+
+def _try(path: str) -> int:
+    """Read a file in every way that a picture of it will need; return the exit code."""
+    try:
+        mod = _read(Path(path).read_text(encoding="utf-8"))
+        for name in relax_functions(mod):
+            extract(mod, name)
+        mod.script()
+    except Exception as failure:  # whatever TVM's reader throws, it is the file's fault
+        words = str(failure).strip().splitlines() or [type(failure).__name__]
+        sys.stderr.write(words[-1] + "\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_try(sys.argv[1]))

@@ -1,0 +1,194 @@
+"""A real JupyterLab in a real Chromium, one of each for all browser tests."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+import pytest
+
+playwright_api = pytest.importorskip(
+    "playwright.sync_api", reason="install the development extra: pip install 'irviz[dev]'"
+)
+
+_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+_START_SECONDS = 60
+
+
+def free_port() -> int:
+    """Return a port of the loopback address that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def running(command: list[str], url: str, log: Path, **environment: str) -> Iterator[None]:
+    """Run a server until the block ends; the block begins when it answers."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **environment},
+            start_new_session=True,
+        )
+        try:
+            deadline = time.monotonic() + _START_SECONDS
+            while not _answers(url):
+                if process.poll() is not None or time.monotonic() > deadline:
+                    pytest.fail(f"{command[0]} does not answer:\n{log.read_text()[-3000:]}")
+                time.sleep(0.1)
+            yield
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+            process.wait(timeout=20)
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=2) as response:
+            return bool(response.status == 200)
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[playwright_api.Browser]:
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    found = next((path for name in names if (path := shutil.which(name))), None)
+    if found is None:
+        pytest.skip("no browser: install Debian's package chromium to run the browser tests")
+    with playwright_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=_FLAGS)
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Lab:
+    """An open notebook: cells are added below, run and looked at."""
+
+    page: playwright_api.Page
+    folder: Path
+
+    def run(self, source: str, timeout: float = 60) -> playwright_api.Locator:
+        """Add a cell below the others, run it to its end and return it."""
+        index = self.page.evaluate(
+            """source => {
+                const notebook = window.jupyterapp.shell.currentWidget.content;
+                const cells = notebook.model.sharedModel;
+                const index = cells.cells.length;
+                cells.insertCell(index, {cell_type: 'code', source});
+                notebook.activeCellIndex = index;
+                window.jupyterapp.commands.execute('notebook:run-cell');
+                return index;
+            }""",
+            source,
+        )
+        self.page.wait_for_function(
+            """index => {
+                const cell = window.jupyterapp.shell.currentWidget.content.widgets[index];
+                return cell && cell.model.executionCount !== null
+                    && cell.model.executionState !== 'running';
+            }""",
+            arg=index,
+            timeout=timeout * 1000,
+        )
+        return self.page.locator(".jp-Notebook .jp-Cell").nth(index)
+
+    def value(self, expression: str) -> object:
+        """Return the value that an expression has in the kernel, by way of JSON."""
+        cell = self.run(f"import json; print('value', json.dumps({expression}))")
+        text = cell.locator(".jp-OutputArea-output pre").first.inner_text()
+        assert text.startswith("value "), text
+        return json.loads(text.removeprefix("value "))
+
+    def clear(self) -> None:
+        """Delete all cells, so that a test begins with an empty page."""
+        self.page.evaluate(
+            """() => {
+                const notebook = window.jupyterapp.shell.currentWidget.content;
+                const cells = notebook.model.sharedModel;
+                cells.deleteCellRange(0, cells.cells.length);
+            }"""
+        )
+
+    def theme(self, name: str) -> None:
+        """Change JupyterLab's theme and wait until it is there."""
+        self.page.evaluate(
+            "name => window.jupyterapp.commands.execute('apputils:change-theme', {theme: name})",
+            name,
+        )
+        light = "true" if "Light" in name else "false"
+        self.page.wait_for_selector(f"body[data-jp-theme-light='{light}']", state="attached")
+
+
+@pytest.fixture(scope="session")
+def open_lab(
+    chromium: playwright_api.Browser, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Lab]:
+    folder = tmp_path_factory.mktemp("lab")
+    notebook = nbformat.v4.new_notebook()
+    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3"}
+    nbformat.write(notebook, folder / "test.ipynb")
+    port, token = free_port(), secrets.token_hex(16)
+    command = [
+        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
+        *("--ip=127.0.0.1", f"--port={port}", f"--IdentityProvider.token={token}"),
+        *(f"--ServerApp.root_dir={folder}", "--LabApp.expose_app_in_browser=True"),
+    ]
+    home = folder / "home"
+    settings_folder = home / "lab" / "user-settings" / "@jupyterlab" / "apputils-extension"
+    settings_folder.mkdir(parents=True)
+    no_news = settings_folder / "notification.jupyterlab-settings"
+    no_news.write_text('{"fetchNews": "false"}')
+    url = f"http://127.0.0.1:{port}"
+    settings = {
+        name: str(home) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "IPYTHONDIR")
+    }
+    with running(command, f"{url}/api/status?token={token}", folder / "log.txt", **settings):
+        page = chromium.new_page(viewport={"width": 1400, "height": 900})
+        page.set_default_timeout(20_000)
+        page.goto(f"{url}/lab/tree/test.ipynb?token={token}")
+        page.wait_for_function(
+            "() => window.jupyterapp?.shell.currentWidget?.content?.model?.sharedModel"
+        )
+        page.wait_for_function(
+            """() => window.jupyterapp.shell.currentWidget.sessionContext
+                .session?.kernel?.status === 'idle'""",
+            timeout=60_000,
+        )
+        page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
+        yield Lab(page, folder)
+        page.close()
+
+
+@pytest.fixture
+def lab(open_lab: Lab) -> Lab:
+    """The open notebook, without cells."""
+    open_lab.clear()
+    return open_lab

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
@@ -18,11 +18,11 @@ from irviz.app.session import Session
 from irviz.app.stages import StageList
 from irviz.ir.script import prim_func_script
 from irviz.model.change import changed
-from irviz.model.graph import NodeId, NodeKind
+from irviz.model.graph import NodeKind
 from irviz.model.result import Comparison, RunResult, compare
 from irviz.runtime.inputs import Array
 from irviz.view.badge import badge_html, verdict_line
-from irviz.view.details import details_html
+from irviz.view.details import facts_html, source_html
 
 _CSS = Path(__file__).parent / "static" / "explorer.css"
 _HINT = "<p class='irviz-hint'>Click a node to see what it is.</p>"
@@ -47,12 +47,16 @@ class Explorer(traitlets.HasTraits):
         self._stages = StageList(self._choose)
         self._canvas, self._other = Canvas(height=560), Canvas(height=560)
         self._caption, self._other_caption = widgets.HTML(), widgets.HTML()
-        self._details = widgets.HTML(_HINT)
+        self._facts, self._source = widgets.HTML(_HINT), widgets.HTML()
         self._message = widgets.HTML()
         self._message.add_class("irviz-message")
         self._bind, self._swap = BindPanel(self._act), SwapPanel(self._act)
         self._pass, self._run = PassPanel(self._act), RunPanel(self.run)
         self._save = SavePanel(self._save_picture)
+        self._functions = widgets.Dropdown(
+            description="function", style={"description_width": "initial"}
+        )
+        self._functions.add_class("irviz-functions")
         self._compare_with = widgets.Dropdown(
             description="compare with", style={"description_width": "initial"}
         )
@@ -60,6 +64,7 @@ class Explorer(traitlets.HasTraits):
         self.widget = self._composed()
         self._canvas.observe(lambda change: self._select(change.new), "selected")
         self._other.observe(lambda change: self._select_other(change.new), "selected")
+        self._functions.observe(lambda change: self._focus(change.new), "value")
         self._compare_with.observe(lambda change: self._compare(change.new), "value")
         widgets.jslink((self._canvas, "viewport"), (self._other, "viewport"))
         self._show()
@@ -83,7 +88,7 @@ class Explorer(traitlets.HasTraits):
     def _act(self, verb: Verb) -> None:
         """Apply a verb; the only way from an event to a new session."""
         try:
-            session = verb(self.session)
+            session = _with_function(verb(self.session))
         except Exception as failure:  # whatever it is, the session stays
             self._say(str(failure), is_error=True)
             return
@@ -93,6 +98,11 @@ class Explorer(traitlets.HasTraits):
         self._show()
         if is_new and self._run.automatic.value and not session.shown.error:
             self.run()
+
+    def _focus(self, function: str | None) -> None:
+        if function and function != self.session.function:
+            self.results, self.run_errors = {}, {}
+            self._act(lambda session: session.focus(function))
 
     def _choose(self, stage_id: str) -> None:
         self._act(lambda session: session.show(stage_id))
@@ -108,10 +118,12 @@ class Explorer(traitlets.HasTraits):
             if self._canvas.selected not in known:
                 self._canvas.selected = ""
         self._caption.value = _caption(stage.id, stage.label)
+        _offer(self._functions, session.functions, session.function)
+        self._functions.layout.display = "" if len(session.functions) > 1 else "none"
         self._show_reference()
         self._bind.show(session)
         self._save.show(session)
-        self._show_details(session.shown_id)
+        self._show_details()
         self._show_results()
         if stage.error:
             self._say(f"{stage.label} failed; the module is as before. {stage.error}", True)
@@ -120,13 +132,12 @@ class Explorer(traitlets.HasTraits):
         session = self.session
         others = [(f"{s.id}  {s.label}", s.id) for s in session.stages if s.id != session.shown_id]
         chosen = self._reference if self._reference in dict(others).values() else ""
-        self._compare_with.options = [("–", ""), *others]  # which chooses the first of them
-        self._compare_with.value = chosen
-        if not chosen:
-            self._compare("")
+        _offer(self._compare_with, [("–", ""), *others], chosen)
 
     def _compare(self, reference: str | None) -> None:
-        self._reference = reference or ""
+        if reference is None:
+            return
+        self._reference = reference
         pane = self._panes.children[1]
         pane.layout.display = "" if self._reference else "none"
         if not self._reference:
@@ -167,28 +178,29 @@ class Explorer(traitlets.HasTraits):
 
     def _select(self, node_id: str) -> None:
         self.selected = node_id
-        self._show_details(self.session.shown_id)
+        self._show_details()
 
     def _select_other(self, node_id: str) -> None:
         if self._reference and node_id:
-            self._details.value = self._details_of(self._reference, node_id)
+            self._describe(self._reference, node_id)
 
-    def _show_details(self, stage_id: str) -> None:
-        selected = self._canvas.selected
-        self._details.value = self._details_of(stage_id, selected) if selected else _HINT
-        self._swap.show(self.session, selected)
+    def _show_details(self) -> None:
+        self._describe(self.session.shown_id, self._canvas.selected)
+        self._swap.show(self.session, self._canvas.selected)
 
-    def _details_of(self, stage_id: str, node_id: str) -> str:
+    def _describe(self, stage_id: str, node_id: str) -> None:
         graph = self.session.graph(stage_id)
         node = next((node for node in graph.nodes if node.id == node_id), None)
         if node is None:
-            return _HINT
+            self._facts.value, self._source.value = _HINT, ""
+            return
         printed = self.session.script(stage_id)
-        number = printed.lines.get((self.session.function, NodeId(node_id)), 0)
+        number = printed.lines.get((self.session.function, node.id), 0)
         is_line = number and node.kind is not NodeKind.PARAM
         line = printed.line(number) if is_line else ""
         behind = prim_func_script(self.session.stage(stage_id).module, node.callee)
-        return details_html(graph, node, line, number, behind)
+        self._facts.value = facts_html(graph, node)
+        self._source.value = source_html(node, line, number, behind)
 
     def _save_picture(self, path: str, theme: str, direction: str) -> None:
         try:
@@ -215,7 +227,7 @@ class Explorer(traitlets.HasTraits):
         self._panes.add_class("irviz-panes")
         tabs = widgets.Tab(
             [
-                widgets.VBox([self._details, self._swap.widget]),
+                widgets.VBox([self._facts, self._swap.widget, self._source]),
                 widgets.VBox([self._bind.widget, self._pass.widget]),
                 self._run.widget,
                 self._save.widget,
@@ -223,7 +235,8 @@ class Explorer(traitlets.HasTraits):
             titles=("Node", "Transform", "Run", "Save"),
         )
         tabs.add_class("irviz-tabs")
-        middle = widgets.VBox([self._compare_with, self._panes, self._message])
+        choices = widgets.HBox([self._functions, self._compare_with])
+        middle = widgets.VBox([choices, self._panes, self._message])
         middle.add_class("irviz-middle")
         body = widgets.Box([self._stages.widget, middle, tabs])
         body.add_class("irviz-body")
@@ -253,6 +266,22 @@ def explore(
             mod_or_session, params=params or {}, inputs=inputs, labels=labels, function=function
         )
     )
+
+
+def _with_function(session: Session) -> Session:
+    """Look at a function that the shown stage has: a pass may have removed the one before."""
+    if session.function in session.functions:
+        return session
+    if not session.functions:
+        raise ValueError(f"{session.shown.label} left no Relax function to show")
+    return session.focus(session.functions[0])
+
+
+def _offer(dropdown: widgets.Dropdown, options: Sequence[object], value: str) -> None:
+    """Change a dropdown's options and value, without a choice that nobody made in between."""
+    dropdown.index = None
+    dropdown.options = options
+    dropdown.value = value
 
 
 def _caption(stage_id: str, label: str) -> str:

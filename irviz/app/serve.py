@@ -6,6 +6,7 @@ import contextlib
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -33,13 +34,17 @@ def serve(what: str, *, port: int = 0, browser: bool = True) -> None:
     `what` is a file in TVM's JSON, or DEMO. The address has a random token; port 0
     means any free one. Raises ServeError when the server does not come up.
     """
-    with _server(what, port or _free_port()) as (process, url):
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that it ends as by Ctrl-C
+    with (
+        contextlib.suppress(KeyboardInterrupt),
+        _server(what, port or _free_port()) as (process, url),
+    ):
         _wait_for(process, url)
         print(f"irviz is at {url}  (Ctrl-C ends it)", flush=True)  # noqa: T201
         if browser:
             webbrowser.open(url)
-        with contextlib.suppress(KeyboardInterrupt):
-            process.wait()
+        process.wait()
+        raise ServeError(f"the page's server ended with code {process.returncode}")
 
 
 def opened() -> object:

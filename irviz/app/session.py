@@ -71,6 +71,16 @@ class Session:
         """Show another stage; raise ValueError for no such id."""
         return replace(self, shown_id=self.stage(stage_id).id)
 
+    def focus(self, function: str) -> Session:
+        """Look at another Relax function; raise ValueError when the shown stage lacks it."""
+        relax_function(self.shown.module, function)
+        return replace(self, function=function)
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The names of the Relax functions of the shown stage."""
+        return tuple(relax_functions(self.shown.module))
+
     def apply(self, transform: object) -> Session:
         """Apply a `tvm.transform.Pass` or a transform of irviz to the shown stage.
 

@@ -203,7 +203,9 @@ def _leaves(value: ir.Expr) -> Iterator[tuple[tuple[int, ...], ir.Expr]]:
 
 
 def _is_tensor_constant(leaf: ir.Expr) -> bool:
-    return isinstance(leaf, ir.GenericConst) and leaf.value.shape != ()
+    if not isinstance(leaf, ir.GenericConst) or not isinstance(leaf.value, tvm.runtime.Tensor):
+        return False  # it may be a dtype too
+    return bool(leaf.value.shape != ())
 
 
 def _callee_name(callee: ir.GlobalVar | relax.ExternFunc) -> str:
@@ -213,8 +215,10 @@ def _callee_name(callee: ir.GlobalVar | relax.ExternFunc) -> str:
 
 def _literal(leaf: ir.Expr) -> str:
     match leaf:
+        case ir.GenericConst(value=tvm.runtime.Tensor() as tensor):
+            return str(tensor.numpy())
         case ir.GenericConst():
-            return str(leaf.value.numpy())
+            return str(leaf.value)
         case relax.ShapeExpr():
             return shape_label(leaf.values)
         case ir.StringImm():

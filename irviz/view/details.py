@@ -30,11 +30,8 @@ RESOLUTIONS: dict[Resolution, str] = {
 assert RESOLUTIONS.keys() == set(Resolution), "every resolution has words"
 
 
-def details_html(graph: Graph, node: Node, line: str, line_number: int, prim_func: str) -> str:
-    """Return what a node is: its facts, its line of TVMScript and the PrimFunc behind it.
-
-    `line` is "" for a node that has no line of its own, `prim_func` "" where there is none.
-    """
+def facts_html(graph: Graph, node: Node) -> str:
+    """Return what a node is: kind, type, callee and what it leads to, arguments, users, block."""
     facts = [("kind", KINDS[node.kind]), ("type", node.type_label)]
     if node.callee:
         facts.append(("callee", node.callee))
@@ -48,9 +45,18 @@ def details_html(graph: Graph, node: Node, line: str, line_number: int, prim_fun
     uses = [*users, *(["return"] if node.id in graph.outputs else [])]
     facts.append(("used by", ", ".join(uses) or "nothing"))
     facts.append(("block", _block(graph, node)))
-    facts += [(name, value) for name, value in node.attributes]
+    facts += node.attributes
     rows = "".join(f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in facts)
-    parts = [f"<h4>{escape(node.name or 'constant')}</h4><dl>{rows}</dl>"]
+    name = escape(node.name or "constant")
+    return f'<div class="irviz-details"><h4>{name}</h4><dl>{rows}</dl></div>'
+
+
+def source_html(node: Node, line: str, line_number: int, prim_func: str) -> str:
+    """Return a node's line of TVMScript and the PrimFunc behind it, highlighted.
+
+    `line` is "" for a node that has no line of its own, `prim_func` "" where there is none.
+    """
+    parts = []
     if line:
         parts.append(f"<h5>TVMScript, line {line_number}</h5>{code_html(line)}")
     if prim_func:

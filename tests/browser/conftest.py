@@ -17,6 +17,7 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -37,11 +38,17 @@ _FLAGS = [
 _START_SECONDS = 60
 
 
-def free_port() -> int:
+def unused_port() -> int:
     """Return a port of the loopback address that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A port of the loopback address that nobody listens on."""
+    return unused_port()
 
 
 @contextlib.contextmanager
@@ -66,6 +73,12 @@ def running(command: list[str], url: str, log: Path, **environment: str) -> Iter
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGTERM)
             process.wait(timeout=20)
+
+
+@pytest.fixture
+def serving() -> Any:
+    """The context manager that runs a server until its block ends."""
+    return running
 
 
 def _answers(url: str) -> bool:
@@ -155,7 +168,7 @@ def open_lab(
     notebook = nbformat.v4.new_notebook()
     notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3"}
     nbformat.write(notebook, folder / "test.ipynb")
-    port, token = free_port(), secrets.token_hex(16)
+    port, token = unused_port(), secrets.token_hex(16)
     command = [
         *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
         *("--ip=127.0.0.1", f"--port={port}", f"--IdentityProvider.token={token}"),

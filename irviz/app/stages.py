@@ -22,7 +22,9 @@ class StageList:
         """Show these stages, the shown one marked, with a badge (HTML) by stage id."""
         depths = _branch_depths(session)
         for stage in session.stages:
-            button, badge = self._rows.setdefault(stage.id, self._row(stage.id))
+            if stage.id not in self._rows:
+                self._rows[stage.id] = self._row(stage.id)
+            button, badge = self._rows[stage.id]
             button.description = f"{stage.id}  {stage.label}"
             button.tooltip = stage.error or stage.label
             is_shown = stage.id == session.shown_id

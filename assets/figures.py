@@ -1,0 +1,86 @@
+"""Draw the pictures of the README and the docs anew: `python assets/figures.py`.
+
+The screenshot needs Chromium and the development extra; the SVG figures need irviz alone.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+ASSETS = Path(__file__).parent
+
+
+def main() -> None:
+    """Write the figures, and the screenshot where a browser is found."""
+    figures()
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is None:
+        print("no screenshot: install chromium")
+    else:
+        screenshot(browser)
+
+
+def figures() -> None:
+    """Write the MLP as given, and with its weights bound and one call swapped."""
+    from irviz.app.demo import demo_stages
+
+    session = demo_stages()
+    for stage_id, name in (("0", "mlp.svg"), ("2", "mlp-bound-swapped.svg")):
+        print(session.draw(stage_id).save(ASSETS / name))
+
+
+def screenshot(browser_path: str) -> None:
+    """Write a picture of the demo's page after a bind, a swap and a comparison."""
+    from playwright.sync_api import sync_playwright
+
+    server = subprocess.Popen(
+        [sys.executable, "-m", "irviz.app.command", "demo", "--no-browser"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=tempfile.gettempdir(),
+    )
+    try:
+        assert server.stdout is not None
+        found = re.search(r"http\S+", server.stdout.readline())
+        assert found is not None
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(
+                executable_path=browser_path,
+                args=["--no-sandbox", "--disable-gpu", "--disable-quic"],
+            )
+            page = browser.new_page(viewport={"width": 1360, "height": 720})
+            page.goto(found[0])
+            _do_the_main_job(page)
+            page.screenshot(path=ASSETS / "explorer.png")
+            print(ASSETS / "explorer.png")
+            browser.close()
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait(timeout=30)
+
+
+def _do_the_main_job(page: Any) -> None:
+    canvas = page.locator(".irviz-canvas").first
+    canvas.locator("svg.irviz").wait_for(timeout=60_000)
+    tabs = page.locator(".irviz-tabs")
+    tabs.get_by_role("tab", name="Transform", exact=True).click()
+    page.get_by_role("button", name="Bind parameters").click()
+    page.get_by_text("= equal").first.wait_for()
+    tabs.get_by_role("tab", name="Node", exact=True).click()
+    canvas.locator(".node[data-node='lv1']").click()
+    page.get_by_role("button", name="Swap").click()
+    page.get_by_text("= equal").nth(1).wait_for()
+    page.mouse.move(5, 700)
+    page.wait_for_timeout(500)
+
+
+if __name__ == "__main__":
+    main()

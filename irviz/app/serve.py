@@ -18,7 +18,8 @@ import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
 
-_PAGE = Path(__file__).parent / "static" / "explorer.ipynb"
+_STATIC = Path(__file__).parent / "static"
+_PAGE, _JUPYTER = _STATIC / "explorer.ipynb", _STATIC / "jupyter"
 _WHAT, _WHERE = "IRVIZ_OPEN", "IRVIZ_CWD"
 _START_SECONDS = 60.0
 DEMO = ":demo:"
@@ -66,9 +67,15 @@ def _server(what: str, port: int) -> Iterator[tuple[subprocess.Popen[bytes], str
     command = [
         *(sys.executable, "-m", "voila", str(page), "--no-browser", "--Voila.ip=127.0.0.1"),
         *(f"--port={port}", f"--Voila.token={token}", "--Voila.log_level=ERROR"),
-        "--VoilaConfiguration.show_tracebacks=True",
+        *("--VoilaConfiguration.show_tracebacks=True", "--VoilaConfiguration.template=irviz"),
     ]
-    environment = {**os.environ, _WHAT: what, _WHERE: str(Path.cwd())}
+    paths = [str(_JUPYTER), os.environ.get("JUPYTER_PATH", "")]
+    environment = {
+        **os.environ,
+        "JUPYTER_PATH": os.pathsep.join(filter(None, paths)),
+        _WHAT: what,
+        _WHERE: str(Path.cwd()),
+    }
     # `-m` looks into the working directory first: not into the user's, whatever it holds
     process = subprocess.Popen(command, env=environment, cwd=folder)  # noqa: S603
     try:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import tvm
 from tvm import ir, relax, tirx
 
 from irviz.ir.attributes import attributes
-from irviz.ir.identity import bindings, identify, relax_function
+from irviz.ir.identity import bindings, distinct, identify, relax_function
 from irviz.ir.type_label import dim_label, shape_label, type_label
 from irviz.model.graph import Block, Edge, Graph, Literal, Node, NodeId, NodeKind, Resolution
 
@@ -22,12 +22,13 @@ def extract(
 ) -> Graph:
     """Read one Relax function of the module as a Graph.
 
-    A constant of one element is a literal of the node that uses it, a larger one is a node of
-    its own, named by `constant_names` where its tensor is known there. Raises ValueError when
-    the module has no Relax function of this name.
+    A scalar constant is a literal of the node that uses it, a tensor or one that is returned is
+    a node of its own, named by `constant_names` where its tensor is known there. Raises
+    ValueError when the module has no Relax function of this name.
     """
     source = relax_function(mod, function)
-    reader = _Reader(mod, dict(identify(source)), constant_names or {})
+    ids = dict(identify(source))
+    reader = _Reader(mod, ids, constant_names or {}, dict.fromkeys(ids.values(), 1))
     for param in source.params:
         reader.nodes.append(
             Node(reader.ids[param], NodeKind.PARAM, param.name, type_label(param.ty))
@@ -35,9 +36,7 @@ def extract(
     for block, binding in bindings(source):
         reader.read(binding, block)
     body = source.body.body if isinstance(source.body, relax.SeqExpr) else source.body
-    outputs = tuple(
-        node_id for _, leaf in _leaves(body) if (node_id := reader.source_of(leaf)) is not None
-    )
+    outputs = reader.outputs(_leaves(body))
     blocks = source.body.blocks if isinstance(source.body, relax.SeqExpr) else ()
     return Graph(
         function=function,
@@ -77,6 +76,7 @@ class _Reader:
     mod: ir.IRModule
     ids: dict[ir.Var | ir.GenericConst, NodeId]
     constant_names: ConstantNames
+    seen: dict[str, int]
     nodes: list[Node] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
     resolved: dict[str, Resolution] = field(default_factory=dict)
@@ -88,11 +88,13 @@ class _Reader:
         for position, argument in reading.arguments:
             source = self.source_of(argument)
             if source is None and _is_tensor_constant(argument):
-                source = self.add_constant(argument, NodeId(f"{node_id}{list(position)}"), block)
+                source = self.add_constant(argument, f"{node_id}{list(position)}", block)
             if source is not None:
                 self.edges.append(Edge(source, node_id, position))
             else:
                 literals.append(Literal(position, _literal(argument)))
+                for index, var in enumerate(self.variables_of(argument)):
+                    self.edges.append(Edge(self.ids[var], node_id, (*position, index)))
         self.nodes.append(
             Node(
                 id=node_id,
@@ -163,13 +165,11 @@ class _Reader:
         """Keep TVM's own text, and every variable the value uses."""
         if isinstance(value, ir.Var | ir.GenericConst):
             return _Reading(NodeKind.OTHER, (((0,), value),))
-        free = [var for var in relax.analysis.free_vars(value) if var in self.ids]
-        text = dim_label(value) if isinstance(value, ir.prim.Expr) else str(value)
         return _Reading(
             NodeKind.OTHER,
-            tuple(((index,), var) for index, var in enumerate(free)),
+            tuple(((index,), var) for index, var in enumerate(self.variables_of(value))),
             callee=type(value).__name__,
-            attributes=(("text", text),),
+            attributes=(("text", _text(value)),),
         )
 
     def resolution(self, name: str) -> Resolution:
@@ -180,8 +180,20 @@ class _Reader:
     def source_of(self, leaf: ir.Expr) -> NodeId | None:
         return self.ids.get(leaf) if isinstance(leaf, ir.Var | ir.GenericConst) else None
 
-    def add_constant(self, constant: ir.GenericConst, node_id: NodeId, block: int) -> NodeId:
-        self.ids[constant] = node_id
+    def variables_of(self, value: ir.Expr) -> list[ir.Var]:
+        """Return the variables of the function that an expression uses, sizes in it included."""
+        return [var for var in relax.analysis.free_vars(value) if var in self.ids]
+
+    def outputs(self, leaves: Iterable[tuple[tuple[int, ...], ir.Expr]]) -> tuple[NodeId, ...]:
+        found = []
+        for position, leaf in leaves:
+            if isinstance(leaf, ir.GenericConst) and leaf not in self.ids:
+                self.add_constant(leaf, f"return{list(position)}", None)
+            found.append(self.source_of(leaf))
+        return tuple(node_id for node_id in found if node_id is not None)
+
+    def add_constant(self, constant: ir.GenericConst, wanted: str, block: int | None) -> NodeId:
+        node_id = self.ids[constant] = distinct(wanted, self.seen)
         name = self.constant_names.get(constant.value, "")
         self.nodes.append(
             Node(node_id, NodeKind.CONSTANT, name, type_label(constant.ty), block=block)
@@ -211,6 +223,13 @@ def _is_tensor_constant(leaf: ir.Expr) -> bool:
 def _callee_name(callee: ir.GlobalVar | relax.ExternFunc) -> str:
     is_extern = isinstance(callee, relax.ExternFunc)
     return str(callee.global_symbol if is_extern else callee.name_hint)
+
+
+def _text(value: ir.Expr) -> str:
+    if ir.is_prim_expr(value):
+        return dim_label(value)
+    lines = [line for line in str(value).splitlines() if not line.startswith("# from ")]
+    return "\n".join(lines).strip()
 
 
 def _literal(leaf: ir.Expr) -> str:

@@ -26,7 +26,7 @@ def check_fit(name: str, array: np.ndarray, type_: ir.Type, dims: Dims) -> None:
     if not isinstance(type_, relax.TensorType):
         raise MisfitError(f"{name!r} is of type {type_}, and only a tensor can be given for it")
     dtype = None if type_.dtype is None else str(type_.dtype)
-    if dtype is not None and array.dtype != dtype:
+    if dtype is not None and str(array.dtype) != dtype:
         raise MisfitError(
             f"{name!r} has dtype {array.dtype}, the function wants {dtype}: "
             f"give {name}.astype({dtype!r})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 
 from tvm import ir, relax
 
@@ -50,14 +50,22 @@ def identify(function: relax.Function) -> Mapping[ir.Var, NodeId]:
     """Return the NodeId of each parameter and bound variable, in the order of the text.
 
     A NodeId is the variable's name; when a name comes again, `#2`, `#3`, … is put behind it.
+    Characters that cannot be seen become U+FFFD, so that an id is the same text everywhere; no
+    name becomes `v`, as in TVMScript.
     """
-    ids: dict[ir.Var, NodeId] = {}
     seen: dict[str, int] = {}
     variables = [*function.params, *(binding.var for _, binding in bindings(function))]
-    for var in variables:
-        count = seen[var.name] = seen.get(var.name, 0) + 1
-        ids[var] = NodeId(var.name if count == 1 else f"{var.name}#{count}")
-    return ids
+    return {var: distinct(_visible(var.name) or "v", seen) for var in variables}
+
+
+def distinct(name: str, seen: MutableMapping[str, int]) -> NodeId:
+    """Return the name as an id that was not given yet; `seen` counts how often each was."""
+    count = seen[name] = seen.get(name, 0) + 1
+    return NodeId(name) if count == 1 else distinct(f"{name}#{count}", seen)
+
+
+def _visible(name: str) -> str:
+    return "".join(char if char.isprintable() else "\ufffd" for char in name)
 
 
 def _advice(functions: Mapping[str, relax.Function]) -> str:

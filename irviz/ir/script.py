@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tvm import ir, tirx
+from tvm import ir, relax, tirx
 
 from irviz.ir.identity import bindings, identify, relax_functions
 from irviz.model.graph import NodeId
@@ -30,13 +30,16 @@ class Script:
 def script(mod: ir.IRModule) -> Script:
     """Print the module as TVMScript and find the line of every parameter and binding.
 
-    A parameter's line is the one its function's `def` begins at.
+    A parameter's line is the one its function's `def` begins at. A function that is bound inside
+    of another has no line: TVM marks none for it.
     """
     keys: list[tuple[str, NodeId]] = []
     marks = {}
     for name, function in relax_functions(mod).items():
         ids = identify(function)
         for _, binding in bindings(function):
+            if isinstance(binding.value, relax.Function):
+                continue
             marks[binding] = f"irviz:{len(keys)}"
             keys.append((name, ids[binding.var]))
     text, lines = [], {}
@@ -48,7 +51,7 @@ def script(mod: ir.IRModule) -> Script:
     starts = _function_lines(mod, text)
     for name, function in relax_functions(mod).items():
         ids = identify(function)
-        for param in function.params:
+        for param in function.params if name in starts else ():
             lines[name, ids[param]] = starts[name]
     return Script("\n".join(text) + "\n", lines, starts)
 
@@ -64,10 +67,10 @@ def prim_func_script(mod: ir.IRModule, name: str) -> str:
 
 
 def _function_lines(mod: ir.IRModule, text: list[str]) -> dict[str, int]:
-    names = {gvar.name_hint for gvar in mod.functions}
+    names = {f"    def {gvar.name_hint}": gvar.name_hint for gvar in mod.functions}
     starts: dict[str, int] = {}
     for number, line in enumerate(text, start=1):
-        found = re.match(r"    def ([^\s(]+)\(", line)
-        if found and found[1] in names:
-            starts.setdefault(found[1], number)
+        head = line.partition("(")[0]
+        if head in names:
+            starts.setdefault(names[head], number)
     return starts

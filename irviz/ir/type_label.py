@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from tvm import ir, relax, tirx
 
 _MOST_FIELDS = 4
+_SIZED_INT = re.compile(r"\bT\.u?int\d+\((-?\d+)\)")
 
 
 def type_label(type_: ir.Type | None) -> str:
@@ -21,6 +24,8 @@ def type_label(type_: ir.Type | None) -> str:
             return f"Tuple[{', '.join(_shortened(fields))}]"
         case ir.PrimType():
             return str(type_.dtype)
+        case ir.StringType():
+            return "String"
         case relax.FuncType():
             return "Function"
         case relax.AnyType():
@@ -43,7 +48,7 @@ def dim_label(value: object) -> str:
         return str(value.value)
     if isinstance(value, ir.Var):
         return str(value.name)
-    return str(value).splitlines()[-1]
+    return _SIZED_INT.sub(r"\1", str(value).splitlines()[-1])
 
 
 def _tensor(type_: relax.TensorType) -> str:

@@ -105,9 +105,9 @@ def compare(
 def _is_close(
     array: NDArray[np.generic], reference: NDArray[np.generic], limits: Tolerance
 ) -> bool:
-    return bool(
-        np.allclose(array, reference, rtol=limits.relative, atol=limits.absolute, equal_nan=True)
-    )
+    rtol, atol = limits.relative, limits.absolute
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.allclose(array, reference, rtol=rtol, atol=atol, equal_nan=True))
 
 
 def _largest_difference(array: NDArray[np.generic], reference: NDArray[np.generic]) -> float:
@@ -116,6 +116,6 @@ def _largest_difference(array: NDArray[np.generic], reference: NDArray[np.generi
         return 0.0
     a, b = array.astype(np.float64), reference.astype(np.float64)
     same = (a == b) | (np.isnan(a) & np.isnan(b))
-    with np.errstate(invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         differences = np.where(same, 0.0, np.abs(a - b))
     return float("inf") if np.isnan(differences).any() else float(differences.max())

@@ -33,14 +33,14 @@ def argument_lists(
     MisfitError (a ValueError too) for one of the wrong shape or dtype.
     """
     wanted = {param.name: param for param in function.params}
-    fixed = {name: np.asarray(params[name]) for name in wanted if name in params}
+    fixed = {name: _array(name, params[name]) for name in wanted if name in params}
     open_names = [name for name in wanted if name not in fixed]
     if inputs is None:
         given = _random(wanted, open_names, fixed)
     elif isinstance(inputs, Mapping):
-        given = {name: np.asarray(array) for name, array in inputs.items()}
+        given = {name: _array(name, array) for name, array in inputs.items()}
     elif len(open_names) == 1:
-        given = {open_names[0]: np.asarray(inputs)}
+        given = {open_names[0]: _array(open_names[0], inputs)}
     else:
         raise InputError(
             f"one array was given, but the parameters without a value are "
@@ -51,6 +51,11 @@ def argument_lists(
     counts = {name: len(arrays) for name, arrays in rows.items()}
     if len(set(counts.values()) - {1}) > 1:
         raise InputError(f"the inputs have different numbers of cases: {counts}")
+    if 0 in counts.values():
+        empty = [name for name, count in counts.items() if count == 0]
+        raise InputError(
+            f"there is no case in {_listed(empty)}: give an array with at least one row"
+        )
     cases = max(counts.values(), default=1)
     chosen = {**{name: [array] for name, array in fixed.items()}, **rows}
     dims: dict[str, int] = {}
@@ -60,6 +65,13 @@ def argument_lists(
         [chosen[name][case if len(chosen[name]) > 1 else 0] for name in wanted]
         for case in range(cases)
     ]
+
+
+def _array(name: str, value: object) -> Array:
+    try:
+        return np.asarray(value)
+    except ValueError as failure:
+        raise InputError(f"{name!r} is no array: {failure}") from failure
 
 
 def _check_names(

@@ -14,7 +14,7 @@ from tvm import ir, relax
 
 from irviz.ir.identity import relax_function
 from irviz.model.result import RunResult
-from irviz.runtime.inputs import Array, argument_lists
+from irviz.runtime.inputs import Array, InputError, argument_lists
 
 _MOST_BUILT = 16
 _built: OrderedDict[ir.IRModule, relax.VirtualMachine] = OrderedDict()
@@ -38,6 +38,10 @@ def run(
     RunError when TVM cannot build or run it, and InputError or MisfitError for wrong inputs.
     """
     cases = argument_lists(relax_function(mod, function), inputs, params or {})
+    if labels is not None and len(labels) != len(cases):
+        raise InputError(
+            f"there are {len(labels)} labels and {len(cases)} cases: give one label for each case"
+        )
     machine = _machine(mod)
     tensors: dict[int, tvm.runtime.Tensor] = {}  # a parameter is the same array in every case
     outputs, seconds = [], []
@@ -45,7 +49,7 @@ def run(
         arguments = []
         for array in case:
             if id(array) not in tensors:
-                tensors[id(array)] = tvm.runtime.tensor(np.ascontiguousarray(array))
+                tensors[id(array)] = tvm.runtime.tensor(np.asarray(array, order="C"))
             arguments.append(tensors[id(array)])
         start = time.perf_counter()
         try:
@@ -54,8 +58,15 @@ def run(
             raise RunError(f"{function!r} failed as it ran: {_said(failure)}") from failure
         seconds.append(time.perf_counter() - start)
         outputs.append(_arrays(value))
-    stacked = tuple(np.stack(column) for column in zip(*outputs, strict=True))
-    return RunResult(stacked, statistics.median(seconds), labels)
+    columns = list(zip(*outputs, strict=True))
+    for index, column in enumerate(columns):
+        shapes = list(dict.fromkeys(array.shape for array in column))
+        if len(shapes) > 1:
+            raise RunError(
+                f"output {index} has shape {shapes[0]} in one case and {shapes[1]} in another: "
+                "give one case at a time"
+            )
+    return RunResult(tuple(map(np.stack, columns)), statistics.median(seconds), labels)
 
 
 def _machine(mod: ir.IRModule) -> relax.VirtualMachine:

@@ -44,13 +44,25 @@ class BindParams:
         dims: dict[str, int] = {}
         try:
             for name, tensor in self.params.items():
-                check_fit(name, np.from_dlpack(tensor), params[name].ty, dims)
+                check_fit(name, tensor.numpy(), params[name].ty, dims)
         except MisfitError as misfit:
             raise TransformError(str(misfit)) from misfit
         return relax.transform.BindParams(self.function, dict(self.params))(mod)
 
 
 def bind_params(params: Mapping[str, np.ndarray], function: str = "main") -> BindParams:
-    """Return the transform that binds these arrays; their values are copied now."""
-    tensors = {name: tvm.runtime.tensor(np.asarray(array)) for name, array in params.items()}
-    return BindParams(tensors, function)
+    """Return the transform that binds these arrays; their values are copied now.
+
+    Raises TransformError for what TVM cannot make a tensor of.
+    """
+    return BindParams({name: _tensor(name, array) for name, array in params.items()}, function)
+
+
+def _tensor(name: str, array: np.ndarray) -> tvm.runtime.Tensor:
+    try:
+        return tvm.runtime.tensor(np.asarray(array))
+    except (TypeError, ValueError) as failure:
+        raise TransformError(
+            f"{name!r} cannot become a tensor: {failure}; give an array of numbers, as in "
+            f"numpy.asarray({name}, dtype='float32')"
+        ) from failure

@@ -38,12 +38,19 @@ def register(
     `signature` is in NumPy's notation of generalized ufuncs, `(b,m),(n,m),(n)->(b,n)`, with one
     dtype for all. The function gets one array for each tensor, outputs last, and writes into
     those. Registering a name again replaces the kernel. Raises ValueError when the signature
-    cannot be read or the name belongs to a function of TVM.
+    cannot be read or the name belongs to a function of TVM or of another library.
     """
     parsed = parse(signature, dtype)
     if name.startswith(("vm.", "runtime.", "ffi.", "relax.", "tirx.", "ir.")):
         raise ValueError(
             f"{name!r} would hide a function of TVM's own: choose a name such as 'env.{name}'"
+        )
+    # names in env. are the course's for kernels: its own programs register them with TVM directly
+    is_theirs = name not in _kernels and not name.startswith("env.")
+    if is_theirs and tvm.get_global_func(name, allow_missing=True) is not None:
+        raise ValueError(
+            f"{name!r} is registered already, and not as a kernel: choose a name such as "
+            f"'env.{name}'"
         )
 
     def decorate(function: KernelFunction) -> KernelFunction:

@@ -10,7 +10,11 @@ from tvm import ir, relax, tirx
 
 from irviz.ir.type_label import dim_label
 
-_TEXT = re.compile(r"(\([^()]*\)(?:,\([^()]*\))*)->(\([^()]*\)(?:,\([^()]*\))*)")
+_DIM = r"(?:[^\W\d]\w*|\d+|\.\.\.)"
+_ONE_ELLIPSIS = r"(?![^()]*\.\.\.[^()]*\.\.\.)"
+_TENSOR = rf"\({_ONE_ELLIPSIS}(?:{_DIM}(?:,{_DIM})*)?\)"
+_TENSORS = rf"({_TENSOR}(?:,{_TENSOR})*)"
+_TEXT = re.compile(f"{_TENSORS}->{_TENSORS}")
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ def parse(text: str, dtype: str = "float32") -> Signature:
     A name stands for one size, the same wherever it is; `...` stands for any dimensions, the
     same wherever it is. Raises ValueError when the text is no signature.
     """
-    found = _TEXT.fullmatch(text.replace(" ", ""))
+    found = _TEXT.fullmatch(re.sub(r"\s*([(),]|->)\s*", r"\1", text))
     if not found:
         raise ValueError(
             f"{text!r} is no signature; write one as in NumPy's ufuncs: '(b,m),(n,m),(n)->(b,n)'"
@@ -61,7 +65,8 @@ def of_prim_func(function: tirx.PrimFunc, outputs: int) -> Signature | None:
         Tensor(tuple(map(dim_label, param.ty.shape)), str(param.ty.dtype))
         for param in function.params
     )
-    return Signature(tensors[:-outputs], tensors[-outputs:])
+    inputs = len(tensors) - outputs
+    return Signature(tensors[:inputs], tensors[inputs:])
 
 
 def of_call(call: ir.Call) -> Signature | None:
@@ -69,8 +74,6 @@ def of_call(call: ir.Call) -> Signature | None:
 
     Returns None when an argument is no tensor of known rank.
     """
-    if len(call.args) > 2:  # call_tir's symbolic arguments
-        return None
     packed = call.args[1]
     arguments = packed.fields if isinstance(packed, ir.Tuple) else [packed]
     out_types = call.ty_args[0]

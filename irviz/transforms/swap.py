@@ -133,10 +133,11 @@ def _prim_funcs(mod: ir.IRModule) -> dict[str, tuple[ir.GlobalVar, tirx.PrimFunc
 def _calling(mod: ir.IRModule, call: ir.Call, replacement: str) -> ir.Call:
     prim_func = _prim_funcs(mod).get(replacement)
     arguments, out_type = call.args[1], call.ty_args[0]
+    out_types = list(out_type.fields) if isinstance(out_type, ir.TupleType) else [out_type]
     if prim_func is not None:
-        new = relax.call_tir(prim_func[0], arguments, out_type)
+        new = relax.call_tir(prim_func[0], arguments, out_types)
     else:
-        new = relax.call_dps_packed(replacement, arguments, out_type)
+        new = relax.call_dps_packed(replacement, arguments, out_types)
     return relax.BlockBuilder(mod).normalize(new)
 
 
@@ -151,7 +152,8 @@ def _with_values(mod: ir.IRModule, name: str, values: Mapping[ir.Var, ir.Expr]) 
         ]
         is_dataflow = isinstance(block, relax.DataflowBlock)
         blocks.append(relax.DataflowBlock(new) if is_dataflow else relax.BindingBlock(new))
-    body = relax.SeqExpr(blocks, function.body.body)
+    # normalized, because passes read the type of a body
+    body = relax.BlockBuilder(mod).normalize(relax.SeqExpr(blocks, function.body.body))
     changed = relax.Function(
         function.params, body, function.ret_ty, function.is_pure, function.attrs
     )

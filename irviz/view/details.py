@@ -66,7 +66,7 @@ def source_html(node: Node, line: str, line_number: int, prim_func: str) -> str:
 
 def _block(graph: Graph, node: Node) -> str:
     if node.block is None:
-        return "none: a parameter"
+        return "none: a parameter" if node.kind is NodeKind.PARAM else "none: returned as it is"
     number = node.block + 1
     kind = (
         "dataflow block" if graph.blocks[node.block].is_dataflow else "binding block, no dataflow"

@@ -52,6 +52,8 @@ def test_the_demo_shows_the_mlp_and_does_the_main_job(chromium: Any, tmp_path: P
     with command(tmp_path, "demo", "--no-browser") as url:
         page = chromium.new_page(viewport={"width": 1300, "height": 900})
         page.set_default_timeout(30_000)
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
         page.goto(url)
         page.locator(".irviz-canvas svg.irviz").first.wait_for()
         page.locator(".irviz-canvas").first.locator(".node[data-node='lv1']").click()
@@ -61,6 +63,8 @@ def test_the_demo_shows_the_mlp_and_does_the_main_job(chromium: Any, tmp_path: P
         page.get_by_role("button", name="Save SVG").click()
         page.get_by_text("saved ").wait_for()
         page.close()
+    here = url.partition("?")[0]
+    assert [address for address in asked if not address.startswith((here, f"blob:{here}"))] == []
     assert (tmp_path / "main-1.svg").read_text().startswith("<svg")
 
 

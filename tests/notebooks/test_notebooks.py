@@ -1,0 +1,144 @@
+"""Each notebook runs from top to bottom without a complaint, and is stored as it was written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+nbformat = pytest.importorskip(
+    "nbformat", reason="install the development extra: pip install 'irviz[dev]'"
+)
+nbclient = pytest.importorskip(
+    "nbclient", reason="install the development extra: pip install 'irviz[dev]'"
+)
+
+FOLDER = Path(__file__).parents[2] / "notebooks"
+FILES = sorted(FOLDER.rglob("*"))
+NOTEBOOKS = [path for path in FILES if path.suffix == ".ipynb" and path.parent == FOLDER]
+CELL_SECONDS = 120
+
+END_TO_END = (
+    "NumPy loops",
+    "NumPy loops through call_dps",
+    "MyModule by TVM's own calls",
+    "MyModule",
+    "MyModuleStatic",
+    "MyModuleTwoBlocks",
+    "MyModuleWithExternCall",
+    "MyModuleWithExternCall by env.einsum_linear",
+    "MyModuleMixture",
+    "MyModuleMixture with bound parameters",
+    "stage 0 (given)",
+    "stage 1 (BindParams w0, b0, w1, b1)",
+    "stage 2 (swap relu0 → env.relu)",
+    "stage 3 (swap linear0 → env.linear)",
+)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Run a notebook in a directory of its own, once for all tests; a failing cell raises."""
+    done = {}
+
+    def run_once(path):
+        if path not in done:
+            place = tmp_path_factory.mktemp(path.stem)
+            done[path] = execute(path, place), place
+        return done[path]
+
+    return run_once
+
+
+def execute(path, place):
+    # A kernel that sees pytest's variable keeps what C++ writes to stderr out of the outputs.
+    environment = {k: v for k, v in os.environ.items() if k != "PYTEST_CURRENT_TEST"}
+    notebook = nbformat.read(path, as_version=4)
+    client = nbclient.NotebookClient(
+        notebook, timeout=CELL_SECONDS, resources={"metadata": {"path": str(place)}}
+    )
+    return client.execute(env={**environment, "IPYTHONDIR": str(place.with_suffix(".ipython"))})
+
+
+def code_cells(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def streams(notebook, name):
+    """Return what cells wrote to a stream, by cell id."""
+    written = {}
+    for cell in code_cells(notebook):
+        for output in cell.outputs:
+            if output.output_type == "stream" and output.name == name:
+                written[cell.id] = written.get(cell.id, "") + output.text
+    return written
+
+
+def test_there_are_notebooks():
+    assert FOLDER / "end_to_end.ipynb" in NOTEBOOKS
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs_without_a_complaint(path, run):
+    """No cell fails or writes to stderr, and each has run, in order."""
+    notebook, _ = run(path)
+    assert streams(notebook, "stderr") == {}
+    counts = [cell.execution_count for cell in code_cells(notebook)]
+    assert counts == list(range(1, len(counts) + 1))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_leaves_no_files(path, run):
+    """Nothing beside the notebook, nothing in the directory it ran in."""
+    _, place = run(path)
+    assert list(place.iterdir()) == []
+    assert sorted(FOLDER.rglob("*")) == FILES
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_stored_clean(path):
+    """No outputs, no counts, no widget state; cell ids are there, once each, and short."""
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    assert (notebook.nbformat, notebook.nbformat_minor) >= (4, 5)
+    assert notebook.metadata.kernelspec.name == "python3"
+    assert "widgets" not in notebook.metadata
+    for cell in code_cells(notebook):
+        assert cell.outputs == [], cell.id
+        assert cell.execution_count is None, cell.id
+    ids = [cell.id for cell in notebook.cells]
+    assert len(set(ids)) == len(ids)
+    assert max(map(len, ids)) <= 24
+
+
+def test_every_version_of_the_chapter_reads_as_numpy_does(run):
+    """The chapter says so itself, one line for each version; a version that differs fails."""
+    notebook, _ = run(FOLDER / "end_to_end.ipynb")
+    lines = "".join(streams(notebook, "stdout").values()).splitlines()
+    checked = [line.partition(": reads a ")[0] for line in lines if line.endswith("as NumPy does")]
+    assert checked == list(END_TO_END)
+
+
+def test_the_chapter_draws_each_module(run):
+    """Six modules and the session's end are pictures, and the explorer has a still one."""
+    notebook, _ = run(FOLDER / "end_to_end.ipynb")
+    drawn = {
+        cell.id: [output.data["image/svg+xml"] for output in cell.outputs if "data" in output]
+        for cell in code_cells(notebook)
+        if any("image/svg+xml" in output.get("data", {}) for output in cell.outputs)
+    }
+    assert list(drawn) == [
+        "static-draw",
+        "symbolic-draw",
+        "two-blocks",
+        "extern-draw",
+        "own-kernel-registered",
+        "mixture-draw",
+        "bind-draw",
+        "whole-session",
+        "explorer",
+    ]
+    assert all(svg.startswith("<svg") for pictures in drawn.values() for svg in pictures)
+    assert drawn["two-blocks"][0].count('class="block dataflow"') == 2
+    assert drawn["bind-draw"][0].count('class="node constant"') == 4

@@ -118,8 +118,12 @@ def misfit(mod: ir.IRModule, call: ir.Call, replacement: str) -> str:
         )
     if signatures.fits(wanted, found):
         return ""
-    dtypes = f" of {'/'.join(sorted({t.dtype for t in (*wanted.inputs, *wanted.outputs)}))}"
-    return f"its signature is {wanted}{dtypes}, and the call has {found}"
+    return f"its signature is {_with_dtypes(wanted)}, and the call has {_with_dtypes(found)}"
+
+
+def _with_dtypes(signature: signatures.Signature) -> str:
+    dtypes = {tensor.dtype for tensor in (*signature.inputs, *signature.outputs)}
+    return f"{signature} of {'/'.join(sorted(dtypes))}"
 
 
 def _prim_funcs(mod: ir.IRModule) -> dict[str, tuple[ir.GlobalVar, tirx.PrimFunc]]:

@@ -53,7 +53,7 @@ def test_a_click_on_a_node_reaches_python_and_shows_what_the_node_is(
     lab: Any, explorer: Any
 ) -> None:
     node(explorer, "lv1").click()
-    explorer.locator(".irviz-details h4", has_text="lv1").wait_for()
+    explorer.locator(".irviz-details h5", has_text="PrimFunc relu0").wait_for()
     details = explorer.locator(".irviz-tabs").inner_text()
     assert "a PrimFunc of this module" in details
     assert 'lv1 = R.call_dps_packed("relu0", (lv0,)' in details

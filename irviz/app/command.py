@@ -62,12 +62,11 @@ def _demo(options: argparse.Namespace) -> None:
 
         serve(DEMO, port=options.port, browser=not options.no_browser)
         return
-    from irviz.app.demo import demo_stages, report
+    from irviz.app.demo import demo_stages
 
     session = demo_stages()
     session.draw().save(options.svg)
-    for line in report(session):
-        print(line)  # noqa: T201
+    print(session.report())  # noqa: T201
 
 
 def _draw(options: argparse.Namespace) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 
@@ -14,14 +14,14 @@ from tvm import ir
 
 from irviz.app.canvas import Canvas
 from irviz.app.panels import BindPanel, PassPanel, RunPanel, SavePanel, SwapPanel, Verb
+from irviz.app.reference import Reference, caption_html, offer
 from irviz.app.session import Session
 from irviz.app.stages import StageList
 from irviz.ir.script import prim_func_script
-from irviz.model.change import changed
 from irviz.model.graph import NodeKind
 from irviz.model.result import Comparison, RunResult, compare
 from irviz.runtime.inputs import Array
-from irviz.view.badge import badge_html, verdict_line
+from irviz.view.badge import badge_html
 from irviz.view.details import facts_html, source_html
 
 _CSS = Path(__file__).parent / "static" / "explorer.css"
@@ -43,10 +43,9 @@ class Explorer(traitlets.HasTraits):
         super().__init__(session=session)
         self.results: dict[str, RunResult] = {}
         self.run_errors: dict[str, str] = {}
-        self._reference = ""
         self._stages = StageList(self._choose)
-        self._canvas, self._other = Canvas(height=560), Canvas(height=560)
-        self._caption, self._other_caption = widgets.HTML(), widgets.HTML()
+        self._canvas, self._caption = Canvas(height=560), widgets.HTML()
+        self._reference = Reference(lambda _: self._show())
         self._facts, self._source = widgets.HTML(_HINT), widgets.HTML()
         self._message = widgets.HTML()
         self._message.add_class("irviz-message")
@@ -57,16 +56,11 @@ class Explorer(traitlets.HasTraits):
             description="function", style={"description_width": "initial"}
         )
         self._functions.add_class("irviz-functions")
-        self._compare_with = widgets.Dropdown(
-            description="compare with", style={"description_width": "initial"}
-        )
-        self._compare_with.add_class("irviz-compare-with")
         self.widget = self._composed()
         self._canvas.observe(lambda change: self._select(change.new), "selected")
-        self._other.observe(lambda change: self._select_other(change.new), "selected")
+        self._reference.canvas.observe(lambda change: self._select_other(change.new), "selected")
         self._functions.observe(lambda change: self._focus(change.new), "value")
-        self._compare_with.observe(lambda change: self._compare(change.new), "value")
-        widgets.jslink((self._canvas, "viewport"), (self._other, "viewport"))
+        widgets.jslink((self._canvas, "viewport"), (self._reference.canvas, "viewport"))
         self._show()
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
@@ -75,8 +69,9 @@ class Explorer(traitlets.HasTraits):
         return {**bundle, "image/svg+xml": self._canvas.svg}
 
     def run(self) -> None:
-        """Run the shown stage, and its reference first where that has not been run."""
-        for stage_id in dict.fromkeys(("0", self.session.shown_id)):
+        """Run the shown stage, and first those it is compared with that have not been run."""
+        compared = ("0", self._reference.stage_id or "0", self.session.shown_id)
+        for stage_id in dict.fromkeys(compared):
             if stage_id not in self.results and not self.session.stage(stage_id).error:
                 try:
                     self.results[stage_id] = self.session.run(stage=stage_id)
@@ -117,46 +112,18 @@ class Explorer(traitlets.HasTraits):
             self._canvas.label = f"graph of {session.function}, stage {stage.id}"
             if self._canvas.selected not in known:
                 self._canvas.selected = ""
-        self._caption.value = _caption(stage.id, stage.label)
-        _offer(self._functions, session.functions, session.function)
+            self._canvas.highlighted = list(self._reference.show(session))
+        comparing = self.widget.add_class if self._reference.stage_id else self.widget.remove_class
+        comparing("irviz-comparing")
+        self._caption.value = caption_html(stage.id, stage.label)
+        offer(self._functions, session.functions, session.function)
         self._functions.layout.display = "" if len(session.functions) > 1 else "none"
-        self._show_reference()
         self._bind.show(session)
         self._save.show(session)
         self._show_details()
         self._show_results()
         if stage.error:
             self._say(f"{stage.label} failed; the module is as before. {stage.error}", True)
-
-    def _show_reference(self) -> None:
-        session = self.session
-        others = [(f"{s.id}  {s.label}", s.id) for s in session.stages if s.id != session.shown_id]
-        chosen = self._reference if self._reference in dict(others).values() else ""
-        _offer(self._compare_with, [("–", ""), *others], chosen)
-
-    def _compare(self, reference: str | None) -> None:
-        if reference is None:
-            return
-        self._reference = reference
-        pane = self._panes.children[1]
-        pane.layout.display = "" if self._reference else "none"
-        if not self._reference:
-            self.widget.remove_class("irviz-comparing")
-            self._canvas.highlighted = []
-            return
-        self.widget.add_class("irviz-comparing")
-        session, stage = self.session, self.session.stage(self._reference)
-        here, there = session.graph(), session.graph(stage.id)
-        with self._other.hold_sync():
-            self._other.svg = session.draw(stage.id).svg
-            self._other.label = f"graph of {session.function}, stage {stage.id}"
-            self._other.highlighted = [str(node) for node in changed(there, here)]
-        self._canvas.highlighted = [str(node) for node in changed(here, there)]
-        self._other_caption.value = _caption(stage.id, stage.label)
-        verdict = self._comparison(session.shown_id, stage.id)
-        if verdict is not None:
-            against = f"stage {session.shown_id} against stage {stage.id}"
-            self._say(f"{against}: {verdict_line(verdict)}, {verdict.time_ratio:.2f}× as fast")
 
     def _comparison(self, stage_id: str, reference: str) -> Comparison | None:
         if stage_id == reference or not {stage_id, reference} <= self.results.keys():
@@ -174,6 +141,8 @@ class Explorer(traitlets.HasTraits):
         }
         self._stages.show(self.session, badges)
         shown = self.session.shown_id
+        against = self._comparison(shown, self._reference.stage_id)
+        self._reference.show_verdict(self.session, against)
         self._run.show(self.session, self.results.get(shown), self.run_errors.get(shown, ""))
 
     def _select(self, node_id: str) -> None:
@@ -181,8 +150,8 @@ class Explorer(traitlets.HasTraits):
         self._show_details()
 
     def _select_other(self, node_id: str) -> None:
-        if self._reference and node_id:
-            self._describe(self._reference, node_id)
+        if self._reference.stage_id and node_id:
+            self._describe(self._reference.stage_id, node_id)
 
     def _show_details(self) -> None:
         self._describe(self.session.shown_id, self._canvas.selected)
@@ -219,12 +188,9 @@ class Explorer(traitlets.HasTraits):
     def _composed(self) -> widgets.Widget:
         style = widgets.HTML(f"<style>{_CSS.read_text(encoding='utf-8')}</style>")
         style.layout.display = "none"
-        panes = [
-            widgets.VBox([self._caption, self._canvas]),
-            widgets.VBox([self._other_caption, self._other]),
-        ]
-        self._panes = widgets.HBox(panes)
-        self._panes.add_class("irviz-panes")
+        shown = widgets.VBox([self._caption, self._canvas])
+        panes = widgets.HBox([shown, self._reference.pane])
+        panes.add_class("irviz-panes")
         tabs = widgets.Tab(
             [
                 widgets.VBox([self._facts, self._swap.widget, self._source]),
@@ -235,8 +201,8 @@ class Explorer(traitlets.HasTraits):
             titles=("Node", "Transform", "Run", "Save"),
         )
         tabs.add_class("irviz-tabs")
-        choices = widgets.HBox([self._functions, self._compare_with])
-        middle = widgets.VBox([choices, self._panes, self._message])
+        choices = widgets.HBox([self._functions, self._reference.chooser, self._reference.verdict])
+        middle = widgets.VBox([choices, panes, self._message])
         middle.add_class("irviz-middle")
         body = widgets.Box([self._stages.widget, middle, tabs])
         body.add_class("irviz-body")
@@ -275,14 +241,3 @@ def _with_function(session: Session) -> Session:
     if not session.functions:
         raise ValueError(f"{session.shown.label} left no Relax function to show")
     return session.focus(session.functions[0])
-
-
-def _offer(dropdown: widgets.Dropdown, options: Sequence[object], value: str) -> None:
-    """Change a dropdown's options and value, without a choice that nobody made in between."""
-    dropdown.index = None
-    dropdown.options = options
-    dropdown.value = value
-
-
-def _caption(stage_id: str, label: str) -> str:
-    return f'<div class="irviz-caption">stage {escape(stage_id)}: {escape(label)}</div>'

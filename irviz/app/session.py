@@ -15,11 +15,12 @@ from irviz.ir.script import Script, script
 from irviz.model.graph import Graph, NodeId
 from irviz.model.result import Comparison, RunResult, compare
 from irviz.runtime.inputs import Array
-from irviz.runtime.run import run
+from irviz.runtime.run import RunError, run
 from irviz.transforms.bind import bind_params
 from irviz.transforms.stage import Stage, Transform, TransformError, apply, as_transform
 from irviz.transforms.swap import Swap
 from irviz.view.figure import Figure, figure
+from irviz.view.report import Report, Row
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +147,30 @@ class Session:
         labels = self.labels if inputs is None else None
         module = self.stage(stage).module
         return run(module, self.function, chosen, self.params, labels)
+
+    def report(self) -> Report:
+        """Run all stages and set each against the first: a table, one row a stage.
+
+        A stage that failed, or that cannot be run, has a row that says why.
+        """
+        rows: list[Row] = []
+        first: RunResult | None = None
+        for stage in self.stages:
+            result, error = None, stage.error
+            if not error:
+                try:
+                    result = self.run(stage=stage.id)
+                except (RunError, ValueError) as failure:
+                    error = str(failure)
+            first = first or result
+            against = compare(result, first) if result and first else None
+            rows.append(Row(stage.id, stage.label, result, against, error))
+        return Report(tuple(rows))
+
+    def __repr__(self) -> str:
+        """Return the stages by name, and which is shown."""
+        names = ", ".join(f"{stage.id} {stage.label}" for stage in self.stages)
+        return f"<Session of {self.function!r}: {names}; shown: {self.shown_id}>"
 
     def input_of_case(self, case: int) -> Array | None:
         """Return the one input array of a case, or None where there are more inputs or none."""

@@ -33,6 +33,16 @@ _HOMES: Final = {
     "MyModuleHighLevel": "mlp_high_level",
 }
 
+__all__ = [
+    "MODULES",
+    "MyModule",
+    "MyModuleHighLevel",
+    "MyModuleMixture",
+    "MyModuleStatic",
+    "MyModuleTwoBlocks",
+    "MyModuleWithExternCall",
+]
+
 
 def __getattr__(name: str) -> IRModule | dict[str, IRModule]:
     if name == "MODULES":  # all of them, by the names of the chapter

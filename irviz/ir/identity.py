@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, MutableMapping
 
 from tvm import ir, relax
 
-from irviz.model.graph import NodeId
+from irviz.model.graph import OUTPUT, NodeId
 
 
 class NoFunctionError(ValueError):
@@ -14,7 +14,7 @@ class NoFunctionError(ValueError):
 
 
 def relax_functions(mod: ir.IRModule) -> dict[str, relax.Function]:
-    """Return the module's Relax functions by name, in the order TVMScript prints them."""
+    """Return the module's Relax functions by name, in the order of their names."""
     found = {
         gvar.name_hint: function
         for gvar, function in mod.functions.items()
@@ -53,7 +53,7 @@ def identify(function: relax.Function) -> Mapping[ir.Var, NodeId]:
     Characters that cannot be seen become U+FFFD, so that an id is the same text everywhere; no
     name becomes `v`, as in TVMScript.
     """
-    seen: dict[str, int] = {}
+    seen: dict[str, int] = {OUTPUT: 1}  # which the picture has for what is returned
     variables = [*function.params, *(binding.var for _, binding in bindings(function))]
     return {var: distinct(_visible(var.name) or "v", seen) for var in variables}
 

@@ -11,7 +11,7 @@ from tvm import ir, relax, tirx
 from irviz.ir.identity import bindings, identify, relax_functions
 from irviz.model.graph import NodeId
 
-_MARK = re.compile(r"  # irviz:(\d+)$")
+_MARK = re.compile(r"\s*# irviz:(\d+)$")
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,14 @@ def script(mod: ir.IRModule) -> Script:
                 continue
             marks[binding] = f"irviz:{len(keys)}"
             keys.append((name, ids[binding.var]))
-    text, lines = [], {}
-    for number, line in enumerate(mod.script(obj_to_annotate=marks).splitlines(), start=1):
+    text: list[str] = []
+    lines = {}
+    for line in mod.script(obj_to_annotate=marks).splitlines():
         found = _MARK.search(line)
         if found:
-            lines[keys[int(found[1])]] = number
-        text.append(line[: found.start()] if found else line)
+            lines[keys[int(found[1])]] = len(text) + 1
+        if found is None or found.start():  # a mark alone in its line stands above an `if`
+            text.append(line[: found.start()] if found else line)
     starts = _function_lines(mod, text)
     for name, function in relax_functions(mod).items():
         ids = identify(function)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from irviz.model.graph import Graph, NodeId
+from irviz.model.graph import Graph, NodeId, NodeKind
+
+_LEAVES = (NodeKind.PARAM, NodeKind.CONSTANT)
 
 
 def changed(graph: Graph, reference: Graph) -> tuple[NodeId, ...]:
     """Return the nodes that the reference lacks or has with another kind, callee or input.
 
-    Types are left out: when sizes become known, nearly all of them change.
+    Types are left out: when sizes become known, nearly all of them change. A constant with the
+    name of the parameter that it replaced is the same input.
     """
     known = _descriptions(reference)
     return tuple(
@@ -19,9 +22,10 @@ def changed(graph: Graph, reference: Graph) -> tuple[NodeId, ...]:
 
 
 def _descriptions(graph: Graph) -> dict[NodeId, tuple[object, ...]]:
+    names = {node.id: node.name if node.kind in _LEAVES else node.id for node in graph.nodes}
     operands: dict[NodeId, list[object]] = {node.id: [] for node in graph.nodes}
     for edge in graph.edges:
-        operands[edge.target].append((edge.source, edge.position))
+        operands[edge.target].append((names[edge.source] or edge.source, edge.position))
     return {
         node.id: (
             node.kind,

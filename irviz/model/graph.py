@@ -11,6 +11,9 @@ import networkx as nx
 NodeId = NewType("NodeId", str)
 """A node's name within its function: stable across passes that keep the variable's name."""
 
+OUTPUT = NodeId("return")
+"""What edges lead to that carry what the function returns; no node has this id."""
+
 
 class NodeKind(Enum):
     """What a node is; the value is also its class in pictures."""

@@ -21,6 +21,11 @@ class RunResult:
     seconds: float
     labels: NDArray[np.int64] | None = None
 
+    def __repr__(self) -> str:
+        """Return the shapes and the time; the numbers are in `outputs`."""
+        shapes = ", ".join(f"{output.shape} {output.dtype}" for output in self.outputs)
+        return f"<RunResult of {self.cases} cases: {shapes}; {self.seconds:.3g} s each>"
+
     @property
     def cases(self) -> int:
         """How many times the function was called."""

@@ -6,7 +6,6 @@ them as NumPy arrays over the VM's own memory (DLPack, no copy).
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -19,6 +18,7 @@ from irviz.transforms.signature import Signature, parse
 KernelFunction = Callable[..., None]
 
 _kernels: dict[str, Kernel] = {}
+_functions: dict[str, KernelFunction] = {}
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,8 @@ def register(
         )
 
     def decorate(function: KernelFunction) -> KernelFunction:
-        _expose(name, function)
+        _functions[name] = function
+        _expose(name)
         lines = (function.__doc__ or "").strip().splitlines()
         _kernels[name] = Kernel(name, parsed, lines[0] if lines else "")
         return function
@@ -67,10 +68,10 @@ def kernels() -> Mapping[str, Kernel]:
     return MappingProxyType(_kernels)
 
 
-def _expose(name: str, function: KernelFunction) -> None:
-    @functools.wraps(function)
+def _expose(name: str) -> None:
     def on_tensors(*tensors: tvm.runtime.Tensor) -> None:
-        function(*(np.from_dlpack(tensor) for tensor in tensors))
+        # looked up at each call: a machine keeps what it found under the name when it was built
+        _functions[name](*(np.from_dlpack(tensor) for tensor in tensors))
 
     tvm.register_global_func(name, on_tensors, override=True)
 

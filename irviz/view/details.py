@@ -37,12 +37,13 @@ def facts_html(graph: Graph, node: Node) -> str:
         facts.append(("callee", node.callee))
     if node.resolution is not None:
         facts.append(("leads to", RESOLUTIONS[node.resolution]))
-    inputs = [(edge.position, str(edge.source)) for edge in graph.edges if edge.target == node.id]
+    names = {other.id: other.name or str(other.id) for other in graph.nodes}
+    inputs = [(edge.position, names[edge.source]) for edge in graph.edges if edge.target == node.id]
     inputs += [(literal.position, literal.text) for literal in node.literals]
     if inputs:
         facts.append(("arguments", ", ".join(text for _, text in sorted(inputs))))
     users = dict.fromkeys(edge.target for edge in graph.edges if edge.source == node.id)
-    uses = [*users, *(["return"] if node.id in graph.outputs else [])]
+    uses = [*map(names.__getitem__, users), *(["return"] if node.id in graph.outputs else [])]
     facts.append(("used by", ", ".join(uses) or "nothing"))
     facts.append(("block", _block(graph, node)))
     facts += node.attributes

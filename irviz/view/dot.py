@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 import graphviz
 
-from irviz.model.graph import Graph, Node, NodeId, NodeKind
+from irviz.model.graph import OUTPUT, Graph, Node, NodeId, NodeKind
 from irviz.view import label
 from irviz.view.style import Shape, style_of
 
 RANKDIRS = {"up": "BT", "down": "TB"}
-OUTPUT = NodeId("return")
 VALUE_HEIGHT = 20.0
 """The strip at a node's outlet where its value's label stands, in px."""
 _PX_PER_INCH = 72.0
 _VALUE_MARGIN = 10.0
+_LEAST_CELL = 5
 FRAME_TITLE = "dataflow"
 
 
@@ -74,8 +74,8 @@ def dot(graph: Graph, direction: str = "up") -> str:
     return str(source.source)
 
 
-def shape_size(node: Node) -> Size:
-    """Return the size of a node's own outline."""
+def shape_size(node: Node, arguments: int) -> Size:
+    """Return the size of a node's own outline, wide enough for its arguments to enter."""
     title_width = label.width(label.title(node), label.NAME_SIZE)
     note = label.note(node)
     if style_of(node).shape is Shape.CIRCLE and title_width <= 44:
@@ -84,7 +84,10 @@ def shape_size(node: Node) -> Size:
     if node.kind in (NodeKind.PARAM, NodeKind.CONSTANT):
         return Size(max(34.0, title_width + 20), 28.0)
     text_width = max(title_width, label.width(note, label.NOTE_SIZE))
-    return Size(max(72.0, text_width + 28, _value_width(node)), 42.0 if note else 30.0)
+    width = max(72.0, text_width + 28, _value_width(node))
+    if arguments:
+        width = arguments * max(_LEAST_CELL, math.ceil(width / arguments))
+    return Size(width, 42.0 if note else 30.0)
 
 
 def output_size() -> Size:
@@ -111,7 +114,7 @@ def _add_edges(
 
 
 def _add_node(source: graphviz.Digraph, name: str, node: Node, arguments: int) -> None:
-    size = shape_size(node)
+    size = shape_size(node, arguments)
     taken = Size(max(size.width, _value_width(node)), size.height + VALUE_HEIGHT)
     tooltip = graphviz.escape(label.title(node))
     if arguments:

@@ -20,6 +20,10 @@ class Figure:
     svg: str
     dot: str
 
+    def __repr__(self) -> str:
+        """Return what it is; the picture itself is for notebooks and files."""
+        return f"<Figure of {len(self.svg)} bytes of SVG; save it with .save('name.svg')>"
+
     def _repr_svg_(self) -> str:
         return self.svg
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from xml.etree import ElementTree
 
-from irviz.model.graph import Edge, Graph, Node
+from irviz.model.graph import OUTPUT, Edge, Graph, Node
 from irviz.view import label
-from irviz.view.dot import FRAME_TITLE, OUTPUT, VALUE_HEIGHT, output_size, shape_size
+from irviz.view.dot import FRAME_TITLE, VALUE_HEIGHT, Size, output_size, shape_size
 from irviz.view.layout import Frame, Layout, Point, Route
 from irviz.view.outline import outline
 from irviz.view.style import Theme, style_of
@@ -51,13 +52,15 @@ def svg(graph: Graph, layout: Layout, theme: Theme, direction: str = "up") -> st
     for index, edge in enumerate(ends):
         _draw_edge(picture, edge, by_id[edge.source], layout.routes[f"e{index}"], theme)
     used = {edge.source for edge in ends}
+    arguments = Counter(edge.target for edge in graph.edges)
     outward = -1.0 if direction == "up" else 1.0
     for index, node in enumerate(graph.nodes):
         x, y = layout.nodes[f"n{index}"]
         centre = (x, y - outward * VALUE_HEIGHT / 2)
+        size = shape_size(node, arguments[node.id])
         if node.id in used:
-            _draw_value(picture, node, centre, theme, outward)
-        _draw_node(picture, node, centre, theme)
+            _draw_value(picture, node, (x, centre[1] + outward * size.height / 2), theme, outward)
+        _draw_node(picture, node, centre, size, theme)
     if graph.outputs:
         _draw_output(picture, layout.nodes[OUTPUT], theme)
     return ElementTree.tostring(root, encoding="unicode") + "\n"
@@ -100,13 +103,15 @@ def _draw_edge(
     )
 
 
-def _draw_node(parent: ElementTree.Element, node: Node, centre: Point, theme: Theme) -> None:
+def _draw_node(
+    parent: ElementTree.Element, node: Node, centre: Point, size: Size, theme: Theme
+) -> None:
     classes = ["node", node.kind.value, *([node.resolution.value] if node.resolution else [])]
     group = ElementTree.SubElement(
         parent, "g", {"class": " ".join(classes), "data-node": label.printable(node.id)}
     )
     ElementTree.SubElement(group, "title").text = _tooltip(node)
-    style, size = style_of(node), shape_size(node)
+    style = style_of(node)
     fill, stroke = theme.colours[style.colour]
     for element in outline(style.shape, centre, size):
         element.attrib.update({"fill": fill, "stroke": stroke, "stroke-width": "1.4"})
@@ -144,17 +149,16 @@ def _draw_output(parent: ElementTree.Element, centre: Point, theme: Theme) -> No
 
 
 def _draw_value(
-    parent: ElementTree.Element, node: Node, centre: Point, theme: Theme, outward: float
+    parent: ElementTree.Element, node: Node, outlet: Point, theme: Theme, outward: float
 ) -> None:
     """Write the value's name and type at the outlet, as a part of the lines that leave it."""
     group = ElementTree.SubElement(
         parent, "g", {"class": "value", "data-node": label.printable(node.id)}
     )
-    x, y = centre
-    outlet = y + outward * shape_size(node).height / 2
-    stub = f"M{_point((x, outlet))}v{_number(outward * _STUB)}"
+    x, y = outlet
+    stub = f"M{_point(outlet)}v{_number(outward * _STUB)}"
     ElementTree.SubElement(group, "path", {"d": stub, "stroke": theme.line, "stroke-width": "1.2"})
-    middle = outlet + outward * (VALUE_HEIGHT + _STUB - 1) / 2
+    middle = y + outward * (VALUE_HEIGHT + _STUB - 1) / 2
     _text(group, label.value_label(node), (x, middle + 4), label.VALUE_SIZE, theme.text)
 
 

@@ -1,0 +1,80 @@
+"""The reference stage beside the shown one: which it is, its picture, and what was changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from html import escape
+
+import ipywidgets as widgets
+
+from irviz.app.canvas import Canvas
+from irviz.app.session import Session
+from irviz.model.change import changed
+from irviz.model.result import Comparison
+from irviz.view.badge import verdict_line
+
+
+class Reference:
+    """Choose a stage to compare with, and show it in a second pane."""
+
+    def __init__(self, choose: Callable[[str], None]) -> None:
+        self.stage_id = ""
+        self.chooser = widgets.Dropdown(
+            description="compare with", style={"description_width": "initial"}
+        )
+        self.chooser.add_class("irviz-compare-with")
+        self.chooser.observe(lambda change: self._choose(change.new, choose), "value")
+        self.verdict = widgets.HTML()
+        self.verdict.add_class("irviz-verdict")
+        self.canvas = Canvas(height=560)
+        self._caption = widgets.HTML()
+        self.pane = widgets.VBox([self._caption, self.canvas])
+
+    def show(self, session: Session) -> tuple[str, ...]:
+        """Offer the other stages and draw the chosen one; return the nodes the shown one changed.
+
+        A choice that is the shown stage itself by now, or is gone, is dropped.
+        """
+        others = [(f"{s.id}  {s.label}", s.id) for s in session.stages if s.id != session.shown_id]
+        if self.stage_id not in dict(others).values():
+            self.stage_id = ""
+        offer(self.chooser, [("–", ""), *others], self.stage_id)
+        self.pane.layout.display = "" if self.stage_id else "none"
+        if not self.stage_id:
+            return ()
+        stage = session.stage(self.stage_id)
+        here, there = session.graph(), session.graph(stage.id)
+        with self.canvas.hold_sync():
+            self.canvas.svg = session.draw(stage.id).svg
+            self.canvas.label = f"graph of {session.function}, stage {stage.id}"
+            self.canvas.highlighted = [str(node) for node in changed(there, here)]
+        self._caption.value = caption_html(stage.id, stage.label)
+        return tuple(str(node) for node in changed(here, there))
+
+    def show_verdict(self, session: Session, comparison: Comparison | None) -> None:
+        """Say how the shown stage's results compare, or that one of the two was not run."""
+        if not self.stage_id:
+            self.verdict.value = ""
+            return
+        words = "not compared: run both"
+        if comparison is not None:
+            words = f"{verdict_line(comparison)}, {comparison.time_ratio:.2f}× as fast"
+        against = f"stage {session.shown_id} against stage {self.stage_id}: {words}"
+        self.verdict.value = f'<p role="status">{escape(against)}</p>'
+
+    def _choose(self, stage_id: str | None, choose: Callable[[str], None]) -> None:
+        if stage_id is not None and stage_id != self.stage_id:
+            self.stage_id = stage_id
+            choose(stage_id)
+
+
+def caption_html(stage_id: str, label: str) -> str:
+    """Return the line above a picture: which stage it is."""
+    return f'<div class="irviz-caption">stage {escape(stage_id)}: {escape(label)}</div>'
+
+
+def offer(dropdown: widgets.Dropdown, options: Sequence[object], value: str) -> None:
+    """Change a dropdown's options and value, without a choice that nobody made in between."""
+    dropdown.index = None
+    dropdown.options = options
+    dropdown.value = value

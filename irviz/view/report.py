@@ -1,0 +1,63 @@
+"""All stages in one table: what made them, how many classes are right, how they compare."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+
+from irviz.model.result import Comparison, RunResult
+from irviz.view.badge import duration, verdict_line
+
+_HEADS = ("stage", "made by", "classes right", "max |Δ|", "results", "time of one input")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A stage, its run, and how that compares with the first stage's; or its error."""
+
+    stage: str
+    label: str
+    result: RunResult | None
+    comparison: Comparison | None
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """A table of stages that shows itself as text and, in a notebook, as HTML."""
+
+    rows: tuple[Row, ...]
+
+    def __str__(self) -> str:
+        """Return the table as lines of text: the heads, and a line for each stage."""
+        cells = [_HEADS, *(_cells(row) for row in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+            for line in cells
+        ]
+        return "\n".join(line.rstrip() for line in lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{escape(text)}</th>" for text in _HEADS)
+        body = "".join(
+            f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in _cells(row))}</tr>"
+            for row in self.rows
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    if row.result is None or row.comparison is None:
+        return (row.stage, row.label, "", "", f"failed: {' '.join(row.error.split())}", "")
+    right = "" if row.result.correct is None else f"{row.result.correct} of {row.result.cases}"
+    return (
+        row.stage,
+        row.label,
+        right,
+        f"{row.comparison.max_abs_diff:.1e}",
+        verdict_line(row.comparison).partition(",")[0],
+        duration(row.result.seconds),
+    )

@@ -1,0 +1,51 @@
+"""What has changed between two graphs is marked, and nothing else."""
+
+import numpy as np
+
+from irviz.course.mlp import MODULES
+from irviz.ir.extract import extract
+from irviz.model.change import changed
+from irviz.transforms.bind import bind_params
+from irviz.transforms.swap import Swap
+
+
+def test_a_graph_has_not_changed_against_itself(modules):
+    for mod in (*MODULES.values(), modules.EveryKind):
+        assert changed(extract(mod), extract(mod)) == ()
+
+
+def test_a_swapped_call_is_marked_and_what_uses_it_is_not():
+    mod = MODULES["MyModuleStatic"]
+    after = extract(Swap("relu0", "env.relu")(mod))
+    assert changed(after, extract(mod)) == ("lv1",)
+    assert changed(extract(mod), after) == ("lv1",)
+
+
+def test_the_same_name_reached_another_way_is_marked():
+    mod = MODULES["MyModule"]
+    after = extract(Swap("relu0", "relu0")(mod))  # by name before, by reference now
+    assert changed(after, extract(mod)) == ("lv1",)
+
+
+def test_a_bound_parameter_is_gone_on_one_side_and_new_on_the_other():
+    mod = MODULES["MyModuleStatic"]
+    bound = extract(bind_params({"b0": np.zeros(128, "float32")})(mod))
+    assert changed(extract(mod), bound) == ("b0", "lv0")
+    assert changed(bound, extract(mod)) == ("lv0[2]", "lv0")
+
+
+def test_sizes_that_become_known_are_no_change():
+    mod = MODULES["MyModule"]
+    given = extract(mod)
+    bound = extract(bind_params({"w0": np.zeros((128, 784), "float32")})(mod))
+    assert (given["lv1"].type_label, bound["lv1"].type_label) == (
+        "Tensor[(1, n)]",
+        "Tensor[(1, 128)]",
+    )
+    assert changed(bound, given) == ("lv0[1]", "lv0")
+
+
+def test_another_argument_or_another_order_of_arguments_is_a_change(modules):
+    first = extract(modules.TwoFunctions, "first")
+    second = extract(modules.TwoFunctions, "second")
+    assert changed(first, second) == ("y", "said", "z")

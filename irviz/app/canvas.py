@@ -5,7 +5,10 @@ from pathlib import Path
 import anywidget
 import traitlets
 
+from irviz.view.figure import Figure
+
 _STATIC = Path(__file__).parent / "static"
+_LEAST_HEIGHT, _MOST_HEIGHT = 320, 560
 
 
 class Canvas(anywidget.AnyWidget):
@@ -44,3 +47,8 @@ class Canvas(anywidget.AnyWidget):
                 f"viewport is {viewport!r}; give [x, y, scale] with a scale above 0, or [] to fit."
             )
         return viewport
+
+    def show(self, figure: Figure, label: str) -> None:
+        """Show a figure in a pane of about its height, under an accessible name."""
+        self.height = round(min(max(figure.height + 24, _LEAST_HEIGHT), _MOST_HEIGHT))
+        self.svg, self.label = figure.svg, label

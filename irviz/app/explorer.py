@@ -44,7 +44,7 @@ class Explorer(traitlets.HasTraits):
         self.results: dict[str, RunResult] = {}
         self.run_errors: dict[str, str] = {}
         self._stages = StageList(self._choose)
-        self._canvas, self._caption = Canvas(height=560), widgets.HTML()
+        self._canvas, self._caption = Canvas(), widgets.HTML()
         self._reference = Reference(lambda _: self._show())
         self._facts, self._source = widgets.HTML(_HINT), widgets.HTML()
         self._message = widgets.HTML()
@@ -108,8 +108,7 @@ class Explorer(traitlets.HasTraits):
         graph = session.graph()
         known = {node.id for node in graph.nodes}
         with self._canvas.hold_sync():
-            self._canvas.svg = session.draw().svg
-            self._canvas.label = f"graph of {session.function}, stage {stage.id}"
+            self._canvas.show(session.draw(), f"graph of {session.function}, stage {stage.id}")
             if self._canvas.selected not in known:
                 self._canvas.selected = ""
             self._canvas.highlighted = list(self._reference.show(session))

@@ -26,7 +26,7 @@ class Reference:
         self.chooser.observe(lambda change: self._choose(change.new, choose), "value")
         self.verdict = widgets.HTML()
         self.verdict.add_class("irviz-verdict")
-        self.canvas = Canvas(height=560)
+        self.canvas = Canvas()
         self._caption = widgets.HTML()
         self.pane = widgets.VBox([self._caption, self.canvas])
 
@@ -45,8 +45,8 @@ class Reference:
         stage = session.stage(self.stage_id)
         here, there = session.graph(), session.graph(stage.id)
         with self.canvas.hold_sync():
-            self.canvas.svg = session.draw(stage.id).svg
-            self.canvas.label = f"graph of {session.function}, stage {stage.id}"
+            label = f"graph of {session.function}, stage {stage.id}"
+            self.canvas.show(session.draw(stage.id), label)
             self.canvas.highlighted = [str(node) for node in changed(there, here)]
         self._caption.value = caption_html(stage.id, stage.label)
         return tuple(str(node) for node in changed(here, there))

@@ -10,15 +10,20 @@ from irviz.model.graph import Graph
 from irviz.view.dot import dot
 from irviz.view.layout import lay_out
 from irviz.view.style import theme_of
-from irviz.view.svg import svg
+from irviz.view.svg import MARGIN, svg
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture of a graph: `svg` is the drawing, `dot` what the layout engine was told."""
+    """A picture of a graph: `svg` is the drawing, `dot` what the layout engine was told.
+
+    `width` and `height` are in px.
+    """
 
     svg: str
     dot: str
+    width: float
+    height: float
 
     def __repr__(self) -> str:
         """Return what it is; the picture itself is for notebooks and files."""
@@ -54,4 +59,10 @@ def figure(graph: Graph, theme: str = "course", direction: str = "up") -> Figure
     """Lay out and draw a graph; raise ValueError for an unknown theme or direction."""
     colours = theme_of(theme)
     source = dot(graph, direction)
-    return Figure(svg(graph, lay_out(source), colours, direction), source)
+    layout = lay_out(source)
+    return Figure(
+        svg=svg(graph, layout, colours, direction),
+        dot=source,
+        width=layout.width + 2 * MARGIN,
+        height=layout.height + 2 * MARGIN,
+    )

@@ -13,7 +13,7 @@ from irviz.view.layout import Frame, Layout, Point, Route
 from irviz.view.outline import outline
 from irviz.view.style import Theme, style_of
 
-_MARGIN = 16.0
+MARGIN = 16.0
 _MONOSPACE = "Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 _ARROW_WIDTH = 3.2
 _STUB = 3.0
@@ -25,7 +25,7 @@ def svg(graph: Graph, layout: Layout, theme: Theme, direction: str = "up") -> st
     Groups carry classes (`node call_tir`, `edge`, `block dataflow`, `value`) and the ids
     (`data-node`, `data-source`, `data-target`) that a page can restyle and select by.
     """
-    width, height = layout.width + 2 * _MARGIN, layout.height + 2 * _MARGIN
+    width, height = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
     name = f"graph of {label.printable(graph.function)}"
     root = ElementTree.Element(
         "svg",
@@ -43,7 +43,7 @@ def svg(graph: Graph, layout: Layout, theme: Theme, direction: str = "up") -> st
     paper = {"class": "paper", "width": "100%", "height": "100%", "fill": theme.background}
     ElementTree.SubElement(root, "rect", paper)
     picture = ElementTree.SubElement(
-        root, "g", {"transform": f"translate({_number(_MARGIN)} {_number(_MARGIN)})"}
+        root, "g", {"transform": f"translate({_number(MARGIN)} {_number(MARGIN)})"}
     )
     for frame in layout.frames.values():
         _draw_frame(picture, frame, theme)

@@ -55,7 +55,9 @@ def imports() -> None:
 
 
 def _fresh(statement: str) -> tuple[float, float]:
-    code = f"{statement}\nimport resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    code = (
+        f"{statement}\nimport resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
     start = time.perf_counter()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return time.perf_counter() - start, int(done.stdout) / 1024
@@ -159,9 +161,7 @@ def setup() -> None:
         subprocess.run(["git", "clone", "-q", str(ROOT), str(copy)], check=True)
         environment = {**os.environ, "PIP_NO_CACHE_DIR": "1"}
         start = time.perf_counter()
-        subprocess.run(
-            ["make", "-s", ".venv/installed"], cwd=copy, env=environment, check=True
-        )
+        subprocess.run(["make", "-s", ".venv/installed"], cwd=copy, env=environment, check=True)
         installed = time.perf_counter() - start
         print(f"{'make demo: install from the registry, no cache':58} {installed:6.1f} s")
         with _demo(str(copy / ".venv" / "bin" / "python")) as (url, started):

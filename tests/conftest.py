@@ -1,6 +1,7 @@
 """What the tests of several rooms share."""
 
 import importlib.util
+import os
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -17,3 +18,11 @@ def modules() -> ModuleType:
     sys.modules[spec.name] = loaded  # where TVMScript looks for the source
     spec.loader.exec_module(loaded)
     return loaded
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Fail a run that was told to skip nothing (IRVIZ_NO_SKIPS) and did."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    if skipped and os.environ.get("IRVIZ_NO_SKIPS"):
+        terminalreporter.section("skipped, though nothing may be", red=True)
+        terminalreporter._session.exitstatus = pytest.ExitCode.TESTS_FAILED

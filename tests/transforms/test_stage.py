@@ -1,0 +1,80 @@
+"""A transform makes a new stage and leaves the old; a failing one is a stage with its error."""
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+
+from irviz.course.mlp import MODULES, MyModule, MyModuleStatic
+from irviz.transforms.bind import bind_params
+from irviz.transforms.catalog import catalog, named_pass
+from irviz.transforms.stage import Stage, Transform, TransformError, TVMPass, apply, as_transform
+from irviz.transforms.swap import Swap
+
+GIVEN = Stage("0", MyModuleStatic)
+
+
+def test_a_stage_says_how_it_came_to_be():
+    stage = apply(GIVEN, as_transform(relax.transform.LegalizeOps()), "1")
+    assert (stage.id, stage.parent, stage.label, stage.error) == ("1", "0", "LegalizeOps", "")
+    assert isinstance(stage.transform, TVMPass)
+    assert (GIVEN.label, GIVEN.parent, GIVEN.transform) == ("given", None, None)
+
+
+def test_a_pass_that_fails_is_a_stage_with_its_error_and_the_module_as_before():
+    failing = relax.transform.MergeCompositeFunctions()
+    stage = apply(Stage("3", MyModule), as_transform(failing), "4")
+    assert stage.module is MyModule
+    assert stage.error.startswith("InternalError: ")
+    assert "ExternFunc" in stage.error
+    assert (stage.id, stage.parent, stage.label) == ("4", "3", "MergeCompositeFunctions")
+
+
+def test_a_pass_written_in_python_may_raise_what_it_likes():
+    @tvm.transform.module_pass(opt_level=0, name="Raises")
+    def raises(mod, context):  # noqa: ARG001 - as TVM calls it
+        raise KeyError("what it likes")
+
+    stage = apply(GIVEN, as_transform(raises), "1")
+    assert stage.module is MyModuleStatic
+    assert "what it likes" in stage.error
+    assert stage.label == "Raises"
+
+
+def test_a_transform_that_refuses_makes_no_stage():
+    with pytest.raises(TransformError):
+        apply(GIVEN, Swap("nowhere", "env.relu"), "1")
+    with pytest.raises(ValueError, match="no function 'other'"):
+        apply(GIVEN, bind_params({"w0": np.zeros(1)}, "other"), "1")
+
+
+def test_names_of_constants_are_handed_down():
+    bound = apply(GIVEN, bind_params({"b1": np.zeros(10, "float32")}), "1")
+    swapped = apply(bound, Swap("relu0", "env.relu"), "2")
+    again = apply(swapped, bind_params({"b0": np.zeros(128, "float32")}), "3")
+    assert sorted(again.constant_names.values()) == ["b0", "b1"]
+    assert GIVEN.constant_names == {}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_no_pass_changes_the_module_it_is_given(name):
+    mod = MODULES[name]
+    text = mod.script(show_meta=True)
+    for entry in catalog():
+        apply(Stage("0", mod), named_pass(entry.name), "1")
+        assert mod.script(show_meta=True) == text, entry.name
+
+
+def test_transforms_and_passes_are_both_taken():
+    swap = Swap("relu0", "env.relu")
+    assert as_transform(swap) is swap
+    assert isinstance(swap, Transform)
+    assert as_transform(relax.transform.FoldConstant()).label == "FoldConstant"
+    pipeline = tvm.transform.Sequential([relax.transform.FoldConstant()], name="mine")
+    assert as_transform(pipeline).label == "mine"
+
+
+@pytest.mark.parametrize("other", [None, "LegalizeOps", relax.transform.LegalizeOps, lambda m: m])
+def test_what_is_no_transform_is_refused_with_what_is(other):
+    with pytest.raises(TransformError, match="is no transform: give a tvm.transform.Pass such as"):
+        as_transform(other)

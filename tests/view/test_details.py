@@ -1,0 +1,98 @@
+"""The pane beside the picture says what a node is, in words and with every name escaped."""
+
+import html
+import re
+
+import pytest
+
+from irviz.ir.extract import extract
+from irviz.model.graph import Graph, Node, NodeId, NodeKind, Resolution
+from irviz.view.details import KINDS, RESOLUTIONS, facts_html, source_html
+
+
+def facts(graph, node_id):
+    """Return the facts of a node, as a dict of plain text."""
+    found = facts_html(graph, graph[node_id])
+    rows = re.findall("<dt>(.*?)</dt><dd>(.*?)</dd>", found, re.DOTALL)
+    return {html.unescape(key): html.unescape(value) for key, value in rows}
+
+
+def test_a_call_says_how_it_calls_and_where_that_leads(modules):
+    assert facts(extract(modules.EveryKind), "named") == {
+        "kind": "call_dps_packed",
+        "type": "Tensor[(2, 2)]",
+        "callee": "double",
+        "leads to": "a PrimFunc of this module",
+        "arguments": "tir",
+        "used by": "relaxed",
+        "block": "1 of 2, dataflow block",
+    }
+
+
+def test_a_parameter_has_users_and_no_block(modules):
+    found = facts(extract(modules.EveryKind), "x")
+    assert found["kind"] == "parameter"
+    assert found["used by"] == "tir, packed, chosen, return"
+    assert found["block"] == "none: a parameter"
+    assert "callee" not in found
+    assert "arguments" not in found
+
+
+def test_arguments_are_in_the_order_of_the_call(modules):
+    graph = extract(modules.EveryKind)
+    assert facts(graph, "packed")["arguments"] == "turned, tir, x"
+    assert facts(graph, "scaled")["arguments"] == "table, 2.0"
+    assert facts(extract(modules.Impure), "got")["arguments"] == "y, 3, 'a'"
+
+
+def test_what_nothing_uses_says_so(modules):
+    assert facts(extract(modules.Impure), "said")["used by"] == "nothing"
+
+
+def test_blocks_without_dataflow_say_so(modules):
+    graph = extract(modules.Impure)
+    assert facts(graph, "said")["block"] == "2 of 3, binding block, no dataflow"
+
+
+def test_a_constant_that_is_returned_is_in_no_block(modules):
+    found = facts(extract(modules.ReturnedConstants), "return[1]")
+    assert found["block"] == "none: returned as it is"
+    assert found["used by"] == "return"
+
+
+def test_attributes_are_facts(modules):
+    assert facts(extract(modules.EveryKind), "turned")["axes"] == "(1, 0)"
+
+
+def test_every_kind_and_every_resolution_has_words():
+    for kind in NodeKind:
+        graph = Graph("main", (Node(NodeId("x"), kind, "x", "T", "f"),), (), (), ())
+        assert facts(graph, "x")["kind"] == KINDS[kind]
+    for resolution in Resolution:
+        node = Node(NodeId("x"), NodeKind.CALL_FUNCTION, "x", "T", "f", resolution)
+        assert facts(Graph("main", (node,), (), (), ()), "x")["leads to"] == RESOLUTIONS[resolution]
+
+
+def test_names_are_text_and_not_html():
+    evil = "<img src=x onerror='alert(1)'>&\""
+    node = Node(NodeId(evil), NodeKind.OPERATOR, evil, evil, evil, attributes=((evil, evil),))
+    graph = Graph("main", (node,), (), (), ())
+    both = facts_html(graph, node) + source_html(node, evil, 3, evil)
+    assert "<img" not in both
+    assert both.count("&lt;img") >= 6
+
+
+def test_the_source_is_the_line_with_its_number_and_the_prim_func():
+    node = Node(NodeId("x"), NodeKind.CALL_TIR, "x", "T", "relu0")
+    found = source_html(node, "x = R.call_tir(cls.relu0)", 7, "@T.prim_func\ndef relu0(): ...")
+    text = html.unescape(re.sub("<[^>]*>", "", found))
+    assert "TVMScript, line 7" in text
+    assert "x = R.call_tir(cls.relu0)" in text
+    assert "PrimFunc relu0" in text
+    assert "def relu0(): ..." in text
+
+
+@pytest.mark.parametrize(("line", "behind", "headings"), [("", "", 0), ("x", "", 1), ("", "x", 1)])
+def test_what_has_no_source_shows_none(line, behind, headings):
+    node = Node(NodeId("x"), NodeKind.PARAM, "x", "T")
+    assert source_html(node, line, 1, behind).count("<h5>") == headings

@@ -88,10 +88,8 @@ def compare(
     """Compare two runs on the same inputs; non-finite numbers must be at the same places."""
     limits = tolerance or Tolerance()
     ratio = reference.seconds / result.seconds if result.seconds else float("nan")
-    shapes = [output.shape for output in result.outputs]
-    wanted = [output.shape for output in reference.outputs]
-    if shapes != wanted:
-        reason = f"the outputs have shapes {shapes}, the reference has {wanted}"
+    reason = _obstacle(result, reference)
+    if reason:
         return Comparison(Verdict.INCOMPARABLE, float("nan"), None, result.cases, ratio, reason)
     pairs = list(zip(result.outputs, reference.outputs, strict=True))
     if all(a.tobytes() == b.tobytes() and a.dtype == b.dtype for a, b in pairs):
@@ -105,6 +103,18 @@ def compare(
         same = int((result.classes == reference.classes).sum())
     largest = max((_largest_difference(a, b) for a, b in pairs), default=0.0)
     return Comparison(verdict, largest, same, result.cases, ratio)
+
+
+def _obstacle(result: RunResult, reference: RunResult) -> str:
+    """Say why two runs cannot be compared, or "" when they can."""
+    shapes = [output.shape for output in result.outputs]
+    wanted = [output.shape for output in reference.outputs]
+    if shapes != wanted:
+        return f"the outputs have shapes {shapes}, the reference has {wanted}"
+    for output in (*result.outputs, *reference.outputs):
+        if output.dtype.kind in "OSU":
+            return f"an output is of dtype {output.dtype}, and only numbers are compared"
+    return ""
 
 
 def _is_close(

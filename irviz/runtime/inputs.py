@@ -49,13 +49,13 @@ def argument_lists(
     _check_names(wanted, fixed, given)
     rows = {name: _rows(array, wanted[name].ty) for name, array in given.items()}
     counts = {name: len(arrays) for name, arrays in rows.items()}
-    if len(set(counts.values()) - {1}) > 1:
-        raise InputError(f"the inputs have different numbers of cases: {counts}")
-    if 0 in counts.values():
-        empty = [name for name, count in counts.items() if count == 0]
+    empty = [name for name, count in counts.items() if count == 0]
+    if empty:
         raise InputError(
             f"there is no case in {_listed(empty)}: give an array with at least one row"
         )
+    if len(set(counts.values()) - {1}) > 1:
+        raise InputError(f"the inputs have different numbers of cases: {counts}")
     cases = max(counts.values(), default=1)
     chosen = {**{name: [array] for name, array in fixed.items()}, **rows}
     dims: dict[str, int] = {}

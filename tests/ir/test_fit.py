@@ -44,6 +44,16 @@ def test_an_array_fits_its_type(array, type_):
             "'x' has shape (4,), the function wants (1, 4)",
         ),
         (
+            zeros(1),
+            relax.TensorType([1, 4], "float32"),
+            "'x' has shape (1,), the function wants (1, 4)",
+        ),
+        (
+            zeros(1, 4, 1),
+            relax.TensorType([1, 4], "float32"),
+            "'x' has shape (1, 4, 1), the function wants (1, 4)",
+        ),
+        (
             zeros(1, 4, dtype="float64"),
             relax.TensorType([1, 4], "float32"),
             "'x' has dtype float64, the function wants float32: give x.astype('float32')",

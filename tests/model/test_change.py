@@ -1,10 +1,12 @@
 """What has changed between two graphs is marked, and nothing else."""
 
 import numpy as np
+import pytest
 
 from irviz.course.mlp import MODULES
 from irviz.ir.extract import extract
 from irviz.model.change import changed
+from irviz.model.graph import Edge, Graph, Literal, Node, NodeId, NodeKind, Resolution
 from irviz.transforms.bind import bind_params
 from irviz.transforms.swap import Swap
 
@@ -27,7 +29,15 @@ def test_the_same_name_reached_another_way_is_marked():
     assert changed(after, extract(mod)) == ("lv1",)
 
 
-def test_a_bound_parameter_is_gone_on_one_side_and_new_on_the_other():
+def test_a_constant_in_the_place_of_a_parameter_is_the_same_input_by_its_name():
+    mod = MODULES["MyModuleStatic"]
+    bind = bind_params({"b0": np.zeros(128, "float32")})
+    bound = extract(bind(mod), constant_names=bind.constant_names)
+    assert changed(extract(mod), bound) == ("b0",)
+    assert changed(bound, extract(mod)) == ("lv0[2]",)
+
+
+def test_a_constant_without_a_name_is_another_input():
     mod = MODULES["MyModuleStatic"]
     bound = extract(bind_params({"b0": np.zeros(128, "float32")})(mod))
     assert changed(extract(mod), bound) == ("b0", "lv0")
@@ -43,6 +53,36 @@ def test_sizes_that_become_known_are_no_change():
         "Tensor[(1, 128)]",
     )
     assert changed(bound, given) == ("lv0[1]", "lv0")
+
+
+X, Y = NodeId("x"), NodeId("y")
+ONE_USE = (Edge(X, Y, (0,)),)
+
+
+def small(edges=ONE_USE, **facts):
+    given = {"kind": NodeKind.CALL_DPS_PACKED, "callee": "f", "resolution": Resolution.UNKNOWN}
+    nodes = (
+        Node(X, NodeKind.PARAM, "x", "T"),
+        Node(Y, name="y", type_label="T", **{**given, **facts}),
+    )
+    return Graph("main", nodes, tuple(edges), (), (Y,))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        small(kind=NodeKind.CALL_TIR),
+        small(callee="g"),
+        small(resolution=Resolution.LIBRARY),
+        small(literals=(Literal((1,), "2"),)),
+        small(edges=[Edge(X, Y, (1,))]),
+        small(edges=[*ONE_USE, Edge(X, Y, (1,))]),
+        small(edges=[]),
+    ],
+)
+def test_each_thing_that_a_node_is_counts(other):
+    assert changed(other, small()) == ("y",)
+    assert changed(small(), other) == ("y",)
 
 
 def test_another_argument_or_another_order_of_arguments_is_a_change(modules):

@@ -78,6 +78,8 @@ def test_one_output_out_of_two_decides():
 
 def test_equal_numbers_of_another_dtype_are_not_the_same_bytes():
     assert compare(run([1, 2], dtype="int64"), run([1, 2])).verdict is Verdict.CLOSE
+    zeros = compare(run([0, 0], dtype="int32"), run([0, 0]))
+    assert (zeros.verdict, zeros.max_abs_diff) == (Verdict.CLOSE, 0)
     truth = compare(run([True], dtype="bool"), run([False], dtype="bool"))
     assert (truth.verdict, truth.max_abs_diff) == (Verdict.DIFFERENT, 1)
     counts = compare(run([1], dtype="uint8"), run([2], dtype="uint8"))
@@ -105,6 +107,12 @@ def test_outputs_of_other_shapes_cannot_be_compared(result, reference, reason):
     assert math.isnan(found.max_abs_diff)
     assert found.reason == reason
     assert found.same_classes is None
+
+
+def test_strings_cannot_be_compared():
+    found = compare(run(["a"], dtype="U1"), run(["b"], dtype="U1"))
+    assert found.verdict is Verdict.INCOMPARABLE
+    assert found.reason == "an output is of dtype <U1, and only numbers are compared"
 
 
 def test_time_is_how_many_times_as_fast_as_the_reference():

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 import tvm
+from tvm import relax
 
 from irviz.course.mlp import MyModuleStatic
 from irviz.runtime.run import RunError, run
@@ -20,8 +21,6 @@ def argument_lists():
 
 def run_relu(kernel, x):
     """Run a module that calls the kernel and nothing else."""
-    from tvm import relax
-
     var = relax.Var("x", relax.TensorType(x.shape, str(x.dtype)))
     builder = relax.BlockBuilder()
     with builder.function("main", [var]):
@@ -82,7 +81,7 @@ def test_a_kernel_can_be_of_another_dtype(dtype):
 
 def test_registering_again_replaces_even_in_what_has_been_built():
     @library.register("test.again", "(n)->(n)")
-    def first(x, out):
+    def first(_, out):
         out[:] = 1
 
     swapped = Swap("relu0", "test.again")
@@ -90,14 +89,14 @@ def test_registering_again_replaces_even_in_what_has_been_built():
         swapped(MyModuleStatic)
 
     @library.register("test.again", "(...)->(...)")
-    def second(x, out):
+    def second(_, out):
         out[:] = 2
 
     mod = swapped(MyModuleStatic)
     before = run(mod).outputs[0]
 
     @library.register("test.again", "(...)->(...)")
-    def third(x, out):
+    def third(_, out):
         out[:] = 0
 
     assert not np.allclose(run(mod).outputs[0], before)
@@ -107,7 +106,7 @@ def test_registering_again_replaces_even_in_what_has_been_built():
 @pytest.mark.parametrize("failure", [KeyError("no\nkey"), ValueError(""), AssertionError()])
 def test_a_kernel_that_raises_is_a_run_that_failed(failure):
     @library.register("test.raises", "(n)->(n)")
-    def raises(x, out):
+    def raises(*_):
         raise failure
 
     with pytest.raises(RunError, match=f"'main' failed as it ran: {type(failure).__name__}"):

@@ -76,5 +76,5 @@ def test_transforms_and_passes_are_both_taken():
 
 @pytest.mark.parametrize("other", [None, "LegalizeOps", relax.transform.LegalizeOps, lambda m: m])
 def test_what_is_no_transform_is_refused_with_what_is(other):
-    with pytest.raises(TransformError, match="is no transform: give a tvm.transform.Pass such as"):
+    with pytest.raises(TransformError, match=r"is no transform: give a tvm\.transform\.Pass such"):
         as_transform(other)

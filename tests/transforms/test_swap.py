@@ -14,7 +14,8 @@ from irviz.ir.extract import extract
 from irviz.model.graph import NodeId, NodeKind, Resolution
 from irviz.runtime.run import run
 from irviz.transforms import library
-from irviz.transforms.stage import TransformError
+from irviz.transforms.catalog import named_pass
+from irviz.transforms.stage import Stage, TransformError, apply
 from irviz.transforms.swap import Swap, candidates
 
 IMAGES, PARAMS = digits().images[:5], mlp_params()
@@ -95,18 +96,14 @@ def test_variables_stay_the_same_objects_so_that_stages_can_be_matched():
     assert all(a.same_as(b) for a, b in zip(before.params, after.params, strict=True))
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", [name for name in MODULES if name != "MyModuleHighLevel"])
 def test_a_swapped_module_is_well_formed_and_passes_go_on(name):
-    callee = "linear0" if "linear0" in callees(MODULES[name]) else "env.linear"
-    if callee not in callees(MODULES[name]):
-        pytest.skip("it has only operators")
-    swapped = Swap(callee, "env.linear", NodeId("lv0"))(MODULES[name])
+    mod = MODULES[name]
+    swapped = Swap(extract(mod)["lv0"].callee, "env.linear", NodeId("lv0"))(mod)
     assert relax.analysis.check_well_formed(swapped)
-    assert swapped["main"].body.ty == MODULES[name]["main"].body.ty or structural_equal(
-        swapped["main"].body.ty, MODULES[name]["main"].body.ty, map_free_vars=True
-    )
-    relax.transform.FoldConstant()(swapped)
-    relax.transform.ToNonDataflow()(swapped)
+    assert not swapped["main"].body.ty.is_missing()
+    for each in ("FoldConstant", "LegalizeOps", "ToNonDataflow"):
+        assert apply(Stage("0", swapped), named_pass(each), "1").error == ""
 
 
 def test_a_function_registered_past_irviz_is_taken_at_its_word():

@@ -43,6 +43,7 @@ def test_arguments_are_in_the_order_of_the_call(modules):
     assert facts(graph, "packed")["arguments"] == "turned, tir, x"
     assert facts(graph, "scaled")["arguments"] == "table, 2.0"
     assert facts(extract(modules.Impure), "got")["arguments"] == "y, 3, 'a'"
+    assert facts(extract(modules.Impure), "said")["arguments"] == "'{}', y"
 
 
 def test_what_nothing_uses_says_so(modules):

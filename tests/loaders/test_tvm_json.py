@@ -1,0 +1,154 @@
+"""TVM's JSON is read when it is whole, and a damaged file is a sentence, never a crash."""
+
+import json
+import re
+
+import pytest
+import tvm
+from tvm_ffi import structural_equal
+
+from irviz.course.mlp import MyModuleStatic
+from irviz.ir.extract import extract
+from irviz.loaders.tvm_json import LoadError, load_json
+
+TEXT = tvm.ir.save_json(MyModuleStatic)
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Return a function that writes a file and returns its path."""
+
+    def write(content, name="mod.json"):
+        path = tmp_path / name
+        if isinstance(content, dict):
+            content = json.dumps(content)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+def refusal(path):
+    """Return the one sentence that a file is refused with."""
+    with pytest.raises(LoadError) as caught:
+        load_json(path)
+    message = str(caught.value)
+    assert repr(str(path)) in message
+    assert "\n" not in message
+    assert "Traceback" not in message
+    assert len(message) < 2000 + len(str(path))
+    return message
+
+
+def nodes_of(kind):
+    content = json.loads(TEXT)
+    return content, [node for node in content["nodes"] if node["type"] == kind]
+
+
+# --- what is read ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["mod.json", "-o é 線"])
+def test_a_saved_module_comes_back(written, name):
+    path = written(TEXT, name)
+    assert structural_equal(load_json(path), MyModuleStatic)
+
+
+def test_a_module_with_constants_and_several_functions_comes_back(written, modules):
+    mod = modules.EveryKind
+    loaded = load_json(str(written(tvm.ir.save_json(mod))))
+    assert structural_equal(loaded, mod)
+    assert extract(loaded) == extract(mod)
+
+
+def test_a_relative_name_is_meant_from_here(written, monkeypatch):
+    monkeypatch.chdir(written(TEXT).parent)
+    assert structural_equal(load_json("mod.json"), MyModuleStatic)
+
+
+def test_nothing_that_lies_beside_the_file_is_run(written, monkeypatch):
+    path = written(TEXT)
+    monkeypatch.chdir(path.parent)
+    written("raise SystemExit('ran')", "tvm.py")
+    written("raise SystemExit('ran')", "irviz.py")
+    assert structural_equal(load_json(path), MyModuleStatic)
+
+
+# --- what is refused before TVM sees it --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "it is empty"),
+        (b"  \n", "it is empty"),
+        (b"hello", "it is no JSON (Expecting value: line 1 column 1 (char 0))"),
+        (b"\xff\xfe\x00", "it is no text"),
+        (b"[" * 200_000, "it is no JSON"),
+        (b"[]", "it is JSON without TVM's 'nodes' and 'root_index'"),
+        (b"null", "it is JSON without"),
+        (b'{"nodes": {}, "root_index": 0}', "it is JSON without"),
+        (b'{"nodes": []}', "it is JSON without"),
+        (TEXT[: len(TEXT) // 2].encode(), "it is no JSON"),
+        (TEXT[:-1].encode(), "it is no JSON"),
+    ],
+)
+def test_what_is_no_such_json_says_what_it_is(written, content, words):
+    message = refusal(written(content))
+    assert f"is no IRModule in TVM's JSON: {words}" in message
+    assert message.endswith("write one with open(path, 'w').write(tvm.ir.save_json(mod))")
+
+
+def test_a_missing_file_and_a_directory_are_named(tmp_path):
+    assert refusal(tmp_path / "none").endswith("check the name")
+    assert refusal(tmp_path).endswith("is a directory: name a file in it")
+
+
+# --- what TVM cannot read, in a process that may die of it -------------------------------------
+
+
+def test_an_index_that_leads_out_of_the_file_is_refused(written):
+    content, arrays = nodes_of("ffi.Array")
+    arrays[-1]["data"][-1] = 10**9
+    assert refusal(written(content)).endswith("invalid node index 1000000000")
+
+
+def test_a_node_that_holds_itself_is_damage_that_crashes_only_the_trial(written):
+    content, arrays = nodes_of("ffi.Array")
+    arrays[-1]["data"][-1] = content["nodes"].index(arrays[-1])
+    assert "is damaged: reading it crashes TVM; write it again" in refusal(written(content))
+
+
+@pytest.mark.parametrize("root", [-1, "x", 0])
+def test_a_root_that_is_no_module_is_refused(written, root):
+    refusal(written({**json.loads(TEXT), "root_index": root}))
+
+
+def test_another_object_of_tvm_is_named(written):
+    message = refusal(written(tvm.ir.save_json(MyModuleStatic["main"])))
+    assert message.endswith("holds no module: it holds a Function, not an IRModule")
+
+
+def test_a_node_of_an_unknown_type_is_refused(written):
+    content, _ = nodes_of("ffi.Array")
+    content["nodes"][-1]["type"] = "relax.expr.Nonsense"
+    assert re.search("holds no module: .*Nonsense", refusal(written(content)))
+
+
+def test_nodes_that_are_missing_or_moved_are_refused(written):
+    content = json.loads(TEXT)
+    del content["nodes"][len(content["nodes"]) // 2]
+    refusal(written(content))
+
+
+def test_a_field_that_is_missing_is_refused(written):
+    content, calls = nodes_of("ir.Call")
+    del calls[-1]["data"]["args"]
+    assert "args" in refusal(written(content))
+
+
+def test_a_variable_where_a_block_should_be_is_refused(written):
+    content, blocks = nodes_of("relax.expr.DataflowBlock")
+    (variable, *_) = (i for i, n in enumerate(content["nodes"]) if n["type"] == "ir.Var")
+    blocks[0]["data"]["bindings"] = variable
+    refusal(written(content))

@@ -11,7 +11,13 @@ _SIZED_INT = re.compile(r"\bT\.u?int\d+\((-?\d+)\)")
 
 
 def type_label(type_: ir.Type | None) -> str:
-    """Return a type as `Tensor[(1, n)]`; float32 goes without saying, other dtypes are named."""
+    """Return a type as short text; float32 goes without saying, other dtypes are named.
+
+    >>> type_label(relax.TensorType([1, 128], "float32"))
+    'Tensor[(1, 128)]'
+    >>> type_label(relax.TensorType([4], "int64"))
+    'Tensor[(4,), int64]'
+    """
     match type_:
         case relax.TensorType():
             return _tensor(type_)

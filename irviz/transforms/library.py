@@ -6,6 +6,7 @@ them as NumPy arrays over the VM's own memory (DLPack, no copy).
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -38,7 +39,8 @@ def register(
     `signature` is in NumPy's notation of generalized ufuncs, `(b,m),(n,m),(n)->(b,n)`, with one
     dtype for all. The function gets one array for each tensor, outputs last, and writes into
     those. Registering a name again replaces the kernel. Raises ValueError when the signature
-    cannot be read or the name belongs to a function of TVM or of another library.
+    cannot be read, the name belongs to a function of TVM or of another library, or the function
+    does not take that many arrays.
     """
     parsed = parse(signature, dtype)
     if name.startswith(("vm.", "runtime.", "ffi.", "relax.", "tirx.", "ir.")):
@@ -54,6 +56,7 @@ def register(
         )
 
     def decorate(function: KernelFunction) -> KernelFunction:
+        _check_arity(name, function, parsed)
         _functions[name] = function
         _expose(name)
         lines = (function.__doc__ or "").strip().splitlines()
@@ -68,6 +71,17 @@ def kernels() -> Mapping[str, Kernel]:
     return MappingProxyType(_kernels)
 
 
+def _check_arity(name: str, function: KernelFunction, signature: Signature) -> None:
+    count = len(signature.inputs) + len(signature.outputs)
+    try:
+        inspect.signature(function).bind(*range(count))
+    except TypeError:
+        raise ValueError(
+            f"the kernel {name!r} takes {inspect.signature(function)}, and its signature "
+            f"{signature} has {count} tensors: give it a parameter for each, outputs last"
+        ) from None
+
+
 def _expose(name: str) -> None:
     def on_tensors(*tensors: tvm.runtime.Tensor) -> None:
         # looked up at each call: a machine keeps what it found under the name when it was built
@@ -78,12 +92,12 @@ def _expose(name: str) -> None:
 
 @register("env.linear", "(b,m),(n,m),(n)->(b,n)")
 def _linear(x: np.ndarray, w: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    """X @ w.T + b, by NumPy's matmul."""
+    """Compute x @ w.T + b, by NumPy's matmul."""
     np.matmul(x, w.T, out=out)
     np.add(out, b, out=out)
 
 
 @register("env.relu", "(...)->(...)")
 def _relu(x: np.ndarray, out: np.ndarray) -> None:
-    """max(x, 0), by NumPy."""
+    """Compute max(x, 0), by NumPy."""
     np.maximum(x, 0, out=out)

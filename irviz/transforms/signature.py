@@ -86,7 +86,14 @@ def of_call(call: ir.Call) -> Signature | None:
 
 
 def fits(pattern: Signature, call: Signature) -> bool:
-    """Tell whether a call has the signature, with one size for each name."""
+    """Tell whether a call has the signature, with one size for each name.
+
+    >>> linear = parse("(b,m),(n,m),(n)->(b,n)")
+    >>> fits(linear, parse("(1,784),(128,784),(128)->(1,128)"))
+    True
+    >>> fits(linear, parse("(1,784),(128,784),(10)->(1,128)"))
+    False
+    """
     sizes: dict[str, tuple[str, ...]] = {}
     return all(
         len(wanted) == len(given)

@@ -20,7 +20,11 @@ _MOST_SCORES = 12
 
 
 def duration(seconds: float) -> str:
-    """Return a time with a fitting unit: `85 µs`, `1.20 ms`, `2.50 s`."""
+    """Return a time with a fitting unit.
+
+    >>> [duration(seconds) for seconds in (85e-6, 1.2e-3, 2.5)]
+    ['85 µs', '1.20 ms', '2.50 s']
+    """
     if seconds < 1e-3:
         return f"{seconds * 1e6:.0f} µs"
     return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"

@@ -257,6 +257,22 @@ def test_a_report_has_a_row_for_each_stage():
     assert {re.split("  +", row)[2] for row in rows} == {f"{done.run().correct} of 20"}
 
 
+def test_a_report_sets_every_stage_against_the_first():
+    done = session().swap("linear0", "env.linear").bind()
+    _, first, *others = str(done.report()).splitlines()
+    assert re.split("  +", first)[3:5] == ["0.0e+00", "equal"]
+    for row in others:
+        assert re.split("  +", row)[3] != "0.0e+00"
+        assert re.split("  +", row)[4] == "within tolerance"
+
+
+def test_a_report_says_why_stages_cannot_be_run():
+    begun = Session(MyModuleStatic, params=PARAMS, inputs=np.zeros((1, 3), "float32"))
+    rows = str(begun.bind().report()).splitlines()[1:]
+    assert len(rows) == 2
+    assert all("failed: 'x' has shape (1, 3), the function wants (1, 784)" in row for row in rows)
+
+
 def test_a_report_says_which_stage_failed():
     failed = Session(MyModule, params=PARAMS).apply(relax.transform.MergeCompositeFunctions())
     report = failed.report()

@@ -65,7 +65,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Picture:
+    """What is drawn; `paper` is the sheet, in the same coordinates."""
+
     root: ElementTree.Element
+    paper: Box
     nodes: tuple[Drawn, ...]
     values: dict[str, tuple[str, Box]]
     lines: tuple[Line, ...]
@@ -92,8 +95,12 @@ def _read(text: str) -> Picture:
         if classes == ["value"]
     ]
     assert len({node_id for node_id, _ in values}) == len(values)
+    (moved,) = (e.get("transform") for e in root if _tag(e) == "g")
+    right, down = map(float, re.fullmatch(rf"translate\({_NUMBER} {_NUMBER}\)", moved).groups())
+    width, height = float(root.get("width")), float(root.get("height"))
     return Picture(
         root,
+        Box(-right, -down, width - right, height - down),
         tuple(nodes),
         dict(values),
         tuple(_line(group) for classes, group in groups if classes == ["edge"]),

@@ -143,19 +143,15 @@ def check_lines(picture, graph, direction):
 
 def check_words(picture):
     """Check that no value's words meet another value's, a node or the edge of the paper."""
-    width, height = (float(picture.root.get(k)) for k in ("width", "height"))
-    margin = 16
     for label, box in picture.values.values():
         assert not any(box.meets(node.box) for node in picture.nodes), label
-        assert -margin <= box.left, label
-        assert box.right <= width - margin, label
-        assert -margin <= box.top, label
-        assert box.bottom <= height - margin, label
+        assert picture.paper.holds(box), label
     for (a, box), (b, other) in itertools.combinations(picture.values.values(), 2):
         assert not box.meets(other), (a, b)
     for node, other in itertools.combinations(picture.nodes, 2):
         assert not node.box.meets(other.box), (node.id, other.id)
     for node in picture.nodes:
+        assert picture.paper.holds(node.box), node.id
         for words, box in node.texts:
             assert node.box.holds(box), words
 

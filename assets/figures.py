@@ -56,7 +56,7 @@ def screenshot(browser_path: str) -> None:
                 executable_path=browser_path,
                 args=["--no-sandbox", "--disable-gpu", "--disable-quic"],
             )
-            page = browser.new_page(viewport={"width": 1360, "height": 720})
+            page = browser.new_page(viewport={"width": 1360, "height": 580})
             page.goto(found[0])
             _do_the_main_job(page)
             page.screenshot(path=ASSETS / "explorer.png")
@@ -78,7 +78,7 @@ def _do_the_main_job(page: Any) -> None:
     canvas.locator(".node[data-node='lv1']").click()
     page.get_by_role("button", name="Swap").click()
     page.get_by_text("= equal").nth(1).wait_for()
-    page.mouse.move(5, 700)
+    page.mouse.move(5, 570)
     page.wait_for_timeout(500)
 
 

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import irviz
 
@@ -24,10 +25,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line, as all others of the command are."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and end with exit code 2."""
+        self.exit(2, f"irviz: {message}; see {self.prog} --help\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="irviz", description="See, transform and rerun Apache TVM's IRModules."
-    )
+    parser = _Parser(prog="irviz", description="See, transform and rerun Apache TVM's IRModules.")
     parser.add_argument("--version", action="version", version=f"irviz {irviz.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 

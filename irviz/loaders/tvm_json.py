@@ -20,6 +20,7 @@ from irviz.ir.extract import extract
 from irviz.ir.identity import relax_functions
 
 _TRIAL_SECONDS = 120
+_AGAIN = "write it again with tvm.ir.save_json"
 
 
 class LoadError(ValueError):
@@ -32,38 +33,46 @@ def load_json(path: str | os.PathLike[str]) -> ir.IRModule:
     Raises LoadError, in one sentence, for a file that is missing, unreadable or something else.
     """
     file = Path(path)
-    _check_outline(file, _text(file))
-    trial = subprocess.run(  # noqa: S603 - this interpreter, this module, one file name
-        [sys.executable, "-m", __name__, str(file.resolve())],
-        cwd=sys.prefix,  # `-m` looks into the working directory first: not into the user's
-        capture_output=True,
-        timeout=_TRIAL_SECONDS,
-        check=False,
-    )
-    if trial.returncode < 0 or trial.returncode > 1:
-        raise LoadError(
-            f"{str(file)!r} is damaged: reading it crashes TVM; write it again with "
-            "tvm.ir.save_json"
+    text = _text(file)
+    _check_outline(file, text)
+    try:
+        trial = subprocess.run(  # noqa: S603 - this interpreter and this module
+            [sys.executable, "-m", __name__],
+            input=text.encode(),
+            cwd=sys.prefix,  # `-m` looks into the working directory first: not into the user's
+            capture_output=True,
+            timeout=_TRIAL_SECONDS,
+            check=False,
         )
+    except subprocess.TimeoutExpired:
+        raise LoadError(
+            f"{str(file)!r} was not read within {_TRIAL_SECONDS} s and is likely damaged; {_AGAIN}"
+        ) from None
+    if trial.returncode < 0 or trial.returncode > 1:
+        raise LoadError(f"{str(file)!r} is damaged: reading it crashes TVM; {_AGAIN}")
     if trial.returncode == 1:
         lines = trial.stderr.decode("utf-8", "replace").strip().splitlines()
         raise LoadError(
             f"{str(file)!r} holds no module: {lines[-1] if lines else 'no reason given'}"
         )
-    return _read(_text(file))
+    return _read(text)
 
 
 def _text(file: Path) -> str:
     try:
+        if file.is_dir():
+            raise LoadError(f"{str(file)!r} is a directory: name a file in it")
+        if file.exists() and not file.is_file():  # a pipe or a device may never end
+            raise LoadError(f"{str(file)!r} is no regular file: name one")
         return file.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise LoadError(f"there is no file {str(file)!r}: check the name") from None
-    except IsADirectoryError:
-        raise LoadError(f"{str(file)!r} is a directory: name a file in it") from None
-    except PermissionError:
-        raise LoadError(f"{str(file)!r} may not be read: check its permissions") from None
     except UnicodeDecodeError:
         raise LoadError(_wrong(file, "it is no text")) from None
+    except OSError as failure:
+        raise LoadError(
+            f"{str(file)!r} may not be read ({failure.strerror}): check its name and permissions"
+        ) from None
 
 
 def _check_outline(file: Path, text: str) -> None:
@@ -92,10 +101,10 @@ def _read(text: str) -> ir.IRModule:
     return mod
 
 
-def _try(path: str) -> int:
-    """Read a file in every way that a picture of it will need; return the exit code."""
+def _try(text: str) -> int:
+    """Read a text in every way that a picture of it will need; return the exit code."""
     try:
-        mod = _read(Path(path).read_text(encoding="utf-8"))
+        mod = _read(text)
         for name in relax_functions(mod):
             extract(mod, name)
         mod.script()
@@ -107,4 +116,4 @@ def _try(path: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(_try(sys.argv[1]))
+    sys.exit(_try(sys.stdin.buffer.read().decode()))

@@ -14,6 +14,7 @@ _DIM = r"(?:[^\W\d]\w*|\d+|\.\.\.)"
 _ONE_ELLIPSIS = r"(?![^()]*\.\.\.[^()]*\.\.\.)"
 _TENSOR = rf"\({_ONE_ELLIPSIS}(?:{_DIM}(?:,{_DIM})*)?\)"
 _TENSORS = rf"({_TENSOR}(?:,{_TENSOR})*)"
+_NAME = re.compile(r"[^\W\d]\w*")
 _TEXT = re.compile(f"{_TENSORS}->{_TENSORS}")
 
 
@@ -119,10 +120,14 @@ def _unify(pattern: Tensor, given: Tensor, sizes: dict[str, tuple[str, ...]]) ->
         dims, names = given.dims, pattern.dims
     if len(dims) != len(names):
         return False
-    return all(
-        name == dim if name.isdecimal() else sizes.setdefault(name, (dim,)) == (dim,)
-        for name, dim in zip(names, dims, strict=True)
-    )
+    return all(_unify_dim(name, dim, sizes) for name, dim in zip(names, dims, strict=True))
+
+
+def _unify_dim(pattern: str, given: str, sizes: dict[str, tuple[str, ...]]) -> bool:
+    if pattern.isidentifier():
+        return sizes.setdefault(pattern, (given,)) == (given,)
+    # A number is itself; of `n * 2` only the text is compared, with n in its place.
+    return given == _NAME.sub(lambda name: sizes.get(name[0], (name[0],))[0], pattern)
 
 
 def _of_type(type_: ir.Type) -> Tensor | None:

@@ -197,8 +197,9 @@ def test_a_wrong_command_ends_with_2_and_says_how_it_goes(capsys, arguments):
     assert ended.value.code == 2
     written = capsys.readouterr()
     assert written.out == ""
-    assert written.err.startswith("usage: irviz")
-    assert "error: " in written.err
+    assert written.err.startswith("irviz: ")
+    assert written.err.endswith(" --help\n")
+    assert written.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("name", MODULES)

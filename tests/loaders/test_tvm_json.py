@@ -1,6 +1,7 @@
 """TVM's JSON is read when it is whole, and a damaged file is a sentence, never a crash."""
 
 import json
+import os
 import re
 
 import pytest
@@ -105,6 +106,14 @@ def test_a_missing_file_and_a_directory_are_named(tmp_path):
 
 
 # --- what TVM cannot read, in a process that may die of it -------------------------------------
+
+
+def test_what_may_never_end_is_not_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(LoadError, match="is no regular file"):
+        load_json(tmp_path / "pipe")
+    with pytest.raises(LoadError, match="Not a directory"):
+        load_json(tmp_path / "pipe" / "mod.json")
 
 
 def test_an_index_that_leads_out_of_the_file_is_refused(written):

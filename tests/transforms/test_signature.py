@@ -149,6 +149,13 @@ def test_a_call_does_not_fit(pattern, call):
     assert not fits(parse(pattern), parse(call))
 
 
+@pytest.mark.parametrize(("out", "does_fit"), [("4 * 2", True), ("n * 2", False), ("9", False)])
+def test_a_size_made_of_others_is_no_free_name(out, does_fit):
+    pattern = Signature((Tensor(("n",), "float32"),), (Tensor(("n * 2",), "float32"),))
+    call = Signature((Tensor(("4",), "float32"),), (Tensor((out,), "float32"),))
+    assert fits(pattern, call) is does_fit
+
+
 def test_dtypes_must_be_the_same():
     assert not fits(parse("(n)->(n)", "float32"), parse("(n)->(n)", "float16"))
 

@@ -5,12 +5,7 @@ The screenshot needs Chromium and the development extra; the SVG figures need ir
 
 from __future__ import annotations
 
-import re
 import shutil
-import signal
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -40,31 +35,19 @@ def screenshot(browser_path: str) -> None:
     """Write a picture of the demo's page after a bind, a swap and a comparison."""
     from playwright.sync_api import sync_playwright
 
-    server = subprocess.Popen(
-        [sys.executable, "-m", "irviz.app.command", "demo", "--no-browser"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        cwd=tempfile.gettempdir(),
-    )
-    try:
-        assert server.stdout is not None
-        found = re.search(r"http\S+", server.stdout.readline())
-        assert found is not None
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(
-                executable_path=browser_path,
-                args=["--no-sandbox", "--disable-gpu", "--disable-quic"],
-            )
-            page = browser.new_page(viewport={"width": 1360, "height": 580})
-            page.goto(found[0])
-            _do_the_main_job(page)
-            page.screenshot(path=ASSETS / "explorer.png")
-            print(ASSETS / "explorer.png")
-            browser.close()
-    finally:
-        server.send_signal(signal.SIGINT)
-        server.wait(timeout=30)
+    from irviz.app.serve import DEMO, served
+
+    with served(DEMO) as (_, url), sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=browser_path,
+            args=["--no-sandbox", "--disable-gpu", "--disable-quic"],
+        )
+        page = browser.new_page(viewport={"width": 1360, "height": 580})
+        page.goto(url)
+        _do_the_main_job(page)
+        page.screenshot(path=ASSETS / "explorer.png")
+        print(ASSETS / "explorer.png")
+        browser.close()
 
 
 def _do_the_main_job(page: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import secrets
 import shutil
@@ -36,11 +37,7 @@ def serve(what: str, *, port: int = 0, browser: bool = True) -> None:
     means any free one. Raises ServeError when the server does not come up.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that it ends as by Ctrl-C
-    with (
-        contextlib.suppress(KeyboardInterrupt),
-        _server(what, port or _free_port()) as (process, url),
-    ):
-        _wait_for(process, url)
+    with contextlib.suppress(KeyboardInterrupt), served(what, port) as (process, url):
         print(f"irviz is at {url}  (Ctrl-C ends it)", flush=True)  # noqa: T201
         if browser:
             webbrowser.open(url)
@@ -60,15 +57,15 @@ def opened() -> object:
 
 
 @contextlib.contextmanager
-def _server(what: str, port: int) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+def served(what: str, port: int = 0) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """Serve a page until the block ends, which begins when it answers: process and address."""
+    port = port or _free_port()
     token = secrets.token_urlsafe(24)
     folder = Path(tempfile.mkdtemp(prefix="irviz-"))
     page = shutil.copy(_PAGE, folder / "irviz.ipynb")
-    command = [
-        *(sys.executable, "-m", "voila", str(page), "--no-browser", "--Voila.ip=127.0.0.1"),
-        *(f"--port={port}", f"--Voila.token={token}", "--Voila.log_level=ERROR"),
-        *("--VoilaConfiguration.show_tracebacks=True", "--VoilaConfiguration.template=irviz"),
-    ]
+    # in a file that only this user may read: everybody sees the arguments of a process
+    (folder / "voila.json").write_text(json.dumps(_settings(port, token)), encoding="utf-8")
+    command = [sys.executable, "-m", "voila", str(page), "--no-browser"]
     paths = [str(_JUPYTER), os.environ.get("JUPYTER_PATH", "")]
     environment = {
         **os.environ,
@@ -78,8 +75,10 @@ def _server(what: str, port: int) -> Iterator[tuple[subprocess.Popen[bytes], str
     }
     # `-m` looks into the working directory first: not into the user's, whatever it holds
     process = subprocess.Popen(command, env=environment, cwd=folder)  # noqa: S603
+    url = f"http://127.0.0.1:{port}/?token={token}"
     try:
-        yield process, f"http://127.0.0.1:{port}/?token={token}"
+        _wait_for(process, url)
+        yield process, url
     finally:
         process.terminate()
         try:
@@ -88,6 +87,15 @@ def _server(what: str, port: int) -> Iterator[tuple[subprocess.Popen[bytes], str
             process.kill()
             process.wait()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _settings(port: int, token: str) -> dict[str, dict[str, object]]:
+    return {
+        "Voila": {"ip": "127.0.0.1", "port": port, "token": token, "log_level": "ERROR"},
+        "VoilaConfiguration": {"show_tracebacks": True, "template": "irviz"},
+        # the kernel listens on files in a directory of this user's, where the system has those
+        "KernelManager": {} if os.name == "nt" else {"transport": "ipc"},
+    }
 
 
 def _wait_for(process: subprocess.Popen[bytes], url: str) -> None:

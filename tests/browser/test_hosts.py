@@ -84,7 +84,9 @@ def test_nothing_is_left_running_when_it_is_ended(tmp_path: Path, how: signal.Si
         with urllib.request.urlopen(url, timeout=60) as response:  # which starts a kernel
             response.read()
         family = set(psutil.Process().children(recursive=True)) - before
-        assert any("ipykernel" in " ".join(process.cmdline()) for process in family)
+        commands = [" ".join(process.cmdline()) for process in family]
+        assert any("ipykernel" in command for command in commands)
+        assert not any(url.partition("token=")[2] in command for command in commands)
     _, alive = psutil.wait_procs(family, timeout=10)
     assert alive == []
 

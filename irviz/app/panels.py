@@ -13,7 +13,9 @@ from irviz.model.result import RunResult
 from irviz.transforms.catalog import catalog, named_pass
 from irviz.transforms.swap import candidates
 from irviz.view.badge import outputs_html
+from irviz.view.dot import RANKDIRS
 from irviz.view.image import as_image, png
+from irviz.view.style import THEMES
 
 Verb = Callable[[Session], Session]
 Act = Callable[[Verb], None]
@@ -175,11 +177,9 @@ class SavePanel:
     def __init__(self, save: Callable[[str, str, str], None]) -> None:
         self._path = widgets.Text(value="irviz.svg", description="file", layout=_wide())
         self._path.add_class("irviz-save-path")
-        self._theme = widgets.Dropdown(
-            options=("course", "dark"), description="theme", layout=_wide()
-        )
+        self._theme = widgets.Dropdown(options=tuple(THEMES), description="theme", layout=_wide())
         self._direction = widgets.Dropdown(
-            options=("up", "down"), description="direction", layout=_wide()
+            options=tuple(RANKDIRS), description="direction", layout=_wide()
         )
         button = _button("Save SVG", "Write the shown stage as a picture", "save")
         button.on_click(lambda _: save(self._path.value, self._theme.value, self._direction.value))

@@ -48,7 +48,7 @@ class Session:
                 "@I.ir_module"
             )
         if not self.stages:
-            name = self.function or default_function(self.module)
+            name = self.function or _default_function(self.module)
             relax_function(self.module, name)
             object.__setattr__(self, "function", name)
             object.__setattr__(self, "params", dict(self.params or {}))
@@ -190,8 +190,8 @@ class Session:
         return compare(self.run(inputs, stage=stage), self.run(inputs, stage=reference))
 
 
-def default_function(mod: ir.IRModule) -> str:
-    """Return "main", or the only Relax function there is; raise ValueError when unclear."""
+def _default_function(mod: ir.IRModule) -> str:
+    """Return "main", or the only Relax function there is."""
     functions = relax_functions(mod)
     if "main" in functions or len(functions) != 1:
         return "main"

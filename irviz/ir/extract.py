@@ -9,7 +9,8 @@ import tvm
 from tvm import ir, relax, tirx
 
 from irviz.ir.attributes import attributes
-from irviz.ir.identity import bindings, distinct, identify, relax_function
+from irviz.ir.callee import callee_name, is_destination_passing
+from irviz.ir.identity import bindings, distinct, function_named, identify, relax_function
 from irviz.ir.type_label import dim_label, shape_label, type_label
 from irviz.model.graph import Block, Edge, Graph, Literal, Node, NodeId, NodeKind, Resolution
 
@@ -52,10 +53,10 @@ def extract(
 
 def resolve(mod: ir.IRModule, name: str) -> Resolution:
     """Tell what the VM finds under this name: the module's own functions come first."""
-    for gvar, function in mod.functions.items():
-        if gvar.name_hint == name:
-            is_prim = isinstance(function, tirx.PrimFunc)
-            return Resolution.PRIM_FUNC if is_prim else Resolution.FUNCTION
+    function = function_named(mod, name)
+    if function is not None:
+        is_prim = isinstance(function, tirx.PrimFunc)
+        return Resolution.PRIM_FUNC if is_prim else Resolution.FUNCTION
     registered = tvm.get_global_func(name, allow_missing=True) is not None
     return Resolution.LIBRARY if registered else Resolution.UNKNOWN
 
@@ -129,7 +130,7 @@ class _Reader:
     def call(self, call: ir.Call) -> _Reading:
         op = call.op
         if isinstance(op, ir.Op):
-            if op.name in ("relax.call_tir", "relax.call_dps_packed"):
+            if is_destination_passing(call):
                 return self.destination_passing(call)
             return _Reading(
                 NodeKind.OPERATOR,
@@ -138,7 +139,7 @@ class _Reader:
                 attributes=attributes(call.attrs),
             )
         if isinstance(op, ir.GlobalVar | relax.ExternFunc):
-            name = _callee_name(op)
+            name = callee_name(op)
             return _Reading(
                 NodeKind.CALL_FUNCTION, tuple(_leaves_of(call.args)), name, self.resolution(name)
             )
@@ -151,7 +152,7 @@ class _Reader:
             return self.other(call)
         is_tuple = isinstance(packed, ir.Tuple)
         tensors = list(packed.fields) if is_tuple else [packed]
-        name = _callee_name(callee)
+        name = callee_name(callee)
         is_call_tir = call.op.name == "relax.call_tir"
         return _Reading(
             NodeKind.CALL_TIR if is_call_tir else NodeKind.CALL_DPS_PACKED,
@@ -218,11 +219,6 @@ def _is_tensor_constant(leaf: ir.Expr) -> bool:
     if not isinstance(leaf, ir.GenericConst) or not isinstance(leaf.value, tvm.runtime.Tensor):
         return False  # it may be a dtype too
     return bool(leaf.value.shape != ())
-
-
-def _callee_name(callee: ir.GlobalVar | relax.ExternFunc) -> str:
-    is_extern = isinstance(callee, relax.ExternFunc)
-    return str(callee.global_symbol if is_extern else callee.name_hint)
 
 
 def _text(value: ir.Expr) -> str:

@@ -23,19 +23,23 @@ def relax_functions(mod: ir.IRModule) -> dict[str, relax.Function]:
     return dict(sorted(found.items()))
 
 
+def function_named(mod: ir.IRModule, name: str) -> ir.BaseFunc | None:
+    """Return the module's function of this name, of whatever kind, or None."""
+    for gvar, function in mod.functions.items():
+        if gvar.name_hint == name:
+            return function
+    return None
+
+
 def relax_function(mod: ir.IRModule, name: str) -> relax.Function:
     """Return the Relax function of this name; raise NoFunctionError with the names there are."""
-    functions = relax_functions(mod)
-    if name in functions:
-        return functions[name]
-    others = sorted(
-        gvar.name_hint
-        for gvar, function in mod.functions.items()
-        if not isinstance(function, relax.Function)
-    )
-    if name in others:
-        raise NoFunctionError(f"{name!r} is a PrimFunc, not a Relax function; {_advice(functions)}")
-    raise NoFunctionError(f"the module has no function {name!r}; {_advice(functions)}")
+    found = function_named(mod, name)
+    if isinstance(found, relax.Function):
+        return found
+    advice = _advice(relax_functions(mod))
+    if found is not None:
+        raise NoFunctionError(f"{name!r} is a PrimFunc, not a Relax function; {advice}")
+    raise NoFunctionError(f"the module has no function {name!r}; {advice}")
 
 
 def bindings(function: relax.Function) -> Iterator[tuple[int, relax.Binding]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tvm import ir, relax, tirx
 
-from irviz.ir.identity import bindings, identify, relax_functions
+from irviz.ir.identity import bindings, function_named, identify, relax_functions
 from irviz.model.graph import NodeId
 
 _MARK = re.compile(r"\s*# irviz:(\d+)$")
@@ -60,12 +60,12 @@ def script(mod: ir.IRModule) -> Script:
 
 def prim_func_script(mod: ir.IRModule, name: str) -> str:
     """Return the TVMScript of one PrimFunc of the module, or "" when it has none of this name."""
-    for gvar, function in mod.functions.items():
-        if gvar.name_hint == name and isinstance(function, tirx.PrimFunc):
-            lines = str(function.script(name=name)).splitlines()
-            start = next(i for i, line in enumerate(lines) if line.startswith("@"))
-            return "\n".join(lines[start:]) + "\n"
-    return ""
+    function = function_named(mod, name)
+    if not isinstance(function, tirx.PrimFunc):
+        return ""
+    lines = str(function.script(name=name)).splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("@"))
+    return "\n".join(lines[start:]) + "\n"
 
 
 def _function_lines(mod: ir.IRModule, text: list[str]) -> dict[str, int]:

@@ -19,7 +19,6 @@ from irviz.transforms.signature import Signature, parse
 KernelFunction = Callable[..., None]
 
 _kernels: dict[str, Kernel] = {}
-_functions: dict[str, KernelFunction] = {}
 
 
 @dataclass(frozen=True)
@@ -29,6 +28,7 @@ class Kernel:
     name: str
     signature: Signature
     summary: str
+    function: KernelFunction
 
 
 def register(
@@ -57,10 +57,9 @@ def register(
 
     def decorate(function: KernelFunction) -> KernelFunction:
         _check_arity(name, function, parsed)
-        _functions[name] = function
-        _expose(name)
         lines = (function.__doc__ or "").strip().splitlines()
-        _kernels[name] = Kernel(name, parsed, lines[0] if lines else "")
+        _kernels[name] = Kernel(name, parsed, lines[0] if lines else "", function)
+        _expose(name)
         return function
 
     return decorate
@@ -85,7 +84,7 @@ def _check_arity(name: str, function: KernelFunction, signature: Signature) -> N
 def _expose(name: str) -> None:
     def on_tensors(*tensors: tvm.runtime.Tensor) -> None:
         # looked up at each call: a machine keeps what it found under the name when it was built
-        _functions[name](*(np.from_dlpack(tensor) for tensor in tensors))
+        _kernels[name].function(*(np.from_dlpack(tensor) for tensor in tensors))
 
     tvm.register_global_func(name, on_tensors, override=True)
 

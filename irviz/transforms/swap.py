@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 import tvm
 from tvm import ir, relax, tirx
 
+from irviz.ir.callee import callee_name, is_destination_passing
 from irviz.ir.identity import bindings, identify, relax_function
 from irviz.model.graph import NodeId
 from irviz.transforms import signature as signatures
 from irviz.transforms.library import kernels
 from irviz.transforms.stage import TransformError
-
-_SWAPPABLE = ("relax.call_tir", "relax.call_dps_packed")
 
 
 @dataclass(frozen=True)
@@ -73,13 +72,7 @@ class Swap:
 
 def callee_of(value: ir.Expr) -> str:
     """Return the name that a call_tir or call_dps_packed calls, or "" for any other value."""
-    if isinstance(value, ir.Call) and isinstance(value.op, ir.Op) and value.op.name in _SWAPPABLE:
-        callee = value.args[0]
-        if isinstance(callee, relax.ExternFunc):
-            return str(callee.global_symbol)
-        if isinstance(callee, ir.GlobalVar):
-            return str(callee.name_hint)
-    return ""
+    return callee_name(value.args[0]) if is_destination_passing(value) else ""
 
 
 def candidates(mod: ir.IRModule, function: str, node: NodeId) -> dict[str, str]:

@@ -16,7 +16,6 @@ _NOTES = {
     NodeKind.CALL_TIR: "call_tir",
     NodeKind.CALL_DPS_PACKED: "call_dps_packed",
     NodeKind.CALL_FUNCTION: "call",
-    NodeKind.MATCH_CAST: "match_cast",
 }
 _RESOLUTIONS = {
     Resolution.PRIM_FUNC: "PrimFunc",
@@ -24,6 +23,7 @@ _RESOLUTIONS = {
     Resolution.LIBRARY: "library",
     Resolution.UNKNOWN: "not registered",
 }
+assert _RESOLUTIONS.keys() == set(Resolution), "every resolution has a word"
 
 
 def title(node: Node) -> str:
@@ -50,7 +50,7 @@ def note(node: Node) -> str:
     """Return the small line below the title: how it is called and what the name leads to."""
     if node.kind is NodeKind.OPERATOR:
         return shortened(", ".join(literal.text for literal in node.literals))
-    if node.kind is NodeKind.MATCH_CAST or node.kind not in _NOTES:
+    if node.kind not in _NOTES:
         return ""
     if node.resolution is None or node.kind is NodeKind.CALL_TIR:
         return _NOTES[node.kind]

@@ -120,8 +120,9 @@ def _draw_node(
         group.append(element)
     note = label.note(node)
     x, y = centre
-    title = _text(group, label.title(node), (x, y - 2 if note else y + 4.5), label.NAME_SIZE)
-    title.attrib.update({"class": "name", "font-weight": "600", "fill": theme.text})
+    place = (x, y - 2 if note else y + 4.5)
+    title = _text(group, label.title(node), place, label.NAME_SIZE, theme.text)
+    title.attrib.update({"class": "name", "font-weight": "600"})
     if note:
         small = _text(group, note, (x, y + 13), label.NOTE_SIZE, theme.quiet_text)
         small.set("class", "note")
@@ -167,7 +168,7 @@ def _text(
     words: str,
     place: Point,
     size: float,
-    fill: str = "",
+    fill: str,
 ) -> ElementTree.Element:
     attributes = {
         "x": _number(place[0]),

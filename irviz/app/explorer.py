@@ -43,6 +43,7 @@ class Explorer(traitlets.HasTraits):
         super().__init__(session=session)
         self.results: dict[str, RunResult] = {}
         self.run_errors: dict[str, str] = {}
+        self._compared: dict[tuple[str, str], Comparison] = {}
         self._stages = StageList(self._choose)
         self._canvas, self._caption = Canvas(), widgets.HTML()
         self._reference = Reference(lambda _: self._show())
@@ -96,7 +97,7 @@ class Explorer(traitlets.HasTraits):
 
     def _focus(self, function: str | None) -> None:
         if function and function != self.session.function:
-            self.results, self.run_errors = {}, {}
+            self.results, self.run_errors, self._compared = {}, {}, {}
             self._act(lambda session: session.focus(function))
 
     def _choose(self, stage_id: str) -> None:
@@ -127,7 +128,10 @@ class Explorer(traitlets.HasTraits):
     def _comparison(self, stage_id: str, reference: str) -> Comparison | None:
         if stage_id == reference or not {stage_id, reference} <= self.results.keys():
             return None
-        return compare(self.results[stage_id], self.results[reference])
+        pair = (stage_id, reference)
+        if pair not in self._compared:  # the badges of all stages are shown at every step
+            self._compared[pair] = compare(self.results[stage_id], self.results[reference])
+        return self._compared[pair]
 
     def _show_results(self) -> None:
         badges = {

@@ -60,7 +60,7 @@ def test_data_and_pictures_know_no_tvm_and_no_widgets(room: str) -> None:
 
 def test_one_module_runs_the_layout_engine() -> None:
     users = [path for path in MODULES if "pygraphviz" in imported(path)]
-    assert [str(path.relative_to(PACKAGE)) for path in users] == ["view/layout.py"]
+    assert [str(path.relative_to(PACKAGE)) for path in users] == ["view/engine.py"]
 
 
 def test_inner_packages_hold_nothing() -> None:
@@ -75,8 +75,9 @@ def test_importing_irviz_loads_nothing_heavy() -> None:
 
 def test_using_irviz_loads_no_framework_and_no_plotting() -> None:
     loaded = loaded_by("import irviz; irviz.explore, irviz.draw, irviz.Session, irviz.library")
+    by_tvm = loaded_by("import tvm.relax")  # it loads torch by itself, where that is installed
     assert "tvm" in loaded
-    assert loaded.isdisjoint({"torch", "onnx", "matplotlib", "sklearn", "voila"})
+    assert (loaded - by_tvm).isdisjoint({"torch", "onnx", "matplotlib", "sklearn", "voila"})
 
 
 def test_every_public_name_is_there_and_listed() -> None:

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from tvm import ir
 
-from irviz.ir.extract import extract
+from irviz.app.picture import Look, Picture, picture
+from irviz.app.read import graph_of, script_of
 from irviz.ir.identity import relax_function, relax_functions
-from irviz.ir.script import Script, script
+from irviz.ir.script import Script
 from irviz.model.graph import Graph, NodeId
 from irviz.model.result import Comparison, RunResult, compare
 from irviz.runtime.inputs import Array
@@ -122,18 +123,29 @@ class Session:
 
     def graph(self, stage_id: str | None = None) -> Graph:
         """Return the graph of a stage, the shown one by default."""
-        stage = self.stage(stage_id)
-        return extract(stage.module, self.function, stage.constant_names)
+        return graph_of(self.stage(stage_id), self.function)
 
     def script(self, stage_id: str | None = None) -> Script:
         """Return the TVMScript of a stage, the shown one by default, with the lines of nodes."""
-        return script(self.stage(stage_id).module)
+        return script_of(self.stage(stage_id))
+
+    def picture(self, stage_id: str | None = None, look: Look | None = None) -> Picture:
+        """Return what is drawn of a stage, the shown one by default.
+
+        Raises ValueError for a look at a node that is not there.
+        """
+        return picture(self.stage(stage_id), self.function, look)
 
     def draw(
-        self, stage_id: str | None = None, *, theme: str = "course", direction: str = "up"
+        self,
+        stage_id: str | None = None,
+        *,
+        look: Look | None = None,
+        theme: str = "course",
+        direction: str = "up",
     ) -> Figure:
         """Draw a stage, the shown one by default; raise ValueError for an unknown theme."""
-        return figure(self.graph(stage_id), theme, direction)
+        return figure(self.picture(stage_id, look).graph, theme, direction)
 
     def run(
         self, inputs: Mapping[str, Array] | Array | None = None, *, stage: str | None = None

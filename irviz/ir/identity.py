@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 
 from tvm import ir, relax
 
 from irviz.model.graph import OUTPUT, NodeId
+
+MOST_NESTED = 50
+"""How deep branches and functions are followed; TVM's own text stands for what is deeper."""
 
 
 class NoFunctionError(ValueError):
@@ -50,26 +53,68 @@ def bindings(function: relax.Function) -> Iterator[tuple[int, relax.Binding]]:
                 yield index, binding
 
 
-def identify(function: relax.Function) -> Mapping[ir.Var, NodeId]:
-    """Return the NodeId of each parameter and bound variable, in the order of the text.
+def bodies(value: ir.Expr) -> tuple[tuple[str, Sequence[ir.Var], ir.Expr], ...]:
+    """Return what is nested in a value: the name, the parameters and the body of each part."""
+    match value:
+        case relax.If():
+            return (("then", (), value.true_branch), ("else", (), value.false_branch))
+        case relax.Function():
+            return (("", value.params, value.body),)
+        case relax.SeqExpr():
+            return (("", (), value),)
+        case _:
+            return ()
+
+
+def definitions(
+    params: Sequence[ir.Var], body: ir.Expr, depth: int = 0
+) -> Iterator[tuple[ir.Var, relax.Binding | None]]:
+    """Yield every variable that a body defines, with its binding, in the order of the text.
+
+    A bound variable comes before those of the branches or the function that is its value.
+    """
+    for param in params:
+        yield param, None
+    for block in body.blocks if isinstance(body, relax.SeqExpr) else ():
+        for binding in block.bindings[:]:
+            yield binding.var, binding
+            if depth < MOST_NESTED and not isinstance(binding, relax.MatchCast):
+                for _, inner_params, inner in bodies(binding.value):
+                    yield from definitions(inner_params, inner, depth + 1)
+
+
+class Names:
+    """Gives each variable an id when it is defined.
 
     A NodeId is the variable's name; when a name comes again, `#2`, `#3`, … is put behind it.
     Characters that cannot be seen become U+FFFD, so that an id is the same text everywhere; no
     name becomes `v`, as in TVMScript.
     """
-    seen: dict[str, int] = {OUTPUT: 1}  # which the picture has for what is returned
-    variables = [*function.params, *(binding.var for _, binding in bindings(function))]
-    return {var: distinct(_visible(var.name) or "v", seen) for var in variables}
+
+    def __init__(self) -> None:
+        self.seen: dict[str, int] = {OUTPUT: 1}  # which the picture has for what is returned
+        self.ids: dict[int, NodeId] = {}
+
+    def define(self, var: ir.Var, name: str) -> NodeId:
+        """Return the id of a variable that is defined here, for the first time or anew."""
+        if not name.isprintable():
+            name = "".join(char if char.isprintable() else "\ufffd" for char in name)
+        node_id = self.ids[var.__chandle__()] = distinct(name or "v", self.seen)
+        return node_id
+
+
+def identify(function: relax.Function) -> Mapping[ir.Var, NodeId]:
+    """Return the NodeId of each parameter and bound variable, in the order of the text."""
+    names = Names()
+    return {
+        var: names.define(var, var.name) for var, _ in definitions(function.params, function.body)
+    }
 
 
 def distinct(name: str, seen: MutableMapping[str, int]) -> NodeId:
     """Return the name as an id that was not given yet; `seen` counts how often each was."""
     count = seen[name] = seen.get(name, 0) + 1
     return NodeId(name) if count == 1 else distinct(f"{name}#{count}", seen)
-
-
-def _visible(name: str) -> str:
-    return "".join(char if char.isprintable() else "\ufffd" for char in name)
 
 
 def _advice(functions: Mapping[str, relax.Function]) -> str:

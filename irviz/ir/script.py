@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tvm import ir, relax, tirx
 
-from irviz.ir.identity import bindings, function_named, identify, relax_functions
+from irviz.ir.identity import Names, definitions, function_named, identify, relax_functions
 from irviz.model.graph import NodeId
 
 _MARK = re.compile(r"\s*# irviz:(\d+)$")
@@ -36,12 +36,12 @@ def script(mod: ir.IRModule) -> Script:
     keys: list[tuple[str, NodeId]] = []
     marks = {}
     for name, function in relax_functions(mod).items():
-        ids = identify(function)
-        for _, binding in bindings(function):
-            if isinstance(binding.value, relax.Function):
-                continue
-            marks[binding] = f"irviz:{len(keys)}"
-            keys.append((name, ids[binding.var]))
+        names = Names()
+        for var, binding in definitions(function.params, function.body):
+            node_id = names.define(var, var.name)
+            if binding is not None and not isinstance(binding.value, relax.Function):
+                marks[binding] = f"irviz:{len(keys)}"
+                keys.append((name, node_id))
     text: list[str] = []
     lines = {}
     for line in mod.script(obj_to_annotate=marks).splitlines():

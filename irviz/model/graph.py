@@ -1,10 +1,12 @@
-"""The graph of one Relax function, as plain frozen data."""
+"""The graph of one Relax function, as plain data."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import NewType
+from functools import cached_property
+from typing import NamedTuple, NewType
 
 import networkx as nx
 
@@ -14,6 +16,9 @@ NodeId = NewType("NodeId", str)
 OUTPUT = NodeId("return")
 """What edges lead to that carry what the function returns; no node has this id."""
 
+CALLEE: tuple[int, ...] = ()
+"""The position of the edge that carries what is called: a closure is a value like others."""
+
 
 class NodeKind(Enum):
     """What a node is; the value is also its class in pictures."""
@@ -22,12 +27,21 @@ class NodeKind(Enum):
     CONSTANT = "constant"
     CALL_TIR = "call_tir"
     CALL_DPS_PACKED = "call_dps_packed"
-    OPERATOR = "operator"
+    CALL_PACKED = "call_packed"
     CALL_FUNCTION = "call_function"
+    OPERATOR = "operator"
     TUPLE = "tuple"
     TUPLE_GET_ITEM = "tuple_get_item"
     MATCH_CAST = "match_cast"
+    IF = "if"
+    FUNCTION = "inner_function"
+    VALUE = "value"
     OTHER = "other"
+    GROUP = "group"
+
+
+LEAVES = (NodeKind.PARAM, NodeKind.CONSTANT)
+"""Kinds of nodes that no edge enters and no binding makes."""
 
 
 class Resolution(Enum):
@@ -35,77 +49,142 @@ class Resolution(Enum):
 
     PRIM_FUNC = "prim_func"
     FUNCTION = "function"
+    PYTHON = "python"
     LIBRARY = "library"
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(NamedTuple):
     """An argument written at its use: a number, a shape, a string."""
 
     position: tuple[int, ...]
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
-    """One binding, parameter or constant of a function."""
+class Node(NamedTuple):
+    """One binding, parameter or constant of a function, or a group of them.
+
+    `callee` is the name that is called and `operator` the Op that calls it: "relax.call_tir", or
+    the callee itself where that is an Op, or "" where a function is called directly. `structure`
+    is equal for nodes that do the same with their operands: names have no part in it. `region`
+    is the index of the innermost region of the graph it stands in. `size` counts the nodes that a
+    group stands for. `type_text` is what has the type's label as its text: a large graph makes
+    only those that are read.
+    """
 
     id: NodeId
     kind: NodeKind
     name: str
-    type_label: str
+    type_text: object
     callee: str = ""
     resolution: Resolution | None = None
     literals: tuple[Literal, ...] = ()
     attributes: tuple[tuple[str, str], ...] = ()
-    block: int | None = None
+    region: int | None = None
+    operator: str = ""
+    is_pure: bool = True
+    structure: int = 0
+    size: int = 1
+
+    @property
+    def type_label(self) -> str:
+        """The type of the node's value, as short text."""
+        return str(self.type_text)
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(NamedTuple):
     """One use of a node's value: `position` is where among the target's arguments.
 
-    A position has one number, or one more for each level of a nested tuple.
+    A position has one number, or one more for each level of a nested tuple; none for CALLEE. An
+    IF has its condition at 0, what its branches give at 1 and 2; a FUNCTION what it returns at 0.
+    `uses` is above one where a group's edge stands for several; `is_carried` where a value goes
+    from one copy of a repeat to the next.
     """
 
     source: NodeId
     target: NodeId
     position: tuple[int, ...]
+    uses: int = 1
+    is_carried: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """One binding block of the function's body."""
+class RegionKind(Enum):
+    """What a part of a function is; the value is also its class in pictures."""
 
-    index: int
-    is_dataflow: bool
+    BINDING_BLOCK = "binding_block"
+    DATAFLOW_BLOCK = "dataflow"
+    BRANCH = "branch"
+    FUNCTION = "function"
+    REPEAT = "repeat"
+    PART = "part"
 
 
-@dataclass(frozen=True, slots=True)
+class Region(NamedTuple):
+    """A part of a function that nodes and regions stand in: a block, a branch, a function.
+
+    `parent` is the index of the region around it in the graph's `regions`, None for the function
+    itself. `owner` is the node whose value it makes: the IF of a branch, the FUNCTION of a body.
+    `id` is what it is opened and closed by, where it can be.
+    """
+
+    kind: RegionKind
+    name: str = ""
+    parent: int | None = None
+    owner: NodeId | None = None
+    id: str = ""
+
+
+@dataclass(frozen=True)
 class Graph:
-    """A Relax function as nodes and edges, in the order of its text."""
+    """A Relax function as nodes and edges, in the order of its text.
+
+    What a region holds comes before its owner, so that edges lead forwards; only a function that
+    calls itself has edges that lead back.
+    """
 
     function: str
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
-    blocks: tuple[Block, ...]
+    regions: tuple[Region, ...]
     outputs: tuple[NodeId, ...]
+    attributes: tuple[tuple[str, str], ...] = field(default=(), kw_only=True)
 
     def __getitem__(self, node_id: str) -> Node:
         """Return the node with this id; raise KeyError with the ids there are."""
-        for node in self.nodes:
-            if node.id == node_id:
-                return node
-        known = ", ".join(repr(str(node.id)) for node in self.nodes)
-        raise KeyError(f"{node_id!r} is no node of {self.function!r}; its nodes are {known}")
+        index = self.index.get(NodeId(node_id))
+        if index is not None:
+            return self.nodes[index]
+        known = ", ".join(repr(str(node.id)) for node in self.nodes[:20])
+        more = f" and {len(self.nodes) - 20} more" if len(self.nodes) > 20 else ""
+        raise KeyError(f"{node_id!r} is no node of {self.function!r}; its nodes are {known}{more}")
+
+    @cached_property
+    def index(self) -> Mapping[NodeId, int]:
+        """Where in `nodes` the node of each id is."""
+        return {node.id: index for index, node in enumerate(self.nodes)}
+
+    @cached_property
+    def entering(self) -> Mapping[NodeId, Sequence[Edge]]:
+        """The edges that enter each node, in their order; a node without any has no entry."""
+        entering: dict[NodeId, list[Edge]] = {}
+        for edge in self.edges:
+            entering.setdefault(edge.target, []).append(edge)
+        return entering
+
+    @cached_property
+    def leaving(self) -> Mapping[NodeId, Sequence[Edge]]:
+        """The edges that leave each node, in their order; a node without any has no entry."""
+        leaving: dict[NodeId, list[Edge]] = {}
+        for edge in self.edges:
+            leaving.setdefault(edge.source, []).append(edge)
+        return leaving
 
     def to_networkx(self) -> nx.MultiDiGraph[NodeId]:
         """Return the graph as a `networkx.MultiDiGraph`, one edge a use.
 
-        Nodes carry `kind`, `name`, `type_label`, `callee`, `resolution` and `block`; an edge's
-        key and `position` are the argument position it enters at. The graph's own attributes
-        are `function` and `outputs`.
+        Nodes carry `kind`, `name`, `type_label`, `callee`, `operator`, `resolution`, `is_pure`
+        and `region`; an edge's key and `position` are the argument position it enters at. The
+        graph's own attributes are `function` and `outputs`.
         """
         graph: nx.MultiDiGraph[NodeId] = nx.MultiDiGraph(
             function=self.function, outputs=self.outputs
@@ -117,8 +196,10 @@ class Graph:
                 name=node.name,
                 type_label=node.type_label,
                 callee=node.callee,
+                operator=node.operator,
                 resolution=node.resolution.value if node.resolution else "",
-                block=node.block,
+                is_pure=node.is_pure,
+                region=node.region,
             )
         for edge in self.edges:
             graph.add_edge(edge.source, edge.target, key=edge.position, position=edge.position)

@@ -49,7 +49,7 @@ class TVMPass:
         return self.wrapped(mod)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Stage:
     """A module and how it came to be; `error` says why there is no new module.
 

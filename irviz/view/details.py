@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from html import escape
 
-from irviz.model.graph import Graph, Node, NodeKind, Resolution
+from irviz.model.graph import Graph, Node, NodeId, NodeKind, RegionKind, Resolution
 from irviz.view.code import code_html
 
 KINDS: dict[NodeKind, str] = {
@@ -14,20 +15,30 @@ KINDS: dict[NodeKind, str] = {
     NodeKind.CALL_DPS_PACKED: "call_dps_packed",
     NodeKind.OPERATOR: "operator",
     NodeKind.CALL_FUNCTION: "call of a function",
+    NodeKind.CALL_PACKED: "call of a packed function",
     NodeKind.TUPLE: "tuple",
     NodeKind.TUPLE_GET_ITEM: "item of a tuple",
     NodeKind.MATCH_CAST: "match_cast",
+    NodeKind.IF: "if, with two branches",
+    NodeKind.FUNCTION: "function defined inside of another",
+    NodeKind.VALUE: "value written as it is",
     NodeKind.OTHER: "other expression",
+    NodeKind.GROUP: "group",
 }
 assert KINDS.keys() == set(NodeKind), "every kind of node has a name"
 
 RESOLUTIONS: dict[Resolution, str] = {
     Resolution.PRIM_FUNC: "a PrimFunc of this module",
     Resolution.FUNCTION: "a Relax function of this module",
+    Resolution.PYTHON: "a Python function of this module",
     Resolution.LIBRARY: "a registered library function",
     Resolution.UNKNOWN: "nothing: no function of this name is in the module or registered",
 }
 assert RESOLUTIONS.keys() == set(Resolution), "every resolution has words"
+
+
+_BLOCKS = (RegionKind.BINDING_BLOCK, RegionKind.DATAFLOW_BLOCK)
+_MOST_USERS = 12
 
 
 def facts_html(graph: Graph, node: Node) -> str:
@@ -35,17 +46,25 @@ def facts_html(graph: Graph, node: Node) -> str:
     facts = [("kind", KINDS[node.kind]), ("type", node.type_label)]
     if node.callee:
         facts.append(("callee", node.callee))
+    if node.operator.removeprefix("relax.") not in ("", node.kind.value) and (
+        node.kind is not NodeKind.OPERATOR
+    ):
+        facts.append(("called by", node.operator))
     if node.resolution is not None:
         facts.append(("leads to", RESOLUTIONS[node.resolution]))
-    names = {other.id: other.name or str(other.id) for other in graph.nodes}
-    inputs = [(edge.position, names[edge.source]) for edge in graph.edges if edge.target == node.id]
+    inputs = [(e.position, _name(graph, e.source)) for e in graph.entering.get(node.id, ())]
     inputs += [(literal.position, literal.text) for literal in node.literals]
     if inputs:
         facts.append(("arguments", ", ".join(text for _, text in sorted(inputs))))
-    users = dict.fromkeys(edge.target for edge in graph.edges if edge.source == node.id)
-    uses = [*map(names.__getitem__, users), *(["return"] if node.id in graph.outputs else [])]
+    users = dict.fromkeys(edge.target for edge in graph.leaving.get(node.id, ()))
+    uses = [_name(graph, user) for user in list(users)[:_MOST_USERS]]
+    if len(users) > _MOST_USERS:
+        uses.append(f"{len(users) - _MOST_USERS} more")
+    uses += ["return"] if node.id in graph.outputs else []
     facts.append(("used by", ", ".join(uses) or "nothing"))
     facts.append(("block", _block(graph, node)))
+    if not node.is_pure:
+        facts.append(("effects", "it may have some: it is impure"))
     facts += node.attributes
     rows = "".join(f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in facts)
     name = escape(node.name or "constant")
@@ -65,11 +84,31 @@ def source_html(node: Node, line: str, line_number: int, prim_func: str) -> str:
     return f'<div class="irviz-details">{"".join(parts)}</div>'
 
 
+def _name(graph: Graph, node_id: NodeId) -> str:
+    return graph[node_id].name or str(node_id)
+
+
 def _block(graph: Graph, node: Node) -> str:
-    if node.block is None:
+    if node.region is None:
         return "none: a parameter" if node.kind is NodeKind.PARAM else "none: returned as it is"
-    number = node.block + 1
-    kind = (
-        "dataflow block" if graph.blocks[node.block].is_dataflow else "binding block, no dataflow"
-    )
-    return f"{number} of {len(graph.blocks)}, {kind}"
+    region = graph.regions[node.region]
+    if region.kind not in _BLOCKS:
+        return f"none: it belongs to {region.owner or graph.function}"
+    blocks = [
+        index
+        for index, other in enumerate(graph.regions)
+        if other.parent == region.parent and other.kind in _BLOCKS
+    ]
+    is_dataflow = region.kind is RegionKind.DATAFLOW_BLOCK
+    kind = "dataflow block" if is_dataflow else "binding block, no dataflow"
+    words = f"{blocks.index(node.region) + 1} of {len(blocks)}, {kind}"
+    around = [graph.regions[index] for index in _around(graph, region.parent)]
+    inside = [f"{one.name} of {one.owner}" if one.owner else one.name for one in around]
+    return ", in ".join([words, *inside])
+
+
+def _around(graph: Graph, index: int | None) -> Iterator[int]:
+    while index is not None:
+        if graph.regions[index].kind not in _BLOCKS:
+            yield index
+        index = graph.regions[index].parent

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import graphviz
 
-from irviz.model.graph import OUTPUT, Graph, Node, NodeId, NodeKind
+from irviz.model.graph import LEAVES, OUTPUT, Graph, Node, NodeId, RegionKind
 from irviz.view import label
 from irviz.view.style import Shape, style_of
 
@@ -18,7 +18,6 @@ VALUE_HEIGHT = 20.0
 _PX_PER_INCH = 72.0
 _VALUE_MARGIN = 10.0
 _LEAST_CELL = 5
-FRAME_TITLE = "dataflow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +55,55 @@ def dot(graph: Graph, direction: str = "up") -> str:
     )
     names = {node.id: f"n{index}" for index, node in enumerate(graph.nodes)}
     arguments = Counter(edge.target for edge in graph.edges)
-    frames: dict[int | None, list[Node]] = {
-        block.index: [] for block in graph.blocks if block.is_dataflow
-    }
-    for node in graph.nodes:
-        if node.block in frames:
-            frames[node.block].append(node)
-        else:
-            _add_node(source, names[node.id], node, arguments[node.id])
-    for index, nodes in frames.items():
-        with source.subgraph(name=f"cluster_{index}") as frame:
-            frame.attr(label=_cells(_FRAME_LABEL, 1), labeljust="l", margin="12")
-            frame.attr(labelloc="b" if direction == "up" else "t")
-            for node in nodes:
-                _add_node(frame, names[node.id], node, arguments[node.id])
+    insides = contents(graph)
+    labelloc = "b" if direction == "up" else "t"
+
+    def fill(into: graphviz.Digraph, region: int | None) -> None:
+        for item in insides.get(region, ()):
+            if isinstance(item, Node):
+                _add_node(into, names[item.id], item, arguments[item.id])
+            else:
+                with into.subgraph(name=f"cluster_{item}") as frame:
+                    room = Size(label.width(frame_title(graph, item), label.VALUE_SIZE) + 30, 16.0)
+                    frame.attr(label=_cells(room, 1), labeljust="l", margin="12")
+                    frame.attr(labelloc=labelloc)
+                    fill(frame, item)
+
+    fill(source, None)
     _add_edges(source, graph, names, "s" if direction == "up" else "n")
     return str(source.source)
+
+
+def contents(graph: Graph) -> dict[int | None, list[Node | int]]:
+    """Return what each frame holds: its nodes, and the frames in it that are not empty.
+
+    A frame is the index of its region; None has what is in no frame. Binding blocks have none.
+    """
+    found: dict[int | None, list[Node | int]] = {}
+    placed: set[int] = set()
+    for node in graph.nodes:
+        region = _framed(graph, node.region)
+        found.setdefault(region, []).append(node)
+        while region is not None and region not in placed:
+            placed.add(region)
+            outer = _framed(graph, graph.regions[region].parent)
+            found.setdefault(outer, []).append(region)
+            region = outer
+    return found
+
+
+def _framed(graph: Graph, region: int | None) -> int | None:
+    while region is not None and graph.regions[region].kind is RegionKind.BINDING_BLOCK:
+        region = graph.regions[region].parent
+    return region
+
+
+def frame_title(graph: Graph, index: int) -> str:
+    """Return the words of a frame: what it is, for which node where that is not its name."""
+    region = graph.regions[index]
+    if region.kind is RegionKind.DATAFLOW_BLOCK:
+        return "dataflow"
+    return label.shortened(region.name)
 
 
 def shape_size(node: Node, arguments: int) -> Size:
@@ -81,13 +113,19 @@ def shape_size(node: Node, arguments: int) -> Size:
     if style_of(node).shape is Shape.CIRCLE and title_width <= 44:
         side = max(34.0, title_width + 14)
         return Size(side, side)
-    if node.kind in (NodeKind.PARAM, NodeKind.CONSTANT):
+    if node.kind in LEAVES:
         return Size(max(34.0, title_width + 20), 28.0)
     text_width = max(title_width, label.width(note, label.NOTE_SIZE))
     width = max(72.0, text_width + 28, _value_width(node))
     if arguments:
         width = arguments * max(_LEAST_CELL, math.ceil(width / arguments))
     return Size(width, 42.0 if note else 30.0)
+
+
+def taken_size(node: Node, arguments: int) -> Size:
+    """Return the room that a node takes, with the strip for its value's label."""
+    size = shape_size(node, arguments)
+    return Size(max(size.width, _value_width(node)), size.height + VALUE_HEIGHT)
 
 
 def output_size() -> Size:
@@ -105,7 +143,8 @@ def _add_edges(
     entered: Counter[NodeId] = Counter()
     for index, edge in enumerate(graph.edges):
         head = f"{names[edge.target]}:a{entered[edge.target]}:{inlet}"
-        source.edge(names[edge.source], head, id=f"e{index}")
+        back = {"constraint": "false"} if edge.is_carried else {}
+        source.edge(names[edge.source], head, id=f"e{index}", **back)
         entered[edge.target] += 1
     if graph.outputs:
         source.node(OUTPUT, **_inches(output_size()))
@@ -114,8 +153,7 @@ def _add_edges(
 
 
 def _add_node(source: graphviz.Digraph, name: str, node: Node, arguments: int) -> None:
-    size = shape_size(node, arguments)
-    taken = Size(max(size.width, _value_width(node)), size.height + VALUE_HEIGHT)
+    taken = taken_size(node, arguments)
     tooltip = graphviz.escape(label.title(node))
     if arguments:
         table = _cells(taken, arguments)
@@ -140,6 +178,3 @@ def _inches(size: Size) -> dict[str, str]:
         "width": f"{size.width / _PX_PER_INCH:.3f}",
         "height": f"{size.height / _PX_PER_INCH:.3f}",
     }
-
-
-_FRAME_LABEL = Size(label.width(FRAME_TITLE, label.VALUE_SIZE), 16.0)

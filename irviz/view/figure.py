@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from irviz.model.graph import Graph
-from irviz.view.dot import dot
-from irviz.view.layout import lay_out
+from irviz.model.graph import OUTPUT, Graph, Node
+from irviz.view.dot import contents, dot, output_size, taken_size
+from irviz.view.layout import BUDGET, Layout, Point, lay_out
+from irviz.view.plain import plain
 from irviz.view.style import theme_of
 from irviz.view.svg import MARGIN, svg
 
@@ -17,13 +19,16 @@ from irviz.view.svg import MARGIN, svg
 class Figure:
     """A picture of a graph: `svg` is the drawing, `dot` what the layout engine was told.
 
-    `width` and `height` are in px.
+    `width` and `height` are in px. `places` has the centre of each node, and of each frame that
+    can be closed, by its id; `note` a word about the layout where there is one to say.
     """
 
     svg: str
     dot: str
     width: float
     height: float
+    places: Mapping[str, Point] = field(default_factory=dict)
+    note: str = ""
 
     def __repr__(self) -> str:
         """Return what it is; the picture itself is for notebooks and files."""
@@ -55,14 +60,69 @@ class Figure:
         return target
 
 
-def figure(graph: Graph, theme: str = "course", direction: str = "up") -> Figure:
-    """Lay out and draw a graph; raise ValueError for an unknown theme or direction."""
+def figure(
+    graph: Graph,
+    theme: str = "course",
+    direction: str = "up",
+    *,
+    openable: Collection[str] | None = None,
+    seconds: float = BUDGET,
+) -> Figure:
+    """Lay out and draw a graph; raise ValueError for an unknown theme or direction.
+
+    `openable` are the ids of nodes that can be opened; without it the picture is a still one. A
+    layout that takes longer than
+    `seconds` is stopped, and a plainer one is drawn.
+    """
     colours = theme_of(theme)
     source = dot(graph, direction)
-    layout = lay_out(source)
+    layout, note = lay_out(source, seconds), ""
+    if layout is None:
+        layout = _plain(graph, direction)
+        note = f"The layout took longer than {seconds:g} s: this is a plainer one."
+    places = {
+        str(node.id): _moved(layout.nodes[f"n{index}"]) for index, node in enumerate(graph.nodes)
+    }
+    for name, frame in layout.frames.items():
+        region = graph.regions[int(name.removeprefix("cluster_"))]
+        if region.id:
+            places[region.id] = _moved((frame.x + frame.width / 2, frame.y + frame.height / 2))
     return Figure(
-        svg=svg(graph, layout, colours, direction),
+        svg=svg(graph, layout, colours, direction, openable),
         dot=source,
         width=layout.width + 2 * MARGIN,
         height=layout.height + 2 * MARGIN,
+        places=places,
+        note=note,
     )
+
+
+def _moved(point: Point) -> Point:
+    return (point[0] + MARGIN, point[1] + MARGIN)
+
+
+def _plain(graph: Graph, direction: str) -> Layout:
+    """Lay out the same boxes, edges and frames in rows."""
+    names = {node.id: f"n{index}" for index, node in enumerate(graph.nodes)}
+    entering = {node_id: len(edges) for node_id, edges in graph.entering.items()}
+    sizes = {names[node.id]: taken_size(node, entering.get(node.id, 0)) for node in graph.nodes}
+    edges, entered = [], dict.fromkeys(entering, 0)
+    for index, edge in enumerate(graph.edges):
+        entry = (entered[edge.target] + 0.5) / entering[edge.target]
+        edges.append((f"e{index}", names[edge.source], names[edge.target], entry))
+        entered[edge.target] += 1
+    if graph.outputs:
+        sizes[OUTPUT] = output_size()
+    for index, output in enumerate(graph.outputs, start=len(graph.edges)):
+        edges.append((f"e{index}", names[output], OUTPUT, 0.5))
+    insides = contents(graph)
+    frames = {
+        f"cluster_{frame}": (
+            "" if outer is None else f"cluster_{outer}",
+            [names[item.id] for item in insides.get(frame, ()) if isinstance(item, Node)],
+        )
+        for outer, items in insides.items()
+        for frame in items
+        if isinstance(frame, int)
+    }
+    return plain(sizes, edges, frames, direction)

@@ -12,14 +12,16 @@ VALUE_SIZE = 11.0
 _ADVANCE = 0.602  # of the em, in the usual monospaced faces
 _MOST_CHARACTERS = 44
 
-_NOTES = {
-    NodeKind.CALL_TIR: "call_tir",
-    NodeKind.CALL_DPS_PACKED: "call_dps_packed",
-    NodeKind.CALL_FUNCTION: "call",
-}
+_CALLS = (
+    NodeKind.CALL_TIR,
+    NodeKind.CALL_DPS_PACKED,
+    NodeKind.CALL_PACKED,
+    NodeKind.CALL_FUNCTION,
+)
 _RESOLUTIONS = {
     Resolution.PRIM_FUNC: "PrimFunc",
     Resolution.FUNCTION: "Function",
+    Resolution.PYTHON: "Python",
     Resolution.LIBRARY: "library",
     Resolution.UNKNOWN: "not registered",
 }
@@ -29,7 +31,7 @@ assert _RESOLUTIONS.keys() == set(Resolution), "every resolution has a word"
 def title(node: Node) -> str:
     """Return the words in the middle of a node: what is called, or the variable's name."""
     match node.kind:
-        case NodeKind.PARAM:
+        case NodeKind.PARAM | NodeKind.FUNCTION | NodeKind.GROUP:
             text = node.name
         case NodeKind.CONSTANT:
             text = node.name or "const"
@@ -39,6 +41,10 @@ def title(node: Node) -> str:
             text = f"[{dict(node.attributes).get('index', '?')}]"
         case NodeKind.MATCH_CAST:
             text = "match_cast"
+        case NodeKind.IF:
+            text = "if"
+        case NodeKind.VALUE:
+            text = node.literals[0].text if node.literals else "="
         case NodeKind.OPERATOR:
             text = node.callee.removeprefix("relax.")
         case _:
@@ -50,17 +56,24 @@ def note(node: Node) -> str:
     """Return the small line below the title: how it is called and what the name leads to."""
     if node.kind is NodeKind.OPERATOR:
         return shortened(", ".join(literal.text for literal in node.literals))
-    if node.kind not in _NOTES:
+    if node.kind is NodeKind.GROUP:
+        return shortened(", ".join([f"{node.size} nodes", *(v for _, v in node.attributes)]))
+    if node.kind is NodeKind.FUNCTION:
+        return "function"
+    if node.kind not in _CALLS:
         return ""
-    if node.resolution is None or node.kind is NodeKind.CALL_TIR:
-        return _NOTES[node.kind]
-    return f"{_NOTES[node.kind]} · {_RESOLUTIONS[node.resolution]}"
+    direct = "call" if node.kind is NodeKind.CALL_FUNCTION else node.kind.value
+    how = node.operator.removeprefix("relax.") or direct
+    is_plain = node.resolution is Resolution.PRIM_FUNC and how == "call_tir"
+    if node.resolution is None or is_plain:
+        return how
+    return f"{how} · {_RESOLUTIONS[node.resolution]}"
 
 
 def value_label(node: Node) -> str:
     """Return the words on the edges that leave a node: its value's name and type."""
-    name = node.name if node.kind is not NodeKind.CONSTANT else ""
-    return shortened(f"{name}: {node.type_label}" if name else node.type_label)
+    has_name = node.kind not in (NodeKind.CONSTANT, NodeKind.GROUP) and node.name
+    return shortened(f"{node.name}: {node.type_label}" if has_name else node.type_label)
 
 
 def shortened(text: str) -> str:

@@ -1,12 +1,15 @@
-"""DOT -> places: the only module that runs the layout engine."""
+"""DOT -> places, within a time: runs the layout engine and reads its answer."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-import pygraphviz
+from irviz.view.engine import run_dot
 
+BUDGET = 5.0
+"""How long a layout may take, in seconds: 2,000 nodes take about half of it."""
 Point = tuple[float, float]
 
 
@@ -31,7 +34,10 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where everything is: nodes by their centres, frames by name, edges by their ids in DOT."""
+    """Where everything is: nodes by their centres, frames by name, edges by their ids in DOT.
+
+    A frame comes behind those that it stands in, as it has to be drawn over them.
+    """
 
     width: float
     height: float
@@ -40,28 +46,34 @@ class Layout:
     routes: dict[str, Route]
 
 
-def lay_out(dot: str) -> Layout:
-    """Place the nodes and edges of a DOT text with Graphviz's dot engine, in this process."""
-    graph = pygraphviz.AGraph(string=dot)
-    try:
-        placed = json.loads(graph.draw(format="json", prog="dot"))
-    finally:
-        graph.close()
+def lay_out(dot: str, seconds: float = BUDGET) -> Layout | None:
+    """Place the nodes and edges of a DOT text with Graphviz's dot engine.
+
+    Returns None when that takes longer than `seconds`, or ends the engine; the text is then to
+    be laid out in a plainer way. Raises ValueError for a text that is no DOT.
+    """
+    answer = run_dot(dot, seconds)
+    if answer is None:
+        return None
+    placed = json.loads(answer)
     _, _, width, height = _numbers(placed["bb"])
     nodes: dict[str, Point] = {}
     frames: dict[str, Frame] = {}
-    for item in placed.get("objects", ()):
+    for item in placed.get("objects", ()):  # Graphviz writes a cluster before those inside it
         if "bb" in item:
-            left, bottom, right, top = _numbers(item["bb"])
-            label_x, label_y = _numbers(item["lp"])
-            frames[item["name"]] = Frame(
-                left, height - top, right - left, top - bottom, (label_x, height - label_y)
-            )
+            frames[item["name"]] = _frame(item, height)
         elif "pos" in item:
             x, y = _numbers(item["pos"])
             nodes[item["name"]] = (x, height - y)
     routes = {edge["id"]: _route(edge["pos"], height) for edge in placed.get("edges", ())}
     return Layout(width, height, nodes, frames, routes)
+
+
+def _frame(item: Mapping[str, str], height: float) -> Frame:
+    """Read a cluster; one without a label gets the middle of its upper edge for its centre."""
+    left, bottom, right, top = _numbers(item["bb"])
+    x, y = _numbers(item["lp"]) if "lp" in item else ((left + right) / 2, top)
+    return Frame(left, height - top, right - left, top - bottom, (x, height - y))
 
 
 def _route(text: str, height: float) -> Route:

@@ -9,6 +9,7 @@ from irviz.view.layout import Point
 from irviz.view.style import Shape
 
 _BAR = 7.0
+_STEP = 2.5
 _CUT = 8.0
 
 
@@ -28,6 +29,19 @@ def outline(shape: Shape, centre: Point, size: Size) -> list[Element]:
             bars = (x + _BAR, x + size.width - _BAR)
             path = "".join(f"M{bar:.2f},{y:.2f}v{size.height:.2f}" for bar in bars)
             return [_box(x, y, size, 0), Element("path", {"class": "bars", "d": path})]
+        case Shape.STACK:
+            lines = "".join(
+                f"M{x + size.width + step:.2f},{y + step:.2f}v{size.height - 2 * step:.2f}"
+                for step in (_STEP, 2 * _STEP)
+            )
+            return [_box(x, y, size, 2), Element("path", {"class": "bars", "d": lines})]
+        case Shape.SLANTED_BOX:
+            path = (
+                f"M{x:.2f},{centre[1]:.2f}L{x + _CUT:.2f},{y:.2f}h{size.width - 2 * _CUT:.2f}"
+                f"l{_CUT},{size.height / 2:.2f}l-{_CUT},{size.height / 2:.2f}"
+                f"h{2 * _CUT - size.width:.2f}Z"
+            )
+            return [Element("path", {"class": "shape", "d": path})]
         case Shape.CUT_BOX:
             path = (
                 f"M{x:.2f},{y:.2f}h{size.width - _CUT:.2f}l{_CUT},{_CUT}"

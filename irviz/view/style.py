@@ -16,6 +16,8 @@ class Shape(Enum):
     BARRED_BOX = "barred_box"
     ROUND_BOX = "round_box"
     CUT_BOX = "cut_box"
+    SLANTED_BOX = "slanted_box"
+    STACK = "stack"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +33,17 @@ STYLES: dict[NodeKind, Style] = {
     NodeKind.CONSTANT: Style(Shape.CUT_BOX, "constant"),
     NodeKind.CALL_TIR: Style(Shape.BOX, "call"),
     NodeKind.CALL_DPS_PACKED: Style(Shape.BOX, "call"),
+    NodeKind.CALL_PACKED: Style(Shape.BOX, "call"),
     NodeKind.OPERATOR: Style(Shape.ROUND_BOX, "operator"),
     NodeKind.CALL_FUNCTION: Style(Shape.BOX, "call"),
     NodeKind.TUPLE: Style(Shape.ROUND_BOX, "quiet"),
     NodeKind.TUPLE_GET_ITEM: Style(Shape.ROUND_BOX, "quiet"),
     NodeKind.MATCH_CAST: Style(Shape.ROUND_BOX, "quiet"),
+    NodeKind.IF: Style(Shape.SLANTED_BOX, "control"),
+    NodeKind.FUNCTION: Style(Shape.SLANTED_BOX, "control"),
+    NodeKind.VALUE: Style(Shape.ROUND_BOX, "quiet"),
     NodeKind.OTHER: Style(Shape.ROUND_BOX, "quiet"),
+    NodeKind.GROUP: Style(Shape.STACK, "group"),
 }
 assert STYLES.keys() == set(NodeKind), "every kind of node has a style"
 
@@ -82,6 +89,8 @@ THEMES: dict[str, Theme] = {
             "unknown": ("#ffffff", "#b3261e"),
             "operator": ("#e8f1fb", "#2f6299"),
             "quiet": ("#ffffff", "#8a8a8a"),
+            "control": ("#f3e8f7", "#7a4a8c"),
+            "group": ("#f1f3f5", "#444444"),
         },
     ),
     "dark": Theme(
@@ -99,6 +108,8 @@ THEMES: dict[str, Theme] = {
             "unknown": ("#22272d", "#ff8a80"),
             "operator": ("#1b344f", "#7fb3e8"),
             "quiet": ("#1a1e22", "#8b949d"),
+            "control": ("#38233f", "#cf9ae0"),
+            "group": ("#2a3036", "#d8dde2"),
         },
     ),
 }

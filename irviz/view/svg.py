@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Collection
 from xml.etree import ElementTree
 
-from irviz.model.graph import OUTPUT, Edge, Graph, Node
+from irviz.model.graph import OUTPUT, Edge, Graph, Node, Region, RegionKind
 from irviz.view import label
-from irviz.view.dot import FRAME_TITLE, VALUE_HEIGHT, Size, output_size, shape_size
+from irviz.view.dot import VALUE_HEIGHT, Size, frame_title, output_size, shape_size
 from irviz.view.layout import Frame, Layout, Point, Route
 from irviz.view.outline import outline
 from irviz.view.style import Theme, style_of
@@ -19,11 +20,19 @@ _ARROW_WIDTH = 3.2
 _STUB = 3.0
 
 
-def svg(graph: Graph, layout: Layout, theme: Theme, direction: str = "up") -> str:
+def svg(
+    graph: Graph,
+    layout: Layout,
+    theme: Theme,
+    direction: str = "up",
+    openable: Collection[str] | None = None,
+) -> str:
     """Draw the graph at the places of its layout; the same input gives the same bytes.
 
     Groups carry classes (`node call_tir`, `edge`, `block dataflow`, `value`) and the ids
-    (`data-node`, `data-source`, `data-target`) that a page can restyle and select by.
+    (`data-node`, `data-source`, `data-target`) that a page can restyle and select by. Where
+    `openable` is given, these nodes have a sign to open them and frames one to close them
+    (`toggle`, `data-toggle`); else it is a still picture.
     """
     width, height = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
     name = f"graph of {label.printable(graph.function)}"
@@ -45,8 +54,12 @@ def svg(graph: Graph, layout: Layout, theme: Theme, direction: str = "up") -> st
     picture = ElementTree.SubElement(
         root, "g", {"transform": f"translate({_number(MARGIN)} {_number(MARGIN)})"}
     )
-    for frame in layout.frames.values():
-        _draw_frame(picture, frame, theme)
+    for name, frame in layout.frames.items():
+        index = int(name.removeprefix("cluster_"))
+        group = _draw_frame(picture, frame, graph.regions[index], frame_title(graph, index), theme)
+        if openable is not None and graph.regions[index].id:
+            corner = (frame.x + frame.width, frame.y)
+            _draw_toggle(group, graph.regions[index].id, corner, theme, is_open=True)
     ends = [*graph.edges, *(Edge(source, OUTPUT, ()) for source in graph.outputs)]
     by_id = {node.id: node for node in graph.nodes}
     for index, edge in enumerate(ends):
@@ -60,14 +73,20 @@ def svg(graph: Graph, layout: Layout, theme: Theme, direction: str = "up") -> st
         size = shape_size(node, arguments[node.id])
         if node.id in used:
             _draw_value(picture, node, (x, centre[1] + outward * size.height / 2), theme, outward)
-        _draw_node(picture, node, centre, size, theme)
+        group = _draw_node(picture, node, centre, size, theme)
+        if openable is not None and node.id in openable:
+            corner = (x + size.width / 2, centre[1] - size.height / 2)
+            _draw_toggle(group, node.id, corner, theme, is_open=False)
     if graph.outputs:
         _draw_output(picture, layout.nodes[OUTPUT], theme)
     return ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def _draw_frame(parent: ElementTree.Element, frame: Frame, theme: Theme) -> None:
-    group = ElementTree.SubElement(parent, "g", {"class": "block dataflow"})
+def _draw_frame(
+    parent: ElementTree.Element, frame: Frame, region: Region, title: str, theme: Theme
+) -> ElementTree.Element:
+    group = ElementTree.SubElement(parent, "g", {"class": f"block {region.kind.value}"})
+    style = {"stroke-dasharray": "5 3"} if region.kind is RegionKind.DATAFLOW_BLOCK else {}
     ElementTree.SubElement(
         group,
         "rect",
@@ -79,25 +98,51 @@ def _draw_frame(parent: ElementTree.Element, frame: Frame, theme: Theme) -> None
             "rx": "6",
             "fill": theme.block_fill,
             "stroke": theme.block_line,
-            "stroke-dasharray": "5 3",
+            **style,
         },
     )
     x, y = frame.label
-    _text(group, FRAME_TITLE, (x, y + 4), label.VALUE_SIZE, theme.quiet_text)
+    _text(group, title, (x, y + 4), label.VALUE_SIZE, theme.quiet_text)
+    return group
+
+
+def _draw_toggle(
+    parent: ElementTree.Element, toggled: str, corner: Point, theme: Theme, *, is_open: bool
+) -> None:
+    """Draw the sign that opens or closes what it stands on: a plus or a minus in a circle."""
+    group = ElementTree.SubElement(
+        parent, "g", {"class": "toggle", "data-toggle": label.printable(toggled)}
+    )
+    ElementTree.SubElement(group, "title").text = "close" if is_open else "open"
+    x, y = corner
+    circle = {"cx": _number(x), "cy": _number(y), "r": "7.5"}
+    ElementTree.SubElement(
+        group, "circle", {**circle, "fill": theme.background, "stroke": theme.line}
+    )
+    sign = f"M{_number(x - 4)},{_number(y)}h8" + (
+        "" if is_open else f"M{_number(x)},{_number(y - 4)}v8"
+    )
+    ElementTree.SubElement(group, "path", {"d": sign, "stroke": theme.line, "stroke-width": "1.4"})
 
 
 def _draw_edge(
     parent: ElementTree.Element, edge: Edge, source: Node, route: Route, theme: Theme
 ) -> None:
-    ends = {"class": "edge", "data-source": str(edge.source), "data-target": str(edge.target)}
+    kind = "edge carried" if edge.is_carried else "edge"
+    ends = {"class": kind, "data-source": str(edge.source), "data-target": str(edge.target)}
     group = ElementTree.SubElement(parent, "g", {k: label.printable(v) for k, v in ends.items()})
     title = f"{source.name or label.title(source)}: {source.type_label}"
+    if edge.uses > 1:
+        title += f"\n{edge.uses} uses"
+    if edge.is_carried:
+        title += "\nfrom each copy to the next"
     ElementTree.SubElement(group, "title").text = label.printable(title)
     start, *rest = route.points
     curve = f"M{_point(start)}C{' '.join(map(_point, rest))}"
-    ElementTree.SubElement(
-        group, "path", {"d": curve, "fill": "none", "stroke": theme.line, "stroke-width": "1.2"}
-    )
+    line = {"d": curve, "fill": "none", "stroke": theme.line, "stroke-width": "1.2"}
+    if edge.is_carried:
+        line["stroke-dasharray"] = "2 3"
+    ElementTree.SubElement(group, "path", line)
     ElementTree.SubElement(
         group, "path", {"class": "arrow", "d": _arrow(rest[-1], route.tip), "fill": theme.line}
     )
@@ -105,7 +150,7 @@ def _draw_edge(
 
 def _draw_node(
     parent: ElementTree.Element, node: Node, centre: Point, size: Size, theme: Theme
-) -> None:
+) -> ElementTree.Element:
     classes = ["node", node.kind.value, *([node.resolution.value] if node.resolution else [])]
     group = ElementTree.SubElement(
         parent, "g", {"class": " ".join(classes), "data-node": label.printable(node.id)}
@@ -126,6 +171,7 @@ def _draw_node(
     if note:
         small = _text(group, note, (x, y + 13), label.NOTE_SIZE, theme.quiet_text)
         small.set("class", "note")
+    return group
 
 
 def _draw_output(parent: ElementTree.Element, centre: Point, theme: Theme) -> None:

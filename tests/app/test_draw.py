@@ -104,6 +104,8 @@ def test_a_module_of_another_maker_is_read_printed_and_drawn(make, then):
         constants = sum(node.kind is NodeKind.CONSTANT for node in graph.nodes)
         assert len(graph.nodes) == len(function.params) + bound + constants
         assert session.script().functions[name] > 0
+        picture = session.picture().graph
         for direction in ("up", "down"):
             drawn = session.draw(direction=direction).svg
-            assert drawn.count('<g class="edge"') == len(graph.edges) + len(graph.outputs)
+            assert drawn.count('<g class="edge') == len(picture.edges) + len(picture.outputs)
+            assert drawn.count('<g class="node') == len(picture.nodes) + 1

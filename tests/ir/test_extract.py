@@ -11,9 +11,10 @@ from tvm import ir, relax
 from tvm.relax.expr_functor import PyExprVisitor, visitor
 
 from irviz.course.mlp import MODULES, MyModule, MyModuleStatic
-from irviz.ir.extract import extract, resolve
+from irviz.ir.callee import resolve
+from irviz.ir.extract import extract
 from irviz.ir.identity import NoFunctionError
-from irviz.model.graph import Block, Literal, NodeKind, Resolution
+from irviz.model.graph import Literal, NodeKind, RegionKind, Resolution
 from irviz.transforms import library  # noqa: F401 - registers env.relu
 from irviz.transforms.bind import bind_params
 from irviz.transforms.catalog import catalog, named_pass
@@ -48,10 +49,11 @@ def test_every_kind_of_binding_has_its_kind_of_node(modules):
         "first": NodeKind.TUPLE_GET_ITEM,
         "called": NodeKind.CALL_FUNCTION,
         "cast": NodeKind.MATCH_CAST,
-        "alias": NodeKind.OTHER,
-        "chosen": NodeKind.OTHER,
+        "alias": NodeKind.VALUE,
+        "chosen_then": NodeKind.OPERATOR,
+        "chosen_else": NodeKind.OPERATOR,
+        "chosen": NodeKind.IF,
     }
-    assert set(kinds.values()) == set(NodeKind)
 
 
 def test_a_called_name_leads_to_the_module_first_then_to_what_is_registered(modules):
@@ -93,9 +95,13 @@ def test_edges_go_from_what_is_used_to_where_at_its_position(modules):
         ("first", "called", (0,)),
         ("called", "cast", (0,)),
         ("cast", "alias", (0,)),
+        ("turned", "chosen_then", (0,)),
+        ("turned", "chosen_then", (1,)),
+        ("turned", "chosen_else", (0,)),
+        ("x", "chosen_else", (1,)),
         ("c", "chosen", (0,)),
-        ("turned", "chosen", (1,)),
-        ("x", "chosen", (2,)),
+        ("chosen_then", "chosen", (1,)),
+        ("chosen_else", "chosen", (2,)),
     ]
 
 
@@ -106,8 +112,9 @@ def test_outputs_are_the_leaves_of_what_is_returned_in_order(modules):
 
 def test_blocks_say_which_of_them_are_dataflow(modules):
     graph = extract(modules.Impure)
-    assert graph.blocks == (Block(0, True), Block(1, False), Block(2, True))
-    assert {str(node.id): node.block for node in graph.nodes} == {
+    dataflow, plain = RegionKind.DATAFLOW_BLOCK, RegionKind.BINDING_BLOCK
+    assert [region.kind for region in graph.regions] == [dataflow, plain, dataflow]
+    assert {str(node.id): node.region for node in graph.nodes} == {
         "x": None,
         "y": 0,
         "said": 1,
@@ -140,7 +147,7 @@ def test_nodes_know_the_type_of_their_value(modules):
 def test_a_tensor_constant_is_a_node_and_a_scalar_one_a_literal(modules):
     graph = extract(modules.EveryKind)
     constant = graph["table[1]"]
-    assert (constant.name, constant.type_label, constant.block) == ("", "Tensor[(2, 2)]", 0)
+    assert (constant.name, constant.type_label, constant.region) == ("", "Tensor[(2, 2)]", 0)
     assert graph["scaled"].literals == (Literal((1,), "2.0"),)
 
 
@@ -165,7 +172,7 @@ def test_returned_constants_are_outputs_too(modules):
     assert graph.outputs == ("y", "return[1]", "return[2]")
     assert graph["return[1]"].kind is NodeKind.CONSTANT
     assert graph["return[1]"].type_label == "Tensor[(2,)]"
-    assert graph["return[2]"].block is None
+    assert graph["return[2]"].region is None
 
 
 def test_strings_shapes_numbers_and_dtypes_are_literals(modules):
@@ -184,27 +191,31 @@ def test_a_number_used_in_a_size_is_an_edge_beside_the_literal(modules):
     graph = extract(modules.SizeAsArgument)
     assert graph["zeros"].literals == (Literal((0,), "(2, n, n * 2)"),)
     assert uses(graph, "zeros") == [("n", (0, 0))]
-    assert uses(graph, "more") == [("n", (0,))]
+    assert graph["more"].literals == (Literal((0,), "n * 2"),)
+    assert uses(graph, "more") == [("n", (0, 0))]
     assert uses(graph, "both") == [("more", (0,)), ("n", (1,))]
 
 
-def test_what_has_no_kind_of_its_own_keeps_its_whole_text(modules):
-    chosen = extract(modules.EveryKind)["chosen"]
-    assert chosen.callee == "If"
-    text = dict(chosen.attributes)["text"]
-    assert "if c:" in text
-    assert "R.add(turned, turned)" in text
-    assert "R.subtract(turned, x)" in text
-    inner = extract(modules.Closure)["inner"]
-    assert inner.callee == "Function"
-    assert "R.add(a, y)" in dict(inner.attributes)["text"]
-    assert "import" not in dict(inner.attributes)["text"]
+def test_branches_and_inner_functions_are_regions_with_nodes_of_their_own(modules):
+    graph = extract(modules.EveryKind)
+    regions = {str(node.id): graph.regions[node.region] for node in graph.nodes[-3:-1]}
+    blocks = {name: graph.regions[region.parent] for name, region in regions.items()}
+    assert {name: (r.kind, r.name, r.owner) for name, r in blocks.items()} == {
+        "chosen_then": (RegionKind.BRANCH, "then", "chosen"),
+        "chosen_else": (RegionKind.BRANCH, "else", "chosen"),
+    }
 
 
 def test_a_function_inside_uses_what_it_takes_from_outside(modules):
     graph = extract(modules.Closure)
-    assert uses(graph, "inner") == [("y", (0,))]
-    assert uses(graph, "z") == [("inner", (0,)), ("x", (1,))]
+    assert graph["inner"].kind is NodeKind.FUNCTION
+    assert [(e.source, e.target, e.position) for e in graph.edges] == [
+        ("a", "b", (0,)),
+        ("y", "b", (1,)),
+        ("b", "inner", (0,)),
+        ("inner", "z", ()),
+        ("x", "z", (0,)),
+    ]
 
 
 def test_a_prim_func_that_writes_two_tensors_gives_a_tuple(modules):
@@ -220,7 +231,9 @@ def test_each_function_of_a_module_is_its_own_graph(modules):
     first = extract(modules.TwoFunctions, "first")
     second = extract(modules.TwoFunctions, "second")
     assert [n.callee for n in first.nodes] == ["", "relax.add", "relax.print", "relax.multiply"]
-    assert [n.callee for n in second.nodes] == ["", "relax.subtract", "relax.call_pure_packed"]
+    assert [n.callee for n in second.nodes] == ["", "relax.subtract", "env.f"]
+    assert second["z"].kind is NodeKind.CALL_PACKED
+    assert second["z"].operator == "relax.call_pure_packed"
 
 
 def test_a_name_that_comes_again_gets_a_number(modules):

@@ -63,7 +63,7 @@ def small(edges=ONE_USE, **facts):
     given = {"kind": NodeKind.CALL_DPS_PACKED, "callee": "f", "resolution": Resolution.UNKNOWN}
     nodes = (
         Node(X, NodeKind.PARAM, "x", "T"),
-        Node(Y, name="y", type_label="T", **{**given, **facts}),
+        Node(Y, name="y", type_text="T", **{**given, **facts}),
     )
     return Graph("main", nodes, tuple(edges), (), (Y,))
 

@@ -17,7 +17,7 @@ def node(name, kind=NodeKind.OPERATOR, **facts):
 
 def small():
     x, y = NodeId("x"), NodeId("y")
-    nodes = (node("x", NodeKind.PARAM), node("y", callee="relax.add", block=0))
+    nodes = (node("x", NodeKind.PARAM), node("y", callee="relax.add", region=0))
     edges = (Edge(x, y, (0,)), Edge(x, y, (1, 0)))
     return Graph("main", nodes, edges, (), (y, x))
 
@@ -47,8 +47,10 @@ def test_to_networkx_carries_what_the_nodes_are():
         "name": "y",
         "type_label": "Tensor[(2,)]",
         "callee": "relax.add",
+        "operator": "",
         "resolution": "",
-        "block": 0,
+        "is_pure": True,
+        "region": 0,
     }
     assert graph.graph == {"function": "main", "outputs": ("y", "x")}
 
@@ -66,6 +68,8 @@ def test_a_graph_is_frozen_and_travels():
     with pytest.raises(dataclasses.FrozenInstanceError):
         graph.function = "other"
     assert pickle.loads(pickle.dumps(graph)) == graph
+    read = extract(MyModuleStatic)
+    assert pickle.loads(pickle.dumps(read)) == read
 
 
 def test_names_of_kinds_and_resolutions_can_be_classes_in_a_page():

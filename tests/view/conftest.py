@@ -103,7 +103,7 @@ def _read(text: str) -> Picture:
         Box(-right, -down, width - right, height - down),
         tuple(nodes),
         dict(values),
-        tuple(_line(group) for classes, group in groups if classes == ["edge"]),
+        tuple(_line(group) for classes, group in groups if classes[:1] == ["edge"]),
         tuple(_rect(group[0]) for classes, group in groups if classes[:1] == ["block"]),
     )
 
@@ -115,7 +115,7 @@ def _tag(element: ElementTree.Element) -> str:
 def _node(classes: list[str], group: ElementTree.Element) -> Drawn:
     shape = next(e for e in group if e.get("class") == "shape")
     title = next((e.text or "" for e in group if _tag(e) == "title"), "")
-    box = {"rect": _rect, "circle": _circle, "path": _cut_box}[_tag(shape)](shape)
+    box = {"rect": _rect, "circle": _circle, "path": _path}[_tag(shape)](shape)
     return Drawn(
         group.get("data-node", "return"), tuple(classes[1:]), box, tuple(_texts(group)), title
     )
@@ -141,6 +141,15 @@ def _rect(element: ElementTree.Element) -> Box:
 def _circle(element: ElementTree.Element) -> Box:
     x, y, r = (float(element.get(k)) for k in ("cx", "cy", "r"))
     return Box(x - r, y - r, x + r, y + r)
+
+
+def _path(element: ElementTree.Element) -> Box:
+    slanted = rf"M{_NUMBER},{_NUMBER}L{_NUMBER},{_NUMBER}h{_NUMBER}l{_NUMBER},{_NUMBER}.*Z"
+    found = re.fullmatch(slanted, element.get("d"))
+    if found is None:
+        return _cut_box(element)
+    x, middle, after, y, length, _, _ = map(float, found.groups())
+    return Box(x, y, 2 * after - x + length, 2 * middle - y)
 
 
 def _cut_box(element: ElementTree.Element) -> Box:

@@ -32,7 +32,7 @@ def test_a_call_says_how_it_calls_and_where_that_leads(modules):
 def test_a_parameter_has_users_and_no_block(modules):
     found = facts(extract(modules.EveryKind), "x")
     assert found["kind"] == "parameter"
-    assert found["used by"] == "tir, packed, chosen, return"
+    assert found["used by"] == "tir, packed, chosen_else, return"
     assert found["block"] == "none: a parameter"
     assert "callee" not in found
     assert "arguments" not in found

@@ -7,7 +7,7 @@ import pytest
 
 from irviz.course.mlp import MODULES
 from irviz.ir.extract import extract
-from irviz.model.graph import Block, Edge, Graph, Node, NodeId, NodeKind
+from irviz.model.graph import Edge, Graph, Node, NodeId, NodeKind, Region, RegionKind
 from irviz.view.dot import dot
 from irviz.view.layout import lay_out
 
@@ -66,8 +66,22 @@ def test_only_dataflow_blocks_are_clusters(modules):
     assert re.findall(r"subgraph (\w+)", text) == ["cluster_0", "cluster_2"]
 
 
+def test_frames_stand_in_frames_as_regions_do(modules):
+    text = dot(extract(modules.EveryKind))
+    inner = re.search(r"subgraph cluster_2 (.*?)subgraph cluster_4 ", text, re.S)
+    assert re.findall(r"subgraph (\w+)", text) == ["cluster_0", "cluster_2", "cluster_4"]
+    assert inner is not None
+
+
+def test_what_goes_from_copy_to_copy_has_no_say_in_the_ranks():
+    a, b = param("a"), Node(NodeId("b"), NodeKind.OPERATOR, "b", "T")
+    edges = (Edge(a.id, b.id, (0,)), Edge(b.id, b.id, (0,), is_carried=True))
+    assert dot(Graph("main", (a, b), edges, (), ())).count("constraint=false") == 1
+
+
 def test_blocks_without_nodes_do_no_harm():
-    graph = Graph("main", (param("x"),), (), (Block(0, True), Block(1, False)), ())
+    blocks = (Region(RegionKind.DATAFLOW_BLOCK), Region(RegionKind.BINDING_BLOCK))
+    graph = Graph("main", (param("x"),), (), blocks, ())
     placed = lay_out(dot(graph))
     assert list(placed.nodes) == ["n0"]
     assert placed.frames == {}

@@ -14,9 +14,21 @@ from hypothesis import strategies as st
 
 from irviz.course.mlp import MODULES
 from irviz.ir.extract import extract
-from irviz.model.graph import Block, Edge, Graph, Literal, Node, NodeId, NodeKind, Resolution
+from irviz.model.graph import (
+    Edge,
+    Graph,
+    Literal,
+    Node,
+    NodeId,
+    NodeKind,
+    Region,
+    RegionKind,
+    Resolution,
+)
 from irviz.transforms import library  # noqa: F401 - registers env.relu
+from irviz.view import label
 from irviz.view.figure import figure
+from irviz.view.layout import BUDGET
 
 DIRECTIONS = ("up", "down")
 VALUE_STRIP = 20
@@ -81,17 +93,28 @@ def test_every_value_that_is_used_has_its_name_and_type_once(graphs, read_pictur
     assert values["lv0"][0] == "lv0: Tensor[(1, 128)]"
 
 
-def test_dataflow_blocks_are_framed_with_what_is_in_them(graphs, direction, read_picture):
+def framed(graph):
+    """Return the ids in each region that has a frame and is not empty."""
+    inside = {}
+    for node in graph.nodes:
+        region = node.region
+        while region is not None:
+            if graph.regions[region].kind is not RegionKind.BINDING_BLOCK:
+                inside.setdefault(region, set()).add(label.printable(str(node.id)))
+            region = graph.regions[region].parent
+    return list(inside.values())
+
+
+def test_regions_are_framed_with_what_is_in_them(graphs, direction, read_picture):
     for name, graph in graphs.items():
         picture = read_picture(figure(graph, direction=direction).svg)
-        blocks = [b.index for b in graph.blocks if b.is_dataflow]
-        inside = [{str(n.id) for n in graph.nodes if n.block == index} for index in blocks]
+        inside = framed(graph)
         for frame in picture.frames:
             held = {n.id for n in picture.nodes if frame.holds(n.box)}
             assert held in inside, name
             met = {n.id for n in picture.nodes if frame.meets(n.box)}
             assert met == held, name
-        assert len(picture.frames) == len([ids for ids in inside if ids])
+        assert len(picture.frames) == len(inside)
 
 
 def test_a_tooltip_says_what_a_node_is(graphs, read_picture):
@@ -143,9 +166,9 @@ def check_lines(picture, graph, direction):
 
 def check_words(picture):
     """Check that no value's words meet another value's, a node or the edge of the paper."""
-    for label, box in picture.values.values():
-        assert not any(box.meets(node.box) for node in picture.nodes), label
-        assert picture.paper.holds(box), label
+    for words, box in picture.values.values():
+        assert not any(box.meets(node.box) for node in picture.nodes), words
+        assert picture.paper.holds(box), words
     for (a, box), (b, other) in itertools.combinations(picture.values.values(), 2):
         assert not box.meets(other), (a, b)
     for node, other in itertools.combinations(picture.nodes, 2):
@@ -248,7 +271,7 @@ def test_any_name_can_be_drawn(name, direction, read_picture):
         name,
         (
             Node(NodeId("p"), NodeKind.PARAM, name, name),
-            Node(NodeId("c"), NodeKind.CONSTANT, name, name, block=0),
+            Node(NodeId("c"), NodeKind.CONSTANT, name, name, region=0),
             Node(
                 NodeId("o"),
                 NodeKind.OPERATOR,
@@ -257,7 +280,7 @@ def test_any_name_can_be_drawn(name, direction, read_picture):
                 name,
                 literals=(Literal((2,), name),),
                 attributes=((name, name),),
-                block=0,
+                region=0,
             ),
             Node(NodeId("l"), NodeKind.CALL_DPS_PACKED, name, name, name, Resolution.UNKNOWN),
         ),
@@ -266,7 +289,7 @@ def test_any_name_can_be_drawn(name, direction, read_picture):
             Edge(NodeId("c"), NodeId("o"), (1,)),
             Edge(NodeId("o"), NodeId("l"), (0,)),
         ),
-        (Block(0, True),),
+        (Region(RegionKind.DATAFLOW_BLOCK),),
         (NodeId("l"),),
     )
     drawn = figure(graph, direction=direction)
@@ -296,13 +319,19 @@ def any_graphs(draw):
     texts = st.one_of(st.sampled_from(HOSTILE), st.text(max_size=12))
     names = draw(st.lists(texts, min_size=1, max_size=7))
     ids = [NodeId(f"{index} {name}") for index, name in enumerate(names)]
-    blocks = draw(st.lists(st.booleans(), max_size=3))
+    kinds = draw(st.lists(st.sampled_from(list(RegionKind)), max_size=4))
+    regions = tuple(
+        Region(
+            kind, draw(texts), draw(st.sampled_from([None, *range(index)])), id=draw(texts) or "x"
+        )
+        for index, kind in enumerate(kinds)
+    )
     nodes, edges = [], []
     for index, (node_id, name) in enumerate(zip(ids, names, strict=True)):
         kind = draw(st.sampled_from(list(NodeKind)))
         is_leaf = index == 0 or kind in (NodeKind.PARAM, NodeKind.CONSTANT)
         resolution = draw(st.sampled_from([None, *Resolution]))
-        block = draw(st.sampled_from([None, *range(len(blocks))]))
+        block = draw(st.sampled_from([None, *range(len(regions))]))
         nodes.append(
             Node(
                 node_id,
@@ -317,10 +346,12 @@ def any_graphs(draw):
             )
         )
         sources = [] if is_leaf else draw(st.lists(st.sampled_from(ids[:index]), max_size=4))
-        edges += [Edge(source, node_id, (at,)) for at, source in enumerate(sources)]
+        edges += [
+            Edge(source, node_id, (at,), draw(st.integers(1, 3)), draw(st.booleans()))
+            for at, source in enumerate(sources)
+        ]
     outputs = draw(st.lists(st.sampled_from(ids), max_size=3))
-    framed = tuple(Block(index, is_dataflow) for index, is_dataflow in enumerate(blocks))
-    return Graph(draw(texts), tuple(nodes), tuple(edges), framed, tuple(outputs))
+    return Graph(draw(texts), tuple(nodes), tuple(edges), regions, tuple(outputs))
 
 
 @settings(derandomize=True, deadline=None, max_examples=120)
@@ -328,9 +359,14 @@ def any_graphs(draw):
     graph=any_graphs(),
     direction=st.sampled_from(DIRECTIONS),
     theme=st.sampled_from(["course", "dark"]),
+    seconds=st.sampled_from([BUDGET, 0.0]),
 )
-def test_any_graph_can_be_drawn(read_picture, graph, direction, theme):
-    picture = read_picture(figure(graph, theme, direction).svg)
+def test_any_graph_can_be_drawn(read_picture, graph, direction, theme, seconds):
+    """Whether the engine has the time for its layout, or the plain one is drawn."""
+    drawing = figure(graph, theme, direction, openable=(), seconds=seconds)
+    assert bool(drawing.note) == (seconds == 0.0)
+    picture = read_picture(drawing.svg)
+    assert len(picture.frames) == len(framed(graph))
     drawn = [node for node in picture.nodes if "output" not in node.classes]
     assert len(drawn) == len(graph.nodes)
     assert len(picture.lines) == len(graph.edges) + len(graph.outputs)

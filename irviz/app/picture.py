@@ -1,0 +1,141 @@
+"""What is drawn of a stage: one function, as far as it is open, with called ones in place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from irviz.app.read import graph_of, tree_of
+from irviz.model.graph import Graph, NodeId, NodeKind, Resolution
+from irviz.model.nearby import AFTER, BEFORE, between, neighbourhood, part
+from irviz.model.opening import LIMIT, Choices
+from irviz.model.shown import Shown, shown
+from irviz.model.splice import splice, within
+from irviz.model.tree import Tree, tree
+from irviz.transforms.stage import Stage
+
+_LEAST_ROOM = 12
+
+
+@dataclass(frozen=True)
+class Look:
+    """How the reader looks at a function: what is open, and which part of it is drawn.
+
+    With `around` it is what is at most `steps` uses away from that node, or with `to` as well
+    what lies on the paths between the two.
+    """
+
+    choices: Choices = field(default_factory=Choices)
+    around: NodeId | None = None
+    steps: int = 1
+    to: NodeId | None = None
+
+    @property
+    def whole(self) -> Look:
+        """Look at the whole function again."""
+        return replace(self, around=None, to=None, steps=1)
+
+    def toggle(self, one: str, *, is_open: bool) -> Look:
+        """Open what is closed, or close what is open."""
+        if one in (BEFORE, AFTER):
+            return replace(self, steps=self.steps + 1, to=None)
+        choices = self.choices.close(one) if is_open else self.choices.open(one)
+        return replace(self, choices=choices)
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """The graph that is drawn, and where in it everything is; `inner` has the calls opened."""
+
+    graph: Graph
+    shown: Shown
+    inner: Mapping[NodeId, Picture]
+    part: frozenset[NodeId] | None = None
+
+    @property
+    def openable(self) -> frozenset[str]:
+        """The ids of nodes that can be opened: groups, and calls of functions of the module."""
+        return frozenset(
+            str(node.id)
+            for node in self.graph.nodes
+            if node.kind is NodeKind.GROUP
+            or (
+                node.kind is NodeKind.CALL_FUNCTION
+                and node.resolution is Resolution.FUNCTION
+                and self.opened(node.id) is None
+            )
+        )
+
+    @property
+    def closable(self) -> frozenset[str]:
+        """The ids of frames that can be closed."""
+        return frozenset(region.id for region in self.graph.regions if region.id)
+
+    def where(self, node_id: NodeId) -> NodeId | None:
+        """Return the node of the picture that shows a node of the function, None if it is out."""
+        if self.part is not None and node_id not in self.part:
+            return None
+        return self.shown.where(node_id)
+
+    def locate(self, node_id: str) -> tuple[str, NodeId, Graph]:
+        """Return the function that a node of the picture is from, its id there and its graph."""
+        for call, inner in self.inner.items():
+            if node_id.startswith(f"{call}/"):
+                return inner.locate(node_id[len(call) + 1 :])
+        whole = self.shown.tree.steps.graph
+        return whole.function, NodeId(node_id), whole
+
+    def opened(self, call: str) -> Picture | None:
+        """Return the picture of a called function that is open, None for another call."""
+        for outer, inner in self.inner.items():
+            if call == outer:
+                return inner
+            if call.startswith(f"{outer}/"):
+                return inner.opened(call[len(outer) + 1 :])
+        return None
+
+
+def picture(stage: Stage, function: str, look: Look | None = None) -> Picture:
+    """Return what is drawn of a stage's function.
+
+    Raises ValueError when there is no such function or no such node, or no path between two.
+    """
+    chosen = look or Look()
+    if chosen.around is None:
+        return _picture(stage, tree_of(stage, function), chosen.choices, LIMIT)
+    graph = graph_of(stage, function)
+    start, end = graph[chosen.around].id, chosen.to
+    if end is None:
+        kept = neighbourhood(graph, start, chosen.steps)
+    else:
+        kept = between(graph, start, graph[end].id)
+        if not kept:
+            raise ValueError(f"no path leads from {start!r} to {end!r}, or back: choose others")
+    found = _picture(stage, tree(part(graph, kept)), chosen.choices, LIMIT)
+    return replace(found, part=kept)
+
+
+def _picture(stage: Stage, of: Tree, choices: Choices, limit: int) -> Picture:
+    found = shown(of, choices, limit)
+    graph = found.graph
+    inner: dict[NodeId, Picture] = {}
+    for node in found.graph.nodes:
+        is_call = node.kind is NodeKind.CALL_FUNCTION and node.resolution is Resolution.FUNCTION
+        room = limit - len(graph.nodes)
+        if is_call and node.id in choices.opened and room >= _LEAST_ROOM:
+            called = tree_of(stage, node.callee)
+            inner[node.id] = _picture(stage, called, _inside(choices, node.id), room)
+            graph = splice(
+                graph, node.id, replace(inner[node.id].shown, graph=inner[node.id].graph)
+            )
+    return Picture(graph, found, inner)
+
+
+def _inside(choices: Choices, call: NodeId) -> Choices:
+    """Return the choices about what is in a called function, as they are in the function."""
+    prefix = within(call, "")
+    return Choices(
+        tuple(one.removeprefix(prefix) for one in choices.opened if one.startswith(prefix)),
+        frozenset(one.removeprefix(prefix) for one in choices.closed if one.startswith(prefix)),
+        {k.removeprefix(prefix): v for k, v in choices.copies.items() if k.startswith(prefix)},
+    )

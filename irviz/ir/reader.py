@@ -1,0 +1,289 @@
+"""Function -> nodes and edges: the only reader of Relax bindings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import tvm
+import tvm_ffi
+from tvm import ir, relax
+
+from irviz.ir.attributes import attributes
+from irviz.ir.identity import MOST_NESTED, Names, bodies, distinct
+from irviz.ir.reading import FIRST, Calls, Position, Reading, leaves
+from irviz.ir.text import Texts, TypeText, expression, literal
+from irviz.model.graph import Edge, Literal, Node, NodeId, NodeKind, Region, RegionKind
+
+ConstantNames = Mapping[tvm.runtime.Tensor, str]
+"""Names of tensors that became constants, by the identity of the tensor."""
+
+# what an Array's own methods call, without the slices and negative indices that they allow for
+_size, _item = tvm.get_global_func("ffi.ArraySize"), tvm.get_global_func("ffi.ArrayGetItem")
+
+
+class Reader:
+    """Reads a function from its first line to its last; variables are known by their address."""
+
+    def __init__(self, mod: ir.IRModule, constant_names: ConstantNames) -> None:
+        self.names = Names()
+        self.ids = self.names.ids
+        self.nodes: list[Node] = []
+        self.edges: list[Edge] = []
+        self.regions: list[Region] = []
+        self.constants: dict[NodeId, tvm.runtime.Tensor] = {}
+        self._constant_names = constant_names
+        self._texts = Texts()
+        self._calls = Calls(mod, self._texts)
+        self._literals: dict[int, str] = {}
+
+    def params(self, params: Sequence[ir.Var], region: int | None) -> None:
+        """Read the parameters of a function."""
+        for param in params:
+            name = str(param.name)
+            self.nodes.append(
+                Node(
+                    id=self.names.define(param, name),
+                    kind=NodeKind.PARAM,
+                    name=name,
+                    type_text=TypeText(param.ty, self._texts),
+                    region=region,
+                )
+            )
+
+    def blocks(self, body: ir.Expr, parent: int | None, depth: int) -> None:
+        """Read the bindings of a body, block after block."""
+        define, texts = self.names.define, self._texts
+        for block in body.blocks if isinstance(body, relax.SeqExpr) else ():
+            is_dataflow = isinstance(block, relax.DataflowBlock)
+            kind = RegionKind.DATAFLOW_BLOCK if is_dataflow else RegionKind.BINDING_BLOCK
+            region = self._region(Region(kind, "", parent))
+            bindings = block.bindings
+            for index in range(_size(bindings)):
+                binding = _item(bindings, index)
+                var = binding.var
+                name = str(var.name)
+                node_id = define(var, name)
+                label = TypeText(var.ty, texts)
+                value = binding.value
+                if type(binding) is relax.MatchCast:
+                    found = Reading(NodeKind.MATCH_CAST, list(leaves([value])))
+                elif type(value) is ir.Call and self._plain(value, node_id, name, label, region):
+                    continue
+                else:
+                    found = self.value(value, node_id, region, depth)
+                self._add(node_id, name, label, found, region)
+
+    def _plain(
+        self, call: ir.Call, node_id: NodeId, name: str, label: TypeText, region: int
+    ) -> bool:
+        """Read a call of an Op with nothing but variables, as nearly all are; else return False.
+
+        What follows reads every call; this does the same for the plain ones in half the time.
+        """
+        form = self._calls.forms.get(call.op.__chandle__())
+        if form is None or form.passing is not None:
+            return False
+        ids, args = self.ids, call.args
+        count = _size(args)
+        sources = [ids.get(_item(args, index).__chandle__()) for index in range(count)]
+        if None in sources or count > len(FIRST):
+            return False
+        attrs = call.attrs
+        texts = () if attrs is None else self._texts.attributes(attrs)
+        kind, operator, _, is_pure = form
+        self.edges += [
+            Edge(source, node_id, position)
+            for source, position in zip(sources, FIRST, strict=False)
+            if source is not None
+        ]
+        does = hash((operator, texts, ()))
+        self.nodes.append(
+            Node(
+                node_id,
+                kind,
+                name,
+                label,
+                operator,
+                None,
+                (),
+                texts,
+                region,
+                operator,
+                is_pure,
+                does,
+            )
+        )
+        return True
+
+    def results(
+        self, body: ir.Expr, target: NodeId, position: Position, region: int | None
+    ) -> list[tuple[Position, NodeId]]:
+        """Return the nodes that a body gives, by position; what has none yet is given one."""
+        found = []
+        result = body.body if isinstance(body, relax.SeqExpr) else body
+        is_tuple = isinstance(result, ir.Tuple)
+        for place, leaf in leaves(result.fields[:] if is_tuple else [result]):
+            at = (*position, *(place if is_tuple else place[1:]))
+            source = self._source(leaf)
+            if source is None:
+                wanted = f"{target}{list(at)}"
+                if isinstance(leaf, ir.GenericConst):
+                    source = self._constant(leaf, wanted, region)
+                else:
+                    source = distinct(wanted, self.names.seen)
+                    label = TypeText(getattr(leaf, "ty", None), self._texts)
+                    self._add(source, "", label, self.value(leaf, source, region, 0), region)
+            found.append((at, source))
+        return found
+
+    def value(self, value: ir.Expr, node_id: NodeId, region: int | None, depth: int) -> Reading:
+        """Tell what a value is, whichever it is."""
+        match value:
+            case ir.Call():
+                return self._calls.read(value, self.ids) or self._other(value)
+            case ir.Tuple():
+                return Reading(NodeKind.TUPLE, list(leaves(value.fields[:])))
+            case ir.TupleGetItem():
+                return Reading(
+                    NodeKind.TUPLE_GET_ITEM,
+                    list(leaves([value.tuple_value])),
+                    attributes=(("index", str(value.index)),),
+                )
+            case relax.If() | relax.Function() | relax.SeqExpr() if depth < MOST_NESTED:
+                return self._nested(value, node_id, region, depth + 1)
+            case ir.Var() | ir.GenericConst():
+                return Reading(NodeKind.VALUE, [(FIRST[0], value)])
+            case relax.ShapeExpr() | ir.StringImm() | ir.GlobalVar() | relax.ExternFunc():
+                return Reading(NodeKind.VALUE, [(FIRST[0], value)])
+            case _ if ir.is_prim_expr(value):
+                return Reading(NodeKind.VALUE, [(FIRST[0], value)])
+            case _:
+                return self._other(value)
+
+    def _region(self, region: Region) -> int:
+        self.regions.append(region)
+        return len(self.regions) - 1
+
+    def _add(
+        self, node_id: NodeId, name: str, label: TypeText, reading: Reading, region: int | None
+    ) -> None:
+        literals: tuple[Literal, ...] = ()
+        ids = self.ids
+        for position, argument in reading.arguments:
+            source = ids.get(argument.__chandle__())
+            if source is not None:
+                self.edges.append(Edge(source, node_id, position))
+            elif _is_tensor_constant(argument):
+                wanted = f"{node_id}{list(position)}"
+                source = self._constant(argument, wanted, region)
+                self.edges.append(Edge(source, node_id, position))
+            else:
+                text, used = self._literal(argument)
+                literals = (*literals, Literal(position, text))
+                for index, source in enumerate(used):
+                    self.edges.append(Edge(source, node_id, (*position, index)))
+        for position, source in reading.results:
+            self.edges.append(Edge(source, node_id, position))
+        kind, _, callee, resolution, operator, attributes_, is_pure, does, _ = reading
+        if kind is NodeKind.OPERATOR:
+            structure = hash((operator, attributes_, literals))
+        else:
+            structure = hash((kind.value, does or callee, operator, attributes_, literals))
+        self.nodes.append(
+            Node(
+                node_id,
+                kind,
+                name,
+                label,
+                callee,
+                resolution,
+                literals,
+                attributes_,
+                region,
+                operator,
+                is_pure,
+                structure,
+            )
+        )
+
+    def _nested(self, value: ir.Expr, node_id: NodeId, region: int | None, depth: int) -> Reading:
+        """Read the branches of an If, or the body of a function or sequence, before their owner."""
+        is_if = isinstance(value, relax.If)
+        first, first_edge = len(self.nodes), len(self.edges)
+        results: list[tuple[Position, NodeId]] = []
+        for index, (name, params, body) in enumerate(bodies(value)):
+            kind = RegionKind.FUNCTION if isinstance(value, relax.Function) else RegionKind.BRANCH
+            inner = self._region(Region(kind, name or str(node_id), region, node_id))
+            self.params(params, inner)
+            self.blocks(body, inner, depth)
+            position = (index + 1,) if is_if else (0,)
+            results += self.results(body, node_id, position, inner)
+        inside = self.nodes[first:]
+        does = hash((tuple(n.structure for n in inside), len(self.edges) - first_edge))
+        is_pure = all(node.is_pure for node in inside)
+        if is_if:
+            condition = list(leaves([value.cond]))
+            return Reading(NodeKind.IF, condition, is_pure=is_pure, structure=does, results=results)
+        if isinstance(value, relax.Function):
+            attrs = attributes(value.attrs)
+            return Reading(NodeKind.FUNCTION, [], attributes=attrs, structure=does, results=results)
+        return Reading(NodeKind.VALUE, [], is_pure=is_pure, structure=does, results=results)
+
+    def _other(self, value: ir.Expr) -> Reading:
+        """Keep TVM's own text, and every variable the value uses."""
+        return Reading(
+            NodeKind.OTHER,
+            [],
+            callee=type(value).__name__,
+            attributes=(("text", expression(value)),),
+            results=[((index,), source) for index, source in enumerate(self._used_in(value))],
+        )
+
+    def _source(self, leaf: ir.Expr) -> NodeId | None:
+        is_known = isinstance(leaf, ir.Var | ir.GenericConst)
+        return self.ids.get(leaf.__chandle__()) if is_known else None
+
+    def _used_in(self, value: ir.Expr) -> list[NodeId]:
+        """Return the nodes of the variables that an expression uses, sizes in it included."""
+        if isinstance(value, ir.GenericConst | ir.StringImm):
+            return []
+        try:
+            used = relax.analysis.free_vars(value)
+        except Exception:  # it is no Relax expression: it uses no Relax variable
+            return []
+        known = (self.ids.get(var.__chandle__()) for var in used)
+        return [node_id for node_id in known if node_id is not None]
+
+    def _literal(self, argument: ir.Expr) -> tuple[str, list[NodeId]]:
+        """Return the text of an argument written at its use, and the nodes it mentions."""
+        key = tvm_ffi.structural_hash(argument)
+        text = self._literals.get(key)
+        if text is not None:
+            return text, []
+        text, used = literal(argument), self._used_in(argument)
+        if not used:
+            self._literals[key] = text
+        return text, used
+
+    def _constant(self, constant: ir.GenericConst, wanted: str, region: int | None) -> NodeId:
+        node_id = self.ids[constant.__chandle__()] = distinct(wanted, self.names.seen)
+        name = ""
+        if isinstance(constant.value, tvm.runtime.Tensor):
+            self.constants[node_id] = constant.value
+            name = self._constant_names.get(constant.value, "")
+        self.nodes.append(
+            Node(
+                id=node_id,
+                kind=NodeKind.CONSTANT,
+                name=name,
+                type_text=TypeText(constant.ty, self._texts),
+                region=region,
+            )
+        )
+        return node_id
+
+
+def _is_tensor_constant(leaf: ir.Expr) -> bool:
+    if not isinstance(leaf, ir.GenericConst) or not isinstance(leaf.value, tvm.runtime.Tensor):
+        return False  # it may be a dtype too
+    return bool(leaf.value.shape != ())

@@ -1,0 +1,100 @@
+"""The text of types, attributes and literals, made once for all that are alike."""
+
+from __future__ import annotations
+
+import tvm
+import tvm_ffi
+from tvm import ir, relax
+
+from irviz.ir.attributes import attributes
+from irviz.ir.type_label import dim_label, shape_label, type_label
+
+
+class Texts:
+    """Remembers texts by TVM's structural hash: a large module has few that differ.
+
+    Symbolic sizes are hashed by identity, so that one Texts serves one module.
+    """
+
+    def __init__(self) -> None:
+        self._types: dict[int, str] = {}
+        self._attributes: dict[int, tuple[tuple[str, str], ...]] = {}
+
+    def type_label(self, type_: ir.Type | None) -> str:
+        """Return a type as short text."""
+        if type_ is None:
+            return type_label(None)
+        key = tvm_ffi.structural_hash(type_)
+        found = self._types.get(key)
+        if found is None:
+            found = self._types[key] = type_label(type_)
+        return found
+
+    def attributes(self, attrs: ir.Attrs | None) -> tuple[tuple[str, str], ...]:
+        """Return the attributes of a call."""
+        if attrs is None:
+            return ()
+        key = tvm_ffi.structural_hash(attrs)
+        found = self._attributes.get(key)
+        if found is None:
+            found = self._attributes[key] = attributes(attrs)
+        return found
+
+
+class TypeText:
+    """The label of a type, made when it is read."""
+
+    __slots__ = ("_texts", "_type")
+
+    def __init__(self, type_: ir.Type | None, texts: Texts) -> None:
+        self._type, self._texts = type_, texts
+
+    def __str__(self) -> str:
+        return self._texts.type_label(self._type)
+
+    def __repr__(self) -> str:
+        return repr(str(self))
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)
+
+    def __eq__(self, other: object) -> bool:
+        return str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+
+def expression(value: object) -> str:
+    """Return TVM's own text of an expression, or its type's name where TVM has none."""
+    try:
+        if ir.is_prim_expr(value):
+            return dim_label(value)
+        lines = [line for line in str(value).splitlines() if not line.startswith("# from ")]
+    except Exception:  # TVM's printer refuses some values; a picture is due all the same
+        return f"<{type(value).__name__}>"
+    return "\n".join(lines).strip()
+
+
+def literal(value: ir.Expr) -> str:
+    """Return an argument that is written at its use as text."""
+    match value:
+        case ir.GenericConst(value=tvm.runtime.Tensor() as tensor):
+            return _scalar(tensor)
+        case ir.GenericConst():
+            return str(value.value)
+        case relax.ShapeExpr():
+            return shape_label(value.values)
+        case ir.StringImm():
+            return repr(str(value.value))
+        case ir.GlobalVar():
+            return str(value.name_hint)
+        case _:
+            return expression(value)
+
+
+def _scalar(tensor: tvm.runtime.Tensor) -> str:
+    try:
+        return str(tensor.numpy())
+    except Exception:  # NumPy has no such dtype
+        return f"<{tensor.dtype}>"

@@ -1,0 +1,182 @@
+"""Tree + choices -> the graph that is drawn: what is closed is one node with a count."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from irviz.model.graph import Edge, Graph, Node, NodeId, Region
+from irviz.model.group import group
+from irviz.model.leaves import Leaves, Scene, Use
+from irviz.model.opening import LIMIT, Choices, opened
+from irviz.model.tree import Container, Tree
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """The graph that is drawn, and where in it everything of the whole graph is.
+
+    `same` has for each step the step that is looked at in its place: another one in the copies
+    of a repeat that are not shown. `places` has the node of the picture for each of these, and
+    for parameters and constants.
+    """
+
+    graph: Graph
+    tree: Tree
+    same: Sequence[int]
+    places: Mapping[int | NodeId, NodeId]
+
+    def where(self, node_id: NodeId) -> NodeId:
+        """Return the node of the picture that shows a node of the whole graph."""
+        of = self.tree.steps
+        step = of.at.get(node_id)
+        if step is not None:
+            return self.places[self.same[step]]
+        if node_id in self.places:
+            return self.places[node_id]
+        use = of.graph.leaving[node_id][0]  # in a copy that is not shown: the one in its place is
+        step = of.at[use.target]
+        slot = next(i for i, one in enumerate(of.operands[step]) if one.position == use.position)
+        return self.where(of.operands[self.same[step]][slot].node)
+
+
+def shown(tree: Tree, choices: Choices | None = None, limit: int = LIMIT) -> Shown:
+    """Return what is drawn: at most `limit` nodes, and every edge between what they stand for."""
+    chosen = choices or Choices()
+    walk = _Walk(tree, chosen, opened(tree, chosen, limit))
+    scene, uses = walk.scene, walk.uses()
+    leaves = Leaves(scene, uses, chosen.opened)
+    places: dict[int | NodeId, NodeId] = {
+        step: scene.items[item].id for step, item in scene.item_at.items()
+    }
+    places.update(leaves.places.items())
+    edges: Counter[tuple[NodeId, NodeId, tuple[int, ...], bool]] = Counter()
+    for source, item, _, is_carried in uses:
+        start = places[scene.same[source.step] if source.step >= 0 else source.node]
+        end = scene.items[item].id
+        is_inside = item in scene.groups and start == end and not is_carried
+        if not is_inside:
+            position = () if item in scene.groups else source.position
+            edges[start, end, position, is_carried] += 1
+    nodes = _ordered(scene, leaves)
+    order = {node.id: index for index, node in enumerate(nodes)}
+    drawn = [Edge(*ends[:3], count, ends[3]) for ends, count in edges.items()]
+    drawn.sort(key=lambda edge: (order[edge.target], edge.position, order[edge.source]))
+    whole = scene.of.graph
+    at = scene.of.at
+    outputs = [places[scene.same[at[one]] if one in at else one] for one in whole.outputs]
+    graph = Graph(
+        whole.function,
+        nodes,
+        tuple(drawn),
+        tuple(scene.frames),
+        tuple(outputs if len(nodes) == len(whole.nodes) else dict.fromkeys(outputs)),
+        attributes=whole.attributes,
+    )
+    return Shown(graph, tree, scene.same, places)
+
+
+class _Repeat(NamedTuple):
+    """A repeat that is open: its first step, how many a copy has, and the frame around it."""
+
+    start: int
+    held: int
+    copies: int
+    around: int | None
+
+    def copy_of(self, step: int) -> int | None:
+        copy, is_in = (step - self.start) // self.held, step >= self.start
+        return copy if is_in and copy < self.copies else None
+
+
+class _Walk:
+    """Goes through what is open, from the outside in, and puts it on the scene."""
+
+    def __init__(self, tree: Tree, choices: Choices, is_open: Collection[str]) -> None:
+        self.scene = Scene(tree.steps, list(range(len(tree.steps.nodes))))
+        self.repeats: list[_Repeat] = []
+        self._choices, self._is_open = choices, is_open
+        self._show(tree.root, 0, None)
+
+    def _show(self, container: Container, offset: int, frame: int | None) -> None:
+        """Show what a container holds; `offset` leads from the first copies to this one."""
+        scene = self.scene
+        for child in container.children:
+            if isinstance(child, int):
+                scene.item_at[child + offset] = len(scene.items)
+                scene.items.append(scene.of.nodes[child + offset]._replace(region=frame))
+            elif child.id in self._is_open:
+                self._open(child, offset, frame)
+            else:
+                span = range(child.start + offset, child.stop + offset)
+                scene.groups[len(scene.items)] = child.kind
+                scene.item_at.update(dict.fromkeys(span, len(scene.items)))
+                scene.items.append(group(scene.of, child, span)._replace(region=frame))
+
+    def _open(self, child: Container, offset: int, frame: int | None) -> None:
+        """Draw a frame and one copy of what is in it: the others are where that one is."""
+        scene = self.scene
+        copy = min(max(self._choices.copies.get(child.id, 0), 0), child.copies - 1)
+        name = child.name + (f" · copy {copy + 1}" if child.copies > 1 else "")
+        scene.frames.append(Region(child.kind, name, frame, child.owner, child.id))
+        held, start = child.held, child.start + offset
+        self._show(child, offset + copy * held, len(scene.frames) - 1)
+        if child.copies > 1:
+            here = scene.same[start + copy * held : start + (copy + 1) * held]
+            scene.same[start : start + child.copies * held] = here * child.copies
+            self.repeats.append(_Repeat(start, held, child.copies, frame))
+
+    def uses(self) -> list[Use]:
+        """Return every use that is drawn.
+
+        Those of the copies that are shown, and for each repeat that is open those that go from
+        copy to copy, with where the first copy has the same from.
+        """
+        scene, operands = self.scene, self.scene.of.operands
+        found = []
+        entries: set[tuple[int, tuple[int, ...]]] = set()
+        for one in reversed(self.repeats):  # the outer ones first
+            for step in range(one.start, one.start + one.held):
+                item = scene.item_at[scene.same[step]]
+                for first, second in zip(operands[step], operands[step + one.held], strict=True):
+                    if one.copy_of(second.step) == 0:
+                        found.append(Use(second, item, scene.items[item].region, True))
+                        is_known = (step, first.position) in entries
+                        if not is_known and not self._is_carried(first.step, step):
+                            found.append(Use(first, item, one.around))
+                        entries.add((step, first.position))
+        for step, item in scene.item_at.items():
+            frame = scene.items[item].region
+            found += [
+                Use(operand, item, frame)
+                for operand in operands[step]
+                if (step, operand.position) not in entries
+                and not self._is_carried(operand.step, step)
+            ]
+        return found
+
+    def _is_carried(self, source: int, target: int) -> bool:
+        """Tell whether a step of a copy that is not shown is used by the next copy."""
+        if source < 0 or self.scene.same[source] == source:
+            return False
+        return any(
+            one.copy_of(source) is not None
+            and one.copy_of(target) is not None
+            and one.copy_of(source) != one.copy_of(target)
+            for one in self.repeats
+        )
+
+
+def _ordered(scene: Scene, leaves: Leaves) -> tuple[Node, ...]:
+    """Return the nodes in the order of the text, groups with the leaves that they hold."""
+    index = scene.of.graph.index
+    first: dict[int, int] = {}
+    for step, item in scene.item_at.items():
+        first.setdefault(item, step)
+    found = [(index[node_id], node) for node_id, node in leaves.nodes.items()]
+    for item, node in enumerate(scene.items):
+        sized = node._replace(size=node.size + leaves.held[item])
+        found.append((index[scene.of.nodes[first[item]].id], sized))
+    return tuple(node for _, node in sorted(found, key=lambda one: one[0]))

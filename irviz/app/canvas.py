@@ -1,21 +1,32 @@
 """The graph canvas: one widget that shows an SVG and reports what the reader does with it."""
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import anywidget
 import traitlets
 
 from irviz.view.figure import Figure
+from irviz.view.layout import Point
 
 _STATIC = Path(__file__).parent / "static"
 _LEAST_HEIGHT, _MOST_HEIGHT = 320, 560
+
+
+def _in_one(name: str) -> str:
+    """Return a script with what it imports from beside it: a widget's script is one file."""
+    text = (_STATIC / name).read_text(encoding="utf-8")
+    parts = re.split(r'^import \{[^}]*\} from "\./(\w+\.js)";\n', text, flags=re.MULTILINE)
+    imported = [(_STATIC / part).read_text(encoding="utf-8") for part in parts[1::2]]
+    return "\n".join([*imported, *parts[::2]])
 
 
 class Canvas(anywidget.AnyWidget):
     """Show the SVG of a graph; let the reader pan, zoom, hover and select.
 
     Python decides what is drawn: `svg` is complete SVG text with its labels already escaped. The
-    canvas writes only `selected` and `viewport`.
+    canvas writes only `selected` and `viewport`, and asks for what is to be opened or closed.
 
     Traits:
         svg: The picture, "" for none. Nodes carry `data-node`, edges `data-source` and
@@ -29,7 +40,7 @@ class Canvas(anywidget.AnyWidget):
             most ten times a second, so that two canvases can be linked.
     """
 
-    _esm = _STATIC / "canvas.js"
+    _esm = _in_one("canvas.js")
     _css = _STATIC / "canvas.css"
 
     svg = traitlets.Unicode("").tag(sync=True)
@@ -52,3 +63,24 @@ class Canvas(anywidget.AnyWidget):
         """Show a figure in a pane of about its height, under an accessible name."""
         self.height = round(min(max(figure.height + 24, _LEAST_HEIGHT), _MOST_HEIGHT))
         self.svg, self.label = figure.svg, label
+
+    def keep_in_place(self, before: Point | None, after: Point | None) -> None:
+        """Let what was at one point of the last picture, and is at another now, seem to stay."""
+        if self.viewport and before and after:
+            x, y, scale = self.viewport
+            self.viewport = [x + after[0] - before[0], y + after[1] - before[1], scale]
+
+    def on_ask(self, toggle: Callable[[str], None], leave: Callable[[str], None]) -> None:
+        """Call `toggle` with what is to be opened or closed, `leave` with a node to close around.
+
+        Anything else that a page may send is ignored.
+        """
+        asked = {"toggle": toggle, "leave": leave}
+
+        def hear(_: object, content: object, __: object) -> None:
+            if isinstance(content, dict):
+                for name, act in asked.items():
+                    if isinstance(content.get(name), str):
+                        act(content[name])
+
+        self.on_msg(hear)

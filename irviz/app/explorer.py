@@ -12,20 +12,19 @@ from numpy import int64
 from numpy.typing import NDArray
 from tvm import ir
 
-from irviz.app.canvas import Canvas
+from irviz.app.node_panel import NodePanel
+from irviz.app.pane import Listener, Pane
 from irviz.app.panels import BindPanel, PassPanel, RunPanel, SavePanel, SwapPanel, Verb
-from irviz.app.reference import Reference, caption_html, offer
+from irviz.app.reference import Reference, offer
 from irviz.app.session import Session
 from irviz.app.stages import StageList
-from irviz.ir.script import prim_func_script
-from irviz.model.graph import NodeKind
 from irviz.model.result import Comparison, RunResult, compare
 from irviz.runtime.inputs import Array
 from irviz.view.badge import badge_html
-from irviz.view.details import facts_html, source_html
+from irviz.view.engine import warm_up
 
-_CSS = Path(__file__).parent / "static" / "explorer.css"
-_HINT = "<p class='irviz-hint'>Click a node to see what it is.</p>"
+_STATIC = Path(__file__).parent / "static"
+_STYLES = ("explorer.css", "loops.css")
 
 
 class Explorer(traitlets.HasTraits):
@@ -41,13 +40,15 @@ class Explorer(traitlets.HasTraits):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session=session)
+        warm_up()
         self.results: dict[str, RunResult] = {}
         self.run_errors: dict[str, str] = {}
         self._compared: dict[tuple[str, str], Comparison] = {}
         self._stages = StageList(self._choose)
-        self._canvas, self._caption = Canvas(), widgets.HTML()
+        listener = Listener(self._show_beside, self._select, self._say, self._focus)
+        self._pane = Pane(session, listener)
         self._reference = Reference(lambda _: self._show())
-        self._facts, self._source = widgets.HTML(_HINT), widgets.HTML()
+        self._node = NodePanel()
         self._message = widgets.HTML()
         self._message.add_class("irviz-message")
         self._bind, self._swap = BindPanel(self._act), SwapPanel(self._act)
@@ -58,16 +59,16 @@ class Explorer(traitlets.HasTraits):
         )
         self._functions.add_class("irviz-functions")
         self.widget = self._composed()
-        self._canvas.observe(lambda change: self._select(change.new), "selected")
         self._reference.canvas.observe(lambda change: self._select_other(change.new), "selected")
+        self._reference.canvas.on_ask(self._pane.toggle, self._pane.leave)
         self._functions.observe(lambda change: self._focus(change.new), "value")
-        widgets.jslink((self._canvas, "viewport"), (self._reference.canvas, "viewport"))
+        widgets.jslink((self._pane.canvas, "viewport"), (self._reference.canvas, "viewport"))
         self._show()
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
         """Show the widget, or a still picture where no kernel runs."""
         bundle: dict[str, object] = self.widget._repr_mimebundle_() or {}
-        return {**bundle, "image/svg+xml": self._canvas.svg}
+        return {**bundle, "image/svg+xml": self._pane.canvas.svg}
 
     def run(self) -> None:
         """Run the shown stage, and first those it is compared with that have not been run."""
@@ -106,24 +107,23 @@ class Explorer(traitlets.HasTraits):
     def _show(self) -> None:
         """Set every trait from the session: the one place that does."""
         session, stage = self.session, self.session.shown
-        graph = session.graph()
-        known = {node.id for node in graph.nodes}
-        with self._canvas.hold_sync():
-            self._canvas.show(session.draw(), f"graph of {session.function}, stage {stage.id}")
-            if self._canvas.selected not in known:
-                self._canvas.selected = ""
-            self._canvas.highlighted = list(self._reference.show(session))
-        comparing = self.widget.add_class if self._reference.stage_id else self.widget.remove_class
-        comparing("irviz-comparing")
-        self._caption.value = caption_html(stage.id, stage.label)
+        self._pane.show(session)
+        self._show_beside()
         offer(self._functions, session.functions, session.function)
         self._functions.layout.display = "" if len(session.functions) > 1 else "none"
         self._bind.show(session)
         self._save.show(session)
-        self._show_details()
         self._show_results()
         if stage.error:
             self._say(f"{stage.label} failed; the module is as before. {stage.error}", True)
+
+    def _show_beside(self) -> None:
+        """Set what stands beside the picture: the stage compared with, marks, the node."""
+        marks = self._reference.show(self.session, self._pane.look)
+        self._pane.canvas.highlighted = self._pane.picture.marks(marks)
+        comparing = self.widget.add_class if self._reference.stage_id else self.widget.remove_class
+        comparing("irviz-comparing")
+        self._show_details()
 
     def _comparison(self, stage_id: str, reference: str) -> Comparison | None:
         if stage_id == reference or not {stage_id, reference} <= self.results.keys():
@@ -153,30 +153,22 @@ class Explorer(traitlets.HasTraits):
         self._show_details()
 
     def _select_other(self, node_id: str) -> None:
-        if self._reference.stage_id and node_id:
-            self._describe(self._reference.stage_id, node_id)
+        other = self._reference
+        if other.stage_id and other.picture is not None and node_id:
+            self._node.show(self.session.stage(other.stage_id), other.picture, node_id)
 
     def _show_details(self) -> None:
-        self._describe(self.session.shown_id, self._canvas.selected)
-        self._swap.show(self.session, self._canvas.selected)
-
-    def _describe(self, stage_id: str, node_id: str) -> None:
-        graph = self.session.graph(stage_id)
-        node = next((node for node in graph.nodes if node.id == node_id), None)
-        if node is None:
-            self._facts.value, self._source.value = _HINT, ""
-            return
-        printed = self.session.script(stage_id)
-        number = printed.lines.get((self.session.function, node.id), 0)
-        is_line = number and node.kind is not NodeKind.PARAM
-        line = printed.line(number) if is_line else ""
-        behind = prim_func_script(self.session.stage(stage_id).module, node.callee)
-        self._facts.value = facts_html(graph, node)
-        self._source.value = source_html(node, line, number, behind)
+        selected, picture = self._pane.canvas.selected, self._pane.picture
+        function, node_id, _ = picture.locate(selected)
+        self._pane.describe()
+        self._swap.show(self.session, node_id if function == self.session.function else "")
+        self._node.show(self.session.shown, picture, selected)
 
     def _save_picture(self, path: str, theme: str, direction: str) -> None:
         try:
-            saved = self.session.draw(theme=theme, direction=direction).save(path)
+            look = self._pane.look
+            drawing = self.session.draw(look=look, theme=theme, direction=direction)
+            saved = drawing.save(path)
         except (OSError, ValueError) as failure:
             self._say(str(failure), is_error=True)
             return
@@ -189,14 +181,21 @@ class Explorer(traitlets.HasTraits):
         )
 
     def _composed(self) -> widgets.Widget:
-        style = widgets.HTML(f"<style>{_CSS.read_text(encoding='utf-8')}</style>")
+        css = "\n".join((_STATIC / name).read_text(encoding="utf-8") for name in _STYLES)
+        style = widgets.HTML(f"<style>{css}</style>")
         style.layout.display = "none"
-        shown = widgets.VBox([self._caption, self._canvas])
-        panes = widgets.HBox([shown, self._reference.pane])
+        panes = widgets.HBox([self._pane.widget, self._reference.pane])
         panes.add_class("irviz-panes")
         tabs = widgets.Tab(
             [
-                widgets.VBox([self._facts, self._swap.widget, self._source]),
+                widgets.VBox(
+                    [
+                        self._pane.around.widget,
+                        self._node.facts,
+                        self._swap.widget,
+                        self._node.source,
+                    ]
+                ),
                 widgets.VBox([self._bind.widget, self._pass.widget]),
                 self._run.widget,
                 self._save.widget,
@@ -204,8 +203,14 @@ class Explorer(traitlets.HasTraits):
             titles=("Node", "Transform", "Run", "Save"),
         )
         tabs.add_class("irviz-tabs")
-        choices = widgets.HBox([self._functions, self._reference.chooser, self._reference.verdict])
-        middle = widgets.VBox([choices, panes, self._message])
+        choices = widgets.HBox(
+            [
+                *(self._functions, self._pane.finder.words, self._pane.finder.count),
+                *(self._reference.chooser, self._reference.verdict),
+            ]
+        )
+        choices.add_class("irviz-choices")
+        middle = widgets.VBox([choices, self._pane.finder.found, panes, self._message])
         middle.add_class("irviz-middle")
         body = widgets.Box([self._stages.widget, middle, tabs])
         body.add_class("irviz-body")

@@ -8,7 +8,7 @@ from html import escape
 import ipywidgets as widgets
 
 from irviz.app.session import Session
-from irviz.model.graph import NodeId
+from irviz.model.graph import NodeId, NodeKind
 from irviz.model.result import RunResult
 from irviz.transforms.catalog import catalog, named_pass
 from irviz.transforms.swap import candidates
@@ -20,6 +20,9 @@ from irviz.view.style import THEMES
 Verb = Callable[[Session], Session]
 Act = Callable[[Verb], None]
 """Applies a verb to the session and shows what it made, or says why it could not."""
+
+
+_SWAPPED = (NodeKind.CALL_TIR, NodeKind.CALL_DPS_PACKED)
 
 
 class BindPanel:
@@ -66,8 +69,11 @@ class SwapPanel:
 
     def show(self, session: Session, selected: str) -> None:
         """Offer what fits the selected call, and say why the others do not."""
-        nodes = {node.id: node for node in session.graph().nodes}
-        node = nodes.get(NodeId(selected))
+        graph = session.graph()
+        index = graph.index.get(NodeId(selected))
+        node = None if index is None else graph.nodes[index]
+        if node is not None and node.kind not in _SWAPPED:
+            node = None
         offered = candidates(session.shown.module, session.function, node.id) if node else {}
         self.widget.layout.display = "" if offered else "none"
         if node is None or not offered:
@@ -77,7 +83,7 @@ class SwapPanel:
         self._fitting.options = fitting
         self._fitting.value = fitting[0] if fitting else None
         self._controls.layout.display = "" if fitting else "none"
-        calls = sum(other.callee == node.callee for other in nodes.values())
+        calls = sum(other.callee == node.callee for other in graph.nodes)
         self._everywhere.description = f"all {calls} calls of {node.callee}"
         self._everywhere.value = False
         self._everywhere.layout.display = "" if calls > 1 else "none"

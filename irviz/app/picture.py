@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from irviz.app.read import graph_of, tree_of
@@ -13,6 +13,7 @@ from irviz.model.shown import Shown, shown
 from irviz.model.splice import splice, within
 from irviz.model.tree import Tree, tree
 from irviz.transforms.stage import Stage
+from irviz.view.figure import Figure, figure
 
 _LEAST_ROOM = 12
 
@@ -35,22 +36,39 @@ class Look:
         """Look at the whole function again."""
         return replace(self, around=None, to=None, steps=1)
 
+    def at(self, around: NodeId, steps: int = 1, to: NodeId | None = None) -> Look:
+        """Look at what is near a node, or between two."""
+        return replace(self, around=around, steps=steps, to=to)
+
+    def choose(self, choices: Choices) -> Look:
+        """Open and close otherwise."""
+        return replace(self, choices=choices)
+
     def toggle(self, one: str, *, is_open: bool) -> Look:
         """Open what is closed, or close what is open."""
         if one in (BEFORE, AFTER):
             return replace(self, steps=self.steps + 1, to=None)
-        choices = self.choices.close(one) if is_open else self.choices.open(one)
-        return replace(self, choices=choices)
+        return self.choose(self.choices.close(one) if is_open else self.choices.open(one))
 
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """The graph that is drawn, and where in it everything is; `inner` has the calls opened."""
+    """The graph that is drawn, and where in it everything is.
+
+    `inner` has the pictures of the calls that are open, `part` the nodes of the function that are
+    looked at where that is not all of its `size` nodes.
+    """
 
     graph: Graph
     shown: Shown
     inner: Mapping[NodeId, Picture]
+    size: int
     part: frozenset[NodeId] | None = None
+
+    @property
+    def whole(self) -> Graph:
+        """The graph of the function, or of the part of it that is looked at."""
+        return self.shown.tree.steps.graph
 
     @property
     def openable(self) -> frozenset[str]:
@@ -71,6 +89,14 @@ class Picture:
         """The ids of frames that can be closed."""
         return frozenset(region.id for region in self.graph.regions if region.id)
 
+    def around(self, node_id: str) -> str:
+        """Return the id of the innermost frame around a node that can be closed, "" for none."""
+        index = self.graph.index.get(NodeId(node_id))
+        region = self.graph.nodes[index].region if index is not None else None
+        while region is not None and not self.graph.regions[region].id:
+            region = self.graph.regions[region].parent
+        return "" if region is None else self.graph.regions[region].id
+
     def where(self, node_id: NodeId) -> NodeId | None:
         """Return the node of the picture that shows a node of the function, None if it is out."""
         if self.part is not None and node_id not in self.part:
@@ -82,8 +108,16 @@ class Picture:
         for call, inner in self.inner.items():
             if node_id.startswith(f"{call}/"):
                 return inner.locate(node_id[len(call) + 1 :])
-        whole = self.shown.tree.steps.graph
-        return whole.function, NodeId(node_id), whole
+        return self.whole.function, NodeId(node_id), self.whole
+
+    def figure(self, theme: str = "course", direction: str = "up") -> Figure:
+        """Draw it, with signs to open and close by; raise ValueError for an unknown theme."""
+        return figure(self.graph, theme, direction, openable=self.openable)
+
+    def marks(self, nodes: Iterable[NodeId]) -> list[str]:
+        """Return where these nodes of the function are in the picture, each place once."""
+        places = (self.where(node) for node in nodes)
+        return [str(place) for place in dict.fromkeys(places) if place is not None]
 
     def opened(self, call: str) -> Picture | None:
         """Return the picture of a called function that is open, None for another call."""
@@ -112,7 +146,7 @@ def picture(stage: Stage, function: str, look: Look | None = None) -> Picture:
         if not kept:
             raise ValueError(f"no path leads from {start!r} to {end!r}, or back: choose others")
     found = _picture(stage, tree(part(graph, kept)), chosen.choices, LIMIT)
-    return replace(found, part=kept)
+    return replace(found, part=kept, size=len(graph.nodes))
 
 
 def _picture(stage: Stage, of: Tree, choices: Choices, limit: int) -> Picture:
@@ -128,7 +162,7 @@ def _picture(stage: Stage, of: Tree, choices: Choices, limit: int) -> Picture:
             graph = splice(
                 graph, node.id, replace(inner[node.id].shown, graph=inner[node.id].graph)
             )
-    return Picture(graph, found, inner)
+    return Picture(graph, found, inner, len(of.steps.graph.nodes))
 
 
 def _inside(choices: Choices, call: NodeId) -> Choices:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from functools import cached_property, lru_cache
 
+import numpy as np
+from numpy.typing import NDArray
+
 from irviz.ir.callee import registered
-from irviz.ir.extract import extract
+from irviz.ir.extract import read
 from irviz.ir.script import Script, script
-from irviz.model.graph import Graph, Resolution
+from irviz.model.graph import Graph, NodeId, Resolution
 from irviz.model.tree import Tree, tree
 from irviz.transforms.stage import Stage
 
@@ -18,7 +21,7 @@ class _Read:
     """A function of a stage, as it was when it was read."""
 
     def __init__(self, stage: Stage, function: str) -> None:
-        self.graph = extract(stage.module, function, stage.constant_names)
+        self.graph, self.constants = read(stage.module, function, stage.constant_names)
         named = {node.callee: node.resolution for node in self.graph.nodes if node.resolution}
         self._registered = {n: found for n, found in named.items() if found in _BY_REGISTRY}
 
@@ -53,6 +56,15 @@ def graph_of(stage: Stage, function: str) -> Graph:
 def tree_of(stage: Stage, function: str) -> Tree:
     """Return what can be opened and closed in a stage's function."""
     return _read(stage, function).tree
+
+
+def array_of(stage: Stage, function: str, node_id: NodeId) -> NDArray[np.generic] | None:
+    """Return the values of a constant's node, None where NumPy has no such dtype."""
+    tensor = _read(stage, function).constants.get(node_id)
+    try:
+        return None if tensor is None else np.asarray(tensor.numpy())
+    except Exception:  # a dtype that NumPy does not know, or a device that is not this one
+        return None
 
 
 @lru_cache(maxsize=8)

@@ -8,8 +8,10 @@ from html import escape
 import ipywidgets as widgets
 
 from irviz.app.canvas import Canvas
+from irviz.app.picture import Look, Picture
 from irviz.app.session import Session
 from irviz.model.change import changed
+from irviz.model.graph import NodeId
 from irviz.model.result import Comparison
 from irviz.view.badge import verdict_line
 
@@ -19,6 +21,7 @@ class Reference:
 
     def __init__(self, choose: Callable[[str], None]) -> None:
         self.stage_id = ""
+        self.picture: Picture | None = None
         self.chooser = widgets.Dropdown(
             description="compare with", style={"description_width": "initial"}
         )
@@ -30,7 +33,7 @@ class Reference:
         self._caption = widgets.HTML()
         self.pane = widgets.VBox([self._caption, self.canvas])
 
-    def show(self, session: Session) -> tuple[str, ...]:
+    def show(self, session: Session, look: Look) -> tuple[NodeId, ...]:
         """Offer the other stages and draw the chosen one; return the nodes the shown one changed.
 
         A choice that is the shown stage itself by now, or is gone, is dropped.
@@ -44,12 +47,13 @@ class Reference:
             return ()
         stage = session.stage(self.stage_id)
         here, there = session.graph(), session.graph(stage.id)
+        self.picture = pictured(session, stage.id, look)
         with self.canvas.hold_sync():
             label = f"graph of {session.function}, stage {stage.id}"
-            self.canvas.show(session.draw(stage.id), label)
-            self.canvas.highlighted = [str(node) for node in changed(there, here)]
-        self._caption.value = caption_html(stage.id, stage.label)
-        return tuple(str(node) for node in changed(here, there))
+            self.canvas.show(self.picture.figure(), label)
+            self.canvas.highlighted = self.picture.marks(changed(there, here))
+        self._caption.value = caption_html(stage.id, stage.label, self.picture)
+        return changed(here, there)
 
     def show_verdict(self, session: Session, comparison: Comparison | None) -> None:
         """Say how the shown stage's results compare, or that one of the two was not run."""
@@ -68,9 +72,21 @@ class Reference:
             choose(stage_id)
 
 
-def caption_html(stage_id: str, label: str) -> str:
-    """Return the line above a picture: which stage it is."""
-    return f'<div class="irviz-caption">stage {escape(stage_id)}: {escape(label)}</div>'
+def pictured(session: Session, stage_id: str, look: Look) -> Picture:
+    """Return the picture of a stage; of all of it where it lacks what is looked at."""
+    try:
+        return session.picture(stage_id, look)
+    except (KeyError, ValueError):
+        return session.picture(stage_id, look.whole)
+
+
+def caption_html(stage_id: str, label: str, picture: Picture) -> str:
+    """Return the line above a picture: which stage it is, and how much of it is drawn."""
+    words = f"stage {escape(stage_id)}: {escape(label)}"
+    drawn, whole = len(picture.graph.nodes), picture.size
+    if drawn != whole:
+        words += f" <small>{drawn} of {whole:,} nodes</small>"
+    return f'<div class="irviz-caption">{words}</div>'
 
 
 def offer(dropdown: widgets.Dropdown, options: Sequence[object], value: str) -> None:

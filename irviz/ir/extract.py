@@ -25,17 +25,13 @@ def extract(
     no reader for is a node of kind OTHER with TVM's own text. Raises ValueError when the module
     has no Relax function of this name.
     """
-    return _read(mod, function, constant_names)[0]
+    return read(mod, function, constant_names)[0]
 
 
-def constants(mod: ir.IRModule, function: str = "main") -> Mapping[NodeId, tvm.runtime.Tensor]:
-    """Return the tensor of each constant's node; raise ValueError for no such function."""
-    return _read(mod, function, None)[1]
-
-
-def _read(
-    mod: ir.IRModule, function: str, constant_names: ConstantNames | None
+def read(
+    mod: ir.IRModule, function: str = "main", constant_names: ConstantNames | None = None
 ) -> tuple[Graph, Mapping[NodeId, tvm.runtime.Tensor]]:
+    """Return the graph, and the tensor of each constant's node; raise as `extract` does."""
     source = relax_function(mod, function)
     reader = Reader(mod, constant_names or {})
     with _no_collection():

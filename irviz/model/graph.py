@@ -35,7 +35,7 @@ class NodeKind(Enum):
     MATCH_CAST = "match_cast"
     IF = "if"
     FUNCTION = "inner_function"
-    VALUE = "value"
+    VALUE = "plain_value"
     OTHER = "other"
     GROUP = "group"
 

@@ -12,6 +12,8 @@ from irviz.model.tandem import runs
 
 _LEAST_STEPS = 16
 """What is shorter is easier to read as it is written."""
+_MOST_STARTS = 3
+"""As many places are tried for where the first copy begins, and as many that cost one copy."""
 
 
 class Operand(NamedTuple):
@@ -27,8 +29,8 @@ class Steps:
     """A graph's bound nodes in order: what is left without parameters and constants.
 
     `codes` are equal for steps that do the same and give the same type; `last` is the last step
-    that uses each one's value; `live[i]` counts the values made before step i that are used in it
-    or after it.
+    that uses each one's value; `live[i]` counts the values made, and the leaves used, before step
+    i that are used in it or after it.
     """
 
     graph: Graph
@@ -46,16 +48,20 @@ def steps(graph: Graph) -> Steps:
     at = {node.id: index for index, node in enumerate(nodes)}
     operands: list[list[Operand]] = [[] for _ in nodes]
     last = list(range(len(nodes)))
+    leaves: dict[NodeId, tuple[int, int]] = {}
     for edge in graph.edges:
         source, target = at.get(edge.source, -1), at[edge.target]
         operands[target].append(Operand(source, edge.source, edge.position))
-        if source >= 0 and target > last[source]:
+        if source < 0:
+            first, latest = leaves.get(edge.source, (target, target))
+            leaves[edge.source] = min(first, target), max(latest, target)
+        elif target > last[source]:
             last[source] = target
     for output in graph.outputs:
         if output in at:
             last[at[output]] = len(nodes)
     changes = [0] * (len(nodes) + 2)
-    for index, used in enumerate(last):
+    for index, used in (*enumerate(last), *leaves.values()):
         changes[index + 1] += 1
         changes[used + 1] -= 1
     codes = [hash((node.structure, node.type_label)) for node in nodes]
@@ -87,18 +93,23 @@ def repeats(
         free = _free(is_taken, run.start, run.start + run.length)
         if free is None or free[1] - free[0] < 2 * run.period:
             continue
-        start, period = low + free[0], run.period
-        start += _phase(of, bounds, start, period, free[1] - free[0])
-        copies = (low + free[1] - start) // period
-        held = bounds[start + period] - bounds[start]
-        effort -= held * copies
+        best: list[Repeat] = []
+        for start in _starts(of, bounds, low + free[0], low + free[1], run.period):
+            copies = (low + free[1] - start) // run.period
+            effort -= (bounds[start + run.period] - bounds[start]) * copies
+            if effort < 0:
+                break
+            alike = _alike(of, bounds, start, run.period, copies)
+            if _covered(alike) > _covered(best):
+                best = alike
+            if _covered(best) == (free[1] - free[0]) // run.period * run.period:
+                break
+        for one in best:
+            count = one.period * one.copies
+            is_taken[one.start - low : one.start - low + count] = [True] * count
+        found += best
         if effort < 0:
             break
-        for first, count in _alike(of, bounds[start], held, copies):
-            unit = start + first * period
-            if count * held >= _LEAST_STEPS:
-                found.append(Repeat(unit, period, count))
-                is_taken[unit - low : unit - low + count * period] = [True] * (count * period)
     return sorted(found)
 
 
@@ -116,46 +127,76 @@ def _free(is_taken: Sequence[bool], start: int, stop: int) -> tuple[int, int] | 
     return best
 
 
-def _phase(of: Steps, bounds: Sequence[int], start: int, period: int, length: int) -> int:
-    """Return where in the period a copy begins: where the fewest values go over."""
-    choices = range(length % period + 1)
-    return min(choices, key=lambda shift: (of.live[bounds[start + shift + period]], shift))
+def _starts(of: Steps, bounds: Sequence[int], start: int, stop: int, period: int) -> list[int]:
+    """Return where the first copy may begin: first where the fewest values go over to the next."""
+
+    def crossed(at: int) -> tuple[int, int]:
+        return of.live[bounds[at + period]], at
+
+    spare = start + (stop - start) % period + 1  # beginning later costs a copy
+    early = sorted(range(start, spare), key=crossed)
+    late = sorted(range(spare, min(start + period, stop - 2 * period + 1)), key=crossed)
+    return sorted(early[:_MOST_STARTS] + late[:_MOST_STARTS], key=crossed)
 
 
-def _alike(of: Steps, start: int, held: int, copies: int) -> list[tuple[int, int]]:
-    """Return the stretches of true copies: (the first, how many), at least two each."""
+def _covered(repeats: Sequence[Repeat]) -> int:
+    return sum(one.period * one.copies for one in repeats)
+
+
+def _alike(of: Steps, bounds: Sequence[int], start: int, period: int, copies: int) -> list[Repeat]:
+    """Return the stretches of true copies, at least two each."""
     found = []
     first = 0
+    held = bounds[start + period] - bounds[start]
+    begin = bounds[start]
+    seen: set[NodeId] = set()
     for copy in range(copies):
         is_last = copy == copies - 1
-        if is_last or not _continues(of, start + copy * held, held, start + first * held):
-            if copy > first:
-                found.append((first, copy - first + 1))
+        if is_last or not _continues(of, begin + copy * held, held, begin + first * held, seen):
+            count = copy - first + 1
+            if count > 1 and count * held >= _LEAST_STEPS:
+                found.append(Repeat(start + first * period, period, count))
             first = copy + 1
+            seen = set()
     return found
 
 
-def _continues(of: Steps, start: int, held: int, first: int) -> bool:
-    """Tell whether the steps after a copy are the next one; the first copy begins at `first`."""
+def _continues(of: Steps, start: int, held: int, first: int, seen: set[NodeId]) -> bool:
+    """Tell whether the steps after a copy are the next one; the first copy begins at `first`.
+
+    `seen` has what the copies before this one use of outside, and is given what these two use.
+    """
     after: dict[NodeId, NodeId] = {}
     before: dict[NodeId, NodeId] = {}
     for step in range(start, start + held):
         mine, theirs = of.operands[step], of.operands[step + held]
-        if len(mine) != len(theirs):
+        if [one.position for one in mine] != [other.position for other in theirs]:
             return False
-        for one, other in zip(mine, theirs, strict=True):
-            if one.position != other.position:
-                return False
+        for slot, (one, other) in enumerate(zip(mine, theirs, strict=True)):
             if other.step == one.step + held and one.step >= first:
                 continue  # each of the two is of its own copy, or the one before
             is_entry = start == first and one.step < first <= other.step < start + held
             if not is_entry and not _is_outside(of, one, other, first):
                 return False
+            if start > first and _is_shared(of, first + step - start, held, slot) != (
+                one.node == other.node
+            ):
+                return False
             # what one copy uses twice, the next does too
             is_same = after.setdefault(one.node, other.node) == other.node
             if not is_same or before.setdefault(other.node, one.node) != one.node:
                 return False
+    seen.update(after)
+    own = {other for one, other in after.items() if one != other}
+    if not own.isdisjoint(seen):
+        return False
+    seen |= own
     return True
+
+
+def _is_shared(of: Steps, step: int, held: int, slot: int) -> bool:
+    """Tell whether the first two copies use the same here: then all do, or each has its own."""
+    return of.operands[step][slot].node == of.operands[step + held][slot].node
 
 
 def _is_outside(of: Steps, one: Operand, other: Operand, first: int) -> bool:

@@ -25,11 +25,10 @@ def runs(codes: Sequence[int]) -> list[Run]:
     substring at each of many neighbouring places is equally far away, that distance is a period.
     A stretch of three periods or more is always found; one of two may hide behind shorter ones.
     """
-    count = len(codes)
     ranks = _ranks(np.asarray(codes, dtype=np.int64))
     width = 1
     lengths: dict[tuple[int, int], int] = {}
-    while 2 * width <= count:
+    while len(ranks) > 1:
         gaps = _gaps(ranks)
         ends = np.flatnonzero(np.append(np.diff(gaps) != 0, True)) + 1
         starts = np.append(0, ends[:-1])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 
+from irviz.model.contents import Contents
 from irviz.model.graph import Graph, Node, NodeId, NodeKind, RegionKind, Resolution
+from irviz.model.locate import Copies
 from irviz.view.code import code_html
 
 KINDS: dict[NodeKind, str] = {
@@ -39,10 +41,15 @@ assert RESOLUTIONS.keys() == set(Resolution), "every resolution has words"
 
 _BLOCKS = (RegionKind.BINDING_BLOCK, RegionKind.DATAFLOW_BLOCK)
 _MOST_USERS = 12
+_MOST_COPIES = 6
+_MOST_FUNCTIONS = 60
 
 
-def facts_html(graph: Graph, node: Node) -> str:
-    """Return what a node is: kind, type, callee and what it leads to, arguments, users, block."""
+def facts_html(graph: Graph, node: Node, more: Sequence[tuple[str, str]] = ()) -> str:
+    """Return what a node is: kind, type, callee and what it leads to, arguments, users, block.
+
+    `more` are facts that the graph does not know, by name.
+    """
     facts = [("kind", KINDS[node.kind]), ("type", node.type_label)]
     if node.callee:
         facts.append(("callee", node.callee))
@@ -65,10 +72,40 @@ def facts_html(graph: Graph, node: Node) -> str:
     facts.append(("block", _block(graph, node)))
     if not node.is_pure:
         facts.append(("effects", "it may have some: it is impure"))
-    facts += node.attributes
+    facts += [*node.attributes, *more]
     rows = "".join(f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in facts)
     name = escape(node.name or "constant")
     return f'<div class="irviz-details"><h4>{name}</h4><dl>{rows}</dl></div>'
+
+
+def contents_html(contents: Contents) -> str:
+    """Return what a module holds: its functions with what they are, and its attributes."""
+    rows = []
+    for one in contents.functions[:_MOST_FUNCTIONS]:
+        words = [one.kind, *(["private"] if one.is_private else [])]
+        words += [f"{name} = {value}" for name, value in one.attributes]
+        rows.append(f"<dt>{escape(one.name)}</dt><dd>{escape(', '.join(words))}</dd>")
+    if len(contents.functions) > _MOST_FUNCTIONS:
+        rows.append(f"<dt>…</dt><dd>{len(contents.functions) - _MOST_FUNCTIONS} more</dd>")
+    rows += [f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in contents.attributes]
+    return f'<div class="irviz-details"><h4>module</h4><dl>{"".join(rows)}</dl></div>'
+
+
+def copies_html(copies: Copies, graph: Graph) -> str:
+    """Return which nodes stand in the same place in the copies of a repeat, and what differs."""
+    rows = [("copy", f"{copies.copy + 1} of {len(copies.nodes)}"), ("each", _list(copies.nodes))]
+    operands = [[edge.source for edge in graph.entering.get(one, ())] for one in copies.nodes]
+    for index, column in enumerate(zip(*operands, strict=False)):
+        if len(set(column)) > 1:
+            rows.append((f"argument {index}", _list(column)))
+    cells = "".join(f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in rows)
+    return f'<div class="irviz-details"><h5>in every copy</h5><dl>{cells}</dl></div>'
+
+
+def _list(names: Sequence[str]) -> str:
+    if len(names) <= _MOST_COPIES:
+        return ", ".join(names)
+    return f"{', '.join(names[: _MOST_COPIES - 1])}, …, {names[-1]}"
 
 
 def source_html(node: Node, line: str, line_number: int, prim_func: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from irviz.view.engine import run_dot
 
-BUDGET = 5.0
+BUDGET = 3.0
 """How long a layout may take, in seconds: 2,000 nodes take about half of it."""
 Point = tuple[float, float]
 

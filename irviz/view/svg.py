@@ -18,6 +18,7 @@ MARGIN = 16.0
 _MONOSPACE = "Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 _ARROW_WIDTH = 3.2
 _STUB = 3.0
+_TITLE_INSET = 14.0
 
 
 def svg(
@@ -101,8 +102,8 @@ def _draw_frame(
             **style,
         },
     )
-    x, y = frame.label
-    _text(group, title, (x, y + 4), label.VALUE_SIZE, theme.quiet_text)
+    place = (frame.x + _TITLE_INSET, frame.label[1] + 4)
+    _text(group, title, place, label.VALUE_SIZE, theme.quiet_text).set("text-anchor", "start")
     return group
 
 

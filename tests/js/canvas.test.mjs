@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import * as canvas from "../../irviz/app/static/canvas.js";
+import * as active from "../../irviz/app/static/canvas.js";
+import * as canvas from "../../irviz/app/static/geometry.js";
 
 const FRAME = { x: 0, y: 0, width: 800, height: 400 };
 const PANE = { width: 432, height: 332 };
@@ -176,7 +177,7 @@ test("an edge to a node that is not drawn is not followed", () => {
 const SVG = "http://www.w3.org/2000/svg";
 const XHTML = "http://www.w3.org/1999/xhtml";
 const isActive = (localName, namespaceURI = SVG) =>
-  canvas.isActiveElement({ namespaceURI, localName });
+  active.isActiveElement({ namespaceURI, localName });
 
 test("elements that can act are told from those that are only seen", () => {
   for (const name of ["script", "foreignObject", "animate", "animateTransform", "set"]) {
@@ -194,13 +195,13 @@ test("an element of another namespace counts as active, whatever its name", () =
 
 test("event handlers and links count as active, the contract's attributes do not", () => {
   for (const name of ["onclick", "onLoad", "href", "xlink:href"]) {
-    assert.ok(canvas.isActiveName(name), name);
+    assert.ok(active.isActiveName(name), name);
   }
   for (const name of ["class", "data-node", "data-source", "d", "fill", "font-family", "x"]) {
-    assert.ok(!canvas.isActiveName(name), name);
+    assert.ok(!active.isActiveName(name), name);
   }
 });
 
 test("the module offers render, as anywidget asks", () => {
-  assert.equal(typeof canvas.default.render, "function");
+  assert.equal(typeof active.default.render, "function");
 });

@@ -1,79 +1,29 @@
 // The graph canvas: shows the SVG that Python made; pans, zooms, hovers, selects and reports.
 // Traits: svg, label, height; highlighted (ids of changed nodes); selected (node id, "" for none);
 // viewport: [x, y, scale], (x, y) being the graph's point in the middle of the pane, [] for "fit".
-// The SVG: g.node[data-node] with a title and one .shape, g.value[data-node] and
+// Messages: {toggle: id} to open or close what has that id, {leave: id} for what is around a node.
+// The SVG: g.node[data-node] with a title and one .shape, g.value[data-node], [data-toggle] and
 // g.edge[data-source][data-target]; all of them moved alike, if at all, and not scaled.
 
+import {
+  ARROWS,
+  bound,
+  fit,
+  middle,
+  neighbours,
+  nextNode,
+  pan,
+  reveal,
+  touches,
+  viewBoxOf,
+  wheelFactor,
+  zoom,
+} from "./geometry.js";
+
 const SVG = "http://www.w3.org/2000/svg";
-const SCALES = [0.05, 8];
-const MARGIN = 32; // px of the pane's width, and height, that a fitted graph leaves free
 const CLICK_SLACK = 4; // px a pointer may move and still click
 const REPORT_EVERY = 100; // ms
 const BUTTONS = [["+", "+", "Zoom in (+)"], ["-", "−", "Zoom out (-)"], ["0", "⤢", "Fit (0)"]];
-const ARROWS = { ArrowUp: [0, -1], ArrowDown: [0, 1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] };
-
-const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
-const touches = ({ source, target }, id) => source === id || target === id;
-const middle = ({ x, y, width, height }) => [x + width / 2, y + height / 2];
-
-/** Show the whole frame in the middle of the pane, never enlarged. */
-export function fit(frame, pane) {
-  const scales = [(pane.width - MARGIN) / frame.width, (pane.height - MARGIN) / frame.height];
-  return [...middle(frame), clamp(Math.min(...scales), SCALES[0], 1)];
-}
-
-/** Keep the scale within its limits and the middle of the pane over the frame. */
-export function bound([x, y, scale], frame) {
-  const across = clamp(x, frame.x, frame.x + frame.width);
-  const down = clamp(y, frame.y, frame.y + frame.height);
-  return [across, down, clamp(scale, ...SCALES)];
-}
-
-/** Move the picture by pixels, as a hand that drags it. */
-export const pan = ([x, y, scale], dx, dy) => [x - dx / scale, y - dy / scale, scale];
-
-/** Zoom, keeping what lies under the point (px from the middle of the pane) where it is. */
-export function zoom([x, y, scale], factor, [px, py] = [0, 0]) {
-  const zoomed = clamp(scale * factor, ...SCALES);
-  const kept = 1 / scale - 1 / zoomed;
-  return [x + px * kept, y + py * kept, zoomed];
-}
-
-/** Turn a wheel event into a zoom factor: a notch counts alike everywhere, a pinch finely. */
-export const wheelFactor = ({ deltaY, deltaMode }) =>
-  Math.exp(clamp(deltaY * [1, 16, 400][deltaMode], -30, 30) * -0.008);
-
-/** Move the view just enough to show the box. */
-export function reveal([x, y, scale], pane, box) {
-  const shift = (at, seen, low, length) => {
-    const half = (seen - MARGIN / 2) / 2 / scale;
-    return length > 2 * half ? low + length / 2 : clamp(at, low + length - half, low + half);
-  };
-  return [shift(x, pane.width, box.x, box.width), shift(y, pane.height, box.y, box.height), scale];
-}
-
-export const viewBoxOf = ([x, y, scale], { width, height }) =>
-  [x - width / scale / 2, y - height / scale / 2, width / scale, height / scale].join(" ");
-
-export function neighbours(edges, id) {
-  const touching = edges.filter((edge) => touches(edge, id));
-  return new Set(touching.map(({ source, target }) => (source === id ? target : source)));
-}
-
-/** Find the node an arrow key leads to: up and down along edges first, else the nearest. */
-export function nextNode(boxes, edges, from, arrow) {
-  const [dx, dy] = ARROWS[arrow];
-  const [x0, y0] = middle(boxes.get(from));
-  const joined = dy === 0 ? new Set() : neighbours(edges, from);
-  const reached = [...boxes].map(([id, box]) => {
-    const [x, y] = middle(box);
-    const ahead = (x - x0) * dx + (y - y0) * dy;
-    const aside = Math.abs((x - x0) * dy) + Math.abs((y - y0) * dx);
-    return { id, ahead, aside, isJoined: joined.has(id), cost: ahead + 2 * aside };
-  });
-  const found = reached.filter((one) => one.ahead >= 1 && (one.isJoined || one.aside <= one.ahead));
-  return found.sort((a, b) => b.isJoined - a.isJoined || a.cost - b.cost)[0]?.id;
-}
 
 // What could act in a picture instead of being seen. irviz writes none of it.
 export const isActiveElement = ({ namespaceURI, localName }) =>
@@ -140,11 +90,6 @@ function render({ model, el, signal }) {
       timer = null;
       set("viewport", viewport);
     }, REPORT_EVERY);
-  }
-
-  function showViewport() {
-    viewport = model.get("viewport");
-    draw();
   }
 
   function showSvg() {
@@ -215,6 +160,12 @@ function render({ model, el, signal }) {
     set("selected", nextNode(new Map(boxes), picture.edges, from, arrow) ?? from);
   }
 
+  /** Ask for what this node, or frame, shows: the answer is another picture. */
+  function toggle(part) {
+    const sign = part?.closest("[data-toggle]") ?? part?.querySelector("[data-toggle]");
+    if (sign) model.send({ toggle: sign.dataset.toggle });
+  }
+
   const keys = {
     "+": () => move(zoom(view(), 1.25)),
     "-": () => move(zoom(view(), 0.8)),
@@ -222,6 +173,11 @@ function render({ model, el, signal }) {
     Home: () => set("selected", [...picture.nodes.keys()][0] ?? ""),
     End: () => set("selected", [...picture.nodes.keys()].at(-1) ?? ""),
     Escape: () => set("selected", ""),
+    Enter(event) {
+      const id = model.get("selected");
+      if (event.shiftKey) model.send({ leave: id });
+      else toggle(picture.nodes.get(id));
+    },
   };
   for (const arrow of Object.keys(ARROWS)) keys[arrow] = (event) => follow(arrow, event.shiftKey);
 
@@ -241,7 +197,12 @@ function render({ model, el, signal }) {
     pointerup: () => (grip = null),
     pointerover: (event) => event.buttons || hover(nodeAt(event)),
     pointerleave: () => hover(""),
-    click: (event) => dragged || set("selected", nodeAt(event)),
+    click(event) {
+      if (dragged) return;
+      if (event.target.closest("[data-toggle]")) toggle(event.target);
+      else set("selected", nodeAt(event));
+    },
+    dblclick: (event) => toggle(picture?.nodes.get(nodeAt(event))),
     wheel(event) {
       const isMeant = event.ctrlKey || event.metaKey || pane.matches(".engaged");
       if (!isMeant || !isVisible()) return;
@@ -263,7 +224,7 @@ function render({ model, el, signal }) {
   const traits = {
     "change:label": () => (pane.ariaLabel = model.get("label") || "graph"),
     "change:height": () => (box.style.height = `${model.get("height")}px`),
-    "change:viewport": showViewport,
+    "change:viewport": () => draw((viewport = model.get("viewport"))),
     "change:svg": showSvg,
     "change:highlighted": showHighlighted,
     "change:selected": showSelectedInView,

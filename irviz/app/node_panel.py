@@ -1,0 +1,65 @@
+"""What the selected node is: facts, its line of TVMScript, the PrimFunc behind it."""
+
+from __future__ import annotations
+
+import ipywidgets as widgets
+
+from irviz.app.picture import Picture
+from irviz.app.read import array_of, script_of
+from irviz.ir.contents import contents
+from irviz.ir.identity import function_named
+from irviz.ir.loops import loop_nest
+from irviz.ir.script import prim_func_script
+from irviz.model.graph import NodeKind, Resolution
+from irviz.model.locate import copies
+from irviz.transforms.stage import Stage
+from irviz.view.constant import summary
+from irviz.view.details import contents_html, copies_html, facts_html, source_html
+from irviz.view.loops import loops_html
+
+_HINT = "<p class='irviz-hint'>Click a node to see what it is.</p>"
+
+
+class NodePanel:
+    """Say what a node of a picture is; with none selected, what the module holds."""
+
+    def __init__(self) -> None:
+        self.facts, self.source = widgets.HTML(_HINT), widgets.HTML()
+
+    def parts(self, between: widgets.Widget) -> list[widgets.Widget]:
+        """Return the facts, a widget to stand below them, and the source."""
+        return [self.facts, between, self.source]
+
+    def show(self, stage: Stage, picture: Picture, node_id: str) -> None:
+        """Show a node of a stage's picture, "" for none."""
+        function, inner, whole = picture.locate(node_id)
+        drawn = picture.graph.index.get(inner) if inner not in whole.index else None
+        if drawn is not None:  # a group, or what is left out
+            self.facts.value = facts_html(picture.graph, picture.graph.nodes[drawn])
+            self.source.value = ""
+            return
+        if inner not in whole.index:
+            self.facts.value, self.source.value = _HINT + contents_html(contents(stage.module)), ""
+            return
+        node = whole[inner]
+        array = array_of(stage, function, inner) if node.kind is NodeKind.CONSTANT else None
+        facts = facts_html(whole, node, () if array is None else summary(array))
+        here = copies(picture.shown.tree, inner) if function == picture.graph.function else None
+        self.facts.value = facts + (copies_html(here, whole) if here else "")
+        printed = script_of(stage)
+        number = printed.lines.get((function, inner), 0)
+        is_line = number and node.kind is not NodeKind.PARAM
+        source = source_html(
+            node,
+            printed.line(number) if is_line else "",
+            number,
+            prim_func_script(stage.module, node.callee),
+        )
+        self.source.value = source + _loops_html(stage, node.callee, node.resolution)
+
+
+def _loops_html(stage: Stage, callee: str, resolution: Resolution | None) -> str:
+    if resolution is not Resolution.PRIM_FUNC:
+        return ""
+    nest = loop_nest(function_named(stage.module, callee), callee)
+    return f"<h5>loop nest</h5>{loops_html(nest)}"

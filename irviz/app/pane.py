@@ -1,0 +1,139 @@
+"""The pane of the shown stage: its picture, how the reader looks at it, and ways to a node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import ipywidgets as widgets
+
+from irviz.app.canvas import Canvas
+from irviz.app.navigation import Around, Finder
+from irviz.app.picture import Look, Picture
+from irviz.app.read import graph_of, tree_of
+from irviz.app.reference import caption_html, pictured
+from irviz.app.session import Session
+from irviz.model.graph import Node, NodeId
+from irviz.model.locate import reveal
+from irviz.model.search import search
+from irviz.view.layout import Point
+
+_MOST_SEARCHED = 50
+
+
+@dataclass(frozen=True)
+class Listener:
+    """What a pane tells: that the picture is another, a selection, words, a function to go to."""
+
+    drawn: Callable[[], None]
+    selected: Callable[[str], None]
+    said: Callable[[str, bool], None]
+    focus: Callable[[str], None]
+
+
+class Pane:
+    """Draw a stage as far as it is open, and open, close, find and narrow it as asked."""
+
+    def __init__(self, session: Session, listener: Listener) -> None:
+        self._session, self._listener = session, listener
+        self._looks: dict[str, Look] = {}
+        self._places: Mapping[str, Point] = {}
+        self._picture: Picture | None = None
+        self.canvas, self._caption = Canvas(), widgets.HTML()
+        self.around, self.finder = Around(self.look_at, self.toggle), Finder(self._find, self._jump)
+        self.widget = widgets.VBox([self._caption, self.canvas])
+        self.canvas.observe(lambda change: listener.selected(change.new), "selected")
+        self.canvas.on_ask(self.toggle, self.leave)
+
+    @property
+    def look(self) -> Look:
+        """How the function is looked at."""
+        return self._looks.get(self._session.function, Look())
+
+    @property
+    def picture(self) -> Picture:
+        """What is drawn."""
+        assert self._picture is not None, "a pane is shown before it is asked"
+        return self._picture
+
+    def show(self, session: Session, kept: str = "") -> None:
+        """Draw the shown stage, with what was at `kept` where it was and the same selected."""
+        self._session, stage = session, session.shown
+        self._picture = picture = pictured(session, stage.id, self.look)
+        drawing = picture.figure()
+        with self.canvas.hold_sync():
+            if kept:
+                self.canvas.keep_in_place(self._places.get(kept), drawing.places.get(kept))
+            self.canvas.show(drawing, f"graph of {session.function}, stage {stage.id}")
+            self.canvas.selected = self._selected(picture)
+        self._places = drawing.places
+        self._caption.value = caption_html(stage.id, stage.label, picture)
+        if drawing.note:
+            self._listener.said(drawing.note, False)
+
+    def describe(self) -> None:
+        """Offer what can be done with the selected node."""
+        self.around.show(self.picture, self.look, self.canvas.selected)
+
+    def look_at(self, look: Look, kept: str = "") -> None:
+        """Look at the function otherwise; what cannot be shown is said and leaves all as it was."""
+        try:
+            self._session.picture(look=look)
+        except (KeyError, ValueError) as failure:
+            self._listener.said(str(failure), True)
+            return
+        self._looks[self._session.function] = look
+        self._listener.said("", False)
+        self.show(self._session, kept)
+        self._listener.drawn()
+
+    def toggle(self, one: str) -> None:
+        """Open what is closed, close what is open; anything else is ignored."""
+        is_open = one in self.picture.closable
+        if is_open or one in self.picture.openable:
+            self.look_at(self.look.toggle(one, is_open=is_open), one)
+
+    def leave(self, node_id: str) -> None:
+        """Close what is around a node."""
+        self.toggle(self.picture.around(node_id))
+
+    def _selected(self, picture: Picture) -> str:
+        """Return the selected node, or what shows it now."""
+        selected = str(self.canvas.selected)
+        if selected in picture.graph.index:
+            return selected
+        place = picture.where(NodeId(selected)) if selected in picture.whole.index else None
+        return str(place or "")
+
+    def _find(self, words: str) -> tuple[tuple[str, NodeId, str], ...]:
+        """Search the function that is shown, and where it has nothing, the others."""
+        session = self._session
+        others = [name for name in session.functions if name != session.function]
+        for functions in ([session.function], others[:_MOST_SEARCHED]):
+            graphs = [graph_of(session.shown, function) for function in functions]
+            found = [
+                (graph.function, node_id, _line(graph[node_id], graph.function))
+                for graph in graphs
+                for node_id in search(graph, words)
+            ]
+            if found:
+                return tuple(found)
+        return ()
+
+    def _jump(self, function: str, node_id: NodeId) -> None:
+        """Show a node, opening what hides it, and select it."""
+        self._listener.focus(function)
+        look = self.look.whole
+        tree = tree_of(self._session.shown, function)
+        self.look_at(look.choose(reveal(tree, look.choices, node_id)))
+        place = self.picture.where(node_id)
+        if place is not None and place in self.picture.openable:  # one of many that are used alike
+            self.toggle(place)
+            place = self.picture.where(node_id)
+        self.canvas.selected = str(place or "")
+
+
+def _line(node: Node, function: str) -> str:
+    """Return the words that a node is found by."""
+    what = node.callee.removeprefix("relax.") or node.kind.value
+    return f"{node.id}   {what}   {node.type_label}   in {function}"

@@ -69,7 +69,7 @@ class Callees:
 
     def __init__(self, mod: ir.IRModule) -> None:
         self._functions = {str(gvar.name_hint): f for gvar, f in mod.functions.items()}
-        self._python = frozenset(map(str, getattr(mod, "pyfuncs", None) or ()))
+        self._python = python_functions(mod)
         self._known: dict[str, Callee] = {}
 
     def of(self, callee: ir.Expr, operator: str) -> Callee | None:
@@ -100,6 +100,22 @@ class Callees:
         if isinstance(function, tirx.PrimFunc):
             return Callee(name, Resolution.PRIM_FUNC, _is_pure(function), structure)
         return Callee(name, Resolution.FUNCTION, _is_pure(function), structure)
+
+
+def python_functions(mod: ir.IRModule) -> frozenset[str]:
+    """Return the names of a BasePyModule's Python functions: what passes leave of them counts too.
+
+    The module itself forgets them when a pass makes another of it, or when it is written to a
+    file; what stays is an ExternFunc that is marked.
+    """
+    left = [
+        str(gvar.name_hint)
+        for gvar, function in mod.functions.items()
+        if isinstance(function, relax.ExternFunc)
+        and function.attrs is not None
+        and "is_pyfunc" in function.attrs.keys()  # noqa: SIM118 - no iterator
+    ]
+    return frozenset([*left, *map(str, getattr(mod, "pyfuncs", None) or ())])
 
 
 def resolve(mod: ir.IRModule, name: str) -> Resolution:

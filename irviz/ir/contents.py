@@ -5,11 +5,13 @@ from __future__ import annotations
 from tvm import ir, relax, tirx
 
 from irviz.ir.attributes import attributes
+from irviz.ir.callee import python_functions
 from irviz.model.contents import Contents, FunctionFacts
 
 
 def contents(mod: ir.IRModule) -> Contents:
     """Return the functions of a module, in the order of their names, and its attributes."""
+    python = python_functions(mod)
     functions = [
         FunctionFacts(
             str(gvar.name_hint),
@@ -18,14 +20,10 @@ def contents(mod: ir.IRModule) -> Contents:
             tuple(item for item in _attributes(function) if item[0] != "global_symbol"),
         )
         for gvar, function in mod.functions.items()
+        if gvar.name_hint not in python
     ]
-    python = [
-        FunctionFacts(str(name), "Python function", False, ())
-        for name in getattr(mod, "pyfuncs", None) or ()
-    ]
-    return Contents(
-        tuple(sorted([*functions, *python], key=lambda one: one.name)), attributes(mod.attrs)
-    )
+    functions += [FunctionFacts(name, "Python function", False, ()) for name in python]
+    return Contents(tuple(sorted(functions, key=lambda one: one.name)), attributes(mod.attrs))
 
 
 def _kind(function: ir.BaseFunc) -> str:

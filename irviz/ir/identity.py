@@ -93,22 +93,18 @@ class Names:
 
     def __init__(self) -> None:
         self.seen: dict[str, int] = {OUTPUT: 1}  # which the picture has for what is returned
-        self.ids: dict[int, NodeId] = {}
 
-    def define(self, var: ir.Var, name: str) -> NodeId:
-        """Return the id of a variable that is defined here, for the first time or anew."""
+    def define(self, name: str) -> NodeId:
+        """Return the id of a variable of this name that is defined here."""
         if not name.isprintable():
             name = "".join(char if char.isprintable() else "\ufffd" for char in name)
-        node_id = self.ids[var.__chandle__()] = distinct(name or "v", self.seen)
-        return node_id
+        return distinct(name or "v", self.seen)
 
 
 def identify(function: relax.Function) -> Mapping[ir.Var, NodeId]:
     """Return the NodeId of each parameter and bound variable, in the order of the text."""
     names = Names()
-    return {
-        var: names.define(var, var.name) for var, _ in definitions(function.params, function.body)
-    }
+    return {var: names.define(var.name) for var, _ in definitions(function.params, function.body)}
 
 
 def distinct(name: str, seen: MutableMapping[str, int]) -> NodeId:

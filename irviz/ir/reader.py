@@ -9,6 +9,7 @@ import tvm_ffi
 from tvm import ir, relax
 
 from irviz.ir.attributes import attributes
+from irviz.ir.expression import has_effect, is_arithmetic, is_tensor_constant, variables
 from irviz.ir.identity import MOST_NESTED, Names, bodies, distinct
 from irviz.ir.reading import FIRST, Calls, Position, Reading, leaves
 from irviz.ir.text import Texts, TypeText, expression, literal
@@ -26,7 +27,7 @@ class Reader:
 
     def __init__(self, mod: ir.IRModule, constant_names: ConstantNames) -> None:
         self.names = Names()
-        self.ids = self.names.ids
+        self.ids: dict[int, NodeId] = {}
         self.nodes: list[Node] = []
         self.edges: list[Edge] = []
         self.regions: list[Region] = []
@@ -35,14 +36,16 @@ class Reader:
         self._texts = Texts()
         self._calls = Calls(mod, self._texts)
         self._literals: dict[int, str] = {}
+        self._returned: dict[int, NodeId] = {}
 
     def params(self, params: Sequence[ir.Var], region: int | None) -> None:
         """Read the parameters of a function."""
         for param in params:
             name = str(param.name)
+            node_id = self.ids[param.__chandle__()] = self.names.define(name)
             self.nodes.append(
                 Node(
-                    id=self.names.define(param, name),
+                    id=node_id,
                     kind=NodeKind.PARAM,
                     name=name,
                     type_text=TypeText(param.ty, self._texts),
@@ -52,7 +55,7 @@ class Reader:
 
     def blocks(self, body: ir.Expr, parent: int | None, depth: int) -> None:
         """Read the bindings of a body, block after block."""
-        define, texts = self.names.define, self._texts
+        ids, define, texts = self.ids, self.names.define, self._texts
         for block in body.blocks if isinstance(body, relax.SeqExpr) else ():
             is_dataflow = isinstance(block, relax.DataflowBlock)
             kind = RegionKind.DATAFLOW_BLOCK if is_dataflow else RegionKind.BINDING_BLOCK
@@ -62,16 +65,20 @@ class Reader:
                 binding = _item(bindings, index)
                 var = binding.var
                 name = str(var.name)
-                node_id = define(var, name)
+                node_id = define(name)
                 label = TypeText(var.ty, texts)
                 value = binding.value
                 if type(binding) is relax.MatchCast:
                     found = Reading(NodeKind.MATCH_CAST, list(leaves([value])))
-                elif type(value) is ir.Call and self._plain(value, node_id, name, label, region):
-                    continue
-                else:
+                    self._add(node_id, name, label, found, region)
+                elif type(value) is not ir.Call or not self._plain(
+                    value, node_id, name, label, region
+                ):
+                    if isinstance(value, relax.Function):  # which may call itself
+                        ids[var.__chandle__()] = node_id
                     found = self.value(value, node_id, region, depth)
-                self._add(node_id, name, label, found, region)
+                    self._add(node_id, name, label, found, region)
+                ids[var.__chandle__()] = node_id
 
     def _plain(
         self, call: ir.Call, node_id: NodeId, name: str, label: TypeText, region: int
@@ -121,7 +128,7 @@ class Reader:
         """Return the nodes that a body gives, by position; what has none yet is given one."""
         found = []
         result = body.body if isinstance(body, relax.SeqExpr) else body
-        is_tuple = isinstance(result, ir.Tuple)
+        is_tuple = isinstance(result, ir.Tuple) and len(result.fields) > 0
         for place, leaf in leaves(result.fields[:] if is_tuple else [result]):
             at = (*position, *(place if is_tuple else place[1:]))
             source = self._source(leaf)
@@ -139,7 +146,7 @@ class Reader:
     def value(self, value: ir.Expr, node_id: NodeId, region: int | None, depth: int) -> Reading:
         """Tell what a value is, whichever it is."""
         match value:
-            case ir.Call():
+            case ir.Call() if not is_arithmetic(value):
                 return self._calls.read(value, self.ids) or self._other(value)
             case ir.Tuple():
                 return Reading(NodeKind.TUPLE, list(leaves(value.fields[:])))
@@ -173,12 +180,14 @@ class Reader:
             source = ids.get(argument.__chandle__())
             if source is not None:
                 self.edges.append(Edge(source, node_id, position))
-            elif _is_tensor_constant(argument):
+            elif is_tensor_constant(argument):
                 wanted = f"{node_id}{list(position)}"
                 source = self._constant(argument, wanted, region)
                 self.edges.append(Edge(source, node_id, position))
             else:
-                text, used = self._literal(argument)
+                text, used, effect = self._literal(argument)
+                if effect:
+                    reading = reading._replace(is_pure=False)
                 literals = (*literals, Literal(position, text))
                 for index, source in enumerate(used):
                     self.edges.append(Edge(source, node_id, (*position, index)))
@@ -240,33 +249,33 @@ class Reader:
         )
 
     def _source(self, leaf: ir.Expr) -> NodeId | None:
-        is_known = isinstance(leaf, ir.Var | ir.GenericConst)
-        return self.ids.get(leaf.__chandle__()) if is_known else None
+        if not isinstance(leaf, ir.Var | ir.GenericConst):
+            return None
+        return self.ids.get(leaf.__chandle__()) or self._returned.get(leaf.__chandle__())
 
     def _used_in(self, value: ir.Expr) -> list[NodeId]:
         """Return the nodes of the variables that an expression uses, sizes in it included."""
         if isinstance(value, ir.GenericConst | ir.StringImm):
             return []
-        try:
-            used = relax.analysis.free_vars(value)
-        except Exception:  # it is no Relax expression: it uses no Relax variable
-            return []
-        known = (self.ids.get(var.__chandle__()) for var in used)
+        known = (self.ids.get(var.__chandle__()) for var in variables(value))
         return [node_id for node_id in known if node_id is not None]
 
-    def _literal(self, argument: ir.Expr) -> tuple[str, list[NodeId]]:
-        """Return the text of an argument written at its use, and the nodes it mentions."""
+    def _literal(self, argument: ir.Expr) -> tuple[str, list[NodeId], bool]:
+        """Return the text of an argument written at its use, the nodes it mentions, its effect."""
         key = tvm_ffi.structural_hash(argument)
         text = self._literals.get(key)
         if text is not None:
-            return text, []
+            return text, [], False
         text, used = literal(argument), self._used_in(argument)
-        if not used:
+        effect = has_effect(argument)
+        if not used and not effect:
             self._literals[key] = text
-        return text, used
+        return text, used, effect
 
     def _constant(self, constant: ir.GenericConst, wanted: str, region: int | None) -> NodeId:
-        node_id = self.ids[constant.__chandle__()] = distinct(wanted, self.names.seen)
+        # a scalar that is returned is a node there, and written at its use elsewhere
+        ids = self.ids if is_tensor_constant(constant) else self._returned
+        node_id = ids[constant.__chandle__()] = distinct(wanted, self.names.seen)
         name = ""
         if isinstance(constant.value, tvm.runtime.Tensor):
             self.constants[node_id] = constant.value
@@ -281,9 +290,3 @@ class Reader:
             )
         )
         return node_id
-
-
-def _is_tensor_constant(leaf: ir.Expr) -> bool:
-    if not isinstance(leaf, ir.GenericConst) or not isinstance(leaf.value, tvm.runtime.Tensor):
-        return False  # it may be a dtype too
-    return bool(leaf.value.shape != ())

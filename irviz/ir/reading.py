@@ -8,6 +8,7 @@ from typing import NamedTuple
 from tvm import ir, relax
 
 from irviz.ir.callee import NAMED_CALLS, Callees, Passing
+from irviz.ir.identity import MOST_NESTED
 from irviz.ir.text import Texts
 from irviz.model.graph import CALLEE, NodeId, NodeKind, Resolution
 
@@ -73,6 +74,7 @@ class Calls:
                     found.insert(0, (CALLEE, called))
                 name, resolution, _, structure = callee
                 return Reading(kind, found, name, resolution, operator, attrs, is_pure, structure)
+        if passing is not None:  # it calls nothing that has a name
             kind = NodeKind.OPERATOR
         return Reading(
             kind, list(leaves(arguments)), operator, None, operator, attrs, is_pure, operator
@@ -94,7 +96,7 @@ class Calls:
             resolution,
             "",
             self._texts.attributes(call.attrs),
-            is_pure,
+            is_pure and not is_packed,
             structure,
         )
 
@@ -105,11 +107,16 @@ def _form(op: ir.Op) -> Form:
     return Form(kind, name, passing, bool(op.get_attr("FPurity")))
 
 
-def leaves(arguments: Sequence[ir.Expr]) -> Iterator[tuple[Position, ir.Expr]]:
-    """Yield the arguments with their positions, those in nested tuples with longer ones."""
+def leaves(arguments: Sequence[ir.Expr], depth: int = 0) -> Iterator[tuple[Position, ir.Expr]]:
+    """Yield the arguments with their positions, those in nested tuples with longer ones.
+
+    A tuple without fields, or one that is nested too deep to be followed, is an argument itself.
+    """
     for index, argument in enumerate(arguments):
-        if isinstance(argument, ir.Tuple):
-            for position, leaf in leaves(argument.fields[:]):
+        is_followed = isinstance(argument, ir.Tuple) and depth < MOST_NESTED
+        fields = argument.fields[:] if is_followed else ()
+        if fields:
+            for position, leaf in leaves(fields, depth + 1):
                 yield (index, *position), leaf
         else:
             yield (FIRST[index] if index < len(FIRST) else (index,)), argument

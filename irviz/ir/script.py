@@ -38,7 +38,7 @@ def script(mod: ir.IRModule) -> Script:
     for name, function in relax_functions(mod).items():
         names = Names()
         for var, binding in definitions(function.params, function.body):
-            node_id = names.define(var, var.name)
+            node_id = names.define(var.name)
             if binding is not None and not isinstance(binding.value, relax.Function):
                 marks[binding] = f"irviz:{len(keys)}"
                 keys.append((name, node_id))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import tvm
 import tvm_ffi
 from tvm import ir, relax
 
 from irviz.ir.attributes import attributes
 from irviz.ir.type_label import dim_label, shape_label, type_label
+
+_ADDRESS = re.compile(r"\(0x[0-9a-f]+\)")
+"""What TVM prints of an expression that it has no words for; another one in every run."""
 
 
 class Texts:
@@ -69,11 +74,11 @@ def expression(value: object) -> str:
     """Return TVM's own text of an expression, or its type's name where TVM has none."""
     try:
         if ir.is_prim_expr(value):
-            return dim_label(value)
+            return _ADDRESS.sub("", dim_label(value))
         lines = [line for line in str(value).splitlines() if not line.startswith("# from ")]
     except Exception:  # TVM's printer refuses some values; a picture is due all the same
         return f"<{type(value).__name__}>"
-    return "\n".join(lines).strip()
+    return _ADDRESS.sub("", "\n".join(lines).strip())
 
 
 def literal(value: ir.Expr) -> str:
@@ -89,6 +94,8 @@ def literal(value: ir.Expr) -> str:
             return repr(str(value.value))
         case ir.GlobalVar():
             return str(value.name_hint)
+        case ir.Tuple(fields=fields) if not len(fields):
+            return "()"
         case _:
             return expression(value)
 

@@ -7,10 +7,11 @@ import re
 from tvm import ir, relax, tirx
 
 _MOST_FIELDS = 4
+_MOST_NESTED = 20
 _SIZED_INT = re.compile(r"\bT\.u?int\d+\((-?\d+)\)")
 
 
-def type_label(type_: ir.Type | None) -> str:
+def type_label(type_: ir.Type | None, depth: int = 0) -> str:
     """Return a type as short text; float32 goes without saying, other dtypes are named.
 
     >>> type_label(relax.TensorType([1, 128], "float32"))
@@ -22,12 +23,9 @@ def type_label(type_: ir.Type | None) -> str:
         case relax.TensorType():
             return _tensor(type_)
         case relax.ShapeType():
-            if type_.values is None:
-                return f"Shape[ndim={type_.ndim}]" if type_.ndim >= 0 else "Shape"
-            return f"Shape[{shape_label(type_.values)}]"
+            return _shape(type_)
         case ir.TupleType():
-            fields = [type_label(field) for field in type_.fields]
-            return f"Tuple[{', '.join(_shortened(fields))}]"
+            return _tuple(type_, depth)
         case ir.PrimType():
             return str(type_.dtype)
         case ir.StringType():
@@ -36,10 +34,9 @@ def type_label(type_: ir.Type | None) -> str:
             return "Function"
         case relax.AnyType():
             return "Any"
-        case None:
-            return "?"
         case _:
-            return str(type_)
+            is_known = type_ is not None and type(type_) is not ir.Type
+            return str(type_) if is_known else "?"
 
 
 def shape_label(values: object) -> str:
@@ -55,6 +52,19 @@ def dim_label(value: object) -> str:
     if isinstance(value, ir.Var):
         return str(value.name)
     return _SIZED_INT.sub(r"\1", str(value).splitlines()[-1])
+
+
+def _shape(type_: relax.ShapeType) -> str:
+    if type_.values is None:
+        return f"Shape[ndim={type_.ndim}]" if type_.ndim >= 0 else "Shape"
+    return f"Shape[{shape_label(type_.values)}]"
+
+
+def _tuple(type_: ir.TupleType, depth: int) -> str:
+    if depth == _MOST_NESTED:
+        return "Tuple[…]"
+    fields = [type_label(field, depth + 1) for field in type_.fields]
+    return f"Tuple[{', '.join(_shortened(fields))}]"
 
 
 def _tensor(type_: relax.TensorType) -> str:

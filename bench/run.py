@@ -23,6 +23,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from table import heading, line
+
 ROOT = Path(__file__).parents[1]
 ROUNDS = 25
 _CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -33,18 +35,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--setup", action="store_true", help="measure `make demo` from nothing")
     options = parser.parse_args()
-    print(f"{'what':58} {'median':>9} {'min':>9} {'max':>9}   aim")
+    heading()
     imports()
     kernel()
     page()
     if options.setup:
         setup()
-
-
-def line(what: str, seconds: list[float], aim: str = "") -> None:
-    """Print one measurement in milliseconds."""
-    numbers = (statistics.median(seconds), min(seconds), max(seconds))
-    print(f"{what:58} " + " ".join(f"{1e3 * n:6.1f} ms" for n in numbers) + f"   {aim}")
 
 
 def imports() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from tvm import ir, relax, tirx
+from tvm.relax.distributed.type import DTensorType
 
 _MOST_FIELDS = 4
 _MOST_NESTED = 20
@@ -18,6 +19,8 @@ def type_label(type_: ir.Type | None, depth: int = 0) -> str:
     'Tensor[(1, 128)]'
     >>> type_label(relax.TensorType([4], "int64"))
     'Tensor[(4,), int64]'
+
+    A tensor on a device of its own says so (`Tensor[(2,), cuda:0]`), a sharded one how.
     """
     match type_:
         case relax.TensorType():
@@ -26,6 +29,10 @@ def type_label(type_: ir.Type | None, depth: int = 0) -> str:
             return _shape(type_)
         case ir.TupleType():
             return _tuple(type_, depth)
+        case DTensorType():
+            placement = str(type_.placement).strip("\"")
+            mesh = shape_label(type_.device_mesh.shape)
+            return f"D{_tensor(type_.tensor_ty)[:-1]}, {placement} on mesh {mesh}]"
         case ir.PrimType():
             return str(type_.dtype)
         case ir.StringType():
@@ -76,7 +83,9 @@ def _tensor(type_: relax.TensorType) -> str:
         dims = str(shape.name)
     else:
         dims = f"ndim={type_.ndim}" if type_.ndim >= 0 else ""
-    parts = [part for part in (dims, "" if dtype == "float32" else dtype) if part]
+    device = type_.vdevice
+    where = "" if device is None else f"{device.target.kind.name}:{device.vdevice_id}"
+    parts = [part for part in (dims, "" if dtype == "float32" else dtype, where) if part]
     return f"Tensor[{', '.join(parts)}]" if parts else "Tensor"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -44,10 +44,10 @@ class Leaves:
     """Where parameters and constants are: at their use, in the innermost frame around all uses.
 
     `nodes` are those that are drawn, by the (first) leaf that they show; `held` counts those
-    inside of each group.
+    inside of each group. At most `room` nodes are drawn: so many leaves are shown as one.
     """
 
-    def __init__(self, scene: Scene, uses: Sequence[Use], opened: Collection[str]) -> None:
+    def __init__(self, scene: Scene, uses: Sequence[Use], opened: Sequence[str], room: int) -> None:
         self._scene = scene
         self.places: dict[NodeId, NodeId] = {}
         self.nodes: dict[NodeId, Node] = {}
@@ -56,7 +56,8 @@ class Leaves:
         for source, item, frame, _ in uses:
             if source.step < 0:
                 users.setdefault(source.node, set()).add((item, frame))
-        self._bundle(self._homes(users), opened)
+        for leaves, frame, is_bundle in _bundled(self._homes(users), opened, room):
+            self._put(leaves, frame, is_bundle=is_bundle)
 
     def _homes(
         self, users: Mapping[NodeId, set[tuple[int, int | None]]]
@@ -74,7 +75,7 @@ class Leaves:
             only = min(users_) if len(users_) == 1 else None
             if only is not None and used_by == {(only, items[only].region)}:
                 kind = self._scene.groups.get(only)
-                if kind is not None and (node.kind is NodeKind.CONSTANT or kind in _HOLD_PARAMS):
+                if kind is not None and self._is_held(node, kind, items[only].region):
                     self.places[node.id] = items[only].id
                     self.held[only] += 1
                     continue
@@ -87,30 +88,32 @@ class Leaves:
             found.setdefault((frame, users_), []).append(node._replace(region=frame))
         return found
 
-    def _bundle(
-        self,
-        homes: Mapping[tuple[int | None, frozenset[int]], list[Node]],
-        opened: Collection[str],
-    ) -> None:
-        """Show many leaves that are used alike as one."""
-        for (frame, _), leaves in homes.items():
-            group_id = f"leaves:{leaves[0].id}"
-            if len(leaves) <= MOST_LEAVES or group_id in opened:
-                self.nodes.update({node.id: node for node in leaves})
-                self.places.update({node.id: node.id for node in leaves})
-                continue
-            kinds = {node.kind for node in leaves}
-            what = f"{kinds.pop().value}s" if len(kinds) == 1 else "leaves"
-            names = f"{leaves[0].name or leaves[0].id} … {leaves[-1].name or leaves[-1].id}"
-            self.nodes[leaves[0].id] = Node(
-                NodeId(group_id),
-                NodeKind.GROUP,
-                f"{len(leaves)} {what}",
-                names,
-                region=frame,
-                size=len(leaves),
-            )
-            self.places.update(dict.fromkeys((node.id for node in leaves), NodeId(group_id)))
+    def _is_held(self, leaf: Node, kind: RegionKind, frame: int | None) -> bool:
+        """Tell whether a leaf that only a closed group uses is a part of it."""
+        if leaf.kind is NodeKind.CONSTANT or kind in _HOLD_PARAMS:
+            return True
+        owner = None if leaf.region is None else self._scene.of.graph.regions[leaf.region].owner
+        return owner is not None and self._frame_of(owner) == frame  # of a function that is closed
+
+    def _put(self, leaves: Sequence[Node], frame: int | None, *, is_bundle: bool) -> None:
+        """Draw leaves in a frame, each by itself or all of them as one."""
+        if not is_bundle:
+            self.nodes.update({node.id: node for node in leaves})
+            self.places.update({node.id: node.id for node in leaves})
+            return
+        kinds = {node.kind for node in leaves}
+        what = f"{kinds.pop().value}s" if len(kinds) == 1 else "leaves"
+        names = f"{leaves[0].name or leaves[0].id} … {leaves[-1].name or leaves[-1].id}"
+        group_id = _bundle_id(leaves)
+        self.nodes[leaves[0].id] = Node(
+            group_id,
+            NodeKind.GROUP,
+            f"{len(leaves)} {what}",
+            names,
+            region=frame,
+            size=len(leaves),
+        )
+        self.places.update(dict.fromkeys((node.id for node in leaves), group_id))
 
     def _outside(self, frame: int | None, param: Node) -> int | None:
         """Leave the blocks and branches that a parameter is used in, but is no part of."""
@@ -124,7 +127,8 @@ class Leaves:
 
     def _frame_of(self, owner: NodeId) -> int | None:
         scene = self._scene
-        return scene.items[scene.item_at[scene.same[scene.of.at[owner]]]].region
+        step = scene.of.at.get(owner)  # a part of a graph may be without it
+        return None if step is None else scene.items[scene.item_at[scene.same[step]]].region
 
     def _innermost(self, frames: Sequence[int | None]) -> int | None:
         """Return the innermost frame around all of these."""
@@ -138,3 +142,36 @@ class Leaves:
             path.insert(0, frame)
             frame = self._scene.frames[frame].parent
         return path
+
+
+def _bundle_id(leaves: Sequence[Node]) -> NodeId:
+    return NodeId(f"leaves:{leaves[0].id}")
+
+
+def _bundled(
+    homes: Mapping[tuple[int | None, frozenset[int]], list[Node]],
+    opened: Sequence[str],
+    room: int,
+) -> list[tuple[list[Node], int | None, bool]]:
+    """Return the leaves that are drawn together, their frame, and whether they are shown as one.
+
+    Many that are used alike are, unless the reader opened them and there is room; where there is
+    no room at all, more are: all that are used alike, all of a frame, or all.
+    """
+    of_frame: dict[int | None, list[Node]] = {}
+    for (frame, _), leaves in homes.items():
+        of_frame.setdefault(frame, []).extend(leaves)
+    alike = [(leaves, frame) for (frame, _), leaves in homes.items()]
+    framed = [(leaves, frame) for frame, leaves in of_frame.items()]
+    together = [([node for leaves, _ in framed for node in leaves], None)]
+    for most, found in ((MOST_LEAVES, alike), (1, alike), (1, framed), (1, together)):
+        bundles = {_bundle_id(leaves): len(leaves) for leaves, _ in found if len(leaves) > most}
+        count = sum(len(leaves) for leaves, _ in found) - sum(bundles.values()) + len(bundles)
+        if count <= room:
+            break
+    for bundle in reversed(opened):
+        more = bundles.get(NodeId(bundle), room + 1) - 1
+        if count + more <= room:
+            count += more
+            del bundles[NodeId(bundle)]
+    return [(leaves, frame, _bundle_id(leaves) in bundles) for leaves, frame in found if leaves]

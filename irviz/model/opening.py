@@ -47,7 +47,7 @@ def opened(tree: Tree, choices: Choices, limit: int = LIMIT) -> set[str]:
     paths = dict(_paths(tree.root, ()))
     for container_id in reversed(choices.opened):
         for container in paths.get(container_id, ()):
-            if container.id in choices.closed or not room.open(container, limit):
+            if container.id in choices.closed or not room.open(container, limit, 1):
                 break
     level = [tree.root]
     while level:
@@ -58,31 +58,34 @@ def opened(tree: Tree, choices: Choices, limit: int = LIMIT) -> set[str]:
 
 
 class _Room:
-    """Counts the nodes that what is open shows, at most."""
+    """Counts the nodes that what is open shows: its leaves one by one, or one for each step."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
-        self._count = self._weight(tree.root)
+        self._counts = {most: 1 + self._weight(tree.root, most) for most in (1, MOST_LEAVES)}
         self.is_open = {tree.root.id}
 
-    def open(self, container: Container, most: int) -> bool:
-        """Open a container if there is room for what it shows; return whether it is open."""
+    def open(self, container: Container, limit: int, most_leaves: int = MOST_LEAVES) -> bool:
+        """Open a container if there is room for what it shows; return whether it is open.
+
+        What the reader wants to see is open with its leaves as one for each step, if need be.
+        """
         if container.id not in self.is_open:
-            count = self._count - 1 + self._weight(container)
-            if count > most:
+            more = {most: self._weight(container, most) - 1 for most in self._counts}
+            if self._counts[most_leaves] + more[most_leaves] > limit:
                 return False
-            self._count = count
+            self._counts = {most: count + more[most] for most, count in self._counts.items()}
             self.is_open.add(container.id)
         return True
 
-    def _weight(self, container: Container) -> int:
+    def _weight(self, container: Container, most: int) -> int:
         operands = self._tree.steps.operands
         leaves = [
             sum(operand.step < 0 for operand in operands[child])
             for child in container.children
             if isinstance(child, int)
         ]
-        return len(container.children) + sum(min(count, MOST_LEAVES) for count in leaves)
+        return len(container.children) + sum(min(count, most) for count in leaves)
 
 
 def _paths(

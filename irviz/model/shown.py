@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from irviz.model.graph import Edge, Graph, Node, NodeId, Region
@@ -20,13 +20,14 @@ class Shown:
 
     `same` has for each step the step that is looked at in its place: another one in the copies
     of a repeat that are not shown. `places` has the node of the picture for each of these, and
-    for parameters and constants.
+    for parameters and constants. `repeats` are those that are open, the outer ones first.
     """
 
     graph: Graph
     tree: Tree
     same: Sequence[int]
     places: Mapping[int | NodeId, NodeId]
+    repeats: Sequence[OpenRepeat]
 
     def where(self, node_id: NodeId) -> NodeId:
         """Return the node of the picture that shows a node of the whole graph."""
@@ -39,7 +40,35 @@ class Shown:
         use = of.graph.leaving[node_id][0]  # in a copy that is not shown: the one in its place is
         step = of.at[use.target]
         slot = next(i for i, one in enumerate(of.operands[step]) if one.position == use.position)
-        return self.where(of.operands[self.same[step]][slot].node)
+        for one in self.repeats:
+            step = one.in_place_of(step)
+            leaf = of.operands[step][slot].node
+            if leaf in self.places:
+                return self.places[leaf]
+        raise KeyError(node_id)
+
+
+class OpenRepeat(NamedTuple):
+    """A repeat that is open: its first step, how many a copy has, and the frame around it.
+
+    `copy` is the one that is shown, counted from 0.
+    """
+
+    start: int
+    held: int
+    copies: int
+    copy: int
+    around: int | None
+
+    def copy_of(self, step: int) -> int | None:
+        """Return the copy that a step is in, None when it is in none."""
+        copy, is_in = (step - self.start) // self.held, step >= self.start
+        return copy if is_in and copy < self.copies else None
+
+    def in_place_of(self, step: int) -> int:
+        """Return the step of the copy that is shown in place of a step of any copy."""
+        copy = self.copy_of(step)
+        return step if copy is None else step + (self.copy - copy) * self.held
 
 
 def shown(tree: Tree, choices: Choices | None = None, limit: int = LIMIT) -> Shown:
@@ -47,7 +76,7 @@ def shown(tree: Tree, choices: Choices | None = None, limit: int = LIMIT) -> Sho
     chosen = choices or Choices()
     walk = _Walk(tree, chosen, opened(tree, chosen, limit))
     scene, uses = walk.scene, walk.uses()
-    leaves = Leaves(scene, uses, chosen.opened)
+    leaves = Leaves(scene, uses, chosen.opened, limit - len(scene.items))
     places: dict[int | NodeId, NodeId] = {
         step: scene.items[item].id for step, item in scene.item_at.items()
     }
@@ -65,30 +94,16 @@ def shown(tree: Tree, choices: Choices | None = None, limit: int = LIMIT) -> Sho
     drawn = [Edge(*ends[:3], count, ends[3]) for ends, count in edges.items()]
     drawn.sort(key=lambda edge: (order[edge.target], edge.position, order[edge.source]))
     whole = scene.of.graph
-    at = scene.of.at
-    outputs = [places[scene.same[at[one]] if one in at else one] for one in whole.outputs]
     graph = Graph(
-        whole.function,
-        nodes,
-        tuple(drawn),
-        tuple(scene.frames),
-        tuple(outputs if len(nodes) == len(whole.nodes) else dict.fromkeys(outputs)),
-        attributes=whole.attributes,
+        whole.function, nodes, tuple(drawn), tuple(scene.frames), (), attributes=whole.attributes
     )
-    return Shown(graph, tree, scene.same, places)
-
-
-class _Repeat(NamedTuple):
-    """A repeat that is open: its first step, how many a copy has, and the frame around it."""
-
-    start: int
-    held: int
-    copies: int
-    around: int | None
-
-    def copy_of(self, step: int) -> int | None:
-        copy, is_in = (step - self.start) // self.held, step >= self.start
-        return copy if is_in and copy < self.copies else None
+    found = Shown(graph, tree, scene.same, places, walk.repeats)
+    outputs = [found.where(one) for one in whole.outputs]
+    is_whole = len(nodes) == len(whole.nodes)
+    return replace(
+        found,
+        graph=replace(graph, outputs=tuple(outputs if is_whole else dict.fromkeys(outputs))),
+    )
 
 
 class _Walk:
@@ -96,7 +111,7 @@ class _Walk:
 
     def __init__(self, tree: Tree, choices: Choices, is_open: Collection[str]) -> None:
         self.scene = Scene(tree.steps, list(range(len(tree.steps.nodes))))
-        self.repeats: list[_Repeat] = []
+        self.repeats: list[OpenRepeat] = []  # the outer ones first
         self._choices, self._is_open = choices, is_open
         self._show(tree.root, 0, None)
 
@@ -126,36 +141,46 @@ class _Walk:
         if child.copies > 1:
             here = scene.same[start + copy * held : start + (copy + 1) * held]
             scene.same[start : start + child.copies * held] = here * child.copies
-            self.repeats.append(_Repeat(start, held, child.copies, frame))
+            self.repeats.insert(0, OpenRepeat(start, held, child.copies, copy, frame))
 
     def uses(self) -> list[Use]:
-        """Return every use that is drawn.
+        """Return every use that is drawn: those of what is shown, and those of other copies.
 
-        Those of the copies that are shown, and for each repeat that is open those that go from
-        copy to copy, with where the first copy has the same from.
+        Of these, what goes from copy to copy, and what each copy uses of outside for itself: a
+        step, or a leaf that is drawn for another use.
         """
         scene, operands = self.scene, self.scene.of.operands
-        found = []
-        entries: set[tuple[int, tuple[int, ...]]] = set()
-        for one in reversed(self.repeats):  # the outer ones first
+        found: list[Use] = []
+        own: list[Use] = []
+        known: set[tuple[int, int]] = set()
+        for one in self.repeats:
             for step in range(one.start, one.start + one.held):
                 item = scene.item_at[scene.same[step]]
-                for first, second in zip(operands[step], operands[step + one.held], strict=True):
+                pairs = zip(operands[step], operands[step + one.held], strict=True)
+                for slot, (first, second) in enumerate(pairs):
+                    copies = 0
                     if one.copy_of(second.step) == 0:
                         found.append(Use(second, item, scene.items[item].region, True))
-                        is_known = (step, first.position) in entries
-                        if not is_known and not self._is_carried(first.step, step):
-                            found.append(Use(first, item, one.around))
-                        entries.add((step, first.position))
+                        copies = 1
+                    elif first.step < one.start and first.node != second.node:
+                        copies = one.copies
+                    for user in range(step, step + copies * one.held, one.held):
+                        use = operands[user][slot]
+                        is_own_leaf = copies > 1 and use.step < 0
+                        if is_own_leaf and user in scene.item_at:
+                            continue
+                        if (user, slot) not in known and not self._is_carried(use.step, user):
+                            (own if is_own_leaf else found).append(Use(use, item, one.around))
+                        known.add((user, slot))
         for step, item in scene.item_at.items():
             frame = scene.items[item].region
             found += [
                 Use(operand, item, frame)
-                for operand in operands[step]
-                if (step, operand.position) not in entries
-                and not self._is_carried(operand.step, step)
+                for slot, operand in enumerate(operands[step])
+                if (step, slot) not in known and not self._is_carried(operand.step, step)
             ]
-        return found
+        drawn = {use.source.node for use in found}
+        return [*found, *(use for use in own if use.source.node in drawn)]
 
     def _is_carried(self, source: int, target: int) -> bool:
         """Tell whether a step of a copy that is not shown is used by the next copy."""

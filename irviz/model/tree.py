@@ -126,7 +126,7 @@ class _Builder:
         while len(units) > MOST_CHILDREN:
             parts: list[Unit] = []
             index = 0
-            size = max(_PART, -(-len(units) // MOST_CHILDREN))
+            size = min(max(_PART, -(-len(units) // MOST_CHILDREN)), MOST_CHILDREN // 2)
             while index < len(units):
                 end = len(units)
                 if index + size + size // 2 < len(units):

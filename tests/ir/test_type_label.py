@@ -56,3 +56,21 @@ def test_a_shape_reads_as_a_tuple_of_python():
     assert shape_label([]) == "()"
     assert shape_label([n]) == "(n,)"
     assert shape_label([tirx.IntImm("int64", 1), n * 2]) == "(1, n * 2)"
+
+
+def test_a_tensor_says_where_it_is_and_how_it_is_sharded(constructs):
+    device = constructs.construct("devices")["main"].params[0].ty
+    assert type_label(device) == "Tensor[(2,), llvm:0]"
+    sharded = constructs.construct("sharded")["main"].params[0].ty
+    assert type_label(sharded) == "DTensor[(4, 4), S[0] on mesh (2,)]"
+
+
+def test_a_type_of_which_nothing_is_known_is_a_question(constructs):
+    assert type_label(None) == type_label(ir.Type()) == "?"
+
+
+def test_a_type_nested_too_deep_is_cut():
+    deep = relax.TensorType([2], "float32")
+    for _ in range(1500):
+        deep = ir.TupleType([deep])
+    assert type_label(deep).count("Tuple[") == 21

@@ -328,6 +328,32 @@ def wide(arguments: int) -> IRModule:
     return builder.get()
 
 
+def stack(layers):
+    """Return a stack of equal layers, 6 bindings and 4 parameters each, behind one of its own."""
+    builder = relax.BlockBuilder()
+    tensor = R.Tensor((2, 8), "float32")
+    weight = R.Tensor((8, 8), "float32")
+    x = relax.Var("x", tensor)
+    params = [x]
+    with builder.function("main"):
+        with builder.dataflow():
+            h = builder.emit(relax.op.exp(x))
+            for layer in range(layers):
+                norm = relax.Var(f"norm_{layer}", R.Tensor((8,), "float32"))
+                up, down = (relax.Var(f"{name}_{layer}", weight) for name in ("up", "down"))
+                bias = relax.Var(f"bias_{layer}", R.Tensor((8,), "float32"))
+                params += [norm, up, down, bias]
+                y = builder.emit(relax.op.nn.rms_norm(h, norm, axes=[-1]))
+                y = builder.emit(relax.op.matmul(y, up))
+                y = builder.emit(relax.op.nn.gelu(y))
+                y = builder.emit(relax.op.matmul(y, down))
+                y = builder.emit(relax.op.add(y, bias))
+                h = builder.emit(relax.op.add(h, y))
+            out = builder.emit_output(relax.op.tanh(h))
+        builder.emit_func_output(out, params)
+    return builder.get()
+
+
 @st.composite
 def programs(draw: st.DrawFn) -> IRModule:
     """Draw a module: operators, call_tir, library calls, nested tuples, constants, blocks."""

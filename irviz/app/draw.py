@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tvm import ir
 
+from irviz.app.picture import Look
 from irviz.app.session import Session
-from irviz.model.graph import Graph
+from irviz.model.graph import Graph, NodeId
 from irviz.view.figure import Figure
 
 
@@ -19,11 +20,25 @@ def graph(mod: ir.IRModule, function: str = "") -> Graph:
 
 
 def draw(
-    mod: ir.IRModule, function: str = "", *, theme: str = "course", direction: str = "up"
+    mod: ir.IRModule,
+    function: str = "",
+    *,
+    around: str = "",
+    steps: int = 1,
+    to: str = "",
+    theme: str = "course",
+    direction: str = "up",
 ) -> Figure:
     """Draw a Relax function of a module; the result shows itself in a notebook and saves itself.
 
-    `theme` is "course" or "dark", `direction` "up" or "down". Raises ValueError when there is no
-    such function, theme or direction.
+    What repeats itself in a large function is drawn once, and what would be too much as a group
+    with a count. With `around`, the name of a variable, only what is at most `steps` uses away
+    from it is drawn; with `to` as well, only what lies between the two. `theme` is "course" or
+    "dark", `direction` "up" or "down". Raises ValueError when there is no such function, node,
+    path, theme or direction.
     """
-    return Session(mod, function=function).draw(theme=theme, direction=direction)
+    look = Look()
+    if around:
+        look = look.at(NodeId(around), steps, NodeId(to) if to else None)
+    session = Session(mod, function=function)
+    return session.draw(look=look, theme=theme, direction=direction)

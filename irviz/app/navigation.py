@@ -95,6 +95,7 @@ class Around:
         is_main = function == picture.graph.function and inner in whole.index
         self._look, self._node, self._sign = look, node_id, picture.around(node_id)
         here = copies(picture.shown.tree, inner) if is_main and look.around is None else None
+        self._close.description = f"Close {picture.name(self._sign)}"
         self._copies = ""  # so that the number below is not taken for a choice
         if here is not None:
             self._copy.max = len(here.nodes)

@@ -79,7 +79,7 @@ class Pane:
         """Look at the function otherwise; what cannot be shown is said and leaves all as it was."""
         try:
             self._session.picture(look=look)
-        except (KeyError, ValueError) as failure:
+        except ValueError as failure:
             self._listener.said(str(failure), True)
             return
         self._looks[self._session.function] = look
@@ -136,4 +136,4 @@ class Pane:
 def _line(node: Node, function: str) -> str:
     """Return the words that a node is found by."""
     what = node.callee.removeprefix("relax.") or node.kind.value
-    return f"{node.id}   {what}   {node.type_label}   in {function}"
+    return f"{node.id:<10}  {what:<16}  {node.type_label}  in {function}"

@@ -97,6 +97,11 @@ class Picture:
             region = self.graph.regions[region].parent
         return "" if region is None else self.graph.regions[region].id
 
+    def name(self, container: str) -> str:
+        """Return the words of a frame, "" for one that is not there."""
+        names = (region.name for region in self.graph.regions if region.id == container)
+        return next(names, "")
+
     def where(self, node_id: NodeId) -> NodeId | None:
         """Return the node of the picture that shows a node of the function, None if it is out."""
         if self.part is not None and node_id not in self.part:
@@ -138,11 +143,16 @@ def picture(stage: Stage, function: str, look: Look | None = None) -> Picture:
     if chosen.around is None:
         return _picture(stage, tree_of(stage, function), chosen.choices, LIMIT)
     graph = graph_of(stage, function)
-    start, end = graph[chosen.around].id, chosen.to
+    for node_id in (chosen.around, chosen.to):
+        if node_id is not None and node_id not in graph.index:
+            raise ValueError(
+                f"{node_id!r} is no node of {function!r}: give the name of one of its variables"
+            )
+    start, end = chosen.around, chosen.to
     if end is None:
         kept = neighbourhood(graph, start, chosen.steps)
     else:
-        kept = between(graph, start, graph[end].id)
+        kept = between(graph, start, end)
         if not kept:
             raise ValueError(f"no path leads from {start!r} to {end!r}, or back: choose others")
     found = _picture(stage, tree(part(graph, kept)), chosen.choices, LIMIT)

@@ -76,7 +76,7 @@ def pictured(session: Session, stage_id: str, look: Look) -> Picture:
     """Return the picture of a stage; of all of it where it lacks what is looked at."""
     try:
         return session.picture(stage_id, look)
-    except (KeyError, ValueError):
+    except ValueError:
         return session.picture(stage_id, look.whole)
 
 

@@ -30,7 +30,7 @@ def type_label(type_: ir.Type | None, depth: int = 0) -> str:
         case ir.TupleType():
             return _tuple(type_, depth)
         case DTensorType():
-            placement = str(type_.placement).strip("\"")
+            placement = str(type_.placement).strip('"')
             mesh = shape_label(type_.device_mesh.shape)
             return f"D{_tensor(type_.tensor_ty)[:-1]}, {placement} on mesh {mesh}]"
         case ir.PrimType():

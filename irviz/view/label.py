@@ -57,7 +57,7 @@ def note(node: Node) -> str:
     if node.kind is NodeKind.OPERATOR:
         return shortened(", ".join(literal.text for literal in node.literals))
     if node.kind is NodeKind.GROUP:
-        return shortened(", ".join([f"{node.size} nodes", *(v for _, v in node.attributes)]))
+        return shortened(", ".join([f"{node.size:,} nodes", *(v for _, v in node.attributes)]))
     if node.kind is NodeKind.FUNCTION:
         return "function"
     if node.kind not in _CALLS:

@@ -116,10 +116,11 @@ def _draw_toggle(
     )
     ElementTree.SubElement(group, "title").text = "close" if is_open else "open"
     x, y = corner
-    circle = {"cx": _number(x), "cy": _number(y), "r": "7.5"}
-    ElementTree.SubElement(
-        group, "circle", {**circle, "fill": theme.background, "stroke": theme.line}
-    )
+    place = {"cx": _number(x), "cy": _number(y)}
+    reach = {"class": "reach", "r": "16", "fill": "none", "pointer-events": "all"}
+    ElementTree.SubElement(group, "circle", {**place, **reach})
+    circle = {"class": "sign", "r": "8", "fill": theme.background, "stroke": theme.line}
+    ElementTree.SubElement(group, "circle", {**place, **circle})
     sign = f"M{_number(x - 4)},{_number(y)}h8" + (
         "" if is_open else f"M{_number(x)},{_number(y - 4)}v8"
     )

@@ -23,12 +23,38 @@ def main() -> None:
 
 
 def figures() -> None:
-    """Write the MLP as given, and with its weights bound and one call swapped."""
+    """Write the MLP as given, with its weights bound and one call swapped; and a stack of layers."""
+    import irviz
     from irviz.app.demo import demo_stages
 
     session = demo_stages()
     for stage_id, name in (("0", "mlp.svg"), ("2", "mlp-bound-swapped.svg")):
         print(session.draw(stage_id).save(ASSETS / name))
+    print(irviz.draw(stack(48)).save(ASSETS / "stack.svg"))
+
+
+def stack(layers: int) -> Any:
+    """Return the IRModule of a stack of residual layers, as relax.frontend.nn exports it."""
+    from tvm.relax.frontend import nn
+
+    class Layer(nn.Module):
+        def __init__(self) -> None:
+            self.norm = nn.RMSNorm(64, axes=-1, bias=False)
+            self.up, self.down = nn.Linear(64, 256, bias=False), nn.Linear(256, 64, bias=False)
+
+        def forward(self, x: nn.Tensor) -> nn.Tensor:
+            return nn.add(x, self.down(nn.silu(self.up(self.norm(x)))))
+
+    class Stack(nn.Module):
+        def __init__(self) -> None:
+            self.layers = nn.ModuleList([Layer() for _ in range(layers)])
+            self.norm = nn.RMSNorm(64, axes=-1, bias=False)
+
+        def forward(self, x: nn.Tensor) -> nn.Tensor:
+            return self.norm(self.layers(x))
+
+    x = nn.spec.Tensor([1, 64], "float32")
+    return Stack().export_tvm({"forward": {"x": x}})[0]
 
 
 def screenshot(browser_path: str) -> None:

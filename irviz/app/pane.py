@@ -56,11 +56,15 @@ class Pane:
         assert self._picture is not None, "a pane is shown before it is asked"
         return self._picture
 
-    def show(self, session: Session, kept: str = "") -> None:
-        """Draw the shown stage, with what was at `kept` where it was and the same selected."""
-        self._session, stage = session, session.shown
-        self._picture = picture = pictured(session, stage.id, self.look)
-        drawing = picture.figure()
+    def show(self, session: Session) -> None:
+        """Draw the shown stage, with the same node selected."""
+        self._session = session
+        self._draw(pictured(session, session.shown_id, self.look))
+
+    def _draw(self, picture: Picture, kept: str = "") -> None:
+        """Draw a picture, with what was at `kept` in the last one where it was."""
+        session, stage = self._session, self._session.shown
+        self._picture, drawing = picture, picture.figure()
         with self.canvas.hold_sync():
             if kept:
                 self.canvas.keep_in_place(self._places.get(kept), drawing.places.get(kept))
@@ -78,13 +82,13 @@ class Pane:
     def look_at(self, look: Look, kept: str = "") -> None:
         """Look at the function otherwise; what cannot be shown is said and leaves all as it was."""
         try:
-            self._session.picture(look=look)
+            picture = self._session.picture(look=look)
         except ValueError as failure:
             self._listener.said(str(failure), True)
             return
         self._looks[self._session.function] = look
         self._listener.said("", False)
-        self.show(self._session, kept)
+        self._draw(picture, kept)
         self._listener.drawn()
 
     def toggle(self, one: str) -> None:

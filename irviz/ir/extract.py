@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import tvm
 from tvm import ir
@@ -13,6 +11,7 @@ from irviz.ir.attributes import attributes
 from irviz.ir.identity import relax_function
 from irviz.ir.reader import ConstantNames, Reader
 from irviz.model.graph import OUTPUT, Graph, NodeId
+from irviz.model.pause import no_collection
 
 
 def extract(
@@ -34,7 +33,7 @@ def read(
     """Return the graph, and the tensor of each constant's node; raise as `extract` does."""
     source = relax_function(mod, function)
     reader = Reader(mod, constant_names or {})
-    with _no_collection():
+    with no_collection():
         reader.params(source.params, None)
         reader.blocks(source.body, None, 0)
         outputs = reader.results(source.body, OUTPUT, (), None)
@@ -47,15 +46,3 @@ def read(
         attributes=attributes(source.attrs),
     )
     return graph, reader.constants
-
-
-@contextlib.contextmanager
-def _no_collection() -> Iterator[None]:
-    """Make many small values in one go: the collector would walk them all, again and again."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from tvm import ir, relax, tirx
 
-from irviz.ir.identity import Names, definitions, function_named, identify, relax_functions
+from irviz.ir.identity import Names, definitions, function_named, relax_functions
 from irviz.model.graph import NodeId
+from irviz.model.pause import no_collection
 
 _MARK = re.compile(r"\s*# irviz:(\d+)$")
 
@@ -34,27 +35,31 @@ def script(mod: ir.IRModule) -> Script:
     of another has no line: TVM marks none for it.
     """
     keys: list[tuple[str, NodeId]] = []
+    params: dict[str, list[NodeId]] = {}
     marks = {}
-    for name, function in relax_functions(mod).items():
-        names = Names()
-        for var, binding in definitions(function.params, function.body):
-            node_id = names.define(var.name)
-            if binding is not None and not isinstance(binding.value, relax.Function):
-                marks[binding] = f"irviz:{len(keys)}"
-                keys.append((name, node_id))
-    text: list[str] = []
-    lines = {}
-    for line in mod.script(obj_to_annotate=marks).splitlines():
-        found = _MARK.search(line)
-        if found:
-            lines[keys[int(found[1])]] = len(text) + 1
-        if found is None or found.start():  # a mark alone in its line stands above an `if`
-            text.append(line[: found.start()] if found else line)
+    with no_collection():
+        for name, function in relax_functions(mod).items():
+            names = Names()
+            params[name] = []
+            for var, binding in definitions(function.params, function.body):
+                node_id = names.define(var.name)
+                if binding is None:
+                    if len(params[name]) < len(function.params):  # the rest are inner functions'
+                        params[name].append(node_id)
+                elif not isinstance(binding.value, relax.Function):
+                    marks[binding] = f"irviz:{len(keys)}"
+                    keys.append((name, node_id))
+        text: list[str] = []
+        lines = {}
+        for line in mod.script(obj_to_annotate=marks).splitlines():
+            found = _MARK.search(line)
+            if found:
+                lines[keys[int(found[1])]] = len(text) + 1
+            if found is None or found.start():  # a mark alone in its line stands above an `if`
+                text.append(line[: found.start()] if found else line)
     starts = _function_lines(mod, text)
-    for name, function in relax_functions(mod).items():
-        ids = identify(function)
-        for param in function.params if name in starts else ():
-            lines[name, ids[param]] = starts[name]
+    for name, start in starts.items():
+        lines.update(((name, node_id), start) for node_id in params.get(name, ()))
     return Script("\n".join(text) + "\n", lines, starts)
 
 

@@ -52,7 +52,7 @@ def facts_html(graph: Graph, node: Node, more: Sequence[tuple[str, str]] = ()) -
     """
     facts = [("kind", KINDS[node.kind]), ("type", node.type_label)]
     if node.kind is NodeKind.GROUP:
-        facts = [("kind", f"group of {node.size:,} nodes"), ("gives", node.type_label)]
+        facts = [("kind", "group"), ("nodes", f"{node.size:,}"), ("gives", node.type_label)]
     if node.callee:
         facts.append(("callee", node.callee))
     if node.operator.removeprefix("relax.") not in ("", node.kind.value) and (

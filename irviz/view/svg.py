@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection
 from xml.etree import ElementTree
 
-from irviz.model.graph import OUTPUT, Edge, Graph, Node, Region, RegionKind
+from irviz.model.graph import OUTPUT, Edge, Graph, Node, NodeId, NodeKind, Region, RegionKind
 from irviz.view import label
 from irviz.view.dot import VALUE_HEIGHT, Size, frame_title, output_size, shape_size
 from irviz.view.layout import Frame, Layout, Point, Route
@@ -19,6 +19,9 @@ _MONOSPACE = "Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 _ARROW_WIDTH = 3.2
 _STUB = 3.0
 _TITLE_INSET = 14.0
+_EFFECT_SIZE = 9.0
+_HOLDERS = (NodeKind.IF, NodeKind.GROUP)
+"""What is impure only for what it holds."""
 
 
 def svg(
@@ -67,6 +70,7 @@ def svg(
         _draw_edge(picture, edge, by_id[edge.source], layout.routes[f"e{index}"], theme)
     used = {edge.source for edge in ends}
     arguments = Counter(edge.target for edge in graph.edges)
+    effects = _effects(graph)
     outward = -1.0 if direction == "up" else 1.0
     for index, node in enumerate(graph.nodes):
         x, y = layout.nodes[f"n{index}"]
@@ -75,12 +79,29 @@ def svg(
         if node.id in used:
             _draw_value(picture, node, (x, centre[1] + outward * size.height / 2), theme, outward)
         group = _draw_node(picture, node, centre, size, theme)
+        if node.id in effects:
+            corner = (x - size.width / 2 + 5, centre[1] - size.height / 2 + 10)
+            _draw_effect(group, effects[node.id], corner, theme)
         if openable is not None and node.id in openable:
             corner = (x + size.width / 2, centre[1] - size.height / 2)
             _draw_toggle(group, node.id, corner, theme, is_open=False)
     if graph.outputs:
         _draw_output(picture, layout.nodes[OUTPUT], theme)
     return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _effects(graph: Graph) -> dict[NodeId, int]:
+    """Return a number for what may have an effect, in the order in which it happens."""
+    impure = [n.id for n in graph.nodes if not n.is_pure and n.kind not in _HOLDERS]
+    return {node_id: number for number, node_id in enumerate(impure, start=1)}
+
+
+def _draw_effect(parent: ElementTree.Element, number: int, corner: Point, theme: Theme) -> None:
+    words = f"!{number}"
+    middle = (corner[0] + label.width(words, _EFFECT_SIZE) / 2, corner[1])
+    mark = _text(parent, words, middle, _EFFECT_SIZE, theme.quiet_text)
+    mark.set("class", "effect")
+    ElementTree.SubElement(mark, "title").text = f"it may have an effect: the {number}. here"
 
 
 def _draw_frame(

@@ -30,5 +30,5 @@ def summary(array: NDArray[np.generic]) -> tuple[tuple[str, str], ...]:
         facts.append(("mean ± std", f"{finite.mean():.4g} ± {finite.std():.4g}"))
         facts.append(("zeros", f"{(finite == 0).mean():.0%}"))
     if step > 1:
-        facts.append(("looked at", f"every {step}th of {array.size}"))
+        facts.append(("looked at", f"one of {step}, of {array.size:,}"))
     return tuple(facts)

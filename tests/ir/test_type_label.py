@@ -65,7 +65,7 @@ def test_a_tensor_says_where_it_is_and_how_it_is_sharded(constructs):
     assert type_label(sharded) == "DTensor[(4, 4), S[0] on mesh (2,)]"
 
 
-def test_a_type_of_which_nothing_is_known_is_a_question(constructs):
+def test_a_type_of_which_nothing_is_known_is_a_question():
     assert type_label(None) == type_label(ir.Type()) == "?"
 
 

@@ -6,8 +6,9 @@ import re
 import pytest
 
 from irviz.ir.extract import extract
+from irviz.model.contents import Contents, FunctionFacts
 from irviz.model.graph import Graph, Node, NodeId, NodeKind, Resolution
-from irviz.view.details import KINDS, RESOLUTIONS, facts_html, source_html
+from irviz.view.details import KINDS, RESOLUTIONS, contents_html, facts_html, source_html
 
 
 def facts(graph, node_id):
@@ -97,3 +98,32 @@ def test_the_source_is_the_line_with_its_number_and_the_prim_func():
 def test_what_has_no_source_shows_none(line, behind, headings):
     node = Node(NodeId("x"), NodeKind.PARAM, "x", "T")
     assert source_html(node, line, 1, behind).count("<h5>") == headings
+
+
+def test_a_module_lists_its_functions_and_cuts_a_long_list():
+    many = tuple(FunctionFacts(f"f<{i}>", "PrimFunc", True, (("a", "&"),)) for i in range(61))
+    page = contents_html(Contents(many, (("device_num", "2"),)))
+    assert "<dt>f&lt;0&gt;</dt><dd>PrimFunc, private, a = &amp;</dd>" in page
+    assert "<dt>…</dt><dd>1 more</dd>" in page
+    assert "<dt>device_num</dt><dd>2</dd>" in page
+
+
+def test_a_group_says_how_many_it_holds_and_what_it_gives():
+    node = Node(
+        NodeId("g"), NodeKind.GROUP, "×3", "y: T", attributes=(("each holds", "add"),), size=1200
+    )
+    page = facts_html(Graph("main", (node,), (), (), ()), node)
+    assert "<dt>nodes</dt><dd>1,200</dd><dt>gives</dt><dd>y: T</dd>" in page
+    assert "<dt>each holds</dt><dd>add</dd>" in page
+
+
+def test_an_impure_call_says_so(modules):
+    graph = extract(modules.Impure)
+    assert "<dt>effects</dt>" in facts_html(graph, graph["said"])
+    assert "<dt>effects</dt>" not in facts_html(graph, graph["y"])
+
+
+def test_a_node_in_a_branch_says_whose(modules):
+    graph = extract(modules.EveryKind)
+    facts = facts_html(graph, graph["chosen_then"])
+    assert "1 of 1, binding block, no dataflow, in then of chosen" in facts

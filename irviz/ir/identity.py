@@ -96,6 +96,9 @@ class Names:
 
     def define(self, name: str) -> NodeId:
         """Return the id of a variable of this name that is defined here."""
+        if name and name not in self.seen and name.isprintable():
+            self.seen[name] = 1
+            return NodeId(name)
         if not name.isprintable():
             name = "".join(char if char.isprintable() else "\ufffd" for char in name)
         return distinct(name or "v", self.seen)

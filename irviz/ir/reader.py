@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 
 import tvm
-import tvm_ffi
 from tvm import ir, relax
 
 from irviz.ir.attributes import attributes
-from irviz.ir.expression import has_effect, is_arithmetic, is_tensor_constant, variables
+from irviz.ir.callee import Passing
+from irviz.ir.expression import is_arithmetic, is_tensor_constant
 from irviz.ir.identity import MOST_NESTED, Names, bodies, distinct
+from irviz.ir.literals import Literals
 from irviz.ir.reading import FIRST, Calls, Position, Reading, leaves
-from irviz.ir.text import Texts, TypeText, expression, literal
+from irviz.ir.text import Texts, TypeText, expression
 from irviz.model.graph import Edge, Literal, Node, NodeId, NodeKind, Region, RegionKind
 
 ConstantNames = Mapping[tvm.runtime.Tensor, str]
@@ -35,12 +37,12 @@ class Reader:
         self._constant_names = constant_names
         self._texts = Texts()
         self._calls = Calls(mod, self._texts)
-        self._literals: dict[int, str] = {}
+        self._literals = Literals(self.ids)
         self._returned: dict[int, NodeId] = {}
 
     def params(self, params: Sequence[ir.Var], region: int | None) -> None:
         """Read the parameters of a function."""
-        for param in params:
+        for param in params[:]:
             name = str(param.name)
             node_id = self.ids[param.__chandle__()] = self.names.define(name)
             self.nodes.append(
@@ -48,7 +50,7 @@ class Reader:
                     id=node_id,
                     kind=NodeKind.PARAM,
                     name=name,
-                    type_text=TypeText(param.ty, self._texts),
+                    type_text=TypeText(param, self._texts),
                     region=region,
                 )
             )
@@ -66,7 +68,7 @@ class Reader:
                 var = binding.var
                 name = str(var.name)
                 node_id = define(name)
-                label = TypeText(var.ty, texts)
+                label = TypeText(var, texts)
                 value = binding.value
                 if type(binding) is relax.MatchCast:
                     found = Reading(NodeKind.MATCH_CAST, list(leaves([value])))
@@ -83,36 +85,56 @@ class Reader:
     def _plain(
         self, call: ir.Call, node_id: NodeId, name: str, label: TypeText, region: int
     ) -> bool:
-        """Read a call of an Op with nothing but variables, as nearly all are; else return False.
+        """Read a call with nothing but variables, as nearly all are; return False for any other.
 
         What follows reads every call; this does the same for the plain ones in half the time.
         """
         form = self._calls.forms.get(call.op.__chandle__())
-        if form is None or form.passing is not None:
+        if form is None:
             return False
+        kind, operator, passing, is_pure = form
         ids, args = self.ids, call.args
-        count = _size(args)
-        sources = [ids.get(_item(args, index).__chandle__()) for index in range(count)]
-        if None in sources or count > len(FIRST):
+        callee = None
+        if passing is not None:
+            if passing is not Passing.TUPLED or _size(args) != 2:
+                return False
+            callee, packed = self._calls.known.get(_item(args, 0).__chandle__()), _item(args, 1)
+            if callee is None or type(packed) is not ir.Tuple:
+                return False
+            args = packed.fields
+        found = [_item(args, index) for index in range(_size(args))]
+        if len(found) > len(FIRST):
             return False
+        sources = [ids.get(argument.__chandle__()) for argument in found]
+        literals: tuple[Literal, ...] = ()
+        if None in sources:
+            literals = self._literals.plain(found, sources)
+            if len(literals) != sources.count(None):
+                return False
+            self.edges += [
+                Edge(source, node_id, position)
+                for source, position in zip(sources, FIRST, strict=False)
+                if source is not None
+            ]
+        else:
+            self.edges += map(Edge, sources, repeat(node_id), FIRST)  # type: ignore[arg-type]
         attrs = call.attrs
         texts = () if attrs is None else self._texts.attributes(attrs)
-        kind, operator, _, is_pure = form
-        self.edges += [
-            Edge(source, node_id, position)
-            for source, position in zip(sources, FIRST, strict=False)
-            if source is not None
-        ]
-        does = hash((operator, texts, ()))
+        called, resolution = operator, None
+        if callee is None:
+            does = hash((operator, texts, literals))
+        else:
+            called, resolution = callee.name, callee.resolution
+            does = hash((kind.value, callee.structure or called, operator, texts, literals))
         self.nodes.append(
             Node(
                 node_id,
                 kind,
                 name,
                 label,
-                operator,
-                None,
-                (),
+                called,
+                resolution,
+                literals,
                 texts,
                 region,
                 operator,
@@ -138,7 +160,7 @@ class Reader:
                     source = self._constant(leaf, wanted, region)
                 else:
                     source = distinct(wanted, self.names.seen)
-                    label = TypeText(getattr(leaf, "ty", None), self._texts)
+                    label = TypeText(leaf, self._texts)
                     self._add(source, "", label, self.value(leaf, source, region, 0), region)
             found.append((at, source))
         return found
@@ -185,7 +207,7 @@ class Reader:
                 source = self._constant(argument, wanted, region)
                 self.edges.append(Edge(source, node_id, position))
             else:
-                text, used, effect = self._literal(argument)
+                text, used, effect = self._literals.read(argument)
                 if effect:
                     reading = reading._replace(is_pure=False)
                 literals = (*literals, Literal(position, text))
@@ -245,32 +267,15 @@ class Reader:
             [],
             callee=type(value).__name__,
             attributes=(("text", expression(value)),),
-            results=[((index,), source) for index, source in enumerate(self._used_in(value))],
+            results=[
+                ((index,), source) for index, source in enumerate(self._literals.used_in(value))
+            ],
         )
 
     def _source(self, leaf: ir.Expr) -> NodeId | None:
         if not isinstance(leaf, ir.Var | ir.GenericConst):
             return None
         return self.ids.get(leaf.__chandle__()) or self._returned.get(leaf.__chandle__())
-
-    def _used_in(self, value: ir.Expr) -> list[NodeId]:
-        """Return the nodes of the variables that an expression uses, sizes in it included."""
-        if isinstance(value, ir.GenericConst | ir.StringImm):
-            return []
-        known = (self.ids.get(var.__chandle__()) for var in variables(value))
-        return [node_id for node_id in known if node_id is not None]
-
-    def _literal(self, argument: ir.Expr) -> tuple[str, list[NodeId], bool]:
-        """Return the text of an argument written at its use, the nodes it mentions, its effect."""
-        key = tvm_ffi.structural_hash(argument)
-        text = self._literals.get(key)
-        if text is not None:
-            return text, [], False
-        text, used = literal(argument), self._used_in(argument)
-        effect = has_effect(argument)
-        if not used and not effect:
-            self._literals[key] = text
-        return text, used, effect
 
     def _constant(self, constant: ir.GenericConst, wanted: str, region: int | None) -> NodeId:
         # a scalar that is returned is a node there, and written at its use elsewhere
@@ -285,7 +290,7 @@ class Reader:
                 id=node_id,
                 kind=NodeKind.CONSTANT,
                 name=name,
-                type_text=TypeText(constant.ty, self._texts),
+                type_text=TypeText(constant, self._texts),
                 region=region,
             )
         )

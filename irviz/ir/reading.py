@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tvm import ir, relax
 
-from irviz.ir.callee import NAMED_CALLS, Callees, Passing
+from irviz.ir.callee import NAMED_CALLS, Callee, Callees, Passing
 from irviz.ir.identity import MOST_NESTED
 from irviz.ir.text import Texts
 from irviz.model.graph import CALLEE, NodeId, NodeKind, Resolution
@@ -45,10 +45,15 @@ class Form(NamedTuple):
 
 
 class Calls:
-    """Reads the calls of one module; `forms` has each Op that was met, by its address."""
+    """Reads the calls of one module.
+
+    `forms` has each Op that was met, `known` each function of the module that was called by one,
+    by their addresses.
+    """
 
     def __init__(self, mod: ir.IRModule, texts: Texts) -> None:
         self.forms: dict[int, Form] = {}
+        self.known: dict[int, Callee] = {}
         self._texts, self._callees = texts, Callees(mod)
 
     def read(self, call: ir.Call, ids: Mapping[int, NodeId]) -> Reading | None:
@@ -67,6 +72,8 @@ class Calls:
             called, *rest = arguments
             callee = self._callees.of(called, operator)
             if callee is not None:
+                if isinstance(called, ir.GlobalVar):
+                    self.known[called.__chandle__()] = callee
                 if passing is Passing.TUPLED and rest and isinstance(rest[0], ir.Tuple):
                     rest = [*rest[0].fields[:], *rest[1:]]
                 found = list(leaves(rest))

@@ -47,15 +47,16 @@ class Texts:
 
 
 class TypeText:
-    """The label of a type, made when it is read."""
+    """The label of a value's type, made when it is read."""
 
-    __slots__ = ("_texts", "_type")
+    __slots__ = ("_texts", "_value")
 
-    def __init__(self, type_: ir.Type | None, texts: Texts) -> None:
-        self._type, self._texts = type_, texts
+    def __init__(self, value: ir.Expr, texts: Texts) -> None:
+        self._value = value
+        self._texts = texts
 
     def __str__(self) -> str:
-        return self._texts.type_label(self._type)
+        return self._texts.type_label(getattr(self._value, "ty", None))
 
     def __repr__(self) -> str:
         return repr(str(self))

@@ -15,6 +15,10 @@ from irviz.view.style import theme_of
 from irviz.view.svg import MARGIN, svg
 
 
+_MOST_EDGES, _MOST_EDGES_EACH = 100, 3
+"""Where edges are this dense, Graphviz takes many seconds, and finds no order in them either."""
+
+
 @dataclass(frozen=True)
 class Figure:
     """A picture of a graph: `svg` is the drawing, `dot` what the layout engine was told.
@@ -71,15 +75,19 @@ def figure(
     """Lay out and draw a graph; raise ValueError for an unknown theme or direction.
 
     `openable` are the ids of nodes that can be opened; without it the picture is a still one. A
-    layout that takes longer than
-    `seconds` is stopped, and a plainer one is drawn.
+    layout that takes longer than `seconds` is stopped, and a plainer one is drawn; so is one for
+    so many edges that it would.
     """
     colours = theme_of(theme)
     source = dot(graph, direction)
-    layout, note = lay_out(source, seconds), ""
+    is_dense = len(graph.edges) > _MOST_EDGES + _MOST_EDGES_EACH * len(graph.nodes)
+    layout, note = None if is_dense else lay_out(source, seconds), ""
     if layout is None:
         layout = _plain(graph, direction)
-        note = f"The layout took longer than {seconds:g} s: this is a plainer one."
+        why = f"took longer than {seconds:g} s"
+        if is_dense:
+            why = f"would take too long for {len(graph.edges):,} edges"
+        note = f"The layout {why}: this is a plainer one."
     places = {
         str(node.id): _moved(layout.nodes[f"n{index}"]) for index, node in enumerate(graph.nodes)
     }

@@ -169,9 +169,7 @@ def _bundled(
         count = sum(len(leaves) for leaves, _ in found) - sum(bundles.values()) + len(bundles)
         if count <= room:
             break
-    for bundle in reversed(opened):
-        more = bundles.get(NodeId(bundle), room + 1) - 1
-        if count + more <= room:
-            count += more
-            del bundles[NodeId(bundle)]
+    for bundle in map(NodeId, reversed(opened)):
+        if bundle in bundles and count + bundles[bundle] - 1 <= room:
+            count += bundles.pop(bundle) - 1
     return [(leaves, frame, _bundle_id(leaves) in bundles) for leaves, frame in found if leaves]

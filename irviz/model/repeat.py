@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
@@ -94,15 +94,14 @@ def repeats(
         if free is None or free[1] - free[0] < 2 * run.period:
             continue
         best: list[Repeat] = []
-        for start in _starts(of, bounds, low + free[0], low + free[1], run.period):
-            copies = (low + free[1] - start) // run.period
-            effort -= (bounds[start + run.period] - bounds[start]) * copies
+        begin, end = low + free[0], low + free[1]
+        for period, start in _attempts(of, bounds, begin, end, run.period):
+            copies = (end - start) // period
+            effort -= (bounds[start + period] - bounds[start]) * copies
             if effort < 0:
                 break
-            alike = _alike(of, bounds, start, run.period, copies)
-            if _covered(alike) > _covered(best):
-                best = alike
-            if _covered(best) == (free[1] - free[0]) // run.period * run.period:
+            best = max(best, _alike(of, bounds, start, period, copies), key=_covered)
+            if _covered(best) == ((end - begin) // period * period, -1):
                 break
         for one in best:
             count = one.period * one.copies
@@ -139,8 +138,22 @@ def _starts(of: Steps, bounds: Sequence[int], start: int, stop: int, period: int
     return sorted(early[:_MOST_STARTS] + late[:_MOST_STARTS], key=crossed)
 
 
-def _covered(repeats: Sequence[Repeat]) -> int:
-    return sum(one.period * one.copies for one in repeats)
+def _attempts(
+    of: Steps, bounds: Sequence[int], start: int, stop: int, period: int
+) -> Iterator[tuple[int, int]]:
+    """Yield how long a copy may be and where the first one may begin.
+
+    Layers that do the same may still be of two or three sorts, in turn.
+    """
+    for count in (1, 2, 3):
+        if 2 * count * period <= stop - start:
+            for begin in _starts(of, bounds, start, stop, count * period):
+                yield count * period, begin
+
+
+def _covered(repeats: Sequence[Repeat]) -> tuple[int, int]:
+    """Return how many units are in these; of equal ones, fewer repeats are better."""
+    return sum(one.period * one.copies for one in repeats), -len(repeats)
 
 
 def _alike(of: Steps, bounds: Sequence[int], start: int, period: int, copies: int) -> list[Repeat]:

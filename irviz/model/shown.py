@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -151,36 +151,45 @@ class _Walk:
         """
         scene, operands = self.scene, self.scene.of.operands
         found: list[Use] = []
-        own: list[Use] = []
         known: set[tuple[int, int]] = set()
-        for one in self.repeats:
-            for step in range(one.start, one.start + one.held):
-                item = scene.item_at[scene.same[step]]
-                pairs = zip(operands[step], operands[step + one.held], strict=True)
-                for slot, (first, second) in enumerate(pairs):
-                    copies = 0
-                    if one.copy_of(second.step) == 0:
-                        found.append(Use(second, item, scene.items[item].region, True))
-                        copies = 1
-                    elif first.step < one.start and first.node != second.node:
-                        copies = one.copies
-                    for user in range(step, step + copies * one.held, one.held):
-                        use = operands[user][slot]
-                        is_own_leaf = copies > 1 and use.step < 0
-                        if is_own_leaf and user in scene.item_at:
-                            continue
-                        if (user, slot) not in known and not self._is_carried(use.step, user):
-                            (own if is_own_leaf else found).append(Use(use, item, one.around))
-                        known.add((user, slot))
+        own: dict[tuple[int, int], Use] = {}
+        for one, step, slot, is_next in self._going_over():
+            item = scene.item_at[scene.same[step]]
+            if is_next:
+                carried = operands[step + one.held][slot]
+                found.append(Use(carried, item, scene.items[item].region, True))
+            for user in range(step, step + (1 if is_next else one.copies) * one.held, one.held):
+                use = operands[user][slot]
+                if use.step < 0 and not is_next:
+                    own[user, slot] = Use(use, item, one.around)
+                    continue
+                if (user, slot) not in known and not self._is_carried(use.step, user):
+                    found.append(Use(use, item, one.around))
+                known.add((user, slot))
         for step, item in scene.item_at.items():
             frame = scene.items[item].region
-            found += [
-                Use(operand, item, frame)
-                for slot, operand in enumerate(operands[step])
-                if (step, slot) not in known and not self._is_carried(operand.step, step)
-            ]
+            for slot, operand in enumerate(operands[step]):
+                if (step, slot) not in known and not self._is_carried(operand.step, step):
+                    found.append(Use(operand, item, frame))
+                known.add((step, slot))
         drawn = {use.source.node for use in found}
-        return [*found, *(use for use in own if use.source.node in drawn)]
+        more = (use for key, use in own.items() if key not in known and use.source.node in drawn)
+        return [*found, *more]
+
+    def _going_over(self) -> Iterator[tuple[OpenRepeat, int, int, bool]]:
+        """Yield where copies of open repeats use what is not in them: a step of the first copy.
+
+        And which of its operands, and whether it is in the copy before; else each has its own.
+        """
+        operands = self.scene.of.operands
+        for one in self.repeats:
+            for step in range(one.start, one.start + one.held):
+                pairs = zip(operands[step], operands[step + one.held], strict=True)
+                for slot, (first, second) in enumerate(pairs):
+                    if one.copy_of(second.step) == 0:
+                        yield one, step, slot, True
+                    elif first.step < one.start and first.node != second.node:
+                        yield one, step, slot, False
 
     def _is_carried(self, source: int, target: int) -> bool:
         """Tell whether a step of a copy that is not shown is used by the next copy."""

@@ -72,6 +72,7 @@ class _Builder:
         self.of, self.is_small = of, is_small
         self._ids: set[str] = set(of.graph.index)
         self._paths: dict[int, tuple[int, ...]] = {}
+        self._codes: dict[str, int] = {}
 
     def units(self, region: int | None, start: int, stop: int) -> list[Unit]:
         """Return the steps of a region, those of a region in it as one container."""
@@ -151,12 +152,16 @@ class _Builder:
 
     def _region(self, index: int, start: int, stop: int) -> Container | int:
         region: Region = self.of.graph.regions[index]
-        children = self.divided(self.children(self.units(index, start, stop)))
+        units = self.units(index, start, stop)
+        children = self.divided(self.children(units))
         name = region.name
         if region.kind is RegionKind.DATAFLOW_BLOCK:
             name = "dataflow"
+        found = self._id(region.kind.value if not region.name else region.name, start)
+        which = region.name if region.kind is RegionKind.BRANCH else ""
+        self._codes[found] = hash((region.kind.value, which, *map(self._code, units)))
         return Container(
-            self._id(region.kind.value if not region.name else region.name, start),
+            found,
             region.kind,
             name,
             start,
@@ -179,7 +184,7 @@ class _Builder:
     def _code(self, unit: Unit) -> int:
         if isinstance(unit, int):
             return self.of.codes[unit]
-        return hash((unit.kind.value, tuple(self.of.codes[unit.start : unit.stop])))
+        return self._codes[unit.id]
 
     def _id(self, what: str, start: int) -> str:
         found = f"{what}:{self.of.nodes[start].id}"

@@ -14,7 +14,6 @@ from irviz.view.plain import plain
 from irviz.view.style import theme_of
 from irviz.view.svg import MARGIN, svg
 
-
 _MOST_EDGES, _MOST_EDGES_EACH = 100, 3
 """Where edges are this dense, Graphviz takes many seconds, and finds no order in them either."""
 

@@ -1,0 +1,211 @@
+# ruff: noqa: N805, N812, RET504
+# TVMScript is read by TVM, not run by Python: it has its own rules for names.
+"""A called function opened in its call's place: what enters it, what leaves it, what is what."""
+
+import pytest
+from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+from irviz.app.picture import Look, picture
+from irviz.app.read import graph_of
+from irviz.model.graph import LEAVES, NodeKind, RegionKind
+from irviz.model.opening import Choices
+from irviz.model.shown import shown
+from irviz.model.splice import splice
+from irviz.model.tree import tree
+from irviz.transforms.stage import Stage
+
+TYPE = relax.TensorType([2], "float32")
+
+
+@I.ir_module
+class Recursive:
+    """A function that calls itself, and one that calls it."""
+
+    @R.function
+    def down(n: R.Tensor((), "bool"), x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        cls = Recursive
+        if n:
+            y = R.add(x, x)
+            z = cls.down(n, y)
+        else:
+            z = R.multiply(x, x)
+        return z
+
+    @R.function
+    def main(n: R.Tensor((), "bool"), x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        cls = Recursive
+        out = cls.down(n, x)
+        return out
+
+
+def calling(*lengths):
+    """Return a module whose `main` calls each of functions f0, f1, … of so many operations."""
+    builder = relax.BlockBuilder()
+    functions = []
+    for index, length in enumerate(lengths):
+        params = [relax.Var("x", TYPE), relax.Var("pair", relax.TupleType([TYPE, TYPE]))]
+        with builder.function(f"f{index}", params):
+            here = builder.emit(relax.TupleGetItem(params[1], 1), "second")
+            for step in range(length):
+                op = (relax.op.add, relax.op.multiply, relax.op.subtract)[step * step % 3]
+                here = builder.emit(op(here, params[0]), f"step{step}")
+            functions.append(builder.emit_func_output(relax.Tuple([here, params[0]])))
+    a, b = relax.Var("a", TYPE), relax.Var("b", TYPE)
+    with builder.function("main", [a, b]):
+        here = a
+        for index, function in enumerate(functions):
+            pair = relax.Tuple([b, here])
+            made = builder.emit(relax.Call(function, [here, pair]), f"call{index}")
+            here = builder.emit(relax.TupleGetItem(made, 0), f"value{index}")
+        builder.emit_func_output(here)
+    return builder.get()
+
+
+def opened(module, *ids, function="main"):
+    choices = Choices()
+    for one in ids:
+        choices = choices.open(one)
+    stage = Stage("0", module)
+    found = picture(stage, function, Look(choices))
+    check(stage, found)
+    return found
+
+
+def check(stage, found):
+    """Check what is true of every picture: ids, frames, places and what can be done."""
+    graph = found.graph
+    ids = [node.id for node in graph.nodes]
+    assert len(set(ids)) == len(ids)
+    assert {edge.source for edge in graph.edges} | {edge.target for edge in graph.edges} <= {*ids}
+    frames = [region.id for region in graph.regions if region.id]
+    assert len(set(frames)) == len(frames)
+    assert found.closable == set(frames)
+    for index, region in enumerate(graph.regions):
+        assert region.parent is None or region.parent != index
+    for node in graph.nodes:
+        function, inner_id, whole = found.locate(node.id)
+        assert whole.nodes == graph_of(stage, function).nodes
+        if node.kind is not NodeKind.GROUP:
+            assert whole[inner_id].kind is node.kind
+            assert node.id.endswith(inner_id)
+        if node.id in found.openable and node.kind is NodeKind.CALL_FUNCTION:
+            assert found.opened(node.id) is None
+    for node in found.whole.nodes:
+        assert found.where(node.id) in set(ids)
+
+
+def entering(found, node_id):
+    return [(edge.source, edge.position) for edge in found.graph.entering.get(node_id, ())]
+
+
+def test_a_call_that_is_closed_is_one_node_that_can_be_opened(modules):
+    found = opened(modules.EveryKind)
+    assert "called" in found.openable
+    assert found.opened("called") is None
+    assert entering(found, "called") == [("first", (0,))]
+
+
+def test_what_a_call_is_given_enters_the_parameters_and_what_comes_back_enters_the_call(modules):
+    found = opened(modules.EveryKind, "called")
+    assert entering(found, "called/x") == [("first", ())]
+    assert entering(found, "called/y") == [("called/x", (0,)), ("called/x", (1,))]
+    assert entering(found, "called") == [("called/y", (0,))]
+    assert entering(found, "cast") == [("called", (0,))]
+    assert found.locate("called/y")[:2] == ("twice", "y")
+    assert found.locate("called")[:2] == ("main", "called")
+    assert found.opened("called").graph.function == "twice"
+    assert "called" in found.closable - found.openable
+    (frame,) = [region for region in found.graph.regions if region.id == "called"]
+    assert (frame.kind, frame.name, frame.owner) == (RegionKind.FUNCTION, "twice", "called")
+    inside = found.graph[found.where("called")].region, found.graph["called/y"].region
+    assert found.graph.regions[inside[1]].parent == inside[0]
+
+
+def test_tuples_enter_a_parameter_place_by_place_and_each_value_leaves_at_its_own():
+    found = opened(calling(3), "call0")
+    assert entering(found, "call0/x") == [("a", ())]
+    assert entering(found, "call0/pair") == [("b", (0,)), ("a", (1,))]
+    assert entering(found, "call0") == [("call0/step2", (0,)), ("call0/x", (1,))]
+
+
+def test_nodes_of_a_function_stand_before_its_call():
+    found = opened(calling(2, 2), "call0", "call1")
+    order = [node.id for node in found.graph.nodes]
+    for call in ("call0", "call1"):
+        inside = [order.index(one) for one in order if one.startswith(f"{call}/")]
+        assert max(inside) < order.index(call)
+        assert len(inside) == 5
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_a_function_that_calls_itself_is_opened_as_deep_as_it_was_asked_for(depth):
+    calls, call, inside = [], "out", ""
+    ids = []
+    for _ in range(depth):
+        calls.append(call)
+        # the call in the branch that calls itself is opened with the branch around it
+        inside = f"{call}/"
+        graph = opened(Recursive, *ids, call).graph
+        (inner,) = [
+            node.id
+            for node in graph.nodes
+            if node.kind is NodeKind.CALL_FUNCTION and node.id.startswith(inside)
+        ]
+        ids.append(call)
+        call = inner
+    found = opened(Recursive, *ids)
+    assert {*calls} <= found.closable
+    assert found.openable >= {call}
+    assert found.locate(call)[0] == "down"
+    assert found.locate(f"{calls[-1]}/x")[:2] == ("down", "x")
+    assert [found.opened(one).graph.function for one in calls] == ["down"] * depth
+    closed = picture(Stage("0", Recursive), "main", Look(Choices(opened=tuple(ids[1:]))))
+    assert closed.inner == {}
+
+
+def test_what_is_open_in_a_called_function_is_told_by_ids_that_begin_with_the_call():
+    module = calling(200)
+    found = opened(module, "call0")
+    (repeat,) = [one for one in found.closable if one.startswith("call0/")]
+    choices = Choices().open("call0")
+    for one, is_open in ((choices.close(repeat), False), (choices.open(repeat), True)):
+        again = picture(Stage("0", module), "main", Look(one))
+        check(Stage("0", module), again)
+        assert (repeat in again.closable, repeat in again.openable) == (is_open, not is_open)
+    name = next(region.name for region in found.graph.regions if region.id == repeat)
+    assert name == "×66 · copy 1"
+    other = picture(Stage("0", module), "main", Look(choices.show_copy(repeat, 3)))
+    assert "×66 · copy 4" in {region.name for region in other.graph.regions}
+
+
+def test_a_call_that_is_given_a_bundle_of_parameters_enters_the_bundle(graphs):
+    inner = graphs.Text()
+    params = [inner.param(f"p{index}") for index in range(20)]
+    inner.step("tuple", *params, name="all")
+    text = graphs.Text()
+    values = [text.param(f"x{index}") for index in range(20)]
+    text.step("call", *values, name="c", kind=NodeKind.CALL_FUNCTION)
+    outer = text.graph()
+    found = splice(outer, outer["c"].id, shown(tree(inner.graph())))
+    into = [edge.source for edge in found.edges if edge.target == "c/leaves:p0"]
+    assert into == values
+    assert [edge.source for edge in found.entering["c"]] == ["c/all"]
+
+
+def test_arguments_past_the_parameters_and_the_callee_stay_at_the_call(graphs):
+    inner = graphs.Text()
+    inner.step("op", inner.param("p"), name="made")
+    text = graphs.Text()
+    f, x, y = (text.param(name) for name in "fxy")
+    text.step("call", ((), f), ((0,), x), ((1,), y), name="c", kind=NodeKind.CALL_FUNCTION)
+    outer = text.graph()
+    found = splice(outer, outer["c"].id, shown(tree(inner.graph())))
+    assert [(edge.source, edge.position) for edge in found.entering["c"]] == [
+        ("f", ()),
+        ("y", (1,)),
+        ("c/made", (0,)),
+    ]
+    assert [(edge.source, edge.position) for edge in found.entering["c/p"]] == [("x", ())]
+    assert all(node.id.startswith("c/") or node.kind in LEAVES for node in found.nodes[:-1])

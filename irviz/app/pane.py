@@ -15,6 +15,8 @@ from irviz.app.reference import caption_html, pictured
 from irviz.app.session import Session
 from irviz.model.graph import Node, NodeId
 from irviz.model.locate import reveal
+from irviz.model.nearby import AFTER, BEFORE
+from irviz.model.opening import LIMIT
 from irviz.model.search import search
 from irviz.view.layout import Point
 
@@ -96,6 +98,10 @@ class Pane:
         is_open = one in self.picture.closable
         if is_open or one in self.picture.openable:
             self.look_at(self.look.toggle(one, is_open=is_open), one)
+            is_more = one in (BEFORE, AFTER)  # which may be there still, with others
+            if not (is_open or is_more) and one in self.picture.openable:
+                words = f"There is no room to open this: a picture has at most {LIMIT} nodes."
+                self._listener.said(f"{words} Close something, or look at what is nearby.", False)
 
     def leave(self, node_id: str) -> None:
         """Close what is around a node."""

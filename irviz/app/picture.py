@@ -10,7 +10,7 @@ from irviz.model.graph import Graph, NodeId, NodeKind, Resolution
 from irviz.model.nearby import AFTER, BEFORE, between, neighbourhood, part
 from irviz.model.opening import LIMIT, Choices
 from irviz.model.shown import Shown, shown
-from irviz.model.splice import splice, within
+from irviz.model.splice import inside, splice
 from irviz.model.tree import Tree, tree
 from irviz.transforms.stage import Stage
 from irviz.view.figure import Figure, figure
@@ -111,8 +111,9 @@ class Picture:
     def locate(self, node_id: str) -> tuple[str, NodeId, Graph]:
         """Return the function that a node of the picture is from, its id there and its graph."""
         for call, inner in self.inner.items():
-            if node_id.startswith(f"{call}/"):
-                return inner.locate(node_id[len(call) + 1 :])
+            found = inside(call, node_id)
+            if found is not None:
+                return inner.locate(found)
         return self.whole.function, NodeId(node_id), self.whole
 
     def figure(self, theme: str = "course", direction: str = "up") -> Figure:
@@ -129,8 +130,9 @@ class Picture:
         for outer, inner in self.inner.items():
             if call == outer:
                 return inner
-            if call.startswith(f"{outer}/"):
-                return inner.opened(call[len(outer) + 1 :])
+            found = inside(outer, call)
+            if found is not None:
+                return inner.opened(found)
         return None
 
 
@@ -160,26 +162,47 @@ def picture(stage: Stage, function: str, look: Look | None = None) -> Picture:
 
 
 def _picture(stage: Stage, of: Tree, choices: Choices, limit: int) -> Picture:
+    """Return the picture of a function, the open calls in place: the latest first, if it fits."""
     found = shown(of, choices, limit)
     graph = found.graph
     inner: dict[NodeId, Picture] = {}
-    for node in found.graph.nodes:
-        is_call = node.kind is NodeKind.CALL_FUNCTION and node.resolution is Resolution.FUNCTION
+    for call in _called(graph, choices):
         room = limit - len(graph.nodes)
-        if is_call and node.id in choices.opened and room >= _LEAST_ROOM:
-            called = tree_of(stage, node.callee)
-            inner[node.id] = _picture(stage, called, _inside(choices, node.id), room)
-            graph = splice(
-                graph, node.id, replace(inner[node.id].shown, graph=inner[node.id].graph)
-            )
+        if room >= _LEAST_ROOM:
+            called = tree_of(stage, graph[call].callee)
+            drawn = _picture(stage, called, _inside(choices, call), room)
+            if len(drawn.graph.nodes) <= room:
+                inner[call] = drawn
+                graph = splice(graph, call, replace(drawn.shown, graph=drawn.graph))
     return Picture(graph, found, inner, len(of.steps.graph.nodes))
+
+
+def _called(graph: Graph, choices: Choices) -> list[NodeId]:
+    """Return the calls that are open, the one that the reader was in last before the others."""
+    ages = {one: age for age, one in enumerate(choices.opened)}
+    calls = [
+        node.id
+        for node in graph.nodes
+        if node.kind is NodeKind.CALL_FUNCTION
+        and node.resolution is Resolution.FUNCTION
+        and node.id in ages
+        and node.id not in choices.closed
+    ]
+    latest = {
+        call: max(age for one, age in ages.items() if one == call or inside(call, one) is not None)
+        for call in calls
+    }
+    return sorted(calls, key=lambda call: -latest[call])
 
 
 def _inside(choices: Choices, call: NodeId) -> Choices:
     """Return the choices about what is in a called function, as they are in the function."""
-    prefix = within(call, "")
     return Choices(
-        tuple(one.removeprefix(prefix) for one in choices.opened if one.startswith(prefix)),
-        frozenset(one.removeprefix(prefix) for one in choices.closed if one.startswith(prefix)),
-        {k.removeprefix(prefix): v for k, v in choices.copies.items() if k.startswith(prefix)},
+        tuple(found for one in choices.opened if (found := inside(call, one)) is not None),
+        frozenset(found for one in choices.closed if (found := inside(call, one)) is not None),
+        {
+            found: copy
+            for one, copy in choices.copies.items()
+            if (found := inside(call, one)) is not None
+        },
     )

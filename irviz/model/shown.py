@@ -11,6 +11,7 @@ from irviz.model.graph import Edge, Graph, Node, NodeId, Region
 from irviz.model.group import group
 from irviz.model.leaves import Leaves, Scene, Use
 from irviz.model.opening import LIMIT, Choices, opened
+from irviz.model.pause import no_collection
 from irviz.model.tree import Container, Tree
 
 
@@ -71,6 +72,7 @@ class OpenRepeat(NamedTuple):
         return step if copy is None else step + (self.copy - copy) * self.held
 
 
+@no_collection()
 def shown(tree: Tree, choices: Choices | None = None, limit: int = LIMIT) -> Shown:
     """Return what is drawn: at most `limit` nodes, and every edge between what they stand for."""
     chosen = choices or Choices()

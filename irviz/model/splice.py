@@ -49,9 +49,19 @@ def splice(outer: Graph, call: NodeId, inner: Shown) -> Graph:
     )
 
 
+_INSIDE = "\ue000/"
+"""Stands in ids alone: a name cannot have the first of these (`ir/identity.py`)."""
+
+
 def within(call: str, node_id: str) -> NodeId:
     """Return the id that a node of a called function has where the function is shown in place."""
-    return NodeId(f"{call}/{node_id}")
+    return NodeId(f"{call}{_INSIDE}{node_id}")
+
+
+def inside(call: str, node_id: str) -> str | None:
+    """Return the id that a node has in the called function, None for a node that is not in it."""
+    prefix = within(call, "")
+    return node_id[len(prefix) :] if node_id.startswith(prefix) else None
 
 
 def _entering(outer: Graph, call: NodeId, inner: Shown) -> list[Edge]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from irviz.model.graph import Graph, NodeId, Region, RegionKind
+from irviz.model.pause import no_collection
 from irviz.model.repeat import Steps, repeats, steps
 
 MOST_CHILDREN = 120
@@ -52,6 +53,7 @@ class Tree:
             waiting += inner
 
 
+@no_collection()
 def tree(graph: Graph) -> Tree:
     """Find what can be opened and closed in a graph, in n log n steps.
 

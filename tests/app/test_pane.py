@@ -8,6 +8,7 @@ import pytest
 import irviz
 from irviz.app.picture import Look
 from irviz.model.opening import LIMIT
+from irviz.model.splice import within
 
 LAYERS = 24
 
@@ -86,14 +87,14 @@ def test_what_is_opened_stays_where_it_was_for_a_reader_who_has_zoomed(stack):
 
 def test_a_called_function_opens_in_the_place_of_its_call(modules):
     explorer = irviz.explore(modules.EveryKind, function="main")
-    assert "called/x" not in drawn(explorer)
+    assert within("called", "x") not in drawn(explorer)
     ask(explorer, toggle="called")
-    assert {"called/x", "called/y", "called"} <= set(drawn(explorer))
-    explorer._pane.canvas.selected = "called/y"
+    assert {within("called", "x"), within("called", "y"), "called"} <= set(drawn(explorer))
+    explorer._pane.canvas.selected = within("called", "y")
     assert "relax.add" in explorer._node.facts.value
     assert "TVMScript, line" in explorer._node.source.value
     ask(explorer, toggle="called")
-    assert "called/x" not in drawn(explorer)
+    assert within("called", "x") not in drawn(explorer)
     assert explorer._pane.canvas.selected == ""
 
 

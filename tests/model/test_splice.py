@@ -2,6 +2,8 @@
 # TVMScript is read by TVM, not run by Python: it has its own rules for names.
 """A called function opened in its call's place: what enters it, what leaves it, what is what."""
 
+import random
+
 import pytest
 from tvm import relax
 from tvm.script import ir as I
@@ -10,12 +12,13 @@ from tvm.script import relax as R
 from irviz.app.picture import Look, picture
 from irviz.app.read import graph_of
 from irviz.model.graph import LEAVES, NodeKind, RegionKind
-from irviz.model.opening import Choices
+from irviz.model.opening import LIMIT, Choices
 from irviz.model.shown import shown
-from irviz.model.splice import splice
+from irviz.model.splice import splice, within
 from irviz.model.tree import tree
 from irviz.transforms.stage import Stage
 
+UNARY = [getattr(relax.op, name) for name in ("exp", "abs", "tanh", "sin", "cos", "sqrt", "log")]
 TYPE = relax.TensorType([2], "float32")
 
 
@@ -96,6 +99,12 @@ def check(stage, found):
         assert found.where(node.id) in set(ids)
 
 
+def at(path):
+    """Return the id of a node in a called function: `call/node`."""
+    call, _, node_id = path.partition("/")
+    return within(call, node_id)
+
+
 def entering(found, node_id):
     return [(edge.source, edge.position) for edge in found.graph.entering.get(node_id, ())]
 
@@ -109,32 +118,32 @@ def test_a_call_that_is_closed_is_one_node_that_can_be_opened(modules):
 
 def test_what_a_call_is_given_enters_the_parameters_and_what_comes_back_enters_the_call(modules):
     found = opened(modules.EveryKind, "called")
-    assert entering(found, "called/x") == [("first", ())]
-    assert entering(found, "called/y") == [("called/x", (0,)), ("called/x", (1,))]
-    assert entering(found, "called") == [("called/y", (0,))]
+    assert entering(found, at("called/x")) == [("first", ())]
+    assert entering(found, at("called/y")) == [(at("called/x"), (0,)), (at("called/x"), (1,))]
+    assert entering(found, "called") == [(at("called/y"), (0,))]
     assert entering(found, "cast") == [("called", (0,))]
-    assert found.locate("called/y")[:2] == ("twice", "y")
+    assert found.locate(at("called/y"))[:2] == ("twice", "y")
     assert found.locate("called")[:2] == ("main", "called")
     assert found.opened("called").graph.function == "twice"
     assert "called" in found.closable - found.openable
     (frame,) = [region for region in found.graph.regions if region.id == "called"]
     assert (frame.kind, frame.name, frame.owner) == (RegionKind.FUNCTION, "twice", "called")
-    inside = found.graph[found.where("called")].region, found.graph["called/y"].region
+    inside = found.graph[found.where("called")].region, found.graph[at("called/y")].region
     assert found.graph.regions[inside[1]].parent == inside[0]
 
 
 def test_tuples_enter_a_parameter_place_by_place_and_each_value_leaves_at_its_own():
     found = opened(calling(3), "call0")
-    assert entering(found, "call0/x") == [("a", ())]
-    assert entering(found, "call0/pair") == [("b", (0,)), ("a", (1,))]
-    assert entering(found, "call0") == [("call0/step2", (0,)), ("call0/x", (1,))]
+    assert entering(found, at("call0/x")) == [("a", ())]
+    assert entering(found, at("call0/pair")) == [("b", (0,)), ("a", (1,))]
+    assert entering(found, "call0") == [(at("call0/step2"), (0,)), (at("call0/x"), (1,))]
 
 
 def test_nodes_of_a_function_stand_before_its_call():
     found = opened(calling(2, 2), "call0", "call1")
     order = [node.id for node in found.graph.nodes]
     for call in ("call0", "call1"):
-        inside = [order.index(one) for one in order if one.startswith(f"{call}/")]
+        inside = [order.index(one) for one in order if one.startswith(within(call, ""))]
         assert max(inside) < order.index(call)
         assert len(inside) == 5
 
@@ -146,7 +155,7 @@ def test_a_function_that_calls_itself_is_opened_as_deep_as_it_was_asked_for(dept
     for _ in range(depth):
         calls.append(call)
         # the call in the branch that calls itself is opened with the branch around it
-        inside = f"{call}/"
+        inside = within(call, "")
         graph = opened(Recursive, *ids, call).graph
         (inner,) = [
             node.id
@@ -159,7 +168,7 @@ def test_a_function_that_calls_itself_is_opened_as_deep_as_it_was_asked_for(dept
     assert {*calls} <= found.closable
     assert found.openable >= {call}
     assert found.locate(call)[0] == "down"
-    assert found.locate(f"{calls[-1]}/x")[:2] == ("down", "x")
+    assert found.locate(within(calls[-1], "x"))[:2] == ("down", "x")
     assert [found.opened(one).graph.function for one in calls] == ["down"] * depth
     closed = picture(Stage("0", Recursive), "main", Look(Choices(opened=tuple(ids[1:]))))
     assert closed.inner == {}
@@ -168,7 +177,7 @@ def test_a_function_that_calls_itself_is_opened_as_deep_as_it_was_asked_for(dept
 def test_what_is_open_in_a_called_function_is_told_by_ids_that_begin_with_the_call():
     module = calling(200)
     found = opened(module, "call0")
-    (repeat,) = [one for one in found.closable if one.startswith("call0/")]
+    (repeat,) = [one for one in found.closable if one.startswith(at("call0/"))]
     choices = Choices().open("call0")
     for one, is_open in ((choices.close(repeat), False), (choices.open(repeat), True)):
         again = picture(Stage("0", module), "main", Look(one))
@@ -189,9 +198,9 @@ def test_a_call_that_is_given_a_bundle_of_parameters_enters_the_bundle(graphs):
     text.step("call", *values, name="c", kind=NodeKind.CALL_FUNCTION)
     outer = text.graph()
     found = splice(outer, outer["c"].id, shown(tree(inner.graph())))
-    into = [edge.source for edge in found.edges if edge.target == "c/leaves:p0"]
+    into = [edge.source for edge in found.edges if edge.target == at("c/leaves:p0")]
     assert into == values
-    assert [edge.source for edge in found.entering["c"]] == ["c/all"]
+    assert [edge.source for edge in found.entering["c"]] == [at("c/all")]
 
 
 def test_arguments_past_the_parameters_and_the_callee_stay_at_the_call(graphs):
@@ -205,7 +214,58 @@ def test_arguments_past_the_parameters_and_the_callee_stay_at_the_call(graphs):
     assert [(edge.source, edge.position) for edge in found.entering["c"]] == [
         ("f", ()),
         ("y", (1,)),
-        ("c/made", (0,)),
+        (at("c/made"), (0,)),
     ]
-    assert [(edge.source, edge.position) for edge in found.entering["c/p"]] == [("x", ())]
-    assert all(node.id.startswith("c/") or node.kind in LEAVES for node in found.nodes[:-1])
+    assert [(edge.source, edge.position) for edge in found.entering[at("c/p")]] == [("x", ())]
+    assert all(node.id.startswith(at("c/")) or node.kind in LEAVES for node in found.nodes[:-1])
+
+
+def different(count, length):
+    """Return a module whose `main` calls functions without any repetition in them."""
+    builder = relax.BlockBuilder()
+    functions = []
+    for index in range(count):
+        ops = random.Random(index).choices(UNARY, k=length)
+        x = relax.Var("x", TYPE)
+        with builder.function(f"f{index}", [x]):
+            here = x
+            for op in ops:
+                here = builder.emit(op(here))
+            functions.append(builder.emit_func_output(here))
+    x = relax.Var("x", TYPE)
+    with builder.function("main", [x]):
+        here = x
+        for index, function in enumerate(functions):
+            here = builder.emit(relax.Call(function, [here]), f"c{index}")
+        builder.emit_func_output(here)
+    return builder.get()
+
+
+def test_what_was_opened_last_is_open_and_all_of_it_within_the_limit():
+    module = different(4, 100)
+    for order in (["c0", "c1", "c2", "c3"], ["c3", "c1", "c2", "c0"]):
+        choices = Choices()
+        for call in order:
+            choices = choices.open(call)
+            found = picture(Stage("0", module), "main", Look(choices))
+            assert len(found.graph.nodes) <= LIMIT
+            assert found.opened(call) is not None
+
+
+def test_a_call_that_is_both_opened_and_closed_is_closed():
+    look = Look(Choices(opened=("c0",), closed=frozenset({"c0"})))
+    assert picture(Stage("0", different(1, 3)), "main", look).inner == {}
+
+
+def test_a_name_that_looks_like_a_place_in_a_called_function_is_no_such_place():
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", TYPE)
+    with builder.function("f", [x]):
+        function = builder.emit_func_output(builder.emit(relax.op.add(x, x), "y"))
+    with builder.function("main", [a := relax.Var("a", TYPE)]):
+        odd = builder.emit(relax.op.exp(a), "c/y")
+        builder.emit_func_output(builder.emit(relax.Call(function, [odd]), "c"))
+    found = opened(builder.get(), "c")
+    assert len(found.graph.index) == len(found.graph.nodes) == 5
+    assert found.locate("c/y")[:2] == ("main", "c/y")
+    assert found.locate(within("c", "y"))[:2] == ("f", "y")

@@ -49,6 +49,9 @@ def _parser() -> argparse.ArgumentParser:
     draw.add_argument("--function", default="", help='default: "main", or the only one')
     draw.add_argument("--theme", default="course", help="course or dark")
     draw.add_argument("--direction", default="up", help="up or down")
+    draw.add_argument("--around", default="", metavar="NAME", help="only what is near this node")
+    draw.add_argument("--steps", type=int, default=1, help="how near, in uses; default: 1")
+    draw.add_argument("--to", default="", metavar="NAME", help="only what lies between the two")
     draw.set_defaults(run=_draw)
 
     opened = commands.add_parser("open", help="open the explorer on a file")
@@ -83,10 +86,15 @@ def _draw(options: argparse.Namespace) -> None:
     figure = draw(
         load_json(options.file),
         options.function,
+        around=options.around,
+        steps=options.steps,
+        to=options.to,
         theme=options.theme,
         direction=options.direction,
     )
     figure.save(options.output)
+    if figure.note:
+        print(f"irviz: {figure.note}", file=sys.stderr)  # noqa: T201
 
 
 def _open(options: argparse.Namespace) -> None:

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 import tvm
+from tvm import relax
 
 import irviz
 from irviz.app.command import main
@@ -76,6 +77,30 @@ def test_format_theme_direction_and_function_can_be_chosen(tmp_path, saved, suff
     expected = {"dot": figure.dot, "svg": figure.svg}[suffix]
     assert main(["draw", str(saved), "--output", str(target), *options]) == 0
     assert target.read_text(encoding="utf-8") == expected
+
+
+def test_a_part_can_be_drawn_and_a_node_that_is_not_there_is_named(tmp_path, saved, capsys):
+    target = tmp_path / "out.svg"
+    part = ["--around", "lv1", "--steps", "1"]
+    assert main(["draw", str(saved), "-o", str(target), *part]) == 0
+    assert target.read_text(encoding="utf-8") == irviz.draw(MyModuleStatic, around="lv1").svg
+    assert main(["draw", str(saved), "-o", str(target), "--around", "x", "--to", "out"]) == 0
+    assert main(["draw", str(saved), "-o", str(target), "--around", "lv9"]) == 2
+    assert "'lv9' is no node of 'main'" in capsys.readouterr().err
+
+
+def test_a_plainer_layout_is_said(tmp_path, capsys):
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType([2], "float32"))
+    with builder.function("main", [x]):
+        values = [builder.emit(relax.op.add(x, x)) for _ in range(20)]
+        for _ in range(20):
+            values.append(builder.emit(relax.Tuple(values[:20])))
+        builder.emit_func_output(values[-1])
+    path = tmp_path / "thicket.json"
+    path.write_text(tvm.ir.save_json(builder.get()), encoding="utf-8")
+    assert main(["draw", str(path), "-o", str(tmp_path / "a.svg")]) == 0
+    assert "would take too long for 440 edges: this is a plainer one" in capsys.readouterr().err
 
 
 def test_a_module_drawn_with_its_constants_survives_the_file(tmp_path):

@@ -4,6 +4,9 @@ import re
 
 import numpy as np
 import pytest
+import tvm
+from tvm import relax
+from tvm.relax.expr_functor import PyExprMutator, mutator
 
 import irviz
 from irviz.app.picture import Look
@@ -208,6 +211,35 @@ def test_a_stage_that_lacks_what_is_looked_at_is_shown_whole(stack):
     stack._act(lambda session: session.bind(ones))
     assert not stack.session.shown.error
     assert "×23" in stack._pane.canvas.svg
+
+
+def test_a_change_in_what_is_closed_is_marked_on_the_group(stack):
+    ask(stack, toggle=repeat(stack))
+    stack._act(lambda session: session.apply(to_exp))
+    stack._reference._choose("0", lambda _: stack._show())
+    marked = set(stack._pane.canvas.highlighted)
+    assert marked
+    assert marked <= set(drawn(stack))
+    assert stack._pane.picture.where("lv123") in marked
+    other = set(stack._reference.canvas.highlighted)
+    assert other == {stack._reference.picture.where("lv123")}
+
+
+@mutator
+class ToExp(PyExprMutator):
+    """Let one binding be an exp."""
+
+    def visit_var_binding_(self, binding):
+        if binding.var.name != "lv123":
+            return super().visit_var_binding_(binding)
+        value = relax.op.exp(binding.value.args[0])
+        return self.set_var_remap(binding.var, self.builder_.emit(value, "lv123"))
+
+
+@tvm.transform.module_pass(opt_level=0, name="ToExp")
+def to_exp(mod, _):
+    mod["main"] = ToExp(mod).visit_expr(mod["main"])
+    return mod
 
 
 def test_draw_takes_a_node_to_look_around_and_says_what_is_none(modules):

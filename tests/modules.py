@@ -3,6 +3,7 @@
 """Small IRModules, each with one thing in it that tests ask about."""
 
 import itertools
+import random
 
 import numpy as np
 from hypothesis import strategies as st
@@ -325,6 +326,19 @@ def wide(arguments: int) -> IRModule:
     builder = relax.BlockBuilder()
     with builder.function("main", [x]):
         builder.emit_func_output(builder.emit(relax.op.concat([x] * arguments), "y"))
+    return builder.get()
+
+
+def unlike(length):
+    """Return a chain of operators in an order that does not repeat itself."""
+    ops = [relax.op.exp, relax.op.abs, relax.op.tanh, relax.op.sin, relax.op.cos, relax.op.sqrt]
+    x = relax.Var("x", R.Tensor((2,), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        here = x
+        for op in random.Random(length).choices(ops, k=length):
+            here = builder.emit(op(here))
+        builder.emit_func_output(here)
     return builder.get()
 
 

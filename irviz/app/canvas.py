@@ -59,9 +59,13 @@ class Canvas(anywidget.AnyWidget):
             )
         return viewport
 
-    def show(self, figure: Figure, label: str) -> None:
-        """Show a figure in a pane of about its height, under an accessible name."""
-        self.height = round(min(max(figure.height + 24, _LEAST_HEIGHT), _MOST_HEIGHT))
+    def show(self, figure: Figure, label: str, *, least: int = 0) -> None:
+        """Show a figure in a pane of about its height, under an accessible name.
+
+        The pane is no lower than `least`: what a reader looks at would move with it.
+        """
+        height = round(min(max(figure.height + 24, _LEAST_HEIGHT), _MOST_HEIGHT))
+        self.height = max(height, least)
         self.svg, self.label = figure.svg, label
 
     def keep_in_place(self, before: Point | None, after: Point | None) -> None:

@@ -27,6 +27,10 @@ _STATIC = Path(__file__).parent / "static"
 _STYLES = ("explorer.css", "loops.css")
 
 
+_Runs = tuple[dict[str, RunResult], dict[str, str], dict[tuple[str, str], Comparison]]
+"""The results of a function's stages, their errors, and how they compare."""
+
+
 class Explorer(traitlets.HasTraits):
     """Show a session's stages, transform them, run them and compare them.
 
@@ -44,6 +48,7 @@ class Explorer(traitlets.HasTraits):
         self.results: dict[str, RunResult] = {}
         self.run_errors: dict[str, str] = {}
         self._compared: dict[tuple[str, str], Comparison] = {}
+        self._runs: dict[str, _Runs] = {}
         self._stages = StageList(self._choose)
         listener = Listener(self._show_beside, self._select, self._say, self._focus)
         self._pane = Pane(session, listener)
@@ -98,7 +103,10 @@ class Explorer(traitlets.HasTraits):
 
     def _focus(self, function: str | None) -> None:
         if function and function != self.session.function:
-            self.results, self.run_errors, self._compared = {}, {}, {}
+            now = self.session.function
+            self._runs[now] = (self.results, self.run_errors, self._compared)
+            kept = self._runs.get(function, ({}, {}, {}))
+            self.results, self.run_errors, self._compared = kept
             self._act(lambda session: session.focus(function))
 
     def _choose(self, stage_id: str) -> None:
@@ -115,7 +123,7 @@ class Explorer(traitlets.HasTraits):
         self._save.show(session)
         self._show_results()
         if stage.error:
-            self._say(f"{stage.label} failed; the module is as before. {stage.error}", True)
+            self._say("")
 
     def _show_beside(self) -> None:
         """Set what stands beside the picture: the stage compared with, marks, the node."""
@@ -155,7 +163,9 @@ class Explorer(traitlets.HasTraits):
     def _select_other(self, node_id: str) -> None:
         other = self._reference
         if other.stage_id and other.picture is not None and node_id:
-            self._node.show(self.session.stage(other.stage_id), other.picture, node_id)
+            where = f"<p class='irviz-hint'>in stage {escape(other.stage_id)}:</p>"
+            stage = self.session.stage(other.stage_id)
+            self._node.show(stage, other.picture, node_id, where)
 
     def _show_details(self) -> None:
         selected, picture = self._pane.canvas.selected, self._pane.picture
@@ -175,6 +185,11 @@ class Explorer(traitlets.HasTraits):
         self._say(f"saved {saved.resolve()}")
 
     def _say(self, words: str, is_error: bool = False) -> None:
+        """Say this; or else why the shown stage failed, or nothing."""
+        stage = self.session.shown
+        if not words and stage.error:
+            words = f"{stage.label} failed; the module is as before. {stage.error}"
+            is_error = True
         kind = "irviz-error" if is_error else "irviz-said"
         self._message.value = (
             f'<p role="status" class="{kind}">{escape(words)}</p>' if words else ""

@@ -9,8 +9,9 @@ import ipywidgets as widgets
 from irviz.app.picture import Look, Picture
 from irviz.model.graph import NodeId
 from irviz.model.locate import copies
+from irviz.model.nearby import AFTER, BEFORE
 
-_MOST_FOUND = 200
+MOST_FOUND = 200
 Find = Callable[[str], tuple[tuple[str, NodeId, str], ...]]
 """Returns what matches: the function, the node and the words that it is shown by."""
 
@@ -39,11 +40,12 @@ class Finder:
         matches = self._find(words) if words else ()
         self.found.index = None
         self.found.options = [
-            (text, (function, node)) for function, node, text in matches[:_MOST_FOUND]
+            (text, (function, node)) for function, node, text in matches[:MOST_FOUND]
         ]
         self.found.index = None
+        self.found.rows = min(max(len(matches), 2), 7)
         self.found.layout.display = "" if matches else "none"
-        shown = f", the first {_MOST_FOUND} are listed" if len(matches) > _MOST_FOUND else ""
+        shown = f", the first {MOST_FOUND} are listed" if len(matches) > MOST_FOUND else ""
         self.count.value = (
             f"<span role='status'>{len(matches)} found{shown}</span>" if words else ""
         )
@@ -51,6 +53,7 @@ class Finder:
     def _choose(self, chosen: tuple[str, NodeId] | None) -> None:
         if chosen is not None:
             self._jump(*chosen)
+            self.found.index = None  # so that the same one can be chosen again
 
 
 class Around:
@@ -65,7 +68,12 @@ class Around:
         self._close = _button("Close", "Show the frame around this as one node")
         self._near = _button("Nearby", "Show only what is a few uses away")
         self._steps = widgets.BoundedIntText(
-            value=2, min=1, max=99, layout=widgets.Layout(width="60px")
+            value=2,
+            min=1,
+            max=99,
+            description="steps",
+            layout=widgets.Layout(width="100px"),
+            style={"description_width": "initial"},
         )
         self._from = _button("Path from here", "Choose this as one end of a path")
         self._to = _button("Path to here", "Show only what lies between the two")
@@ -93,9 +101,13 @@ class Around:
         """Offer what can be done with the selected node of a picture, "" for none."""
         function, inner, whole = picture.locate(node_id)
         is_main = function == picture.graph.function and inner in whole.index
+        is_main = is_main and inner not in (BEFORE, AFTER)
         self._look, self._node, self._sign = look, node_id, picture.around(node_id)
         here = copies(picture.shown.tree, inner) if is_main and look.around is None else None
         self._close.description = f"Close {picture.name(self._sign)}"
+        if look.around is not None and look.to is None:
+            self._steps.value = look.steps
+        self._to.description = f"Path from {self._start} to here"
         self._copies = ""  # so that the number below is not taken for a choice
         if here is not None:
             self._copy.max = len(here.nodes)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ipywidgets as widgets
 
 from irviz.app.picture import Picture
-from irviz.app.read import array_of, script_of
+from irviz.app.read import array_of, graph_of, script_of, tree_of
 from irviz.ir.contents import contents
 from irviz.ir.identity import function_named
 from irviz.ir.loops import loop_nest
 from irviz.ir.script import prim_func_script
-from irviz.model.graph import NodeKind, Resolution
+from irviz.model.graph import NodeId, NodeKind, Resolution
 from irviz.model.locate import copies
 from irviz.transforms.stage import Stage
 from irviz.view.constant import summary
@@ -30,22 +30,23 @@ class NodePanel:
         """Return the facts, a widget to stand below them, and the source."""
         return [self.facts, between, self.source]
 
-    def show(self, stage: Stage, picture: Picture, node_id: str) -> None:
-        """Show a node of a stage's picture, "" for none."""
-        function, inner, whole = picture.locate(node_id)
-        drawn = picture.graph.index.get(inner) if inner not in whole.index else None
-        if drawn is not None:  # a group, or what is left out
-            self.facts.value = facts_html(picture.graph, picture.graph.nodes[drawn])
-            self.source.value = ""
-            return
+    def show(self, stage: Stage, picture: Picture, node_id: str, where: str = "") -> None:
+        """Show a node of a stage's picture, "" for none; `where` is HTML to stand above it."""
+        function, inner, _ = picture.locate(node_id)
+        whole = graph_of(stage, function)
         if inner not in whole.index:
-            self.facts.value, self.source.value = _HINT + contents_html(contents(stage.module)), ""
+            self.source.value = ""
+            drawn = picture.graph.index.get(NodeId(node_id))
+            if drawn is None:
+                self.facts.value = _HINT + contents_html(contents(stage.module))
+            else:  # a group, or what is left out
+                self.facts.value = where + facts_html(picture.graph, picture.graph.nodes[drawn])
             return
         node = whole[inner]
         array = array_of(stage, function, inner) if node.kind is NodeKind.CONSTANT else None
         facts = facts_html(whole, node, () if array is None else summary(array))
-        here = copies(picture.shown.tree, inner) if function == picture.graph.function else None
-        self.facts.value = facts + (copies_html(here, whole) if here else "")
+        here = copies(tree_of(stage, function), inner)
+        self.facts.value = where + facts + (copies_html(here, whole) if here else "")
         printed = script_of(stage)
         number = printed.lines.get((function, inner), 0)
         is_line = number and node.kind is not NodeKind.PARAM

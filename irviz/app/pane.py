@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import ipywidgets as widgets
 
 from irviz.app.canvas import Canvas
-from irviz.app.navigation import Around, Finder
+from irviz.app.navigation import MOST_FOUND, Around, Finder
 from irviz.app.picture import Look, Picture
 from irviz.app.read import graph_of, tree_of
 from irviz.app.reference import caption_html, pictured
@@ -18,6 +18,8 @@ from irviz.model.locate import reveal
 from irviz.model.nearby import AFTER, BEFORE
 from irviz.model.opening import LIMIT
 from irviz.model.search import search
+from irviz.model.splice import inside
+from irviz.view.details import KINDS
 from irviz.view.layout import Point
 
 _MOST_SEARCHED = 50
@@ -70,7 +72,9 @@ class Pane:
         with self.canvas.hold_sync():
             if kept:
                 self.canvas.keep_in_place(self._places.get(kept), drawing.places.get(kept))
-            self.canvas.show(drawing, f"graph of {session.function}, stage {stage.id}")
+            least = self.canvas.height if kept else 0
+            name = f"graph of {session.function}, stage {stage.id}"
+            self.canvas.show(drawing, name, least=least)
             self.canvas.selected = self._selected(picture)
         self._places = drawing.places
         self._caption.value = caption_html(stage.id, stage.label, picture)
@@ -97,7 +101,7 @@ class Pane:
         """Open what is closed, close what is open; anything else is ignored."""
         is_open = one in self.picture.closable
         if is_open or one in self.picture.openable:
-            self.look_at(self.look.toggle(one, is_open=is_open), one)
+            self.look_at(self.look.toggle(one, self.picture.closable), one)
             is_more = one in (BEFORE, AFTER)  # which may be there still, with others
             if not (is_open or is_more) and one in self.picture.openable:
                 words = f"There is no room to open this: a picture has at most {LIMIT} nodes."
@@ -110,25 +114,30 @@ class Pane:
     def _selected(self, picture: Picture) -> str:
         """Return the selected node, or what shows it now."""
         selected = str(self.canvas.selected)
-        if selected in picture.graph.index:
+        if not selected or selected in picture.graph.index:
             return selected
-        place = picture.where(NodeId(selected)) if selected in picture.whole.index else None
-        return str(place or "")
+        if selected in picture.whole.index:
+            return str(picture.where(NodeId(selected)) or "")
+        call = next((one for one in picture.graph.index if inside(one, selected) is not None), "")
+        first = (node.id for node in picture.graph.nodes if picture.around(node.id) == selected)
+        return str(call or next(first, ""))  # what it is in, or what is in it
 
     def _find(self, words: str) -> tuple[tuple[str, NodeId, str], ...]:
-        """Search the function that is shown, and where it has nothing, the others."""
+        """Search the function that is shown, then the others."""
         session = self._session
         others = [name for name in session.functions if name != session.function]
-        for functions in ([session.function], others[:_MOST_SEARCHED]):
-            graphs = [graph_of(session.shown, function) for function in functions]
-            found = [
-                (graph.function, node_id, _line(graph[node_id], graph.function))
-                for graph in graphs
-                for node_id in search(graph, words)
-            ]
-            if found:
-                return tuple(found)
-        return ()
+        functions = [session.function, *others[:_MOST_SEARCHED]]
+        graphs = [graph_of(session.shown, function) for function in functions]
+        found = [(graph, graph[node_id]) for graph in graphs for node_id in search(graph, words)]
+        width = min(max((len(node.id) for _, node in found[:MOST_FOUND]), default=0), 24)
+        return tuple(
+            (
+                graph.function,
+                node.id,
+                _line(node, width, "" if graph is graphs[0] else graph.function),
+            )
+            for graph, node in found
+        )
 
     def _jump(self, function: str, node_id: NodeId) -> None:
         """Show a node, opening what hides it, and select it."""
@@ -143,7 +152,7 @@ class Pane:
         self.canvas.selected = str(place or "")
 
 
-def _line(node: Node, function: str) -> str:
-    """Return the words that a node is found by."""
-    what = node.callee.removeprefix("relax.") or node.kind.value
-    return f"{node.id:<10}  {what:<16}  {node.type_label}  in {function}"
+def _line(node: Node, width: int, function: str) -> str:
+    """Return the words that a node is found by, in columns."""
+    what = node.callee.removeprefix("relax.") or KINDS[node.kind]
+    return f"{node.id:<{width}}  {what:<16}  {node.type_label}  in {function}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from irviz.app.read import graph_of, tree_of
@@ -44,11 +44,16 @@ class Look:
         """Open and close otherwise."""
         return replace(self, choices=choices)
 
-    def toggle(self, one: str, *, is_open: bool) -> Look:
-        """Open what is closed, or close what is open."""
+    def toggle(self, one: str, now: Collection[str]) -> Look:
+        """Open what is closed, or close what is open `now`: the rest stays as it is."""
         if one in (BEFORE, AFTER):
             return replace(self, steps=self.steps + 1, to=None)
-        return self.choose(self.choices.close(one) if is_open else self.choices.open(one))
+        if one in now:
+            return self.choose(self.choices.close(one))
+        known = {*self.choices.opened, *self.choices.closed}
+        kept = tuple(other for other in now if other not in known)
+        choices = replace(self.choices, opened=(*kept, *self.choices.opened))
+        return self.choose(choices.open(one))
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +76,12 @@ class Picture:
         return self.shown.tree.steps.graph
 
     @property
+    def count(self) -> int:
+        """How many nodes of the function are drawn as themselves."""
+        known = self.whole.index.keys() - {BEFORE, AFTER}
+        return sum(node.id in known for node in self.graph.nodes)
+
+    @property
     def openable(self) -> frozenset[str]:
         """The ids of nodes that can be opened: groups, and calls of functions of the module."""
         return frozenset(
@@ -91,6 +102,8 @@ class Picture:
 
     def around(self, node_id: str) -> str:
         """Return the id of the innermost frame around a node that can be closed, "" for none."""
+        if node_id in self.closable:  # a call that is open
+            return node_id
         index = self.graph.index.get(NodeId(node_id))
         region = self.graph.nodes[index].region if index is not None else None
         while region is not None and not self.graph.regions[region].id:
@@ -109,7 +122,7 @@ class Picture:
         return self.shown.where(node_id)
 
     def locate(self, node_id: str) -> tuple[str, NodeId, Graph]:
-        """Return the function that a node of the picture is from, its id there and its graph."""
+        """Return the function that a node is from, its id there, and the graph that was drawn."""
         for call, inner in self.inner.items():
             found = inside(call, node_id)
             if found is not None:

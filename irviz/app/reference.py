@@ -11,9 +11,11 @@ from irviz.app.canvas import Canvas
 from irviz.app.picture import Look, Picture
 from irviz.app.session import Session
 from irviz.model.change import changed
-from irviz.model.graph import NodeId
+from irviz.model.graph import NodeId, RegionKind
 from irviz.model.result import Comparison
 from irviz.view.badge import verdict_line
+
+_MOST_NAMES = 2
 
 
 class Reference:
@@ -83,9 +85,13 @@ def pictured(session: Session, stage_id: str, look: Look) -> Picture:
 def caption_html(stage_id: str, label: str, picture: Picture) -> str:
     """Return the line above a picture: which stage it is, and how much of it is drawn."""
     words = f"stage {escape(stage_id)}: {escape(label)}"
-    drawn, whole = len(picture.graph.nodes), picture.size
-    if drawn != whole:
-        words += f" <small>{drawn} of {whole:,} nodes</small>"
+    facts = []
+    if picture.count != picture.size:
+        facts.append(f"{picture.count:,} of {picture.size:,} nodes")
+    copies = [one.name for one in picture.graph.regions if one.kind is RegionKind.REPEAT]
+    facts += [f"equal layers {name}" for name in copies[:_MOST_NAMES]]
+    if facts:
+        words += f" <small>{escape('; '.join(facts))}</small>"
     return f'<div class="irviz-caption">{words}</div>'
 
 

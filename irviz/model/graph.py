@@ -98,7 +98,8 @@ class Edge(NamedTuple):
     A position has one number, or one more for each level of a nested tuple; none for CALLEE. An
     IF has its condition at 0, what its branches give at 1 and 2; a FUNCTION what it returns at 0.
     `uses` is above one where a group's edge stands for several; `is_carried` where a value goes
-    from one copy of a repeat to the next.
+    from one copy of a repeat to the next; `is_other` where it is used by, or comes from, another
+    copy than the one that is drawn.
     """
 
     source: NodeId
@@ -106,6 +107,7 @@ class Edge(NamedTuple):
     position: tuple[int, ...]
     uses: int = 1
     is_carried: bool = False
+    is_other: bool = False
 
 
 class RegionKind(Enum):

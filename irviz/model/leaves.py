@@ -22,6 +22,7 @@ class Use(NamedTuple):
     item: int
     frame: int | None
     is_carried: bool = False
+    is_other: bool = False
 
 
 @dataclass(eq=False)
@@ -53,7 +54,7 @@ class Leaves:
         self.nodes: dict[NodeId, Node] = {}
         self.held: Counter[int] = Counter()
         users: dict[NodeId, set[tuple[int, int | None]]] = {}
-        for source, item, frame, _ in uses:
+        for source, item, frame, *_ in uses:
             if source.step < 0:
                 users.setdefault(source.node, set()).add((item, frame))
         for leaves, frame, is_bundle in _bundled(self._homes(users), opened, room):

@@ -78,6 +78,10 @@ def copies(tree: Tree, node_id: NodeId) -> Copies | None:
     else:
         slot = next(i for i, one in enumerate(of.operands[step]) if one.node == node_id)
         nodes = tuple(of.operands[one][slot].node for one in steps)
+        if any(
+            one in of.at for one in nodes
+        ):  # it enters the first copy: the next have a step there
+            return None
     is_shared = len(set(nodes)) == 1
     return None if is_shared else Copies(place.container.id, place.copy, nodes)
 

@@ -57,7 +57,7 @@ def part(graph: Graph, kept: Collection[NodeId]) -> Graph:
     ]
     nodes = [node for node in graph.nodes if node.id in kept]
     if before:
-        nodes.insert(0, _more(BEFORE, len(before), "used by these"))
+        nodes.insert(0, _more(BEFORE, len(before), "are used by these"))
     if after:
         nodes.append(_more(AFTER, len(after), "use these"))
     return replace(
@@ -70,7 +70,7 @@ def part(graph: Graph, kept: Collection[NodeId]) -> Graph:
 
 def _more(node_id: NodeId, count: int, what: str) -> Node:
     return Node(
-        node_id, NodeKind.GROUP, f"{count} more", "", attributes=(("that", what),), size=count
+        node_id, NodeKind.GROUP, f"{count} more", "", attributes=(("they", what),), size=count
     )
 
 

@@ -11,12 +11,13 @@ def search(graph: Graph, words: str) -> tuple[NodeId, ...]:
     Capitals and small letters are one. Nodes whose name or callee is the very word come first,
     then those where one of the two begins with it; else the order is the text's.
     """
-    wanted = words.lower().split()
+    wanted = [word.removeprefix("relax.") for word in words.lower().split()]
     if not wanted:
         return ()
     found = []
     for index, node in enumerate(graph.nodes):
-        texts = f"{node.id}\n{node.name}\n{node.callee}\n{node.operator}\n{node.type_label}".lower()
+        called = f"{node.callee.removeprefix('relax.')}\n{node.operator.removeprefix('relax.')}"
+        texts = f"{node.id}\n{node.name}\n{called}\n{node.type_label}".lower()
         if all(word in texts for word in wanted):
             found.append((_rank(node, wanted[0]), index, node.id))
     return tuple(node_id for _, _, node_id in sorted(found))

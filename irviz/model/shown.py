@@ -84,16 +84,23 @@ def shown(tree: Tree, choices: Choices | None = None, limit: int = LIMIT) -> Sho
     }
     places.update(leaves.places.items())
     edges: Counter[tuple[NodeId, NodeId, tuple[int, ...], bool]] = Counter()
-    for source, item, _, is_carried in uses:
+    own: set[tuple[NodeId, NodeId, tuple[int, ...], bool]] = set()
+    for source, item, _, is_carried, is_other in uses:
         start = places[scene.same[source.step] if source.step >= 0 else source.node]
         end = scene.items[item].id
         is_inside = item in scene.groups and start == end and not is_carried
         if not is_inside:
             position = () if item in scene.groups else source.position
-            edges[start, end, position, is_carried] += 1
+            ends = (start, end, position, is_carried)
+            edges[ends] += 1
+            if not is_other and (source.step < 0 or scene.same[source.step] == source.step):
+                own.add(ends)  # of the copy that is drawn
     nodes = _ordered(scene, leaves)
     order = {node.id: index for index, node in enumerate(nodes)}
-    drawn = [Edge(*ends[:3], count, ends[3]) for ends, count in edges.items()]
+    drawn = [
+        Edge(*ends[:3], count, ends[3], not ends[3] and ends not in own)
+        for ends, count in edges.items()
+    ]
     drawn.sort(key=lambda edge: (order[edge.target], edge.position, order[edge.source]))
     whole = scene.of.graph
     graph = Graph(
@@ -161,12 +168,13 @@ class _Walk:
                 carried = operands[step + one.held][slot]
                 found.append(Use(carried, item, scene.items[item].region, True))
             for user in range(step, step + (1 if is_next else one.copies) * one.held, one.held):
-                use = operands[user][slot]
-                if use.step < 0 and not is_next:
-                    own[user, slot] = Use(use, item, one.around)
+                operand = operands[user][slot]
+                use = Use(operand, item, one.around, is_other=user not in scene.item_at)
+                if operand.step < 0 and not is_next:
+                    own[user, slot] = use
                     continue
-                if (user, slot) not in known and not self._is_carried(use.step, user):
-                    found.append(Use(use, item, one.around))
+                if (user, slot) not in known and not self._is_carried(operand.step, user):
+                    found.append(use)
                 known.add((user, slot))
         for step, item in scene.item_at.items():
             frame = scene.items[item].region

@@ -52,7 +52,8 @@ def facts_html(graph: Graph, node: Node, more: Sequence[tuple[str, str]] = ()) -
     """
     facts = [("kind", KINDS[node.kind]), ("type", node.type_label)]
     if node.kind is NodeKind.GROUP:
-        facts = [("kind", "group"), ("nodes", f"{node.size:,}"), ("gives", node.type_label)]
+        facts = [("kind", "group"), ("nodes", f"{node.size:,}")]
+        facts += [("gives", node.type_label)] if node.type_label else []
     if node.callee:
         facts.append(("callee", node.callee))
     if node.operator.removeprefix("relax.") not in ("", node.kind.value) and (
@@ -76,7 +77,7 @@ def facts_html(graph: Graph, node: Node, more: Sequence[tuple[str, str]] = ()) -
         facts.append(("effects", "it may have some: it is impure"))
     facts += [*node.attributes, *more]
     rows = "".join(f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in facts)
-    name = escape(node.name or "constant")
+    name = escape(node.name or ("constant" if node.kind is NodeKind.CONSTANT else node.id))
     return f'<div class="irviz-details"><h4>{name}</h4><dl>{rows}</dl></div>'
 
 

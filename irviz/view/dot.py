@@ -70,8 +70,26 @@ def dot(graph: Graph, direction: str = "up") -> str:
                     fill(frame, item)
 
     fill(source, None)
+    for index, (first, second) in enumerate(effects(graph)):
+        source.edge(names[first], names[second], id=f"o{index}", style="invis")
     _add_edges(source, graph, names, "s" if direction == "up" else "n")
     return str(source.source)
+
+
+def effects(graph: Graph) -> list[tuple[NodeId, NodeId]]:
+    """Return what may have an effect with the next such in its region, if it is not used there.
+
+    The second is placed behind the first, as it happens: calls that only have effects would all
+    stand side by side else.
+    """
+    last: dict[int | None, NodeId] = {}
+    found = []
+    for node in graph.nodes:
+        if not node.is_pure:
+            if node.region in last:
+                found.append((last[node.region], node.id))
+            last[node.region] = node.id
+    return found
 
 
 def contents(graph: Graph) -> dict[int | None, list[Node | int]]:

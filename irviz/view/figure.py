@@ -12,7 +12,7 @@ from irviz.view.dot import contents, dot, output_size, taken_size
 from irviz.view.layout import BUDGET, Layout, Point, lay_out
 from irviz.view.plain import plain
 from irviz.view.style import theme_of
-from irviz.view.svg import MARGIN, svg
+from irviz.view.svg import MARGIN, sign_place, svg
 
 _MOST_EDGES, _MOST_EDGES_EACH = 100, 3
 """Where edges are this dense, Graphviz takes many seconds, and finds no order in them either."""
@@ -22,8 +22,8 @@ _MOST_EDGES, _MOST_EDGES_EACH = 100, 3
 class Figure:
     """A picture of a graph: `svg` is the drawing, `dot` what the layout engine was told.
 
-    `width` and `height` are in px. `places` has the centre of each node, and of each frame that
-    can be closed, by its id; `note` a word about the layout where there is one to say.
+    `width` and `height` are in px. `places` has the upper right corner of each node, and of each
+    frame that can be closed, by its id; `note` a word about the layout where there is one to say.
     """
 
     svg: str
@@ -87,13 +87,19 @@ def figure(
         if is_dense:
             why = f"would take too long for {len(graph.edges):,} edges"
         note = f"The layout {why}: this is a plainer one."
-    places = {
-        str(node.id): _moved(layout.nodes[f"n{index}"]) for index, node in enumerate(graph.nodes)
-    }
+    places = {}
+    for index, node in enumerate(graph.nodes):
+        (x, y), size = (
+            layout.nodes[f"n{index}"],
+            taken_size(node, len(graph.entering.get(node.id, ()))),
+        )
+        places[str(node.id)] = _moved(
+            sign_place(x - size.width / 2, y - size.height / 2, size.width)
+        )
     for name, frame in layout.frames.items():
         region = graph.regions[int(name.removeprefix("cluster_"))]
         if region.id:
-            places[region.id] = _moved((frame.x + frame.width / 2, frame.y + frame.height / 2))
+            places[region.id] = _moved(sign_place(frame.x, frame.y, frame.width))
     return Figure(
         svg=svg(graph, layout, colours, direction, openable),
         dot=source,

@@ -57,7 +57,9 @@ def note(node: Node) -> str:
     if node.kind is NodeKind.OPERATOR:
         return shortened(", ".join(literal.text for literal in node.literals))
     if node.kind is NodeKind.GROUP:
-        return shortened(", ".join([f"{node.size:,} nodes", *(v for _, v in node.attributes)]))
+        holds = [v if key in ("holds", "they") else f"each: {v}" for key, v in node.attributes]
+        count = [f"{node.size:,} nodes"] if node.type_label else []
+        return shortened("; ".join([*count, *holds]))
     if node.kind is NodeKind.FUNCTION:
         return "function"
     if node.kind not in _CALLS:

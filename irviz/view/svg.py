@@ -58,12 +58,9 @@ def svg(
     picture = ElementTree.SubElement(
         root, "g", {"transform": f"translate({_number(MARGIN)} {_number(MARGIN)})"}
     )
-    for name, frame in layout.frames.items():
-        index = int(name.removeprefix("cluster_"))
-        group = _draw_frame(picture, frame, graph.regions[index], frame_title(graph, index), theme)
-        if openable is not None and graph.regions[index].id:
-            corner = (frame.x + frame.width, frame.y)
-            _draw_toggle(group, graph.regions[index].id, corner, theme, is_open=True)
+    frames = {int(name.removeprefix("cluster_")): one for name, one in layout.frames.items()}
+    for index, frame in frames.items():
+        _draw_frame(picture, frame, graph.regions[index], theme)
     ends = [*graph.edges, *(Edge(source, OUTPUT, ()) for source in graph.outputs)]
     by_id = {node.id: node for node in graph.nodes}
     for index, edge in enumerate(ends):
@@ -83,8 +80,14 @@ def svg(
             corner = (x - size.width / 2 + 5, centre[1] - size.height / 2 + 10)
             _draw_effect(group, effects[node.id], corner, theme)
         if openable is not None and node.id in openable:
-            corner = (x + size.width / 2, centre[1] - size.height / 2)
+            corner = sign_place(x - size.width / 2, centre[1] - size.height / 2, size.width)
             _draw_toggle(group, node.id, corner, theme, is_open=False)
+    for index, frame in frames.items():  # above the edges that cross them
+        group = ElementTree.SubElement(picture, "g", {"class": "title"})
+        _draw_title(group, frame, frame_title(graph, index), theme)
+        if openable is not None and graph.regions[index].id:
+            corner = sign_place(frame.x, frame.y, frame.width)
+            _draw_toggle(group, graph.regions[index].id, corner, theme, is_open=True)
     if graph.outputs:
         _draw_output(picture, layout.nodes[OUTPUT], theme)
     return ElementTree.tostring(root, encoding="unicode") + "\n"
@@ -101,12 +104,17 @@ def _draw_effect(parent: ElementTree.Element, number: int, corner: Point, theme:
     middle = (corner[0] + label.width(words, _EFFECT_SIZE) / 2, corner[1])
     mark = _text(parent, words, middle, _EFFECT_SIZE, theme.quiet_text)
     mark.set("class", "effect")
-    ElementTree.SubElement(mark, "title").text = f"it may have an effect: the {number}. here"
+    ElementTree.SubElement(
+        mark, "title"
+    ).text = f"it may have an effect, number {number} of those drawn"
 
 
-def _draw_frame(
-    parent: ElementTree.Element, frame: Frame, region: Region, title: str, theme: Theme
-) -> ElementTree.Element:
+def sign_place(x: float, y: float, width: float) -> Point:
+    """Return where the sign of a box stands that opens or closes it: at its upper right corner."""
+    return (x + width, y)
+
+
+def _draw_frame(parent: ElementTree.Element, frame: Frame, region: Region, theme: Theme) -> None:
     group = ElementTree.SubElement(parent, "g", {"class": f"block {region.kind.value}"})
     style = {"stroke-dasharray": "5 3"} if region.kind is RegionKind.DATAFLOW_BLOCK else {}
     ElementTree.SubElement(
@@ -123,9 +131,11 @@ def _draw_frame(
             **style,
         },
     )
+
+
+def _draw_title(parent: ElementTree.Element, frame: Frame, title: str, theme: Theme) -> None:
     place = (frame.x + _TITLE_INSET, frame.label[1] + 4)
-    _text(group, title, place, label.VALUE_SIZE, theme.quiet_text).set("text-anchor", "start")
-    return group
+    _text(parent, title, place, label.VALUE_SIZE, theme.quiet_text).set("text-anchor", "start")
 
 
 def _draw_toggle(
@@ -151,7 +161,7 @@ def _draw_toggle(
 def _draw_edge(
     parent: ElementTree.Element, edge: Edge, source: Node, route: Route, theme: Theme
 ) -> None:
-    kind = "edge carried" if edge.is_carried else "edge"
+    kind = "edge" + " carried" * edge.is_carried + " other_copy" * edge.is_other
     ends = {"class": kind, "data-source": str(edge.source), "data-target": str(edge.target)}
     group = ElementTree.SubElement(parent, "g", {k: label.printable(v) for k, v in ends.items()})
     title = f"{source.name or label.title(source)}: {source.type_label}"
@@ -159,12 +169,14 @@ def _draw_edge(
         title += f"\n{edge.uses} uses"
     if edge.is_carried:
         title += "\nfrom each copy to the next"
+    if edge.is_other:
+        title += "\nof another copy than the one that is drawn"
     ElementTree.SubElement(group, "title").text = label.printable(title)
     start, *rest = route.points
     curve = f"M{_point(start)}C{' '.join(map(_point, rest))}"
     line = {"d": curve, "fill": "none", "stroke": theme.line, "stroke-width": "1.2"}
-    if edge.is_carried:
-        line["stroke-dasharray"] = "2 3"
+    if edge.is_carried or edge.is_other:
+        line["stroke-dasharray"] = "2 3" if edge.is_carried else "7 4"
     ElementTree.SubElement(group, "path", line)
     ElementTree.SubElement(
         group, "path", {"class": "arrow", "d": _arrow(rest[-1], route.tip), "fill": theme.line}

@@ -52,6 +52,39 @@ def test_equal_layers_are_one_layer_with_a_count(stack):
     assert "13 of 243 nodes" in caption(stack)
 
 
+def test_at_first_nothing_is_selected_and_the_module_is_described(stack):
+    assert stack._pane.canvas.selected == ""
+    assert "<h4>module</h4>" in stack._node.facts.value
+    assert "equal layers ×24" in caption(stack)
+
+
+def test_what_is_selected_follows_what_is_opened_and_closed(stack):
+    sign = repeat(stack)
+    stack._pane.canvas.selected = "lv3"
+    ask(stack, toggle=sign)
+    assert stack._pane.canvas.selected == sign
+    ask(stack, toggle=sign)
+    assert stack._pane.picture.around(stack._pane.canvas.selected) == sign
+
+
+def test_what_is_open_stays_open_when_more_is_opened(modules):
+    explorer = irviz.explore(modules.unlike(260))
+    closed = sorted(explorer._pane.picture.openable)
+    before = explorer._pane.picture.closable
+    ask(explorer, toggle=closed[0])
+    assert before < explorer._pane.picture.closable
+    assert closed[0] in explorer._pane.picture.closable
+
+
+def test_the_latest_that_was_opened_is_open_within_the_limit(modules):
+    explorer = irviz.explore(modules.unlike(900))
+    for _ in range(12):
+        closed = sorted(explorer._pane.picture.openable)
+        ask(explorer, toggle=closed[0])
+        assert len(explorer._pane.picture.graph.nodes) <= LIMIT
+    assert closed[0] in explorer._pane.picture.closable
+
+
 def test_a_sign_closes_a_frame_and_opens_it_again(stack):
     before, sign = stack._pane.canvas.svg, repeat(stack)
     ask(stack, toggle=sign)
@@ -98,7 +131,7 @@ def test_a_called_function_opens_in_the_place_of_its_call(modules):
     assert "TVMScript, line" in explorer._node.source.value
     ask(explorer, toggle="called")
     assert within("called", "x") not in drawn(explorer)
-    assert explorer._pane.canvas.selected == ""
+    assert explorer._pane.canvas.selected == "called"
 
 
 def test_a_branch_closes_and_opens(modules):
@@ -151,6 +184,14 @@ def test_a_jump_opens_what_hides_a_node_and_selects_it(stack):
     assert "copy 18" in stack._pane.canvas.svg
 
 
+def test_the_same_result_can_be_chosen_again(stack):
+    stack._pane.finder.words.value = "down_17"
+    for _ in range(2):
+        stack._pane.canvas.selected = "x"
+        stack._pane.finder.found.index = 0
+        assert stack._pane.canvas.selected == "down_17"
+
+
 def test_a_jump_into_another_function_goes_there(modules):
     explorer = irviz.explore(modules.TwoFunctions, function="first")
     explorer._pane.finder.words.value = "subtract"
@@ -185,6 +226,23 @@ def test_the_path_between_two_nodes_is_drawn_alone(stack):
     press(stack._pane.around._to)
     inside = {name for name in drawn(stack) if not name.startswith("more:")}
     assert inside == {"up_0", "lv2", "lv3", "lv4"}
+
+
+def test_what_a_node_is_does_not_depend_on_what_is_drawn(stack):
+    stack._pane.canvas.selected = "lv2"
+    whole = stack._node.facts.value
+    press(stack._pane.around._near)
+    assert stack._node.facts.value == whole
+
+
+def test_what_is_left_out_can_be_opened_but_is_no_node(stack):
+    stack._pane.canvas.selected = "lv2"
+    press(stack._pane.around._near)
+    stack._pane.canvas.selected = "more:before"
+    assert stack._pane.around._near.layout.display == "none"
+    assert "are used by these" in stack._node.facts.value
+    press(stack._pane.around._open)
+    assert stack._pane.around._steps.value == 3
 
 
 def test_two_nodes_without_a_path_are_named(stack):

@@ -29,8 +29,8 @@ test("fit never enlarges a small graph", () => {
 });
 
 test("fit never goes below the smallest scale, not even in a pane smaller than its margin", () => {
-  assert.equal(canvas.fit({ ...FRAME, width: 1e6 }, PANE)[2], 0.05);
-  assert.equal(canvas.fit(FRAME, { width: 5, height: 5 })[2], 0.05);
+  assert.equal(canvas.fit({ ...FRAME, width: 1e6 }, PANE)[2], 0.02);
+  assert.equal(canvas.fit(FRAME, { width: 5, height: 5 })[2], 0.02);
 });
 
 test("fit respects a frame that does not begin at 0, 0", () => {
@@ -39,7 +39,7 @@ test("fit respects a frame that does not begin at 0, 0", () => {
 
 test("bound keeps the graph under the middle of the pane and the scale within its limits", () => {
   assert.deepEqual(canvas.bound([-50, 900, 100], FRAME), [0, 400, 8]);
-  assert.deepEqual(canvas.bound([10, 20, 0.001], FRAME), [10, 20, 0.05]);
+  assert.deepEqual(canvas.bound([10, 20, 0.001], FRAME), [10, 20, 0.02]);
 });
 
 test("pan moves the picture by as many px as the pointer moved", () => {
@@ -60,7 +60,7 @@ test("zoom keeps what is under the pointer where it is", () => {
 
 test("zoom stops at its limits without drifting", () => {
   assert.deepEqual(canvas.zoom([400, 200, 8], 2, [120, -80]), [400, 200, 8]);
-  assert.deepEqual(canvas.zoom([400, 200, 0.05], 0.5, [120, -80]), [400, 200, 0.05]);
+  assert.deepEqual(canvas.zoom([400, 200, 0.02], 0.5, [120, -80]), [400, 200, 0.02]);
 });
 
 test("zoom without a pointer keeps the middle", () => {
@@ -204,4 +204,10 @@ test("event handlers and links count as active, the contract's attributes do not
 
 test("the module offers render, as anywidget asks", () => {
   assert.equal(typeof active.default.render, "function");
+});
+
+test("signs and titles are enlarged where the picture is small, within limits", () => {
+  assert.equal(canvas.enlarged(1), 1);
+  assert.equal(canvas.enlarged(0.4), 2);
+  assert.equal(canvas.enlarged(0.02), 3);
 });

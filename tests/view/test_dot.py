@@ -79,6 +79,16 @@ def test_what_goes_from_copy_to_copy_has_no_say_in_the_ranks():
     assert dot(Graph("main", (a, b), edges, (), ())).count("constraint=false") == 1
 
 
+def test_effects_are_placed_in_their_order(modules):
+    graph = extract(modules.Impure)
+    text = dot(graph)
+    order = re.findall(r"(n\d) -> (n\d) \[id=o\d style=invis\]", text)
+    names = {f"n{index}": node.name for index, node in enumerate(graph.nodes)}
+    assert [(names[first], names[second]) for first, second in order] == [("said", "got")]
+    placed = lay_out(text)
+    assert placed.nodes["n2"][1] > placed.nodes["n3"][1]
+
+
 def test_blocks_without_nodes_do_no_harm():
     blocks = (Region(RegionKind.DATAFLOW_BLOCK), Region(RegionKind.BINDING_BLOCK))
     graph = Graph("main", (param("x"),), (), blocks, ())

@@ -8,6 +8,7 @@
 import {
   ARROWS,
   bound,
+  enlarged,
   fit,
   middle,
   neighbours,
@@ -53,12 +54,12 @@ const nodeAt = (event) => event.target.closest("[data-node]")?.dataset.node ?? "
 const make = (parent, tag, properties) =>
   parent.appendChild(Object.assign(parent.ownerDocument.createElement(tag), properties));
 
-/** Draw a diamond on the node's upper right corner: a change is seen without colour too. */
+/** Draw a diamond on the node's upper left corner: a change is seen without colour too. */
 function addMark(node) {
-  const { x, y, width } = shapeOf(node).getBBox();
+  const { x, y, width } = shapeOf(node).getBBox(); // the upper right one may have a sign
   const inset = shapeOf(node).localName === "circle" ? 0.146 * width : 0;
   const mark = node.appendChild(node.ownerDocument.createElementNS(SVG, "path"));
-  mark.setAttribute("d", `M${x + width - inset} ${y + inset - 7}l7 7l-7 7l-7-7z`);
+  mark.setAttribute("d", `M${x + inset} ${y + inset - 7}l7 7l-7 7l-7-7z`);
   mark.setAttribute("class", "mark");
 }
 
@@ -75,7 +76,11 @@ function render({ model, el, signal }) {
 
   const isVisible = () => picture !== null && size.width > 0 && size.height > 0;
   const view = () => (viewport.length ? bound(viewport, picture.frame) : fit(picture.frame, size));
-  const draw = () => isVisible() && picture.svg.setAttribute("viewBox", viewBoxOf(view(), size));
+  function draw() {
+    if (!isVisible()) return;
+    picture.svg.setAttribute("viewBox", viewBoxOf(view(), size));
+    picture.svg.style.setProperty("--enlarged", enlarged(view()[2])); // signs, titles of frames
+  }
   const disengage = () => pane.classList.remove("engaged");
 
   function set(name, value) {
@@ -163,7 +168,8 @@ function render({ model, el, signal }) {
   /** Ask for what this node, or frame, shows: the answer is another picture. */
   function toggle(part) {
     const sign = part?.closest("[data-toggle]") ?? part?.querySelector("[data-toggle]");
-    if (sign) model.send({ toggle: sign.dataset.toggle });
+    const id = sign?.dataset.toggle ?? part?.dataset.node; // an open call has its sign elsewhere
+    if (id) model.send({ toggle: id });
   }
 
   const keys = {

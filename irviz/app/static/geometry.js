@@ -1,6 +1,6 @@
 // Where a picture is seen in its pane, as numbers: [x, y, scale] of the canvas's `viewport`.
 
-const SCALES = [0.05, 8];
+const SCALES = [0.02, 8];
 const MARGIN = 32; // px of the pane's width, and height, that a fitted graph leaves free
 export const ARROWS = { ArrowUp: [0, -1], ArrowDown: [0, 1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] };
 
@@ -20,6 +20,9 @@ export function bound([x, y, scale], frame) {
   const down = clamp(y, frame.y, frame.y + frame.height);
   return [across, down, clamp(scale, ...SCALES)];
 }
+
+/** How much larger than the rest signs and titles are, so that they can be seen and hit. */
+export const enlarged = (scale) => clamp(0.8 / scale, 1, 3);
 
 /** Move the picture by pixels, as a hand that drags it. */
 export const pan = ([x, y, scale], dx, dy) => [x - dx / scale, y - dy / scale, scale];

@@ -23,7 +23,7 @@ def main() -> None:
 
 
 def figures() -> None:
-    """Write the MLP as given, with its weights bound and one call swapped; and a stack of layers."""
+    """Write the MLP as given, then bound with one call swapped, and a stack of layers."""
     import irviz
     from irviz.app.demo import demo_stages
 

@@ -80,7 +80,7 @@ def test_what_is_found_is_jumped_to(explorer: Any) -> None:
     explorer.locator(".irviz-found option").first.wait_for(state="attached")
     explorer.locator(".irviz-found select").select_option(index=0)
     explorer.locator(".irviz-canvas .node.selected[data-node='w_42']").wait_for()
-    assert "copy 43" in explorer.locator(".irviz-canvas .block.repeat").first.text_content()
+    explorer.locator(".irviz-canvas .title", has_text="copy 43").wait_for()
 
 
 def test_the_neighbourhood_of_a_node_and_back(explorer: Any) -> None:

@@ -165,7 +165,7 @@ def opening() -> None:
     for route in ("decoder", "legalized", "flat", "flat, near"):
         session = irviz.Session(_ROUTES[route](17_000))
         look, group = _closed(session)
-        opened = look.toggle(group, is_open=False)
+        opened = look.toggle(group, session.picture(look=look).closable)
         seconds = _rounds(partial(_timed, partial(_looked, session, opened)), 15)
         nodes = len(session.picture(look=opened).graph.nodes)
         what = f"{route} 17,000: open {group}, {nodes} nodes then"
@@ -182,7 +182,7 @@ def _closed(session: irviz.Session) -> tuple[Look, str]:
     first = session.picture()
     look = Look()
     if not first.openable:
-        look = look.toggle(sorted(first.closable)[-1], is_open=True)
+        look = look.toggle(sorted(first.closable)[-1], first.closable)
         first = session.picture(look=look)
     return look, max(sorted(first.openable), key=lambda one: first.graph[one].size)
 

@@ -26,10 +26,6 @@ class NodePanel:
     def __init__(self) -> None:
         self.facts, self.source = widgets.HTML(_HINT), widgets.HTML()
 
-    def parts(self, between: widgets.Widget) -> list[widgets.Widget]:
-        """Return the facts, a widget to stand below them, and the source."""
-        return [self.facts, between, self.source]
-
     def show(self, stage: Stage, picture: Picture, node_id: str, where: str = "") -> None:
         """Show a node of a stage's picture, "" for none; `where` is HTML to stand above it."""
         function, inner, _ = picture.locate(node_id)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from irviz.app.read import graph_of, tree_of
-from irviz.model.graph import Graph, NodeId, NodeKind, Resolution
+from irviz.model.graph import Graph, Node, NodeId, NodeKind, Resolution
 from irviz.model.nearby import AFTER, BEFORE, between, neighbourhood, part
 from irviz.model.opening import LIMIT, Choices
 from irviz.model.shown import Shown, shown
@@ -87,12 +87,7 @@ class Picture:
         return frozenset(
             str(node.id)
             for node in self.graph.nodes
-            if node.kind is NodeKind.GROUP
-            or (
-                node.kind is NodeKind.CALL_FUNCTION
-                and node.resolution is Resolution.FUNCTION
-                and self.opened(node.id) is None
-            )
+            if node.kind is NodeKind.GROUP or (_is_call(node) and self.opened(node.id) is None)
         )
 
     @property
@@ -190,16 +185,18 @@ def _picture(stage: Stage, of: Tree, choices: Choices, limit: int) -> Picture:
     return Picture(graph, found, inner, len(of.steps.graph.nodes))
 
 
+def _is_call(node: Node) -> bool:
+    """Tell whether a node calls a Relax function of the module, which can be shown in place."""
+    return node.kind is NodeKind.CALL_FUNCTION and node.resolution is Resolution.FUNCTION
+
+
 def _called(graph: Graph, choices: Choices) -> list[NodeId]:
     """Return the calls that are open, the one that the reader was in last before the others."""
     ages = {one: age for age, one in enumerate(choices.opened)}
     calls = [
         node.id
         for node in graph.nodes
-        if node.kind is NodeKind.CALL_FUNCTION
-        and node.resolution is Resolution.FUNCTION
-        and node.id in ages
-        and node.id not in choices.closed
+        if _is_call(node) and node.id in ages and node.id not in choices.closed
     ]
     latest = {
         call: max(age for one, age in ages.items() if one == call or inside(call, one) is not None)

@@ -77,7 +77,7 @@ class Callees:
 
         A variable is a callee without a resolution: what it holds is known when the module runs.
         """
-        if isinstance(callee, ir.Var) and not isinstance(callee, ir.GlobalVar):
+        if isinstance(callee, ir.Var):
             return Callee(str(callee.name), None, _is_pure(callee), "")
         if isinstance(callee, ir.StringImm) and operator == "relax.call_py_func":
             name = str(callee.value)
@@ -116,17 +116,6 @@ def python_functions(mod: ir.IRModule) -> frozenset[str]:
         and "is_pyfunc" in function.attrs.keys()  # noqa: SIM118 - no iterator
     ]
     return frozenset([*left, *map(str, getattr(mod, "pyfuncs", None) or ())])
-
-
-def resolve(mod: ir.IRModule, name: str) -> Resolution:
-    """Tell what the VM finds under this name: the module's own functions come first."""
-    for gvar, function in mod.functions.items():
-        if gvar.name_hint == name:
-            if isinstance(function, tirx.PrimFunc):
-                return Resolution.PRIM_FUNC
-            if isinstance(function, relax.Function):
-                return Resolution.FUNCTION
-    return registered(name)
 
 
 def registered(name: str) -> Resolution:

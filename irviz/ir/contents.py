@@ -13,12 +13,7 @@ def contents(mod: ir.IRModule) -> Contents:
     """Return the functions of a module, in the order of their names, and its attributes."""
     python = python_functions(mod)
     functions = [
-        FunctionFacts(
-            str(gvar.name_hint),
-            _kind(function),
-            not _attributes(function, "global_symbol"),
-            tuple(item for item in _attributes(function) if item[0] != "global_symbol"),
-        )
+        _facts(str(gvar.name_hint), function)
         for gvar, function in mod.functions.items()
         if gvar.name_hint not in python
     ]
@@ -26,12 +21,13 @@ def contents(mod: ir.IRModule) -> Contents:
     return Contents(tuple(sorted(functions, key=lambda one: one.name)), attributes(mod.attrs))
 
 
+def _facts(name: str, function: ir.BaseFunc) -> FunctionFacts:
+    found = attributes(getattr(function, "attrs", None))
+    others = tuple(item for item in found if item[0] != "global_symbol")
+    return FunctionFacts(name, _kind(function), len(others) == len(found), others)
+
+
 def _kind(function: ir.BaseFunc) -> str:
     if isinstance(function, relax.Function):
         return "Function" if function.is_pure else "Function, impure"
     return "PrimFunc" if isinstance(function, tirx.PrimFunc) else type(function).__name__
-
-
-def _attributes(function: ir.BaseFunc, name: str = "") -> tuple[tuple[str, str], ...]:
-    found = attributes(getattr(function, "attrs", None))
-    return tuple(item for item in found if not name or item[0] == name)

@@ -120,12 +120,11 @@ class Reader:
             self.edges += map(Edge, sources, repeat(node_id), FIRST)  # type: ignore[arg-type]
         attrs = call.attrs
         texts = () if attrs is None else self._texts.attributes(attrs)
+        does: int | str = operator
         called, resolution = operator, None
-        if callee is None:
-            does = hash((operator, texts, literals))
-        else:
-            called, resolution = callee.name, callee.resolution
-            does = hash((kind.value, callee.structure or called, operator, texts, literals))
+        if callee is not None:
+            called, resolution, _, does = callee
+        structure = hash((kind.value, does or called, operator, texts, literals))
         self.nodes.append(
             Node(
                 node_id,
@@ -139,7 +138,7 @@ class Reader:
                 region,
                 operator,
                 is_pure,
-                does,
+                structure,
             )
         )
         return True
@@ -216,10 +215,7 @@ class Reader:
         for position, source in reading.results:
             self.edges.append(Edge(source, node_id, position))
         kind, _, callee, resolution, operator, attributes_, is_pure, does, _ = reading
-        if kind is NodeKind.OPERATOR:
-            structure = hash((operator, attributes_, literals))
-        else:
-            structure = hash((kind.value, does or callee, operator, attributes_, literals))
+        structure = hash((kind.value, does or callee, operator, attributes_, literals))
         self.nodes.append(
             Node(
                 node_id,

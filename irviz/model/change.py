@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from irviz.model.graph import Graph, NodeId, NodeKind
-
-_LEAVES = (NodeKind.PARAM, NodeKind.CONSTANT)
+from irviz.model.graph import LEAVES, Graph, NodeId
 
 
 def changed(graph: Graph, reference: Graph) -> tuple[NodeId, ...]:
@@ -22,7 +20,7 @@ def changed(graph: Graph, reference: Graph) -> tuple[NodeId, ...]:
 
 
 def _descriptions(graph: Graph) -> dict[NodeId, tuple[object, ...]]:
-    names = {node.id: node.name if node.kind in _LEAVES else node.id for node in graph.nodes}
+    names = {node.id: node.name if node.kind in LEAVES else node.id for node in graph.nodes}
     operands: dict[NodeId, list[object]] = {node.id: [] for node in graph.nodes}
     for edge in graph.edges:
         operands[edge.target].append((names[edge.source] or edge.source, edge.position))

@@ -77,7 +77,7 @@ def dot(graph: Graph, direction: str = "up") -> str:
 
 
 def effects(graph: Graph) -> list[tuple[NodeId, NodeId]]:
-    """Return what may have an effect with the next such in its region, if it is not used there.
+    """Return what may have an effect, each with the next such in its region.
 
     The second is placed behind the first, as it happens: calls that only have effects would all
     stand side by side else.

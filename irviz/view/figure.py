@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from irviz.model.graph import OUTPUT, Graph, Node
-from irviz.view.dot import contents, dot, output_size, taken_size
+from irviz.view.dot import Size, contents, dot, output_size, taken_size
 from irviz.view.layout import BUDGET, Layout, Point, lay_out
 from irviz.view.plain import plain
 from irviz.view.style import theme_of
@@ -87,27 +87,36 @@ def figure(
         if is_dense:
             why = f"would take too long for {len(graph.edges):,} edges"
         note = f"The layout {why}: this is a plainer one."
-    places = {}
-    for index, node in enumerate(graph.nodes):
-        (x, y), size = (
-            layout.nodes[f"n{index}"],
-            taken_size(node, len(graph.entering.get(node.id, ()))),
-        )
-        places[str(node.id)] = _moved(
-            sign_place(x - size.width / 2, y - size.height / 2, size.width)
-        )
-    for name, frame in layout.frames.items():
-        region = graph.regions[int(name.removeprefix("cluster_"))]
-        if region.id:
-            places[region.id] = _moved(sign_place(frame.x, frame.y, frame.width))
     return Figure(
         svg=svg(graph, layout, colours, direction, openable),
         dot=source,
         width=layout.width + 2 * MARGIN,
         height=layout.height + 2 * MARGIN,
-        places=places,
+        places=_places(graph, layout),
         note=note,
     )
+
+
+def _places(graph: Graph, layout: Layout) -> dict[str, Point]:
+    """Return where the signs of nodes and frames stand, or would."""
+    places = {}
+    for (name, size), node in zip(_sizes(graph).items(), graph.nodes, strict=True):
+        x, y = layout.nodes[name]
+        corner = sign_place(x - size.width / 2, y - size.height / 2, size.width)
+        places[str(node.id)] = _moved(corner)
+    for name, frame in layout.frames.items():
+        region = graph.regions[int(name.removeprefix("cluster_"))]
+        if region.id:
+            places[region.id] = _moved(sign_place(frame.x, frame.y, frame.width))
+    return places
+
+
+def _sizes(graph: Graph) -> dict[str, Size]:
+    """Return the room that each node takes, by its name in DOT."""
+    return {
+        f"n{index}": taken_size(node, len(graph.entering.get(node.id, ())))
+        for index, node in enumerate(graph.nodes)
+    }
 
 
 def _moved(point: Point) -> Point:
@@ -118,7 +127,7 @@ def _plain(graph: Graph, direction: str) -> Layout:
     """Lay out the same boxes, edges and frames in rows."""
     names = {node.id: f"n{index}" for index, node in enumerate(graph.nodes)}
     entering = {node_id: len(edges) for node_id, edges in graph.entering.items()}
-    sizes = {names[node.id]: taken_size(node, entering.get(node.id, 0)) for node in graph.nodes}
+    sizes = _sizes(graph)
     edges, entered = [], dict.fromkeys(entering, 0)
     for index, edge in enumerate(graph.edges):
         entry = (entered[edge.target] + 0.5) / entering[edge.target]

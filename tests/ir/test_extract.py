@@ -11,7 +11,7 @@ from tvm import ir, relax
 from tvm.relax.expr_functor import PyExprVisitor, visitor
 
 from irviz.course.mlp import MODULES, MyModule, MyModuleStatic
-from irviz.ir.callee import resolve
+from irviz.ir.callee import Callees
 from irviz.ir.extract import extract
 from irviz.ir.identity import NoFunctionError
 from irviz.model.graph import Literal, NodeKind, RegionKind, Resolution
@@ -71,8 +71,9 @@ def test_a_called_name_leads_to_the_module_first_then_to_what_is_registered(modu
 
 def test_a_name_of_the_module_hides_a_registered_one(modules):
     renamed = ir.IRModule({ir.GlobalVar("env.relu"): modules.EveryKind["double"]})
-    assert resolve(renamed, "env.relu") is Resolution.PRIM_FUNC
-    assert resolve(modules.EveryKind, "env.relu") is Resolution.LIBRARY
+    called = relax.ExternFunc("env.relu")
+    assert Callees(renamed).of(called, "").resolution is Resolution.PRIM_FUNC
+    assert Callees(modules.EveryKind).of(called, "").resolution is Resolution.LIBRARY
 
 
 def test_edges_go_from_what_is_used_to_where_at_its_position(modules):

@@ -18,8 +18,9 @@ from irviz.model.result import Comparison, RunResult, compare
 from irviz.runtime.inputs import Array
 from irviz.runtime.run import RunError, run
 from irviz.transforms.bind import bind_params
-from irviz.transforms.stage import Stage, Transform, TransformError, apply, as_transform
+from irviz.transforms.stage import Stage, Transform, TransformError, apply
 from irviz.transforms.swap import Swap
+from irviz.transforms.tvm_pass import as_transform
 from irviz.view.figure import Figure, figure
 from irviz.view.report import Report, Row
 
@@ -83,13 +84,14 @@ class Session:
         """The names of the Relax functions of the shown stage."""
         return tuple(relax_functions(self.shown.module))
 
-    def apply(self, transform: object) -> Session:
-        """Apply a `tvm.transform.Pass` or a transform of irviz to the shown stage.
+    def apply(self, transform: object, **arguments: object) -> Session:
+        """Apply a pass of the catalog by name, a `tvm.transform.Pass`, or a transform of irviz.
 
-        A pass that fails makes a stage with the error on it. Raises TransformError when the
-        transform refuses its arguments; the session is then as it was.
+        `arguments` belong to a name: `session.apply("FuseOps", fuse_opt_level=2)`. A pass that
+        fails makes a stage with the error on it. Raises TransformError when the transform
+        refuses its arguments; the session is then as it was.
         """
-        wrapped: Transform = as_transform(transform)
+        wrapped: Transform = as_transform(transform, arguments)
         new = apply(self.shown, wrapped, str(len(self.stages)))
         return replace(self, stages=(*self.stages, new), shown_id=new.id)
 

@@ -11,6 +11,7 @@ from tvm import ir, relax
 
 from irviz.ir.fit import MisfitError, check_fit
 from irviz.ir.identity import relax_function
+from irviz.transforms.python import Script
 from irviz.transforms.stage import TransformError
 
 
@@ -30,6 +31,19 @@ class BindParams:
     def constant_names(self) -> Mapping[tvm.runtime.Tensor, str]:
         """The parameters' names, by the tensors that take their places."""
         return {tensor: name for name, tensor in self.params.items()}
+
+    @property
+    def tried_as(self) -> None:
+        """Nothing: what could go wrong is checked first."""
+
+    def write(self, script: Script, before: ir.IRModule, after: ir.IRModule) -> None:  # noqa: ARG002
+        """Write the pass, with the arrays by name."""
+        arrays = {name: script.array(name, value.numpy()) for name, value in self.params.items()}
+        items = ", ".join(f"{name!r}: {expression}" for name, expression in arrays.items())
+        script.add(
+            f"mod = relax.transform.BindParams({self.function!r}, {{{items}}})(mod)",
+            needs=("from tvm import relax",),
+        )
 
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
         """Return the module with these parameters bound; raise TransformError for a misfit."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import tvm
-from tvm import relax
+from tvm import ir, relax
 
-from irviz.transforms.stage import TransformError, TVMPass
+from irviz.transforms.python import Script
+from irviz.transforms.stage import Transform, TransformError
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class Entry:
 
     name: str
     summary: str
-    make: Callable[[], tvm.ir.transform.Pass]
+    make: Callable[..., tvm.ir.transform.Pass]
 
 
 @functools.cache
@@ -35,11 +36,46 @@ def catalog() -> tuple[Entry, ...]:
     return tuple(entries)
 
 
-def named_pass(name: str) -> TVMPass:
-    """Return the pass of this name, with its defaults; raise TransformError when there is none."""
+@dataclass(frozen=True)
+class PassCall:
+    """A pass of the catalog, called by its name with these arguments."""
+
+    name: str
+    arguments: Mapping[str, object] = field(default_factory=dict)
+    constant_names: Mapping[tvm.runtime.Tensor, str] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """The pass's name, with its arguments."""
+        given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
+        return f"{self.name}({given})" if given else self.name
+
+    @property
+    def tried_as(self) -> Transform:
+        """Itself: no pass is known to be harmless."""
+        return self
+
+    def __call__(self, mod: ir.IRModule) -> ir.IRModule:
+        """Make the pass and run it."""
+        return _entry(self.name).make(**self.arguments)(mod)
+
+    def write(self, script: Script, before: ir.IRModule, after: ir.IRModule) -> None:  # noqa: ARG002
+        """Write the call."""
+        given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
+        script.add(
+            f"mod = relax.transform.{self.name}({given})(mod)", needs=("from tvm import relax",)
+        )
+
+
+def named_pass(name: str, **arguments: object) -> PassCall:
+    """Return the call of the pass of this name; raise TransformError when there is none."""
+    return PassCall(_entry(name).name, arguments)
+
+
+def _entry(name: str) -> Entry:
     for entry in catalog():
         if entry.name == name:
-            return TVMPass(entry.make())
+            return entry
     raise TransformError(
         f"the catalog has no pass {name!r}; irviz lists the passes of tvm.relax.transform "
         "that need no arguments: give one of these, or a pass object"

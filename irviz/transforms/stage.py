@@ -10,6 +10,9 @@ import tvm
 from tvm import ir
 
 from irviz.ir.identity import NoFunctionError
+from irviz.transforms.python import Script
+from irviz.transforms.trial import attempt
+from irviz.worker.noise import caught_noise
 
 
 class TransformError(ValueError):
@@ -18,7 +21,7 @@ class TransformError(ValueError):
 
 @runtime_checkable
 class Transform(Protocol):
-    """Anything that makes a module from a module and can say its name."""
+    """Anything that makes a module from a module, can say its name and write itself as Python."""
 
     @property
     def label(self) -> str:
@@ -28,32 +31,23 @@ class Transform(Protocol):
     def constant_names(self) -> Mapping[tvm.runtime.Tensor, str]:
         """The names of the tensors it puts into the module."""
 
+    @property
+    def tried_as(self) -> Transform | None:
+        """What the worker tries before this is applied here; None for what cannot do harm."""
+
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
         """Return the new module; the old one is untouched."""
 
-
-@dataclass(frozen=True)
-class TVMPass:
-    """A `tvm.transform.Pass` as a Transform."""
-
-    wrapped: tvm.ir.transform.Pass
-    constant_names: Mapping[tvm.runtime.Tensor, str] = field(default_factory=dict)
-
-    @property
-    def label(self) -> str:
-        """The pass's own name."""
-        return str(self.wrapped.info.name)
-
-    def __call__(self, mod: ir.IRModule) -> ir.IRModule:
-        """Run the pass."""
-        return self.wrapped(mod)
+    def write(self, script: Script, before: ir.IRModule, after: ir.IRModule) -> None:
+        """Write the statements that make `after` of `before`; raise UnwritableError if none can."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
     """A module and how it came to be; `error` says why there is no new module.
 
-    `id` counts from "0". A stage with an error keeps the module of its parent.
+    `id` counts from "0". A stage with an error keeps the module of its parent. `said` is what
+    TVM wrote to standard error meanwhile.
     """
 
     id: str
@@ -63,32 +57,33 @@ class Stage:
     transform: Transform | None = None
     error: str = ""
     constant_names: Mapping[tvm.runtime.Tensor, str] = field(default_factory=dict)
+    said: str = ""
 
 
-def as_transform(transform: object) -> Transform:
-    """Return a Transform for a Transform or a `tvm.transform.Pass`; raise TransformError else."""
-    if isinstance(transform, tvm.ir.transform.Pass):
-        return TVMPass(transform)
-    if isinstance(transform, Transform):
-        return transform
-    raise TransformError(
-        f"{transform!r} is no transform: give a tvm.transform.Pass such as "
-        "relax.transform.FoldConstant()"
-    )
-
-
-def apply(stage: Stage, transform: Transform, new_id: str) -> Stage:
+def apply(stage: Stage, transform: Transform, new_id: str, *, isolate: bool = True) -> Stage:
     """Return the stage that the transform makes of this one.
 
-    A pass that fails makes a stage that carries its error. Raises TransformError when the
-    transform refuses its arguments, before anything is applied.
+    What might end the process is tried in the worker first, unless `isolate` is false; here it
+    is applied again, so that variables keep their identity. A pass that fails, or ends the
+    worker, makes a stage that carries its error. Raises TransformError when the transform
+    refuses its arguments, before anything is applied.
     """
-    try:
-        module, error = transform(stage.module), ""
-    except (TransformError, NoFunctionError):
-        raise
-    except Exception as failure:  # TVM raises what its C++ side threw, of any class
-        module, error = stage.module, f"{type(failure).__name__}: {failure}".strip()
+    module, error, said = stage.module, "", ""
+    tried = transform.tried_as if isolate else None
+    if tried is not None:
+        outcome = attempt(stage.module, tried)
+        error, said = outcome.error, outcome.said
+        if outcome.is_refused:
+            raise TransformError(error)
+    if not error:
+        with caught_noise() as noise:
+            try:
+                module = transform(stage.module)
+            except (TransformError, NoFunctionError):
+                raise
+            except Exception as failure:  # TVM raises what its C++ side threw, of any class
+                error = f"{type(failure).__name__}: {failure}".strip()
+        said = noise.text
     return Stage(
         id=new_id,
         module=module,
@@ -97,4 +92,5 @@ def apply(stage: Stage, transform: Transform, new_id: str) -> Stage:
         transform=transform,
         error=error,
         constant_names={**stage.constant_names, **transform.constant_names},
+        said=said,
     )

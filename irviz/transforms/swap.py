@@ -13,6 +13,7 @@ from irviz.ir.identity import bindings, identify, relax_function
 from irviz.model.graph import NodeId
 from irviz.transforms import signature as signatures
 from irviz.transforms.library import kernels
+from irviz.transforms.python import Script, UnwritableError
 from irviz.transforms.stage import TransformError
 
 
@@ -53,6 +54,14 @@ class Swap:
                 )
             new[var] = _calling(mod, call, self.replacement)
         return _with_values(mod, self.function, new)
+
+    @property
+    def tried_as(self) -> None:
+        """Nothing: what could go wrong is checked first."""
+
+    def write(self, script: Script, before: ir.IRModule, after: ir.IRModule) -> None:  # noqa: ARG002
+        """Write the statements that change the calls."""
+        raise UnwritableError("not yet")
 
     def _not_called(self, function: relax.Function, ids: Mapping[ir.Var, NodeId]) -> str:
         called = {

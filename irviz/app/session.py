@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ from irviz.model.result import Comparison, RunResult, compare
 from irviz.runtime.inputs import Array
 from irviz.runtime.run import RunError, run
 from irviz.transforms.bind import bind_params
+from irviz.transforms.lineage import descendants, path, replayed, to_script
+from irviz.transforms.python import save_arrays
 from irviz.transforms.stage import Stage, Transform, TransformError, apply
 from irviz.transforms.swap import Swap
 from irviz.transforms.tvm_pass import as_transform
@@ -31,7 +34,9 @@ class Session:
 
     `params` are arrays by parameter name, to bind and to run with; `inputs` are the arrays of
     the other parameters, with one case a row where there are several; `labels` the right classes
-    of the cases. Raises ValueError when the module has no Relax function of this name.
+    of the cases. With `isolate` a pass is tried in another process first, which it can end.
+    `count` is the number of stages ever made, `past` and `future` are what undo and redo give.
+    Raises ValueError when the module has no Relax function of this name.
     """
 
     module: ir.IRModule
@@ -41,6 +46,10 @@ class Session:
     function: str = field(default="", kw_only=True)
     stages: tuple[Stage, ...] = field(default=(), kw_only=True)
     shown_id: str = field(default="0", kw_only=True)
+    isolate: bool = field(default=True, kw_only=True)
+    count: int = field(default=1, kw_only=True)
+    past: Session | None = field(default=None, kw_only=True)
+    future: Session | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         """Begin with one stage, the module as given."""
@@ -70,6 +79,78 @@ class Session:
         there = ", ".join(repr(stage.id) for stage in self.stages)
         raise ValueError(f"there is no stage {wanted!r}; the stages are {there}")
 
+    def undo(self) -> Session:
+        """Return the session before its last change; raise ValueError when there was none."""
+        if self.past is None:
+            raise ValueError("there is nothing to undo: the session is as it began")
+        return replace(self.past, future=self, count=self.count)
+
+    def redo(self) -> Session:
+        """Return the session before the last undo; raise ValueError when there was none."""
+        if self.future is None:
+            raise ValueError("there is nothing to redo: no change was undone since the last one")
+        return self.future
+
+    def rename(self, stage_id: str, label: str) -> Session:
+        """Give a stage another label; raise ValueError for no such id or an empty label."""
+        stage = self.stage(stage_id)
+        if not label.strip():
+            raise ValueError(f"stage {stage.id!r} needs a label: give some words")
+        renamed = replace(stage, label=label.strip())
+        return self._changed(tuple(renamed if s is stage else s for s in self.stages))
+
+    def drop(self, stage_id: str) -> Session:
+        """Drop a stage and all that were made from it; its parent is shown if it was.
+
+        Raises ValueError for no such id, and for the first stage.
+        """
+        stage = self.stage(stage_id)
+        if stage is self.stages[0]:
+            raise ValueError("the first stage is what all others come from: drop one of those")
+        gone = descendants(self.stages, stage.id)
+        left = tuple(other for other in self.stages if other.id not in gone)
+        shown = self.shown_id if self.shown_id not in gone else stage.parent or left[0].id
+        return self._changed(left, shown)
+
+    def replay(self, stage: str | None = None, *, on: ir.IRModule | str) -> Session:
+        """Apply what led to a stage, the shown one by default, to another module or stage.
+
+        `on` a module the whole path is applied, in a new session; `on` a stage of this session
+        what comes behind the last stage that both have. A step that does not fit makes a stage
+        that says why. Raises ValueError for no such stage.
+        """
+        steps = path(self.stages, self.stage(stage).id)
+        if isinstance(on, ir.IRModule):
+            begun = Session(on, params=self.params, function="", isolate=self.isolate)
+            if self.function in relax_functions(on):
+                begun = begun.focus(self.function)
+            made = replayed(steps, begun.shown, begun.count, isolate=self.isolate)
+            return begun._with(made)
+        target = self.stage(on)
+        shared = {one.id for one in path(self.stages, target.id)}
+        steps = tuple(one for one in steps if one.id not in shared)
+        return self._with(replayed(steps, target, self.count, isolate=self.isolate))
+
+    def to_python(self, stage: str | None = None, *, arrays_file: str | Path = "") -> str:
+        """Return a script with TVM alone that makes a stage, the shown one by default.
+
+        The first module and bound arrays are written into it; with `arrays_file` the arrays are
+        saved there, as .npz, and read from there. Raises ValueError for no such stage.
+        """
+        script = to_script(path(self.stages, self.stage(stage).id))
+        if not arrays_file or not script.arrays:
+            return script.text()
+        return script.text(str(save_arrays(arrays_file, script.arrays)))
+
+    def _with(self, made: Sequence[Stage]) -> Session:
+        """Add these stages, and show the last."""
+        shown = made[-1].id if made else self.shown_id
+        new = self._changed((*self.stages, *made), shown)
+        return replace(new, count=self.count + len(made))
+
+    def _changed(self, stages: tuple[Stage, ...], shown: str = "") -> Session:
+        return replace(self, stages=stages, shown_id=shown or self.shown_id, past=self, future=None)
+
     def show(self, stage_id: str) -> Session:
         """Show another stage; raise ValueError for no such id."""
         return replace(self, shown_id=self.stage(stage_id).id)
@@ -92,8 +173,7 @@ class Session:
         refuses its arguments; the session is then as it was.
         """
         wrapped: Transform = as_transform(transform, arguments)
-        new = apply(self.shown, wrapped, str(len(self.stages)))
-        return replace(self, stages=(*self.stages, new), shown_id=new.id)
+        return self._with([apply(self.shown, wrapped, str(self.count), isolate=self.isolate)])
 
     def bind(self, params: Mapping[str, Array] | None = None) -> Session:
         """Bind parameters to constants: these, or those of the session not bound yet.

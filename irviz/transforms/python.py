@@ -65,7 +65,7 @@ class Script:
         self._definitions[source.rstrip()] = None
 
     def array(self, name: str, value: NDArray[np.generic]) -> str:
-        """Return the expression for an array; raise UnwritableError for a dtype of NumPy's guests."""
+        """Return the expression for an array; raise UnwritableError for a foreign dtype."""
         if value.dtype.kind not in "biufc":
             raise UnwritableError(f"{name!r} is of dtype {value.dtype}, which NumPy cannot save")
         name = f"{name}_" if name in ("file", "allow_pickle") else name  # arguments of np.savez

@@ -47,7 +47,8 @@ class Stage:
     """A module and how it came to be; `error` says why there is no new module.
 
     `id` counts from "0". A stage with an error keeps the module of its parent. `said` is what
-    TVM wrote to standard error meanwhile.
+    TVM wrote to standard error meanwhile. A recorded pass has its time in `seconds`, the passes
+    around it in `within`, outermost first, and `is_same` where it changed nothing.
     """
 
     id: str
@@ -58,6 +59,9 @@ class Stage:
     error: str = ""
     constant_names: Mapping[tvm.runtime.Tensor, str] = field(default_factory=dict)
     said: str = ""
+    seconds: float | None = None
+    within: tuple[str, ...] = ()
+    is_same: bool = False
 
 
 def apply(stage: Stage, transform: Transform, new_id: str, *, isolate: bool = True) -> Stage:

@@ -10,7 +10,11 @@ import tvm
 from tvm import ir, tirx
 from tvm_ffi import structural_equal
 
-_ROOTS = frozenset({"I", "R", "T", "Axis", "cls", "Module", "metadata"})
+_TAKEN = frozenset(
+    {"tvm", "np", "mod", "sch", "arrays", "base64", "zlib", "relax", "tirx", "s_tir"}
+)
+"""Names that a script has for other things."""
+_ROOTS = frozenset({"I", "R", "T", "Axis", "TypeVar", "cls", "range"})
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ def _says_only_tvmscript(text: str) -> bool:
     Names come from the module, and a module may come from a file.
     """
     tree = ast.parse(text)
-    if not all(isinstance(node, ast.ClassDef | ast.FunctionDef) for node in tree.body):
+    if not all(_is_definition(node) for node in tree.body):
         return False
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom | ast.Lambda):
@@ -68,6 +72,17 @@ def _says_only_tvmscript(text: str) -> bool:
             root: ast.expr = node.func
             while isinstance(root, ast.Attribute | ast.Call | ast.Subscript):
                 root = root.func if isinstance(root, ast.Call) else root.value
-            if not isinstance(root, ast.Name) or root.id not in {*_ROOTS, "range"}:
+            if not isinstance(root, ast.Name) or root.id not in _ROOTS:
                 return False
     return True
+
+
+def _is_definition(node: ast.stmt) -> bool:
+    """Tell whether it defines a module, a function, or a symbolic size by a name that is free."""
+    match node:
+        case ast.ClassDef() | ast.FunctionDef():
+            return node.name not in _TAKEN
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id="TypeVar"))):
+            return name not in {*_TAKEN, *_ROOTS}
+        case _:
+            return False

@@ -96,7 +96,12 @@ def test_what_is_refused_leaves_the_session_as_it_was():
     for refused in (
         lambda: begun.swap("relu0", "env.nowhere"),
         lambda: begun.bind({"w7": np.zeros(1)}),
-        lambda: begun.apply("LegalizeOps"),
+        lambda: begun.apply("LegaliseOps"),
+        lambda: begun.apply(relax.transform.LegalizeOps),
+        lambda: begun.drop("0"),
+        lambda: begun.rename("0", " "),
+        begun.undo,
+        begun.redo,
         lambda: begun.show("7"),
         lambda: begun.focus("other"),
     ):

@@ -15,6 +15,8 @@ import tvm
 from numpy.typing import NDArray
 from tvm import ir
 
+from irviz.transforms.tvmscript import module_source
+
 _WIDTH = 96
 _INLINE = 64
 """The most numbers that are written out; more of them are written as text in base 64."""
@@ -92,14 +94,11 @@ class Script:
 
     def begin(self, mod: ir.IRModule) -> None:
         """Write the first module: as TVMScript where that says all of it."""
-        from irviz.transforms.tvmscript import module_source
-
         source = module_source(mod)
         if source is None:
             self.embed(mod, "the first module; TVMScript does not say all of it")
             return
-        self._imports |= dict.fromkeys(source.imports)
-        self.add(source.text, "", f"mod = {source.name}")
+        self.add(f"mod = {source}")
 
     def text(self, arrays_file: str = "") -> str:
         """Return the script; with `arrays_file` it reads its arrays from there."""

@@ -15,6 +15,7 @@ from tvm import ir
 from irviz.app.node_panel import NodePanel
 from irviz.app.pane import Listener, Pane
 from irviz.app.panels import BindPanel, PassPanel, RunPanel, SavePanel, SwapPanel, Verb
+from irviz.app.python_panel import PythonPanel
 from irviz.app.reference import Reference, offer
 from irviz.app.session import Session
 from irviz.app.stages import StageList
@@ -49,7 +50,7 @@ class Explorer(traitlets.HasTraits):
         self.run_errors: dict[str, str] = {}
         self._compared: dict[tuple[str, str], Comparison] = {}
         self._runs: dict[str, _Runs] = {}
-        self._stages = StageList(self._choose)
+        self._stages = StageList(self._choose, self._act)
         listener = Listener(self._show_beside, self._select, self._say, self._focus)
         self._pane = Pane(session, listener)
         self._reference = Reference(lambda _: self._show())
@@ -59,6 +60,7 @@ class Explorer(traitlets.HasTraits):
         self._bind, self._swap = BindPanel(self._act), SwapPanel(self._act)
         self._pass, self._run = PassPanel(self._act), RunPanel(self.run)
         self._save = SavePanel(self._save_picture)
+        self._python = PythonPanel(self._say)
         self._functions = widgets.Dropdown(
             description="function", style={"description_width": "initial"}
         )
@@ -121,6 +123,7 @@ class Explorer(traitlets.HasTraits):
         self._functions.layout.display = "" if len(session.functions) > 1 else "none"
         self._bind.show(session)
         self._save.show(session)
+        self._python.show(session)
         self._show_results()
         if stage.error:
             self._say("")
@@ -213,7 +216,7 @@ class Explorer(traitlets.HasTraits):
                 ),
                 widgets.VBox([self._bind.widget, self._pass.widget]),
                 self._run.widget,
-                self._save.widget,
+                widgets.VBox([self._save.widget, self._python.widget]),
             ],
             titles=("Node", "Transform", "Run", "Save"),
         )
@@ -262,5 +265,5 @@ def _with_function(session: Session) -> Session:
     if session.function in session.functions:
         return session
     if not session.functions:
-        raise ValueError(f"{session.shown.label} left no Relax function to show")
+        raise ValueError(f"{session.shown.label} left no function to show")
     return session.focus(session.functions[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipywidgets as widgets
+from tvm import tirx
 
 from irviz.app.picture import Picture
 from irviz.app.read import array_of, graph_of, script_of, tree_of
@@ -31,11 +32,12 @@ class NodePanel:
         function, inner, _ = picture.locate(node_id)
         whole = graph_of(stage, function)
         if inner not in whole.index:
-            self.source.value = ""
             drawn = picture.graph.index.get(NodeId(node_id))
             if drawn is None:
                 self.facts.value = _HINT + contents_html(contents(stage.module))
+                self.source.value = _source_html(stage, function)
             else:  # a group, or what is left out
+                self.source.value = ""
                 self.facts.value = where + facts_html(picture.graph, picture.graph.nodes[drawn])
             return
         node = whole[inner]
@@ -46,17 +48,17 @@ class NodePanel:
         printed = script_of(stage)
         number = printed.lines.get((function, inner), 0)
         is_line = number and node.kind is not NodeKind.PARAM
-        source = source_html(
-            node,
-            printed.line(number) if is_line else "",
-            number,
-            prim_func_script(stage.module, node.callee),
+        is_call = node.resolution is Resolution.PRIM_FUNC
+        name = node.callee if is_call else function
+        self.source.value = _source_html(
+            stage, name, printed.line(number) if is_line else "", number
         )
-        self.source.value = source + _loops_html(stage, node.callee, node.resolution)
 
 
-def _loops_html(stage: Stage, callee: str, resolution: Resolution | None) -> str:
-    if resolution is not Resolution.PRIM_FUNC:
-        return ""
-    nest = loop_nest(function_named(stage.module, callee), callee)
-    return f"<h5>loop nest</h5>{loops_html(nest)}"
+def _source_html(stage: Stage, name: str, line: str = "", number: int = 0) -> str:
+    """Return a line of TVMScript, and the PrimFunc of this name with its loop nest."""
+    found = function_named(stage.module, name)
+    source = source_html(name, prim_func_script(stage.module, name), line, number)
+    if not isinstance(found, tirx.PrimFunc):
+        return source
+    return f"{source}<h5>loop nest</h5>{loops_html(loop_nest(found, name))}"

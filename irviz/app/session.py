@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from tvm import ir
+from tvm import ir, relax
 
 from irviz.app.picture import Look, Picture, picture
 from irviz.app.read import graph_of, script_of
-from irviz.ir.identity import relax_function, relax_functions
+from irviz.ir.identity import drawn_function, drawn_functions, relax_functions
 from irviz.ir.script import Script
 from irviz.model.graph import Graph, NodeId
 from irviz.model.result import Comparison, RunResult, compare
@@ -36,7 +36,7 @@ class Session:
     the other parameters, with one case a row where there are several; `labels` the right classes
     of the cases. With `isolate` a pass is tried in another process first, which it can end.
     `count` is the number of stages ever made, `past` and `future` are what undo and redo give.
-    Raises ValueError when the module has no Relax function of this name.
+    Raises ValueError when the module has no function of this name.
     """
 
     module: ir.IRModule
@@ -60,7 +60,7 @@ class Session:
             )
         if not self.stages:
             name = self.function or _default_function(self.module)
-            relax_function(self.module, name)
+            drawn_function(self.module, name)
             object.__setattr__(self, "function", name)
             object.__setattr__(self, "params", dict(self.params or {}))
             object.__setattr__(self, "stages", (Stage("0", self.module),))
@@ -122,7 +122,7 @@ class Session:
         steps = path(self.stages, self.stage(stage).id)
         if isinstance(on, ir.IRModule):
             begun = Session(on, params=self.params, function="", isolate=self.isolate)
-            if self.function in relax_functions(on):
+            if self.function in drawn_functions(on):
                 begun = begun.focus(self.function)
             made = replayed(steps, begun.shown, begun.count, isolate=self.isolate)
             return begun._with(made)
@@ -156,14 +156,14 @@ class Session:
         return replace(self, shown_id=self.stage(stage_id).id)
 
     def focus(self, function: str) -> Session:
-        """Look at another Relax function; raise ValueError when the shown stage lacks it."""
-        relax_function(self.shown.module, function)
+        """Look at another function; raise ValueError when the shown stage lacks it."""
+        drawn_function(self.shown.module, function)
         return replace(self, function=function)
 
     @property
     def functions(self) -> tuple[str, ...]:
-        """The names of the Relax functions of the shown stage."""
-        return tuple(relax_functions(self.shown.module))
+        """The names of the shown stage's Relax functions, then of its PrimFuncs."""
+        return tuple(drawn_functions(self.shown.module))
 
     def apply(self, transform: object, **arguments: object) -> Session:
         """Apply a pass of the catalog by name, a `tvm.transform.Pass`, or a transform of irviz.
@@ -191,7 +191,8 @@ class Session:
     @property
     def bindable(self) -> dict[str, Array]:
         """The session's params that are still parameters in the shown stage."""
-        params = relax_function(self.shown.module, self.function).params
+        function = drawn_function(self.shown.module, self.function)
+        params = function.params if isinstance(function, relax.Function) else ()
         return {p.name: self.params[p.name] for p in params if p.name in self.params}
 
     def swap(self, callee: str, replacement: str, *, node: str | None = None) -> Session:
@@ -285,8 +286,8 @@ class Session:
 
 
 def _default_function(mod: ir.IRModule) -> str:
-    """Return "main", or the only Relax function there is."""
+    """Return "main", or the only Relax function there is, or the first PrimFunc."""
     functions = relax_functions(mod)
-    if "main" in functions or len(functions) != 1:
+    if "main" in functions or len(functions) > 1:
         return "main"
-    return next(iter(functions))
+    return next(iter(functions or drawn_functions(mod)), "main")

@@ -1,43 +1,102 @@
-"""The list of stages at the explorer's left: one button and one badge each."""
+"""The tree of stages at the explorer's left: which there are, how they compare, what to do."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
-import ipywidgets as widgets
+import anywidget
+import traitlets
 
 from irviz.app.session import Session
+from irviz.transforms.stage import Stage
+from irviz.view.badge import duration
+
+_STATIC = Path(__file__).parent / "static"
+
+
+class StageTree(anywidget.AnyWidget):
+    """Show rows of stages; ask for what the reader wants done with one.
+
+    Traits:
+        rows: One dict a stage: `id`, `label`, `depth`, `badge` (HTML), `title`, `isShown`,
+            `isSame` (it changed nothing), and `headings`, the names of passes that begin there.
+        undoable, redoable: Whether there is anything to undo, or to do again.
+    """
+
+    _esm = _STATIC / "stages.js"
+    _css = _STATIC / "stages.css"
+
+    rows = traitlets.List(traitlets.Dict()).tag(sync=True)
+    undoable = traitlets.Bool(False).tag(sync=True)
+    redoable = traitlets.Bool(False).tag(sync=True)
 
 
 class StageList:
-    """Show the stages as a tree by indentation; a click shows a stage."""
+    """Show a session's stages as a tree by indentation; report what is asked for."""
 
-    def __init__(self, choose: Callable[[str], None]) -> None:
-        self._choose = choose
-        self._rows: dict[str, tuple[widgets.Button, widgets.HTML]] = {}
-        self.widget = widgets.VBox()
+    def __init__(
+        self,
+        choose: Callable[[str], None],
+        act: Callable[[Callable[[Session], Session]], None],
+    ) -> None:
+        self.widget = StageTree()
         self.widget.add_class("irviz-stages")
+        self._choose, self._act = choose, act
+        self.widget.on_msg(self._hear)
 
     def show(self, session: Session, badges: Mapping[str, str]) -> None:
         """Show these stages, the shown one marked, with a badge (HTML) by stage id."""
         depths = _branch_depths(session)
+        rows: list[dict[str, object]] = []
+        around: tuple[str, ...] = ()
         for stage in session.stages:
-            if stage.id not in self._rows:
-                self._rows[stage.id] = self._row(stage.id)
-            button, badge = self._rows[stage.id]
-            button.description = f"{stage.id}  {stage.label}"
-            button.tooltip = stage.error or stage.label
-            is_shown = stage.id == session.shown_id
-            button.button_style = "primary" if is_shown else ""
-            button.layout.margin = f"2px 0 0 {12 * depths[stage.id]}px"
-            badge.layout.margin = f"0 0 6px {12 * depths[stage.id]}px"
-            badge.value = badges.get(stage.id, "")
-        self.widget.children = [w for stage in session.stages for w in self._rows[stage.id]]
+            rows.append(
+                {
+                    "id": stage.id,
+                    "label": stage.label,
+                    "depth": depths[stage.id] + len(stage.within),
+                    "badge": _badge(stage, badges.get(stage.id, "")),
+                    "title": stage.error or stage.said or stage.label,
+                    "isShown": stage.id == session.shown_id,
+                    "isSame": stage.is_same,
+                    "headings": _begun(stage.within, around),
+                }
+            )
+            around = stage.within
+        with self.widget.hold_sync():
+            self.widget.rows = rows
+            self.widget.undoable = session.past is not None
+            self.widget.redoable = session.future is not None
 
-    def _row(self, stage_id: str) -> tuple[widgets.Button, widgets.HTML]:
-        button = widgets.Button(layout=widgets.Layout(width="auto"))
-        button.on_click(lambda _: self._choose(stage_id))
-        return button, widgets.HTML()
+    def _hear(self, _: object, content: object, __: object) -> None:
+        """Do what the page asks for; anything else that it may send is ignored."""
+        match content:
+            case {"choose": str(stage_id)}:
+                self._choose(stage_id)
+            case {"rename": str(stage_id), "label": str(label)}:
+                self._act(lambda session: session.rename(stage_id, label))
+            case {"drop": str(stage_id)}:
+                self._act(lambda session: session.drop(stage_id))
+            case {"undo": True}:
+                self._act(Session.undo)
+            case {"redo": True}:
+                self._act(Session.redo)
+
+
+def _badge(stage: Stage, badge: str) -> str:
+    """Return the badge; a recorded pass has its time."""
+    if stage.seconds is None:
+        return badge
+    return f"<small>{duration(stage.seconds)}</small> {badge}"
+
+
+def _begun(within: tuple[str, ...], around: tuple[str, ...]) -> list[dict[str, object]]:
+    """Return the passes that begin before a stage, with how deep they stand."""
+    shared = 0
+    while shared < min(len(within), len(around)) and within[shared] == around[shared]:
+        shared += 1
+    return [{"name": within[depth], "depth": depth} for depth in range(shared, len(within))]
 
 
 def _branch_depths(session: Session) -> dict[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 
-from tvm import ir, relax
+from tvm import ir, relax, tirx
 
 from irviz.model.graph import OUTPUT, NodeId
 
@@ -43,6 +43,24 @@ def relax_function(mod: ir.IRModule, name: str) -> relax.Function:
     if found is not None:
         raise NoFunctionError(f"{name!r} is a PrimFunc, not a Relax function; {advice}")
     raise NoFunctionError(f"the module has no function {name!r}; {advice}")
+
+
+def drawn_functions(mod: ir.IRModule) -> dict[str, relax.Function | tirx.PrimFunc]:
+    """Return the functions that have a graph, by name: Relax functions, then PrimFuncs."""
+    prim_funcs = {
+        gvar.name_hint: function
+        for gvar, function in mod.functions.items()
+        if isinstance(function, tirx.PrimFunc)
+    }
+    return {**relax_functions(mod), **dict(sorted(prim_funcs.items()))}
+
+
+def drawn_function(mod: ir.IRModule, name: str) -> relax.Function | tirx.PrimFunc:
+    """Return the function of this name; raise NoFunctionError when there is none with a graph."""
+    found = function_named(mod, name)
+    if isinstance(found, tirx.PrimFunc):
+        return found
+    return relax_function(mod, name)
 
 
 def bindings(function: relax.Function) -> Iterator[tuple[int, relax.Binding]]:

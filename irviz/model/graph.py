@@ -37,6 +37,7 @@ class NodeKind(Enum):
     FUNCTION = "inner_function"
     VALUE = "plain_value"
     OTHER = "other"
+    BLOCK = "block"
     GROUP = "group"
 
 

@@ -25,6 +25,7 @@ KINDS: dict[NodeKind, str] = {
     NodeKind.FUNCTION: "function defined inside of another",
     NodeKind.VALUE: "value written as it is",
     NodeKind.OTHER: "other expression",
+    NodeKind.BLOCK: "block of a PrimFunc",
     NodeKind.GROUP: "group",
 }
 assert KINDS.keys() == set(NodeKind), "every kind of node has a name"
@@ -111,16 +112,16 @@ def _list(names: Sequence[str]) -> str:
     return f"{', '.join(names[: _MOST_COPIES - 1])}, …, {names[-1]}"
 
 
-def source_html(node: Node, line: str, line_number: int, prim_func: str) -> str:
-    """Return a node's line of TVMScript and the PrimFunc behind it, highlighted.
+def source_html(name: str, prim_func: str, line: str = "", line_number: int = 0) -> str:
+    """Return a PrimFunc's TVMScript, highlighted, below a node's own line of it.
 
-    `line` is "" for a node that has no line of its own, `prim_func` "" where there is none.
+    `prim_func` is "" where there is none behind the node, `line` "" where it has no own line.
     """
     parts = []
     if line:
         parts.append(f"<h5>TVMScript, line {line_number}</h5>{code_html(line)}")
     if prim_func:
-        parts.append(f"<h5>PrimFunc {escape(node.callee)}</h5>{code_html(prim_func)}")
+        parts.append(f"<h5>PrimFunc {escape(name)}</h5>{code_html(prim_func)}")
     return f'<div class="irviz-details">{"".join(parts)}</div>'
 
 
@@ -130,6 +131,8 @@ def _name(graph: Graph, node_id: NodeId) -> str:
 
 def _block(graph: Graph, node: Node) -> str:
     if node.region is None:
+        if node.kind is NodeKind.BLOCK:
+            return "none: a PrimFunc has no blocks of bindings"
         return "none: a parameter" if node.kind is NodeKind.PARAM else "none: returned as it is"
     region = graph.regions[node.region]
     if region.kind not in _BLOCKS:

@@ -35,6 +35,8 @@ def title(node: Node) -> str:
             text = node.name
         case NodeKind.CONSTANT:
             text = node.name or "const"
+        case NodeKind.BLOCK:
+            text = node.id
         case NodeKind.TUPLE:
             text = "( , )"
         case NodeKind.TUPLE_GET_ITEM:
@@ -62,6 +64,8 @@ def note(node: Node) -> str:
         return shortened("; ".join([*count, *holds]))
     if node.kind is NodeKind.FUNCTION:
         return "function"
+    if node.kind is NodeKind.BLOCK:
+        return shortened(dict(node.attributes).get("axes", ""))
     if node.kind not in _CALLS:
         return ""
     direct = "call" if node.kind is NodeKind.CALL_FUNCTION else node.kind.value

@@ -43,6 +43,7 @@ STYLES: dict[NodeKind, Style] = {
     NodeKind.FUNCTION: Style(Shape.SLANTED_BOX, "control"),
     NodeKind.VALUE: Style(Shape.ROUND_BOX, "quiet"),
     NodeKind.OTHER: Style(Shape.ROUND_BOX, "quiet"),
+    NodeKind.BLOCK: Style(Shape.BOX, "call"),
     NodeKind.GROUP: Style(Shape.STACK, "group"),
 }
 assert STYLES.keys() == set(NodeKind), "every kind of node has a style"

@@ -189,8 +189,8 @@ def test_a_directory_is_no_file(tmp_path, capsys):
             "there is no direction 'left'; choose one of up, down",
         ),
         (
-            ["-o", "a.svg", "--function", "relu0"],
-            "'relu0' is a PrimFunc, not a Relax function; its Relax functions are 'main'",
+            ["-o", "a.svg", "--function", "relu7"],
+            "the module has no function 'relu7'; its Relax functions are 'main'",
         ),
     ],
 )

@@ -131,7 +131,7 @@ def test_the_function_is_main_or_the_only_one_or_is_asked_for(modules):
 
 def test_another_function_can_be_looked_at(modules):
     begun = Session(modules.EveryKind)
-    assert begun.functions == ("main", "twice")
+    assert begun.functions[:2] == ("main", "twice")
     assert [node.id for node in begun.focus("twice").graph().nodes] == ["x", "y"]
     assert begun.function == "main"
 

@@ -258,7 +258,6 @@ def test_the_sizes_of_a_symbolic_function_have_their_names(modules):
     ("mod", "name", "words"),
     [
         (MyModule, "nowhere", "no function 'nowhere'; its Relax functions are 'main': give one"),
-        (MyModule, "relu0", "'relu0' is a PrimFunc, not a Relax function"),
         (tvm.IRModule(), "main", "it has no Relax function at all: give an IRModule with an @R"),
     ],
 )

@@ -1,0 +1,155 @@
+// The tree of stages. Python decides what there is; the page shows it and asks.
+
+/** Return the ids that a reader can step through: those that changed something, or all. */
+export function steps(rows, hidesSame) {
+  return rows.filter((row) => !hidesSame || !row.isSame || row.isShown).map((row) => row.id);
+}
+
+/** Return the id `by` steps away from the shown one, or null at the end. */
+export function neighbour(rows, hidesSame, by) {
+  const ids = steps(rows, hidesSame);
+  const shown = rows.find((row) => row.isShown);
+  const at = ids.indexOf(shown ? shown.id : ids[0]);
+  return ids[at + by] ?? null;
+}
+
+const INDENT = 12;
+
+function element(kind, className, text) {
+  const made = document.createElement(kind);
+  made.className = className;
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+function tool(text, label, act) {
+  const button = element("button", "irviz-tool", text);
+  button.type = "button";
+  button.title = label;
+  button.setAttribute("aria-label", label);
+  button.addEventListener("click", act);
+  return button;
+}
+
+function render({ model, el, signal }) {
+  let hidesSame = false;
+  el.dataset.lmSuppressShortcuts = "true";
+  const ask = (content) => model.send(content);
+  const shown = () => model.get("rows").find((row) => row.isShown);
+  const tools = element("div", "irviz-tools");
+  const undo = tool("↶", "Undo", () => ask({ undo: true }));
+  const redo = tool("↷", "Redo", () => ask({ redo: true }));
+  const rename = tool("✎", "Rename the shown stage", () => edit(shown()));
+  const drop = tool("✕", "Drop the shown stage and what was made from it", () => {
+    ask({ drop: shown().id });
+  });
+  const skip = element("label", "irviz-skip");
+  const box = element("input", "");
+  box.type = "checkbox";
+  box.addEventListener("change", () => {
+    hidesSame = box.checked;
+    draw();
+  });
+  skip.append(box, " skip what changed nothing");
+  tools.append(undo, redo, rename, drop);
+  const list = element("div", "irviz-stage-list");
+  list.setAttribute("role", "listbox");
+  list.setAttribute("aria-label", "stages");
+  el.replaceChildren(tools, skip, list);
+
+  function edit(row) {
+    const place = row && list.querySelector(`[data-stage="${CSS.escape(row.id)}"] button`);
+    if (!place) return;
+    const field = element("input", "irviz-rename");
+    field.value = row.label;
+    field.setAttribute("aria-label", `label of stage ${row.id}`);
+    let isOver = false;
+    const end = (isMeant) => {
+      if (isOver) return;
+      isOver = true;
+      if (isMeant && field.value.trim() && field.value !== row.label) {
+        ask({ rename: row.id, label: field.value });
+      }
+      draw();
+    };
+    field.addEventListener("keydown", (event) => {
+      event.stopPropagation();
+      if (event.key === "Enter") end(true);
+      if (event.key === "Escape") end(false);
+    });
+    field.addEventListener("blur", () => end(true));
+    place.replaceWith(field);
+    field.focus();
+    field.select();
+  }
+
+  function stageRow(row) {
+    const line = element("div", "irviz-stage");
+    line.dataset.stage = row.id;
+    line.classList.toggle("same", row.isSame);
+    line.style.marginLeft = `${Math.min(row.depth, 8) * INDENT}px`;
+    const button = element("button", "", `${row.id}  ${row.label}`);
+    button.type = "button";
+    button.title = row.title;
+    button.setAttribute("role", "option");
+    button.setAttribute("aria-selected", String(row.isShown));
+    button.tabIndex = row.isShown ? 0 : -1;
+    button.classList.toggle("mod-primary", row.isShown);
+    button.addEventListener("click", () => ask({ choose: row.id }));
+    button.addEventListener("dblclick", () => edit(row));
+    const badge = element("div", "irviz-stage-badge");
+    badge.innerHTML = row.badge; // escaped by Python
+    line.append(button, badge);
+    return line;
+  }
+
+  function draw() {
+    const rows = model.get("rows");
+    const kept = new Set(steps(rows, hidesSame));
+    const hadFocus = list.contains(el.getRootNode().activeElement);
+    const parts = [];
+    let headings = [];
+    for (const row of rows) {
+      // a heading of which all stages are hidden is not shown either
+      headings = headings.filter((h) => row.headings.every((n) => n.depth > h.depth));
+      headings.push(...row.headings);
+      if (!kept.has(row.id)) continue;
+      for (const { name, depth } of headings) {
+        const heading = element("div", "irviz-stage-heading", name);
+        heading.style.marginLeft = `${Math.min(depth, 8) * INDENT}px`;
+        parts.push(heading);
+      }
+      headings = [];
+      parts.push(stageRow(row));
+    }
+    list.replaceChildren(...parts);
+    skip.style.display = rows.some((row) => row.isSame) ? "" : "none";
+    undo.disabled = !model.get("undoable");
+    redo.disabled = !model.get("redoable");
+    drop.disabled = !shown() || shown().id === rows[0].id;
+    const current = list.querySelector('[aria-selected="true"]');
+    if (current) {
+      const [inner, outer] = [current.getBoundingClientRect(), list.getBoundingClientRect()];
+      // the list only: scrollIntoView would scroll the notebook
+      if (inner.top < outer.top) list.scrollTop -= outer.top - inner.top;
+      if (inner.bottom > outer.bottom) list.scrollTop += inner.bottom - outer.bottom;
+      if (hadFocus) current.focus({ preventScroll: true });
+    }
+  }
+
+  list.addEventListener("keydown", (event) => {
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (event.key === "F2") edit(shown());
+    if (!by) return;
+    event.preventDefault();
+    const id = neighbour(model.get("rows"), hidesSame, by);
+    if (id !== null) ask({ choose: id });
+  });
+  for (const name of ["rows", "undoable", "redoable"]) model.on(`change:${name}`, draw);
+  signal?.addEventListener("abort", () => {
+    for (const name of ["rows", "undoable", "redoable"]) model.off(`change:${name}`, draw);
+  });
+  draw();
+}
+
+export default { render };

@@ -7,6 +7,7 @@ from html import escape
 
 import ipywidgets as widgets
 
+from irviz.app.runs import input_of_case
 from irviz.app.session import Session
 from irviz.model.graph import NodeId, NodeKind
 from irviz.model.result import RunResult
@@ -170,7 +171,7 @@ class RunPanel:
             return
         case = min(int(self._case.value), self._result.cases - 1)
         self._outputs.value = outputs_html(self._result, case)
-        array = self._session.input_of_case(case)
+        array = input_of_case(self._session.inputs, case)
         image = None if array is None else as_image(array)
         self._picture.layout.display = "none" if image is None else ""
         if image is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -12,20 +12,22 @@ from tvm import ir, relax
 
 from irviz.app.picture import Look, Picture, picture
 from irviz.app.read import graph_of, script_of
+from irviz.app.runs import report
 from irviz.ir.identity import drawn_function, drawn_functions, relax_functions
 from irviz.ir.script import Script
 from irviz.model.graph import Graph, NodeId
 from irviz.model.result import Comparison, RunResult, compare
 from irviz.runtime.inputs import Array
-from irviz.runtime.run import RunError, run
+from irviz.runtime.run import run
 from irviz.transforms.bind import bind_params
-from irviz.transforms.lineage import descendants, path, replayed, to_script
+from irviz.transforms.lineage import path, replayed, to_script
 from irviz.transforms.python import save_arrays
 from irviz.transforms.stage import Stage, Transform, TransformError, apply
+from irviz.transforms.stage_tree import StageTree
 from irviz.transforms.swap import Swap
 from irviz.transforms.tvm_pass import as_transform
 from irviz.view.figure import Figure, figure
-from irviz.view.report import Report, Row
+from irviz.view.report import Report
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +37,6 @@ class Session:
     `params` are arrays by parameter name, to bind and to run with; `inputs` are the arrays of
     the other parameters, with one case a row where there are several; `labels` the right classes
     of the cases. With `isolate` a pass is tried in another process first, which it can end.
-    `count` is the number of stages ever made, `past` and `future` are what undo and redo give.
     Raises ValueError when the module has no function of this name.
     """
 
@@ -44,12 +45,8 @@ class Session:
     inputs: Mapping[str, Array] | Array | None = field(default=None, kw_only=True)
     labels: NDArray[np.int64] | None = field(default=None, kw_only=True)
     function: str = field(default="", kw_only=True)
-    stages: tuple[Stage, ...] = field(default=(), kw_only=True)
-    shown_id: str = field(default="0", kw_only=True)
     isolate: bool = field(default=True, kw_only=True)
-    count: int = field(default=1, kw_only=True)
-    past: Session | None = field(default=None, kw_only=True)
-    future: Session | None = field(default=None, kw_only=True)
+    tree: StageTree | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         """Begin with one stage, the module as given."""
@@ -58,12 +55,27 @@ class Session:
                 f"{self.module!r} is no tvm.IRModule: give one, such as a class decorated with "
                 "@I.ir_module"
             )
-        if not self.stages:
+        if self.tree is None:
             name = self.function or _default_function(self.module)
             drawn_function(self.module, name)
             object.__setattr__(self, "function", name)
             object.__setattr__(self, "params", dict(self.params or {}))
-            object.__setattr__(self, "stages", (Stage("0", self.module),))
+            object.__setattr__(self, "tree", StageTree((Stage("0", self.module),)))
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages, each behind the one that it was made from."""
+        return self._tree.stages
+
+    @property
+    def shown_id(self) -> str:
+        """The id of the stage that is shown."""
+        return self._tree.shown_id
+
+    @property
+    def _tree(self) -> StageTree:
+        assert self.tree is not None, "it is made with the session"
+        return self.tree
 
     @property
     def shown(self) -> Stage:
@@ -72,45 +84,30 @@ class Session:
 
     def stage(self, stage_id: str | None = None) -> Stage:
         """Return a stage by its id, the shown one by default; raise ValueError for no such id."""
-        wanted = self.shown_id if stage_id is None else str(stage_id)
-        for stage in self.stages:
-            if stage.id == wanted:
-                return stage
-        there = ", ".join(repr(stage.id) for stage in self.stages)
-        raise ValueError(f"there is no stage {wanted!r}; the stages are {there}")
+        return self._tree.stage(stage_id)
+
+    def show(self, stage_id: str) -> Session:
+        """Show another stage; raise ValueError for no such id."""
+        return replace(self, tree=self._tree.show(stage_id))
 
     def undo(self) -> Session:
-        """Return the session before its last change; raise ValueError when there was none."""
-        if self.past is None:
-            raise ValueError("there is nothing to undo: the session is as it began")
-        return replace(self.past, future=self, count=self.count)
+        """Take the last change of the stages back; raise ValueError when there was none."""
+        return replace(self, tree=self._tree.undo())
 
     def redo(self) -> Session:
-        """Return the session before the last undo; raise ValueError when there was none."""
-        if self.future is None:
-            raise ValueError("there is nothing to redo: no change was undone since the last one")
-        return self.future
+        """Make again what was undone last; raise ValueError when nothing was."""
+        return replace(self, tree=self._tree.redo())
 
     def rename(self, stage_id: str, label: str) -> Session:
         """Give a stage another label; raise ValueError for no such id or an empty label."""
-        stage = self.stage(stage_id)
-        if not label.strip():
-            raise ValueError(f"stage {stage.id!r} needs a label: give some words")
-        renamed = replace(stage, label=label.strip())
-        return self._changed(tuple(renamed if s is stage else s for s in self.stages))
+        return replace(self, tree=self._tree.rename(stage_id, label))
 
     def drop(self, stage_id: str) -> Session:
         """Drop a stage and all that were made from it; its parent is shown if it was.
 
         Raises ValueError for no such id, and for the first stage.
         """
-        stage = self.stage(stage_id)
-        if stage is self.stages[0]:
-            raise ValueError("the first stage is what all others come from: drop one of those")
-        gone = descendants(self.stages, stage.id)
-        left = tuple(other for other in self.stages if other.id not in gone)
-        shown = self.shown_id if self.shown_id not in gone else stage.parent or left[0].id
-        return self._changed(left, shown)
+        return replace(self, tree=self._tree.drop(stage_id))
 
     def replay(self, stage: str | None = None, *, on: ir.IRModule | str) -> Session:
         """Apply what led to a stage, the shown one by default, to another module or stage.
@@ -124,12 +121,13 @@ class Session:
             begun = Session(on, params=self.params, function="", isolate=self.isolate)
             if self.function in drawn_functions(on):
                 begun = begun.focus(self.function)
-            made = replayed(steps, begun.shown, begun.count, isolate=self.isolate)
-            return begun._with(made)
+            made = replayed(steps, begun.shown, 1, isolate=self.isolate)
+            return replace(begun, tree=begun._tree.add(made))
         target = self.stage(on)
         shared = {one.id for one in path(self.stages, target.id)}
         steps = tuple(one for one in steps if one.id not in shared)
-        return self._with(replayed(steps, target, self.count, isolate=self.isolate))
+        made = replayed(steps, target, self._tree.count, isolate=self.isolate)
+        return replace(self, tree=self._tree.add(made))
 
     def to_python(self, stage: str | None = None, *, arrays_file: str | Path = "") -> str:
         """Return a script with TVM alone that makes a stage, the shown one by default.
@@ -141,19 +139,6 @@ class Session:
         if not arrays_file or not script.arrays:
             return script.text()
         return script.text(str(save_arrays(arrays_file, script.arrays)))
-
-    def _with(self, made: Sequence[Stage]) -> Session:
-        """Add these stages, and show the last."""
-        shown = made[-1].id if made else self.shown_id
-        new = self._changed((*self.stages, *made), shown)
-        return replace(new, count=self.count + len(made))
-
-    def _changed(self, stages: tuple[Stage, ...], shown: str = "") -> Session:
-        return replace(self, stages=stages, shown_id=shown or self.shown_id, past=self, future=None)
-
-    def show(self, stage_id: str) -> Session:
-        """Show another stage; raise ValueError for no such id."""
-        return replace(self, shown_id=self.stage(stage_id).id)
 
     def focus(self, function: str) -> Session:
         """Look at another function; raise ValueError when the shown stage lacks it."""
@@ -173,7 +158,8 @@ class Session:
         refuses its arguments; the session is then as it was.
         """
         wrapped: Transform = as_transform(transform, arguments)
-        return self._with([apply(self.shown, wrapped, str(self.count), isolate=self.isolate)])
+        made = apply(self.shown, wrapped, str(self._tree.count), isolate=self.isolate)
+        return replace(self, tree=self._tree.add([made]))
 
     def bind(self, params: Mapping[str, Array] | None = None) -> Session:
         """Bind parameters to constants: these, or those of the session not bound yet.
@@ -248,32 +234,12 @@ class Session:
 
         A stage that failed, or that cannot be run, has a row that says why.
         """
-        rows: list[Row] = []
-        first: RunResult | None = None
-        for stage in self.stages:
-            result, error = None, stage.error
-            if not error:
-                try:
-                    result = self.run(stage=stage.id)
-                except (RunError, ValueError) as failure:
-                    error = str(failure)
-            first = first or result
-            against = compare(result, first) if result and first else None
-            rows.append(Row(stage.id, stage.label, result, against, error))
-        return Report(tuple(rows))
+        return report(self.stages, lambda stage_id: self.run(stage=stage_id))
 
     def __repr__(self) -> str:
         """Return the stages by name, and which is shown."""
         names = ", ".join(f"{stage.id} {stage.label}" for stage in self.stages)
         return f"<Session of {self.function!r}: {names}; shown: {self.shown_id}>"
-
-    def input_of_case(self, case: int) -> Array | None:
-        """Return the one input array of a case, or None where there are more inputs or none."""
-        arrays = list(self.inputs.values()) if isinstance(self.inputs, Mapping) else [self.inputs]
-        if len(arrays) != 1 or arrays[0] is None or np.ndim(arrays[0]) < 2:
-            return None
-        chosen: Array = np.asarray(arrays[0])[case]
-        return chosen
 
     def compare(
         self,

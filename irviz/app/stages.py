@@ -15,7 +15,7 @@ from irviz.view.badge import duration
 _STATIC = Path(__file__).parent / "static"
 
 
-class StageTree(anywidget.AnyWidget):
+class TreeView(anywidget.AnyWidget):
     """Show rows of stages; ask for what the reader wants done with one.
 
     Traits:
@@ -40,7 +40,7 @@ class StageList:
         choose: Callable[[str], None],
         act: Callable[[Callable[[Session], Session]], None],
     ) -> None:
-        self.widget = StageTree()
+        self.widget = TreeView()
         self.widget.add_class("irviz-stages")
         self._choose, self._act = choose, act
         self.widget.on_msg(self._hear)
@@ -66,8 +66,8 @@ class StageList:
             around = stage.within
         with self.widget.hold_sync():
             self.widget.rows = rows
-            self.widget.undoable = session.past is not None
-            self.widget.redoable = session.future is not None
+            self.widget.undoable = session.tree is not None and session.tree.past is not None
+            self.widget.redoable = session.tree is not None and session.tree.future is not None
 
     def _hear(self, _: object, content: object, __: object) -> None:
         """Do what the page asks for; anything else that it may send is ignored."""

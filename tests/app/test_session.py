@@ -9,6 +9,7 @@ from tvm import relax
 from tvm_ffi import structural_equal
 
 import irviz
+from irviz.app.runs import input_of_case
 from irviz.app.session import Session
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MODULES, MyModule, MyModuleStatic
@@ -245,7 +246,7 @@ def test_bad_inputs_are_refused_and_the_session_lives():
     ],
 )
 def test_the_input_of_a_case_is_known_where_there_is_one(inputs, shape):
-    found = Session(MyModuleStatic, inputs=inputs).input_of_case(1)
+    found = input_of_case(inputs, 1)
     assert (None if found is None else found.shape) == shape
 
 

@@ -40,7 +40,7 @@ def badges(cell: Any) -> list[str]:
 
 
 def stage_names(cell: Any) -> list[str]:
-    return [text.strip() for text in cell.locator(".irviz-stages button").all_inner_texts()]
+    return [text.strip() for text in cell.locator(".irviz-stage > button").all_inner_texts()]
 
 
 def wait_for_badges(cell: Any, *words: str) -> None:
@@ -141,7 +141,7 @@ def test_a_pass_that_fails_leaves_a_stage_with_its_error_and_the_rest_alive(
     button.click()
     explorer.get_by_text("the catalog has no pass 'NoSuchPass'").wait_for()
     assert len(stage_names(explorer)) == 2
-    explorer.locator(".irviz-stages button").first.click()
+    explorer.locator(".irviz-stage > button").first.click()
     name.fill("CanonicalizeBindings")
     button.click()
     explorer.locator(".irviz-stages .irviz-badge.good", has_text="= equal").wait_for()

@@ -1,0 +1,44 @@
+"""What the tests of TVM's passes share: a pass applied in a session, with all that it promises."""
+
+from collections.abc import Callable
+
+import pytest
+import tvm
+from tvm_ffi import structural_equal
+
+from irviz.app.session import Session
+from irviz.transforms.stage import Stage, apply
+from irviz.transforms.tvm_pass import as_transform
+from irviz.worker.pool import call
+
+
+@pytest.fixture(scope="session")
+def makes() -> Callable[..., Session]:
+    """Return the function that applies a pass to Before and holds the new stage against Expected.
+
+    The stage it was applied to must be as before. A pass given by name is run in the worker too:
+    what comes back from there is as expected.
+    """
+
+    def makes(before: tvm.IRModule, transform: object, expected: tvm.IRModule, **arguments: object):
+        assert not structural_equal(before, expected)  # else a pass that does nothing would do
+        was = tvm.ir.save_json(before)
+        wrapped = as_transform(transform, arguments)
+        given = Session(before)
+        session = given.apply(transform, **arguments)
+
+        assert session.shown.error == ""
+        tvm.ir.assert_structural_equal(session.shown.module, expected)
+        here = apply(Stage("0", before), wrapped, "1", isolate=False)
+        assert here.error == ""
+        tvm.ir.assert_structural_equal(here.module, expected)
+        if isinstance(transform, str):
+            tvm.ir.assert_structural_equal(call(wrapped, before), expected)
+
+        assert (session.shown.id, session.shown.parent) == ("1", "0")
+        assert session.stages == (given.shown, session.shown)
+        assert session.stage("0").module is before
+        assert tvm.ir.save_json(before) == was
+        return session
+
+    return makes

@@ -232,3 +232,40 @@ CONTRASTS = """cell => {
     }
     return found;
 }"""
+
+
+def test_a_stage_is_renamed_dropped_and_brought_back(lab: Any, explorer: Any) -> None:
+    lab.run('explorer.session = explorer.session.apply("ToNonDataflow"); explorer._show()')
+    row = explorer.locator(".irviz-stage > button")
+    row.nth(1).focus()
+    lab.page.keyboard.press("F2")
+    field = explorer.locator("input.irviz-rename")
+    field.fill("no <b>dataflow</b>")
+    lab.page.keyboard.press("Enter")
+    explorer.locator(".irviz-stage > button", has_text="1  no <b>dataflow</b>").wait_for()
+    row.nth(1).focus()
+    lab.page.keyboard.press("ArrowUp")
+    explorer.locator("button[aria-selected='true']", has_text="given").wait_for()
+    lab.page.keyboard.press("ArrowDown")
+    explorer.locator("button[aria-selected='true']", has_text="no <b>").wait_for()
+    explorer.get_by_role("button", name="Drop the shown stage").click()
+    explorer.locator("button[aria-selected='true']", has_text="given").wait_for()
+    assert len(stage_names(explorer)) == 1
+    explorer.get_by_role("button", name="Undo").click()
+    explorer.locator(".irviz-stage > button", has_text="1  no <b>").wait_for()
+    assert lab.value("[s.label for s in explorer.session.stages]") == ["given", "no <b>dataflow</b>"]
+
+
+def test_the_shown_stage_is_copied_and_saved_as_a_script(lab: Any, explorer: Any) -> None:
+    lab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    lab.run('explorer.session = explorer.session.apply("ToNonDataflow"); explorer._show()')
+    tab(explorer, "Save").click()
+    explorer.get_by_role("button", name="Copy as Python").click()
+    explorer.get_by_text("lines of Python").wait_for()
+    copied = lab.page.evaluate("() => navigator.clipboard.readText()")
+    assert copied == lab.value("explorer.session.to_python()")
+    assert "mod = relax.transform.ToNonDataflow()(mod)" in copied
+    explorer.locator(".irviz-python-path input").fill("steps.py")
+    explorer.get_by_role("button", name="Save as Python").click()
+    explorer.get_by_text("saved ").wait_for()
+    assert (lab.folder / "steps.py").read_text(encoding="utf-8") == copied

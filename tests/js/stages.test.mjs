@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { copy } from "../../irviz/app/static/copy.js";
+import { neighbour, steps } from "../../irviz/app/static/stages.js";
+
+const rows = [
+  { id: "0", isSame: false, isShown: false },
+  { id: "1", isSame: true, isShown: false },
+  { id: "2", isSame: false, isShown: true },
+  { id: "3", isSame: true, isShown: false },
+  { id: "4", isSame: false, isShown: false },
+];
+
+test("what changed nothing is skipped when the reader says so", () => {
+  assert.deepEqual(steps(rows, false), ["0", "1", "2", "3", "4"]);
+  assert.deepEqual(steps(rows, true), ["0", "2", "4"]);
+});
+
+test("the shown stage is there even if it changed nothing", () => {
+  const onSame = rows.map((row) => ({ ...row, isShown: row.id === "3" }));
+  assert.deepEqual(steps(onSame, true), ["0", "2", "3", "4"]);
+});
+
+test("a step leads to the stage before or behind, and not past the ends", () => {
+  assert.equal(neighbour(rows, false, 1), "3");
+  assert.equal(neighbour(rows, true, 1), "4");
+  assert.equal(neighbour(rows, true, -1), "0");
+  const last = rows.map((row) => ({ ...row, isShown: row.id === "4" }));
+  assert.equal(neighbour(last, false, 1), null);
+});
+
+test("a text is copied by the page's clipboard", async () => {
+  const copied = [];
+  assert.equal(await copy("mod = 1", null, { writeText: async (text) => copied.push(text) }), true);
+  assert.deepEqual(copied, ["mod = 1"]);
+});

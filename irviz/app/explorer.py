@@ -21,8 +21,10 @@ from irviz.app.session import Session
 from irviz.app.stages import StageList
 from irviz.model.result import Comparison, RunResult, compare
 from irviz.runtime.inputs import Array
+from irviz.transforms.stage import Stage
 from irviz.view.badge import badge_html
 from irviz.view.engine import warm_up
+from irviz.worker.pool import start
 
 _STATIC = Path(__file__).parent / "static"
 _STYLES = ("explorer.css", "loops.css")
@@ -46,6 +48,7 @@ class Explorer(traitlets.HasTraits):
     def __init__(self, session: Session) -> None:
         super().__init__(session=session)
         warm_up()
+        start()
         self.results: dict[str, RunResult] = {}
         self.run_errors: dict[str, str] = {}
         self._compared: dict[tuple[str, str], Comparison] = {}
@@ -125,7 +128,7 @@ class Explorer(traitlets.HasTraits):
         self._save.show(session)
         self._python.show(session)
         self._show_results()
-        if stage.error:
+        if stage.error or stage.said:
             self._say("")
 
     def _show_beside(self) -> None:
@@ -145,19 +148,19 @@ class Explorer(traitlets.HasTraits):
         return self._compared[pair]
 
     def _show_results(self) -> None:
-        badges = {
-            stage.id: badge_html(
-                self.results.get(stage.id),
-                self._comparison(stage.id, "0"),
-                stage.error or self.run_errors.get(stage.id, ""),
-            )
-            for stage in self.session.stages
-        }
+        badges = {stage.id: self._badge(stage) for stage in self.session.stages}
         self._stages.show(self.session, badges)
         shown = self.session.shown_id
         against = self._comparison(shown, self._reference.stage_id)
         self._reference.show_verdict(self.session, against)
         self._run.show(self.session, self.results.get(shown), self.run_errors.get(shown, ""))
+
+    def _badge(self, stage: Stage) -> str:
+        error = stage.error or self.run_errors.get(stage.id, "")
+        result = self.results.get(stage.id)
+        if stage.seconds is not None and result is None and not error:
+            return ""  # a recording has many stages, and its passes have their times
+        return badge_html(result, self._comparison(stage.id, "0"), error)
 
     def _select(self, node_id: str) -> None:
         self.selected = node_id
@@ -193,6 +196,8 @@ class Explorer(traitlets.HasTraits):
         if not words and stage.error:
             words = f"{stage.label} failed; the module is as before. {stage.error}"
             is_error = True
+        elif not words and stage.said:
+            words = f"TVM wrote while {stage.label} ran: {stage.said}"
         kind = "irviz-error" if is_error else "irviz-said"
         self._message.value = (
             f'<p role="status" class="{kind}">{escape(words)}</p>' if words else ""

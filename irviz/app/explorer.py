@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
-from pathlib import Path
 
 import ipywidgets as widgets
 import traitlets
@@ -12,11 +11,13 @@ from numpy import int64
 from numpy.typing import NDArray
 from tvm import ir
 
+from irviz.app.frame import framed
 from irviz.app.node_panel import NodePanel
 from irviz.app.pane import Listener, Pane
 from irviz.app.panels import BindPanel, PassPanel, RunPanel, SavePanel, SwapPanel, Verb
 from irviz.app.python_panel import PythonPanel
 from irviz.app.reference import Reference, offer
+from irviz.app.replay_panel import ReplayPanel
 from irviz.app.session import Session
 from irviz.app.stages import StageList
 from irviz.model.result import Comparison, RunResult, compare
@@ -25,10 +26,6 @@ from irviz.transforms.stage import Stage
 from irviz.view.badge import badge_html
 from irviz.view.engine import warm_up
 from irviz.worker.pool import start
-
-_STATIC = Path(__file__).parent / "static"
-_STYLES = ("explorer.css", "loops.css")
-
 
 _Runs = tuple[dict[str, RunResult], dict[str, str], dict[tuple[str, str], Comparison]]
 """The results of a function's stages, their errors, and how they compare."""
@@ -63,7 +60,7 @@ class Explorer(traitlets.HasTraits):
         self._bind, self._swap = BindPanel(self._act), SwapPanel(self._act)
         self._pass, self._run = PassPanel(self._act), RunPanel(self.run)
         self._save = SavePanel(self._save_picture)
-        self._python = PythonPanel(self._say)
+        self._python, self._replay = PythonPanel(self._say), ReplayPanel(self._act)
         self._functions = widgets.Dropdown(
             description="function", style={"description_width": "initial"}
         )
@@ -127,6 +124,7 @@ class Explorer(traitlets.HasTraits):
         self._bind.show(session)
         self._save.show(session)
         self._python.show(session)
+        self._replay.show(session)
         self._show_results()
         if stage.error or stage.said:
             self._say("")
@@ -204,42 +202,25 @@ class Explorer(traitlets.HasTraits):
         )
 
     def _composed(self) -> widgets.Widget:
-        css = "\n".join((_STATIC / name).read_text(encoding="utf-8") for name in _STYLES)
-        style = widgets.HTML(f"<style>{css}</style>")
-        style.layout.display = "none"
-        panes = widgets.HBox([self._pane.widget, self._reference.pane])
-        panes.add_class("irviz-panes")
-        tabs = widgets.Tab(
-            [
-                widgets.VBox(
-                    [
-                        self._pane.around.widget,
-                        self._node.facts,
-                        self._swap.widget,
-                        self._node.source,
-                    ]
-                ),
-                widgets.VBox([self._bind.widget, self._pass.widget]),
-                self._run.widget,
-                widgets.VBox([self._save.widget, self._python.widget]),
-            ],
-            titles=("Node", "Transform", "Run", "Save"),
+        pane, other = self._pane, self._reference
+        return framed(
+            self._stages.widget,
+            [self._functions, pane.finder.words, pane.finder.count, other.chooser, other.verdict],
+            pane.finder.found,
+            [pane.widget, other.pane],
+            [self._message],
+            {
+                "Node": [
+                    pane.around.widget,
+                    self._node.facts,
+                    self._swap.widget,
+                    self._node.source,
+                ],
+                "Transform": [self._bind.widget, self._pass.widget, self._replay.widget],
+                "Run": [self._run.widget],
+                "Save": [self._save.widget, self._python.widget],
+            },
         )
-        tabs.add_class("irviz-tabs")
-        choices = widgets.HBox(
-            [
-                *(self._functions, self._pane.finder.words, self._pane.finder.count),
-                *(self._reference.chooser, self._reference.verdict),
-            ]
-        )
-        choices.add_class("irviz-choices")
-        middle = widgets.VBox([choices, self._pane.finder.found, panes, self._message])
-        middle.add_class("irviz-middle")
-        body = widgets.Box([self._stages.widget, middle, tabs])
-        body.add_class("irviz-body")
-        whole = widgets.VBox([style, body])
-        whole.add_class("irviz-explorer")
-        return whole
 
 
 def explore(

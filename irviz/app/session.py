@@ -109,6 +109,10 @@ class Session:
         """
         return replace(self, tree=self._tree.drop(stage_id))
 
+    def lineage(self, stage: str | None = None) -> tuple[str, ...]:
+        """Return the ids of the stages from the first to this one, the shown one by default."""
+        return tuple(one.id for one in path(self.stages, self.stage(stage).id))
+
     def replay(self, stage: str | None = None, *, on: ir.IRModule | str) -> Session:
         """Apply what led to a stage, the shown one by default, to another module or stage.
 
@@ -124,7 +128,7 @@ class Session:
             made = replayed(steps, begun.shown, 1, isolate=self.isolate)
             return replace(begun, tree=begun._tree.add(made))
         target = self.stage(on)
-        shared = {one.id for one in path(self.stages, target.id)}
+        shared = self.lineage(target.id)
         steps = tuple(one for one in steps if one.id not in shared)
         made = replayed(steps, target, self._tree.count, isolate=self.isolate)
         return replace(self, tree=self._tree.add(made))

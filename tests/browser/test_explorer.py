@@ -269,3 +269,15 @@ def test_the_shown_stage_is_copied_and_saved_as_a_script(lab: Any, explorer: Any
     explorer.get_by_role("button", name="Save as Python").click()
     explorer.get_by_text("saved ").wait_for()
     assert (lab.folder / "steps.py").read_text(encoding="utf-8") == copied
+
+
+def test_a_branch_is_replayed_behind_another_stage(lab: Any, explorer: Any) -> None:
+    lab.run(
+        "s = explorer.session.apply('LegalizeOps').show('0').apply('ToNonDataflow')\n"
+        "explorer.session = s; explorer._show()"
+    )
+    tab(explorer, "Transform").click()
+    explorer.locator(".irviz-replay-on select").select_option(label="1  LegalizeOps")
+    explorer.get_by_role("button", name="Replay").click()
+    explorer.locator(".irviz-stage > button", has_text="3  ToNonDataflow").wait_for()
+    assert lab.value("explorer.session.lineage()") == ["0", "1", "3"]

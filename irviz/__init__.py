@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from irviz.app.draw import draw as draw
     from irviz.app.draw import graph as graph
     from irviz.app.explorer import explore as explore
+    from irviz.app.recorded import record as record
     from irviz.app.session import Session as Session
     from irviz.transforms import library as library
 
@@ -20,9 +21,10 @@ _HOMES = {
     "draw": "irviz.app.draw",
     "explore": "irviz.app.explorer",
     "graph": "irviz.app.draw",
+    "record": "irviz.app.recorded",
 }
 
-__all__ = ["Session", "draw", "explore", "graph", "library"]
+__all__ = ["Session", "draw", "explore", "graph", "library", "record"]
 
 
 def __getattr__(name: str) -> object:

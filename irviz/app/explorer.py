@@ -43,7 +43,9 @@ class Explorer(traitlets.HasTraits):
     selected = traitlets.Unicode("")
 
     def __init__(self, session: Session) -> None:
+        session = _with_function(session, session.function)
         super().__init__(session=session)
+        self._wanted = session.function
         warm_up()
         start()
         self.results: dict[str, RunResult] = {}
@@ -92,11 +94,13 @@ class Explorer(traitlets.HasTraits):
     def _act(self, verb: Verb) -> None:
         """Apply a verb; the only way from an event to a new session."""
         try:
-            session = _with_function(verb(self.session))
+            session = _with_function(verb(self.session), self._wanted)
         except Exception as failure:  # whatever it is, the session stays
             self._say(str(failure), is_error=True)
             return
         is_new = len(session.stages) > len(self.session.stages)
+        if session.function != self.session.function:
+            self._keep_runs(session.function)
         self.session = session
         self._say("")
         self._show()
@@ -105,11 +109,14 @@ class Explorer(traitlets.HasTraits):
 
     def _focus(self, function: str | None) -> None:
         if function and function != self.session.function:
-            now = self.session.function
-            self._runs[now] = (self.results, self.run_errors, self._compared)
-            kept = self._runs.get(function, ({}, {}, {}))
-            self.results, self.run_errors, self._compared = kept
+            self._wanted = function
             self._act(lambda session: session.focus(function))
+
+    def _keep_runs(self, function: str) -> None:
+        """Put the results of the function so far aside, and take those of another."""
+        self._runs[self.session.function] = (self.results, self.run_errors, self._compared)
+        kept = self._runs.get(function, ({}, {}, {}))
+        self.results, self.run_errors, self._compared = kept
 
     def _choose(self, stage_id: str) -> None:
         self._act(lambda session: session.show(stage_id))
@@ -246,10 +253,11 @@ def explore(
     )
 
 
-def _with_function(session: Session) -> Session:
-    """Look at a function that the shown stage has: a pass may have removed the one before."""
-    if session.function in session.functions:
-        return session
-    if not session.functions:
+def _with_function(session: Session, wanted: str) -> Session:
+    """Look at the function that the reader wants, or at one that the shown stage has instead."""
+    there = session.functions
+    if wanted in there:
+        return session.focus(wanted)
+    if not there:
         raise ValueError(f"{session.shown.label} left no function to show")
-    return session.focus(session.functions[0])
+    return session if session.function in there else session.focus(there[0])

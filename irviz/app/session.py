@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -61,6 +61,20 @@ class Session:
             object.__setattr__(self, "function", name)
             object.__setattr__(self, "params", dict(self.params or {}))
             object.__setattr__(self, "tree", StageTree((Stage("0", self.module),)))
+
+    @classmethod
+    def of(cls, stages: Sequence[Stage]) -> Session:
+        """Return a session of stages that were made elsewhere; one that failed is shown.
+
+        Raises ValueError when there is none, or none with a function to look at.
+        """
+        named = next((stage for stage in stages if drawn_functions(stage.module)), None)
+        if named is None:
+            raise ValueError("there is no stage with a function: record a block that runs a pass")
+        begun = cls(named.module)
+        shown = next((stage for stage in stages if stage.error), named)
+        tree = StageTree(tuple(stages), shown.id, len(stages))
+        return replace(begun, module=stages[0].module, tree=tree)
 
     @property
     def stages(self) -> tuple[Stage, ...]:

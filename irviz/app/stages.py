@@ -20,7 +20,8 @@ class TreeView(anywidget.AnyWidget):
 
     Traits:
         rows: One dict a stage: `id`, `label`, `depth`, `badge` (HTML), `title`, `isShown`,
-            `isSame` (it changed nothing), and `headings`, the names of passes that begin there.
+            `isSame` (it changed nothing), `within`, the number of passes it is inside of, and
+            `headings`, those of them that begin there.
         undoable, redoable: Whether there is anything to undo, or to do again.
     """
 
@@ -60,6 +61,7 @@ class StageList:
                     "title": stage.error or stage.said or stage.label,
                     "isShown": stage.id == session.shown_id,
                     "isSame": stage.is_same,
+                    "within": len(stage.within),
                     "headings": _begun(stage.within, around),
                 }
             )

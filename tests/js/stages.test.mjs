@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { copy } from "../../irviz/app/static/copy.js";
-import { neighbour, steps } from "../../irviz/app/static/stages.js";
+import { headed, neighbour, steps } from "../../irviz/app/static/stages.js";
 
 const rows = [
   { id: "0", isSame: false, isShown: false },
@@ -28,6 +28,21 @@ test("a step leads to the stage before or behind, and not past the ends", () => 
   assert.equal(neighbour(rows, true, -1), "0");
   const last = rows.map((row) => ({ ...row, isShown: row.id === "4" }));
   assert.equal(neighbour(last, false, 1), null);
+});
+
+test("a heading stands before the first row that is kept inside of it, and only then", () => {
+  const outer = { name: "sequential", depth: 0 };
+  const inner = { name: "Dispatch", depth: 1 };
+  const recorded = [
+    { id: "0", within: 0, headings: [] },
+    { id: "1", within: 2, headings: [outer, inner] },
+    { id: "2", within: 1, headings: [] },
+    { id: "3", within: 1, headings: [] },
+  ];
+  const all = headed(recorded, new Set(["0", "1", "2", "3"]));
+  assert.deepEqual([...all.values()], [[], [outer, inner], [], []]);
+  const some = headed(recorded, new Set(["0", "2", "3"]));
+  assert.deepEqual([...some.values()], [[], [outer], []]);
 });
 
 test("a text is copied by the page's clipboard", async () => {

@@ -15,6 +15,20 @@ export function neighbour(rows, hidesSame, by) {
 
 const INDENT = 12;
 
+/** Return the headings that stand before each row that is kept: of passes that it is inside of. */
+export function headed(rows, kept) {
+  const found = new Map();
+  let open = [];
+  for (const row of rows) {
+    const isStill = (heading) => heading.depth < row.within - row.headings.length;
+    open = [...open.filter(isStill), ...row.headings];
+    if (!kept.has(row.id)) continue;
+    found.set(row.id, open);
+    open = [];
+  }
+  return found;
+}
+
 function element(kind, className, text) {
   const made = document.createElement(kind);
   made.className = className;
@@ -108,18 +122,13 @@ function render({ model, el, signal }) {
     const kept = new Set(steps(rows, hidesSame));
     const hadFocus = list.contains(el.getRootNode().activeElement);
     const parts = [];
-    let headings = [];
-    for (const row of rows) {
-      // a heading of which all stages are hidden is not shown either
-      headings = headings.filter((h) => row.headings.every((n) => n.depth > h.depth));
-      headings.push(...row.headings);
-      if (!kept.has(row.id)) continue;
-      for (const { name, depth } of headings) {
+    const headings = headed(rows, kept);
+    for (const row of rows.filter((one) => kept.has(one.id))) {
+      for (const { name, depth } of headings.get(row.id)) {
         const heading = element("div", "irviz-stage-heading", name);
         heading.style.marginLeft = `${Math.min(depth, 8) * INDENT}px`;
         parts.push(heading);
       }
-      headings = [];
       parts.push(stageRow(row));
     }
     list.replaceChildren(...parts);

@@ -14,12 +14,16 @@ from tvm import ir
 from irviz.app.frame import framed
 from irviz.app.node_panel import NodePanel
 from irviz.app.pane import Listener, Pane
-from irviz.app.panels import BindPanel, PassPanel, RunPanel, SavePanel, SwapPanel, Verb
+from irviz.app.panels import BindPanel, RunPanel, SavePanel, Verb
+from irviz.app.pass_panel import PassPanel
 from irviz.app.python_panel import PythonPanel
 from irviz.app.reference import Reference, offer
 from irviz.app.replay_panel import ReplayPanel
+from irviz.app.schedule_panel import SchedulePanel
 from irviz.app.session import Session
 from irviz.app.stages import StageList
+from irviz.app.swap_panel import SwapPanel
+from irviz.app.update_panel import UpdatePanel
 from irviz.model.result import Comparison, RunResult, compare
 from irviz.runtime.inputs import Array
 from irviz.transforms.stage import Stage
@@ -60,6 +64,7 @@ class Explorer(traitlets.HasTraits):
         self._message = widgets.HTML()
         self._message.add_class("irviz-message")
         self._bind, self._swap = BindPanel(self._act), SwapPanel(self._act)
+        self._update, self._schedule = UpdatePanel(self._act), SchedulePanel(self._act, self._say)
         self._pass, self._run = PassPanel(self._act), RunPanel(self.run)
         self._save = SavePanel(self._save_picture)
         self._python, self._replay = PythonPanel(self._say), ReplayPanel(self._act)
@@ -129,6 +134,8 @@ class Explorer(traitlets.HasTraits):
         offer(self._functions, session.functions, session.function)
         self._functions.layout.display = "" if len(session.functions) > 1 else "none"
         self._bind.show(session)
+        self._pass.show(session)
+        self._schedule.show(session)
         self._save.show(session)
         self._python.show(session)
         self._replay.show(session)
@@ -182,7 +189,9 @@ class Explorer(traitlets.HasTraits):
         selected, picture = self._pane.canvas.selected, self._pane.picture
         function, node_id, _ = picture.locate(selected)
         self._pane.describe()
-        self._swap.show(self.session, node_id if function == self.session.function else "")
+        here = node_id if function == self.session.function else ""
+        self._swap.show(self.session, here)
+        self._update.show(self.session, here)
         self._node.show(self.session.shown, picture, selected)
 
     def _save_picture(self, path: str, theme: str, direction: str) -> None:
@@ -221,9 +230,11 @@ class Explorer(traitlets.HasTraits):
                     pane.around.widget,
                     self._node.facts,
                     self._swap.widget,
+                    self._update.widget,
                     self._node.source,
                 ],
                 "Transform": [self._bind.widget, self._pass.widget, self._replay.widget],
+                "Schedule": [self._schedule.widget],
                 "Run": [self._run.widget],
                 "Save": [self._save.widget, self._python.widget],
             },

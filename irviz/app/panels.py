@@ -9,10 +9,8 @@ import ipywidgets as widgets
 
 from irviz.app.runs import input_of_case
 from irviz.app.session import Session
-from irviz.model.graph import NodeId, NodeKind
+from irviz.model.graph import NodeKind
 from irviz.model.result import RunResult
-from irviz.transforms.catalog import catalog, named_pass
-from irviz.transforms.swap import candidates
 from irviz.view.badge import outputs_html
 from irviz.view.dot import RANKDIRS
 from irviz.view.image import as_image, png
@@ -51,78 +49,6 @@ class BindPanel:
 
     def _bind(self, session: Session) -> Session:
         return session.bind({name: session.bindable[name] for name in self._names.value})
-
-
-class SwapPanel:
-    """Let the selected call call something else."""
-
-    def __init__(self, act: Act) -> None:
-        self._node: NodeId | None = None
-        self._callee = ""
-        self._fitting = widgets.Dropdown(layout=_wide())
-        self._fitting.add_class("irviz-swap-to")
-        self._everywhere = widgets.Checkbox(value=False, indent=False, layout=_wide())
-        self._button = _button("Swap", "Let the call call this instead", "exchange")
-        self._reasons = widgets.HTML()
-        self._controls = widgets.VBox([self._fitting, self._everywhere, self._button])
-        self._button.on_click(lambda _: act(self._swap))
-        self.widget = widgets.VBox([_heading("Call something else"), self._controls, self._reasons])
-
-    def show(self, session: Session, selected: str) -> None:
-        """Offer what fits the selected call, and say why the others do not."""
-        graph = session.graph()
-        index = graph.index.get(NodeId(selected))
-        node = None if index is None else graph.nodes[index]
-        if node is not None and node.kind not in _SWAPPED:
-            node = None
-        offered = candidates(session.shown.module, session.function, node.id) if node else {}
-        self.widget.layout.display = "" if offered else "none"
-        if node is None or not offered:
-            return
-        self._node, self._callee = node.id, node.callee
-        fitting = [name for name, reason in offered.items() if not reason]
-        self._fitting.options = fitting
-        self._fitting.value = fitting[0] if fitting else None
-        self._controls.layout.display = "" if fitting else "none"
-        calls = sum(other.callee == node.callee for other in graph.nodes)
-        self._everywhere.description = f"all {calls} calls of {node.callee}"
-        self._everywhere.value = False
-        self._everywhere.layout.display = "" if calls > 1 else "none"
-        reasons = [(name, reason) for name, reason in offered.items() if reason]
-        items = "".join(f"<li><b>{escape(n)}</b>: {escape(r)}</li>" for n, r in reasons)
-        self._reasons.value = (
-            f"<details><summary>{len(reasons)} do not fit</summary><ul>{items}</ul></details>"
-            if items
-            else ""
-        )
-
-    def _swap(self, session: Session) -> Session:
-        node = None if self._everywhere.value else self._node
-        return session.swap(self._callee, str(self._fitting.value), node=node)
-
-
-class PassPanel:
-    """Choose a pass of the catalog and apply it."""
-
-    def __init__(self, act: Act) -> None:
-        self._summaries = {entry.name: entry.summary for entry in catalog()}
-        self._name = widgets.Combobox(
-            options=tuple(self._summaries),
-            placeholder="type a name, such as LegalizeOps",
-            ensure_option=False,
-            continuous_update=True,
-            layout=_wide(),
-        )
-        self._name.add_class("irviz-pass-name")
-        self._summary = widgets.HTML()
-        button = _button("Apply pass", "Apply this pass to the shown stage", "play")
-        button.on_click(lambda _: act(lambda s: s.apply(named_pass(self._name.value.strip()))))
-        self._name.observe(self._show_summary, "value")
-        self.widget = widgets.VBox([_heading("Apply a pass"), self._name, self._summary, button])
-
-    def _show_summary(self, _: object) -> None:
-        summary = self._summaries.get(self._name.value.strip(), "")
-        self._summary.value = f"<p>{escape(summary)}</p>"
 
 
 class RunPanel:

@@ -5,12 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
+from tvm import ir, tirx
 
+from irviz.ir.identity import function_named
 from irviz.model.result import RunResult, compare
 from irviz.runtime.inputs import Array
-from irviz.runtime.run import RunError
+from irviz.runtime.prim_func import run_prim_func
+from irviz.runtime.run import RunError, run
 from irviz.transforms.stage import Stage
 from irviz.view.report import Report, Row
+
+
+def run_function(
+    mod: ir.IRModule,
+    name: str,
+    inputs: Mapping[str, Array] | Array | None,
+    params: Mapping[str, Array],
+    labels: NDArray[np.int64] | None,
+) -> RunResult:
+    """Run a Relax function on the VM, or call a PrimFunc; raise what `run` raises.
+
+    A PrimFunc takes those of the inputs that are named as its buffers are, in one case, and
+    random numbers for the others.
+    """
+    function = function_named(mod, name)
+    if not isinstance(function, tirx.PrimFunc):
+        return run(mod, name, inputs, params, labels)
+    named = inputs if isinstance(inputs, Mapping) else {}
+    own = {param.name for param in function.params}
+    return run_prim_func(mod, name, {key: named[key] for key in named if key in own})
 
 
 def report(stages: Sequence[Stage], run: Callable[[str], RunResult]) -> Report:

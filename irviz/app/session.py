@@ -8,24 +8,26 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from tvm import ir, relax
+from tvm import ir, relax, tirx
+from tvm.relax.dpl import DFPattern
 
 from irviz.app.picture import Look, Picture, picture
 from irviz.app.read import graph_of, script_of
-from irviz.app.runs import report
-from irviz.ir.identity import drawn_function, drawn_functions, relax_functions
+from irviz.app.runs import report, run_function
+from irviz.ir.identity import default_function, drawn_function, drawn_functions
 from irviz.ir.script import Script
 from irviz.model.graph import Graph, NodeId
 from irviz.model.result import Comparison, RunResult, compare
 from irviz.runtime.inputs import Array
-from irviz.runtime.run import run
 from irviz.transforms.bind import bind_params
 from irviz.transforms.lineage import path, replayed, to_script
 from irviz.transforms.python import save_arrays
+from irviz.transforms.recorded_schedule import Steps, record_schedule
 from irviz.transforms.stage import Stage, Transform, TransformError, apply
 from irviz.transforms.stage_tree import StageTree
 from irviz.transforms.swap import Swap
 from irviz.transforms.tvm_pass import as_transform
+from irviz.transforms.update import UpdateFunction
 from irviz.view.figure import Figure, figure
 from irviz.view.report import Report
 
@@ -56,7 +58,7 @@ class Session:
                 "@I.ir_module"
             )
         if self.tree is None:
-            name = self.function or _default_function(self.module)
+            name = self.function or default_function(self.module)
             drawn_function(self.module, name)
             object.__setattr__(self, "function", name)
             object.__setattr__(self, "params", dict(self.params or {}))
@@ -199,14 +201,42 @@ class Session:
         params = function.params if isinstance(function, relax.Function) else ()
         return {p.name: self.params[p.name] for p in params if p.name in self.params}
 
-    def swap(self, callee: str, replacement: str, *, node: str | None = None) -> Session:
-        """Let all calls of `callee`, or only the one at `node`, call `replacement`.
+    def swap(
+        self,
+        callee: str,
+        replacement: str,
+        *,
+        node: str | None = None,
+        matching: DFPattern | None = None,
+    ) -> Session:
+        """Let calls of `callee` call `replacement`: all, the one at `node`, or those that match.
 
-        Either is a PrimFunc of the module or a registered library function. Raises
-        TransformError when there is no such call or the signatures do not fit.
+        `callee` is a name or a pattern of names such as "linear*", `matching` a pattern of
+        `tvm.relax.dpl`; `replacement` a PrimFunc of the module, a registered library function,
+        or a definition such as "topi.linear", of which a PrimFunc is made. Raises TransformError
+        when there is no such call or the signatures do not fit.
         """
         chosen = None if node is None else NodeId(node)
-        return self.apply(Swap(callee, replacement, chosen, self.function))
+        return self.apply(Swap(callee, replacement, chosen, self.function, matching))
+
+    def update(self, name: str, prim_func: tirx.PrimFunc) -> Session:
+        """Put a PrimFunc in the place of the module's of this name.
+
+        Raises TransformError when there is none, or when it does not fit the calls of the name.
+        """
+        return self.apply(UpdateFunction(name, prim_func))
+
+    def schedule(self, function: str, steps: Steps) -> Session:
+        """Schedule a PrimFunc as `steps` does with a `tvm.s_tir.Schedule`: a stage for each step.
+
+        Raises IllegalStepError for the first step that TVM refuses; the session is then as it
+        was.
+        """
+        module, made = self.shown.module, [self.shown]
+        for step in record_schedule(module, function, steps, isolate=self.isolate):
+            new_id = str(self._tree.count + len(made) - 1)
+            made.append(apply(made[-1], step, new_id, isolate=False))  # tried as it was recorded
+        return replace(self, tree=self._tree.add(made[1:]))
 
     def graph(self, stage_id: str | None = None) -> Graph:
         """Return the graph of a stage, the shown one by default."""
@@ -245,7 +275,7 @@ class Session:
         chosen = self.inputs if inputs is None else inputs
         labels = self.labels if inputs is None else None
         module = self.stage(stage).module
-        return run(module, self.function, chosen, self.params, labels)
+        return run_function(module, self.function, chosen, self.params, labels)
 
     def report(self) -> Report:
         """Run all stages and set each against the first: a table, one row a stage.
@@ -267,11 +297,3 @@ class Session:
     ) -> Comparison:
         """Run two stages on the same inputs and compare the first with the second."""
         return compare(self.run(inputs, stage=stage), self.run(inputs, stage=reference))
-
-
-def _default_function(mod: ir.IRModule) -> str:
-    """Return "main", or the only Relax function there is, or the first PrimFunc."""
-    functions = relax_functions(mod)
-    if "main" in functions or len(functions) > 1:
-        return "main"
-    return next(iter(functions or drawn_functions(mod)), "main")

@@ -63,6 +63,14 @@ def drawn_function(mod: ir.IRModule, name: str) -> relax.Function | tirx.PrimFun
     return relax_function(mod, name)
 
 
+def default_function(mod: ir.IRModule) -> str:
+    """Return "main", or the only Relax function there is, or the first PrimFunc."""
+    functions = relax_functions(mod)
+    if "main" in functions or len(functions) > 1:
+        return "main"
+    return next(iter(functions or drawn_functions(mod)), "main")
+
+
 def bindings(function: relax.Function) -> Iterator[tuple[int, relax.Binding]]:
     """Yield each binding of the function's body with the index of its block."""
     if isinstance(function.body, relax.SeqExpr):

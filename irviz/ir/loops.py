@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from tvm import ir, s_tir, tirx
 
 from irviz.ir.scoped_names import ScopedNames, variables
-from irviz.ir.statements import first_lines, flat, parts, walk
+from irviz.ir.statements import first_lines, parts, walk
 from irviz.ir.type_label import shape_label
 from irviz.model.loops import (
     Access,
@@ -59,11 +59,11 @@ def loop_nest(prim_func: tirx.PrimFunc, name: str) -> LoopNest:
     """
     reader = _Reader(first_lines(prim_func))
     parameters = reader.parameters(prim_func)
-    body = prim_func.body
+    body, way = prim_func.body, "body"
     if _is_plain_root(body):
         reader.allocate(body.block.alloc_buffers)
-        body = body.block.body
-    nodes = reader.nodes(body, 0)
+        body, way = body.block.body, "body.block.body"
+    nodes = reader.nodes(body, 0, way)
     return LoopNest(name, parameters, tuple(reader.temporaries), nodes)
 
 
@@ -95,45 +95,53 @@ class _Reader:
         self.temporaries += made
         return made
 
-    def nodes(self, stmt: tirx.Stmt, level: int) -> tuple[LoopNode, ...]:
-        """Read a statement or a sequence of them, in the scope that is open."""
-        return tuple(node for each in flat(stmt) for node in self._read(each, level))
+    def nodes(self, stmt: tirx.Stmt, level: int, way: str) -> tuple[LoopNode, ...]:
+        """Read a statement or a sequence of them, in the scope that is open.
 
-    def _read(self, stmt: tirx.Stmt, level: int) -> tuple[LoopNode, ...]:
+        `way` is how TVM writes the way to it from the PrimFunc.
+        """
+        steps = _steps(stmt, way)
+        return tuple(node for each, its in steps for node in self._read(each, level, its))
+
+    def _read(self, stmt: tirx.Stmt, level: int, way: str) -> tuple[LoopNode, ...]:
         if level >= MOST_LEVELS and parts(stmt):
             inside = sum(1 for _ in walk(stmt)) - 1
             text = f"{self._heading(stmt)} … ({inside} more inside, nested too deeply to show)"
-            return (Statement(text),)
+            return (Statement(text, id=way),)
         match stmt:
             case tirx.For():
-                return (self._loop(stmt, level),)
+                return (self._loop(stmt, level, way),)
             case s_tir.SBlockRealize():
-                return (self._block(stmt.block, stmt.iter_values, stmt.predicate, level),)
+                return (self._block(stmt.block, level, way, f"{way}.block", stmt),)
             case s_tir.SBlock():
-                return (self._block(stmt, (), None, level),)
+                return (self._block(stmt, level, way, way),)
             case tirx.IfThenElse():
-                with self._names.scope():
-                    then = Statement(self._heading(stmt), self.nodes(stmt.then_case, level + 1))
+                then = self._around(stmt, stmt.then_case, level, way, "then_case")
                 if stmt.else_case is None:
                     return (then,)
                 with self._names.scope():
-                    return (then, Statement("else:", self.nodes(stmt.else_case, level + 1)))
-            case tirx.While():
-                with self._names.scope():
-                    return (Statement(self._heading(stmt), self.nodes(stmt.body, level + 1)),)
-            case tirx.AttrStmt():
-                with self._names.scope():
-                    if isinstance(stmt.node, tirx.IterVar):
-                        self._names.define(stmt.node.var)
-                    return (Statement(self._heading(stmt), self.nodes(stmt.body, level + 1)),)
+                    other = self.nodes(stmt.else_case, level + 1, f"{way}.else_case")
+                return (then, Statement("else:", other, f"{way}#else"))
+            case tirx.While() | tirx.AttrStmt():
+                return (self._around(stmt, stmt.body, level, way, "body"),)
         self._define_in(stmt)
-        return (Statement(self._heading(stmt)),)
+        return (Statement(self._heading(stmt), id=way),)
 
-    def _loop(self, stmt: tirx.For, level: int) -> Loop:
+    def _around(
+        self, stmt: tirx.Stmt, inner: tirx.Stmt, level: int, way: str, part: str
+    ) -> Statement:
+        """Read a statement that has one other inside, or an `if` up to its `else`."""
+        with self._names.scope():
+            if isinstance(stmt, tirx.AttrStmt) and isinstance(stmt.node, tirx.IterVar):
+                self._names.define(stmt.node.var)
+            heading = self._heading(stmt)
+            return Statement(heading, self.nodes(inner, level + 1, f"{way}.{part}"), way)
+
+    def _loop(self, stmt: tirx.For, level: int, way: str) -> Loop:
         start, extent = self._names.text(stmt.min), self._names.text(stmt.extent)
         with self._names.scope():
             variable = self._names.define(stmt.loop_var)
-            children = self.nodes(stmt.body, level + 1)
+            children = self.nodes(stmt.body, level + 1, f"{way}.body")
         return Loop(
             variable,
             extent,
@@ -144,12 +152,20 @@ class _Reader:
             "1" if stmt.step is None else self._names.text(stmt.step),
             "" if stmt.thread_binding is None else str(stmt.thread_binding.thread_tag),
             self._annotations(stmt.annotations),
+            way,
         )
 
     def _block(
-        self, block: s_tir.SBlock, values: Iterable[ir.Expr], where: ir.Expr | None, level: int
+        self,
+        block: s_tir.SBlock,
+        level: int,
+        way: str,
+        inner: str,
+        realize: s_tir.SBlockRealize | None = None,
     ) -> Block:
-        bindings = list(values)
+        """Read a block, with what binds its axes where something does; `inner` leads to it."""
+        bindings = [] if realize is None else list(realize.iter_values)
+        where = None if realize is None else realize.predicate
         for axis, value in zip(block.iter_vars, bindings, strict=False):
             for var in variables(value):
                 self._drives[var][_axis_kind(axis)] = None
@@ -168,18 +184,19 @@ class _Reader:
             init: tuple[LoopNode, ...] = ()
             if block.init is not None:
                 with self._names.scope():
-                    init = self.nodes(block.init, level + 1)
+                    init = self.nodes(block.init, level + 1, f"{inner}.init")
             return Block(
                 str(block.name_hint),
                 axes,
                 reads,
                 writes,
-                self.nodes(block.body, level + 1),
+                self.nodes(block.body, level + 1, f"{inner}.body"),
                 init,
                 temporaries,
                 matches,
                 predicate,
                 self._annotations(block.annotations),
+                way,
             )
 
     def _axis(self, axis: tirx.IterVar, binding: str) -> Axis:
@@ -218,6 +235,20 @@ class _Reader:
             case tirx.ScopeIdDefStmt():
                 for var in getattr(stmt, "def").def_ids:
                     self._names.define(var)
+
+
+def _steps(stmt: tirx.Stmt, way: str) -> list[tuple[tirx.Stmt, str]]:
+    """Return the statements of a sequence, or the one that is none, each with the way to it."""
+    found: list[tuple[tirx.Stmt, str]] = []
+    stack = [(stmt, way)]
+    while stack:
+        each, its = stack.pop()
+        if isinstance(each, tirx.SeqStmt):
+            inner = [(part, f"{its}.seq[{number}]") for number, part in enumerate(each.seq)]
+            stack += reversed(inner)
+        else:
+            found.append((each, its))
+    return found
 
 
 def _is_plain_root(stmt: tirx.Stmt) -> bool:

@@ -2,11 +2,16 @@
 
 Sizes, indices and conditions are text as TVMScript writes them, so that symbolic ones need no
 second form. Names are unique where they can be seen together, as in TVMScript.
+
+A node's `id` is the way to it from the PrimFunc, such as `body.block.body.seq[0]`, as TVM writes
+it: unique in the nest, and what an error of TVM's schedule points with.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
@@ -86,6 +91,7 @@ class Statement:
 
     text: str
     children: tuple[LoopNode, ...] = ()
+    id: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -104,6 +110,7 @@ class Loop:
     step: str = "1"
     thread: str = ""
     annotations: tuple[tuple[str, str], ...] = ()
+    id: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -123,6 +130,7 @@ class Block:
     matches: tuple[Match, ...] = ()
     predicate: str = ""
     annotations: tuple[tuple[str, str], ...] = ()
+    id: str = field(default="", compare=False)
 
 
 LoopNode: TypeAlias = Loop | Block | Statement
@@ -136,3 +144,83 @@ class LoopNest:
     parameters: tuple[Buffer | Scalar, ...]
     temporaries: tuple[Buffer, ...]
     body: tuple[LoopNode, ...]
+
+
+@dataclass(frozen=True)
+class BlockNamed:
+    """Where a block is: its name, which TVM's schedules find it by."""
+
+    name: str
+
+    def __str__(self) -> str:
+        """Say it in a word."""
+        return self.name
+
+
+@dataclass(frozen=True)
+class LoopOf:
+    """Where a loop is: it is number `depth` of those around a block, counted from 0, the outer."""
+
+    block: str
+    depth: int
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        return f"loop {self.depth} of {self.block}"
+
+
+Address: TypeAlias = BlockNamed | LoopOf
+
+
+def addresses(nest: LoopNest) -> dict[str, Address]:
+    """Return where a schedule finds each loop and block, by id.
+
+    What is missing cannot be scheduled: a loop without a block right under it, what stands in
+    an init, and blocks that share their name with another.
+    """
+    placed = list(_placed(nest.body, ()))
+    names = Counter(block.name for block, _ in placed)
+    found: dict[str, Address] = {}
+    for block, around in placed:
+        if names[block.name] == 1:
+            found[block.id] = BlockNamed(block.name)
+            for depth, loop in enumerate(around):
+                found.setdefault(loop.id, LoopOf(block.name, depth))
+    return found
+
+
+def nearest(nest: LoopNest, path: str) -> str:
+    """Return the id of the innermost node on a way from the PrimFunc, "" for none."""
+    on_it = [node.id for node in nodes(nest) if _is_on(path, node.id)]
+    return max(on_it, key=len, default="")
+
+
+def nodes(nest: LoopNest) -> Iterator[LoopNode]:
+    """Yield every node, in the order of the text."""
+    stack = list(reversed(nest.body))
+    while stack:
+        node = stack.pop()
+        yield node
+        stack += reversed(node.children)
+        if isinstance(node, Block):
+            stack += reversed(node.init)
+
+
+def _placed(
+    inside: tuple[LoopNode, ...], around: tuple[Loop, ...]
+) -> Iterator[tuple[Block, tuple[Loop, ...]]]:
+    """Yield the blocks with the loops around each, up to the next block."""
+    for node in inside:
+        match node:
+            case Loop():
+                yield from _placed(node.children, (*around, node))
+            case Block():
+                yield node, around
+                yield from _placed(node.children, ())
+            case Statement():
+                yield from _placed(node.children, around)
+
+
+def _is_on(path: str, node_id: str) -> bool:
+    rest = path.removeprefix(node_id)
+    return bool(node_id) and path.startswith(node_id) and rest[:1] in ("", ".", "[")

@@ -1,100 +1,45 @@
-"""The passes that can be applied as they are, found in `tvm.relax.transform`."""
+"""The catalog: every pass of TVM, its pipelines and the user's own, found by name and by words."""
 
 from __future__ import annotations
 
-import functools
-import inspect
-import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-
-import tvm
-from tvm import ir, relax
-
-from irviz.transforms.python import Script
-from irviz.transforms.stage import Transform, TransformError
+from irviz.transforms.entry import Entry
+from irviz.transforms.listing import GROUPS as GROUPS
+from irviz.transforms.listing import entries
+from irviz.transforms.listing import find as find
+from irviz.transforms.pass_call import PassCall as PassCall
+from irviz.transforms.pass_call import named_pass as named_pass
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A pass of the catalog: its name and the first line TVM says of it."""
-
-    name: str
-    summary: str
-    make: Callable[..., tvm.ir.transform.Pass]
-
-
-@functools.cache
 def catalog() -> tuple[Entry, ...]:
-    """Return the passes of `relax.transform` that need no arguments, by name."""
-    entries = []
-    for name in sorted(vars(relax.transform)):
-        member = getattr(relax.transform, name)
-        if name[0].isupper() and callable(member) and _makes_pass(member):
-            summary = (inspect.getdoc(member) or "").strip().partition("\n")[0]
-            entries.append(Entry(name, summary, member))
-    return tuple(entries)
+    """Return all entries there are by now, by group and then by name."""
+    return entries()
 
 
-@dataclass(frozen=True)
-class PassCall:
-    """A pass of the catalog, called by its name with these arguments."""
+def search(words: str) -> tuple[Entry, ...]:
+    """Return the entries in whose names or summaries all words stand, the best first.
 
-    name: str
-    arguments: Mapping[str, object] = field(default_factory=dict)
-    constant_names: Mapping[tvm.runtime.Tensor, str] = field(default_factory=dict)
-
-    @property
-    def label(self) -> str:
-        """The pass's name, with its arguments."""
-        given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
-        return f"{self.name}({given})" if given else self.name
-
-    @property
-    def tried_as(self) -> Transform:
-        """Itself: no pass is known to be harmless."""
-        return self
-
-    def __call__(self, mod: ir.IRModule) -> ir.IRModule:
-        """Make the pass and run it."""
-        return _entry(self.name).make(**self.arguments)(mod)
-
-    def write(self, script: Script, before: ir.IRModule, after: ir.IRModule) -> None:  # noqa: ARG002
-        """Write the call."""
-        given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
-        script.add(
-            f"mod = relax.transform.{self.name}({given})(mod)", needs=("from tvm import relax",)
-        )
+    A name that begins with the words is better than one that has them further on, and that than
+    a summary. Without words all entries are returned.
+    """
+    wanted = words.lower().split()
+    ranked = [(rank, entry) for entry in entries() if (rank := _rank(entry, wanted)) is not None]
+    return tuple(entry for _, entry in sorted(ranked, key=lambda pair: pair[0]))
 
 
-def named_pass(name: str, **arguments: object) -> PassCall:
-    """Return the call of the pass of this name; raise TransformError when there is none."""
-    return PassCall(_entry(name).name, arguments)
-
-
-def _entry(name: str) -> Entry:
-    for entry in catalog():
-        if entry.name == name:
-            return entry
-    raise TransformError(
-        f"the catalog has no pass {name!r}; irviz lists the passes of tvm.relax.transform "
-        "that need no arguments: give one of these, or a pass object"
-    )
-
-
-def _makes_pass(member: Callable[[], object]) -> bool:
-    required = [
-        parameter
-        for parameter in inspect.signature(member).parameters.values()
-        if parameter.default is parameter.empty
-        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-    ]
-    if required:
-        return False
-    with warnings.catch_warnings(record=True) as deprecations:
-        warnings.simplefilter("always")
-        try:
-            made = member()
-        except tvm.error.InternalError:  # it wants a target around it
-            return False
-    return isinstance(made, tvm.ir.transform.Pass) and not deprecations
+def _rank(entry: Entry, wanted: list[str]) -> tuple[int, int] | None:
+    """Return how far an entry is from what is wanted; None where a word is not in it."""
+    name, full_name = entry.name.lower(), entry.full_name.lower()
+    if not wanted:
+        return 0, 0
+    if not all(word in full_name or word in entry.summary.lower() for word in wanted):
+        return None
+    together = "".join(wanted)
+    if together in (name, full_name):
+        return 0, 0
+    if name.startswith(together):
+        return 1, len(name)
+    if all(word in name for word in wanted):
+        return 2, len(name)
+    if all(word in full_name for word in wanted):
+        return 3, len(name)
+    return 4, -sum(word in name for word in wanted)

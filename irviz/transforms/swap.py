@@ -1,168 +1,166 @@
-"""Swap what a call calls: a PrimFunc for a library kernel, and back again."""
+"""Swap what calls call: a PrimFunc for a library kernel, a kernel for a PrimFunc from TE."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 import tvm
 from tvm import ir, relax, tirx
+from tvm.relax.dpl import DFPattern
+from tvm_ffi import structural_equal
 
-from irviz.ir.callee import callee_name, is_destination_passing
-from irviz.ir.identity import bindings, identify, relax_function
+from irviz.ir.identity import relax_function
 from irviz.model.graph import NodeId
-from irviz.transforms import signature as signatures
-from irviz.transforms.library import kernels
+from irviz.transforms import rebind
+from irviz.transforms.definitions import Definition, made_for
 from irviz.transforms.python import Script, UnwritableError
+from irviz.transforms.replacements import BoundCall, calls, misfit, prim_funcs, replacement
+from irviz.transforms.signature import Signature, of_call
 from irviz.transforms.stage import TransformError
+from irviz.transforms.update import write_function
 
 
 @dataclass(frozen=True)
 class Swap:
-    """Let calls of `callee` call `replacement`: all of them, or the one at `node`."""
+    """Let calls of `callee` call `replacement`: all of them, the one at `node`, or those matching.
+
+    `callee` is a name, or a pattern of names such as "linear*"; `matching` a pattern of
+    `tvm.relax.dpl` that the calls have to match. `replacement` is a PrimFunc of the module, a
+    registered function, or a definition, of which a PrimFunc is made for each sort of call.
+    """
 
     callee: str
     replacement: str
     node: NodeId | None = None
     function: str = "main"
+    matching: DFPattern | None = None
     constant_names: Mapping[tvm.runtime.Tensor, str] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
         """The words of the stage it makes."""
         where = f" at {self.node}" if self.node else ""
+        where += " where the pattern matches" if self.matching is not None else ""
         return f"swap {self.callee} → {self.replacement}{where}"
-
-    def __call__(self, mod: ir.IRModule) -> ir.IRModule:
-        """Return the module with the calls changed; raise TransformError when one cannot be."""
-        function = relax_function(mod, self.function)
-        ids = identify(function)
-        calls = {
-            binding.var: binding.value
-            for _, binding in bindings(function)
-            if callee_of(binding.value) == self.callee and self.node in (None, ids[binding.var])
-        }
-        if not calls:
-            raise TransformError(self._not_called(function, ids))
-        new = {}
-        for var, call in calls.items():
-            reason = misfit(mod, call, self.replacement)
-            if reason:
-                raise TransformError(
-                    f"{self.replacement!r} cannot take the place of {self.callee!r} "
-                    f"at {str(ids[var])!r}: {reason}"
-                )
-            new[var] = _calling(mod, call, self.replacement)
-        return _with_values(mod, self.function, new)
 
     @property
     def tried_as(self) -> None:
         """Nothing: what could go wrong is checked first."""
 
-    def write(self, script: Script, before: ir.IRModule, after: ir.IRModule) -> None:  # noqa: ARG002
-        """Write the statements that change the calls."""
-        raise UnwritableError("not yet")
+    def __call__(self, mod: ir.IRModule) -> ir.IRModule:
+        """Return the module with the calls changed; raise TransformError when one cannot be."""
+        changes = self._changes(mod)
+        for name, prim_func in changes.added.items():
+            mod = rebind.with_function(mod, name, prim_func)
 
-    def _not_called(self, function: relax.Function, ids: Mapping[ir.Var, NodeId]) -> str:
-        called = {
-            ids[binding.var]: callee
-            for _, binding in bindings(function)
-            if (callee := callee_of(binding.value))
-        }
-        if self.node is not None and self.node in called:
-            return f"{str(self.node)!r} calls {called[self.node]!r}, not {self.callee!r}"
-        there = ", ".join(map(repr, dict.fromkeys(called.values()))) or "nothing"
+        def change(var: ir.Var, value: ir.Expr) -> ir.Expr:
+            return rebind.calling(mod, value, by_var[var]) if var in by_var else value
+
+        by_var = {found.var: name for found, name in changes.calls.values()}
+        return rebind.with_values(mod, self.function, change)
+
+    def write(self, script: Script, before: ir.IRModule, after: ir.IRModule) -> None:
+        """Write the PrimFuncs that are added, and the statements that change the calls."""
+        changes = self._changes(before)
+        groups: dict[tuple[str, str], list[str]] = {}
+        for node, (found, name) in changes.calls.items():
+            groups.setdefault((found.callee, name), []).append(str(node))
+        made = before
+        for name, prim_func in changes.added.items():
+            made = rebind.with_function(made, name, prim_func)
+        lines = []
+        there = calls(relax_function(before, self.function))
+        for (callee, name), nodes in groups.items():
+            is_all = len(nodes) == sum(found.callee == callee for found in there.values())
+            made = rebind.with_calls(made, self.function, callee, name, None if is_all else nodes)
+            given = f"mod, {self.function!r}, {callee!r}, {name!r}"
+            lines.append(f"mod = with_calls({given}{'' if is_all else f', {nodes!r}'})")
+        if not structural_equal(made, after):
+            raise UnwritableError(f"{self.label}: the names of variables do not say which calls")
+        for name, prim_func in changes.added.items():
+            write_function(script, name, prim_func)
+        for function in rebind.OF_CALLS:
+            script.define(function, rebind.NEEDS)
+        script.add(*lines)
+
+    def _changes(self, mod: ir.IRModule) -> _Changes:
+        """Return which calls become which; raise TransformError when one cannot."""
+        function = relax_function(mod, self.function)
+        there = calls(function)
+        chosen = self._chosen(function, there)
+        if not chosen:
+            raise TransformError(self._not_called(there))
+        changes = _Changes()
+        definition = replacement(mod, self.replacement)
+        names: dict[Signature | None, str] = {}
+        for node, found in chosen.items():
+            signature = of_call(found.call)
+            if signature not in names:
+                reason = misfit(mod, found.call, self.replacement)
+                if reason:
+                    raise TransformError(
+                        f"{self.replacement!r} cannot take the place of {found.callee!r} "
+                        f"at {str(node)!r}: {reason}"
+                    )
+                names[signature] = self.replacement
+                if definition is not None and isinstance(definition.function, Definition):
+                    made = made_for(definition.function, found.call)
+                    names[signature] = changes.add(mod, made, self.replacement)
+            changes.calls[node] = (found, names[signature])
+        return changes
+
+    def _chosen(
+        self, function: relax.Function, there: Mapping[NodeId, BoundCall]
+    ) -> dict[NodeId, BoundCall]:
+        is_name = any(found.callee == self.callee for found in there.values())
+        values = {} if self.matching is None else relax.analysis.get_var2val(function)
+        chosen = {}
+        for node, found in there.items():
+            is_meant = found.callee == self.callee if is_name else self._is_like(found.callee)
+            if is_meant and self.matching is not None:
+                is_meant = self.matching.match(found.call, values)
+            if is_meant and self.node in (None, node):
+                chosen[node] = found
+        return chosen
+
+    def _is_like(self, callee: str) -> bool:
+        return callee != self.replacement and fnmatchcase(callee, self.callee)
+
+    def _not_called(self, there: Mapping[NodeId, BoundCall]) -> str:
+        if self.node is not None and self.node in there and self.matching is None:
+            return f"{str(self.node)!r} calls {there[self.node].callee!r}, not {self.callee!r}"
+        names = ", ".join(map(repr, dict.fromkeys(found.callee for found in there.values())))
         where = f" at {str(self.node)!r}" if self.node else ""
+        where += " that the pattern matches" if self.matching is not None else ""
         return (
             f"{self.function!r} has no call of {self.callee!r}{where}; "
-            f"by call_tir and call_dps_packed it calls {there}: name one of these"
+            f"by call_tir and call_dps_packed it calls {names or 'nothing'}: name one of these"
         )
 
 
-def callee_of(value: ir.Expr) -> str:
-    """Return the name that a call_tir or call_dps_packed calls, or "" for any other value."""
-    return callee_name(value.args[0]) if is_destination_passing(value) else ""
+@dataclass(frozen=True)
+class _Changes:
+    """What each call becomes, by node, and the PrimFuncs that are made for that."""
+
+    calls: dict[NodeId, tuple[BoundCall, str]] = field(default_factory=dict)
+    added: dict[str, tirx.PrimFunc] = field(default_factory=dict)
+
+    def add(self, mod: ir.IRModule, made: tirx.PrimFunc, name: str) -> str:
+        """Return the name for a PrimFunc: of an equal one that is there, or a free one."""
+        for there, prim_func in {**prim_funcs(mod), **self.added}.items():
+            if structural_equal(_nameless(prim_func), _nameless(made)):
+                return there
+        base = free = name.rpartition(".")[2]
+        taken = {gvar.name_hint for gvar in mod.functions} | self.added.keys()
+        count = 0
+        while free in taken:
+            count += 1
+            free = f"{base}_{count}"
+        self.added[free] = made
+        return free
 
 
-def candidates(mod: ir.IRModule, function: str, node: NodeId) -> dict[str, str]:
-    """Return what could take the place of a node's callee, each with why it cannot, or "".
-
-    The dict is empty when the node is no call_tir or call_dps_packed.
-    """
-    source = relax_function(mod, function)
-    ids = identify(source)
-    for _, binding in bindings(source):
-        if ids[binding.var] == node and (here := callee_of(binding.value)):
-            names = dict.fromkeys([*_prim_funcs(mod), *kernels()])
-            return {name: misfit(mod, binding.value, name) for name in names if name != here}
-    return {}
-
-
-def misfit(mod: ir.IRModule, call: ir.Call, replacement: str) -> str:
-    """Say why the function cannot take the callee's place in this call, or "" when it can."""
-    found = signatures.of_call(call)
-    if found is None:
-        return "the call has arguments that are no tensors of known shape"
-    prim_funcs = _prim_funcs(mod)
-    if replacement in prim_funcs:
-        wanted = signatures.of_prim_func(prim_funcs[replacement][1], len(found.outputs))
-        if wanted is None:
-            return "it has parameters that are no buffers"
-    elif replacement in kernels():
-        wanted = kernels()[replacement].signature
-    elif tvm.get_global_func(replacement, allow_missing=True) is not None:
-        return ""  # registered past irviz: its signature is not known here
-    else:
-        there = ", ".join(map(repr, kernels()))
-        return (
-            f"no function of this name is registered; the library has {there}: "
-            "name one of these, or register yours with @irviz.library.register"
-        )
-    if signatures.fits(wanted, found):
-        return ""
-    return f"its signature is {_with_dtypes(wanted)}, and the call has {_with_dtypes(found)}"
-
-
-def _with_dtypes(signature: signatures.Signature) -> str:
-    dtypes = {tensor.dtype for tensor in (*signature.inputs, *signature.outputs)}
-    return f"{signature} of {'/'.join(sorted(dtypes))}"
-
-
-def _prim_funcs(mod: ir.IRModule) -> dict[str, tuple[ir.GlobalVar, tirx.PrimFunc]]:
-    return {
-        gvar.name_hint: (gvar, function)
-        for gvar, function in sorted(mod.functions.items(), key=lambda item: item[0].name_hint)
-        if isinstance(function, tirx.PrimFunc)
-    }
-
-
-def _calling(mod: ir.IRModule, call: ir.Call, replacement: str) -> ir.Call:
-    prim_func = _prim_funcs(mod).get(replacement)
-    arguments, out_type = call.args[1], call.ty_args[0]
-    out_types = list(out_type.fields) if isinstance(out_type, ir.TupleType) else [out_type]
-    if prim_func is not None:
-        new = relax.call_tir(prim_func[0], arguments, out_types)
-    else:
-        new = relax.call_dps_packed(replacement, arguments, out_types)
-    return relax.BlockBuilder(mod).normalize(new)
-
-
-def _with_values(mod: ir.IRModule, name: str, values: Mapping[ir.Var, ir.Expr]) -> ir.IRModule:
-    """Return the module with the values of some variables of a function replaced."""
-    function = relax_function(mod, name)
-    blocks = []
-    for block in function.body.blocks:
-        new = [
-            relax.VarBinding(binding.var, values[binding.var]) if binding.var in values else binding
-            for binding in block.bindings
-        ]
-        is_dataflow = isinstance(block, relax.DataflowBlock)
-        blocks.append(relax.DataflowBlock(new) if is_dataflow else relax.BindingBlock(new))
-    # normalized, because passes read the type of a body
-    body = relax.BlockBuilder(mod).normalize(relax.SeqExpr(blocks, function.body.body))
-    changed = relax.Function(
-        function.params, body, function.ret_ty, function.is_pure, function.attrs
-    )
-    functions = dict(mod.functions.items())
-    functions[mod.get_global_var(name)] = changed
-    return ir.IRModule(functions, attrs=mod.attrs, global_infos=mod.global_infos)
+def _nameless(prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
+    return prim_func.without_attr("global_symbol")

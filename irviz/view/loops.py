@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from html import escape
 
 from irviz.model.loops import (
@@ -35,33 +35,43 @@ AXIS_KINDS: dict[AxisKind, str] = {
 }
 
 
-def loops_html(nest: LoopNest) -> str:
-    """Return the parameters and temporary buffers of a PrimFunc, and its loops and blocks."""
+def loops_html(nest: LoopNest, choosable: Collection[str] = ()) -> str:
+    """Return the parameters and temporary buffers of a PrimFunc, and its loops and blocks.
+
+    What stands for a node with an id has it as `data-node`. The line of each node of `choosable`,
+    which are ids, has it as `data-choice` too.
+    """
+    tree = _list(nest.body, choosable)
     parameters = _line("parameters", ", ".join(map(_parameter, nest.parameters)) or "none")
     temporaries = _line("temporaries", ", ".join(map(_parameter, nest.temporaries)) or "none")
     return (
         f'<div class="irviz-loops"><h5>Loops of {escape(nest.name)}</h5>'
-        f'{parameters}{temporaries}<div class="irviz-loops-tree">{_list(nest.body)}</div></div>'
+        f'{parameters}{temporaries}<div class="irviz-loops-tree">{tree}</div></div>'
     )
 
 
-def _list(nodes: Iterable[LoopNode]) -> str:
-    items = "".join(f"<li>{_node(node)}</li>" for node in nodes)
+def _list(nodes: Iterable[LoopNode], choosable: Collection[str]) -> str:
+    items = "".join(f"<li>{_node(node, choosable)}</li>" for node in nodes)
     return f'<ul class="irviz-loops-nodes">{items}</ul>' if items else ""
 
 
-def _node(node: LoopNode) -> str:
+def _node(node: LoopNode, choosable: Collection[str]) -> str:
     match node:
         case Loop():
-            return _loop(node)
+            return _loop(node, choosable)
         case Block():
-            return _block(node)
+            return _block(node, choosable)
         case Statement():
-            code = f'<code class="irviz-loops-statement">{escape(node.text)}</code>'
-            return code + _list(node.children)
+            text = escape(node.text)
+            code = f'<code class="irviz-loops-statement"{_named("node", node.id)}>{text}</code>'
+            return code + _list(node.children, choosable)
 
 
-def _loop(loop: Loop) -> str:
+def _named(role: str, node_id: str) -> str:
+    return f' data-{role}="{escape(node_id)}"' if node_id else ""
+
+
+def _loop(loop: Loop, choosable: Collection[str]) -> str:
     words = [*(kind.value for kind in loop.axes), LOOP_KINDS[loop.kind], loop.thread]
     words += [f"{key} = {value}" for key, value in loop.annotations]
     words = [word for word in words if word]
@@ -69,10 +79,12 @@ def _loop(loop: Loop) -> str:
     span += "" if loop.step == "1" else f" by {loop.step}"
     head = f"<code>for <b>{escape(loop.variable)}</b> in {escape(span)}</code>"
     tail = f'<span class="irviz-loops-words"> · {escape(" · ".join(words))}</span>' if words else ""
-    return f'<div class="irviz-loops-loop">{head}{tail}</div>{_list(loop.children)}'
+    names = _named("node", loop.id) + _named("choice", loop.id if loop.id in choosable else "")
+    line = f'<div class="irviz-loops-loop"{names}>{head}{tail}</div>'
+    return line + _list(loop.children, choosable)
 
 
-def _block(block: Block) -> str:
+def _block(block: Block, choosable: Collection[str]) -> str:
     lines = [
         _line(word, ", ".join(_axis(axis) for axis in block.axes if axis.kind is kind))
         for kind, word in AXIS_KINDS.items()
@@ -88,12 +100,13 @@ def _block(block: Block) -> str:
     ]
     lines += [_line(key, value or '""') for key, value in block.annotations]
     if block.init:
-        init = f'<span class="irviz-loops-words">init</span>{_list(block.init)}'
+        init = f'<span class="irviz-loops-words">init</span>{_list(block.init, choosable)}'
         lines.append(f'<div class="irviz-loops-init">{init}</div>')
+    choice = _named("choice", block.id if block.id in choosable else "")
     return (
-        '<div class="irviz-loops-block">'
-        f'<div class="irviz-loops-name">block <b>{escape(block.name)}</b></div>'
-        f"{''.join(lines)}{_list(block.children)}</div>"
+        f'<div class="irviz-loops-block"{_named("node", block.id)}>'
+        f'<div class="irviz-loops-name"{choice}>block <b>{escape(block.name)}</b></div>'
+        f"{''.join(lines)}{_list(block.children, choosable)}</div>"
     )
 
 

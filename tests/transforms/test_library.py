@@ -1,6 +1,8 @@
 """Kernels are registered with a signature, run on the VM's own memory, and can be replaced."""
 
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -10,7 +12,9 @@ from tvm import relax
 from irviz.course.mlp import MyModuleStatic
 from irviz.runtime.run import RunError, run
 from irviz.transforms import library
-from irviz.transforms.swap import Swap, candidates
+from irviz.transforms.match import candidates
+from irviz.transforms.numpy_kernels import NUMPY
+from irviz.transforms.swap import Swap
 
 
 @pytest.fixture
@@ -100,7 +104,8 @@ def test_registering_again_replaces_even_in_what_has_been_built():
         out[:] = 0
 
     assert not np.allclose(run(mod).outputs[0], before)
-    assert candidates(MyModuleStatic, "main", "lv1")["test.again"] == ""
+    (found,) = (c for c in candidates(MyModuleStatic, "main", "lv1") if c.name == "test.again")
+    assert not found.computes_the_same
 
 
 @pytest.mark.parametrize("failure", [KeyError("no\nkey"), ValueError(""), AssertionError()])
@@ -142,3 +147,97 @@ def test_the_namespaces_of_tvm_are_refused(name):
 def test_a_registered_function_that_is_no_kernel_is_not_replaced(name):
     with pytest.raises(ValueError, match=f"{name!r} is registered already, and not as a kernel"):
         library.register(name, "(n)->(n)")
+
+
+# --- several dtypes ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_a_kernel_can_be_of_several_dtypes(dtype):
+    @library.register("test.twice", "(n)->(n)", ("float32", "float64", "int32"))
+    def twice(x, out):
+        np.add(x, x, out=out)
+
+    kernel = library.kernels()["test.twice"]
+    assert [str(each.inputs[0].dtype) for each in kernel.signatures] == [
+        "float32",
+        "float64",
+        "int32",
+    ]
+    assert kernel.signature is kernel.signatures[0]
+    assert run_relu("test.twice", np.array([1, -2], dtype)).tolist() == [2, -4]
+
+
+def test_no_dtype_at_all_is_refused():
+    with pytest.raises(ValueError, match=re.escape("'(n)->(n)' is for no dtype at all: give one")):
+        library.register("test.none", "(n)->(n)", ())
+
+
+def test_a_kernel_can_name_what_computes_the_same_in_te():
+    @library.register("test.named", "(...)->(...)", definition="topi.relu")
+    def named(x, out):
+        np.maximum(x, 0, out=out)
+
+    assert library.kernels()["test.named"].definition == "topi.relu"
+    assert library.kernels()["env.linear"].definition == "topi.linear"
+
+
+# --- what is always there ----------------------------------------------------------------------
+
+
+def test_the_names_of_numpys_kernels_are_tvms_too():
+    assert len({name for name, *_ in NUMPY}) == len(NUMPY)
+    for name, *_ in NUMPY:
+        kernel = library.kernels()[f"numpy.{name}"]
+        assert kernel.summary.endswith(".")
+        assert kernel.definition in library.defined()
+        assert library.is_current(kernel.name)
+
+
+def test_a_kernel_that_was_registered_over_is_not_current():
+    @library.register("env.test_current", "(n)->(n)")
+    def kernel(x, out):
+        out[:] = x
+
+    assert library.is_current("env.test_current")
+    tvm.register_global_func("env.test_current", lambda *_: None, override=True)
+    assert not library.is_current("env.test_current")
+    library.register("env.test_current", "(n)->(n)")(kernel)
+    assert library.is_current("env.test_current")
+    assert not library.is_current("env.nowhere")
+
+
+def fresh(code):
+    """Return what a fresh Python prints."""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def test_without_pytorch_there_are_the_other_kernels():
+    names = fresh(
+        "import sys; sys.modules['torch'] = None\n"  # how Python says: there is none
+        "import irviz; print(*irviz.library.kernels())"
+    )
+    assert names[:2] == ["env.linear", "env.relu"]
+    assert {"numpy.linear", "numpy.relu"} <= set(names)
+    assert not [name for name in names if name.startswith("torch.")]
+
+
+def test_kernels_of_pytorch_load_it_when_they_are_called(tmp_path):
+    stand_in = tmp_path / "torch.py"
+    stand_in.write_text("print('loaded')\nrelu = None\n")
+    said = fresh(
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "from irviz.transforms.torch_kernels import relu\n"
+        "print('imported')\n"
+        "try:\n    relu(1, 2)\nexcept AttributeError:\n    print('called')"
+    )
+    assert said == ["imported", "loaded", "called"]
+
+
+def test_kernels_of_pytorch_write_into_the_same_memory():
+    pytest.importorskip("torch")
+    x = np.linspace(-1, 1, 6, dtype="float32").reshape(2, 3)
+    assert library.kernels()["torch.relu"].is_framework
+    np.testing.assert_array_equal(run_relu("torch.relu", x), np.maximum(x, 0))

@@ -1,24 +1,70 @@
+# ruff: noqa: N803, N805, N812, RET504
+# TVMScript is read by TVM, not run by Python: it has its own rules for names.
 """A call can call something else of the same signature, and go back again."""
 
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 import tvm
-from tvm import relax
+from tvm import relax, tirx
+from tvm.relax import dpl
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
 from tvm_ffi import structural_equal
 
 from irviz.course.digits import digits, mlp_params
-from irviz.course.mlp import MODULES, MyModule, MyModuleStatic
+from irviz.course.mlp import (
+    MODULES,
+    MyModule,
+    MyModuleMixture,
+    MyModuleStatic,
+    MyModuleTwoBlocks,
+    MyModuleWithExternCall,
+)
 from irviz.ir.extract import extract
 from irviz.model.graph import NodeId, NodeKind, Resolution
 from irviz.runtime.run import run
 from irviz.transforms import library
 from irviz.transforms.catalog import named_pass
+from irviz.transforms.python import Script, UnwritableError
 from irviz.transforms.stage import Stage, TransformError, apply
-from irviz.transforms.swap import Swap, candidates
+from irviz.transforms.swap import Swap
 
 IMAGES, PARAMS = digits().images[:5], mlp_params()
+
+
+@I.ir_module
+class Nested:
+    """One name twice, in a branch, and in a function inside of another."""
+
+    @T.prim_func(s_tir=True)
+    def relu(X: T.Buffer((4, 8), "float32"), Y: T.Buffer((4, 8), "float32")):
+        for i, j in T.grid(4, 8):
+            with T.sblock("Y"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                Y[vi, vj] = T.max(X[vi, vj], T.float32(0))
+
+    @R.function
+    def main(x: R.Tensor((4, 8), "float32"), c: R.Tensor((), "bool")):
+        cls = Nested
+
+        @R.function
+        def inner(a: R.Tensor((4, 8), "float32")) -> R.Tensor((4, 8), "float32"):
+            y = R.call_tir(cls.relu, (a,), R.Tensor((4, 8), "float32"))
+            return y
+
+        y = R.call_tir(cls.relu, (x,), R.Tensor((4, 8), "float32"))
+        z = inner(y)
+        if c:
+            w = R.call_tir(cls.relu, (z,), R.Tensor((4, 8), "float32"))
+            out = R.add(w, w)
+        else:
+            out = R.add(z, z)
+        return out
 
 
 def callees(mod):
@@ -129,7 +175,8 @@ def test_the_stage_it_makes_says_what_was_swapped():
         (
             Swap("relu0", "env.nowhere"),
             "'env.nowhere' cannot take the place of 'relu0' at 'lv1': no function of this name is "
-            "registered; the library has 'env.linear', 'env.relu'",
+            "registered; of the library 'env.relu', 'numpy.relu', 'numpy.exp', 'numpy.log', … "
+            "would fit: name one of these",
         ),
         (Swap("relu0", "env.nowhere"), "or register yours with @irviz.library.register"),
         (
@@ -194,34 +241,176 @@ def test_a_function_without_calls_says_so(modules):
         Swap("a", "env.relu")(modules.TwoFunctions)
 
 
-# --- what could take a call's place ------------------------------------------------------------
+# --- which calls -------------------------------------------------------------------------------
 
 
-def test_candidates_are_prim_funcs_and_kernels_with_why_they_do_not_fit():
-    found = candidates(MyModuleStatic, "main", NodeId("lv1"))
-    assert found["env.relu"] == ""
-    assert found["linear0"].startswith("its signature is (1,784),(128,784),(128)->(1,128)")
-    assert found["env.linear"].startswith("its signature is (b,m),(n,m),(n)->(b,n)")
-    assert "relu0" not in found
+def called(mod):
+    return {node.id: node.callee for node in extract(mod).nodes if node.callee}
 
 
-@pytest.mark.parametrize("node", ["x", "nowhere", ""])
-def test_what_is_no_such_call_has_no_candidates(node):
-    assert candidates(MyModuleStatic, "main", NodeId(node)) == {}
+def test_a_pattern_of_names_means_all_calls_of_such_names():
+    swapped = Swap("linear*", "env.linear")(MyModuleStatic)
+    assert callees(swapped) == ["env.linear", "relu0", "env.linear"]
+    once = Swap("env.*", "numpy.relu", NodeId("lv1"))(MyModuleMixture)
+    assert callees(once) == ["linear0", "numpy.relu", "env.linear"]
+    with pytest.raises(TransformError, match=re.escape("has no call of 'conv*'; by call_tir and")):
+        Swap("conv*", "env.linear")(MyModuleStatic)
 
 
-def test_an_operator_has_no_candidates():
-    assert candidates(MODULES["MyModuleHighLevel"], "main", NodeId("lv0")) == {}
+def test_a_name_with_a_star_in_it_is_first_of_all_a_name():
+    x = relax.Var("x", R.Tensor((2,), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        y = builder.emit(relax.call_dps_packed("env.*", x, x.ty))
+        builder.emit_func_output(builder.emit(relax.call_dps_packed("env.tanh", y, x.ty)))
+    assert callees(Swap("env.*", "env.relu")(builder.get())) == ["env.relu", "env.tanh"]
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_every_candidate_that_fits_can_be_swapped_in(name):
-    mod = MODULES[name]
-    for node in extract(mod).nodes:
-        for replacement, reason in candidates(mod, "main", node.id).items():
-            swap = Swap(node.callee, replacement, node.id)
-            if reason:
-                with pytest.raises(TransformError, match=re.escape(reason)):
-                    swap(mod)
-            else:
-                assert extract(swap(mod))[node.id].callee == replacement
+def test_a_pattern_of_relax_means_the_calls_that_match_it():
+    relu = dpl.is_call_tir("relu0")
+    after_relu = dpl.is_call_tir(
+        "linear1", dpl.TuplePattern([relu, dpl.wildcard(), dpl.wildcard()])
+    )
+    swap = Swap("linear*", "env.linear", matching=after_relu)
+    assert callees(swap(MyModuleStatic)) == ["linear0", "relu0", "env.linear"]
+    assert swap.label == "swap linear* → env.linear where the pattern matches"
+    nothing = Swap("linear0", "env.linear", matching=after_relu)
+    with pytest.raises(TransformError, match="has no call of 'linear0' that the pattern matches"):
+        nothing(MyModuleStatic)
+
+
+def test_calls_in_branches_and_inner_functions_are_swapped_too():
+    before = called(Nested)
+    everywhere = Swap("relu", "env.relu")(Nested)
+    assert [called(everywhere)[node] for node in ("y", "y#2", "w")] == ["env.relu"] * 3
+    for node in ("y", "y#2", "w"):
+        once = Swap("relu", "env.relu", NodeId(node))(Nested)
+        assert called(once) == before | {node: "env.relu"}
+        assert relax.analysis.check_well_formed(once)
+    assert structural_equal(Swap("env.relu", "relu")(everywhere), Nested)
+    x = np.linspace(-1, 1, 32, dtype="float32").reshape(4, 8)
+    inputs = {"x": x, "c": np.array(True)}
+    lifted = [relax.transform.LambdaLift()(mod) for mod in (Nested, everywhere)]
+    before, after = (run(mod, inputs=inputs).outputs[0] for mod in lifted)
+    assert before.tobytes() == after.tobytes()
+
+
+def test_what_is_not_swapped_stays_the_same_object():
+    swapped = Swap("relu", "env.relu", NodeId("y#2"))(Nested)
+    before, after = Nested["main"].body, swapped["main"].body
+    inner, _, called_inner, *_ = (binding.value for binding in before.blocks[0].bindings)
+    same = [binding.value for binding in after.blocks[0].bindings]
+    assert same[2].same_as(called_inner)
+    assert same[0].same_as(inner)
+
+
+# --- the reverse: from a library back into loops ------------------------------------------------
+
+
+def test_a_library_call_becomes_a_prim_func_one_for_all_calls_alike():
+    swapped = Swap("env.linear", "topi.linear")(MyModuleWithExternCall)
+    assert callees(swapped) == ["linear", "env.relu", "linear"]
+    assert [node.kind for node in extract(swapped).nodes if node.callee == "linear"] == [
+        NodeKind.CALL_TIR
+    ] * 2
+    assert isinstance(swapped["linear"], tirx.PrimFunc)
+    assert relax.analysis.check_well_formed(swapped)
+    both = Swap("env.relu", "topi.relu")(swapped)
+    assert callees(both) == ["linear", "relu", "linear"]
+    np.testing.assert_allclose(outputs(both), outputs(MyModule), rtol=1e-4, atol=1e-4)
+
+
+def test_calls_of_other_sizes_get_prim_funcs_of_their_own():
+    static = Swap("linear*", "env.linear")(MyModuleStatic)
+    swapped = Swap("env.linear", "topi.linear")(static)
+    assert callees(swapped) == ["linear", "relu0", "linear_1"]
+    shapes = [
+        [list(map(int, p.ty.shape)) for p in swapped[n].params] for n in ("linear", "linear_1")
+    ]
+    assert shapes == [
+        [[1, 784], [128, 784], [128], [1, 128]],
+        [[1, 128], [10, 128], [10], [1, 10]],
+    ]
+    np.testing.assert_allclose(outputs(swapped), outputs(MyModuleStatic), rtol=1e-4, atol=1e-4)
+
+
+def test_a_call_swapped_later_uses_the_prim_func_that_is_there():
+    first = Swap("env.linear", "topi.linear", NodeId("lv0"))(MyModuleWithExternCall)
+    assert callees(first) == ["linear", "env.relu", "env.linear"]
+    second = Swap("env.linear", "topi.linear")(first)
+    assert callees(second) == ["linear", "env.relu", "linear"]
+    assert len(second.functions) == 2
+
+
+def test_a_prim_func_can_be_made_anew_by_te():
+    swapped = Swap("linear0", "topi.linear")(MyModuleTwoBlocks)
+    assert [name for name in callees(swapped) if "linear" in name] == ["linear", "linear"]
+    assert {gvar.name_hint for gvar in swapped.functions} >= {"linear0", "linear"}
+
+
+def test_a_definition_that_does_not_fit_says_so():
+    with pytest.raises(
+        TransformError, match=re.escape("'topi.relu' cannot take the place of 'env.")
+    ):
+        Swap("env.linear", "topi.relu")(MyModuleWithExternCall)
+
+
+# --- as a script -------------------------------------------------------------------------------
+
+
+def written(tmp_path, mod, *swaps):
+    """Return the module that a script makes, run by itself, and the one that the swaps make."""
+    script = Script()
+    script.begin(mod)
+    now = mod
+    for swap in swaps:
+        after = swap(now)
+        swap.write(script, now, after)
+        now = after
+    text, made = script.text(), tmp_path / "made.json"
+    assert "irviz" not in text
+    path = tmp_path / "script.py"
+    path.write_text(f"{text}\nopen({str(made)!r}, 'w').write(tvm.ir.save_json(mod))\n", "utf-8")
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    return tvm.ir.load_json(made.read_text("utf-8")), now
+
+
+def test_one_script_says_all_swaps_with_tvm_alone(tmp_path):
+    made, wanted = written(
+        tmp_path,
+        MyModule,
+        Swap("linear0", "env.linear", NodeId("out")),
+        Swap("relu0", "env.relu"),
+        Swap("env.linear", "linear0"),
+        Swap("linear*", "numpy.linear"),
+        Swap("numpy.linear", "topi.linear"),
+        Swap("env.relu", "topi.relu", NodeId("lv1")),
+    )
+    assert callees(wanted) == ["linear", "relu", "linear"]
+    assert structural_equal(made, wanted)
+
+
+def test_a_script_says_swaps_in_branches_and_inner_functions(tmp_path):
+    made, wanted = written(
+        tmp_path, Nested, Swap("relu", "env.relu", NodeId("y#2")), Swap("relu", "topi.tanh")
+    )
+    assert [called(wanted)[node] for node in ("y", "y#2", "w")] == ["tanh", "env.relu", "tanh"]
+    assert structural_equal(made, wanted)
+
+
+def test_what_names_cannot_say_is_not_written(modules):
+    odd = modules.chain("x", "y", "z")  # no calls at all: nothing to say
+    with pytest.raises(TransformError, match="it calls nothing"):
+        Swap("a", "env.relu")(odd)
+    x = relax.Var("x", R.Tensor((2,), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        y = builder.emit(relax.call_dps_packed("env.tanh", x, x.ty), "y")
+        other = builder.emit(relax.call_dps_packed("env.tanh", y, x.ty), "return")
+        builder.emit_func_output(other)
+    mod = builder.get()
+    swap = Swap("env.tanh", "env.relu", NodeId("return#2"))
+    assert callees(swap(mod)) == ["env.tanh", "env.relu"]
+    with pytest.raises(UnwritableError, match="the names of variables do not say which calls"):
+        swap.write(Script(), mod, swap(mod))

@@ -16,6 +16,12 @@ export function choose(chosen, id, isAdding) {
 /** Which number of `count` an arrow key leads to, from number `at` (-1 for none); it stays inside. */
 export const along = (count, at, step) => Math.min(Math.max(at + step, 0), count - 1);
 
+/** How far to scroll so that a part's beginning is inside of a box; both are rectangles. */
+export function overshoot(part, box) {
+  const [above, below] = [part.top - box.top, part.top + 40 - box.bottom];
+  return above < 0 ? above : Math.max(below, 0);
+}
+
 export const isAllowedTag = (name) => TAGS.has(name.toUpperCase());
 export const isAllowedAttribute = (name) => ATTRIBUTES.has(name);
 
@@ -66,7 +72,8 @@ function render({ model, el, signal }) {
     for (const part of box.querySelectorAll("[data-node]")) {
       part.classList.toggle("irviz-loops-marked", marked.has(part.dataset.node));
     }
-    box.querySelector(".irviz-loops-marked")?.scrollIntoView({ block: "nearest" });
+    const first = box.querySelector(".irviz-loops-marked")?.getBoundingClientRect();
+    if (first) box.scrollTop += overshoot(first, box.getBoundingClientRect()); // not the page
   }
 
   function act(choice, isAdding) {

@@ -1,0 +1,159 @@
+"""Choose a pass of the catalog, give what it takes, see what it would change, and apply it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+
+import ipywidgets as widgets
+from tvm import ir
+
+from irviz.app.pass_form import PassForm
+from irviz.app.session import Session
+from irviz.transforms.catalog import GROUPS, PassCall, catalog, named_pass, search
+from irviz.transforms.entry import Entry
+from irviz.transforms.stage import Transform
+from irviz.transforms.trial import attempt
+
+Act = Callable[[Callable[[Session], Session]], None]
+
+_ROWS = 8
+_MOST_CHARACTERS = 60
+_ALL = "all groups"
+
+
+class PassPanel:
+    """Find a pass by name or words, fill in its form, preview it, apply it."""
+
+    def __init__(self, act: Act) -> None:
+        self._session: Session | None = None
+        self._chosen: Entry | None = None
+        self._name = widgets.Text(
+            placeholder="a name such as LegalizeOps, or words", layout=_wide()
+        )
+        self._name.add_class("irviz-pass-name")
+        self._group = widgets.Dropdown(options=(_ALL, *GROUPS), value=_ALL, layout=_wide())
+        self._group.add_class("irviz-pass-group")
+        self._found = widgets.Select(rows=_ROWS, layout=_wide())
+        self._found.add_class("irviz-found")
+        self._found.add_class("irviz-pass-found")
+        self._summary = widgets.HTML()
+        self._summary.add_class("irviz-pass-summary")
+        self._form = PassForm(self._forget)
+        self._preview = _button(
+            "Preview", "Try it in another process: what would it change?", "eye"
+        )
+        self._apply = _button("Apply pass", "Apply this pass to the shown stage", "play")
+        self._words = widgets.HTML()
+        self._words.add_class("irviz-pass-preview")
+        self._name.observe(lambda _: self._search(), "value")
+        self._group.observe(lambda _: self._search(), "value")
+        self._found.observe(lambda change: self._choose(change.new), "value")
+        self._preview.on_click(lambda _: self._show_preview())
+        self._apply.on_click(lambda _: act(self._applied))
+        self.widget = widgets.VBox(
+            [
+                widgets.HTML("<h4>Apply a pass</h4>"),
+                widgets.HBox([self._name, self._group]),
+                self._found,
+                self._summary,
+                self._form.widget,
+                widgets.HBox([self._preview, self._apply]),
+                self._words,
+            ]
+        )
+        self.widget.add_class("irviz-pass")
+        self._search()
+
+    def show(self, session: Session) -> None:
+        """Offer what the session's shown stage has; what was typed and chosen stays."""
+        if self._session is None or self._session.shown is not session.shown:
+            self._forget()
+        self._session = session
+        self._form.show(session)
+        if len(self._listed()) != len(self._found.options):  # passes were registered meanwhile
+            self._search()
+
+    def _listed(self) -> tuple[Entry, ...]:
+        group = self._group.value
+        return tuple(e for e in search(self._name.value) if group in (_ALL, e.group))
+
+    def _search(self) -> None:
+        """List what fits the words; a name that is written out is chosen."""
+        typed, entries = self._name.value.strip(), self._listed()
+        exact = [entry for entry in entries if typed in (entry.name, entry.full_name)]
+        kept = self._chosen.full_name if self._chosen else None
+        value = kept if kept in [entry.full_name for entry in entries] else None
+        if exact and value not in [entry.full_name for entry in exact]:
+            value = exact[0].full_name
+        self._found.index = None
+        self._found.options = [(_line(entry), entry.full_name) for entry in entries]
+        self._found.value = value
+        self._choose(value)
+
+    def _choose(self, full_name: str | None) -> None:
+        entry = next((one for one in catalog() if one.full_name == full_name), None)
+        if entry == self._chosen:
+            return
+        self._chosen = entry
+        self._forget()
+        self._apply.disabled = self._preview.disabled = bool(entry and entry.code_only)
+        self._summary.value = "" if entry is None else _described(entry)
+        self._form.ask(() if entry is None or entry.code_only else entry.parameters)
+
+    def _applied(self, session: Session) -> Session:
+        return session.apply(self._call())
+
+    def _call(self) -> PassCall:
+        """Return what is to be applied; what was typed where no pass was chosen."""
+        if self._chosen is None:
+            return named_pass(self._name.value.strip())
+        return named_pass(self._chosen.full_name, **self._form.arguments())
+
+    def _show_preview(self) -> None:
+        if self._session is None:
+            return
+        try:
+            words, is_error = preview(self._session.shown.module, self._call())
+        except Exception as failure:  # whatever it is, the explorer lives on
+            words, is_error = str(failure), True
+        kind = "irviz-error" if is_error else "irviz-said"
+        self._words.value = f'<p role="status" class="{kind}">{escape(words)}</p>'
+
+    def _forget(self) -> None:
+        """Take away the words of a preview: they were about something else."""
+        self._words.value = ""
+
+
+def preview(mod: ir.IRModule, transform: Transform) -> tuple[str, bool]:
+    """Say what a transform would change, tried in the worker, and whether that is an error."""
+    tried = transform.tried_as
+    outcome = attempt(mod, tried, look=True) if tried is not None else None
+    if outcome is not None and outcome.error:
+        return f"it would fail: {outcome.error}", True
+    if outcome is None or outcome.change is None:
+        return "it cannot be tried apart: apply it to see what it changes", False
+    words = str(outcome.change)
+    return f"it would change{':' if outcome.change else ''} {words}", False
+
+
+def _line(entry: Entry) -> str:
+    """Return the entry's line in the list: its name, its group and how its summary begins."""
+    text = f"{entry.name}  · {entry.group} ·  {entry.summary}"
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"
+
+
+def _described(entry: Entry) -> str:
+    parts = [f"<b>{escape(entry.full_name)}</b> {escape(entry.summary)}"]
+    if entry.code_only:
+        words, _, code = entry.code_only.partition(": ")
+        parts.append(f"{escape(words)}: <code>{escape(code)}</code>")
+    return "".join(f"<p>{part}</p>" for part in parts)
+
+
+def _wide() -> widgets.Layout:
+    return widgets.Layout(width="auto")
+
+
+def _button(text: str, tooltip: str, icon: str) -> widgets.Button:
+    return widgets.Button(description=text, tooltip=tooltip, icon=icon, layout=_wide())

@@ -1,0 +1,290 @@
+"""The schedule of a PrimFunc: primitives chosen by clicks on its loop nest, and their trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+
+import ipywidgets as widgets
+from tvm import tirx
+
+from irviz.app.loop_view import LoopView
+from irviz.app.panels import Act
+from irviz.app.reference import offer
+from irviz.app.replay import applied, replayed
+from irviz.app.session import Session
+from irviz.app.step_form import StepForm
+from irviz.app.step_times import StepTimes
+from irviz.ir.loops import loop_nest
+from irviz.model.loops import Address, Block, Loop, LoopNest, addresses, nearest, nodes
+from irviz.runtime.prim_func import symbolic_sizes
+from irviz.transforms.primitives import FOR_CODE, Primitive, primitives
+from irviz.transforms.python import UnwritableError
+from irviz.transforms.schedule import ScheduleStep, schedule_step
+from irviz.transforms.schedule_error import IllegalStepError
+from irviz.transforms.stage import Stage, TransformError
+from irviz.transforms.trace import Trace, read_trace, trace_of
+
+_SIZE = 128
+"""What a symbolic size is measured with, when nothing else is said."""
+
+Say = Callable[[str], None]
+
+
+class SchedulePanel:
+    """Choose a PrimFunc, loops and blocks of it and a primitive; show, cut and replay the trace.
+
+    `act` applies a verb to the session, `say` shows words.
+    """
+
+    def __init__(self, act: Act, say: Say) -> None:
+        self._act, self._say = act, say
+        self._session: Session | None = None
+        self._nest = LoopNest("", (), (), ())
+        self.addresses: dict[str, Address] = {}
+        self._times = StepTimes()
+        self._refused: IllegalStepError | None = None
+        self._shown: Primitive | None = None
+        self._functions = widgets.Dropdown(description="PrimFunc", **_wide())
+        self._functions.add_class("irviz-schedule-function")
+        self.view = LoopView()
+        self._several = widgets.Checkbox(
+            value=False, description="a click adds to what is chosen", indent=False, **_wide()
+        )
+        self._primitives = widgets.Dropdown(
+            options=[("choose a step", "")], description="step", **_wide()
+        )
+        self._primitives.add_class("irviz-schedule-primitive")
+        self._hint, self._error = widgets.HTML(), widgets.HTML()
+        self.form = StepForm()
+        self._apply = _button("Apply step", "Do this to the loops and blocks that are chosen")
+        self._apply.add_class("irviz-schedule-apply")
+        self._sizes = widgets.Text(description="sizes", continuous_update=False, **_wide())
+        self._measure = _button("Measure all", "Measure each stage of the trace")
+        self._automatic = widgets.Checkbox(
+            value=True, description="measure each step", indent=False, **_wide()
+        )
+        self._time, self._table = widgets.HTML(), widgets.HTML()
+        self._time.add_class("irviz-schedule-time")
+        self._trace = widgets.Textarea(rows=6, layout=widgets.Layout(width="auto"))
+        self._trace.add_class("irviz-trace")
+        self._replay = _button("Replay", "Do the steps of this text, from where the trace begins")
+        self._replay.add_class("irviz-schedule-replay")
+        self._functions.observe(lambda _: self._show_function(), "value")
+        self._primitives.observe(lambda _: self._show_primitive(), "value")
+        self._sizes.observe(lambda _: self._show_times(), "value")
+        self.view.observe(lambda _: self._show_choice(), "chosen")
+        widgets.link((self._several, "value"), (self.view, "many"))
+        self._apply.on_click(lambda _: self._do(self._step))
+        self._replay.on_click(lambda _: self._do(self._replayed))
+        self._measure.on_click(lambda _: self._measure_stages(everything=True))
+        controls = widgets.HBox([self._apply, self._automatic])
+        times = widgets.HBox([self._sizes, self._measure])
+        self._parts = widgets.VBox(
+            [
+                *(self.view, self._several, self._primitives, self._hint, self.form.widget),
+                *(controls, self._error, self._time, times, self._table),
+                *(widgets.HTML("<h5>trace</h5>"), self._trace, widgets.HBox([self._replay])),
+            ]
+        )
+        self.widget = widgets.VBox([self._functions, self._parts])
+        self.widget.add_class("irviz-schedule")
+
+    @property
+    def function(self) -> str:
+        """The name of the PrimFunc that is shown, "" for none."""
+        return self._functions.value or ""
+
+    def show(self, session: Session) -> None:
+        """Show the shown stage's PrimFuncs, the chosen one's loops and its trace."""
+        self._session = session
+        names = sorted(
+            gvar.name_hint
+            for gvar, function in session.shown.module.functions.items()
+            if isinstance(function, tirx.PrimFunc)
+        )
+        chosen = self.function if self.function in names else next(iter(names), "")
+        offer(self._functions, names or [("none in this stage", "")], chosen)
+        self._show_function()
+
+    def choose(self, function: str) -> None:
+        """Show another PrimFunc of the shown stage; a name that it lacks changes nothing."""
+        if function in self._functions.options:
+            self._functions.value = function
+
+    def _show_function(self) -> None:
+        """Set everything from the session and the chosen PrimFunc."""
+        if self._session is None or self._functions.value is None:  # between two lists of options
+            return
+        self._parts.layout.display = "" if self.function else "none"
+        if not self.function:
+            return
+        stage, function = self._session.shown, self.function
+        nest = loop_nest(stage.module[function], function)
+        if nest != self._nest:
+            self._nest, self.addresses = nest, addresses(nest)
+            self.view.chosen, self._refused, self._primitives.value = [], None, ""
+        label = f"loops of {function}, stage {stage.id}"
+        self.view.show(nest, self.addresses, label)
+        self.view.mark(self._marks())
+        self._trace.value = "".join(map(_line, self._traced().steps))
+        names = symbolic_sizes(stage.module, function)
+        self._sizes.layout.display = "" if names else "none"
+        if names and set(names) != set(self._sizes_text()):
+            self._sizes.value = ", ".join(f"{name}={_SIZE}" for name in names)
+        self._show_choice()
+        self._show_refused()
+        self._show_times()
+
+    def _show_choice(self) -> None:
+        """Offer the primitives, first those that fit what is chosen."""
+        chosen = self._chosen()
+        fitting, others = list[tuple[str, str]](), list[tuple[str, str]]()
+        for one in primitives().values():
+            if one.name not in FOR_CODE:
+                fits = one.placed(chosen) is not None
+                words = f"{one.name} ({one.group})" if fits else f"{one.name}: takes {one.needs}"
+                (fitting if fits else others).append((words, one.name))
+        options = [("choose a step", ""), *fitting, *others]
+        if options != list(self._primitives.options):
+            offer(self._primitives, options, self._primitives.value or "")
+        self._show_primitive()
+
+    def _show_primitive(self) -> None:
+        if self._primitives.value is None:  # between two lists of options
+            return
+        known = self._primitive()
+        chosen = self._chosen()
+        self.form.show(known, chosen, self._nest)
+        words = f"chosen: {', then '.join(map(self._name, self.view.chosen)) or 'nothing'}."
+        if known is not None:
+            words += f" {known.summary}"
+            if known.placed(chosen) is None:
+                words += f" Choose {known.needs}."
+        if known is not self._shown:
+            self._shown = known
+            self._several.value = known is not None and known.takes_several
+        self._hint.value = f'<p class="irviz-hint">{escape(words)}</p>'
+        self._apply.disabled = known is None or known.placed(chosen) is None
+
+    def _show_refused(self) -> None:
+        refused = self._refused
+        if refused is None:
+            self._error.value = ""
+            return
+        details = ""
+        if refused.details and refused.details not in refused.words:
+            details = (
+                "<details><summary>all that TVM says</summary>"
+                f"<pre>{escape(refused.details)}</pre></details>"
+            )
+        words = f'<p role="alert" class="irviz-error">{escape(refused.words)}</p>'
+        self._error.value = words + details
+
+    def _show_times(self) -> None:
+        stages, sizes = self._whole(), self._sizes_text()
+        shown = self._session.shown_id if self._session else ""
+        self._time.value = f"<p>{escape(self._times.line(stages, self.function, sizes))}</p>"
+        self._table.value = self._times.table(stages, shown, self.function, sizes)
+
+    def _do(self, make: Callable[[Session], Session]) -> None:
+        """Apply a verb; measure what it made, or show why it could not be."""
+        before, self._refused = self._session, None
+
+        def verb(session: Session) -> Session:
+            try:
+                return make(session)
+            except TransformError as failure:
+                self._refused = (
+                    failure
+                    if isinstance(failure, IllegalStepError)
+                    else IllegalStepError(str(failure))
+                )
+                raise
+
+        self._act(verb)
+        self.view.mark(self._marks())
+        self._show_refused()
+        if self._session is not before and self._automatic.value:
+            self._measure_stages()
+
+    def _step(self, session: Session) -> Session:
+        known = self._primitive()
+        placed = known.placed(self._chosen()) if known else None
+        if known is None or placed is None:
+            raise TransformError("choose a step, and the loops and blocks that it takes")
+        named = {**placed, **self.form.values()}
+        several = [one.name for one in known.addresses if one.is_variadic]
+        positional = [loop for name in several for loop in named.pop(name)]  # type: ignore[attr-defined]
+        return applied(session, schedule_step(self.function, known.name, *positional, **named))
+
+    def _replayed(self, session: Session) -> Session:
+        return replayed(session, read_trace(self._trace.value, self.function), self.function)
+
+    def _measure_stages(self, *, everything: bool = False) -> None:
+        """Measure the shown stage, the one before it and the first, or every one."""
+        stages = self._whole()
+        wanted = stages if everything else [*stages[:1], *stages[-2:]]
+        self._say(f"measuring {self.function}")
+        self._times.measure(wanted, self.function, self._sizes_text())
+        self._say("")
+        self._show_times()
+
+    def _primitive(self) -> Primitive | None:
+        return primitives().get(self._primitives.value or "")
+
+    def _chosen(self) -> list[Address]:
+        return [self.addresses[one] for one in self.view.chosen if one in self.addresses]
+
+    def _marks(self) -> list[str]:
+        """Return what the refusal means: what TVM points at, and the chosen loops if no loop is."""
+        paths = self._refused.paths if self._refused else ()
+        marks = [one for path in paths if (one := nearest(self._nest, path))]
+        there = {node.id: node for node in nodes(self._nest)}
+        if self._refused and not any(isinstance(there[one], Loop) for one in marks):
+            marks += [one for one in self.view.chosen if isinstance(there.get(one), Loop)]
+        return marks
+
+    def _name(self, node_id: str) -> str:
+        """Return what a reader calls a node."""
+        node = next((one for one in nodes(self._nest) if one.id == node_id), None)
+        match node:
+            case Loop(variable=name):
+                return name
+            case Block(name=name):
+                return f"block {name}"
+        return node_id
+
+    def _traced(self) -> Trace:
+        assert self._session is not None, "show was called"
+        return trace_of(self._session.stages, self._session.shown_id, self.function)
+
+    def _whole(self) -> list[Stage]:
+        """Return the stages of the trace, from the one that it begins with."""
+        if self._session is None or not self.function:
+            return []
+        return [self._traced().base, *self._traced().stages]
+
+    def _sizes_text(self) -> dict[str, int]:
+        """Return the sizes that were written; what cannot be read counts as nothing."""
+        found = {}
+        for part in self._sizes.value.split(","):
+            name, _, size = part.partition("=")
+            if size.strip().isdecimal() and int(size) > 0:
+                found[name.strip()] = int(size)
+        return found
+
+
+def _line(step: ScheduleStep) -> str:
+    try:
+        return f"{step.line}\n"
+    except UnwritableError as failure:
+        return f"# {step.primitive}: only code can do this; {failure}\n"
+
+
+def _wide() -> dict[str, object]:
+    return {"layout": widgets.Layout(width="auto"), "style": {"description_width": "initial"}}
+
+
+def _button(text: str, tooltip: str) -> widgets.Button:
+    return widgets.Button(description=text, tooltip=tooltip, layout=widgets.Layout(width="auto"))

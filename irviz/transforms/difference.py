@@ -1,0 +1,133 @@
+"""What is different between two modules: which functions, and how many bindings of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tvm import ir, relax
+from tvm_ffi import structural_equal
+
+from irviz.ir.extract import extract
+from irviz.ir.identity import identify
+from irviz.model.graph import LEAVES, Graph, NodeId
+
+_MOST_NAMES = 4
+_Description = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a transform changes: functions by name, and how many bindings of Relax functions.
+
+    `of_module` when it changes the attributes or the devices of the module itself.
+    """
+
+    changed: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    bindings: int = 0
+    of_module: bool = False
+
+    def __bool__(self) -> bool:
+        """Whether anything changes."""
+        return self != Change()
+
+    def __str__(self) -> str:
+        """Say it in a line; "nothing" when nothing changes."""
+        words = [f"{self.bindings} binding{'s' * (self.bindings != 1)}"] if self.bindings else []
+        for verb in ("changed", "added", "removed"):
+            names: tuple[str, ...] = getattr(self, verb)
+            if names:
+                shown = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
+                words.append(f"{len(names)} function{'s' * (len(names) != 1)} {verb} ({shown})")
+        words += ["attributes of the module"] if self.of_module else []
+        return "; ".join(words) or "nothing"
+
+
+def difference(before: ir.IRModule, after: ir.IRModule) -> Change:
+    """Return what was changed between two modules, functions matched by name."""
+    if before.same_as(after):
+        return Change()
+    old = {gvar.name_hint: function for gvar, function in before.functions.items()}
+    new = {gvar.name_hint: function for gvar, function in after.functions.items()}
+    both = sorted(old.keys() & new.keys())
+    other = tuple(
+        name
+        for name in both
+        if not old[name].same_as(new[name]) and not structural_equal(old[name], new[name])
+    )
+    are_relax = [
+        name
+        for name in other
+        if isinstance(old[name], relax.Function) and isinstance(new[name], relax.Function)
+    ]
+    return Change(
+        other,
+        tuple(sorted(new.keys() - old.keys())),
+        tuple(sorted(old.keys() - new.keys())),
+        sum(_bindings(_Side.of(before, name), _Side.of(after, name)) for name in are_relax),
+        not structural_equal(_without_functions(before), _without_functions(after)),
+    )
+
+
+def _without_functions(mod: ir.IRModule) -> ir.IRModule:
+    return ir.IRModule({}, attrs=mod.attrs, global_infos=mod.global_infos)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A function as it is before or after: its bindings, and what each does with which."""
+
+    graph: Graph
+    bound: Mapping[int, NodeId]
+    operands: Mapping[NodeId, tuple[tuple[str, tuple[int, ...]], ...]]
+
+    @classmethod
+    def of(cls, mod: ir.IRModule, name: str) -> _Side:
+        graph, function = extract(mod, name), mod[name]
+        params = {param.__chandle__() for param in function.params}
+        ids = {var.__chandle__(): node_id for var, node_id in identify(function).items()}
+        # a constant is known by its name, and what has none by its place
+        names = {n.id: n.name or n.id if n.kind in LEAVES else n.id for n in graph.nodes}
+        operands: dict[NodeId, list[tuple[str, tuple[int, ...]]]] = {
+            node.id: [] for node in graph.nodes
+        }
+        for edge in graph.edges:
+            operands[edge.target].append((names[edge.source], edge.position))
+        bound = {a: i for a, i in ids.items() if a not in params and i in graph.index}
+        return cls(graph, bound, {node: tuple(given) for node, given in operands.items()})
+
+    def description(self, node_id: NodeId, also: Mapping[str, str]) -> _Description:
+        """Return what a binding does; operands have the names that `also` has for them."""
+        node = self.graph.nodes[self.graph.index[node_id]]
+        operands = tuple((also.get(name, name), place) for name, place in self.operands[node_id])
+        return node.kind, node.callee, node.resolution, node.literals, operands
+
+
+def _bindings(was: _Side, now: _Side) -> int:
+    """Return how many bindings were changed, replaced, added or removed.
+
+    A variable is the same if it is the same object, or has the same name; one with another name
+    that is bound to the same is only called otherwise.
+    """
+    before: dict[str, str] = {
+        now.bound[address]: was.bound[address] for address in now.bound.keys() & was.bound.keys()
+    }
+    left = dict.fromkeys(one for one in was.bound.values() if one not in set(before.values()))
+    for node_id in now.bound.values():
+        if node_id not in before and node_id in left:
+            before[node_id] = node_id
+            del left[node_id]
+    renamed = {was.description(node_id, {}): node_id for node_id in reversed(left)}
+    changed = added = 0
+    for node_id in now.bound.values():  # in the order of the text: operands come first
+        description = now.description(node_id, before)
+        if node_id in before:
+            changed += description != was.description(NodeId(before[node_id]), {})
+        elif description in renamed:
+            before[node_id] = renamed.pop(description)
+            del left[NodeId(before[node_id])]
+        else:
+            added += 1
+    return changed + max(added, len(left))

@@ -1,0 +1,61 @@
+"""What a docstring says first, and what it says of each parameter."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import re
+
+_SECTION = re.compile(r"-{3,}\s*")
+_PARAMETER = re.compile(r"(\w+)\s*:")
+_SENTENCE_END = re.compile(r"(?<!i\.e)(?<!e\.g)[.:!?](?=\s|$)")
+
+
+def first_sentence(value: object) -> str:
+    """Return the first line of an object's docstring, to the end of the sentence it begins."""
+    paragraph = (inspect.getdoc(value) or "").strip().partition("\n\n")[0]
+    return _sentence(paragraph)
+
+
+def parameter_sentences(value: object) -> dict[str, str]:
+    """Return the first sentence for each parameter that a docstring in NumPy's style names."""
+    lines = (inspect.getdoc(value) or "").splitlines()
+    found: dict[str, list[str]] = {}
+    name = ""
+    for line in _section(lines, "Parameters"):
+        match = None if line.startswith((" ", "\t")) else _PARAMETER.match(line)
+        if match:
+            name = match[1]
+            found[name] = []
+        elif name and not line.startswith((" ", "\t")) and line.strip():
+            name = ""  # a note that is no parameter
+        elif name:
+            found[name].append(line.strip())
+    return {name: _sentence("\n".join(text).strip()) for name, text in found.items()}
+
+
+def _section(lines: list[str], title: str) -> list[str]:
+    """Return the lines under a title that is underlined, up to the next such title."""
+    starts = [
+        index
+        for index, (line, below) in enumerate(itertools.pairwise(lines))
+        if line.strip() and not line.startswith(" ") and _SECTION.fullmatch(below)
+    ]
+    ends = [*starts[1:], len(lines)]
+    for start, end in zip(starts, ends, strict=False):
+        if lines[start].strip() == title:
+            return lines[start + 2 : end]
+    return []
+
+
+def _sentence(text: str) -> str:
+    """Return the first line of a text, and what follows it up to the end of a sentence."""
+    paragraph = text.partition("\n\n")[0]
+    first, _, rest = paragraph.partition("\n")
+    words = [first.strip()]
+    for line in rest.splitlines():
+        if words[-1].endswith((".", ":", "!", "?")) and not words[-1].endswith(("i.e.", "e.g.")):
+            break
+        end = _SENTENCE_END.search(line)
+        words.append((line[: end.end()] if end else line).strip())
+    return " ".join(word for word in words if word)

@@ -1,0 +1,278 @@
+"""The primitives of `tvm.s_tir.Schedule`: what each takes, read from TVM's own signatures."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from tvm import s_tir
+
+from irviz.model.loops import Address, BlockNamed, LoopOf
+from irviz.transforms.stage import TransformError
+
+
+class Kind(Enum):
+    """What a parameter of a primitive takes; the value is the word."""
+
+    BLOCK = "a block"
+    BLOCKS = "a list of blocks"
+    LOOP = "a loop"
+    LOOPS = "several loops"
+    LOOP_OR_BLOCK = "a loop or a block"
+    LOOP_OR_BLOCKS = "a loop, or a list of blocks"
+    FACTORS = "a list of numbers, one of them may be None"
+    NUMBERS = "a list of whole numbers"
+    NUMBER = "a whole number"
+    VALUE = "a number"
+    FLAG = "True or False"
+    TEXT = "a text"
+    CHOICE = "one of a few texts"
+    READ = "the number of a buffer that the block reads, or its name"
+    WRITTEN = "the number of a buffer that the block writes, or its name"
+    BUFFER = "a buffer: ('read', 0), ('write', 0), or its name"
+    ANNOTATION = "a number, a text, a list or a dict"
+    INDEX_MAP = "an index map, such as lambda i, j: (j, i)"
+    FUNCTION = "a function"
+
+
+ADDRESSES = (
+    *(Kind.BLOCK, Kind.BLOCKS, Kind.LOOP, Kind.LOOPS),
+    *(Kind.LOOP_OR_BLOCK, Kind.LOOP_OR_BLOCKS),
+)
+"""The kinds that are chosen in the loop nest."""
+
+_KINDS: dict[str, Kind] = {
+    **dict.fromkeys(("block", "reduction_block", "epilogue_block"), Kind.BLOCK),
+    "consumer_blocks": Kind.BLOCKS,
+    "loop": Kind.LOOP,
+    **dict.fromkeys(("loops", "ordered_loops"), Kind.LOOPS),
+    "block_or_loop": Kind.LOOP_OR_BLOCK,
+    "target": Kind.LOOP_OR_BLOCKS,
+    "factors": Kind.FACTORS,
+    **dict.fromkeys(("padding", "new_order", "buf_index_array"), Kind.NUMBERS),
+    **dict.fromkeys(
+        ("index", "factor_axis", "axis", "factor", "offset", "cse_thresh"), Kind.NUMBER
+    ),
+    "pad_value": Kind.VALUE,
+    **dict.fromkeys(
+        (
+            *("preserve_unit_iters", "preserve_unit_loops", "disable_predication"),
+            "assume_injective_transform",
+        ),
+        Kind.FLAG,
+    ),
+    **dict.fromkeys(("ann_key", "tensor_intrin"), Kind.TEXT),
+    **dict.fromkeys(("thread_axis", "storage_scope", "buf_type", "dtype"), Kind.CHOICE),
+    "read_buffer_index": Kind.READ,
+    "write_buffer_index": Kind.WRITTEN,
+    "buffer_index": Kind.WRITTEN,
+    "buffer": Kind.BUFFER,
+    "ann_val": Kind.ANNOTATION,
+    "index_map": Kind.INDEX_MAP,
+    "gen_new_ranges": Kind.FUNCTION,
+}
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "thread_axis": (
+        *(f"{word}.{axis}" for word in ("blockIdx", "threadIdx", "vthread") for axis in "xyz"),
+    ),
+    "storage_scope": ("global", "shared", "shared.dyn", "local", "warp"),
+    "buf_type": ("read", "write"),
+    "dtype": ("float32", "float16", "bfloat16", "int32", "int8", "uint8", "bool"),
+}
+"""What is offered for a CHOICE, by the parameter's name; the scope and dtype may be others too."""
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "loops": (
+        *("split", "fuse", "reorder", "merge", "loop_partition", "add_unit_loop"),
+        *("parallel", "vectorize", "unroll", "bind"),
+    ),
+    "compute location": (
+        *("compute_at", "reverse_compute_at", "compute_inline", "reverse_compute_inline"),
+        "fuse_reduction_epilogue",
+    ),
+    "reduction": ("decompose_reduction", "rfactor"),
+    "blocks": ("blockize", "tensorize", "reorder_block_iter_var", "transform_block_layout"),
+    "memory": (
+        *("cache_read", "cache_write", "cache_inplace", "cache_index", "reindex"),
+        *("reindex_cache_read", "reindex_cache_write", "read_at", "write_at"),
+        *("set_scope", "storage_align", "transform_layout", "rolling_buffer"),
+        *("unsafe_set_dtype", "unsafe_hide_buffer_access"),
+    ),
+    "padding": ("pad_einsum", "decompose_padding"),
+    "annotations": ("annotate", "unannotate"),
+}
+"""The primitives that are chosen by clicks, by what they are about."""
+
+FOR_CODE: dict[str, str] = {
+    "annotate_buffer_access": "it takes a function that makes ranges of a block's axes",
+}
+"""What only a function can be given for, and why; `record_schedule` takes it."""
+
+QUERIES: dict[str, str] = {
+    **dict.fromkeys(
+        (
+            *("get", "get_sblock", "get_loops", "get_child_blocks", "get_producers"),
+            *("get_consumers", "get_output_blocks", "get_sref", "can_decompose_padding"),
+            *("mod", "state", "trace", "func_working_on", "show"),
+        ),
+        "it answers, and changes nothing",
+    ),
+    **dict.fromkeys(
+        (
+            *("sample_categorical", "sample_perfect_tile", "sample_partitioned_tile"),
+            "sample_compute_location",
+        ),
+        "it draws a value by chance for a later step, which is recorded with that value",
+    ),
+    **dict.fromkeys(("seed", "fork_seed"), "it is about values drawn by chance"),
+    "remove_rv": "it forgets a name of the schedule's own",
+    "work_on": "each step says which function it is for",
+    "copy": "stages are what a schedule can go back to",
+    "enter_postproc": "it is a mark of the tuner's in its trace",
+}
+"""What is no step, and why."""
+
+
+_SUMMARIES: dict[str, str] = {
+    "read_at": "Copy what a block reads of a buffer into a memory of its own, under a loop.",
+    "write_at": "Let a block write into a memory of its own, and copy that back, under a loop.",
+}
+"""Words for what TVM says nothing of."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a primitive; `default` is None where it must be given."""
+
+    name: str
+    kind: Kind
+    is_required: bool
+    default: object = None
+    is_variadic: bool = False
+
+    @property
+    def is_named(self) -> bool:
+        """Whether it is given by name: what is no loop and no block, or may be left out."""
+        return self.kind not in ADDRESSES or not (self.is_required or self.is_variadic)
+
+
+@dataclass(frozen=True)
+class Primitive:
+    """A primitive of TVM's schedules: its parameters, and the first line TVM says of it."""
+
+    name: str
+    group: str
+    parameters: tuple[Parameter, ...]
+    summary: str
+
+    @property
+    def addresses(self) -> tuple[Parameter, ...]:
+        """The parameters that are chosen in the loop nest."""
+        return tuple(one for one in self.parameters if one.kind in ADDRESSES and not one.is_named)
+
+    @property
+    def values(self) -> tuple[Parameter, ...]:
+        """The parameters that are written."""
+        return tuple(one for one in self.parameters if one.is_named)
+
+    @property
+    def needs(self) -> str:
+        """What has to be chosen in the loop nest for it, in words."""
+        return " and ".join(one.kind.value for one in self.addresses)
+
+    @property
+    def takes_several(self) -> bool:
+        """Whether more than one loop or block has to be chosen for it."""
+        return len(self.addresses) > 1 or any(one.is_variadic for one in self.addresses)
+
+    def placed(self, chosen: Sequence[Address]) -> dict[str, object] | None:
+        """Return loops and blocks that were chosen as arguments, None when they do not fit.
+
+        Blocks and loops are each taken in their order, all of them.
+        """
+        loops = [one for one in chosen if isinstance(one, LoopOf)]
+        blocks = [one for one in chosen if isinstance(one, BlockNamed)]
+        given: dict[str, object] = {}
+        for parameter in self.addresses:
+            match parameter.kind:
+                case Kind.LOOP if loops:
+                    given[parameter.name] = loops.pop(0)
+                case Kind.BLOCK if blocks:
+                    given[parameter.name] = blocks.pop(0)
+                case Kind.LOOPS if len(loops) > 1:
+                    given[parameter.name], loops = loops, []
+                case Kind.LOOP_OR_BLOCK | Kind.LOOP_OR_BLOCKS if len(loops) == 1 and not blocks:
+                    given[parameter.name] = loops.pop()
+                case Kind.LOOP_OR_BLOCK if len(blocks) == 1 and not loops:
+                    given[parameter.name] = blocks.pop()
+                case Kind.LOOP_OR_BLOCKS if blocks and not loops:
+                    given[parameter.name], blocks = blocks, []
+                case _:
+                    return None
+        return None if loops or blocks else given
+
+    def bound(self, positional: Sequence[object], named: Mapping[str, object]) -> dict[str, object]:
+        """Return the arguments of a call by name, without those that are as they would be anyway.
+
+        Raises TransformError when TVM would not know which is which.
+        """
+        signature = inspect.signature(getattr(s_tir.Schedule, self.name))
+        try:
+            given = signature.bind(None, *positional, **named).arguments
+        except TypeError as failure:
+            takes = ", ".join(f"{one.name} ({one.kind.value})" for one in self.parameters)
+            raise TransformError(f"{self.name}: {failure}; it takes {takes}") from None
+        values: dict[str, object] = {}
+        for parameter in self.parameters:
+            value = given.get(parameter.name, parameter.default)
+            if parameter.is_variadic:
+                values[parameter.name] = list(given.get(parameter.name, ()))
+            elif parameter.is_required or not _is_same(value, parameter.default):
+                values[parameter.name] = value
+        return values
+
+
+@functools.cache
+def primitives() -> dict[str, Primitive]:
+    """Return every primitive that makes a step, by name, grouped ones first."""
+    named = {name: group for group, names in GROUPS.items() for name in names}
+    return {
+        name: _primitive(name, group)
+        for name, group in (named | dict.fromkeys(FOR_CODE, "code only")).items()
+    }
+
+
+def primitive(name: str) -> Primitive:
+    """Return the primitive of this name; raise TransformError with why there is none."""
+    if name in primitives():
+        return primitives()[name]
+    if name in QUERIES:
+        raise TransformError(f"{name!r} is no step of a schedule: {QUERIES[name]}")
+    close = difflib.get_close_matches(name, primitives(), 3, 0.5)
+    there = ", ".join(map(repr, close or primitives()))
+    raise TransformError(f"TVM's schedule has no primitive {name!r}: it has {there}")
+
+
+def _is_same(one: object, other: object) -> bool:
+    return type(one) is type(other) and one == other
+
+
+def _primitive(name: str, group: str) -> Primitive:
+    member = getattr(s_tir.Schedule, name)
+    parameters = list(inspect.signature(member).parameters.values())[1:]
+    summary = " ".join((inspect.getdoc(member) or "").partition("\n\n")[0].split())
+    summary = _SUMMARIES.get(name) or re.sub(r"\s*It requires( nothing)?:?$", "", summary)
+    return Primitive(name, group, tuple(map(_parameter, parameters)), summary)
+
+
+def _parameter(parameter: inspect.Parameter) -> Parameter:
+    is_required = parameter.default is parameter.empty
+    default = None if is_required else parameter.default
+    is_variadic = parameter.kind is parameter.VAR_POSITIONAL
+    return Parameter(parameter.name, _KINDS[parameter.name], is_required, default, is_variadic)

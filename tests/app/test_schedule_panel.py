@@ -1,0 +1,383 @@
+# ruff: noqa: N803, N805, N806, N812
+# TVMScript is read by TVM, not run by Python: it has its own rules for names.
+"""A schedule is made by clicks: choose loops and blocks, a primitive, apply; or edit the trace."""
+
+import re
+
+import ipywidgets as widgets
+import pytest
+import tvm_ffi
+from tvm import s_tir
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
+
+from irviz.app.schedule_panel import SchedulePanel
+from irviz.app.session import Session
+from irviz.course.mm_relu import lecture_schedule
+from irviz.model.loops import BlockNamed, LoopOf
+from irviz.model.result import RunResult
+from irviz.runtime.prim_func import Measured, PrimFuncTime
+from irviz.runtime.run import RunError
+
+
+@I.ir_module
+class Products:
+    """A matrix product with relu, one of symbolic size, and one without blocks."""
+
+    @T.prim_func(s_tir=True)
+    def mm_relu(
+        A: T.Buffer((128, 128), "float32"),
+        B: T.Buffer((128, 128), "float32"),
+        C: T.Buffer((128, 128), "float32"),
+    ):
+        Y = T.sblock_alloc_buffer((128, 128), "float32")
+        for i, j, k in T.grid(128, 128, 128):
+            with T.sblock("Y"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    Y[vi, vj] = T.float32(0)
+                Y[vi, vj] = Y[vi, vj] + A[vi, vk] * B[vk, vj]
+        for i, j in T.grid(128, 128):
+            with T.sblock("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = T.max(Y[vi, vj], T.float32(0))
+
+    @T.prim_func(s_tir=True)
+    def add(a: T.handle, b: T.handle):
+        n = T.int64()
+        A = T.match_buffer(a, (n,), "float32")
+        B = T.match_buffer(b, (n,), "float32")
+        for i in range(n):
+            with T.sblock("B"):
+                vi = T.axis.spatial(n, i)
+                B[vi] = A[vi] + T.float32(1)
+
+    @T.prim_func
+    def flat(A: T.Buffer((8,), "float32")):
+        for i in range(8):
+            A[i] = T.float32(1)
+
+    @R.function
+    def main(x: R.Tensor((128, 128), "float32"), w: R.Tensor((128, 128), "float32")):
+        cls = Products
+        with R.dataflow():
+            y = R.call_tir(cls.mm_relu, (x, w), R.Tensor((128, 128), "float32"))
+            R.output(y)
+        return y
+
+
+class Host:
+    """Does with a panel what the explorer does, and clicks as a reader does."""
+
+    def __init__(self, module=Products, function="mm_relu"):
+        self.session, self.said = Session(module), []
+        self.panel = SchedulePanel(self._act, self.said.append)
+        self.panel.show(self.session)
+        self.panel.choose(function)
+        self.automatic().value = False
+
+    def _act(self, verb):
+        try:
+            self.session = verb(self.session)
+        except Exception as failure:
+            self.said.append(str(failure))
+        else:
+            self.panel.show(self.session)
+
+    def find(self, name):
+        """Return the widget of a class."""
+        (found,) = [one for one in self._all(self.panel.widget) if name in one._dom_classes]
+        return found
+
+    def automatic(self):
+        (found,) = [
+            one
+            for one in self._all(self.panel.widget)
+            if isinstance(one, widgets.Checkbox) and one.description == "measure each step"
+        ]
+        return found
+
+    def button(self, text):
+        (found,) = [
+            one for one in self._all(self.panel.widget) if getattr(one, "description", "") == text
+        ]
+        return found
+
+    def _all(self, widget):
+        yield widget
+        for child in getattr(widget, "children", ()):
+            yield from self._all(child)
+
+    def choose(self, *names):
+        """Choose loops by variable and blocks by name, as they stand in the loop nest."""
+        html = self.panel.view.html
+        self.panel.view.chosen = [
+            re.search(rf'data-choice="([^"]*)"><code>for <b>{name}<', html)[1]
+            if f"for <b>{name}<" in html
+            else re.search(rf'data-choice="([^"]*)">block <b>{name}<', html)[1]
+            for name in names
+        ]
+
+    def apply(self, primitive, *names, **values):
+        self.choose(*names)
+        self.find("irviz-schedule-primitive").value = primitive
+        for name, value in values.items():
+            self.panel.form.fields[name].value = value
+        self.find("irviz-schedule-apply").click()
+
+    def replay(self, text):
+        self.find("irviz-trace").value = text
+        self.find("irviz-schedule-replay").click()
+
+    @property
+    def shown(self):
+        """Return the text of the panel's HTML."""
+        all_html = [w.value for w in self._all(self.panel.widget) if isinstance(w, widgets.HTML)]
+        return "\n".join(all_html)
+
+    @property
+    def trace(self):
+        return self.find("irviz-trace").value
+
+
+@pytest.fixture
+def host():
+    return Host()
+
+
+def lecture(host):
+    """Make the lecture's schedule by clicks."""
+    host.apply("split", "j", factors="None, 4")
+    host.apply("reorder", "j_0", "k", "j_1")
+    host.apply("reverse_compute_at", "C", "j_0")
+    host.apply("parallel", "i")
+    host.apply("vectorize", "j_1")
+    host.apply("decompose_reduction", "Y", "k")
+    host.apply("unroll", "k")
+
+
+def test_the_lectures_schedule_works_by_clicks(host):
+    lecture(host)
+    assert host.said == []
+    assert [stage.error for stage in host.session.stages] == [""] * 8
+    sch = s_tir.Schedule(Products)
+    sch.work_on("mm_relu")
+    lecture_schedule(sch)
+    assert tvm_ffi.structural_equal(host.session.shown.module, sch.mod)
+    assert host.trace.count("\n") == 7
+    assert 'sch.split(sch.get_loops("Y")[1], factors=[None, 4])\n' in host.trace
+
+
+def test_primitives_that_fit_what_is_chosen_come_first_and_the_others_say_what_they_take(host):
+    host.choose("k")
+    labels = [label for label, _ in host.find("irviz-schedule-primitive").options]
+    assert labels[1].startswith("split (loops)")
+    assert "compute_at: takes a block and a loop" in labels
+    assert labels.index("unroll (loops)") < labels.index("reorder: takes several loops")
+    assert not [label for label in labels if "annotate_buffer_access" in label]
+
+
+def test_nothing_can_be_applied_before_what_it_takes_is_chosen(host):
+    host.find("irviz-schedule-primitive").value = "compute_at"
+    button = host.find("irviz-schedule-apply")
+    assert button.disabled
+    assert "Choose a block and a loop." in host.shown
+    assert host.panel.view.many
+    host.choose("Y", "j")
+    assert not button.disabled
+    assert "chosen: block Y, then j." in host.shown
+    host.find("irviz-schedule-primitive").value = "split"
+    assert not host.panel.view.many
+
+
+def test_an_illegal_step_is_told_in_tvms_words_marked_and_changes_nothing(host):
+    before = host.session
+    host.apply("parallel", "k")
+    assert host.session is before
+    (html,) = [one for one in host.shown.splitlines() if "all that TVM says" in one]
+    assert 'role="alert"' in html
+    assert (
+        "some block iter whose block binding contains the loop var is not a data parallel" in html
+    )
+    assert "^^^^" in host.shown
+    places = {node: str(at) for node, at in host.panel.addresses.items()}
+    assert [places[one] for one in host.panel.view.marked] == ["Y", "loop 2 of Y"]
+    host.apply("parallel", "i")
+    assert host.panel.view.marked == []
+    assert "all that TVM says" not in host.shown
+
+
+def test_a_step_that_would_end_the_process_is_told_and_makes_no_stage(host):
+    host.replay('sch.merge(sch.get_loops("Y")[2], sch.get_loops("Y")[2])')
+    assert len(host.session.stages) == 1
+    assert "ended the process" in host.shown
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "factors is empty: write a list of numbers, one of them may be None, such as None, 4"),
+        ("a, 4", "it takes a list of numbers, one of them may be None, such as None, 4"),
+        ("__import__('os')", "is no block and no loop"),
+        ("0, 4", "All the constant factors are required to be positive"),
+    ],
+)
+def test_a_value_that_cannot_be_is_told(host, text, words):
+    host.apply("split", "j", factors=text)
+    assert words.replace("'", "&#x27;") in host.shown
+    assert len(host.session.stages) == 1
+
+
+def test_a_form_has_a_field_for_each_value_and_offers_the_blocks_buffers(host):
+    host.choose("Y")
+    host.find("irviz-schedule-primitive").value = "cache_read"
+    fields = host.panel.form.fields
+    assert list(fields) == ["read_buffer_index", "storage_scope", "consumer_blocks"]
+    assert fields["read_buffer_index"].options == (("reads 0: A", 0), ("reads 1: B", 1))
+    host.apply("cache_read", "Y", read_buffer_index=1, storage_scope="local", consumer_blocks="Y")
+    (_, stage) = host.session.stages
+    assert stage.transform.arguments == {
+        "block": BlockNamed("Y"),
+        "read_buffer_index": 1,
+        "storage_scope": "local",
+        "consumer_blocks": [BlockNamed("Y")],
+    }
+    host.apply("transform_layout", "Y", index_map="lambda i, j: (j, i)", buffer=("write", 0))
+    assert "index_map=lambda i, j: (j, i)" in host.trace
+    host.apply("annotate", "i", ann_key="pragma_x", ann_val="[1, 2]")
+    assert "ann_val=[1, 2]" in host.trace
+
+
+def test_a_trace_can_be_cut_and_its_stage_is_shown_again(host):
+    lecture(host)
+    host.replay("".join(host.trace.splitlines(keepends=True)[:3]))
+    assert (host.session.shown_id, len(host.session.stages)) == ("3", 8)
+    assert host.trace.count("\n") == 3
+
+
+def test_an_edited_trace_is_a_branch_behind_the_steps_that_stayed(host):
+    lecture(host)
+    host.replay(host.trace.replace("vectorize", "unroll"))
+    assert host.session.stages[8].parent == "4"
+    assert host.session.shown_id == "10"
+    assert "vectorize" not in host.trace
+    host.replay("")
+    assert host.session.shown_id == "0"
+
+
+def test_a_trace_is_replayed_whole_or_not_at_all(host):
+    before = host.session
+    host.replay('sch.unroll(sch.get_loops("Y")[2])\nsch.parallel(sch.get_loops("Y")[2])\n')
+    assert host.session is before
+    assert "step 2: sch.parallel(" in host.shown
+    assert host.panel.view.marked == []
+    assert host.trace.count("\n") == 2
+    host.replay("sch.unroll(x)")
+    assert "line 1, column 12: &#x27;x&#x27; is no literal" in host.shown
+
+
+def test_a_trace_can_be_replayed_on_another_function():
+    host = Host(function="add")
+    host.replay('sch.split(sch.get_loops("B")[0], factors=[None, 4])')
+    assert host.session.shown.transform.function == "add"
+    assert "j_0" not in host.panel.view.html
+    assert "i_0" in host.panel.view.html
+
+
+def test_steps_of_another_function_are_no_part_of_the_trace(host):
+    host.apply("unroll", "k")
+    host.panel.choose("add")
+    assert host.trace == ""
+    host.apply("unroll", "i")
+    assert host.trace == 'sch.unroll(sch.get_loops("B")[0])\n'
+    host.panel.choose("mm_relu")
+    assert host.trace == ""
+
+
+def test_what_was_chosen_is_forgotten_with_the_loops_it_was(host):
+    host.apply("split", "j", factors="None, 4")
+    assert host.panel.view.chosen == []
+    host.choose("k")
+    host.panel.show(host.session)
+    assert len(host.panel.view.chosen) == 1
+
+
+def test_a_function_without_blocks_is_shown_and_nothing_can_be_chosen():
+    host = Host(function="flat")
+    assert "for <b>i</b>" in host.panel.view.html
+    assert "data-choice" not in host.panel.view.html
+
+
+def test_a_step_is_measured_against_the_one_before_and_the_first(host):
+    host.automatic().value = True
+    host.apply("split", "j", factors="None, 4")
+    host.apply("reorder", "j_0", "k", "j_1")
+    words = host.find("irviz-schedule-time").value
+    number = r"[\d.]+ (?:ns|µs|ms|s)"
+    assert re.search(
+        rf"{number} → {number}, \d+\.\d\d× as fast[^;]*; "
+        r"\d+\.\d\d× as fast as without a schedule[^;]*; results equal",
+        words,
+    )
+    assert host.shown.count("<tr") == 3
+
+
+def test_times_are_told_with_their_spread_and_whether_the_results_stay_equal(host, monkeypatch):
+    import numpy as np
+
+    from irviz.app import step_times
+
+    seconds = iter([12.3e-3, 3.1e-3, 3.2e-3])
+    values = iter([0.0, 0.0, 1.0])
+
+    def measured(*_, **__):
+        median = next(seconds)
+        result = RunResult((np.full((1, 2), next(values)),), median)
+        return Measured(result, PrimFuncTime(median, median * 0.9, median * 1.1, 5))
+
+    monkeypatch.setattr(step_times, "measure_prim_func", measured)
+    host.automatic().value = True
+    host.apply("split", "j", factors="None, 4")
+    assert "12.3 ms → 3.1 ms, 3.97× as fast; results equal" in host.shown
+    host.apply("unroll", "k")
+    assert (
+        "3.1 ms → 3.2 ms, 0.97× as fast (within the spread); 3.84× as fast as without a schedule; "
+        "results differ"
+    ) in host.shown
+    assert "11.1 ms to 13.5 ms" in host.shown
+
+
+def test_why_a_stage_cannot_be_measured_is_told_in_its_row(host, monkeypatch):
+    from irviz.app import step_times
+
+    def refuse(*_, **__):
+        raise RunError("it <cannot> be run")
+
+    monkeypatch.setattr(step_times, "measure_prim_func", refuse)
+    host.button("Measure all").click()
+    assert "it &lt;cannot&gt; be run" in host.shown
+    assert "<cannot>" not in host.shown
+
+
+def test_symbolic_sizes_can_be_chosen_for_the_measurement(monkeypatch):
+    from irviz.app import step_times
+
+    asked = []
+
+    def measured(_, function, *, sizes):
+        asked.append((function, dict(sizes)))
+        raise RunError("not here")
+
+    monkeypatch.setattr(step_times, "measure_prim_func", measured)
+    host = Host(function="add")
+    host.button("Measure all").click()
+    (sizes,) = [w for w in host._all(host.panel.widget) if getattr(w, "description", "") == "sizes"]
+    sizes.value = "n=16"
+    host.button("Measure all").click()
+    assert asked == [("add", {"n": 128}), ("add", {"n": 16})]
+
+
+def test_the_loops_of_the_nest_can_be_chosen_by_address(host):
+    addresses = set(host.panel.addresses.values())
+    assert {BlockNamed("Y"), LoopOf("Y", 2), LoopOf("C", 1)} <= addresses

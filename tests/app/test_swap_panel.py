@@ -1,0 +1,221 @@
+# ruff: noqa: N803, N812
+# TVMScript is read by TVM, not run by Python: it has its own rules for names.
+"""What computes the same is offered, the rest has its reason, and one's own can be put in."""
+
+import re
+
+import numpy as np
+import pytest
+import tvm
+from IPython.core.interactiveshell import InteractiveShell
+from tvm import relax
+from tvm.script import tirx as T
+
+from irviz.app.session import Session
+from irviz.app.swap_panel import SwapPanel
+from irviz.app.update_panel import UpdatePanel, notebook_variables
+from irviz.course.mlp import MyModule, MyModuleHighLevel, MyModuleStatic, MyModuleWithExternCall
+from irviz.ir.extract import extract
+from irviz.transforms import library
+
+
+@T.prim_func(s_tir=True)
+def leaky(X: T.Buffer((1, 128), "float32"), Y: T.Buffer((1, 128), "float32")):
+    for i, j in T.grid(1, 128):
+        with T.sblock("Y"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            Y[vi, vj] = T.max(X[vi, vj], X[vi, vj] * T.float32(0.1))
+
+
+@pytest.fixture(autouse=True)
+def irvizs_own_kernels(monkeypatch):
+    """Leave in the library what irviz itself puts there: other tests register kernels too."""
+    own = {
+        name: kernel
+        for name, kernel in library.kernels().items()
+        if name in ("env.linear", "env.relu") or name.startswith("numpy.")
+    }
+    monkeypatch.setattr(library, "_kernels", own)
+
+
+class Desk:
+    """A session and the panel that acts on it."""
+
+    def __init__(self, mod, panel, **arguments):
+        self.session = Session(mod)
+        self.panel = panel(self.act, **arguments)
+
+    def act(self, verb):
+        self.session = verb(self.session)
+
+    def show(self, node):
+        self.panel.show(self.session, node)
+        return self.panel.widget.layout.display != "none"
+
+    @property
+    def callees(self):
+        return [node.callee for node in extract(self.session.shown.module).nodes if node.callee]
+
+
+# --- swapping ----------------------------------------------------------------------------------
+
+
+def test_what_computes_the_same_is_offered_and_counted():
+    desk = Desk(MyModuleStatic, SwapPanel)
+    assert desk.show("lv1")
+    assert desk.panel._to.options == ("env.relu", "numpy.relu", "topi.relu")
+    assert desk.panel._to.value == "env.relu"
+    assert re.search(r"3 of the \d+ that fit compute the same", desk.panel._count.value)
+    assert "kernel, equal on sample inputs. Compute max(x, 0), by NumPy." in desk.panel._about.value
+    desk.panel._to.value = "topi.relu"
+    assert "definition, equal on sample inputs. Compute max(x, 0)." in desk.panel._about.value
+
+
+def test_the_others_stand_below_with_their_reasons():
+    desk = Desk(MyModuleStatic, SwapPanel)
+    desk.show("lv1")
+    reasons = desk.panel._reasons.value
+    assert re.search(r"<summary>\d+ fit and are not offered</summary>", reasons)
+    assert re.search(r"<summary>\d+ do not fit</summary>", reasons)
+    assert "<b>numpy.exp, topi.exp</b>: computes something else: max |Δ| " in reasons
+    assert "<b>linear0</b>: its signature is (1,784),(128,784),(128)-&gt;(1,128)" in reasons
+    assert "env.relu" not in reasons
+
+
+def test_the_button_swaps_the_selected_call_or_all_of_its_kind():
+    desk = Desk(MyModule, SwapPanel)
+    desk.show("lv0")
+    assert desk.panel._everywhere.description == "all 2 calls of linear0"
+    assert desk.panel._everywhere.layout.display == ""
+    desk.panel._button.click()
+    assert desk.callees == ["env.linear", "relu0", "linear0"]
+    desk.session = desk.session.show("0")
+    desk.panel._to.value = "topi.linear"
+    desk.panel._everywhere.value = True
+    desk.panel._button.click()
+    assert desk.callees == ["linear", "relu0", "linear"]
+    desk.show("lv1")
+    assert desk.panel._everywhere.layout.display == "none"
+    assert desk.panel._everywhere.value is False
+
+
+def test_a_library_call_is_offered_the_way_back():
+    desk = Desk(MyModuleWithExternCall, SwapPanel)
+    desk.show("lv0")
+    assert desk.panel._to.options == ("numpy.linear", "topi.linear")
+    desk.panel._to.value = "topi.linear"
+    desk.panel._button.click()
+    assert desk.callees == ["linear", "env.relu", "env.linear"]
+
+
+@pytest.mark.parametrize("node", ["", "x", "nowhere"])
+def test_what_is_no_call_has_no_panel(node):
+    assert not Desk(MyModuleStatic, SwapPanel).show(node)
+    assert not Desk(MyModuleHighLevel, SwapPanel).show("lv0")
+
+
+def test_nothing_is_tried_for_what_is_no_call(monkeypatch):
+    from irviz.transforms import match
+
+    monkeypatch.setattr(match, "tried", lambda *_: pytest.fail("it was tried"))
+    desk = Desk(MyModuleHighLevel, SwapPanel)
+    for node in ("x", "lv0", "out"):
+        desk.show(node)
+
+
+def test_a_choice_stays_as_long_as_the_call_is_looked_at():
+    desk = Desk(MyModuleStatic, SwapPanel)
+    desk.show("lv1")
+    desk.panel._to.value = "numpy.relu"
+    desk.show("lv1")
+    assert desk.panel._to.value == "numpy.relu"
+    desk.show("lv0")
+    assert desk.panel._to.value == "env.linear"
+
+
+def test_where_nothing_computes_the_same_there_is_nothing_to_press():
+    tvm.register_global_func("test.<b>", lambda *_: None, override=True)
+    x = relax.Var("x", relax.TensorType([2, 3], "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.call_dps_packed("test.<b>", x, x.ty), "y"))
+    desk = Desk(builder.get(), SwapPanel)
+    assert desk.show("y")
+    assert desk.panel._controls.layout.display == "none"
+    assert re.search(r"0 of the \d+ that fit compute the same", desk.panel._count.value)
+    assert "not tried: &#x27;test.&lt;b&gt;&#x27; was registered past irviz" in (
+        desk.panel._reasons.value
+    )
+
+
+def test_what_fits_is_shown_before_it_is_tried():
+    library.register("env.test_new", "(...)->(...)")(lambda x, out: np.maximum(x, 0, out=out))
+    desk = Desk(MyModuleStatic, SwapPanel)
+    said = []
+    desk.panel._count.observe(lambda change: said.append(change.new), "value")
+    desk.show("lv1")
+    assert re.fullmatch(r"<p>trying what fits: 0 of \d+ compute the same so far</p>", said[0])
+    assert re.fullmatch(r"<p>4 of the \d+ that fit compute the same</p>", said[-1])
+
+
+# --- one's own PrimFunc ------------------------------------------------------------------------
+
+
+def test_the_notebooks_prim_funcs_that_fit_are_offered_by_name():
+    variables = {
+        "leaky": leaky,
+        "Other": MyModule,
+        "Same": MyModuleStatic,
+        "_": leaky,
+        "_12": leaky,
+        "number": 7,
+    }
+    desk = Desk(MyModuleStatic, UpdatePanel, variables=lambda: variables)
+    assert desk.show("lv1")
+    assert [value for _, value in desk.panel._by.options] == ["", "leaky", "Other.relu0"]
+    assert "Replace relu0 everywhere" in desk.panel._heading.value
+    assert desk.panel._about.value == ""
+
+
+def test_it_says_whether_it_computes_the_same_and_replaces_it_anyway():
+    desk = Desk(MyModuleStatic, UpdatePanel, variables=lambda: {"leaky": leaky, "M": MyModule})
+    desk.show("lv1")
+    desk.panel._by.value = "M.relu0"
+    assert "equal on sample inputs" in desk.panel._about.value
+    desk.panel._by.value = "leaky"
+    assert "computes something else: max |Δ| " in desk.panel._about.value
+    desk.panel._button.click()
+    assert desk.session.shown.label == "update relu0"
+    assert "0.1" in desk.session.shown.module["relu0"].script()
+
+
+def test_without_a_choice_nothing_is_replaced():
+    desk = Desk(MyModuleStatic, UpdatePanel, variables=lambda: {"leaky": leaky})
+    desk.show("lv1")
+    with pytest.raises(ValueError, match="choose a PrimFunc to put into the place of 'relu0'"):
+        desk.panel._update(desk.session)
+
+
+@pytest.mark.parametrize(
+    ("mod", "node", "variables"),
+    [
+        (MyModuleStatic, "lv1", {}),
+        (MyModuleStatic, "lv1", {"same": MyModuleStatic}),
+        (MyModuleStatic, "lv0", {"leaky": leaky}),
+        (MyModuleWithExternCall, "lv1", {"leaky": leaky}),
+        (MyModuleStatic, "x", {"leaky": leaky}),
+        (MyModuleStatic, "", {"leaky": leaky}),
+    ],
+)
+def test_where_nothing_fits_there_is_no_such_panel(mod, node, variables):
+    assert not Desk(mod, UpdatePanel, variables=lambda: variables).show(node)
+
+
+def test_the_variables_are_those_of_the_notebook():
+    assert notebook_variables() == {}
+    shell = InteractiveShell.instance()
+    try:
+        shell.user_ns["leaky"] = leaky
+        assert notebook_variables()["leaky"] is leaky
+    finally:
+        InteractiveShell.clear_instance()

@@ -1,0 +1,176 @@
+# ruff: noqa: N803, N805, N806, N812
+# TVMScript is read by TVM, not run by Python: it has its own rules for names.
+"""A PrimFunc is run and measured by itself, and can neither end nor stop this process."""
+
+import numpy as np
+import pytest
+import tvm
+from tvm.script import ir as I
+from tvm.script import tirx as T
+
+from irviz.course.mlp import MODULES
+from irviz.course.mm_relu import MyModule, lecture_schedule
+from irviz.model.loops import LoopOf
+from irviz.model.result import Verdict, compare
+from irviz.runtime import prim_func
+from irviz.runtime.inputs import InputError
+from irviz.runtime.prim_func import measure_prim_func, run_prim_func, symbolic_sizes
+from irviz.runtime.run import RunError
+from irviz.transforms.recorded_schedule import record_schedule
+from irviz.transforms.schedule import schedule_step
+
+LINEAR = MODULES["MyModuleMixture"]
+
+
+@I.ir_module
+class Odd:
+    """What may go wrong, and what takes other parameters."""
+
+    @T.prim_func(s_tir=True)
+    def outside(A: T.Buffer((4,), "float32")):
+        for i in T.serial(4):
+            with T.sblock("A"):
+                vi = T.axis.spatial(4, i)
+                A[vi * 100000000] = T.float32(1)
+
+    @T.prim_func
+    def endless(A: T.Buffer((4,), "int32")):
+        while A[0] < 1000:
+            A[0] = A[0] * 0
+
+    @T.prim_func
+    def shifted(n: T.int32, A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
+        for i in range(4):
+            B[i] = A[i] + n
+
+    @T.prim_func
+    def count(A: T.Buffer((4,), "bool"), B: T.Buffer((1,), "int8")):
+        B[0] = T.int8(0)
+        for i in range(4):
+            B[0] = B[0] + T.Cast("int8", A[i])
+
+    @T.prim_func(private=True)
+    def inner(a: T.handle("float32"), b: T.handle("float32")):
+        A = T.decl_buffer((4,), "float32", data=a)
+        B = T.decl_buffer((4,), "float32", data=b)
+        for i in range(4):
+            B[i] = A[i] * T.float32(2)
+
+    @T.prim_func
+    def unbuilt(n: T.int32, A: T.Buffer((4,), "float32")):
+        for i in T.vectorized(n):
+            A[i] = T.float32(1)
+
+    @T.prim_func
+    def missing(A: T.Buffer((4,), "float32")):
+        T.call_packed("there.is.none", A[0])
+
+    @T.prim_func
+    def outer(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        Odd.inner(A.data, B.data)
+
+
+def test_the_buffers_that_are_written_are_the_outputs():
+    a, b = np.ones((2, 128, 128), "float32") / 16
+    result = run_prim_func(MyModule, "mm_relu", {"A": a, "B": -b})
+    assert [output.shape for output in result.outputs] == [(1, 128, 128)]
+    assert not result.outputs[0].any()
+    result = run_prim_func(MyModule, "mm_relu", {"A": a, "B": b})
+    np.testing.assert_allclose(result.outputs[0][0], a @ b, rtol=1e-6)
+
+
+def test_random_inputs_are_the_same_each_time_so_that_schedules_can_be_compared():
+    module = MyModule
+    for step in record_schedule(MyModule, "mm_relu", lecture_schedule, isolate=False):
+        module = step(module)
+    result, reference = run_prim_func(module, "mm_relu"), run_prim_func(MyModule, "mm_relu")
+    assert compare(result, reference).verdict in (Verdict.EQUAL, Verdict.CLOSE)
+    assert reference.outputs[0].std() > 0.01
+    wrong = schedule_step("mm_relu", "unsafe_set_dtype", "Y", 0, "float16")(MyModule)
+    assert compare(run_prim_func(wrong, "mm_relu"), reference).verdict is Verdict.DIFFERENT
+
+
+def test_a_time_has_a_median_a_spread_and_a_bound():
+    measured = measure_prim_func(MyModule, "mm_relu")
+    time = measured.time
+    assert 0 < time.low <= time.median <= time.high
+    assert measured.result.seconds == time.median
+    assert 1 <= time.rounds <= 10
+    assert time.median * time.rounds < 1
+
+
+def test_symbolic_sizes_are_given_or_read_from_the_inputs():
+    assert symbolic_sizes(LINEAR, "linear0") == ("m", "n")
+    assert symbolic_sizes(MyModule, "mm_relu") == ()
+    result = run_prim_func(LINEAR, "linear0", sizes={"m": 6, "n": 3})
+    assert result.outputs[0].shape == (1, 1, 3)
+    x, w = np.ones((1, 5), "float32"), np.ones((2, 5), "float32")
+    result = run_prim_func(LINEAR, "linear0", {"X": x, "W": w, "B": np.zeros(2, "float32")})
+    assert result.outputs[0].tolist() == [[[5.0, 5.0]]]
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "sizes", "words"),
+    [
+        ("linear0", {}, {"m": 4}, "'W' has a symbolic dimension: give a size for 'n', such as"),
+        ("linear0", {}, {"m": 4, "n": 0}, "the size of 'n' is 0: give 1 or more"),
+        ("linear0", {"Q": np.ones(3)}, {}, "'linear0' has no parameter 'Q'; it has X, W, B, Z"),
+        (
+            *("linear0", {"X": np.ones((1, 4))}, {"m": 4, "n": 2}),
+            "'X' is (1, 4) float32, and the array given for it is (1, 4) float64",
+        ),
+        (
+            *("linear0", {"X": np.ones((1, 5), "float32")}, {"m": 4, "n": 2}),
+            "'X' is (1, 4) float32, and the array given for it is (1, 5) float32",
+        ),
+        ("other", {}, {}, "there is no PrimFunc 'other'; there are 'linear0'"),
+        ("main", {}, {}, "there is no PrimFunc 'main'"),
+    ],
+)
+def test_wrong_inputs_are_told_with_what_would_be_right(name, inputs, sizes, words):
+    with pytest.raises(InputError) as refused:
+        run_prim_func(LINEAR, name, inputs, sizes)
+    assert words in str(refused.value)
+
+
+def test_numbers_are_given_and_other_dtypes_made_up():
+    given = {"n": 3, "A": np.arange(4, dtype="int32")}
+    assert run_prim_func(Odd, "shifted", given).outputs[0].tolist() == [[3, 4, 5, 6]]
+    with pytest.raises(InputError, match="'n' of 'shifted' is a number: give it in inputs"):
+        run_prim_func(Odd, "shifted")
+    with pytest.raises(InputError, match="'a' of 'inner' is memory of unknown size"):
+        run_prim_func(Odd, "inner")
+    assert run_prim_func(Odd, "count").outputs[0].dtype == "int8"
+
+
+def test_a_function_is_built_with_those_it_calls_and_no_others():
+    array = np.arange(4, dtype="float32")
+    assert run_prim_func(Odd, "outer", {"A": array}).outputs[-1].tolist() == [[0, 2, 4, 6]]
+
+
+def test_a_crash_is_an_error_and_the_next_run_works():
+    with pytest.raises(RunError, match=r"'outside' cannot be run: it ended the process .*SIGSEGV"):
+        run_prim_func(Odd, "outside")
+    assert run_prim_func(Odd, "count").cases == 1
+
+
+def test_a_function_that_does_not_end_is_stopped(monkeypatch):
+    monkeypatch.setattr(prim_func, "SECONDS", 2.0)
+    with pytest.raises(RunError, match="'endless' cannot be run: it took longer than 2 s"):
+        run_prim_func(Odd, "endless", {"A": np.zeros(4, "int32")})
+
+
+def test_what_is_bound_to_a_gpu_or_cannot_be_built_says_so():
+    bound = schedule_step("mm_relu", "bind", LoopOf("C", 0), "threadIdx.x")(MyModule)
+    with pytest.raises(RunError, match=r"its loops are bound to threadIdx\.x of a GPU"):
+        run_prim_func(bound, "mm_relu")
+    with pytest.raises(RunError, match=r"'unbuilt' could not be built for the CPU: .*vectorize"):
+        run_prim_func(Odd, "unbuilt", {"n": 4})
+    with pytest.raises(RunError, match=r"'missing' failed as it ran: .*there\.is\.none"):
+        run_prim_func(Odd, "missing")
+
+
+def test_the_module_itself_is_not_changed():
+    before = tvm.ir.save_json(MyModule)
+    run_prim_func(MyModule, "mm_relu")
+    assert tvm.ir.save_json(MyModule) == before

@@ -29,6 +29,7 @@ figures: $(VENV)/installed-dev  ## draw the pictures in assets/ anew
 bench: $(VENV)/installed-dev  ## measure, and print the figures
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/scale.py
+	$(BIN)/python bench/record.py
 
 $(VENV)/pip:
 	$(PYTHON) -m venv $(VENV)

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from irviz.app.recorded import record as record
     from irviz.app.session import Session as Session
     from irviz.transforms import library as library
+    from irviz.transforms.own_passes import register_pass as register_pass
+    from irviz.transforms.own_passes import register_rewrite as register_rewrite
 
 __version__ = "0.1.0"
 
@@ -22,9 +24,20 @@ _HOMES = {
     "explore": "irviz.app.explorer",
     "graph": "irviz.app.draw",
     "record": "irviz.app.recorded",
+    "register_pass": "irviz.transforms.own_passes",
+    "register_rewrite": "irviz.transforms.own_passes",
 }
 
-__all__ = ["Session", "draw", "explore", "graph", "library", "record"]
+__all__ = [
+    "Session",
+    "draw",
+    "explore",
+    "graph",
+    "library",
+    "record",
+    "register_pass",
+    "register_rewrite",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -35,7 +35,7 @@ class PassPanel:
         self._group = widgets.Dropdown(options=(_ALL, *GROUPS), value=_ALL, layout=_wide())
         self._group.add_class("irviz-pass-group")
         self._found = widgets.Select(rows=_ROWS, layout=_wide())
-        self._found.add_class("irviz-found")
+        self._found.add_class("irviz-passes")
         self._found.add_class("irviz-pass-found")
         self._summary = widgets.HTML()
         self._summary.add_class("irviz-pass-summary")

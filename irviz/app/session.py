@@ -170,7 +170,7 @@ class Session:
         """The names of the shown stage's Relax functions, then of its PrimFuncs."""
         return tuple(drawn_functions(self.shown.module))
 
-    def apply(self, transform: object, **arguments: object) -> Session:
+    def apply(self, transform: object, /, **arguments: object) -> Session:
         """Apply a pass of the catalog by name, a `tvm.transform.Pass`, or a transform of irviz.
 
         `arguments` belong to a name: `session.apply("FuseOps", fuse_opt_level=2)`. A pass that

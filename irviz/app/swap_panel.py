@@ -9,10 +9,12 @@ import ipywidgets as widgets
 
 from irviz.app.reference import offer
 from irviz.app.session import Session
+from irviz.ir.identity import relax_function
 from irviz.model.graph import Node, NodeId, NodeKind
 from irviz.transforms.attempts import Verdict
 from irviz.transforms.library import defined, kernels
 from irviz.transforms.match import Candidate, tries
+from irviz.transforms.replacements import calls
 
 Act = Callable[[Callable[[Session], Session]], None]
 
@@ -57,10 +59,11 @@ class SwapPanel:
             return
         is_other = (node.id, node.callee) != (self._node, self._callee)
         self._node, self._callee = node.id, node.callee
-        calls = sum(other.callee == node.callee for other in session.graph().nodes)
-        self._everywhere.description = f"all {calls} calls of {node.callee}"
+        function = relax_function(session.shown.module, session.function)
+        count = sum(each.callee == node.callee for each in calls(function).values())
+        self._everywhere.description = f"all {count} calls of {node.callee}"
         self._everywhere.value = self._everywhere.value and not is_other
-        self._everywhere.layout.display = "" if calls > 1 else "none"
+        self._everywhere.layout.display = "" if count > 1 else "none"
         chosen = "" if is_other else str(self._to.value)
         for found in tries(session.shown.module, session.function, node.id):
             self.widget.layout.display = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from html import escape
 
 import ipywidgets as widgets
@@ -99,5 +100,6 @@ def _prim_funcs(variables: Mapping[str, object]) -> dict[str, tirx.PrimFunc]:
     return found
 
 
+@lru_cache(maxsize=4096)
 def _hash(prim_func: tirx.PrimFunc) -> int:
     return int(tvm_ffi.structural_hash(prim_func.without_attr("global_symbol")))

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import tvm_ffi
 from tvm import ir, tirx
 
-from irviz.ir.identity import relax_function, relax_functions
+from irviz.ir.identity import function_named, relax_function, relax_functions
 from irviz.model.graph import NodeId
 from irviz.transforms import sizes
 from irviz.transforms.attempts import Finding, Runnable, Samples, Verdict, tried
@@ -134,7 +134,9 @@ class _Trial:
             self._signatures = (own, smaller(own, _fixed(found)))
         self._obstacle = ""
         if found is None:
-            self._obstacle = f"{callee!r} is not registered"
+            is_there = function_named(mod, callee) is not None
+            what = "is a Relax function" if is_there else "is not registered"
+            self._obstacle = f"{callee!r} {what}"
         elif not isinstance(found.function, tirx.PrimFunc | Kernel):
             self._obstacle = f"{callee!r} was registered past irviz"
         elif own is None:

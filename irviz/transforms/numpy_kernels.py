@@ -30,6 +30,12 @@ def batch_matmul(x: Array, y: Array, out: Array) -> None:
     np.matmul(x, y, out=out)
 
 
+def matmul_add(x: Array, w: Array, b: Array, out: Array) -> None:
+    """Compute x @ w + b, the weight as (in, out)."""
+    np.matmul(x, w, out=out)
+    np.add(out, b, out=out)
+
+
 def linear(x: Array, w: Array, b: Array, out: Array) -> None:
     """Compute x @ w.T + b, the weight as (out, in)."""
     np.matmul(x, w.T, out=out)
@@ -131,6 +137,7 @@ NUMPY: tuple[tuple[str, str, Function], ...] = (
     ("matmul", "(...,k),(k,n)->(...,n)", matmul),
     ("matmul_transposed", "(...,k),(n,k)->(...,n)", matmul_transposed),
     ("batch_matmul", "(...,m,k),(...,k,n)->(...,m,n)", batch_matmul),
+    ("matmul_add", "(...,k),(k,n),(n)->(...,n)", matmul_add),
     ("linear", "(...,k),(n,k),(n)->(...,n)", linear),
     ("add", _PAIR, add),
     ("add_vector", _VECTOR, add),

@@ -20,6 +20,7 @@ from irviz.transforms.definitions import Definition, NoPrimFuncError, defined, m
 from irviz.transforms.library import Kernel, is_current, kernels
 
 _MOST_NAMES = 4
+_MOST_KEPT = 8
 
 
 class Kind(Enum):
@@ -49,7 +50,7 @@ class BoundCall:
     callee: str
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=_MOST_KEPT)
 def calls(function: relax.Function) -> Mapping[NodeId, BoundCall]:
     """Return the calls of a Relax function, those in branches and inner functions too."""
     names = Names()
@@ -96,15 +97,22 @@ def replacements(mod: ir.IRModule) -> dict[str, Replacement]:
     PrimFuncs come first, then kernels as they were registered, definitions, and what is
     registered past irviz and called in the module.
     """
-    called = {
-        found.callee
-        for function in relax_functions(mod).values()
-        for found in calls(function).values()
-    }
-    names = dict.fromkeys([*prim_funcs(mod), *kernels(), *defined(), *sorted(called)])
+    names = dict.fromkeys([*prim_funcs(mod), *kernels(), *defined(), *_called(mod)])
     found = {name: replacement(mod, name) for name in names}
     there = [each for each in found.values() if each is not None]
     return {each.name: each for each in sorted(there, key=lambda r: list(Kind).index(r.kind))}
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _called(mod: ir.IRModule) -> tuple[str, ...]:
+    """Return the names that the module's Relax functions call, in the order of the alphabet."""
+    values = (
+        binding.value
+        for function in relax_functions(mod).values()
+        for _, binding in definitions(function.params, function.body)
+        if binding is not None
+    )
+    return tuple(sorted({callee_name(value.args[0]) for value in values if is_call(value)}))
 
 
 def misfit(mod: ir.IRModule, call: ir.Call, name: str) -> str:

@@ -76,13 +76,15 @@ def apply(stage: Stage, transform: Transform, new_id: str, *, isolate: bool = Tr
     tried = transform.tried_as if isolate else None
     if tried is not None:
         outcome = attempt(stage.module, tried)
-        error, said = outcome.error, outcome.said
+        # any other failure may be the worker's own: it lacks the reader's target and functions
+        error, said = outcome.error if outcome.is_deadly else "", outcome.said
         if outcome.is_refused:
-            raise TransformError(error)
+            raise TransformError(outcome.error)
     if not error:
         with caught_noise() as noise:
             try:
-                module = transform(stage.module)
+                # some passes write into the very module; a copy shares its functions
+                module = transform(stage.module.clone())
             except (TransformError, NoFunctionError):
                 raise
             except Exception as failure:  # TVM raises what its C++ side threw, of any class

@@ -41,6 +41,11 @@ def batch_matmul(x: te.Tensor, y: te.Tensor) -> te.Tensor:
     )
 
 
+def matmul_add(x: te.Tensor, w: te.Tensor, b: te.Tensor) -> te.Tensor:
+    """Compute x @ w + b, the weight as (in, out)."""
+    return topi.add(matmul(x, w), b)
+
+
 def linear(x: te.Tensor, w: te.Tensor, b: te.Tensor) -> te.Tensor:
     """Compute x @ w.T + b, the weight as (out, in)."""
     return topi.add(matmul_transposed(x, w), b)
@@ -141,6 +146,7 @@ TOPI: tuple[tuple[str, str, Callable[..., te.Tensor]], ...] = (
     ("matmul", "(...,k),(k,n)->(...,n)", matmul),
     ("matmul_transposed", "(...,k),(n,k)->(...,n)", matmul_transposed),
     ("batch_matmul", "(...,m,k),(...,k,n)->(...,m,n)", batch_matmul),
+    ("matmul_add", "(...,k),(k,n),(n)->(...,n)", matmul_add),
     ("linear", "(...,k),(n,k),(n)->(...,n)", linear),
     ("add", _PAIR, add),
     ("add_vector", _VECTOR, add),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import tvm
 from tvm import ir, tirx
@@ -12,7 +13,7 @@ from irviz.ir.identity import relax_functions
 from irviz.transforms import rebind
 from irviz.transforms import signature as signatures
 from irviz.transforms.python import Script, embedded
-from irviz.transforms.replacements import BoundCall, calls, prim_funcs
+from irviz.transforms.replacements import calls, prim_funcs
 from irviz.transforms.stage import TransformError
 from irviz.transforms.tvmscript import prim_func_source
 
@@ -54,10 +55,7 @@ def obstacle(mod: ir.IRModule, name: str, prim_func: object) -> str:
     if name not in there:
         names = ", ".join(map(repr, there)) or "none"
         return f"the module has no PrimFunc {name!r}; its PrimFuncs are {names}: name one of these"
-    for function, node, found in _calls_of(mod, name):
-        wanted = signatures.of_call(found.call)
-        if wanted is None:
-            continue  # what it passes is not known here; the one before was not checked either
+    for wanted, (function, node) in _wanted(mod, name).items():
         own = signatures.of_prim_func(prim_func, len(wanted.outputs))
         if own is None:
             return f"the new {name!r} has parameters that are no buffers: give one that has none"
@@ -82,8 +80,16 @@ def write_function(script: Script, name: str, prim_func: tirx.PrimFunc) -> None:
     script.add(f"mod = with_function(mod, {name!r}, {variable})")
 
 
-def _calls_of(mod: ir.IRModule, name: str) -> Iterator[tuple[str, str, BoundCall]]:
+@lru_cache(maxsize=8)
+def _wanted(mod: ir.IRModule, name: str) -> dict[signatures.Signature, tuple[str, str]]:
+    """Return the signatures at the calls of a name, each with the first function and node.
+
+    A call whose arguments are no tensors of known shape has none: what fits it is not known.
+    """
+    found: dict[signatures.Signature, tuple[str, str]] = {}
     for function_name, function in relax_functions(mod).items():
-        for node, found in calls(function).items():
-            if found.callee == name:
-                yield function_name, str(node), found
+        for node, bound in calls(function).items():
+            wanted = signatures.of_call(bound.call) if bound.callee == name else None
+            if wanted is not None:
+                found.setdefault(wanted, (function_name, str(node)))
+    return found

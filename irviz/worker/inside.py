@@ -13,6 +13,7 @@ _LOOK_SECONDS = 0.5
 def prepare(parent: int) -> None:
     """Make this process ready to be called by `parent`."""
     silent = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silent, 1)
     os.dup2(silent, 2)  # TVM tells the whole stack when it is ended
     os.close(silent)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()

@@ -342,7 +342,9 @@ def test_reading_twice_gives_the_same(modules, data):
 def test_a_module_is_read_after_every_pass(name):
     given_stage = Stage("0", MODULES[name])
     for entry in catalog():
-        stage = apply(given_stage, named_pass(entry.name), "1")
+        if not entry.is_plain:
+            continue
+        stage = apply(given_stage, named_pass(entry.full_name), "1")
         for gvar, function in stage.module.functions.items():
             if isinstance(function, relax.Function):
                 graph = extract(stage.module, gvar.name_hint)

@@ -279,14 +279,18 @@ def test_whole_numbers_are_never_close():
     assert off.verdict is Verdict.DIFFERENT
 
 
-def test_two_outputs_are_compared(modules):
-    @library.register("test.split_one", "(n)->(n),(n)")
-    def one(x, a, b):
+def test_every_output_is_compared():
+    def split(x, a, b):
         np.add(x, 1, out=a)
         b[:] = 2
 
-    found = named(candidates(modules.TwoOutputs, "main", NodeId("both")))
-    assert "of float32/int32" in found["test.split_one"].reason  # kernels have one dtype
+    def other(x, a, b):
+        np.add(x, 1, out=a)
+        b[:] = x
+
+    samples = Samples(parse("(4,8)->(4,8),(4,8)"))
+    assert found_of(split, split, samples).verdict is Verdict.EQUAL
+    assert found_of(other, split, samples).verdict is Verdict.DIFFERENT
 
 
 # --- what cannot be tried ----------------------------------------------------------------------
@@ -396,6 +400,8 @@ def test_a_kernel_that_somebody_registered_over_is_not_taken_for_irvizs_own():
 def test_a_name_that_leads_nowhere_has_candidates_that_are_not_tried(modules):
     found = candidates(modules.EveryKind, "main", NodeId("unknown"))
     assert named(found)["env.relu"].reason == "not tried: 'env.nowhere' is not registered"
+    other = candidates(modules.EveryKind, "main", NodeId("relaxed"))
+    assert named(other)["env.relu"].reason == "not tried: 'twice' is a Relax function"
 
 
 def test_numbers_among_the_arguments_fit_nothing(modules):

@@ -499,15 +499,15 @@ def test_times_add_up_and_leave_the_recording_and_other_instruments_out():
     begun = perf_counter()
     with PassContext(instruments=[Slow()]), record() as recording:
         relax.transform.ToNonDataflow()(MyModule)
-        tvm.transform.Sequential([relax.transform.ToNonDataflow()] * 2)(MyModule)
+        tvm.transform.Sequential([relax.transform.ToNonDataflow()] * 4)(MyModule)
     elapsed = perf_counter() - begun
     alone, outer = recording.steps
-    assert alone.seconds < 0.02
-    assert max(step.seconds for step in outer.children) < 0.02
+    # the shortest of them: a busy machine may hold any one of them up
+    assert min(step.seconds for step in recording.flat) < 0.02
     assert outer.seconds == pytest.approx(
         sum(s.seconds for s in outer.children) + outer.own_seconds
     )
-    assert outer.own_seconds >= 0.04
+    assert outer.own_seconds >= 0.08
     assert alone.end <= outer.start < outer.children[0].start
     assert 0 < recording.cost < recording.seconds < elapsed
     assert outer.end <= recording.seconds

@@ -157,6 +157,7 @@ def random_step(chance: random.Random, function: str, prim_func: tirx.PrimFunc):
         for one in primitives().values()
         if one.name not in UNSAFE
         and (placed := one.placed(chosen)) is not None
+        and not isinstance(placed.get("target"), list)  # TVM orders what its blocks read by chance
         and all(value.kind in VALUES or value.name in CHOICES for value in required(one))
     ]
     if not fitting:
@@ -195,5 +196,4 @@ def test_any_schedule_is_repeated_by_its_script_and_refused_steps_change_nothing
             break
     assert len(done) > 2
     assert tvm_ffi.structural_hash(module, map_free_vars=True) == before
-    # as TVM gives blockize a variable that nothing defines, where blocks of its list nest
-    assert tvm_ffi.structural_equal(run(script, module), stage.module, map_free_vars=True)
+    assert tvm_ffi.structural_equal(run(script, module), stage.module)

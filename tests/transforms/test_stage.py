@@ -3,12 +3,17 @@
 import numpy as np
 import pytest
 import tvm
+import tvm_ffi
 from tvm import relax
 
 from irviz.course.mlp import MyModule, MyModuleStatic
+from irviz.transforms import own_passes
 from irviz.transforms.bind import bind_params
+from irviz.transforms.catalog import named_pass
+from irviz.transforms.own_passes import register_pass
 from irviz.transforms.stage import Stage, Transform, TransformError, apply
 from irviz.transforms.swap import Swap
+from irviz.transforms.trial import attempt
 from irviz.transforms.tvm_pass import TVMPass, as_transform
 
 GIVEN = Stage("0", MyModuleStatic)
@@ -39,6 +44,26 @@ def test_a_pass_written_in_python_may_raise_what_it_likes():
     assert stage.module is MyModuleStatic
     assert "what it likes" in stage.error
     assert stage.label == "Raises"
+
+
+def test_what_fails_in_the_worker_alone_is_applied_here():
+    name = "irviz.test.only_here"
+    tvm.register_global_func(name, lambda mod: relax.transform.LegalizeOps()(mod))
+
+    def of_this_process():
+        work = tvm.get_global_func(name)
+        return tvm.transform.module_pass(lambda mod, _: work(mod), opt_level=0, name="here")
+
+    register_pass("of this process")(of_this_process)
+    try:
+        assert (
+            "Cannot find global function"
+            in attempt(MyModuleStatic, named_pass("of this process")).error
+        )
+        assert apply(GIVEN, named_pass("of this process"), "1").error == ""
+    finally:
+        own_passes._passes.pop("of this process")
+        tvm_ffi.registry.remove_global_func(name)
 
 
 def test_a_transform_that_refuses_makes_no_stage():

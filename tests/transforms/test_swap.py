@@ -255,6 +255,8 @@ def test_a_pattern_of_names_means_all_calls_of_such_names():
     assert callees(once) == ["linear0", "numpy.relu", "env.linear"]
     with pytest.raises(TransformError, match=re.escape("has no call of 'conv*'; by call_tir and")):
         Swap("conv*", "env.linear")(MyModuleStatic)
+    with pytest.raises(TransformError, match=re.escape("has no call of '*.relu'")):
+        Swap("*.relu", "env.relu")(MyModuleMixture)  # which is what it calls already
 
 
 def test_a_name_with_a_star_in_it_is_first_of_all_a_name():

@@ -187,7 +187,9 @@ class Explorer(traitlets.HasTraits):
 
     def _show_details(self) -> None:
         selected, picture = self._pane.canvas.selected, self._pane.picture
-        function, node_id, _ = picture.locate(selected)
+        function, node_id, graph = picture.locate(selected)
+        known = graph.nodes[graph.index[node_id]].callee if node_id in graph.index else function
+        self._schedule.choose(known)
         self._pane.describe()
         here = node_id if function == self.session.function else ""
         self._swap.show(self.session, here)

@@ -192,9 +192,9 @@ class Explorer(traitlets.HasTraits):
         self._schedule.choose(known)
         self._pane.describe()
         here = node_id if function == self.session.function else ""
-        self._swap.show(self.session, here)
-        self._update.show(self.session, here)
         self._node.show(self.session.shown, picture, selected)
+        self._update.show(self.session, here)
+        self._swap.show(self.session, here)  # last: trying what computes the same takes a moment
 
     def _save_picture(self, path: str, theme: str, direction: str) -> None:
         try:

@@ -28,12 +28,14 @@ class SwapPanel:
         self._node: NodeId | None = None
         self._callee = ""
         self._found: dict[str, Candidate] = {}
-        wide = widgets.Layout(width="auto")
-        self._to = widgets.Dropdown(layout=wide)
+        # a layout each: to hide one widget is not to hide another
+        self._to = widgets.Dropdown(layout=widgets.Layout(width="auto"))
         self._to.add_class("irviz-swap-to")
         self._to.observe(lambda _: self._describe(), "value")
         self._about = widgets.HTML()
-        self._everywhere = widgets.Checkbox(value=False, indent=False, layout=wide)
+        self._everywhere = widgets.Checkbox(
+            value=False, indent=False, layout=widgets.Layout(width="auto")
+        )
         self._button = widgets.Button(
             description="Swap",
             tooltip="Let the call call this instead",

@@ -27,7 +27,7 @@ from irviz.transforms.replacements import (
     replacements,
 )
 from irviz.transforms.sample import count, smaller
-from irviz.transforms.signature import Signature, of_prim_func
+from irviz.transforms.signature import Signature, of_call, of_prim_func
 
 _MOST_NUMBERS = 20_000_000
 """How many numbers a call may read and write that is tried at its own sizes."""
@@ -128,7 +128,8 @@ class _Trial:
     def __init__(self, mod: ir.IRModule, call: ir.Call, callee: str) -> None:
         self._call = call
         found = replacement(mod, callee)
-        own = sizes.of_call(call, prim_funcs(mod).get(callee))
+        is_known = of_call(call) is not None
+        own = sizes.of_call(call, prim_funcs(mod).get(callee)) if is_known else None
         self._signatures: tuple[Signature, ...] = ()
         if own is not None:
             self._signatures = (own, smaller(own, _fixed(found)))
@@ -139,6 +140,8 @@ class _Trial:
             self._obstacle = f"{callee!r} {what}"
         elif not isinstance(found.function, tirx.PrimFunc | Kernel):
             self._obstacle = f"{callee!r} was registered past irviz"
+        elif not is_known:
+            self._obstacle = "the call has arguments that are no tensors of known shape"
         elif own is None:
             self._obstacle = "no sizes were found for the symbolic dimensions"
         else:

@@ -180,6 +180,11 @@ def test_what_nothing_calls_can_be_replaced_by_anything():
 # --- whether it computes the same --------------------------------------------------------------
 
 
+def test_a_call_with_a_number_among_its_arguments_is_not_tried(modules):
+    found = equivalence(modules.Half, "times", modules.Half["double"])
+    assert found.reason == ("not tried: the call has arguments that are no tensors of known shape")
+
+
 def test_it_is_told_whether_the_new_one_computes_the_same():
     assert equivalence(MyModule, "linear0", by_rows).verdict is Verdict.CLOSE
     assert equivalence(MyModuleStatic, "relu0", leaky).verdict is Verdict.DIFFERENT

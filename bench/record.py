@@ -25,8 +25,8 @@ from table import heading, line
 from tvm import ir, relax
 
 from irviz.course.mlp import MyModule
-from irviz.transforms.record import record
-from irviz.transforms.recording import Recording
+from irviz.transforms.recordings.record import record
+from irviz.transforms.recordings.recording import Recording
 
 BAR = 0.02
 """How much longer a build may take."""

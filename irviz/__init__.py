@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from irviz.app.explorer import explore as explore
     from irviz.app.recorded import record as record
     from irviz.app.session import Session as Session
-    from irviz.transforms import library as library
-    from irviz.transforms.own_passes import register_pass as register_pass
-    from irviz.transforms.own_passes import register_rewrite as register_rewrite
+    from irviz.transforms.kernels import library as library
+    from irviz.transforms.passes.own_passes import register_pass as register_pass
+    from irviz.transforms.passes.own_passes import register_rewrite as register_rewrite
 
 __version__ = "0.1.0"
 
@@ -24,8 +24,8 @@ _HOMES = {
     "explore": "irviz.app.explorer",
     "graph": "irviz.app.draw",
     "record": "irviz.app.recorded",
-    "register_pass": "irviz.transforms.own_passes",
-    "register_rewrite": "irviz.transforms.own_passes",
+    "register_pass": "irviz.transforms.passes.own_passes",
+    "register_rewrite": "irviz.transforms.passes.own_passes",
 }
 
 __all__ = [
@@ -42,7 +42,7 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     if name == "library":
-        return importlib.import_module("irviz.transforms.library")
+        return importlib.import_module("irviz.transforms.kernels.library")
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'irviz' has no attribute {name!r}")

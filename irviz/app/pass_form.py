@@ -11,9 +11,9 @@ import ipywidgets as widgets
 from irviz.app.session import Session
 from irviz.ir.identity import relax_functions
 from irviz.loaders.params import load_params
-from irviz.transforms.hints import PATTERN_MODULES
-from irviz.transforms.parameter import Parameter, ParameterKind
-from irviz.transforms.resolution import symbolic_names
+from irviz.transforms.passes.hints import PATTERN_MODULES
+from irviz.transforms.passes.parameter import Parameter, ParameterKind
+from irviz.transforms.passes.resolution import symbolic_names
 from irviz.transforms.stage import TransformError
 
 _TARGETS = ("llvm", "c", "cuda", "rocm", "metal", "vulkan", "opencl", "webgpu", "hexagon")

@@ -10,8 +10,8 @@ from tvm import ir
 
 from irviz.app.pass_form import PassForm
 from irviz.app.session import Session
-from irviz.transforms.catalog import GROUPS, PassCall, catalog, named_pass, search
-from irviz.transforms.entry import Entry
+from irviz.transforms.passes.catalog import GROUPS, PassCall, catalog, named_pass, search
+from irviz.transforms.passes.entry import Entry
 from irviz.transforms.stage import Transform
 from irviz.transforms.trial import attempt
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from irviz.app.explorer import Explorer
 from irviz.app.session import Session
-from irviz.transforms.record import record as record_passes
-from irviz.transforms.recording import Recording
+from irviz.transforms.recordings.record import record as record_passes
+from irviz.transforms.recordings.recording import Recording
 
 
 class Recorded(Recording):

@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Sequence
 
 from irviz.app.session import Session
-from irviz.transforms.schedule import ScheduleStep
-from irviz.transforms.schedule_error import IllegalStepError
-from irviz.transforms.trace import trace_of
+from irviz.transforms.schedules.schedule import ScheduleStep
+from irviz.transforms.schedules.schedule_error import IllegalStepError
+from irviz.transforms.schedules.trace import trace_of
 
 
 def applied(session: Session, step: ScheduleStep) -> Session:

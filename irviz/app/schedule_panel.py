@@ -18,12 +18,12 @@ from irviz.app.step_times import StepTimes
 from irviz.ir.loops import loop_nest
 from irviz.model.loops import Address, Block, Loop, LoopNest, addresses, nearest, nodes
 from irviz.runtime.prim_func import symbolic_sizes
-from irviz.transforms.primitives import FOR_CODE, Primitive, primitives
 from irviz.transforms.python import UnwritableError
-from irviz.transforms.schedule import ScheduleStep, schedule_step
-from irviz.transforms.schedule_error import IllegalStepError
+from irviz.transforms.schedules.primitives import FOR_CODE, Primitive, primitives
+from irviz.transforms.schedules.schedule import ScheduleStep, schedule_step
+from irviz.transforms.schedules.schedule_error import IllegalStepError
+from irviz.transforms.schedules.trace import Trace, read_trace, trace_of
 from irviz.transforms.stage import Stage, TransformError
-from irviz.transforms.trace import Trace, read_trace, trace_of
 
 _SIZE = 128
 """What a symbolic size is measured with, when nothing else is said."""

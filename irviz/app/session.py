@@ -20,14 +20,14 @@ from irviz.model.graph import Graph, NodeId
 from irviz.model.result import Comparison, RunResult, compare
 from irviz.runtime.inputs import Array
 from irviz.transforms.bind import bind_params
+from irviz.transforms.kernels.swap import Swap
+from irviz.transforms.kernels.update import UpdateFunction
 from irviz.transforms.lineage import path, replayed, to_script
+from irviz.transforms.passes.tvm_pass import as_transform
 from irviz.transforms.python import save_arrays
-from irviz.transforms.recorded_schedule import Steps, record_schedule
+from irviz.transforms.schedules.recorded_schedule import Steps, record_schedule
 from irviz.transforms.stage import Stage, Transform, TransformError, apply
 from irviz.transforms.stage_tree import StageTree
-from irviz.transforms.swap import Swap
-from irviz.transforms.tvm_pass import as_transform
-from irviz.transforms.update import UpdateFunction
 from irviz.view.figure import Figure, figure
 from irviz.view.report import Report
 

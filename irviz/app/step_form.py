@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import ipywidgets as widgets
 
 from irviz.model.loops import Address, Block, BlockNamed, LoopNest, nodes
-from irviz.transforms.index_map import IndexMapText
-from irviz.transforms.primitives import CHOICES, Kind, Parameter, Primitive
+from irviz.transforms.schedules.index_map import IndexMapText
+from irviz.transforms.schedules.primitives import CHOICES, Kind, Parameter, Primitive
+from irviz.transforms.schedules.trace import TraceError, read_value
 from irviz.transforms.stage import TransformError
-from irviz.transforms.trace import TraceError, read_value
 
 _EXAMPLES: dict[Kind, str] = {
     Kind.FACTORS: "None, 4",

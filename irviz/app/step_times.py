@@ -11,7 +11,7 @@ from irviz.model.result import Verdict, compare
 from irviz.runtime.inputs import InputError
 from irviz.runtime.prim_func import Measured, measure_prim_func
 from irviz.runtime.run import RunError
-from irviz.transforms.schedule import ScheduleStep
+from irviz.transforms.schedules.schedule import ScheduleStep
 from irviz.transforms.stage import Stage
 
 _Key = tuple[tirx.PrimFunc, tuple[tuple[str, int], ...]]

@@ -11,10 +11,10 @@ from irviz.app.reference import offer
 from irviz.app.session import Session
 from irviz.ir.identity import relax_function
 from irviz.model.graph import Node, NodeId, NodeKind
-from irviz.transforms.attempts import Verdict
-from irviz.transforms.library import defined, kernels
-from irviz.transforms.match import Candidate, tries
-from irviz.transforms.replacements import calls
+from irviz.transforms.kernels.attempts import Verdict
+from irviz.transforms.kernels.library import defined, kernels
+from irviz.transforms.kernels.match import Candidate, tries
+from irviz.transforms.kernels.replacements import calls
 
 Act = Callable[[Callable[[Session], Session]], None]
 

@@ -15,9 +15,9 @@ from irviz.app.reference import offer
 from irviz.app.session import Session
 from irviz.ir.identity import function_named
 from irviz.model.graph import NodeId
-from irviz.transforms.match import equivalence
-from irviz.transforms.replacements import prim_funcs
-from irviz.transforms.update import obstacle
+from irviz.transforms.kernels.match import equivalence
+from irviz.transforms.kernels.replacements import prim_funcs
+from irviz.transforms.kernels.update import obstacle
 
 Act = Callable[[Callable[[Session], Session]], None]
 Variables = Callable[[], Mapping[str, object]]

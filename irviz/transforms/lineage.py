@@ -70,10 +70,9 @@ def to_script(steps: Sequence[Stage]) -> Script:
     while True:
         script = _begun(done[: begin + 1], why)
         for index in range(begin + 1, len(done)):
-            try:
-                _write(script, done[index], done[index - 1].module)
-            except UnwritableError as reason:
-                begin, why = index, str(reason)
+            why = _write(script, done[index], done[index - 1].module)
+            if why:
+                begin = index
                 break
         else:
             return script
@@ -92,13 +91,18 @@ def _begun(steps: Sequence[Stage], why: str) -> Script:
     return script
 
 
-def _write(script: Script, stage: Stage, before: ir.IRModule) -> None:
-    if stage.is_same or stage.module.same_as(before):
-        script.say(f"{_title(stage)}: changed nothing")
-        return
-    assert stage.transform is not None, "only the first has none"
+def _write(script: Script, stage: Stage, before: ir.IRModule) -> str:
+    """Write a step, and return why that cannot be done, or ""."""
     script.say(_title(stage))
-    stage.transform.write(script, before, stage.module)
+    if stage.is_same or stage.module.same_as(before):
+        script.say("  which changed nothing")
+        return ""
+    assert stage.transform is not None, "only the first has none"
+    try:
+        stage.transform.write(script, before, stage.module)
+    except UnwritableError as reason:
+        return str(reason) or "there are no statements for it"
+    return ""
 
 
 def _title(stage: Stage) -> str:

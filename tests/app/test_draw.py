@@ -9,7 +9,7 @@ from tvm.relax.testing import nn as testing_nn
 from irviz.app.session import Session
 from irviz.ir.identity import relax_functions
 from irviz.model.graph import NodeKind
-from irviz.transforms.catalog import named_pass
+from irviz.transforms.passes.catalog import named_pass
 
 
 class Classifier(nn.Module):

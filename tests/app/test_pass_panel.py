@@ -8,10 +8,10 @@ from irviz.app.pass_panel import PassPanel
 from irviz.app.session import Session
 from irviz.course.digits import mlp_params
 from irviz.course.mlp import MODULES
-from irviz.transforms import own_passes
-from irviz.transforms.catalog import GROUPS, catalog
-from irviz.transforms.own_passes import register_pass
-from irviz.transforms.parameter import ParameterKind
+from irviz.transforms.passes import own_passes
+from irviz.transforms.passes.catalog import GROUPS, catalog
+from irviz.transforms.passes.own_passes import register_pass
+from irviz.transforms.passes.parameter import ParameterKind
 
 PARAMS = mlp_params()
 

@@ -17,7 +17,7 @@ from irviz.ir.identity import relax_functions
 from irviz.model.graph import NodeKind
 from irviz.model.result import Verdict
 from irviz.runtime.inputs import InputError
-from irviz.transforms.catalog import catalog
+from irviz.transforms.passes.catalog import catalog
 from irviz.transforms.stage import TransformError
 
 PARAMS, DIGITS = mlp_params(), digits()

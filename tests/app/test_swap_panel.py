@@ -16,7 +16,7 @@ from irviz.app.swap_panel import SwapPanel
 from irviz.app.update_panel import UpdatePanel, notebook_variables
 from irviz.course.mlp import MyModule, MyModuleHighLevel, MyModuleStatic, MyModuleWithExternCall
 from irviz.ir.extract import extract
-from irviz.transforms import library
+from irviz.transforms.kernels import library
 
 
 @T.prim_func(s_tir=True)
@@ -115,7 +115,7 @@ def test_what_is_no_call_has_no_panel(node):
 
 
 def test_nothing_is_tried_for_what_is_no_call(monkeypatch):
-    from irviz.transforms import match
+    from irviz.transforms.kernels import match
 
     monkeypatch.setattr(match, "tried", lambda *_: pytest.fail("it was tried"))
     desk = Desk(MyModuleHighLevel, SwapPanel)

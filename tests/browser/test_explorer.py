@@ -257,7 +257,10 @@ def test_a_stage_is_renamed_dropped_and_brought_back(lab: Any, explorer: Any) ->
     assert len(stage_names(explorer)) == 1
     explorer.get_by_role("button", name="Undo").click()
     explorer.locator(".irviz-stage > button", has_text="1  no <b>").wait_for()
-    assert lab.value("[s.label for s in explorer.session.stages]") == ["given", "no <b>dataflow</b>"]
+    assert lab.value("[s.label for s in explorer.session.stages]") == [
+        "given",
+        "no <b>dataflow</b>",
+    ]
 
 
 def test_the_shown_stage_is_copied_and_saved_as_a_script(lab: Any, explorer: Any) -> None:

@@ -8,7 +8,7 @@ from tvm import IRModule, relax
 
 from irviz.ir.extract import extract
 from irviz.model.graph import Graph
-from irviz.transforms import library  # noqa: F401 - registers env.relu
+from irviz.transforms.kernels import library  # noqa: F401 - registers env.relu
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from irviz.ir.callee import Callees
 from irviz.ir.extract import extract
 from irviz.ir.identity import NoFunctionError
 from irviz.model.graph import Literal, NodeKind, RegionKind, Resolution
-from irviz.transforms import library  # noqa: F401 - registers env.relu
 from irviz.transforms.bind import bind_params
-from irviz.transforms.catalog import catalog, named_pass
+from irviz.transforms.kernels import library  # noqa: F401 - registers env.relu
+from irviz.transforms.passes.catalog import catalog, named_pass
 from irviz.transforms.stage import Stage, apply
 
 

@@ -8,7 +8,7 @@ from irviz.ir.extract import extract
 from irviz.model.change import changed
 from irviz.model.graph import Edge, Graph, Literal, Node, NodeId, NodeKind, Resolution
 from irviz.transforms.bind import bind_params
-from irviz.transforms.swap import Swap
+from irviz.transforms.kernels.swap import Swap
 
 
 def test_a_graph_has_not_changed_against_itself(modules):

@@ -16,8 +16,8 @@ from irviz.runtime import prim_func
 from irviz.runtime.inputs import InputError
 from irviz.runtime.prim_func import measure_prim_func, run_prim_func, symbolic_sizes
 from irviz.runtime.run import RunError
-from irviz.transforms.recorded_schedule import record_schedule
-from irviz.transforms.schedule import schedule_step
+from irviz.transforms.schedules.recorded_schedule import record_schedule
+from irviz.transforms.schedules.schedule import schedule_step
 
 LINEAR = MODULES["MyModuleMixture"]
 

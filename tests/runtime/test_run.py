@@ -12,7 +12,7 @@ from irviz.course.mlp import MODULES, MyModule
 from irviz.model.result import Verdict, compare
 from irviz.runtime.inputs import InputError
 from irviz.runtime.run import RunError, run
-from irviz.transforms import library
+from irviz.transforms.kernels import library
 
 PARAMS, DIGITS = mlp_params(), digits()
 

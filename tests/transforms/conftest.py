@@ -7,8 +7,8 @@ import tvm
 from tvm_ffi import structural_equal
 
 from irviz.app.session import Session
+from irviz.transforms.passes.tvm_pass import as_transform
 from irviz.transforms.stage import Stage, apply
-from irviz.transforms.tvm_pass import as_transform
 from irviz.worker.pool import call
 
 

@@ -13,8 +13,8 @@ from tvm.script import tirx as T
 from tvm_ffi import structural_equal
 
 from irviz.course.mlp import MODULES
-from irviz.transforms.catalog import catalog, named_pass
 from irviz.transforms.difference import Change, difference
+from irviz.transforms.passes.catalog import catalog, named_pass
 from irviz.transforms.trial import attempt
 from irviz.worker.noise import caught_noise
 

@@ -7,14 +7,14 @@ import tvm_ffi
 from tvm import relax
 
 from irviz.course.mlp import MyModule, MyModuleStatic
-from irviz.transforms import own_passes
 from irviz.transforms.bind import bind_params
-from irviz.transforms.catalog import named_pass
-from irviz.transforms.own_passes import register_pass
+from irviz.transforms.kernels.swap import Swap
+from irviz.transforms.passes import own_passes
+from irviz.transforms.passes.catalog import named_pass
+from irviz.transforms.passes.own_passes import register_pass
+from irviz.transforms.passes.tvm_pass import TVMPass, as_transform
 from irviz.transforms.stage import Stage, Transform, TransformError, apply
-from irviz.transforms.swap import Swap
 from irviz.transforms.trial import attempt
-from irviz.transforms.tvm_pass import TVMPass, as_transform
 
 GIVEN = Stage("0", MyModuleStatic)
 

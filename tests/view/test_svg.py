@@ -25,7 +25,7 @@ from irviz.model.graph import (
     RegionKind,
     Resolution,
 )
-from irviz.transforms import library  # noqa: F401 - registers env.relu
+from irviz.transforms.kernels import library  # noqa: F401 - registers env.relu
 from irviz.view import label
 from irviz.view.figure import figure
 from irviz.view.layout import BUDGET

@@ -1,0 +1,166 @@
+"""Swap what calls call: a PrimFunc for a library kernel, a kernel for a PrimFunc from TE."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+import tvm
+from tvm import ir, relax, tirx
+from tvm.relax.dpl import DFPattern
+from tvm_ffi import structural_equal
+
+from irviz.ir.identity import relax_function
+from irviz.model.graph import NodeId
+from irviz.transforms.kernels import rebind
+from irviz.transforms.kernels.definitions import Definition, made_for
+from irviz.transforms.kernels.replacements import BoundCall, calls, misfit, prim_funcs, replacement
+from irviz.transforms.kernels.signature import Signature, of_call
+from irviz.transforms.kernels.update import write_function
+from irviz.transforms.python import Script, UnwritableError
+from irviz.transforms.stage import TransformError
+
+
+@dataclass(frozen=True)
+class Swap:
+    """Let calls of `callee` call `replacement`: all of them, the one at `node`, or those matching.
+
+    `callee` is a name, or a pattern of names such as "linear*"; `matching` a pattern of
+    `tvm.relax.dpl` that the calls have to match. `replacement` is a PrimFunc of the module, a
+    registered function, or a definition, of which a PrimFunc is made for each sort of call.
+    """
+
+    callee: str
+    replacement: str
+    node: NodeId | None = None
+    function: str = "main"
+    matching: DFPattern | None = None
+    constant_names: Mapping[tvm.runtime.Tensor, str] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """The words of the stage it makes."""
+        where = f" at {self.node}" if self.node else ""
+        where += " where the pattern matches" if self.matching is not None else ""
+        return f"swap {self.callee} → {self.replacement}{where}"
+
+    @property
+    def tried_as(self) -> None:
+        """Nothing: what could go wrong is checked first."""
+
+    def __call__(self, mod: ir.IRModule) -> ir.IRModule:
+        """Return the module with the calls changed; raise TransformError when one cannot be."""
+        changes = self._changes(mod)
+        for name, prim_func in changes.added.items():
+            mod = rebind.with_function(mod, name, prim_func)
+
+        def change(var: ir.Var, value: ir.Expr) -> ir.Expr:
+            return rebind.calling(mod, value, by_var[var]) if var in by_var else value
+
+        by_var = {found.var: name for found, name in changes.calls.values()}
+        return rebind.with_values(mod, self.function, change)
+
+    def write(self, script: Script, before: ir.IRModule, after: ir.IRModule) -> None:
+        """Write the PrimFuncs that are added, and the statements that change the calls."""
+        changes = self._changes(before)
+        groups: dict[tuple[str, str], list[str]] = {}
+        for node, (found, name) in changes.calls.items():
+            groups.setdefault((found.callee, name), []).append(str(node))
+        made = before
+        for name, prim_func in changes.added.items():
+            made = rebind.with_function(made, name, prim_func)
+        lines = []
+        there = calls(relax_function(before, self.function))
+        for (callee, name), nodes in groups.items():
+            is_all = len(nodes) == sum(found.callee == callee for found in there.values())
+            made = rebind.with_calls(made, self.function, callee, name, None if is_all else nodes)
+            given = f"mod, {self.function!r}, {callee!r}, {name!r}"
+            lines.append(f"mod = with_calls({given}{'' if is_all else f', {nodes!r}'})")
+        if not structural_equal(made, after):
+            raise UnwritableError(f"{self.label}: the names of variables do not say which calls")
+        for name, prim_func in changes.added.items():
+            write_function(script, name, prim_func)
+        for function in rebind.OF_CALLS:
+            script.define(function, rebind.NEEDS)
+        script.add(*lines)
+
+    def _changes(self, mod: ir.IRModule) -> _Changes:
+        """Return which calls become which; raise TransformError when one cannot."""
+        function = relax_function(mod, self.function)
+        there = calls(function)
+        chosen = self._chosen(function, there)
+        if not chosen:
+            raise TransformError(self._not_called(there))
+        changes = _Changes()
+        definition = replacement(mod, self.replacement)
+        names: dict[Signature | None, str] = {}
+        for node, found in chosen.items():
+            signature = of_call(found.call)
+            if signature not in names:
+                reason = misfit(mod, found.call, self.replacement)
+                if reason:
+                    raise TransformError(
+                        f"{self.replacement!r} cannot take the place of {found.callee!r} "
+                        f"at {str(node)!r}: {reason}"
+                    )
+                names[signature] = self.replacement
+                if definition is not None and isinstance(definition.function, Definition):
+                    made = made_for(definition.function, found.call)
+                    names[signature] = changes.add(mod, made, self.replacement)
+            changes.calls[node] = (found, names[signature])
+        return changes
+
+    def _chosen(
+        self, function: relax.Function, there: Mapping[NodeId, BoundCall]
+    ) -> dict[NodeId, BoundCall]:
+        is_name = any(found.callee == self.callee for found in there.values())
+        values = {} if self.matching is None else relax.analysis.get_var2val(function)
+        chosen = {}
+        for node, found in there.items():
+            is_meant = found.callee == self.callee if is_name else self._is_like(found.callee)
+            if is_meant and self.matching is not None:
+                is_meant = self.matching.match(found.call, values)
+            if is_meant and self.node in (None, node):
+                chosen[node] = found
+        return chosen
+
+    def _is_like(self, callee: str) -> bool:
+        return callee != self.replacement and fnmatchcase(callee, self.callee)
+
+    def _not_called(self, there: Mapping[NodeId, BoundCall]) -> str:
+        if self.node is not None and self.node in there and self.matching is None:
+            return f"{str(self.node)!r} calls {there[self.node].callee!r}, not {self.callee!r}"
+        names = ", ".join(map(repr, dict.fromkeys(found.callee for found in there.values())))
+        where = f" at {str(self.node)!r}" if self.node else ""
+        where += " that the pattern matches" if self.matching is not None else ""
+        return (
+            f"{self.function!r} has no call of {self.callee!r}{where}; "
+            f"by call_tir and call_dps_packed it calls {names or 'nothing'}: name one of these"
+        )
+
+
+@dataclass(frozen=True)
+class _Changes:
+    """What each call becomes, by node, and the PrimFuncs that are made for that."""
+
+    calls: dict[NodeId, tuple[BoundCall, str]] = field(default_factory=dict)
+    added: dict[str, tirx.PrimFunc] = field(default_factory=dict)
+
+    def add(self, mod: ir.IRModule, made: tirx.PrimFunc, name: str) -> str:
+        """Return the name for a PrimFunc: of an equal one that is there, or a free one."""
+        for there, prim_func in {**prim_funcs(mod), **self.added}.items():
+            if structural_equal(_nameless(prim_func), _nameless(made)):
+                return there
+        base = free = name.rpartition(".")[2]
+        taken = {gvar.name_hint for gvar in mod.functions} | self.added.keys()
+        count = 0
+        while free in taken:
+            count += 1
+            free = f"{base}_{count}"
+        self.added[free] = made
+        return free
+
+
+def _nameless(prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
+    return prim_func.without_attr("global_symbol")

@@ -1,0 +1,124 @@
+"""The entries of TVM's own passes and pipelines."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import tvm
+from tvm import relax, s_tir, tirx
+
+from irviz.transforms.bind import BindParams
+from irviz.transforms.passes import hints
+from irviz.transforms.passes.docstring import first_sentence
+from irviz.transforms.passes.entry import Entry, TargetUse, code_only
+from irviz.transforms.passes.own_passes import own_entry
+from irviz.transforms.passes.parameter import Parameter, ParameterKind, read_parameters
+
+OPERATORS = "operator rewrites"
+"""The group of passes that rewrite particular operators."""
+
+PIPELINE, PIPELINES = "pipeline", "pipelines"
+"""The namespace and the group of pipelines."""
+
+_PASSES = {"relax": relax.transform, "tirx": tirx.transform, "s_tir": s_tir.transform}
+
+
+@functools.cache
+def pass_entries() -> tuple[Entry, ...]:
+    """Return the passes of `relax.transform`, `tirx.transform` and `s_tir.transform`."""
+    return tuple(
+        _pass_entry(namespace, name, getattr(module, name))
+        for namespace, module in _PASSES.items()
+        for name in sorted(vars(module))
+        if name not in hints.NO_ENTRY and _makes_pass(name, getattr(module, name))
+    )
+
+
+def pipeline_entries() -> Iterator[Entry]:
+    """Yield the pipelines registered with `relax` by now, then the default one of a target."""
+    for name, make in relax.pipeline.PIPELINE_MAP.items():
+        yield _pipeline_entry(name, make)
+    yield _default_pipeline()
+
+
+def _makes_pass(name: str, member: object) -> bool:
+    """Tell whether a member of a module of passes is a function or a class that makes one.
+
+    Base classes of passes, decorators, configurations and enums stand there too.
+    """
+    if name.startswith("_") or not name[0].isupper():
+        return False
+    if inspect.isclass(member):
+        is_base = list(inspect.signature(member).parameters) == ["pass_info"]
+        return issubclass(member, tvm.ir.transform.Pass) and not is_base
+    return inspect.isfunction(member)
+
+
+def _pass_entry(namespace: str, name: str, make: Callable[..., object]) -> Entry:
+    parameters = read_parameters(make, hints.PARAMETERS.get(name))
+    needs_target = TargetUse.NONE
+    for use, names in ((TargetUse.AROUND, hints.AROUND), (TargetUse.ANNOTATED, hints.ANNOTATED)):
+        if name in names:
+            needs_target = use
+            parameters = (*parameters, _target(use, names[name]))
+    python = f"{namespace}.transform.{name}("
+    is_operators = namespace == "relax" and name in hints.FOR_OPERATORS
+    entry = Entry(
+        name,
+        namespace,
+        OPERATORS if is_operators else namespace,
+        first_sentence(make),
+        parameters,
+        make,
+        python,
+        (f"from tvm import {namespace}",),
+        needs_target,
+        code_only(name, parameters, python),
+        name in hints.MEASURED,
+    )
+    # irviz's own checks first that the arrays fit, which TVM does not
+    return replace(entry, make=_bind) if make is relax.transform.BindParams else entry
+
+
+def _target(use: TargetUse, default: str) -> Parameter:
+    return Parameter("target", ParameterKind.TARGET, default, summary=f"{use.value}.")
+
+
+def _bind(func_name: str, params: dict[str, tvm.runtime.Tensor]) -> BindParams:
+    return BindParams(params, func_name)
+
+
+@functools.cache
+def _pipeline_entry(name: str, make: Callable[..., object]) -> Entry:
+    if not str(make.__module__).startswith("tvm."):
+        return own_entry(name, make, PIPELINE, PIPELINES)
+    parameters = read_parameters(make, hints.PARAMETERS.get(name))
+    return Entry(
+        name,
+        PIPELINE,
+        PIPELINES,
+        first_sentence(make),
+        parameters,
+        make,
+        f"relax.get_pipeline({name!r}, ",
+        ("from tvm import relax",),
+        is_measured=name in hints.MEASURED,
+    )
+
+
+@functools.cache
+def _default_pipeline() -> Entry:
+    make = relax.get_default_pipeline
+    return Entry(
+        "default_for_target",
+        PIPELINE,
+        PIPELINES,
+        first_sentence(make),
+        read_parameters(make),
+        make,
+        "relax.get_default_pipeline(",
+        ("from tvm import relax",),
+    )

@@ -93,10 +93,10 @@ def _begun(steps: Sequence[Stage], why: str) -> Script:
 
 def _write(script: Script, stage: Stage, before: ir.IRModule) -> str:
     """Write a step, and return why that cannot be done, or ""."""
-    script.say(_title(stage))
     if stage.is_same or stage.module.same_as(before):
-        script.say("  which changed nothing")
+        script.say(f"{_title(stage)}: changed nothing")
         return ""
+    script.say(_title(stage))
     assert stage.transform is not None, "only the first has none"
     try:
         stage.transform.write(script, before, stage.module)

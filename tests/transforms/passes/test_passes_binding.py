@@ -81,7 +81,7 @@ class ThreeRows:
 
 
 def test_bind_symbolic_vars_makes_one_size_known_and_leaves_the_other(makes):
-    session = makes(AnySizes, relax.transform.BindSymbolicVars({"n": 3}), ThreeRows)
+    session = makes(AnySizes, "BindSymbolicVars", ThreeRows, binding_map={"n": 3})
     inputs = {"x": random(3, 2), "y": random(5)}
     assert session.compare("1", "0", inputs).verdict is Verdict.EQUAL
     (joined,) = session.run(inputs).outputs

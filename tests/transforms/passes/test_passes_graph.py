@@ -3,7 +3,6 @@
 """Passes that rearrange the operators of a function, or make new ones of them."""
 
 import numpy as np
-from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 
@@ -188,8 +187,7 @@ class LossAndGradient:
 
 
 def test_gradient_adds_a_function_that_agrees_with_central_differences(makes):
-    w_parameter = Loss["main"].params[1]
-    session = makes(Loss, relax.transform.Gradient("main", [w_parameter]), LossAndGradient)
+    session = makes(Loss, "Gradient", LossAndGradient, func_name="main", require_grads=["w"])
     inputs = {"x": random(2, 3, dtype="float64"), "w": random(3, 2, dtype="float64")}
     assert session.compare("1", "0", inputs).verdict is Verdict.EQUAL  # main is as it was
     loss, by_w = (output[0] for output in session.focus("main_adjoint").run(inputs).outputs)

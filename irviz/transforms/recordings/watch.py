@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -154,6 +155,8 @@ class _Held:
     count: int = 1
 
 
+_still_read: deque[tvm_ffi.Array[Any]] = deque(maxlen=1024)
+"""Lists that were replaced: another thread may be going through one that nothing else holds."""
 _lock = threading.Lock()
 _held: dict[int, _Held] = {}
 
@@ -187,6 +190,7 @@ def _remove(context: PassContext) -> None:
 
 
 def _set_instruments(context: PassContext, instruments: tvm_ffi.Array[Any]) -> None:
+    _still_read.append(context.instruments)
     # past `override_instruments`, which tells those that stay that the context is left and entered:
     # TVM's own timing instrument forgets what it has measured then
     _FIELDS["instruments"].setter(context, instruments)

@@ -1,6 +1,7 @@
 """Recording hears every pass of a block, whoever runs it, however it ends, and leaves no trace."""
 
 import contextlib
+import sys
 import threading
 from time import perf_counter
 
@@ -454,10 +455,15 @@ def test_a_recording_hears_its_own_thread_and_no_other():
         instruments[number] = list(PassContext.current().instruments)
 
     threads = [threading.Thread(target=run, args=(n, n != 3)) for n in (1, 2, 3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)  # so that they meet in each other's middle
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+    finally:
+        sys.setswitchinterval(interval)
     assert recordings[1] == 20 * [["LegalizeOps", "FoldConstant"]]
     assert recordings[2] == 20 * [["LegalizeOps", "FoldConstant", "FoldConstant"]]
     assert instruments == {1: [], 2: [], 3: []}

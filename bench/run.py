@@ -71,7 +71,8 @@ def kernel() -> None:
 
     explorer = irviz.explore(demo_session().bind())
     canvas = next(part for part in _parts(explorer.widget) if isinstance(part, Canvas))
-    passes = next(p for p in _parts(explorer.widget) if isinstance(p, widgets.Combobox))
+    texts = (part for part in _parts(explorer.widget) if isinstance(part, widgets.Text))
+    passes = next(part for part in texts if "irviz-pass-name" in part._dom_classes)
     passes.value = "ToNonDataflow"  # which takes the frame away, so the picture changes
     drawn: list[float] = []
     canvas.observe(lambda _: drawn.append(time.perf_counter()), "svg")
@@ -82,7 +83,7 @@ def kernel() -> None:
     ):
         pictures, badges = [], []
         for _ in range(ROUNDS + 1):
-            _button(explorer.widget, f"{stage}  ").click()
+            explorer._choose(stage)
             canvas.selected = node
             drawn.clear()
             start = time.perf_counter()
@@ -122,7 +123,7 @@ def page() -> None:
 
 
 _BIND = """async () => {
-    const stages = () => document.querySelectorAll('.irviz-stages button');
+    const stages = () => document.querySelectorAll('.irviz-stage > button');
     const until = async test => { while (!test()) await new Promise(requestAnimationFrame); };
     stages()[0].click();
     await until(() => document.querySelector('.irviz-canvas .node.param[data-node="w0"]'));

@@ -10,6 +10,7 @@ import ipywidgets as widgets
 import traitlets
 
 from irviz.app.session import Session
+from irviz.model.whole_file import whole_file
 
 _STATIC = Path(__file__).parent / "static"
 _MOST_WRITTEN = 100_000
@@ -75,12 +76,8 @@ class PythonPanel:
         if path.suffix != ".py":
             raise ValueError(f"{str(path)!r} is no name for a script: give one ending in .py")
         text = session.to_python(arrays_file=path.with_suffix(".npz"))
-        partial = path.with_name(f".{path.name}.part")
-        try:
+        with whole_file(path) as partial:
             partial.write_text(text, encoding="utf-8")
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
         return f"saved {path.resolve()}"
 
     def _try(self, act: Callable[[Session], str]) -> None:

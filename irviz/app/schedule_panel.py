@@ -97,14 +97,15 @@ class SchedulePanel:
 
     def show(self, session: Session) -> None:
         """Show the shown stage's PrimFuncs, the chosen one's loops and its trace."""
-        self._session = session
         names = sorted(
             gvar.name_hint
             for gvar, function in session.shown.module.functions.items()
             if isinstance(function, tirx.PrimFunc)
         )
+        self._session = None  # nothing is read while the options change
         chosen = self.function if self.function in names else next(iter(names), "")
         offer(self._functions, names or [("none in this stage", "")], chosen)
+        self._session = session
         self._show_function()
 
     def choose(self, function: str) -> None:

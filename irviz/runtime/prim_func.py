@@ -17,7 +17,7 @@ from irviz.ir.scoped_names import variables
 from irviz.ir.statements import walk
 from irviz.model.result import RunResult
 from irviz.runtime.inputs import Array, InputError
-from irviz.runtime.run import RunError
+from irviz.runtime.run import RunError, said
 from irviz.worker.pool import CrashedError, TimedOutError, call
 
 SECONDS = 30.0
@@ -224,7 +224,7 @@ def _measure(sent: bytes) -> Measured:
         library = tvm.compile(mod, target="llvm").jit()
         function = library[name]
     except Exception as failure:  # TVM raises what its C++ side threw, of any class
-        raise RunError(f"{name!r} could not be built for the CPU: {_said(failure)}") from None
+        raise RunError(f"{name!r} could not be built for the CPU: {said(failure)}") from None
     arguments = [
         tvm.runtime.tensor(value) if isinstance(value, np.ndarray) else value for value in values
     ]
@@ -239,12 +239,7 @@ def _measure(sent: bytes) -> Measured:
         timer = library.time_evaluator(name, tvm.cpu(), number=number, repeat=rounds)
         seconds = list(timer(*arguments).results)
     except Exception as failure:
-        raise RunError(f"{name!r} failed as it ran: {_said(failure)}") from None
+        raise RunError(f"{name!r} failed as it ran: {said(failure)}") from None
     median = statistics.median(seconds)
     time_ = PrimFuncTime(median, min(seconds), max(seconds), rounds)
     return Measured(RunResult(outputs, median), time_)
-
-
-def _said(failure: Exception) -> str:
-    lines = [line for line in str(failure).splitlines() if line.strip()]
-    return f"{type(failure).__name__}: {lines[-1].strip()}" if lines else type(failure).__name__

@@ -55,7 +55,7 @@ def run(
         try:
             value = machine[function](*arguments)
         except Exception as failure:  # a kernel written in Python raises what it likes
-            raise RunError(f"{function!r} failed as it ran: {_said(failure)}") from failure
+            raise RunError(f"{function!r} failed as it ran: {said(failure)}") from failure
         seconds.append(time.perf_counter() - start)
         outputs.append(_arrays(value))
     columns = list(zip(*outputs, strict=True))
@@ -76,7 +76,7 @@ def _machine(mod: ir.IRModule) -> relax.VirtualMachine:
     try:
         machine = relax.VirtualMachine(tvm.compile(mod, target="llvm"), tvm.cpu())
     except Exception as failure:  # TVM raises what its C++ side threw, of any class
-        raise RunError(f"the module could not be built: {_said(failure)}") from failure
+        raise RunError(f"the module could not be built: {said(failure)}") from failure
     _built[mod] = machine
     while len(_built) > _MOST_BUILT:
         _built.popitem(last=False)
@@ -91,6 +91,7 @@ def _arrays(value: object) -> list[Array]:
     return [np.asarray(value)]
 
 
-def _said(failure: Exception) -> str:
+def said(failure: Exception) -> str:
+    """Return an exception's class and the last line of its words."""
     lines = [line for line in str(failure).splitlines() if line.strip()]
     return f"{type(failure).__name__}: {lines[-1].strip()}" if lines else type(failure).__name__

@@ -15,6 +15,7 @@ import tvm
 from numpy.typing import NDArray
 from tvm import ir
 
+from irviz.model.whole_file import whole_file
 from irviz.transforms.tvmscript import module_source
 
 _WIDTH = 96
@@ -134,14 +135,9 @@ def embedded(value: object) -> str:
 
 def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[np.generic]]) -> Path:
     """Write arrays to an .npz file, whole or not at all."""
-    target = Path(path)
-    partial = target.with_name(f".{target.name}.part")
-    try:
-        with partial.open("wb") as file:
-            np.savez(file, allow_pickle=False, **dict(arrays))
-        return partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    with whole_file(path) as partial, partial.open("wb") as file:
+        np.savez(file, allow_pickle=False, **dict(arrays))
+    return Path(path)
 
 
 def _written(value: NDArray[np.generic]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from irviz.model.graph import OUTPUT, Graph, Node
+from irviz.model.whole_file import whole_file
 from irviz.view.dot import Size, contents, dot, output_size, taken_size
 from irviz.view.layout import BUDGET, Layout, Point, lay_out
 from irviz.view.plain import plain
@@ -54,12 +55,8 @@ class Figure:
             raise ValueError(
                 f"cannot save {str(target)!r}: there is no directory {str(target.parent)!r}"
             )
-        partial = target.with_name(f".{target.name}.{os.getpid()}.part")
-        try:
+        with whole_file(target) as partial:
             partial.write_text(texts[target.suffix.lower()], encoding="utf-8")
-            partial.replace(target)
-        finally:
-            partial.unlink(missing_ok=True)
         return target
 
 

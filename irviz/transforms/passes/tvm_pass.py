@@ -10,7 +10,7 @@ import tvm
 from tvm import ir
 from tvm_ffi import structural_equal
 
-from irviz.transforms.passes.catalog import named_pass
+from irviz.transforms.passes.catalog import PassCall, named_pass
 from irviz.transforms.python import Script, UnwritableError
 from irviz.transforms.stage import Transform, TransformError
 
@@ -28,11 +28,9 @@ class TVMPass:
         return str(self.wrapped.info.name)
 
     @property
-    def tried_as(self) -> Transform | None:
+    def tried_as(self) -> PassCall | None:
         """The catalog's pass of this name: an object cannot travel to the worker."""
-        with contextlib.suppress(TransformError):
-            return named_pass(self.label)
-        return None
+        return by_name(self.label)
 
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
         """Run the pass."""
@@ -45,13 +43,25 @@ class TVMPass:
             raise UnwritableError(
                 f"{self.label} was given as an object, with a module as its result"
             )
-        try:
-            is_same = structural_equal(call(before), after)
-        except Exception:  # with its defaults it fails, so it had others
-            is_same = False
-        if not is_same:
+        if not makes(call, before, after):
             raise UnwritableError(f"{self.label} was given as an object, with arguments of its own")
         call.write(script, before, after)
+
+
+def by_name(name: str) -> PassCall | None:
+    """Return the catalog's pass of this name with its defaults, None when there is none."""
+    with contextlib.suppress(TransformError):
+        return named_pass(name)
+    return None
+
+
+def makes(call: PassCall, before: ir.IRModule, after: ir.IRModule) -> bool:
+    """Tell whether a pass makes one module of the other, here and now."""
+    try:
+        # some passes write into the very module; a copy shares its functions
+        return bool(structural_equal(call(before.clone()), after))
+    except Exception:  # with its defaults it fails, or its context is not there now
+        return False
 
 
 def as_transform(transform: object, arguments: Mapping[str, object] | None = None) -> Transform:

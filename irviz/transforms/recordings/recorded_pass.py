@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -11,6 +10,7 @@ from tvm import ir
 from tvm_ffi import structural_equal
 
 from irviz.transforms.passes.catalog import PassCall, named_pass
+from irviz.transforms.passes.tvm_pass import by_name, makes
 from irviz.transforms.python import Script, UnwritableError
 from irviz.transforms.recordings.tape import Step, shown
 from irviz.transforms.stage import Stage, TransformError
@@ -36,9 +36,7 @@ class Recorded:
     @property
     def tried_as(self) -> PassCall | None:
         """The catalog's pass of this name."""
-        with contextlib.suppress(TransformError):
-            return named_pass(self.name)
-        return None
+        return by_name(self.name)
 
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
         """Run the catalog's pass of this name; raise TransformError when there is none."""
@@ -55,11 +53,7 @@ class Recorded:
         call = self.tried_as
         if call is None:
             raise UnwritableError(f"{self.label} was recorded, and its name alone does not make it")
-        try:
-            is_same = structural_equal(call(before), after)
-        except Exception:  # it ran in a context that is not there now
-            is_same = False
-        if not is_same:
+        if not makes(call, before, after):
             raise UnwritableError(f"{self.label} was recorded, with arguments of its own")
         call.write(script, before, after)
 

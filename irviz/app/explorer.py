@@ -29,7 +29,7 @@ from irviz.runtime.inputs import Array
 from irviz.transforms.stage import Stage
 from irviz.view.badge import badge_html
 from irviz.view.engine import warm_up
-from irviz.worker.pool import start
+from irviz.worker.pool import RUNS, TRIES
 
 _Runs = tuple[dict[str, RunResult], dict[str, str], dict[tuple[str, str], Comparison]]
 """The results of a function's stages, their errors, and how they compare."""
@@ -51,7 +51,8 @@ class Explorer(traitlets.HasTraits):
         super().__init__(session=session)
         self._wanted = session.function
         warm_up()
-        start()
+        TRIES.start()
+        RUNS.start()
         self.results: dict[str, RunResult] = {}
         self.run_errors: dict[str, str] = {}
         self._compared: dict[tuple[str, str], Comparison] = {}

@@ -18,7 +18,7 @@ from irviz.ir.statements import walk
 from irviz.model.result import RunResult
 from irviz.runtime.inputs import Array, InputError
 from irviz.runtime.run import RunError, said
-from irviz.worker.pool import CrashedError, TimedOutError, call
+from irviz.worker.pool import TRIES, CrashedError, TimedOutError
 
 SECONDS = 30.0
 """How long building and running may take."""
@@ -79,7 +79,7 @@ def measure_prim_func(
     written = _written(function)
     sent = cloudpickle.dumps((_with_callees(mod, name), name, arrays, written))
     try:
-        return call(_measure, sent, seconds=SECONDS)
+        return TRIES.call(_measure, sent, seconds=SECONDS)
     except CrashedError as failure:
         raise RunError(
             f"{name!r} cannot be run: {failure}. It may read or write outside of its buffers"

@@ -11,7 +11,7 @@ from tvm import ir
 from irviz.ir.identity import NoFunctionError
 from irviz.transforms.difference import Change, difference
 from irviz.worker.noise import caught_noise
-from irviz.worker.pool import WorkerError, call
+from irviz.worker.pool import TRIES, WorkerError
 
 Apply = Callable[[ir.IRModule], ir.IRModule]
 
@@ -43,7 +43,7 @@ def attempt(mod: ir.IRModule, transform: Apply, *, look: bool = False) -> Outcom
     except Exception:  # a callback, or a pass, that cannot be sent
         return Outcome()
     try:
-        return call(_attempt, sent, look, seconds=SECONDS)
+        return TRIES.call(_attempt, sent, look, seconds=SECONDS)
     except WorkerError as failure:
         return Outcome(error=f"{type(failure).__name__}: {failure}", is_deadly=True)
 

@@ -9,7 +9,7 @@ from tvm_ffi import structural_equal
 from irviz.app.session import Session
 from irviz.transforms.passes.tvm_pass import as_transform
 from irviz.transforms.stage import Stage, apply
-from irviz.worker.pool import call
+from irviz.worker.pool import TRIES
 
 
 @pytest.fixture(scope="session")
@@ -33,7 +33,7 @@ def makes() -> Callable[..., Session]:
         assert here.error == ""
         tvm.ir.assert_structural_equal(here.module, expected)
         if isinstance(transform, str):
-            tvm.ir.assert_structural_equal(call(wrapped, before), expected)
+            tvm.ir.assert_structural_equal(TRIES.call(wrapped, before), expected)
 
         assert (session.shown.id, session.shown.parent) == ("1", "0")
         assert session.stages == (given.shown, session.shown)

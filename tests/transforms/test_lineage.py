@@ -12,7 +12,7 @@ from tvm_ffi import structural_equal
 from irviz.app.session import Session
 from irviz.course.mlp import MODULES, MyModule, MyModuleStatic
 from irviz.transforms.python import Script, UnwritableError
-from irviz.worker.pool import call
+from irviz.worker.pool import TRIES
 
 RNG = np.random.default_rng(3)
 PARAMS = {
@@ -26,7 +26,7 @@ PARAMS = {
 def ran(script):
     """Return the module that a script leaves in `mod`, run by another process."""
     assert "irviz" not in script
-    return tvm.ir.load_json(call(_run, script))
+    return tvm.ir.load_json(TRIES.call(_run, script))
 
 
 def _run(script):

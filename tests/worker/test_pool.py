@@ -4,22 +4,32 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
+import threading
 import time
 from pathlib import Path
 
 import psutil
 import pytest
 
-from irviz.worker.pool import CrashedError, TimedOutError, WorkerError, call, start, stop
+from irviz.worker import progress
+from irviz.worker.pool import (
+    TRIES,
+    CancelledError,
+    CrashedError,
+    TimedOutError,
+    Worker,
+    WorkerError,
+)
 
 
 def pid():
-    return call(os.getpid)
+    return TRIES.call(os.getpid)
 
 
 def test_a_function_is_called_in_another_process_that_is_kept():
-    assert call(lambda one, two: one + two, 2, 3) == 5
+    assert TRIES.call(lambda one, two: one + two, 2, 3) == 5
     assert pid() == pid() != os.getpid()
 
 
@@ -28,7 +38,7 @@ def test_what_a_function_raises_is_raised_here():
         raise KeyError("what it likes")
 
     with pytest.raises(KeyError, match="what it likes"):
-        call(refuses)
+        TRIES.call(refuses)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +52,7 @@ def test_what_a_function_raises_is_raised_here():
 def test_what_ends_the_process_is_an_error_and_the_next_call_works(end, words):
     before = pid()
     with pytest.raises(CrashedError, match=words):
-        call(end)
+        TRIES.call(end)
     assert pid() != before
     assert not psutil.pid_exists(before)
 
@@ -51,7 +61,7 @@ def test_what_takes_too_long_is_stopped_and_the_next_call_works():
     before = pid()
     began = time.monotonic()
     with pytest.raises(TimedOutError, match=r"longer than 0\.3 s and was stopped"):
-        call(time.sleep, 60, seconds=0.3)
+        TRIES.call(time.sleep, 60, seconds=0.3)
     assert time.monotonic() - began < 5
     assert not psutil.pid_exists(before)
     assert pid() != before
@@ -65,23 +75,23 @@ def test_an_interrupt_stops_what_is_running():
         [sys.executable, "-c", f"import os,time;time.sleep(1);os.kill({main},{int(signal.SIGINT)})"]
     )
     with pytest.raises(KeyboardInterrupt):
-        call(time.sleep, 60)
+        TRIES.call(time.sleep, 60)
     timer.wait()
     assert not psutil.pid_exists(before)
     assert pid() != before
 
 
 def test_it_can_be_started_ahead_of_need():
-    stop()
+    TRIES.stop()
     began = time.monotonic()
-    start()
+    TRIES.start()
     assert time.monotonic() - began < 0.5
     assert pid() != os.getpid()
 
 
 def test_torch_is_not_loaded_by_it():
-    assert call(lambda: "torch" in sys.modules) is False
-    assert call(lambda: "tvm" in sys.modules) is True
+    assert TRIES.call(lambda: "torch" in sys.modules) is False
+    assert TRIES.call(lambda: "tvm" in sys.modules) is True
 
 
 def test_it_ends_with_its_parent_however_that_ends(tmp_path):
@@ -90,8 +100,8 @@ def test_it_ends_with_its_parent_however_that_ends(tmp_path):
         textwrap.dedent(
             """
             import os
-            from irviz.worker.pool import call
-            print(call(os.getpid), flush=True)
+            from irviz.worker.pool import TRIES
+            print(TRIES.call(os.getpid), flush=True)
             os.kill(os.getpid(), 9)
             """
         ),
@@ -111,7 +121,7 @@ def test_a_file_in_the_folder_is_not_taken_for_a_module(tmp_path):
     trap, said = tmp_path / "loky.py", tmp_path / "said"
     trap.write_text(f"open({str(said)!r}, 'w')", encoding="utf-8")
     (tmp_path / "tvm.py").write_text(trap.read_text(encoding="utf-8"), encoding="utf-8")
-    program = "import os; from irviz.worker.pool import call; print(call(os.getpid))"
+    program = "import os; from irviz.worker.pool import TRIES; print(TRIES.call(os.getpid))"
     done = subprocess.run(
         [sys.executable, "-P", "-c", program]
         if sys.version_info >= (3, 11)
@@ -123,3 +133,87 @@ def test_a_file_in_the_folder_is_not_taken_for_a_module(tmp_path):
     assert done.returncode == 0, done.stderr
     assert not said.exists()
     assert Path(trap).exists()
+
+
+def test_a_time_out_that_the_function_raises_is_its_own():
+    def gives_up():
+        raise TimeoutError("the function's own")
+
+    before = pid()
+    with pytest.raises(TimeoutError, match="the function's own"):
+        TRIES.call(gives_up)
+    assert pid() == before
+
+
+def test_a_call_can_be_cancelled_from_another_thread():
+    before = pid()
+    timer = threading.Timer(0.5, TRIES.cancel)
+    timer.start()
+    began = time.monotonic()
+    with pytest.raises(CancelledError, match="it was cancelled"):
+        TRIES.call(time.sleep, 60)
+    timer.join()
+    assert time.monotonic() - began < 3
+    assert not psutil.pid_exists(before)
+    assert pid() != before
+
+
+def test_to_cancel_when_nothing_runs_hurts_no_later_call():
+    TRIES.cancel()
+    assert TRIES.call(lambda: 4) == 4
+
+
+def test_what_takes_more_memory_than_it_may_is_an_error_and_the_process_lives_on():
+    def takes_much():
+        return len(bytearray(500_000_000))
+
+    before = pid()
+    with pytest.raises(MemoryError):
+        TRIES.call(takes_much, memory=100_000_000)
+    assert TRIES.call(takes_much) == 500_000_000
+    assert pid() == before
+
+
+def test_what_it_does_is_heard_while_it_does_it_and_told_when_it_dies():
+    def counts():
+        for number in range(3):
+            progress.tell(f"step {number}")
+            time.sleep(0.2)
+        return "done"
+
+    def dies():
+        progress.tell("on the way\nout")
+        os._exit(1)
+
+    heard = []
+    assert TRIES.call(counts, heard=heard.append) == "done"
+    assert heard == ["step 0", "step 1", "step 2"]
+    with pytest.raises(CrashedError) as failure:
+        TRIES.call(dies)
+    assert failure.value.doing == "on the way out"
+
+
+@pytest.mark.parametrize(
+    ("prepare", "words"),
+    [(lambda *_: os._exit(3), "ended the process"), (lambda *_: time.sleep(60), "longer than 1 s")],
+)
+def test_a_process_that_cannot_be_started_is_an_error(prepare, words):
+    before = set(psutil.Process().children(recursive=True))
+    with pytest.raises(WorkerError, match=words):
+        Worker(prepare, start_seconds=1).call(os.getpid)
+    left = set(psutil.Process().children(recursive=True)) - before
+    assert not [one for one in left if "resource_tracker" not in " ".join(one.cmdline())]
+
+
+def test_each_worker_has_a_process_of_its_own():
+    other = Worker()
+    assert other.call(os.getpid) != pid()
+    other.stop()
+
+
+def test_no_file_is_left():
+    before = set(Path(tempfile.gettempdir()).glob("irviz-*"))
+    worker = Worker()
+    worker.call(os.getpid)
+    worker.stop()
+    assert set(Path(tempfile.gettempdir()).glob("irviz-*")) <= before

@@ -16,7 +16,7 @@ from tvm import ir, tirx
 
 from irviz.transforms.kernels.sample import Array, UnknownDtypeError, draws
 from irviz.transforms.kernels.signature import Signature
-from irviz.worker.pool import WorkerError, call
+from irviz.worker.pool import TRIES, WorkerError
 
 Value = TypeVar("Value")
 Result = TypeVar("Result")
@@ -90,10 +90,10 @@ def tried(
         candidates, cloudpickle.dumps, "it cannot be sent to the process that tries"
     )
     try:
-        given = call(_answer, samples, reference, sent, bool(here), seconds=SECONDS)
+        given = TRIES.call(_answer, samples, reference, sent, bool(here), seconds=SECONDS)
     except WorkerError:
         try:
-            given = call(_answer, samples, reference, {}, bool(here), seconds=SECONDS / 2)
+            given = TRIES.call(_answer, samples, reference, {}, bool(here), seconds=SECONDS / 2)
         except WorkerError as failure:
             return found | dict.fromkeys([*sent, *here], _untried(str(failure)))
         found |= {name: _alone(samples, reference, name, one) for name, one in sent.items()}
@@ -118,7 +118,7 @@ def _each(
 
 def _alone(samples: Samples, callee: bytes, name: str, candidate: bytes) -> Finding:
     try:
-        given = call(_answer, samples, callee, {name: candidate}, False, seconds=SECONDS / 2)
+        given = TRIES.call(_answer, samples, callee, {name: candidate}, False, seconds=SECONDS / 2)
     except WorkerError as failure:
         return Finding(Verdict.FAILED, str(failure))
     return given.findings.get(name) or _untried(given.obstacle)

@@ -537,7 +537,7 @@ def test_another_prim_func_of_the_same_name_is_tried_anew():
 
 
 def test_the_process_that_tries_is_not_this_one():
-    pid = pool.call(_pid)
+    pid = pool.TRIES.call(_pid)
 
     def tells(x, out):
         import os

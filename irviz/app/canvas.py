@@ -34,6 +34,7 @@ class Canvas(anywidget.AnyWidget):
         selected: Id of the selected node, "" for none.
         label: Accessible name, such as "graph of main, stage 0".
         highlighted: Ids of the nodes to mark as changed.
+        dimmed: Ids of the nodes to draw pale, with the edges that carry their values.
         height: Height of the pane in CSS pixels; its width is that of its place on the page.
         viewport: `[x, y, scale]`, with (x, y) the point of the graph in the middle of the pane and
             `scale` in CSS pixels per unit of the SVG; `[]` fits the graph to the pane. Reported at
@@ -41,12 +42,13 @@ class Canvas(anywidget.AnyWidget):
     """
 
     _esm = _in_one("canvas.js")
-    _css = _STATIC / "canvas.css"
+    _css = "\n".join((_STATIC / name).read_text("utf-8") for name in ("canvas.css", "overlay.css"))
 
     svg = traitlets.Unicode("").tag(sync=True)
     selected = traitlets.Unicode("").tag(sync=True)
     label = traitlets.Unicode("").tag(sync=True)
     highlighted = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    dimmed = traitlets.List(traitlets.Unicode()).tag(sync=True)
     height = traitlets.Int(480, min=1).tag(sync=True)
     viewport = traitlets.List(traitlets.Float()).tag(sync=True)
 

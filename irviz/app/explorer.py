@@ -11,28 +11,29 @@ from numpy import int64
 from numpy.typing import NDArray
 from tvm import ir
 
+from irviz.app.evidence import Evidence
 from irviz.app.frame import framed
+from irviz.app.memory_panel import MemoryPanel
 from irviz.app.node_panel import NodePanel
 from irviz.app.pane import Listener, Pane
-from irviz.app.panels import BindPanel, RunPanel, SavePanel, Verb
+from irviz.app.panels import BindPanel, SavePanel, Verb
 from irviz.app.pass_panel import PassPanel
 from irviz.app.python_panel import PythonPanel
 from irviz.app.reference import Reference, offer
 from irviz.app.replay_panel import ReplayPanel
+from irviz.app.run_tab import RunTab
 from irviz.app.schedule_panel import SchedulePanel
 from irviz.app.session import Session
 from irviz.app.stages import StageList
 from irviz.app.swap_panel import SwapPanel
 from irviz.app.update_panel import UpdatePanel
-from irviz.model.result import Comparison, RunResult, compare
-from irviz.runtime.inputs import Array
+from irviz.model.result import RunResult
+from irviz.runtime.inputs import Array, Inputs
 from irviz.transforms.stage import Stage
-from irviz.view.badge import badge_html
+from irviz.view.badge import badge_html, running_html
 from irviz.view.engine import warm_up
+from irviz.view.figure import Figure
 from irviz.worker.pool import RUNS, TRIES
-
-_Runs = tuple[dict[str, RunResult], dict[str, str], dict[tuple[str, str], Comparison]]
-"""The results of a function's stages, their errors, and how they compare."""
 
 
 class Explorer(traitlets.HasTraits):
@@ -47,27 +48,25 @@ class Explorer(traitlets.HasTraits):
     selected = traitlets.Unicode("")
 
     def __init__(self, session: Session) -> None:
-        session = _with_function(session, session.function)
+        session = session.looking_at(session.function)
         super().__init__(session=session)
         self._wanted = session.function
         warm_up()
         TRIES.start()
         RUNS.start()
-        self.results: dict[str, RunResult] = {}
-        self.run_errors: dict[str, str] = {}
-        self._compared: dict[tuple[str, str], Comparison] = {}
-        self._runs: dict[str, _Runs] = {}
+        self._runs = RunTab(session, self._act, self._show_results)
         self._stages = StageList(self._choose, self._act)
+        self._evidence = Evidence(self._runs.results, self._record, self._redraw, self._say)
         listener = Listener(self._show_beside, self._select, self._say, self._focus)
-        self._pane = Pane(session, listener)
-        self._reference = Reference(lambda _: self._show())
+        self._pane = Pane(session, listener, self._evidence.overlay)
+        self._reference = Reference(lambda _: self._show(), self._evidence.overlay)
         self._node = NodePanel()
         self._message = widgets.HTML()
         self._message.add_class("irviz-message")
         self._bind, self._swap = BindPanel(self._act), SwapPanel(self._act)
         self._update, self._schedule = UpdatePanel(self._act), SchedulePanel(self._act, self._say)
-        self._pass, self._run = PassPanel(self._act), RunPanel(self.run)
-        self._save = SavePanel(self._save_picture)
+        self._pass, self._memory = PassPanel(self._act), MemoryPanel(self._say)
+        self._save = SavePanel(self._drawn, self._say)
         self._python, self._replay = PythonPanel(self._say), ReplayPanel(self._act)
         self._functions = widgets.Dropdown(
             description="function", style={"description_width": "initial"}
@@ -80,6 +79,16 @@ class Explorer(traitlets.HasTraits):
         widgets.jslink((self._pane.canvas, "viewport"), (self._reference.canvas, "viewport"))
         self._show()
 
+    @property
+    def results(self) -> dict[str, RunResult]:
+        """The last run of each stage, by its id."""
+        return self._runs.results.results
+
+    @property
+    def run_errors(self) -> dict[str, str]:
+        """Why a stage could not be run, by its id."""
+        return self._runs.results.errors
+
     def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
         """Show the widget, or a still picture where no kernel runs."""
         bundle: dict[str, object] = self.widget._repr_mimebundle_() or {}
@@ -87,30 +96,20 @@ class Explorer(traitlets.HasTraits):
 
     def run(self) -> None:
         """Run the shown stage, and first those it is compared with that have not been run."""
-        compared = ("0", self._reference.stage_id or "0", self.session.shown_id)
-        for stage_id in dict.fromkeys(compared):
-            if stage_id not in self.results and not self.session.stage(stage_id).error:
-                try:
-                    self.results[stage_id] = self.session.run(stage=stage_id)
-                    self.run_errors.pop(stage_id, None)
-                except Exception as failure:  # whatever it is, the explorer lives on
-                    self.run_errors[stage_id] = str(failure)
-        self._show_results()
+        self._runs.run()
 
     def _act(self, verb: Verb) -> None:
         """Apply a verb; the only way from an event to a new session."""
         try:
-            session = _with_function(verb(self.session), self._wanted)
+            session = verb(self.session).looking_at(self._wanted)
         except Exception as failure:  # whatever it is, the session stays
             self._say(str(failure), is_error=True)
             return
         is_new = len(session.stages) > len(self.session.stages)
-        if session.function != self.session.function:
-            self._keep_runs(session.function)
         self.session = session
         self._say("")
         self._show()
-        if is_new and self._run.automatic.value and not session.shown.error:
+        if is_new and self._runs.is_automatic and not session.shown.error:
             self.run()
 
     def _focus(self, function: str | None) -> None:
@@ -118,18 +117,14 @@ class Explorer(traitlets.HasTraits):
             self._wanted = function
             self._act(lambda session: session.focus(function))
 
-    def _keep_runs(self, function: str) -> None:
-        """Put the results of the function so far aside, and take those of another."""
-        self._runs[self.session.function] = (self.results, self.run_errors, self._compared)
-        kept = self._runs.get(function, ({}, {}, {}))
-        self.results, self.run_errors, self._compared = kept
-
     def _choose(self, stage_id: str) -> None:
         self._act(lambda session: session.show(stage_id))
 
     def _show(self) -> None:
         """Set every trait from the session: the one place that does."""
         session, stage = self.session, self.session.shown
+        self._runs.show(session, self._reference.stage_id)
+        self._evidence.show(session, self._reference.stage_id)
         self._pane.show(session)
         self._show_beside()
         offer(self._functions, session.functions, session.function)
@@ -137,43 +132,73 @@ class Explorer(traitlets.HasTraits):
         self._bind.show(session)
         self._pass.show(session)
         self._schedule.show(session)
+        self._memory.show(stage, session.function, session.sizes)
         self._save.show(session)
         self._python.show(session)
         self._replay.show(session)
         self._show_results()
+        if self._evidence.missing:
+            self._record(False)
         if stage.error or stage.said:
             self._say("")
 
     def _show_beside(self) -> None:
         """Set what stands beside the picture: the stage compared with, marks, the node."""
         marks = self._reference.show(self.session, self._pane.look)
+        self._evidence.show(self.session, self._reference.stage_id)
         self._pane.canvas.highlighted = self._pane.picture.marks(marks)
+        self._dim()
         comparing = self.widget.add_class if self._reference.stage_id else self.widget.remove_class
         comparing("irviz-comparing")
         self._show_details()
 
-    def _comparison(self, stage_id: str, reference: str) -> Comparison | None:
-        if stage_id == reference or not {stage_id, reference} <= self.results.keys():
-            return None
-        pair = (stage_id, reference)
-        if pair not in self._compared:  # the badges of all stages are shown at every step
-            self._compared[pair] = compare(self.results[stage_id], self.results[reference])
-        return self._compared[pair]
+    def _dim(self) -> None:
+        """Draw pale what is equal before the stages part."""
+        shown, other = self.session.shown_id, self._reference
+        self._pane.canvas.dimmed = self._evidence.dimmed(self._pane.picture, shown)
+        if other.stage_id and other.picture is not None:
+            other.canvas.dimmed = self._evidence.dimmed(other.picture, other.stage_id)
+
+    def _redraw(self) -> None:
+        """Draw the pictures anew, in other colours."""
+        self._pane.show(self.session)
+        self._show_beside()
+
+    def _record(self, is_pair: bool) -> None:
+        """Record the values of the shown stage, or of both and say where they part."""
+        session, reference = self.session, self._reference.stage_id or "0"
+        ids = (session.shown_id, reference) if is_pair else self._evidence.missing
+        compared = self._runs.results.comparison(session.shown_id, reference)
+        case = self._runs.case
+        if is_pair and compared is not None and compared.worst_case is not None:
+            case = compared.worst_case
+        then = self._show_parting if is_pair else self._redraw
+        self._runs.results.trace(session, ids or (session.shown_id,), case, then)
+
+    def _show_parting(self) -> None:
+        """Go to the node where the two stages part, and say so."""
+        found = self._evidence.find_parting()
+        self._redraw()
+        if found is not None and found.parting is not None:
+            self._pane.reach(self.session.function, found.parting.node)
+        self._say(found.line if found is not None else "")
 
     def _show_results(self) -> None:
         badges = {stage.id: self._badge(stage) for stage in self.session.stages}
         self._stages.show(self.session, badges)
-        shown = self.session.shown_id
-        against = self._comparison(shown, self._reference.stage_id)
+        shown, reference = self.session.shown_id, self._reference.stage_id
+        against = self._runs.results.comparison(shown, reference)
         self._reference.show_verdict(self.session, against)
-        self._run.show(self.session, self.results.get(shown), self.run_errors.get(shown, ""))
 
     def _badge(self, stage: Stage) -> str:
-        error = stage.error or self.run_errors.get(stage.id, "")
-        result = self.results.get(stage.id)
+        runs = self._runs.results
+        if runs.is_running(stage.id):
+            return running_html()
+        error = stage.error or runs.errors.get(stage.id, "")
+        result = runs.results.get(stage.id)
         if stage.seconds is not None and result is None and not error:
             return ""  # a recording has many stages, and its passes have their times
-        return badge_html(result, self._comparison(stage.id, "0"), error)
+        return badge_html(result, runs.comparison(stage.id, "0"), error)
 
     def _select(self, node_id: str) -> None:
         self.selected = node_id
@@ -194,18 +219,18 @@ class Explorer(traitlets.HasTraits):
         self._pane.describe()
         here = node_id if function == self.session.function else ""
         self._node.show(self.session.shown, picture, selected)
+        self._evidence.show_node(selected, picture)
         self._update.show(self.session, here)
         self._swap.show(self.session, here)  # last: trying what computes the same takes a moment
 
-    def _save_picture(self, path: str, theme: str, direction: str) -> None:
-        try:
-            look = self._pane.look
-            drawing = self.session.draw(look=look, theme=theme, direction=direction)
-            saved = drawing.save(path)
-        except (OSError, ValueError) as failure:
-            self._say(str(failure), is_error=True)
-            return
-        self._say(f"saved {saved.resolve()}")
+    def _drawn(self, theme: str, direction: str) -> Figure:
+        """Draw the shown picture as a file has it, with what is laid over it."""
+        look, picture, shown = self._pane.look, self._pane.picture, self.session.shown_id
+        overlay = self._evidence.overlay(picture, shown)
+        dimmed = self._evidence.dimmed(picture, shown)
+        return self.session.draw(
+            look=look, theme=theme, direction=direction, overlay=overlay, dimmed=dimmed
+        )
 
     def _say(self, words: str, is_error: bool = False) -> None:
         """Say this; or else why the shown stage failed, or nothing."""
@@ -224,7 +249,10 @@ class Explorer(traitlets.HasTraits):
         pane, other = self._pane, self._reference
         return framed(
             self._stages.widget,
-            [self._functions, pane.finder.words, pane.finder.count, other.chooser, other.verdict],
+            [
+                *(self._functions, pane.finder.words, pane.finder.count, other.chooser),
+                *(self._evidence.colours, other.verdict, self._evidence.part),
+            ],
             pane.finder.found,
             [pane.widget, other.pane],
             [self._message],
@@ -232,13 +260,15 @@ class Explorer(traitlets.HasTraits):
                 "Node": [
                     pane.around.widget,
                     self._node.facts,
+                    self._evidence.widget,
                     self._swap.widget,
                     self._update.widget,
                     self._node.source,
                 ],
                 "Transform": [self._bind.widget, self._pass.widget, self._replay.widget],
                 "Schedule": [self._schedule.widget],
-                "Run": [self._run.widget],
+                "Run": self._runs.widgets,
+                "Profile": [self._runs.timing.widget, self._memory.widget],
                 "Save": [self._save.widget, self._python.widget],
             },
         )
@@ -248,7 +278,7 @@ def explore(
     mod_or_session: ir.IRModule | Session,
     *,
     params: Mapping[str, Array] | None = None,
-    inputs: Mapping[str, Array] | Array | None = None,
+    inputs: Inputs = None,
     labels: NDArray[int64] | None = None,
     function: str = "",
 ) -> Explorer:
@@ -265,13 +295,3 @@ def explore(
             mod_or_session, params=params or {}, inputs=inputs, labels=labels, function=function
         )
     )
-
-
-def _with_function(session: Session, wanted: str) -> Session:
-    """Look at the function that the reader wants, or at one that the shown stage has instead."""
-    there = session.functions
-    if wanted in there:
-        return session.focus(wanted)
-    if not there:
-        raise ValueError(f"{session.shown.label} left no function to show")
-    return session if session.function in there else session.focus(there[0])

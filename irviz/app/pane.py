@@ -11,14 +11,14 @@ from irviz.app.canvas import Canvas
 from irviz.app.navigation import MOST_FOUND, Around, Finder
 from irviz.app.picture import Look, Picture
 from irviz.app.read import graph_of, tree_of
-from irviz.app.reference import caption_html, pictured
+from irviz.app.reference import Laid, caption_html, pictured
 from irviz.app.session import Session
 from irviz.model.graph import Node, NodeId
 from irviz.model.locate import reveal
 from irviz.model.nearby import AFTER, BEFORE
 from irviz.model.opening import LIMIT
 from irviz.model.search import search
-from irviz.model.splice import inside
+from irviz.model.splice import inside, paths
 from irviz.view.details import KINDS
 from irviz.view.layout import Point
 
@@ -38,13 +38,13 @@ class Listener:
 class Pane:
     """Draw a stage as far as it is open, and open, close, find and narrow it as asked."""
 
-    def __init__(self, session: Session, listener: Listener) -> None:
-        self._session, self._listener = session, listener
+    def __init__(self, session: Session, listener: Listener, overlay: Laid) -> None:
+        self._session, self._listener, self._overlay = session, listener, overlay
         self._looks: dict[str, Look] = {}
         self._places: Mapping[str, Point] = {}
         self._picture: Picture | None = None
         self.canvas, self._caption = Canvas(), widgets.HTML()
-        self.around, self.finder = Around(self.look_at, self.toggle), Finder(self._find, self._jump)
+        self.around, self.finder = Around(self.look_at, self.toggle), Finder(self._find, self.jump)
         self.widget = widgets.VBox([self._caption, self.canvas])
         self.canvas.observe(lambda change: listener.selected(change.new), "selected")
         self.canvas.on_ask(self.toggle, self.leave)
@@ -68,7 +68,8 @@ class Pane:
     def _draw(self, picture: Picture, kept: str = "") -> None:
         """Draw a picture, with what was at `kept` in the last one where it was."""
         session, stage = self._session, self._session.shown
-        self._picture, drawing = picture, picture.figure()
+        overlay = self._overlay(picture, stage.id)
+        self._picture, drawing = picture, picture.figure(overlay=overlay)
         with self.canvas.hold_sync():
             if kept:
                 self.canvas.keep_in_place(self._places.get(kept), drawing.places.get(kept))
@@ -139,7 +140,7 @@ class Pane:
             for graph, node in found
         )
 
-    def _jump(self, function: str, node_id: NodeId) -> None:
+    def jump(self, function: str, node_id: NodeId) -> None:
         """Show a node, opening what hides it, and select it."""
         self._listener.focus(function)
         look = self.look.whole
@@ -150,6 +151,16 @@ class Pane:
             self.toggle(place)
             place = self.picture.where(node_id)
         self.canvas.selected = str(place or "")
+
+    def reach(self, function: str, node_id: str) -> None:
+        """Show a node that may be inside of a call, opening the calls around it, and select it."""
+        *calls, _ = paths(node_id)
+        self.jump(function, NodeId(calls[0] if calls else node_id))
+        for call in calls:
+            if call in self.picture.openable:
+                self.toggle(call)
+        if calls and node_id in self.picture.graph.index:
+            self.canvas.selected = node_id
 
 
 def _line(node: Node, width: int, function: str) -> str:

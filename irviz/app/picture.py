@@ -14,6 +14,7 @@ from irviz.model.splice import inside, splice
 from irviz.model.tree import Tree, tree
 from irviz.transforms.stage import Stage
 from irviz.view.figure import Figure, figure
+from irviz.view.overlay import Overlay
 
 _LEAST_ROOM = 12
 
@@ -124,9 +125,22 @@ class Picture:
                 return inner.locate(found)
         return self.whole.function, NodeId(node_id), self.whole
 
-    def figure(self, theme: str = "course", direction: str = "up") -> Figure:
-        """Draw it, with signs to open and close by; raise ValueError for an unknown theme."""
-        return figure(self.graph, theme, direction, openable=self.openable)
+    def figure(
+        self,
+        theme: str = "course",
+        direction: str = "up",
+        *,
+        overlay: Overlay | None = None,
+        dimmed: Collection[str] = (),
+    ) -> Figure:
+        """Draw it, with signs to open and close by; raise ValueError for an unknown theme.
+
+        An overlay moves nothing; `dimmed` are the ids of nodes of the picture to draw pale.
+        """
+        openable = self.openable
+        return figure(
+            self.graph, theme, direction, openable=openable, overlay=overlay, dimmed=dimmed
+        )
 
     def marks(self, nodes: Iterable[NodeId]) -> list[str]:
         """Return where these nodes of the function are in the picture, each place once."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property, lru_cache
 
 import numpy as np
+import tvm
 from numpy.typing import NDArray
 
 from irviz.ir.callee import registered
@@ -65,6 +67,11 @@ def array_of(stage: Stage, function: str, node_id: NodeId) -> NDArray[np.generic
         return None if tensor is None else np.asarray(tensor.numpy())
     except Exception:  # a dtype that NumPy does not know, or a device that is not this one
         return None
+
+
+def constants_of(stage: Stage, function: str) -> Mapping[NodeId, tvm.runtime.Tensor]:
+    """Return the tensors of a function's constants, by their nodes."""
+    return _read(stage, function).constants
 
 
 @lru_cache(maxsize=8)

@@ -14,6 +14,10 @@ from irviz.model.change import changed
 from irviz.model.graph import NodeId, RegionKind
 from irviz.model.result import Comparison
 from irviz.view.badge import verdict_line
+from irviz.view.overlay import Overlay
+
+Laid = Callable[[Picture, str], Overlay | None]
+"""Gives what is laid over the picture of a stage, by its id."""
 
 _MOST_NAMES = 2
 
@@ -21,8 +25,8 @@ _MOST_NAMES = 2
 class Reference:
     """Choose a stage to compare with, and show it in a second pane."""
 
-    def __init__(self, choose: Callable[[str], None]) -> None:
-        self.stage_id = ""
+    def __init__(self, choose: Callable[[str], None], overlay: Laid) -> None:
+        self.stage_id, self._overlay = "", overlay
         self.picture: Picture | None = None
         self.chooser = widgets.Dropdown(
             description="compare with", style={"description_width": "initial"}
@@ -52,7 +56,8 @@ class Reference:
         self.picture = pictured(session, stage.id, look)
         with self.canvas.hold_sync():
             label = f"graph of {session.function}, stage {stage.id}"
-            self.canvas.show(self.picture.figure(), label)
+            overlay = self._overlay(self.picture, stage.id)
+            self.canvas.show(self.picture.figure(overlay=overlay), label)
             self.canvas.highlighted = self.picture.marks(changed(there, here))
         self._caption.value = caption_html(stage.id, stage.label, self.picture)
         return changed(here, there)

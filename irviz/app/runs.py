@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from tvm import ir, tirx
 
+from irviz.app.read import array_of, constants_of
 from irviz.ir.identity import function_named
+from irviz.model.measurement import Measurement, Timing
 from irviz.model.result import RunResult, compare
-from irviz.runtime.inputs import Array
-from irviz.runtime.prim_func import run_prim_func
-from irviz.runtime.run import RunError, run
+from irviz.model.summary import summarise
+from irviz.model.trace import Trace, Value, Visit
+from irviz.runtime.inputs import Array, InputError, Inputs
+from irviz.runtime.prim_func import own_inputs, run_prim_func
+from irviz.runtime.run import Given, Place, RunError, Wish, measure, run
 from irviz.transforms.stage import Stage
 from irviz.view.report import Report, Row
+from irviz.view.times import Times
+from irviz.worker.pool import Heard
 
 
 def run_function(
     mod: ir.IRModule,
     name: str,
-    inputs: Mapping[str, Array] | Array | None,
-    params: Mapping[str, Array],
-    labels: NDArray[np.int64] | None,
+    given: Given,
+    wish: Wish | None = None,
+    place: Place | None = None,
+    heard: Heard | None = None,
 ) -> RunResult:
     """Run a Relax function on the VM, or call a PrimFunc; raise what `run` raises.
 
@@ -31,10 +38,43 @@ def run_function(
     """
     function = function_named(mod, name)
     if not isinstance(function, tirx.PrimFunc):
-        return run(mod, name, inputs, params, labels)
-    named = inputs if isinstance(inputs, Mapping) else {}
-    own = {param.name for param in function.params}
-    return run_prim_func(mod, name, {key: named[key] for key in named if key in own})
+        return run(mod, name, given, trace=wish, place=place, heard=heard)
+    if wish is not None:
+        raise InputError(f"{name!r} is a PrimFunc, which has no bindings: trace a Relax function")
+    own = own_inputs(function, given.inputs)
+    return run_prim_func(mod, name, own, given.sizes, given.seed)
+
+
+def with_constants(trace: Trace, stage: Stage, budget: int) -> Trace:
+    """Put the constants of the stage's function before what was recorded, if they fit a budget."""
+    arrays = {
+        node: array
+        for node in constants_of(stage, trace.function)
+        if (array := array_of(stage, trace.function, node)) is not None
+    }
+    if sum(array.nbytes for array in arrays.values()) > budget:
+        return trace
+    constants = {
+        node: Visit(Value((summarise(array),), (array,))) for node, array in arrays.items()
+    }
+    return replace(trace, visits={**constants, **trace.visits})
+
+
+def measured(
+    stages: Sequence[Stage],
+    function: str,
+    given: Given,
+    case: int,
+    place: Place,
+    heard: Heard | None,
+) -> Times:
+    """Measure a Relax function of stages in turn; raise what `run` raises."""
+    mods = [stage.module for stage in stages]
+    found = measure(mods, function, given, case=case, place=place, heard=heard)
+    timings = [
+        Timing(stage.id, stage.label, seconds) for stage, seconds in zip(stages, found, strict=True)
+    ]
+    return Times(Measurement(tuple(timings)))
 
 
 def report(stages: Sequence[Stage], run: Callable[[str], RunResult]) -> Report:
@@ -57,10 +97,11 @@ def report(stages: Sequence[Stage], run: Callable[[str], RunResult]) -> Report:
     return Report(tuple(rows))
 
 
-def input_of_case(inputs: Mapping[str, Array] | Array | None, case: int) -> Array | None:
+def input_of_case(inputs: Inputs, case: int) -> Array | None:
     """Return the one input array of a case, or None where there are more inputs or none."""
     arrays = list(inputs.values()) if isinstance(inputs, Mapping) else [inputs]
-    if len(arrays) != 1 or arrays[0] is None or np.ndim(arrays[0]) < 2:
+    chosen = arrays[0] if len(arrays) == 1 else None
+    if not isinstance(chosen, np.ndarray) or chosen.ndim < 2 or not 0 <= case < len(chosen):
         return None
-    chosen: Array = np.asarray(arrays[0])[case]
-    return chosen
+    found: Array = chosen[case]
+    return found

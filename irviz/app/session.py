@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
 from tvm import ir, relax, tirx
 from tvm.relax.dpl import DFPattern
 
-from irviz.app.picture import Look, Picture, picture
-from irviz.app.read import graph_of, script_of
-from irviz.app.runs import report, run_function
+from irviz.app.runnable import Runnable
 from irviz.ir.identity import default_function, drawn_function, drawn_functions
-from irviz.ir.script import Script
-from irviz.model.graph import Graph, NodeId
-from irviz.model.result import Comparison, RunResult, compare
+from irviz.model.graph import NodeId
 from irviz.runtime.inputs import Array
 from irviz.transforms.bind import bind_params
 from irviz.transforms.kernels.swap import Swap
@@ -28,27 +22,20 @@ from irviz.transforms.python import save_arrays
 from irviz.transforms.schedules.recorded_schedule import Steps, record_schedule
 from irviz.transforms.stage import Stage, Transform, TransformError, apply
 from irviz.transforms.stage_tree import StageTree
-from irviz.view.figure import Figure, figure
-from irviz.view.report import Report
 
 
 @dataclass(frozen=True, eq=False)
-class Session:
+class Session(Runnable):
     """Stages of one module. Each verb returns a new session, the old one stays as it is.
 
-    `params` are arrays by parameter name, to bind and to run with; `inputs` are the arrays of
-    the other parameters, with one case a row where there are several; `labels` the right classes
-    of the cases. With `isolate` a pass is tried in another process first, which it can end.
-    Raises ValueError when the module has no function of this name.
+    `params` are arrays by parameter name, to bind and to run with; `inputs` are the values of
+    the other parameters, with one case a row where there are several, or "random" (made with
+    `seed`) or "zeros"; `sizes` the symbolic dimensions that no array tells; `labels` the right
+    classes of the cases. Passes are tried and stages run in another process, which they can end;
+    with `isolate=False` in this one. A run may take `seconds`, and `memory` in bytes; on `device`
+    "host:port" it is that of TVM's RPC server there, built for `target`. Raises ValueError when
+    the module has no function of this name.
     """
-
-    module: ir.IRModule
-    params: Mapping[str, Array] = field(default_factory=dict, kw_only=True)
-    inputs: Mapping[str, Array] | Array | None = field(default=None, kw_only=True)
-    labels: NDArray[np.int64] | None = field(default=None, kw_only=True)
-    function: str = field(default="", kw_only=True)
-    isolate: bool = field(default=True, kw_only=True)
-    tree: StageTree | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         """Begin with one stage, the module as given."""
@@ -77,57 +64,6 @@ class Session:
         shown = next((stage for stage in stages if stage.error), named)
         tree = StageTree(tuple(stages), shown.id, len(stages))
         return replace(begun, module=stages[0].module, tree=tree)
-
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        """The stages, each behind the one that it was made from."""
-        return self._tree.stages
-
-    @property
-    def shown_id(self) -> str:
-        """The id of the stage that is shown."""
-        return self._tree.shown_id
-
-    @property
-    def _tree(self) -> StageTree:
-        assert self.tree is not None, "it is made with the session"
-        return self.tree
-
-    @property
-    def shown(self) -> Stage:
-        """The stage that verbs start from."""
-        return self.stage(self.shown_id)
-
-    def stage(self, stage_id: str | None = None) -> Stage:
-        """Return a stage by its id, the shown one by default; raise ValueError for no such id."""
-        return self._tree.stage(stage_id)
-
-    def show(self, stage_id: str) -> Session:
-        """Show another stage; raise ValueError for no such id."""
-        return replace(self, tree=self._tree.show(stage_id))
-
-    def undo(self) -> Session:
-        """Take the last change of the stages back; raise ValueError when there was none."""
-        return replace(self, tree=self._tree.undo())
-
-    def redo(self) -> Session:
-        """Make again what was undone last; raise ValueError when nothing was."""
-        return replace(self, tree=self._tree.redo())
-
-    def rename(self, stage_id: str, label: str) -> Session:
-        """Give a stage another label; raise ValueError for no such id or an empty label."""
-        return replace(self, tree=self._tree.rename(stage_id, label))
-
-    def drop(self, stage_id: str) -> Session:
-        """Drop a stage and all that were made from it; its parent is shown if it was.
-
-        Raises ValueError for no such id, and for the first stage.
-        """
-        return replace(self, tree=self._tree.drop(stage_id))
-
-    def lineage(self, stage: str | None = None) -> tuple[str, ...]:
-        """Return the ids of the stages from the first to this one, the shown one by default."""
-        return tuple(one.id for one in path(self.stages, self.stage(stage).id))
 
     def replay(self, stage: str | None = None, *, on: ir.IRModule | str) -> Session:
         """Apply what led to a stage, the shown one by default, to another module or stage.
@@ -159,16 +95,6 @@ class Session:
         if not arrays_file or not script.arrays:
             return script.text()
         return script.text(str(save_arrays(arrays_file, script.arrays)))
-
-    def focus(self, function: str) -> Session:
-        """Look at another function; raise ValueError when the shown stage lacks it."""
-        drawn_function(self.shown.module, function)
-        return replace(self, function=function)
-
-    @property
-    def functions(self) -> tuple[str, ...]:
-        """The names of the shown stage's Relax functions, then of its PrimFuncs."""
-        return tuple(drawn_functions(self.shown.module))
 
     def apply(self, transform: object, /, **arguments: object) -> Session:
         """Apply a pass of the catalog by name, a `tvm.transform.Pass`, or a transform of irviz.
@@ -238,62 +164,7 @@ class Session:
             made.append(apply(made[-1], step, new_id, isolate=False))  # tried as it was recorded
         return replace(self, tree=self._tree.add(made[1:]))
 
-    def graph(self, stage_id: str | None = None) -> Graph:
-        """Return the graph of a stage, the shown one by default."""
-        return graph_of(self.stage(stage_id), self.function)
-
-    def script(self, stage_id: str | None = None) -> Script:
-        """Return the TVMScript of a stage, the shown one by default, with the lines of nodes."""
-        return script_of(self.stage(stage_id))
-
-    def picture(self, stage_id: str | None = None, look: Look | None = None) -> Picture:
-        """Return what is drawn of a stage, the shown one by default.
-
-        Raises ValueError for a look at a node that is not there.
-        """
-        return picture(self.stage(stage_id), self.function, look)
-
-    def draw(
-        self,
-        stage_id: str | None = None,
-        *,
-        look: Look | None = None,
-        theme: str = "course",
-        direction: str = "up",
-    ) -> Figure:
-        """Draw a stage, the shown one by default; raise ValueError for an unknown theme."""
-        return figure(self.picture(stage_id, look).graph, theme, direction)
-
-    def run(
-        self, inputs: Mapping[str, Array] | Array | None = None, *, stage: str | None = None
-    ) -> RunResult:
-        """Build and run a stage, the shown one by default, on the CPU.
-
-        Without inputs the session's own are used, or random ones with a fixed seed where it has
-        none. Raises InputError, MisfitError or RunError with what would be right.
-        """
-        chosen = self.inputs if inputs is None else inputs
-        labels = self.labels if inputs is None else None
-        module = self.stage(stage).module
-        return run_function(module, self.function, chosen, self.params, labels)
-
-    def report(self) -> Report:
-        """Run all stages and set each against the first: a table, one row a stage.
-
-        A stage that failed, or that cannot be run, has a row that says why.
-        """
-        return report(self.stages, lambda stage_id: self.run(stage=stage_id))
-
     def __repr__(self) -> str:
         """Return the stages by name, and which is shown."""
         names = ", ".join(f"{stage.id} {stage.label}" for stage in self.stages)
         return f"<Session of {self.function!r}: {names}; shown: {self.shown_id}>"
-
-    def compare(
-        self,
-        stage: str,
-        reference: str,
-        inputs: Mapping[str, Array] | Array | None = None,
-    ) -> Comparison:
-        """Run two stages on the same inputs and compare the first with the second."""
-        return compare(self.run(inputs, stage=stage), self.run(inputs, stage=reference))

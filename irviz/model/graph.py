@@ -38,6 +38,7 @@ class NodeKind(Enum):
     VALUE = "plain_value"
     OTHER = "other"
     BLOCK = "block"
+    ALLOC = "alloc"
     GROUP = "group"
 
 
@@ -100,7 +101,8 @@ class Edge(NamedTuple):
     IF has its condition at 0, what its branches give at 1 and 2; a FUNCTION what it returns at 0.
     `uses` is above one where a group's edge stands for several; `is_carried` where a value goes
     from one copy of a repeat to the next; `is_other` where it is used by, or comes from, another
-    copy than the one that is drawn.
+    copy than the one that is drawn. `is_write` where the target is a buffer, and the source a
+    call that writes into it.
     """
 
     source: NodeId
@@ -109,6 +111,7 @@ class Edge(NamedTuple):
     uses: int = 1
     is_carried: bool = False
     is_other: bool = False
+    is_write: bool = False
 
 
 class RegionKind(Enum):

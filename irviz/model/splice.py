@@ -64,6 +64,12 @@ def inside(call: str, node_id: str) -> str | None:
     return node_id[len(prefix) :] if node_id.startswith(prefix) else None
 
 
+def paths(node_id: str) -> list[str]:
+    """Return the calls that a node is inside of, the outermost first, and the node at last."""
+    parts = node_id.split(_INSIDE)
+    return [_INSIDE.join(parts[:count]) for count in range(1, len(parts) + 1)]
+
+
 def _entering(outer: Graph, call: NodeId, inner: Shown) -> list[Edge]:
     whole = inner.tree.steps.graph
     params = [n for n in whole.nodes if n.kind is NodeKind.PARAM and n.region is None]

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+_Numbers = NDArray[np.float64]
 _BINS = 24
+_HUGE, _TINY = 1e150, 1e-150
+"""Beyond these, squares leave the range of float64."""
+_LARGEST = float(np.finfo(np.float64).max)
+_LEAST_WIDTH = 1e-300
+"""A range that is narrower cannot be cut into bins of their own."""
 
 
 @dataclass(frozen=True)
@@ -47,27 +54,32 @@ class Summary:
 
 
 def summarise(array: NDArray[np.generic]) -> Summary:
-    """Describe an array; what is computed of it is computed in float64."""
+    """Describe an array; what is computed of it is computed in float64.
+
+    Raises ValueError for an array of what is no real number.
+    """
+    dtype = array.dtype
+    if dtype.kind in "OSUMmc" or dtype.type is np.void:
+        raise ValueError(f"an array of {dtype} has no summary: give one of real numbers or bools")
     contiguous = np.ascontiguousarray(array)
     digest = hashlib.blake2b(digest_size=16)
-    digest.update(f"{array.shape} {array.dtype}".encode())
+    digest.update(f"{array.shape} {dtype}".encode())
     digest.update(contiguous.reshape(-1).view(np.uint8).data if array.size else b"")
-    values = contiguous.reshape(-1).astype(np.float64)
-    finite = values[np.isfinite(values)]
+    with np.errstate(all="ignore"):  # a signalling NaN is a NaN
+        values = contiguous.reshape(-1).astype(np.float64)
+    is_finite = np.isfinite(values)
     nans = int(np.isnan(values).sum())
+    finite = values if is_finite.all() else values[is_finite]
     low = high = mean = std = None
     counts: tuple[int, ...] = ()
     edges: tuple[float, ...] = ()
     if finite.size:
         low, high = float(finite.min()), float(finite.max())
-        with np.errstate(over="ignore", invalid="ignore"):
-            mean, std = float(finite.mean()), float(finite.std())
-        if np.isfinite(high - low):
-            counted, bounds = np.histogram(finite, _BINS, _range(low, high))
-            counts, edges = tuple(map(int, counted)), tuple(map(float, bounds))
+        mean, std = _mean_and_std(finite, low, high)
+        counts, edges = _histogram(finite, low, high)
     return Summary(
         shape=tuple(array.shape),
-        dtype=str(array.dtype),
+        dtype=str(dtype),
         nbytes=int(array.nbytes),
         minimum=low,
         maximum=high,
@@ -81,11 +93,35 @@ def summarise(array: NDArray[np.generic]) -> Summary:
     )
 
 
+def _mean_and_std(values: _Numbers, low: float, high: float) -> tuple[float, float]:
+    """Return both for finite numbers, however large or small these are."""
+    if low == high:  # a sum would be rounded
+        return low, 0.0
+    largest = max(abs(low), abs(high))
+    fraction, exponent = math.frexp(largest)
+    if _TINY < largest < _HUGE:
+        fraction, exponent = largest, 0
+    scaled = np.ldexp(values, -exponent) if exponent else values
+    mean = math.ldexp(float(np.clip(scaled.mean(), -fraction, fraction)), exponent)
+    std = math.ldexp(min(float(scaled.std()), fraction), exponent)
+    return min(max(mean, low), high), std
+
+
+def _histogram(
+    values: _Numbers, low: float, high: float
+) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """Count finite numbers in bins of one width."""
+    low, high = _range(low, high)
+    scale = 4 if max(abs(low), abs(high)) > _LARGEST / 4 else 1  # NumPy needs room above it
+    taken = values / scale if scale != 1 else values
+    counts, edges = np.histogram(taken, _BINS, (low / scale, high / scale))
+    return tuple(map(int, counts)), tuple(float(edge) * scale for edge in edges)
+
+
 def _range(low: float, high: float) -> tuple[float, float]:
     """Widen a range that is too narrow to be cut into bins."""
-    least = max(abs(low), abs(high), 1e-300) * 1e-12
-    return (
-        (low, high)
-        if high - low > least
-        else (low - 0.5 * (abs(low) or 1), high + 0.5 * (abs(high) or 1))
-    )
+    largest = max(abs(low), abs(high))
+    if high - low > max(largest * 1e-12, _LEAST_WIDTH):
+        return low, high
+    margin = max(largest / 2, _LEAST_WIDTH) if largest else 0.5
+    return max(low - margin, -_LARGEST), min(high + margin, _LARGEST)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irviz.model.graph import NodeId
+from irviz.model.splice import inside
 from irviz.model.summary import Summary
 
 Array = NDArray[np.generic]
@@ -52,7 +53,8 @@ class Value:
 class Visit:
     """What happened at a node: its last value, the seconds of all `count` visits together.
 
-    `seconds` is None for what takes no time of its own: a parameter, a constant.
+    `seconds` are its own, without those of nodes in a function that it calls; None for what takes
+    none: a parameter, a constant.
     """
 
     value: Value
@@ -91,9 +93,17 @@ class Trace:
             )
         return visit
 
+    def taken(self, node_id: str) -> float | None:
+        """Return the seconds at a node, with those of the nodes in a function that it calls."""
+        own = self[node_id].seconds
+        if own is None:
+            return None
+        inner = (v.seconds for one, v in self.visits.items() if inside(node_id, one) is not None)
+        return own + sum(seconds for seconds in inner if seconds is not None)
+
     def share(self, node_id: str) -> float | None:
-        """Return which part of the call's time a node took, between 0 and 1."""
-        seconds = self[node_id].seconds
+        """Return which part of the call's time was taken at a node, between 0 and 1."""
+        seconds = self.taken(node_id)
         return None if seconds is None or not self.seconds else seconds / self.seconds
 
     @property

@@ -2,141 +2,191 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
 from tvm import ir, relax, tirx
 
-from irviz.ir.fit import check_fit
+from irviz.ir.fit import Argument
+from irviz.ir.sizes import is_whole, parameter_types
 from irviz.ir.type_label import type_label
+from irviz.runtime.chosen_sizes import check_sizes, chosen_sizes
+from irviz.runtime.given import Array as Array
+from irviz.runtime.given import as_argument, cases_of
+from irviz.runtime.made_up import (
+    RANDOM,
+    WORDS,
+    check_bytes,
+    check_makeable,
+    concrete,
+    generator_for,
+    made_up,
+)
+from irviz.runtime.made_up import InputError as InputError
 
-Array = NDArray[np.generic]
+Inputs: TypeAlias = "Mapping[str, object] | Array | str | None"
+"""Values by parameter name, each an array or a word; one array; one word for all; or nothing."""
+
+_NO_SIZES: Mapping[str, int] = MappingProxyType({})
 
 
-class InputError(ValueError):
-    """Inputs that the function cannot be called with; the message says what would be right."""
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a function will be called with: values by parameter, and words for those to make up.
+
+    `rows` has the cases of each value that is there, or one for all of them; `dims` the sizes;
+    `inputs` are the parameters that the params do not fill.
+    """
+
+    types: Mapping[str, ir.Type]
+    rows: Mapping[str, Sequence[Argument]]
+    words: Mapping[str, str]
+    dims: Mapping[str, int]
+    seed: int
+    inputs: tuple[str, ...]
+
+    @property
+    def cases(self) -> int:
+        """How many times the function will be called."""
+        return max(map(len, self.rows.values()), default=1)
+
+    def lines(self, given: str = "as given") -> tuple[str, ...]:
+        """Say of each input in a line what will be given for it; `given` of values there are."""
+        return tuple(self._line(name, given) for name in self.inputs)
+
+    def _line(self, name: str, given: str) -> str:
+        type_ = self.types[name]
+        label = f"{name}: {type_label(concrete(type_, self.dims))}"
+        if name not in self.words:
+            count = len(self.rows[name])
+            return f"{label} {given}, {count} cases" if count > 1 else f"{label} {given}"
+        if is_whole(type_):
+            return f"{label} {self.dims[name]}"
+        if isinstance(type_, relax.ShapeType):
+            return label
+        word = self.words[name]
+        return f"{label} {word}, seed {self.seed}" if word == RANDOM else f"{label} {word}"
+
+    def argument_lists(self) -> list[list[Argument]]:
+        """Return the arguments of each case; what is made up is the same in all of them."""
+        rows = dict(self.rows)
+        for name, word in self.words.items():
+            source = generator_for(name, self.seed)
+            rows[name] = [made_up(name, self.types[name], self.dims, word, source)]
+        return [
+            [rows[name][case if len(rows[name]) > 1 else 0] for name in self.types]
+            for case in range(self.cases)
+        ]
 
 
 def argument_lists(
     function: relax.Function,
-    inputs: Mapping[str, Array] | Array | None,
+    inputs: Inputs,
     params: Mapping[str, Array],
-) -> list[list[Array]]:
+    *,
+    seed: int = 0,
+    sizes: Mapping[str, int] = _NO_SIZES,
+) -> list[list[Argument]]:
     """Return the arguments of each case, in the order of the function's parameters.
 
     `params` fill parameters by name, the same in each case. `inputs` fill the rest, by name, or
     one array for the only one left; an array with one axis more than its parameter, or with more
-    rows where the parameter has one, holds one case a row. Without inputs, one case of random
-    numbers with a fixed seed is made. Raises InputError for a missing or unknown input and
-    MisfitError (a ValueError too) for one of the wrong shape or dtype.
+    rows where the parameter has one, holds one case a row. "random" and "zeros" stand for values
+    that are made up, for all that are left or in the place of an array; nothing is as "random".
+    Random values depend on the name and the seed: normal ones for floats, 0 to 9 for integers.
+    Symbolic dimensions have the sizes that the arrays tell, those of `sizes`, or else 8.
+
+    Raises InputError for a missing or unknown input, sizes that cannot be or take too much
+    memory, and MisfitError (a ValueError too) for a value of the wrong shape or dtype.
     """
-    wanted = {param.name: param for param in function.params}
-    fixed = {name: _array(name, params[name]) for name in wanted if name in params}
-    open_names = [name for name in wanted if name not in fixed]
+    return plan_inputs(function, inputs, params, seed=seed, sizes=sizes).argument_lists()
+
+
+def plan_inputs(
+    function: relax.Function | tirx.PrimFunc,
+    inputs: Inputs,
+    params: Mapping[str, Array],
+    *,
+    seed: int = 0,
+    sizes: Mapping[str, int] = _NO_SIZES,
+) -> Plan:
+    """Return what `argument_lists` would make, with nothing made yet; raise what it raises."""
+    wanted = parameter_types(function)
+    fixed = {name: params[name] for name in wanted if name in params}
+    given = _given(inputs, [name for name in wanted if name not in fixed])
+    _check_names(wanted, fixed, given)
+    generator_for("", seed)
+    check_sizes(sizes)
+    words = {n: value for n, value in given.items() if isinstance(value, str) and value in WORDS}
+    values = {
+        name: as_argument(name, value, wanted[name])
+        for name, value in {**fixed, **given}.items()
+        if name not in words
+    }
+    rows = {
+        name: cases_of(value, wanted[name]) if name in given else [value]
+        for name, value in values.items()
+    }
+    _check_cases({name: len(rows[name]) for name in given if name in rows})
+    first = {name: found[0] for name, found in rows.items()}
+    dims = chosen_sizes(wanted, first, sizes)
+    told = ", ".join(f"{name} = {size:,}" for name, size in dims.items())
+    taken = {name: check_makeable(name, wanted[name], dims) for name in words}
+    check_bytes(taken, f" with {told}" if told else "")
+    return Plan(wanted, rows, words, dims, int(seed), tuple(n for n in wanted if n in given))
+
+
+def _given(inputs: Inputs, open_names: Sequence[str]) -> dict[str, object]:
+    """Return values and words by name."""
     if inputs is None:
-        given = _random(wanted, open_names, fixed)
-    elif isinstance(inputs, Mapping):
-        given = {name: _array(name, array) for name, array in inputs.items()}
-    elif len(open_names) == 1:
-        given = {open_names[0]: _array(open_names[0], inputs)}
-    else:
+        inputs = WORDS[0]
+    if isinstance(inputs, Mapping):
+        return dict(inputs)
+    if isinstance(inputs, str):
+        if inputs not in WORDS:
+            raise InputError(
+                f"{inputs!r} is no array, and no word for one: give {_listed(WORDS)}, or arrays"
+            )
+        return dict.fromkeys(open_names, inputs)
+    if len(open_names) != 1:
         raise InputError(
             f"one array was given, but the parameters without a value are "
             f"{_listed(open_names)}: give a dict with an array for each"
         )
-    _check_names(wanted, fixed, given)
-    rows = {name: _rows(array, wanted[name].ty) for name, array in given.items()}
-    counts = {name: len(arrays) for name, arrays in rows.items()}
-    empty = [name for name, count in counts.items() if count == 0]
-    if empty:
-        raise InputError(
-            f"there is no case in {_listed(empty)}: give an array with at least one row"
-        )
-    if len(set(counts.values()) - {1}) > 1:
-        raise InputError(f"the inputs have different numbers of cases: {counts}")
-    cases = max(counts.values(), default=1)
-    chosen = {**{name: [array] for name, array in fixed.items()}, **rows}
-    dims: dict[str, int] = {}
-    for name, arrays in chosen.items():
-        check_fit(name, arrays[0], wanted[name].ty, dims)
-    return [
-        [chosen[name][case if len(chosen[name]) > 1 else 0] for name in wanted]
-        for case in range(cases)
-    ]
-
-
-def _array(name: str, value: object) -> Array:
-    try:
-        return np.asarray(value)
-    except ValueError as failure:
-        raise InputError(f"{name!r} is no array: {failure}") from failure
+    return {open_names[0]: inputs}
 
 
 def _check_names(
-    wanted: Mapping[str, ir.Var], fixed: Mapping[str, Array], given: Mapping[str, Array]
+    wanted: Mapping[str, ir.Type], fixed: Mapping[str, object], given: Mapping[str, object]
 ) -> None:
     missing = [name for name in wanted if name not in given and name not in fixed]
     if missing:
-        types = ", ".join(f"{name}: {type_label(wanted[name].ty)}" for name in missing)
+        types = ", ".join(f"{name}: {type_label(wanted[name])}" for name in missing)
         raise InputError(f"no value for {types}: give {_listed(missing)} in params or inputs")
     unknown = [name for name in given if name not in wanted]
     if unknown:
         raise InputError(
             f"the function has no parameter {unknown[0]!r}; its parameters are {_listed(wanted)}"
         )
-
-
-def _rows(array: Array, type_: ir.Type) -> Sequence[Array]:
-    """Split an array of several cases into them; one that fits as it is, is one case."""
-    if not isinstance(type_, relax.TensorType) or not isinstance(type_.shape, relax.ShapeExpr):
-        return [array]
-    dims = type_.shape.values
-    if array.ndim == len(dims) + 1:
-        return list(array)
-    is_row = len(dims) > 0 and isinstance(dims[0], tirx.IntImm) and dims[0].value == 1
-    if array.ndim == len(dims) and is_row and len(array) > 1:
-        return [array[i : i + 1] for i in range(len(array))]
-    return [array]
-
-
-def _random(
-    wanted: Mapping[str, ir.Var], names: Sequence[str], fixed: Mapping[str, Array]
-) -> dict[str, Array]:
-    """Make values from the signature; symbolic sizes are those that `fixed` has already set."""
-    dims: dict[str, int] = {}
-    for name, array in fixed.items():
-        check_fit(name, array, wanted[name].ty, dims)
-    generator = np.random.default_rng(0)
-    return {name: _random_array(name, wanted[name].ty, dims, generator) for name in names}
-
-
-def _random_array(
-    name: str, type_: ir.Type, dims: Mapping[str, int], generator: np.random.Generator
-) -> Array:
-    label = type_label(type_)
-    if not isinstance(type_, relax.TensorType) or not isinstance(type_.shape, relax.ShapeExpr):
-        raise InputError(f"no value can be made up for {name}: {label}; give one in inputs")
-    shape = []
-    for dim in type_.shape.values:
-        size = dim.value if isinstance(dim, tirx.IntImm) else dims.get(str(dim))
-        if size is None:
+    for name, value in given.items():
+        if isinstance(value, str) and value not in WORDS:
             raise InputError(
-                f"{name}: {label} has the symbolic dimension {dim}, so its size is not known: "
-                f"give {name!r} in inputs"
+                f"{name!r} is {value!r}, which is no array, and no word for one: give "
+                f"{_listed(WORDS)}, or an array"
             )
-        shape.append(int(size))
-    dtype = str(type_.dtype or "float32")
-    if dtype.startswith("float"):
-        scale = 1 / math.sqrt(max(shape[-1], 1)) if len(shape) > 1 else 1.0
-        return (generator.standard_normal(shape) * scale).astype(dtype)
-    if dtype == "bool":
-        return generator.integers(0, 2, shape).astype(bool)
-    if dtype.startswith(("int", "uint")):
-        return generator.integers(0, 10, shape).astype(dtype)
-    raise InputError(f"no value can be made up for {name}: {label}; give one in inputs")
 
 
-def _listed(names: object) -> str:
-    return ", ".join(repr(str(name)) for name in names) or "none"  # type: ignore[attr-defined]
+def _check_cases(counts: Mapping[str, int]) -> None:
+    empty = [name for name, count in counts.items() if count == 0]
+    if empty:
+        raise InputError(
+            f"there is no case in {_listed(empty)}: give an array with at least one row"
+        )
+    if len(set(counts.values()) - {1}) > 1:
+        raise InputError(f"the inputs have different numbers of cases: {dict(counts)}")
+
+
+def _listed(names: Iterable[object]) -> str:
+    return ", ".join(repr(str(name)) for name in names) or "none"

@@ -13,10 +13,13 @@ import tvm
 import tvm_ffi
 from tvm import ir, s_tir, tirx
 
-from irviz.ir.scoped_names import variables
+from irviz.ir.fit import Argument
+from irviz.ir.sizes import parameter_types
+from irviz.ir.sizes import symbolic_sizes as sizes_of
 from irviz.ir.statements import walk
 from irviz.model.result import RunResult
-from irviz.runtime.inputs import Array, InputError
+from irviz.runtime.inputs import InputError, Inputs, plan_inputs
+from irviz.runtime.made_up import RANDOM
 from irviz.runtime.run import RunError, said
 from irviz.worker.pool import TRIES, CrashedError, TimedOutError
 
@@ -49,24 +52,27 @@ class Measured:
 def run_prim_func(
     mod: ir.IRModule,
     name: str,
-    inputs: Mapping[str, Array] | None = None,
+    inputs: Inputs = None,
     sizes: Mapping[str, int] | None = None,
+    seed: int = 0,
 ) -> RunResult:
     """Return what a PrimFunc writes in one call, as one case; see `measure_prim_func`."""
-    return measure_prim_func(mod, name, inputs, sizes).result
+    return measure_prim_func(mod, name, inputs, sizes, seed).result
 
 
 def measure_prim_func(
     mod: ir.IRModule,
     name: str,
-    inputs: Mapping[str, Array] | None = None,
+    inputs: Inputs = None,
     sizes: Mapping[str, int] | None = None,
+    seed: int = 0,
 ) -> Measured:
     """Build a PrimFunc for `llvm`, call it once, and measure calls for about 0.3 s.
 
-    Buffers without an array in `inputs` get random numbers from a fixed seed, those that are
-    written too; `sizes` are the symbolic dimensions that no input tells. Raises InputError for
-    wrong inputs, and RunError when it cannot be built, fails, crashes or does not end.
+    Buffers without a value in `inputs` get random numbers, those that are written too; `sizes`
+    are the symbolic dimensions that no input tells. What inputs and sizes may be, `argument_lists`
+    says. Raises InputError or MisfitError for wrong ones, and RunError when it cannot be built,
+    fails, crashes or does not end.
     """
     function = _prim_func(mod, name)
     threads = _threads(function)
@@ -75,7 +81,7 @@ def measure_prim_func(
             f"{name!r} cannot be run on the CPU: its loops are bound to {', '.join(threads)} of a "
             "GPU"
         )
-    arrays = _arguments(function, name, inputs or {}, sizes or {})
+    arrays = _arguments(function, name, inputs, sizes or {}, seed)
     written = _written(function)
     sent = cloudpickle.dumps((_with_callees(mod, name), name, arrays, written))
     try:
@@ -91,12 +97,19 @@ def measure_prim_func(
 
 
 def symbolic_sizes(mod: ir.IRModule, name: str) -> tuple[str, ...]:
-    """Return the names of the symbolic dimensions of a PrimFunc's buffers."""
-    found: dict[str, None] = {}
-    for param in filter(tirx.is_buffer_var, _prim_func(mod, name).params):
-        for size in param.ty.shape:
-            found |= dict.fromkeys(str(var.name) for var in variables(size))
-    return tuple(found)
+    """Return the names of a PrimFunc's symbolic dimensions, and of its whole numbers."""
+    return sizes_of(_prim_func(mod, name))
+
+
+def own_inputs(function: tirx.PrimFunc, inputs: Inputs) -> Inputs:
+    """Return what of a session's inputs is a PrimFunc's, by the names of its parameters.
+
+    The others are random, unless one word stands for all.
+    """
+    if isinstance(inputs, str):
+        return inputs
+    named = inputs if isinstance(inputs, Mapping) else {}
+    return {name: named.get(name, RANDOM) for name in parameter_types(function)}
 
 
 def _prim_func(mod: ir.IRModule, name: str) -> tirx.PrimFunc:
@@ -108,83 +121,18 @@ def _prim_func(mod: ir.IRModule, name: str) -> tirx.PrimFunc:
 
 
 def _arguments(
-    function: tirx.PrimFunc, name: str, inputs: Mapping[str, Array], sizes: Mapping[str, int]
-) -> list[Array | int | float]:
+    function: tirx.PrimFunc, name: str, inputs: Inputs, sizes: Mapping[str, int], seed: int
+) -> list[Argument]:
     """Return an argument for each parameter."""
-    names = [str(param.name) for param in function.params]
-    unknown = [key for key in inputs if key not in names]
-    if unknown:
-        raise InputError(f"{name!r} has no parameter {unknown[0]!r}; it has {', '.join(names)}")
-    known = dict(sizes)
-    wrong = [key for key, size in sizes.items() if size < 1]
-    if wrong:
-        raise InputError(f"the size of {wrong[0]!r} is {sizes[wrong[0]]}: give 1 or more")
-    for param in function.params:
-        if tirx.is_buffer_var(param) and param.name in inputs:
-            _learn(known, param, np.asarray(inputs[param.name]))
-    generator = np.random.default_rng(0)
-    given: list[Array | int | float] = []
-    for param in function.params:
-        if param.name in inputs:
-            given.append(_fitting(param, inputs[param.name], known))
-        elif tirx.is_buffer_var(param):
-            given.append(_random(param, _shape(param, known), generator))
-        elif param.name in known:
-            given.append(known[param.name])
-        else:
-            is_pointer = isinstance(param.ty, ir.PointerType)
-            what = "memory of unknown size" if is_pointer else "a number: give it in inputs"
-            raise InputError(f"{str(param.name)!r} of {name!r} is {what}")
-    return given
-
-
-def _learn(known: dict[str, int], param: ir.Var, array: Array) -> None:
-    for size, extent in zip(param.ty.shape, array.shape, strict=False):
-        if isinstance(size, ir.Var):
-            known.setdefault(str(size.name), int(extent))
-
-
-def _shape(param: ir.Var, known: Mapping[str, int]) -> tuple[int, ...]:
-    analyzer, shape = tvm.sym.Analyzer(), list[int]()
-    for size in param.ty.shape:
-        for var in variables(size):
-            if var.name not in known:
-                raise InputError(
-                    f"{str(param.name)!r} has a symbolic dimension: give a size for "
-                    f"{str(var.name)!r}, such as sizes={{{str(var.name)!r}: 128}}"
-                )
-        number = tvm_ffi.structural_map(
-            size, (ir.Var, lambda var: tirx.IntImm(var.ty.dtype, known[var.name]))
-        )
-        shape.append(int(analyzer.simplify(number)))
-    return tuple(shape)
-
-
-def _fitting(param: ir.Var, value: Array | float, known: Mapping[str, int]) -> Array | int | float:
-    if not tirx.is_buffer_var(param):
-        return value.item() if isinstance(value, np.generic | np.ndarray) else value
-    array, wanted = np.asarray(value), _shape(param, known)
-    if array.shape != wanted or str(array.dtype) != str(param.ty.dtype):
-        raise InputError(
-            f"{param.name!r} is {wanted} {param.ty.dtype}, and the array given for it is "
-            f"{array.shape} {array.dtype}"
-        )
-    return array
-
-
-def _random(param: ir.Var, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
-    dtype = str(param.ty.dtype)
-    if dtype == "bool":
-        return generator.integers(0, 2, shape).astype(bool)
-    if dtype.startswith(("int", "uint")):
-        return generator.integers(0, 10, shape).astype(dtype)
-    scale = 1 / max(shape[-1], 1) ** 0.5 if len(shape) > 1 else 1.0
-    try:
-        return (generator.standard_normal(shape) * scale).astype(dtype)
-    except TypeError:
-        raise InputError(
-            f"no value can be made up for {param.name!r} of dtype {dtype}: give one in inputs"
-        ) from None
+    types = parameter_types(function)
+    pointers = [each for each, type_ in types.items() if isinstance(type_, ir.PointerType)]
+    if pointers:
+        raise InputError(f"{pointers[0]!r} of {name!r} is memory of unknown size")
+    given = {**dict.fromkeys(types, RANDOM), **inputs} if isinstance(inputs, Mapping) else inputs
+    plan = plan_inputs(function, given, {}, seed=seed, sizes=sizes)
+    if plan.cases > 1:
+        raise InputError(f"there are {plan.cases} cases, and {name!r} is called once: give one")
+    return plan.argument_lists()[0]
 
 
 def _written(function: tirx.PrimFunc) -> list[int]:

@@ -39,6 +39,22 @@ def verdict_line(comparison: Comparison) -> str:
     return f"{comparison.verdict.value}, max |Δ| {comparison.max_abs_diff:.2g}"
 
 
+def comparison_title(comparison: Comparison) -> str:
+    """Return all that a comparison says, a line each: the tooltip behind the short line."""
+    if comparison.verdict is Verdict.INCOMPARABLE:
+        return verdict_line(comparison)
+    lines = [f"max |Δ| {comparison.max_abs_diff:.2g}"]
+    if comparison.max_relative is not None:
+        lines.append(f"max |Δ| / |reference| {comparison.max_relative:.2g}")
+    if comparison.max_ulp is not None:
+        lines.append(f"at most {comparison.max_ulp:,} ULP (units in the last place) apart")
+    if comparison.worst_case is not None and comparison.cases > 1:
+        lines.append(f"the largest |Δ| is in case {comparison.worst_case}")
+    if comparison.numbers:
+        lines.append(f"past the tolerance: {comparison.past:,} of {comparison.numbers:,} numbers")
+    return "\n".join([*lines, *filter(None, [comparison.reason])])
+
+
 def result_line(result: RunResult) -> str:
     """Return a run in words: `193 of 200 right, 85 µs an input`."""
     right = "" if result.correct is None else f"{result.correct} of {result.cases} right, "
@@ -46,7 +62,11 @@ def result_line(result: RunResult) -> str:
 
 
 def badge_html(result: RunResult | None, comparison: Comparison | None, error: str) -> str:
-    """Return the badge of a stage: failed, not run, or how it compares and what it took."""
+    """Return the badge of a stage: failed, not run, or how it compares and what it took.
+
+    Its tooltip has the error, or the whole of the comparison. That of a stage that runs now is
+    `running_html`.
+    """
     if error:
         return f'<span class="irviz-badge bad" title="{escape(error)}">✕ failed</span>'
     if result is None:
@@ -56,7 +76,14 @@ def badge_html(result: RunResult | None, comparison: Comparison | None, error: s
         return f'<span class="irviz-badge good">reference</span> {words}'
     sign, colour = _SIGNS[comparison.verdict]
     verdict = f"{sign} {verdict_line(comparison)}"
-    return f'<span class="irviz-badge {colour}">{escape(verdict)}</span> {words}'
+    title = escape(comparison_title(comparison))
+    return f'<span class="irviz-badge {colour}" title="{title}">{escape(verdict)}</span> {words}'
+
+
+def running_html(words: str = "") -> str:
+    """Return the badge of a stage that runs now; `words` say how far it is: `12 of 360 inputs`."""
+    far = f" <small>{escape(words)}</small>" if words else ""
+    return f'<span class="irviz-badge running">… running</span>{far}'
 
 
 def outputs_html(result: RunResult, case: int) -> str:

@@ -26,6 +26,7 @@ KINDS: dict[NodeKind, str] = {
     NodeKind.VALUE: "value written as it is",
     NodeKind.OTHER: "other expression",
     NodeKind.BLOCK: "block of a PrimFunc",
+    NodeKind.ALLOC: "buffer",
     NodeKind.GROUP: "group",
 }
 assert KINDS.keys() == set(NodeKind), "every kind of node has a name"

@@ -11,9 +11,11 @@ from irviz.model.graph import OUTPUT, Graph, Node
 from irviz.model.whole_file import whole_file
 from irviz.view.dot import Size, contents, dot, output_size, taken_size
 from irviz.view.layout import BUDGET, Layout, Point, lay_out
+from irviz.view.overlay import Overlay
 from irviz.view.plain import plain
+from irviz.view.sign import sign_place
 from irviz.view.style import theme_of
-from irviz.view.svg import MARGIN, sign_place, svg
+from irviz.view.svg import MARGIN, paper_size, svg
 
 _MOST_EDGES, _MOST_EDGES_EACH = 100, 3
 """Where edges are this dense, Graphviz takes many seconds, and finds no order in them either."""
@@ -66,13 +68,15 @@ def figure(
     direction: str = "up",
     *,
     openable: Collection[str] | None = None,
+    overlay: Overlay | None = None,
+    dimmed: Collection[str] = (),
     seconds: float = BUDGET,
 ) -> Figure:
     """Lay out and draw a graph; raise ValueError for an unknown theme or direction.
 
-    `openable` are the ids of nodes that can be opened; without it the picture is a still one. A
-    layout that takes longer than `seconds` is stopped, and a plainer one is drawn; so is one for
-    so many edges that it would.
+    `openable` are the ids of nodes that can be opened; without it the picture is a still one. An
+    `overlay` tints nodes and moves none; `dimmed` nodes are pale. A layout that takes longer than
+    `seconds` is stopped, and a plainer one is drawn; so is one for so many edges that it would.
     """
     colours = theme_of(theme)
     source = dot(graph, direction)
@@ -84,11 +88,12 @@ def figure(
         if is_dense:
             why = f"would take too long for {len(graph.edges):,} edges"
         note = f"The layout {why}: this is a plainer one."
+    size = paper_size(layout, overlay)
     return Figure(
-        svg=svg(graph, layout, colours, direction, openable),
+        svg=svg(graph, layout, colours, direction, openable, overlay=overlay, dimmed=dimmed),
         dot=source,
-        width=layout.width + 2 * MARGIN,
-        height=layout.height + 2 * MARGIN,
+        width=size.width,
+        height=size.height,
         places=_places(graph, layout),
         note=note,
     )

@@ -31,7 +31,7 @@ assert _RESOLUTIONS.keys() == set(Resolution), "every resolution has a word"
 def title(node: Node) -> str:
     """Return the words in the middle of a node: what is called, or the variable's name."""
     match node.kind:
-        case NodeKind.PARAM | NodeKind.FUNCTION | NodeKind.GROUP:
+        case NodeKind.PARAM | NodeKind.FUNCTION | NodeKind.GROUP | NodeKind.ALLOC:
             text = node.name
         case NodeKind.CONSTANT:
             text = node.name or "const"
@@ -64,6 +64,8 @@ def note(node: Node) -> str:
         return shortened("; ".join([*count, *holds]))
     if node.kind is NodeKind.FUNCTION:
         return "function"
+    if node.kind is NodeKind.ALLOC:
+        return shortened(" · ".join(text for _, text in node.attributes))
     if node.kind is NodeKind.BLOCK:
         return shortened(dict(node.attributes).get("axes", ""))
     if node.kind not in _CALLS:

@@ -11,6 +11,7 @@ from irviz.view.style import Shape
 _BAR = 7.0
 _STEP = 2.5
 _CUT = 8.0
+_LID = 3.0
 
 
 def outline(shape: Shape, centre: Point, size: Size) -> list[Element]:
@@ -35,6 +36,12 @@ def outline(shape: Shape, centre: Point, size: Size) -> list[Element]:
                 for step in (_STEP, 2 * _STEP)
             )
             return [_box(x, y, size, 2), Element("path", {"class": "bars", "d": lines})]
+        case Shape.DRUM:
+            half = size.width / 2
+            body = _box(x, y, size, half)
+            body.set("ry", f"{_LID:.2f}")
+            lid = f"M{x:.2f},{y + _LID:.2f}a{half:.2f},{_LID} 0 0 0 {size.width:.2f},0"
+            return [body, Element("path", {"class": "bars", "d": lid})]
         case Shape.SLANTED_BOX:
             path = (
                 f"M{x:.2f},{centre[1]:.2f}L{x + _CUT:.2f},{y:.2f}h{size.width - 2 * _CUT:.2f}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 
 from irviz.model.result import Comparison, RunResult
-from irviz.view.badge import duration, verdict_line
+from irviz.view.badge import comparison_title, duration, verdict_line
 
 _HEADS = ("stage", "made by", "classes right", "max |Δ|", "results", "time of one input")
 
@@ -42,11 +42,17 @@ class Report:
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{escape(text)}</th>" for text in _HEADS)
-        body = "".join(
-            f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in _cells(row))}</tr>"
-            for row in self.rows
-        )
+        body = "".join(f"<tr>{_cells_html(row)}</tr>" for row in self.rows)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cells_html(row: Row) -> str:
+    """Return the cells; that of the results has the rest of the comparison as its tooltip."""
+    titles = [""] * len(_HEADS)
+    if row.comparison is not None:
+        titles[_HEADS.index("results")] = f' title="{escape(comparison_title(row.comparison))}"'
+    pairs = zip(_cells(row), titles, strict=True)
+    return "".join(f"<td{title}>{escape(cell)}</td>" for cell, title in pairs)
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ class Shape(Enum):
     CUT_BOX = "cut_box"
     SLANTED_BOX = "slanted_box"
     STACK = "stack"
+    DRUM = "drum"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ STYLES: dict[NodeKind, Style] = {
     NodeKind.VALUE: Style(Shape.ROUND_BOX, "quiet"),
     NodeKind.OTHER: Style(Shape.ROUND_BOX, "quiet"),
     NodeKind.BLOCK: Style(Shape.BOX, "call"),
+    NodeKind.ALLOC: Style(Shape.DRUM, "memory"),
     NodeKind.GROUP: Style(Shape.STACK, "group"),
 }
 assert STYLES.keys() == set(NodeKind), "every kind of node has a style"
@@ -63,7 +65,10 @@ def style_of(node: Node) -> Style:
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """The colours of a picture: (fill, outline) by style, and those of lines and text."""
+    """The colours of a picture: (fill, outline) by style, and those of lines and text.
+
+    `ramp` has the ends of the tints of an overlay, `flag` is the colour of its warnings.
+    """
 
     background: str
     line: str
@@ -72,6 +77,8 @@ class Theme:
     block_fill: str
     block_line: str
     colours: dict[str, tuple[str, str]]
+    ramp: tuple[str, str]
+    flag: str
 
 
 THEMES: dict[str, Theme] = {
@@ -92,7 +99,10 @@ THEMES: dict[str, Theme] = {
             "quiet": ("#ffffff", "#8a8a8a"),
             "control": ("#f3e8f7", "#7a4a8c"),
             "group": ("#f1f3f5", "#444444"),
+            "memory": ("#d9f2ef", "#1b7268"),
         },
+        ramp=("#fff5cc", "#dd6a2a"),
+        flag="#b3261e",
     ),
     "dark": Theme(
         background="#14171a",
@@ -111,7 +121,10 @@ THEMES: dict[str, Theme] = {
             "quiet": ("#1a1e22", "#8b949d"),
             "control": ("#38233f", "#cf9ae0"),
             "group": ("#2a3036", "#d8dde2"),
+            "memory": ("#123f3b", "#6fcabd"),
         },
+        ramp=("#332a1f", "#b5491a"),
+        flag="#ff8a80",
     ),
 }
 

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Collection
 from xml.etree import ElementTree
 
-from irviz.model.graph import OUTPUT, Edge, Graph, Node, NodeId, NodeKind, Region, RegionKind
+from irviz.model.graph import OUTPUT, Graph
 from irviz.view import label
-from irviz.view.dot import VALUE_HEIGHT, Size, frame_title, output_size, shape_size
-from irviz.view.layout import Frame, Layout, Point, Route
-from irviz.view.outline import outline
-from irviz.view.style import Theme, style_of
+from irviz.view.beside import Ground, draw_word, placed
+from irviz.view.box import Box
+from irviz.view.dot import Size, frame_title
+from irviz.view.edges import draw_edge
+from irviz.view.element import number
+from irviz.view.frames import draw_frame, draw_title
+from irviz.view.layout import Layout
+from irviz.view.nodes import draw_effect, draw_node, draw_output, draw_value, effects_in_order
+from irviz.view.overlay import Overlay
+from irviz.view.overlay_legend import draw_legend, legend_size
+from irviz.view.places import Places
+from irviz.view.sign import draw_flag, draw_toggle, sign_place
+from irviz.view.style import Theme
 
 MARGIN = 16.0
 _MONOSPACE = "Menlo, Consolas, 'DejaVu Sans Mono', monospace"
-_ARROW_WIDTH = 3.2
-_STUB = 3.0
-_TITLE_INSET = 14.0
-_EFFECT_SIZE = 9.0
-_HOLDERS = (NodeKind.IF, NodeKind.GROUP)
-"""What is impure only for what it holds."""
+_PALE = "0.35"
 
 
 def svg(
@@ -30,6 +32,9 @@ def svg(
     theme: Theme,
     direction: str = "up",
     openable: Collection[str] | None = None,
+    *,
+    overlay: Overlay | None = None,
+    dimmed: Collection[str] = (),
 ) -> str:
     """Draw the graph at the places of its layout; the same input gives the same bytes.
 
@@ -37,17 +42,21 @@ def svg(
     (`data-node`, `data-source`, `data-target`) that a page can restyle and select by. Where
     `openable` is given, these nodes have a sign to open them and frames one to close them
     (`toggle`, `data-toggle`); else it is a still picture.
+
+    An overlay tints nodes (`tinted`, with the `--share` of the ramp), puts a `word` beside each,
+    adds a `legend` below, and moves nothing. `dimmed` nodes are pale, and their values' edges.
     """
-    width, height = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
+    places = Places(graph, layout, direction)
+    size = paper_size(layout, overlay)
     name = f"graph of {label.printable(graph.function)}"
     root = ElementTree.Element(
         "svg",
         {
             "xmlns": "http://www.w3.org/2000/svg",
-            "class": "irviz",
-            "width": _number(width),
-            "height": _number(height),
-            "viewBox": f"0 0 {_number(width)} {_number(height)}",
+            "class": "irviz overlaid" if overlay else "irviz",
+            "width": number(size.width),
+            "height": number(size.height),
+            "viewBox": f"0 0 {number(size.width)} {number(size.height)}",
             "role": "img",
             "aria-label": name,
             "font-family": _MONOSPACE,
@@ -56,235 +65,83 @@ def svg(
     paper = {"class": "paper", "width": "100%", "height": "100%", "fill": theme.background}
     ElementTree.SubElement(root, "rect", paper)
     picture = ElementTree.SubElement(
-        root, "g", {"transform": f"translate({_number(MARGIN)} {_number(MARGIN)})"}
+        root, "g", {"transform": f"translate({number(MARGIN)} {number(MARGIN)})"}
     )
-    frames = {int(name.removeprefix("cluster_")): one for name, one in layout.frames.items()}
-    for index, frame in frames.items():
-        _draw_frame(picture, frame, graph.regions[index], theme)
-    ends = [*graph.edges, *(Edge(source, OUTPUT, ()) for source in graph.outputs)]
-    by_id = {node.id: node for node in graph.nodes}
-    for index, edge in enumerate(ends):
-        _draw_edge(picture, edge, by_id[edge.source], layout.routes[f"e{index}"], theme)
-    used = {edge.source for edge in ends}
-    arguments = Counter(edge.target for edge in graph.edges)
-    effects = _effects(graph)
-    outward = -1.0 if direction == "up" else 1.0
-    for index, node in enumerate(graph.nodes):
-        x, y = layout.nodes[f"n{index}"]
-        centre = (x, y - outward * VALUE_HEIGHT / 2)
-        size = shape_size(node, arguments[node.id])
-        if node.id in used:
-            _draw_value(picture, node, (x, centre[1] + outward * size.height / 2), theme, outward)
-        group = _draw_node(picture, node, centre, size, theme)
-        if node.id in effects:
-            corner = (x - size.width / 2 + 5, centre[1] - size.height / 2 + 10)
-            _draw_effect(group, effects[node.id], corner, theme)
-        if openable is not None and node.id in openable:
-            corner = sign_place(x - size.width / 2, centre[1] - size.height / 2, size.width)
-            _draw_toggle(group, node.id, corner, theme, is_open=False)
-    for index, frame in frames.items():  # above the edges that cross them
+    pale = frozenset(dimmed)
+    for index, frame in places.frames.items():
+        draw_frame(picture, frame, graph.regions[index], theme)
+    _draw_edges(picture, graph, layout, places, theme, pale)
+    _draw_nodes(picture, graph, places, theme, openable or (), overlay, pale)
+    for index, frame in places.frames.items():  # above the edges that cross them
         group = ElementTree.SubElement(picture, "g", {"class": "title"})
-        _draw_title(group, frame, frame_title(graph, index), theme)
+        draw_title(group, frame, frame_title(graph, index), theme)
         if openable is not None and graph.regions[index].id:
             corner = sign_place(frame.x, frame.y, frame.width)
-            _draw_toggle(group, graph.regions[index].id, corner, theme, is_open=True)
+            draw_toggle(group, graph.regions[index].id, corner, theme, is_open=True)
     if graph.outputs:
-        _draw_output(picture, layout.nodes[OUTPUT], theme)
+        draw_output(picture, layout.nodes[OUTPUT], theme)
+    if overlay:
+        sheet = Box(-MARGIN, -MARGIN, size.width - MARGIN, layout.height + MARGIN)
+        ground = Ground(sheet, places.taken(overlay, openable or ()), places.crossed())
+        words = places.words(overlay)
+        for node_id, place in placed(words, -places.outward, ground).items():
+            word = draw_word(picture, node_id, words[node_id][0], place, theme)
+            _dim(word, node_id, pale)
+        draw_legend(picture, overlay, (0, layout.height + MARGIN), theme)
     return ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def _effects(graph: Graph) -> dict[NodeId, int]:
-    """Return a number for what may have an effect, in the order in which it happens."""
-    impure = [n.id for n in graph.nodes if not n.is_pure and n.kind not in _HOLDERS]
-    return {node_id: number for number, node_id in enumerate(impure, start=1)}
+def paper_size(layout: Layout, overlay: Overlay | None = None) -> Size:
+    """Return the size of a picture in px: with a legend it is higher, and wider if need be."""
+    width, height = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
+    if overlay is None:
+        return Size(width, height)
+    legend = legend_size(overlay)
+    return Size(max(width, legend.width + 2 * MARGIN), height + legend.height + MARGIN)
 
 
-def _draw_effect(parent: ElementTree.Element, number: int, corner: Point, theme: Theme) -> None:
-    words = f"!{number}"
-    middle = (corner[0] + label.width(words, _EFFECT_SIZE) / 2, corner[1])
-    mark = _text(parent, words, middle, _EFFECT_SIZE, theme.quiet_text)
-    mark.set("class", "effect")
-    ElementTree.SubElement(
-        mark, "title"
-    ).text = f"it may have an effect, number {number} of those drawn"
-
-
-def sign_place(x: float, y: float, width: float) -> Point:
-    """Return where the sign of a box stands that opens or closes it: at its upper right corner."""
-    return (x + width, y)
-
-
-def _draw_frame(parent: ElementTree.Element, frame: Frame, region: Region, theme: Theme) -> None:
-    group = ElementTree.SubElement(parent, "g", {"class": f"block {region.kind.value}"})
-    style = {"stroke-dasharray": "5 3"} if region.kind is RegionKind.DATAFLOW_BLOCK else {}
-    ElementTree.SubElement(
-        group,
-        "rect",
-        {
-            "x": _number(frame.x),
-            "y": _number(frame.y),
-            "width": _number(frame.width),
-            "height": _number(frame.height),
-            "rx": "6",
-            "fill": theme.block_fill,
-            "stroke": theme.block_line,
-            **style,
-        },
-    )
-
-
-def _draw_title(parent: ElementTree.Element, frame: Frame, title: str, theme: Theme) -> None:
-    place = (frame.x + _TITLE_INSET, frame.label[1] + 4)
-    _text(parent, title, place, label.VALUE_SIZE, theme.quiet_text).set("text-anchor", "start")
-
-
-def _draw_toggle(
-    parent: ElementTree.Element, toggled: str, corner: Point, theme: Theme, *, is_open: bool
+def _draw_edges(
+    picture: ElementTree.Element,
+    graph: Graph,
+    layout: Layout,
+    places: Places,
+    theme: Theme,
+    pale: Collection[str],
 ) -> None:
-    """Draw the sign that opens or closes what it stands on: a plus or a minus in a circle."""
-    group = ElementTree.SubElement(
-        parent, "g", {"class": "toggle", "data-toggle": label.printable(toggled)}
-    )
-    ElementTree.SubElement(group, "title").text = "close" if is_open else "open"
-    x, y = corner
-    place = {"cx": _number(x), "cy": _number(y)}
-    reach = {"class": "reach", "r": "16", "fill": "none", "pointer-events": "all"}
-    ElementTree.SubElement(group, "circle", {**place, **reach})
-    circle = {"class": "sign", "r": "8", "fill": theme.background, "stroke": theme.line}
-    ElementTree.SubElement(group, "circle", {**place, **circle})
-    sign = f"M{_number(x - 4)},{_number(y)}h8" + (
-        "" if is_open else f"M{_number(x)},{_number(y - 4)}v8"
-    )
-    ElementTree.SubElement(group, "path", {"d": sign, "stroke": theme.line, "stroke-width": "1.4"})
+    by_id = {node.id: node for node in graph.nodes}
+    for index, edge in enumerate(places.ends):
+        route = layout.routes[f"e{index}"]
+        _dim(draw_edge(picture, edge, by_id[edge.source], route, theme), edge.source, pale)
 
 
-def _draw_edge(
-    parent: ElementTree.Element, edge: Edge, source: Node, route: Route, theme: Theme
+def _draw_nodes(
+    picture: ElementTree.Element,
+    graph: Graph,
+    places: Places,
+    theme: Theme,
+    openable: Collection[str],
+    overlay: Overlay | None,
+    pale: Collection[str],
 ) -> None:
-    kind = "edge" + " carried" * edge.is_carried + " other_copy" * edge.is_other
-    ends = {"class": kind, "data-source": str(edge.source), "data-target": str(edge.target)}
-    group = ElementTree.SubElement(parent, "g", {k: label.printable(v) for k, v in ends.items()})
-    title = f"{source.name or label.title(source)}: {source.type_label}"
-    if edge.uses > 1:
-        title += f"\n{edge.uses} uses"
-    if edge.is_carried:
-        title += "\nfrom each copy to the next"
-    if edge.is_other:
-        title += "\nof another copy than the one that is drawn"
-    ElementTree.SubElement(group, "title").text = label.printable(title)
-    start, *rest = route.points
-    curve = f"M{_point(start)}C{' '.join(map(_point, rest))}"
-    line = {"d": curve, "fill": "none", "stroke": theme.line, "stroke-width": "1.2"}
-    if edge.is_carried or edge.is_other:
-        line["stroke-dasharray"] = "2 3" if edge.is_carried else "7 4"
-    ElementTree.SubElement(group, "path", line)
-    ElementTree.SubElement(
-        group, "path", {"class": "arrow", "d": _arrow(rest[-1], route.tip), "fill": theme.line}
-    )
+    """Draw each node, before it its value's label and on it its signs."""
+    effects = effects_in_order(graph)
+    for index, node in enumerate(graph.nodes):
+        if node.id in places.used:
+            value = draw_value(picture, node, places.outlet(index), theme, places.outward)
+            _dim(value, node.id, pale)
+        size, mark = places.sizes[index], overlay.marks.get(node.id) if overlay else None
+        group = draw_node(picture, node, places.centre(index), size, theme, overlay)
+        _dim(group, node.id, pale)
+        if node.id in effects:
+            box = places.box(index)
+            draw_effect(group, effects[node.id], (box.left + 5, box.top + 10), theme)
+        if mark and mark.is_flagged:
+            draw_flag(group, places.flag(index), theme, is_first=mark.is_first)
+        if node.id in openable:
+            draw_toggle(group, node.id, places.toggle(index), theme, is_open=False)
 
 
-def _draw_node(
-    parent: ElementTree.Element, node: Node, centre: Point, size: Size, theme: Theme
-) -> ElementTree.Element:
-    classes = ["node", node.kind.value, *([node.resolution.value] if node.resolution else [])]
-    group = ElementTree.SubElement(
-        parent, "g", {"class": " ".join(classes), "data-node": label.printable(node.id)}
-    )
-    ElementTree.SubElement(group, "title").text = _tooltip(node)
-    style = style_of(node)
-    fill, stroke = theme.colours[style.colour]
-    for element in outline(style.shape, centre, size):
-        element.attrib.update({"fill": fill, "stroke": stroke, "stroke-width": "1.4"})
-        if style.colour == "unknown":
-            element.set("stroke-dasharray", "4 2")
-        group.append(element)
-    note = label.note(node)
-    x, y = centre
-    place = (x, y - 2 if note else y + 4.5)
-    title = _text(group, label.title(node), place, label.NAME_SIZE, theme.text)
-    title.attrib.update({"class": "name", "font-weight": "600"})
-    if note:
-        small = _text(group, note, (x, y + 13), label.NOTE_SIZE, theme.quiet_text)
-        small.set("class", "note")
-    return group
-
-
-def _draw_output(parent: ElementTree.Element, centre: Point, theme: Theme) -> None:
-    group = ElementTree.SubElement(parent, "g", {"class": "node output"})
-    x, y = centre
-    size = output_size()
-    ElementTree.SubElement(
-        group,
-        "rect",
-        {
-            "class": "shape",
-            "x": _number(x - size.width / 2),
-            "y": _number(y - size.height / 2),
-            "width": _number(size.width),
-            "height": _number(size.height),
-            "rx": _number(size.height / 2),
-            "fill": theme.background,
-            "stroke": theme.line,
-        },
-    )
-    _text(group, OUTPUT, (x, y + 3.5), label.NOTE_SIZE, theme.text).set("class", "name")
-
-
-def _draw_value(
-    parent: ElementTree.Element, node: Node, outlet: Point, theme: Theme, outward: float
-) -> None:
-    """Write the value's name and type at the outlet, as a part of the lines that leave it."""
-    group = ElementTree.SubElement(
-        parent, "g", {"class": "value", "data-node": label.printable(node.id)}
-    )
-    x, y = outlet
-    stub = f"M{_point(outlet)}v{_number(outward * _STUB)}"
-    ElementTree.SubElement(group, "path", {"d": stub, "stroke": theme.line, "stroke-width": "1.2"})
-    middle = y + outward * (VALUE_HEIGHT + _STUB - 1) / 2
-    _text(group, label.value_label(node), (x, middle + 4), label.VALUE_SIZE, theme.text)
-
-
-def _text(
-    parent: ElementTree.Element,
-    words: str,
-    place: Point,
-    size: float,
-    fill: str,
-) -> ElementTree.Element:
-    attributes = {
-        "x": _number(place[0]),
-        "y": _number(place[1]),
-        "font-size": _number(size),
-        "text-anchor": "middle",
-        "fill": fill,
-    }
-    element = ElementTree.SubElement(parent, "text", attributes)
-    element.text = words
-    return element
-
-
-def _tooltip(node: Node) -> str:
-    lines = [f"{node.name or label.title(node)}: {node.type_label}"]
-    if node.callee:
-        lines.append(f"{node.kind.value} {node.callee}")
-    lines += [f"{name} = {value}" for name, value in node.attributes]
-    return label.printable("\n".join(lines))
-
-
-def _arrow(base: Point, tip: Point) -> str:
-    along = math.hypot(tip[0] - base[0], tip[1] - base[1]) or 1.0
-    across = (
-        -(tip[1] - base[1]) / along * _ARROW_WIDTH,
-        (tip[0] - base[0]) / along * _ARROW_WIDTH,
-    )
-    left = (base[0] + across[0], base[1] + across[1])
-    right = (base[0] - across[0], base[1] - across[1])
-    return f"M{_point(left)}L{_point(tip)}L{_point(right)}Z"
-
-
-def _point(point: Point) -> str:
-    return f"{_number(point[0])},{_number(point[1])}"
-
-
-def _number(value: float) -> str:
-    return f"{value:.2f}".rstrip("0").rstrip(".")
+def _dim(group: ElementTree.Element, node_id: str, pale: Collection[str]) -> None:
+    if node_id in pale:
+        group.set("class", f"{group.get('class')} dimmed")
+        group.set("opacity", _PALE)

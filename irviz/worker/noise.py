@@ -9,7 +9,8 @@ import tempfile
 import threading
 from collections.abc import Iterator
 
-_MOST_BYTES = 64 * 1024
+MOST_BYTES = 64 * 1024
+"""How much is kept of what is written."""
 _lock = threading.RLock()
 
 
@@ -41,4 +42,4 @@ def caught_noise() -> Iterator[Noise]:
             os.dup2(kept, 2)
             os.close(kept)
             file.seek(0)
-            noise.text = file.read(_MOST_BYTES).decode(errors="replace").strip()
+            noise.text = file.read(MOST_BYTES).decode(errors="replace").strip()

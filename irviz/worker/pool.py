@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import threading
 import time
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Future, wait
 from concurrent.futures import CancelledError as _CancelledError
 from typing import TypeVar
 
-import loky
 from loky.process_executor import ShutdownExecutorError as _ShutdownError
 
-from irviz.worker.inside import prepare, within
-from irviz.worker.progress import Progress
+from irviz.worker.inside import load_tvm, ready, within
+from irviz.worker.process import Process
 
 Result = TypeVar("Result")
 Heard = Callable[[str], None]
@@ -29,10 +28,7 @@ Heard = Callable[[str], None]
 SECONDS = 60.0
 """How long a call may take when nothing else is said."""
 _LOOK_SECONDS = 0.05
-_ENVIRONMENT = {
-    "PYTHONSAFEPATH": "1",  # else a file of the user's folder could stand in for a module
-    "TVM_FFI_DISABLE_TORCH_C_DLPACK": "1",  # which would load torch
-}
+_NO_START = "the process for it could not be started"
 
 
 class WorkerError(RuntimeError):
@@ -58,6 +54,10 @@ class CancelledError(WorkerError):
     """The call was cancelled, and the other process ended."""
 
 
+class StartError(CrashedError):
+    """The other process could not be started, or was not ready in time."""
+
+
 class _TimeUpError(Exception):
     """The time that a call may take is up."""
 
@@ -66,18 +66,25 @@ class Worker:
     """One other process; `prepare` is what it does first, which may take `start_seconds`."""
 
     def __init__(
-        self, prepare: Callable[[int, str], None] = prepare, start_seconds: float = SECONDS
+        self, prepare: Callable[[], None] = load_tvm, start_seconds: float = SECONDS
     ) -> None:
         self._prepare, self._start_seconds = prepare, start_seconds
         self._calls, self._changes = threading.RLock(), threading.RLock()
-        self._executor: loky.ProcessPoolExecutor | None = None
-        self._progress: Progress | None = None
-        self._owner = 0
-        self._is_cancelled = threading.Event()
+        self._process: Process | None = None
+        self._is_busy, self._cancels = False, 0
+        self.doing = ""
+        """What the other process did at last, in its own words."""
+        _workers.add(self)
+
+    @property
+    def cancels(self) -> int:
+        """How often calls were cancelled until now."""
+        return self._cancels
 
     def start(self) -> None:
         """Start the process if there is none, without waiting for it."""
-        self._running().submit(os.getpid)
+        with contextlib.suppress(Exception):  # the call that needs it tries again, and says why
+            self._running()
 
     def call(
         self,
@@ -86,81 +93,141 @@ class Worker:
         seconds: float = SECONDS,
         memory: int | None = None,
         heard: Heard | None = None,
+        printed: Heard | None = None,
+        since: int | None = None,
     ) -> Result:
         """Call a function in the other process and return what it returns.
 
         What the function raises is raised here, such as MemoryError when it takes more than
-        `memory` bytes. Raises CrashedError when the process ends before it answers, TimedOutError
-        when that takes longer than `seconds`, CancelledError after `cancel`; the next call has a
-        new process.
+        `memory` bytes; what it printed is told to `printed`, also when it failed. Raises
+        StartError when there is no process to call it, CrashedError when that ends before it
+        answers, TimedOutError when that takes longer than `seconds`, CancelledError after
+        `cancel`; the next call has a new process. Where a call is a part of something longer,
+        `since` is what `cancels` was when that began.
         """
-        with self._calls:
-            self._is_cancelled.clear()
-            executor, progress = self._running(), self._progress
+        since = self._cancels if since is None else since
+        with self._turn(since):
+            process = self._begun(since)
             try:
-                self._answer(executor.submit(os.getpid), self._start_seconds, None)
-                future = executor.submit(within, memory, function, *arguments)
-                answer: Result = self._answer(future, seconds, heard)
+                future = process.submit(within, memory, function, *arguments)
+                answer: Result = self._answer(process, future, seconds, heard)
                 return answer
             except (_TimeUpError, _CancelledError, BrokenExecutor, _ShutdownError) as failure:
-                doing = progress.words() if progress else ""
-                self.stop()
-                if self._is_cancelled.is_set():
-                    raise CancelledError("it was cancelled", doing) from None
-                if isinstance(failure, _TimeUpError):
-                    raise TimedOutError(f"it took longer than {failure}", doing) from None
-                words = f"it ended the process that tried it{_signal(failure)}"
-                raise CrashedError(words, doing) from None
+                self._end(process)
+                raise self._told(failure, process, since) from None
             except BaseException as failure:
                 if not isinstance(failure, Exception):  # Ctrl-C: an answer is still to come
-                    self.stop()
+                    self._end(process)
                 raise
+            finally:
+                self.doing = process.progress.words()
+                text = process.printed.take()
+                if printed and text:
+                    printed(text)
 
     def cancel(self) -> None:
-        """End the call that is under way, if there is one; any thread may ask for it."""
-        self._is_cancelled.set()
-        self.stop()
+        """End the call that is under way, and those that wait for it; any thread may ask."""
+        with self._changes:
+            self._cancels += 1
+            if not self._is_busy:
+                return
+            process, self._process = self._process, None
+        if process is not None:
+            process.end()
 
     def stop(self) -> None:
         """End the process, whatever it does."""
         with self._changes:
-            executor, self._executor = self._executor, None
-            progress, self._progress = self._progress, None
-        if executor is not None and self._owner == os.getpid():
-            with contextlib.suppress(Exception):
-                executor.shutdown(wait=True, kill_workers=True)
-        if progress is not None:
-            progress.close()
+            self._cancels += self._is_busy
+            process, self._process = self._process, None
+        if process is not None:
+            process.end()
 
-    def _answer(self, future: Future[Result], seconds: float, heard: Heard | None) -> Result:
+    @contextlib.contextmanager
+    def _turn(self, since: int) -> Iterator[None]:
+        """Wait until no other call is under way; from then on `cancel` is for this one."""
+        with self._calls:
+            with self._changes:
+                self._check(since)
+                self._is_busy = True
+            try:
+                yield
+            finally:
+                with self._changes:
+                    self._is_busy = False
+
+    def _check(self, since: int) -> None:
+        if self._cancels != since:
+            raise CancelledError("it was cancelled")
+
+    def _begun(self, since: int) -> Process:
+        """Return the process when it can be called; raise StartError or CancelledError."""
+        while True:
+            with self._changes:
+                self._check(since)
+                is_new = self._process is None
+                try:
+                    process = self._running()
+                except (OSError, RuntimeError) as failure:  # no more processes, or Python ends
+                    raise StartError(f"{_NO_START}: {_why(failure)}") from None
+            try:
+                self._answer(process, process.ready, self._start_seconds, None)
+                self._answer(process, process.submit(ready), self._start_seconds, None)
+            except BaseException as failure:
+                self._end(process)
+                if not isinstance(failure, Exception):
+                    raise
+                self._check(since)
+                if is_new or not isinstance(failure, BrokenExecutor):
+                    why = _why(failure) or f"it ended{process.how()}"
+                    raise StartError(f"{_NO_START}: {why}") from None
+                continue  # it died while nobody called it: that is no fault of this call
+            process.printed.take()  # what is printed between calls is nobody's
+            return process
+
+    def _running(self) -> Process:
+        with self._changes:
+            if self._process is None:
+                self._process = Process(self._prepare)
+            return self._process
+
+    def _end(self, process: Process) -> None:
+        with self._changes:
+            if self._process is process:
+                self._process = None
+        process.end()
+
+    def _told(self, failure: BaseException, process: Process, since: int) -> WorkerError:
+        """Say what became of a call that gave no answer."""
+        doing = process.progress.words()
+        if self._cancels != since:
+            return CancelledError("it was cancelled", doing)
+        if isinstance(failure, _TimeUpError):
+            return TimedOutError(f"it {failure}", doing)
+        return CrashedError(process.ending(failure), doing)
+
+    def _answer(
+        self, process: Process, future: Future[Result], seconds: float, heard: Heard | None
+    ) -> Result:
         """Wait for an answer, and pass on meanwhile what the process says that it does."""
         deadline, last = time.monotonic() + seconds, ""
         while not wait([future], min(_LOOK_SECONDS, seconds)).done:
-            if self._is_cancelled.is_set():
-                raise _CancelledError
             if time.monotonic() >= deadline:
-                raise _TimeUpError(f"{seconds:g} s and was stopped")
-            progress = self._progress
-            words = progress.words() if heard and progress else ""
+                raise _TimeUpError(f"took longer than {seconds:g} s and was stopped")
+            process.printed.cut()
+            words = process.progress.words() if heard else ""
             if heard and words != last:
                 last = words
                 heard(words)
         return future.result()
 
-    def _running(self) -> loky.ProcessPoolExecutor:
-        with self._changes:
-            if self._executor is None or self._owner != os.getpid():  # a fork has no such process
-                self._progress = Progress()
-                self._executor = loky.ProcessPoolExecutor(
-                    max_workers=1,
-                    timeout=None,
-                    env=_ENVIRONMENT,
-                    initializer=self._prepare,
-                    initargs=(os.getpid(), self._progress.path),
-                )
-                self._owner = os.getpid()
-            return self._executor
+    def _begin_anew(self) -> None:
+        """Have no process and no call under way, as in a fork, which has no other threads."""
+        self._calls, self._changes = threading.RLock(), threading.RLock()
+        self._process, self._is_busy = None, False
 
+
+_workers: weakref.WeakSet[Worker] = weakref.WeakSet()
 
 TRIES = Worker()
 """Where transforms and library functions are tried, and single PrimFuncs run."""
@@ -168,8 +235,19 @@ RUNS = Worker()
 """Where whole functions run, which may take long: what is tried need not wait for that."""
 
 
-def _signal(failure: BaseException) -> str:
-    """Return the name of the signal that ended a process, as loky tells it."""
-    text = str(failure)
-    found = [one.name for one in signal.Signals if one.name in text]
-    return f" ({found[0]})" if found else ""
+def _why(failure: Exception) -> str:
+    """Say why there is no process, "" where that has to say it itself."""
+    if isinstance(failure, BrokenExecutor | _ShutdownError | _CancelledError):
+        return ""
+    if isinstance(failure, _TimeUpError):
+        return f"that {failure}"
+    return f"{type(failure).__name__}: {failure}"
+
+
+def _forget() -> None:
+    for worker in list(_workers):
+        worker._begin_anew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

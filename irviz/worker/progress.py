@@ -6,10 +6,10 @@ busy, and after it has ended.
 
 from __future__ import annotations
 
-import contextlib
 import mmap
 import os
-import tempfile
+
+from irviz.worker.shared_file import made, remove
 
 _SIZE = 256
 _END = b"\n"
@@ -21,7 +21,7 @@ class Progress:
     """The page as the process that reads it has it."""
 
     def __init__(self) -> None:
-        descriptor, self.path = tempfile.mkstemp(prefix="irviz-")
+        descriptor, self.path = made()
         os.write(descriptor, b"\0" * _SIZE)
         self._page = mmap.mmap(descriptor, _SIZE, access=mmap.ACCESS_READ)
         os.close(descriptor)
@@ -32,9 +32,8 @@ class Progress:
         return told.decode(errors="replace") if end else ""
 
     def close(self) -> None:
-        """Forget the page."""
-        _remove(self.path)
-        self._page.close()
+        """Take the page's name; what stands in it can still be read."""
+        remove(self.path)
 
 
 def attach(path: str) -> None:
@@ -42,7 +41,7 @@ def attach(path: str) -> None:
     global _page
     with open(path, "r+b") as file:  # noqa: PTH123 - a descriptor is what mmap wants
         _page = mmap.mmap(file.fileno(), _SIZE)
-    _remove(path)
+    remove(path)
 
 
 def tell(words: str) -> None:
@@ -50,8 +49,3 @@ def tell(words: str) -> None:
     if _page is not None:
         told = words.encode(errors="replace").replace(_END, b" ")[: _SIZE - 1] + _END
         _page[: len(told)] = told
-
-
-def _remove(path: str) -> None:
-    with contextlib.suppress(OSError):  # the other process was first, or still has it open
-        os.unlink(path)  # noqa: PTH108

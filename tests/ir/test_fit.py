@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from tvm import ir, relax, tirx
 
-from irviz.ir.fit import MisfitError, check_fit
+from irviz.ir.fit import MisfitError, Shape, check_argument, check_fit
 
 n, m = tirx.Var("n", "int64"), tirx.Var("m", "int64")
+NUMBERS = ir.TupleType([ir.PrimType("int64")])
+NUMBERS_TWICE = ir.TupleType([ir.PrimType("int64")] * 2)
 
 
 def zeros(*shape, dtype="float32"):
@@ -80,6 +82,16 @@ def test_an_array_fits_its_type(array, type_):
             "'x' has shape (2, 3), the function wants (n, n), and the others make n = 2",
         ),
         (
+            zeros(3, 6),
+            relax.TensorType([n, n * 2 - 1], "float32"),
+            "'x' has shape (3, 6), the function wants (n, n * 2 - 1), and the others make n = 3",
+        ),
+        (
+            zeros(6, 3),
+            relax.TensorType([n * 2 - 1, n], "float32"),
+            "'x' has shape (6, 3), the function wants (n * 2 - 1, n), and the others make n = 3",
+        ),
+        (
             zeros(2),
             ir.PrimType("int64"),
             "'x' is of type int64, and only a tensor can be given for it",
@@ -99,3 +111,74 @@ def test_a_size_is_the_same_for_all_arrays():
     assert dims == {"m": 784, "n": 128}
     with pytest.raises(MisfitError, match=r"wants \(n,\), and the others make m = 784, n = 128"):
         check_fit("b", zeros(10), relax.TensorType([n], "float32"), dims)
+
+
+def test_an_expression_of_a_size_that_is_not_known_yet_may_be_anything():
+    dims = {}
+    check_fit("x", zeros(5), relax.TensorType([n * 2], "float32"), dims)
+    assert dims == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "type_"),
+    [
+        (zeros(2, 3), relax.TensorType([n, 3], "float32")),
+        (Shape((2, 3)), relax.ShapeType([n, 3])),
+        (Shape((2, 3)), relax.ShapeType(ndim=2)),
+        (Shape(()), relax.ShapeType()),
+        (-5, ir.PrimType("int32")),
+        (255, ir.PrimType("uint8")),
+        (1, ir.PrimType("float32")),
+        (float("nan"), ir.PrimType("float32")),
+        (False, ir.PrimType("bool")),
+        ((), ir.TupleType([])),
+        ((zeros(4), (7,)), ir.TupleType([relax.TensorType([4], "float32"), NUMBERS])),
+        (zeros(4), relax.AnyType()),
+        (5, relax.AnyType()),
+    ],
+)
+def test_a_value_of_any_sort_fits_its_type(value, type_):
+    check_argument("x", value, type_, {})
+
+
+@pytest.mark.parametrize(
+    ("value", "type_", "words"),
+    [
+        (3, relax.TensorType([2], "float32"), "'x' is 3, the function wants Tensor[(2,)]: give an"),
+        ((2, 3), relax.ShapeType([n, 3]), "'x' is a tuple of 2, the function wants Shape[(n, 3)]"),
+        (Shape((2, 4)), relax.ShapeType([n, 3]), "'x' has shape (2, 4), the function wants (n, 3)"),
+        (Shape((2,)), relax.ShapeType(ndim=3), "'x' has 1 dimensions, the function wants 3"),
+        (2**31, ir.PrimType("int32"), "the function wants int32: give a number from -2147483648"),
+        (
+            -1,
+            ir.PrimType("uint8"),
+            "'x' is -1, the function wants uint8: give a number from 0 to 255",
+        ),
+        (1.0, ir.PrimType("int64"), "'x' is 1.0, the function wants int64: give a whole number"),
+        (zeros(2), ir.PrimType("float32"), "'x' is an array of shape (2,), the function wants"),
+        (1, ir.PrimType("bool"), "'x' is 1, the function wants bool: give True or False"),
+        (
+            (1,),
+            NUMBERS_TWICE,
+            "'x' is a tuple of 1, the function wants Tuple[int64, int64]: give a",
+        ),
+        ((1, "a"), NUMBERS_TWICE, "'x[1]' is 'a', the function wants int64: give a whole number"),
+        (
+            zeros(2),
+            relax.FuncType([], NUMBERS),
+            "'x' is of type Function, and no value can be given",
+        ),
+    ],
+)
+def test_a_value_of_the_wrong_sort_is_told_what_would_be_right(value, type_, words):
+    with pytest.raises(MisfitError) as caught:
+        check_argument("x", value, type_, {})
+    assert words in str(caught.value)
+
+
+def test_a_whole_number_is_a_size_by_its_name():
+    dims = {}
+    check_argument("n", 4, ir.PrimType("int64"), dims)
+    check_fit("y", zeros(4), relax.TensorType([n], "float32"), dims)
+    with pytest.raises(MisfitError, match="'n' is 5, the function wants int64: give 4, as the oth"):
+        check_argument("n", 5, ir.PrimType("int64"), dims)

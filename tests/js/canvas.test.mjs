@@ -202,6 +202,14 @@ test("event handlers and links count as active, the contract's attributes do not
   }
 });
 
+test("a dimmed node is pale with its label and the edges of its value, not those it uses", () => {
+  const dimmed = new Set(["w"]);
+  assert.ok(active.isPale({ node: "w" }, dimmed));
+  assert.ok(active.isPale({ source: "w", target: "matmul" }, dimmed));
+  assert.ok(!active.isPale({ node: "matmul" }, dimmed));
+  assert.ok(!active.isPale({ source: "matmul", target: "w" }, dimmed));
+});
+
 test("the module offers render, as anywidget asks", () => {
   assert.equal(typeof active.default.render, "function");
 });

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from irviz.model.result import RunResult, Tolerance, Verdict, compare
+from irviz.model.trace import Trace
 
 inf, nan = math.inf, math.nan
 
@@ -173,5 +174,43 @@ def test_different_means_past_the_tolerance_somewhere(data, array):
         assert not is_same.all()
         assert found.max_abs_diff > 0
     else:
-        # numpy reckons in the array's own precision, which in float16 rounds at the limit
-        assert is_near.all() or array.dtype == "float16"
+        assert is_near.all() or array.dtype == "float16"  # which has a wider tolerance
+
+
+def test_the_largest_difference_is_told_in_proportion_and_in_steps_and_where_it_is():
+    step = np.float32(2**-22)
+    found = compare(run([[1.0], [2.0], [4.0]]), run([[1.0], [2 - step], [3.0]]))
+    assert found.max_relative == pytest.approx(1 / 3)
+    assert found.max_ulp == 2**22
+    assert found.worst_case == 2
+    assert (found.past, found.numbers) == (1, 3)
+
+
+def test_the_worst_case_is_of_the_output_that_differs_most():
+    one, other = np.zeros((3, 2)), np.zeros((3, 4, 5))
+    one[0, 1], other[2, 3, 4] = 1, 2
+    assert compare(run(one, other), run(one * 0, other * 0)).worst_case == 2
+    assert compare(run(one * 2.5, other), run(one * 0, other * 0)).worst_case == 0
+    assert compare(run(one), run(one)).worst_case is None
+
+
+def test_what_differs_from_zero_has_no_relative_difference():
+    assert compare(run([1.0, 2.0]), run([0.0, 1.0])).max_relative == 1
+    assert compare(run([1.0, 2.0]), run([0.0, 2.0])).max_relative is None
+    assert compare(run([0.0, 2.0]), run([0.0, 2.0])).max_relative == 0
+
+
+def test_outputs_of_other_dtypes_are_compared_as_numbers_and_that_is_said():
+    found = compare(run([1.5], dtype="float16"), run([1.5]))
+    assert (found.verdict, found.max_abs_diff, found.max_ulp) == (Verdict.CLOSE, 0, None)
+    assert found.reason == "output 0 is float16, the reference's is float32: compared as numbers"
+
+
+def test_whole_numbers_have_no_steps():
+    assert compare(run([1], dtype="int32"), run([2], dtype="int32")).max_ulp is None
+
+
+def test_a_run_keeps_what_one_case_did():
+    trace = Trace("main", {}, 1.0, 1.0, 0.0)
+    assert RunResult((), 1.0, trace=trace).trace is trace
+    assert RunResult((), 1.0).trace is None

@@ -10,7 +10,7 @@ from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MODULES, MyModule, MyModuleStatic
 from irviz.ir.extract import extract
 from irviz.model.graph import NodeKind
-from irviz.runtime.run import run
+from irviz.runtime.run import Given, run
 from irviz.transforms.bind import bind_params
 from irviz.transforms.stage import TransformError
 
@@ -36,9 +36,9 @@ def test_some_bound_leave_the_others_open():
 
 def test_a_bound_module_computes_the_same():
     images = digits().images[:5]
-    before = run(MyModuleStatic, inputs=images, params=PARAMS)
+    before = run(MyModuleStatic, given=Given(inputs=images, params=PARAMS))
     partly = bind_params({"w0": PARAMS["w0"], "b1": PARAMS["b1"]})(MyModuleStatic)
-    after = run(partly, inputs=images, params=PARAMS)
+    after = run(partly, given=Given(inputs=images, params=PARAMS))
     assert before.outputs[0].tobytes() == after.outputs[0].tobytes()
 
 

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 from irviz.model.result import Comparison, RunResult, Verdict
-from irviz.view.badge import badge_html, duration, outputs_html, result_line, verdict_line
+from irviz.view.badge import (
+    badge_html,
+    comparison_title,
+    duration,
+    outputs_html,
+    result_line,
+    running_html,
+    verdict_line,
+)
 
 
 def words(text):
@@ -95,6 +103,45 @@ def test_a_badge_has_a_sign_words_and_a_colour(result, found, error, text, colou
     assert re.findall('class="irviz-badge ?([a-z]*)"', badge) == [colour]
     assert "<failed>" not in badge
     assert "<shapes>" not in badge
+
+
+def test_the_tooltip_has_what_the_short_line_has_no_room_for():
+    found = Comparison(
+        Verdict.CLOSE,
+        9.5e-07,
+        None,
+        360,
+        1.0,
+        "output 0 is float16, the reference's is float32: compared as numbers",
+        max_relative=1.2e-05,
+        max_ulp=12345,
+        worst_case=17,
+        past=0,
+        numbers=3600,
+    )
+    assert comparison_title(found).splitlines() == [
+        "max |Δ| 9.5e-07",
+        "max |Δ| / |reference| 1.2e-05",
+        "at most 12,345 ULP (units in the last place) apart",
+        "the largest |Δ| is in case 17",
+        "past the tolerance: 0 of 3,600 numbers",
+        "output 0 is float16, the reference's is float32: compared as numbers",
+    ]
+    assert 'title="max |Δ| 9.5e-07\n' in badge_html(scores(3), found, "")
+
+
+def test_the_tooltip_leaves_out_what_there_is_not():
+    assert comparison_title(comparison(Verdict.DIFFERENT, 2.0)) == "max |Δ| 2"
+    unlike = comparison(Verdict.INCOMPARABLE, 0, "<shapes>")
+    assert comparison_title(unlike) == "not comparable: <shapes>"
+    assert 'title="not comparable: &lt;shapes&gt;"' in badge_html(scores(3), unlike, "")
+
+
+def test_a_stage_that_runs_says_so_and_how_far_it_is():
+    assert words(running_html()) == "… running"
+    assert words(running_html("12 of 360 <inputs>")) == "… running 12 of 360 <inputs>"
+    assert "<inputs>" not in running_html("12 of 360 <inputs>")
+    assert 'class="irviz-badge running"' in running_html()
 
 
 def test_scores_are_bars_with_the_prediction():

@@ -6,7 +6,9 @@ from xml.etree import ElementTree
 import pytest
 
 from irviz.ir.extract import extract
+from irviz.model.graph import NodeId
 from irviz.view.figure import Figure, figure
+from irviz.view.overlay import Mark, Overlay
 
 PICTURE = Figure("<svg/>\n", "digraph {}\n", width=10, height=10)
 
@@ -81,6 +83,16 @@ def test_a_figure_knows_its_size_and_says_what_it_is(modules):
 def test_unknown_options_are_refused(modules, options, words):
     with pytest.raises(ValueError, match=words):
         figure(extract(modules.SameTwice), **options)
+
+
+def test_what_is_told_and_what_is_pale_are_saved_with_the_picture(modules, tmp_path):
+    graph = extract(modules.SameTwice)
+    overlay = Overlay("size of each value", "0 B", "8 B", {NodeId("y"): Mark(1.0, "8 B")})
+    drawn = figure(graph, overlay=overlay, dimmed=["x"])
+    text = drawn.save(tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert text == drawn.svg
+    assert text.count(">8 B</text>") == 2  # beside the node, and in the legend
+    assert 'class="node param dimmed" data-node="x" opacity="0.35"' in text
 
 
 def test_themes_differ_in_colours_and_in_nothing_else(modules):

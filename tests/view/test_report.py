@@ -44,5 +44,11 @@ def test_as_html_it_has_a_row_for_each_stage_with_its_words_escaped():
     assert "<b>" not in shown
 
 
+def test_the_results_tell_the_rest_of_a_comparison_as_a_tooltip():
+    rows = re.findall("<tr>(.*?)</tr>", REPORT._repr_html_(), re.DOTALL)
+    assert '<td title="max |Δ| 9.5e-07">within tolerance</td>' in rows[2]
+    assert "title" not in rows[3]
+
+
 def test_an_empty_report_is_its_heads():
     assert len(str(Report(())).splitlines()) == 1

@@ -29,6 +29,7 @@ from irviz.transforms.kernels import library  # noqa: F401 - registers env.relu
 from irviz.view import label
 from irviz.view.figure import figure
 from irviz.view.layout import BUDGET
+from irviz.view.overlay import Mark, Overlay
 
 DIRECTIONS = ("up", "down")
 VALUE_STRIP = 20
@@ -360,10 +361,13 @@ def any_graphs(draw):
     direction=st.sampled_from(DIRECTIONS),
     theme=st.sampled_from(["course", "dark"]),
     seconds=st.sampled_from([BUDGET, 0.0]),
+    share=st.sampled_from([None, 0.0, 0.3, 1.0]),
 )
-def test_any_graph_can_be_drawn(read_picture, graph, direction, theme, seconds):
-    """Whether the engine has the time for its layout, or the plain one is drawn."""
-    drawing = figure(graph, theme, direction, openable=(), seconds=seconds)
+def test_any_graph_can_be_drawn(read_picture, graph, direction, theme, seconds, share):
+    """Whether the engine has the time for its layout, or the plain one is drawn; or an overlay."""
+    marks = {n.id: Mark(share or 0, "12 %", is_flagged=bool(share)) for n in graph.nodes}
+    told = None if share is None else Overlay("times", "0", "1", marks, "NaN")
+    drawing = figure(graph, theme, direction, openable=(), overlay=told, seconds=seconds)
     assert bool(drawing.note) == (seconds == 0.0)
     picture = read_picture(drawing.svg)
     assert len(picture.frames) == len(framed(graph))

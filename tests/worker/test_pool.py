@@ -195,7 +195,15 @@ def test_what_it_does_is_heard_while_it_does_it_and_told_when_it_dies():
 
 @pytest.mark.parametrize(
     ("prepare", "words"),
-    [(lambda *_: os._exit(3), "ended the process"), (lambda *_: time.sleep(60), "longer than 1 s")],
+    [
+        (
+            lambda: os._exit(3),
+            r"^the process for it could not be started: it ended \(exit code 3\)$",
+        ),
+        (lambda: os.abort(), r"could not be started: it ended \(SIGABRT\)$"),
+        (lambda: time.sleep(60), "could not be started: that took longer than 1 s"),
+        (lambda: [][1], "could not be started: IndexError: list index out of range$"),
+    ],
 )
 def test_a_process_that_cannot_be_started_is_an_error(prepare, words):
     before = set(psutil.Process().children(recursive=True))

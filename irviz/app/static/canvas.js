@@ -1,9 +1,11 @@
 // The graph canvas: shows the SVG that Python made; pans, zooms, hovers, selects and reports.
-// Traits: svg, label, height; highlighted (ids of changed nodes); selected (node id, "" for none);
+// Traits: svg, label, height; highlighted and dimmed (ids of nodes that changed, that are drawn pale
+// with the edges of their values); selected (node id, "" for none);
 // viewport: [x, y, scale], (x, y) being the graph's point in the middle of the pane, [] for "fit".
 // Messages: {toggle: id} to open or close what has that id, {leave: id} for what is around a node.
-// The SVG: g.node[data-node] with a title and one .shape, g.value[data-node], [data-toggle] and
-// g.edge[data-source][data-target]; all of them moved alike, if at all, and not scaled.
+// The SVG: g.node[data-node] with a title and one .shape, g.value and g.word[data-node],
+// [data-toggle] and g.edge[data-source][data-target]; all of them moved alike, if at all, and not
+// scaled. Under an overlay (.overlaid) nodes are .tinted by their --share of the ramp.
 
 import {
   ARROWS,
@@ -30,6 +32,9 @@ const BUTTONS = [["+", "+", "Zoom in (+)"], ["-", "−", "Zoom out (-)"], ["0", 
 export const isActiveElement = ({ namespaceURI, localName }) =>
   namespaceURI !== SVG || /^(script|foreignObject|animate.*|set)$/i.test(localName);
 export const isActiveName = (name) => /^on|href$/i.test(name);
+
+/** Tell whether a part of these nodes is meant, or an edge that carries the value of one. */
+export const isPale = ({ node, source }, dimmed) => dimmed.has(node ?? source);
 
 /** Parse SVG text into an inert element of the document, and index it once for all events. */
 function readPicture(text, document) {
@@ -108,6 +113,7 @@ function render({ model, el, signal }) {
     if (picture) pane.append(picture.svg);
     draw();
     showHighlighted();
+    showDimmed();
     showSelected();
   }
 
@@ -118,6 +124,14 @@ function render({ model, el, signal }) {
       node.querySelector(".mark")?.remove();
       node.classList.toggle("changed", changed.has(id));
       if (changed.has(id)) addMark(node);
+    }
+  }
+
+  function showDimmed() {
+    if (!picture) return;
+    const dimmed = new Set(model.get("dimmed"));
+    for (const part of [...picture.parts, ...picture.edges.map(({ element }) => element)]) {
+      part.classList.toggle("pale", isPale(part.dataset, dimmed));
     }
   }
 
@@ -145,6 +159,7 @@ function render({ model, el, signal }) {
     halo.setAttribute("class", "halo");
     shapeOf(node).before(halo);
     if (node.classList.contains("changed")) live.append(", changed");
+    if (node.matches(".pale, .dimmed")) live.append(", drawn pale");
   }
 
   function showSelectedInView() {
@@ -233,6 +248,7 @@ function render({ model, el, signal }) {
     "change:viewport": () => draw((viewport = model.get("viewport"))),
     "change:svg": showSvg,
     "change:highlighted": showHighlighted,
+    "change:dimmed": showDimmed,
     "change:selected": showSelectedInView,
   };
 

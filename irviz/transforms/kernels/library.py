@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
@@ -108,12 +109,28 @@ def is_current(name: str) -> bool:
 
 
 def _expose(name: str) -> None:
-    def on_tensors(*tensors: tvm.runtime.Tensor) -> None:
-        # looked up at each call: a machine keeps what it found under the name when it was built
-        _kernels[name].function(*(np.from_dlpack(tensor) for tensor in tensors))
-
-    tvm.register_global_func(name, on_tensors, override=True)
+    tvm.register_global_func(name, _OnTensors(name), override=True)
     _exposed[name] = tvm.get_global_func(name)
+
+
+class _OnTensors:
+    """What TVM calls: the kernel of a name, on NumPy's view of the tensors."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, *tensors: tvm.runtime.Tensor) -> None:
+        # looked up at each call: a machine keeps what it found under the name when it was built
+        on_arrays(_kernels[self.name].function, *tensors)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Travel as the kernel's function alone: another process has another registry."""
+        return partial, (on_arrays, _kernels[self.name].function)
+
+
+def on_arrays(function: KernelFunction, *tensors: tvm.runtime.Tensor) -> None:
+    """Call a kernel's function on NumPy's view of tensors."""
+    function(*(np.from_dlpack(tensor) for tensor in tensors))
 
 
 @register("env.linear", "(b,m),(n,m),(n)->(b,n)", definition="topi.linear")

@@ -10,7 +10,7 @@ from tvm_ffi import structural_equal
 
 import irviz
 from irviz.course.mlp import MyModuleWithExternCall
-from irviz.runtime.run import run
+from irviz.runtime.run import Given, run
 from irviz.transforms.kernels import library
 from irviz.transforms.kernels.attempts import Samples, Verdict, tried
 from irviz.transforms.kernels.definitions import NoPrimFuncError, made_for, made_of
@@ -174,7 +174,7 @@ def test_a_definition_may_give_two_tensors():
         builder.emit_func_output(builder.emit(call))
     mod = Swap("env.both", "mine.both")(builder.get())
     given = np.array([0, 1, 2], "float32")
-    first, second = run(mod, inputs={"x": given}).outputs
+    first, second = run(mod, given=Given(inputs={"x": given})).outputs
     np.testing.assert_allclose(first[0], np.exp(given), rtol=1e-6)
     assert second[0].tolist() == [0, -1, -2]
 

@@ -27,7 +27,7 @@ from irviz.course.mlp import (
 )
 from irviz.ir.extract import extract
 from irviz.model.graph import NodeId, NodeKind, Resolution
-from irviz.runtime.run import run
+from irviz.runtime.run import Given, run
 from irviz.transforms.kernels import library
 from irviz.transforms.kernels.swap import Swap
 from irviz.transforms.passes.catalog import named_pass
@@ -72,7 +72,7 @@ def callees(mod):
 
 
 def outputs(mod):
-    return run(mod, inputs=IMAGES, params=PARAMS).outputs[0]
+    return run(mod, given=Given(inputs=IMAGES, params=PARAMS)).outputs[0]
 
 
 # --- there and back ----------------------------------------------------------------------------
@@ -293,7 +293,7 @@ def test_calls_in_branches_and_inner_functions_are_swapped_too():
     x = np.linspace(-1, 1, 32, dtype="float32").reshape(4, 8)
     inputs = {"x": x, "c": np.array(True)}
     lifted = [relax.transform.LambdaLift()(mod) for mod in (Nested, everywhere)]
-    before, after = (run(mod, inputs=inputs).outputs[0] for mod in lifted)
+    before, after = (run(mod, given=Given(inputs=inputs)).outputs[0] for mod in lifted)
     assert before.tobytes() == after.tobytes()
 
 

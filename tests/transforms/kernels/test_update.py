@@ -16,7 +16,7 @@ from tvm_ffi import structural_equal
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule, MyModuleHighLevel, MyModuleStatic
 from irviz.ir.extract import extract
-from irviz.runtime.run import run
+from irviz.runtime.run import Given, run
 from irviz.transforms.kernels.attempts import Verdict
 from irviz.transforms.kernels.match import equivalence
 from irviz.transforms.kernels.swap import Swap
@@ -62,7 +62,7 @@ def scaled(X: T.Buffer((1, 128), "float32"), k: T.float32, Y: T.Buffer((1, 128),
 
 
 def outputs(mod):
-    return run(mod, inputs=IMAGES, params=PARAMS).outputs[0]
+    return run(mod, given=Given(inputs=IMAGES, params=PARAMS)).outputs[0]
 
 
 def functions(mod):

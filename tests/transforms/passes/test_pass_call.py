@@ -96,7 +96,7 @@ def test_variables_functions_and_targets_can_be_given_as_objects_too():
 def test_a_call_is_of_no_module_and_can_be_applied_to_another():
     call = named_pass("BindSymbolicVars", binding_map={"n": 128})
     for name in ("MyModule", "MyModuleMixture"):
-        assert 'w0: R.Tensor((128, m), dtype="float32")' in TRIES.call(MODULES[name]).script()
+        assert 'w0: R.Tensor((128, m), dtype="float32")' in call(MODULES[name]).script()
 
 
 def test_sizes_are_those_of_one_function_or_of_all():
@@ -273,7 +273,9 @@ def test_a_call_does_the_same_in_another_process(which):
     outcome = attempt(mod, transform, look=True)
     assert (outcome.error, outcome.is_deadly) == ("", False)
     assert outcome.change is not None
-    assert structural_equal(TRIES.call(_applied, cloudpickle.dumps((mod, transform))), transform(mod))
+    assert structural_equal(
+        TRIES.call(_applied, cloudpickle.dumps((mod, transform))), transform(mod)
+    )
 
 
 def _applied(sent):

@@ -1,0 +1,118 @@
+"""Runs: what stages are given, where they run, what they gave and how long they take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from irviz.app.inputs_panel import InputsPanel
+from irviz.app.limits_panel import LimitsPanel
+from irviz.app.panels import Verb
+from irviz.app.results import Results
+from irviz.app.run_panel import RunPanel
+from irviz.app.session import Session
+from irviz.app.timing_panel import TimingPanel
+from irviz.ir.identity import function_named
+from irviz.runtime.inputs import Inputs
+from irviz.view.times import Times
+from irviz.worker.pool import Heard
+
+_MEASURED = "measured"
+
+
+class RunTab:
+    """Run stages as the session says, and let the reader say otherwise.
+
+    `act` hears verbs of the session, `shown` is called when there is something new to show.
+    """
+
+    def __init__(
+        self, session: Session, act: Callable[[Verb], None], shown: Callable[[], None]
+    ) -> None:
+        self._act, self._shown = act, shown
+        self._session = session
+        self._reference = "0"
+        self._given, self._labels = session.inputs, session.labels
+        self.results = Results(self._changed)
+        self.results.look_at(session.function)
+        self._run = RunPanel(self.run_again, self.results.background.cancel)
+        self._inputs = InputsPanel(
+            self._give, session.inputs, seed=session.seed, sizes=session.sizes
+        )
+        self._limits = LimitsPanel(act)
+        self.timing = TimingPanel(self.measure)
+        self.widgets = [
+            self._run.head,
+            self._inputs.widget,
+            self._limits.widget,
+            self._run.widget,
+        ]
+
+    @property
+    def case(self) -> int:
+        """The number of the input that is looked at."""
+        return self._run.case
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether every new stage is run."""
+        return bool(self._run.automatic.value)
+
+    def show(self, session: Session, reference: str) -> None:
+        """Show the shown stage's run; `reference` is the stage that it is compared with."""
+        if session.function != self._session.function:
+            self.results.look_at(session.function)
+        self._session, self._reference = session, reference or "0"
+        self._limits.show(session)
+        self._inputs.show(function_named(session.shown.module, session.function), session.params)
+        self.show_results()
+
+    def show_results(self) -> None:
+        """Show what is known by now, and what is being done."""
+        background, shown = self.results.background, self._session.shown_id
+        self._run.show_running(background.name, background.words)
+        error = self.results.errors.get(shown, "")
+        self._run.show(self._session, self.results.results.get(shown), error)
+
+    def run(self) -> None:
+        """Run the shown stage, and those that it is compared with, where that was not done."""
+        ids = ("0", self._reference, self._session.shown_id)
+        self.results.run(self._session, ids)
+
+    def run_again(self) -> None:
+        """Run the shown stage once more, and those that it is compared with if need be."""
+        self.results.run(self._session, ("0", self._reference))
+        self.results.run(self._session, (self._session.shown_id,), again=True)
+
+    def measure(self, every: bool) -> None:
+        """Measure the shown stage in turn with those it is compared with, or every stage."""
+        session = self._session
+        ids = dict.fromkeys(("0", self._reference, session.shown_id))
+        wanted = [one.id for one in session.stages] if every else list(ids)
+        chosen = [one for one in wanted if not session.stage(one).error]
+
+        def job(heard: Heard) -> Times:
+            return session.measure(*chosen, case=self.case, heard=heard)
+
+        def done(answer: object) -> None:
+            if isinstance(answer, Times):
+                self.timing.show(answer)
+            else:
+                self.timing.show(None, str(answer))
+
+        self.results.background.do(_MEASURED, job, done)
+
+    def _give(self, inputs: Inputs, seed: int, sizes: dict[str, int]) -> None:
+        """Give functions other inputs: what was run before is another thing."""
+        labels = self._labels if inputs is self._given else None
+        self.results.clear()
+        self.timing.show(None)
+        self._act(
+            lambda session: replace(session, inputs=inputs, seed=seed, sizes=sizes, labels=labels)
+        )
+        if self.is_automatic:
+            self.run()
+
+    def _changed(self) -> None:
+        self.show_results()
+        self._shown()

@@ -1,0 +1,144 @@
+"""The Python functions that a module calls by name: they travel to where it runs."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+import cloudpickle
+import tvm
+import tvm_ffi
+from tvm import ir, relax
+
+from irviz.runtime.parcel import by_value
+
+# the words of tvm_ffi's ExternCFunctionObjImpl: references, type, deleter, call, C++ call; then
+# what it calls with, how, and how that is deleted
+_CLOSURE, _CALLER, _SIZE = 5, 6, 8
+
+_sent: dict[str, tuple[bytes, Callable[..., object]]] = {}
+"""What came from another process, by name; TVM has a function that looks here at each call."""
+
+_before: dict[str, object] = {}
+"""What TVM had under these names before, None for nothing."""
+
+
+class TravelError(ValueError):
+    """A Python function that cannot be sent to another process."""
+
+
+def python_callees(mod: ir.IRModule) -> dict[str, Callable[..., object]]:
+    """Return the registered Python functions that a module calls, by name, but TVM's own."""
+    names: dict[str, None] = {}
+    for function in mod.functions.values():
+        tvm_ffi.structural_walk(
+            function,
+            [
+                (relax.ExternFunc, lambda one: names.setdefault(str(one.global_symbol))),
+                (ir.StringImm, lambda one: names.setdefault(str(one.value))),
+            ],
+        )
+    found = {}
+    for name in names:
+        function = python_function(name)
+        if function is not None and not _is_tvms(function):
+            found[name] = function
+    return found
+
+
+def sent(callees: Mapping[str, Callable[..., object]]) -> dict[str, bytes]:
+    """Return functions as they travel; raise TravelError with the name of one that cannot."""
+    return {name: _packed(name, function) for name, function in callees.items()}
+
+
+def install(packed: Mapping[str, bytes]) -> None:
+    """Register functions that came from another process, and no others that came from there.
+
+    A machine keeps what it found under a name when it was built, so that is a function which
+    looks up the one that came last. Raises TravelError for one that cannot be unpacked here.
+    """
+    for name in [name for name in _before if name not in packed]:
+        _withdraw(name)
+    for name, one in packed.items():
+        if name not in _before:
+            _before[name] = tvm.get_global_func(name, allow_missing=True)
+            tvm.register_global_func(name, _latest(name), override=True)
+        if name not in _sent or _sent[name][0] != one:
+            try:
+                _sent[name] = (one, cloudpickle.loads(one))
+            except MemoryError:
+                raise
+            except Exception as failure:  # its module may not be found here, for one
+                raise TravelError(
+                    f"{name!r} cannot be used in the process that runs it: {failure}. Run with "
+                    "isolate=False, or define it where it is used"
+                ) from failure
+
+
+def python_function(name: str) -> Callable[..., object] | None:
+    """Return the Python function that is registered with TVM under a name, None if none is.
+
+    TVM gives a Python function back to nobody, but its object points to it. How such an object
+    begins is learned from a function that is known; what does not look alike is not read.
+    """
+    packed = tvm.get_global_func(name, allow_missing=True)
+    known = _marks()
+    if packed is None or known is None:
+        return None
+    address = packed.__chandle__()
+    if _words(address, _CLOSURE)[1:] != known[0] or _words(address, _SIZE)[_CALLER:] != known[1]:
+        return None
+    function = ctypes.cast(_words(_words(address, _SIZE)[_CLOSURE], 1)[0], ctypes.py_object).value
+    return function if callable(function) else None
+
+
+@lru_cache(maxsize=1)
+def _marks() -> tuple[list[int], list[int]] | None:
+    """Return what stands before and behind the pointer in the object of every Python function."""
+
+    def known() -> None: ...
+
+    packed = tvm_ffi.convert(known)
+    words = _words(packed.__chandle__(), _SIZE)
+    if _words(words[_CLOSURE], 1)[0] != id(known):
+        return None  # another version of tvm_ffi than this was written for
+    return words[1:_CLOSURE], words[_CALLER:]
+
+
+def _packed(name: str, function: Callable[..., object]) -> bytes:
+    try:
+        return by_value(function)
+    except Exception as failure:  # what a function holds may refuse as it likes
+        raise TravelError(
+            f"{name!r} cannot be sent to the process that runs it: {failure}. Run with "
+            "isolate=False, or let it make what it needs when it is called"
+        ) from failure
+
+
+def _words(address: int, count: int) -> list[int]:
+    return list((ctypes.c_size_t * count).from_address(address))
+
+
+def _latest(name: str) -> Callable[..., object]:
+    def call(*arguments: object) -> object:
+        if name not in _sent:
+            raise LookupError(f"{name!r} is not registered any more")
+        return _sent[name][1](*arguments)
+
+    return call
+
+
+def _withdraw(name: str) -> None:
+    """Let TVM have under a name what it had before a function came."""
+    _sent.pop(name, None)
+    before = _before.pop(name)
+    if before is None:
+        tvm_ffi.registry.remove_global_func(name)
+    else:
+        tvm.register_global_func(name, before, override=True)
+
+
+def _is_tvms(function: Callable[..., object]) -> bool:
+    module = getattr(function, "__module__", None) or ""
+    return module.partition(".")[0] in ("tvm", "tvm_ffi")

@@ -1,0 +1,21 @@
+"""What the tests of runs share."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+collect_ignore = ["servers.py"]  # no tests: what the tests share
+
+
+@pytest.fixture(scope="session")
+def servers() -> ModuleType:
+    """Return tests/runtime/servers.py, TVM's servers and others."""
+    name = "irviz_test_servers"
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name("servers.py"))
+    loaded = importlib.util.module_from_spec(spec)
+    sys.modules[name] = loaded  # where dataclasses looks
+    spec.loader.exec_module(loaded)
+    return loaded

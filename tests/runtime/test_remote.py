@@ -1,0 +1,314 @@
+"""The same run on another machine, through TVM's own RPC server; what may go wrong with that."""
+
+import shutil
+import tempfile
+import threading
+import time
+
+import numpy as np
+import pytest
+from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
+
+from irviz.course.digits import digits, mlp_params
+from irviz.course.mlp import MyModule
+from irviz.runtime import link, remote
+from irviz.runtime.inputs import InputError
+from irviz.runtime.run import Given, Place, RunError, Wish, measure, run
+from irviz.worker.pool import RUNS
+
+PARAMS, DIGITS = mlp_params(), digits()
+GIVEN = Given(DIGITS.images[:20], PARAMS, DIGITS.labels[:20])
+ONES = Given(np.ones(2, "float32"))
+
+
+@I.ir_module
+class Nested:
+    """Tuples in tuples, a shape and a number, taken and returned."""
+
+    @R.function
+    def main(
+        t: R.Tuple(R.Tensor((2,), "float32"), R.Tuple(R.Tensor((2,), "float32"), R.Shape([3]))),
+        x: R.Tensor(("n", 2), "float32"),
+        k: T.int64,
+    ):
+        first = t[0]
+        inner = t[1]
+        second = inner[0]
+        sum_ = R.add(first, second)
+        return ((sum_, (x, inner)), k, R.tuple())
+
+
+@I.ir_module
+class Endless:
+    """A PrimFunc that takes minutes."""
+
+    @T.prim_func(s_tir=True)
+    def count(X: T.Buffer((2,), "float32"), Y: T.Buffer((2,), "float32")):
+        Y[0] = X[0]
+        for _ in T.serial(T.int64(200_000_000_000)):
+            Y[0] = Y[0] * T.float32(0.999) + T.float32(1)
+
+
+def endless():
+    x = relax.Var("x", relax.TensorType([2], "float32"))
+    builder = relax.BlockBuilder(Endless)
+    with builder.function("main", [x]):
+        call = relax.call_tir(Endless.get_global_var("count"), [x], x.ty)
+        builder.emit_func_output(builder.emit(call))
+    return builder.get()
+
+
+def calling(name):
+    x = relax.Var("x", relax.TensorType([2], "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        call = relax.call_dps_packed(name, relax.Tuple([x]), x.ty)
+        builder.emit_func_output(builder.emit(call))
+    return builder.get()
+
+
+@pytest.fixture(scope="module")
+def documented(servers, tmp_path_factory):
+    """Yield a server as it is documented, for runs in the worker."""
+    server = servers.Server(servers.free_port(), tmp_path_factory.mktemp("there"), documented=True)
+    yield server.start()
+    server.end()
+    RUNS.stop()
+
+
+@pytest.fixture
+def server(servers, tmp_path):
+    """Yield a server, for runs in this process."""
+    (tmp_path / "there").mkdir()
+    server = servers.Server(servers.free_port(), tmp_path / "there", key="lab")
+    yield server.start()
+    link._links.clear()
+    server.end()
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """Return what is told of what is being done."""
+    words = []
+    for room in (link, remote):
+        monkeypatch.setattr(room, "tell", words.append)
+    return words
+
+
+def here(device):
+    return Place(isolate=False, device=device)
+
+
+def same(one, other):
+    assert [o.dtype for o in one.outputs] == [o.dtype for o in other.outputs]
+    assert [o.shape for o in one.outputs] == [o.shape for o in other.outputs]
+    assert [o.tobytes() for o in one.outputs] == [o.tobytes() for o in other.outputs]
+
+
+# --- what is the same ----------------------------------------------------------------------------
+
+
+def test_a_run_at_a_server_gives_the_very_bits_of_a_run_here(documented):
+    heard = []
+    result = run(MyModule, given=GIVEN, place=Place(device=documented.device), heard=heard.append)
+    local = run(MyModule, given=GIVEN)
+    same(result, local)
+    assert result.correct == local.correct
+    assert 0 < result.seconds < 1
+    assert heard
+
+
+@pytest.mark.parametrize("name", ["Nested", "Sizes", "SizeAsArgument", "TwoOutputs"])
+def test_tuples_numbers_and_shapes_go_there_and_come_back(modules, documented, name):
+    mod = Nested if name == "Nested" else getattr(modules, name)
+    same(run(mod, place=Place(device=documented.device)), run(mod))
+
+
+@pytest.mark.parametrize("device", ["", "cpu"])
+def test_the_cpu_is_this_machines(device):
+    assert Place(device=device).clock == "this machine"
+    same(run(MyModule, given=GIVEN, place=Place(device=device)), run(MyModule, given=GIVEN))
+
+
+def test_a_target_can_be_given_for_this_machine():
+    place = Place(target='{"kind": "llvm", "mcpu": "x86-64"}')
+    result = run(MyModule, given=GIVEN, place=place)
+    np.testing.assert_allclose(result.outputs[0], run(MyModule, given=GIVEN).outputs[0], 1e-4)
+
+
+def test_stages_are_timed_by_the_clock_of_the_server(documented):
+    place = Place(device=documented.device)
+    found = measure([MyModule, MyModule], given=GIVEN, rounds=6, seconds=0.1, place=place)
+    assert [len(one) for one in found] == [6, 6]
+    assert all(0 < second < 1 for one in found for second in one)
+    assert place.clock == documented.device
+    (alone,) = measure([MyModule], "linear0", rounds=6, seconds=0.1, place=place)
+    assert all(0 < second < 1 for second in alone)
+
+
+def test_a_module_is_sent_once_and_what_is_done_is_told(server, told):
+    place = here(server.device)
+    first = run(MyModule, given=GIVEN, place=place)
+    assert told[0] == f"connecting to {server.device}"
+    assert told[1:] == ["building", "uploading 0.0 MB", "loading"] or "uploading" in told[2]
+    told.clear()
+    same(run(MyModule, given=GIVEN, place=place), first)
+    assert told == []
+
+
+def test_no_file_is_left_behind(server, tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "here"))
+    run(MyModule, given=GIVEN, place=here(server.device))
+    assert list((tmp_path / "here").iterdir()) == []
+    assert server.files() == []
+
+
+def test_without_a_compiler_here_the_server_links(server, monkeypatch):
+    local = run(MyModule, given=GIVEN)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    same(run(MyModule, given=GIVEN, place=here(server.device)), local)
+    assert server.files() == []
+
+
+def test_a_function_that_the_server_has_is_called_there(server):
+    result = run(calling("test.at_the_server"), given=ONES, place=here(server.device))
+    assert result.outputs[0].tolist() == [[2, 2]]
+
+
+# --- what fails ----------------------------------------------------------------------------------
+
+
+def test_a_function_in_python_does_not_travel_there(server):
+    from tvm import register_global_func
+
+    register_global_func("test.here_alone", lambda *_: None, override=True)
+    with pytest.raises(RunError, match=r"^'test.here_alone' is not registered at .*: let the serv"):
+        run(calling("test.here_alone"), given=ONES, place=here(server.device))
+    assert run(MyModule, given=GIVEN, place=here(server.device)).cases == 20
+
+
+def test_a_trace_needs_this_machine(servers):
+    with pytest.raises(InputError, match="a trace needs this machine, .*: run without device"):
+        run(MyModule, given=GIVEN, trace=Wish(), place=Place(device="127.0.0.1:1"))
+
+
+@pytest.mark.parametrize(
+    ("device", "words"),
+    [
+        ("gpu", "'gpu' is no device: give 'cpu' for this machine, or the address of a server"),
+        ("host:", "'host:' is no device"),
+        ("http://host:9090", "is no device"),
+        ("::1:9090", r"such as '192.168.0.7:9090' or '\[::1\]:9090'"),
+        ("host:0", "'host:0' has port 0: give one of 1 to 65535"),
+        ("host:99999", "give one of 1 to 65535"),
+    ],
+)
+def test_a_device_that_cannot_be_one_is_refused(device, words):
+    with pytest.raises(RunError, match=words):
+        run(MyModule, given=GIVEN, place=Place(device=device))
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("cuda", "'cuda' is no target for a CPU: give one of kind llvm"),
+        ("llvm nonsense", "'nonsense' in the target 'llvm nonsense' is no option"),
+        ("llvm -nonsense=1", "is no target: ValueError: Unknown config option 'nonsense'"),
+        ("{", "nor JSON"),
+        ("llvm -mtriple=armv7-linux-gnu", "is for armv7, and this machine is .*: give the machine"),
+    ],
+)
+def test_a_target_that_cannot_be_one_is_refused(target, words):
+    with pytest.raises(RunError, match=words):
+        run(MyModule, given=GIVEN, place=Place(target=target))
+
+
+def test_no_server_is_told_at_once(servers):
+    device = f"127.0.0.1:{servers.free_port()}"
+    start = time.monotonic()
+    with pytest.raises(RunError, match=f"^there is no server at {device}: start one there with py"):
+        run(MyModule, given=GIVEN, place=Place(device=device))
+    assert time.monotonic() - start < 30  # the worker may have to start; TVM itself waits 60 s
+    assert run(MyModule, given=GIVEN).cases == 20
+
+
+@pytest.mark.parametrize(("key", "words"), [("", "no key"), ("/other", "the key 'other'")])
+def test_another_key_is_told(server, key, words):
+    place = here(f"127.0.0.1:{server.port}{key}")
+    with pytest.raises(RunError, match=f"has another key than was given, which is {words}: give"):
+        run(MyModule, given=GIVEN, place=place)
+
+
+def test_a_name_that_nobody_has_is_told():
+    with pytest.raises(RunError, match="no machine is known as 'nobody.invalid'"):
+        run(MyModule, given=GIVEN, place=here("nobody.invalid:9090"))
+
+
+def test_what_is_no_server_of_tvms_is_told(servers):
+    with (
+        servers.answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as device,
+        pytest.raises(RunError, match=f"^what answers at {device} is no server of TVM's"),
+    ):
+        run(MyModule, given=GIVEN, place=here(device))
+
+
+def test_what_accepts_and_says_nothing_is_not_waited_for(servers, monkeypatch):
+    monkeypatch.setattr(link, "CONNECT_SECONDS", 0.3)
+    with (
+        servers.answering(b"") as device,
+        pytest.raises(RunError, match=f"^{device} does not answer within 0.3 s: it may serve anot"),
+    ):
+        run(MyModule, given=GIVEN, place=here(device))
+
+
+def test_a_server_of_another_version_is_told(servers, server):
+    with (
+        servers.between(server.port, b"0.8.0", b"0.7.0") as device,
+        pytest.raises(RunError, match="runs another version of TVM, and here is "),
+    ):
+        run(MyModule, given=GIVEN, place=here(f"{device}/lab"))
+
+
+def test_what_was_built_for_another_machine_is_told(server):
+    place = Place(False, device=server.device, target="llvm -mtriple=aarch64-linux-gnu")
+    with pytest.raises(RunError, match="could not link the module, which was built for aarch64"):
+        run(MyModule, given=GIVEN, place=place)
+    assert server.files() == []
+    assert run(MyModule, given=GIVEN, place=here(server.device)).cases == 20
+
+
+def test_a_server_that_was_started_again_is_connected_again(server):
+    first = run(MyModule, given=GIVEN, place=here(server.device))
+    server.end()
+    with pytest.raises(RunError, match="there is no server"):
+        run(MyModule, given=GIVEN, place=here(server.device))
+    server.start()
+    same(run(MyModule, given=GIVEN, place=here(server.device)), first)
+
+
+def test_a_connection_that_is_lost_is_an_error_and_all_else_lives_on(servers, tmp_path):
+    server = servers.Server(servers.free_port(), tmp_path).start()
+    place, heard = Place(device=server.device), []
+    try:
+        run(MyModule, given=GIVEN, place=place)
+
+        def end_when_running(words):
+            heard.append(words)
+            if words == "running input 1 of 1":
+                threading.Timer(0.3, server.end).start()
+
+        with pytest.raises(RunError, match=f"^the connection to {server.device} was lost while ru"):
+            run(endless(), given=ONES, place=place, heard=end_when_running)
+        local = run(MyModule, given=GIVEN)
+        server.start()
+        same(run(MyModule, given=GIVEN, place=place), local)
+        with pytest.raises(RunError, match="took longer than 1 s .*while running input 1 of 1"):
+            run(endless(), given=ONES, place=Place(seconds=1, device=server.device))
+        same(run(MyModule, given=GIVEN), local)
+    finally:
+        server.end()
+        RUNS.stop()

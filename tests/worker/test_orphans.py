@@ -1,0 +1,139 @@
+"""No process is left behind, however the one that started it ends."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import psutil
+import pytest
+
+BEGIN = """
+import ctypes, os, sys, threading, time
+from irviz.worker.pool import CancelledError, Worker
+
+def none(): ...
+def endless():
+    while True:
+        pass
+def asleep():
+    time.sleep(60)
+def holding_the_lock():
+    ctypes.PyDLL(None).sleep(60)
+def with_a_child():
+    import subprocess
+    subprocess.run(["sleep", "60"])
+
+def call(what):
+    worker = Worker(none)
+    print(worker.call(os.getpid), flush=True)
+    thread = threading.Thread(target=lambda: worker.call(what), daemon=True)
+    thread.start()
+    workers.append(worker)
+    return thread
+workers = []
+"""
+
+
+def started(tmp_path, program):
+    """Start a program; return it and the processes whose numbers it prints until "ready"."""
+    file = tmp_path / "program.py"
+    file.write_text(BEGIN + textwrap.dedent(program), encoding="utf-8")
+    one = subprocess.Popen(
+        [sys.executable, file], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    others = [psutil.Process(int(line)) for line in iter(one.stdout.readline, "ready\n")]
+    return one, others
+
+
+def ends(one, within):
+    """Wait for a program; return what it said on standard error."""
+    _, said = one.communicate(timeout=within)
+    return said
+
+
+def test_a_worker_ends_with_its_parent_whatever_either_does(tmp_path):
+    one, others = started(
+        tmp_path,
+        """
+        for what in (endless, asleep, holding_the_lock):
+            call(what)
+        time.sleep(0.3)
+        print("ready", flush=True)
+        time.sleep(60)
+        """,
+    )
+    assert len(others) == 3
+    os.kill(one.pid, signal.SIGKILL)
+    ends(one, 5)
+    left = psutil.wait_procs(others, timeout=2)[1]
+    assert left == []
+
+
+def test_a_worker_does_not_end_with_the_thread_that_needed_it_first(tmp_path):
+    one, _ = started(
+        tmp_path,
+        """
+        worker = Worker(none)
+        found = []
+        thread = threading.Thread(target=lambda: found.append(worker.call(os.getpid)))
+        thread.start()
+        thread.join()
+        time.sleep(0.3)
+        found.append(worker.call(os.getpid))
+        print("ready", flush=True)
+        assert found[0] == found[1], found
+        """,
+    )
+    assert ends(one, 5) == ""
+    assert one.returncode == 0
+
+
+@pytest.mark.parametrize("what", ["asleep", "endless", "holding_the_lock", "with_a_child"])
+def test_python_can_end_while_a_call_is_under_way(tmp_path, what):
+    one, others = started(
+        tmp_path,
+        f"""
+        call({what})
+        time.sleep(0.3)
+        print("ready", flush=True)
+        """,
+    )
+    children = [child for other in others for child in other.children()]
+    began = time.monotonic()
+    said = ends(one, 10)
+    assert time.monotonic() - began < 5
+    assert (
+        "Traceback" not in said.replace("Exception in thread", "Traceback", 0) or "Worker" in said
+    )
+    assert psutil.wait_procs([*others, *children], timeout=2)[1] == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_fork_has_workers_of_its_own(tmp_path):
+    one, _ = started(
+        tmp_path,
+        """
+        import warnings
+        warnings.simplefilter("ignore")
+        worker = Worker(none)
+        mine = worker.call(os.getpid)
+        hold = threading.Thread(target=lambda: worker.call(time.sleep, 1))
+        hold.start()
+        time.sleep(0.2)
+        child = os.fork()
+        if not child:
+            its = worker.call(os.getpid)
+            worker.stop()
+            os._exit(7 if its != mine else 8)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        hold.join()
+        print("ready", flush=True)
+        assert code == 7, code
+        assert worker.call(os.getpid) == mine
+        """,
+    )
+    assert ends(one, 10) == ""
+    assert one.returncode == 0

@@ -26,12 +26,14 @@ class Canvas(anywidget.AnyWidget):
     """Show the SVG of a graph; let the reader pan, zoom, hover and select.
 
     Python decides what is drawn: `svg` is complete SVG text with its labels already escaped. The
-    canvas writes only `selected` and `viewport`, and asks for what is to be opened or closed.
+    canvas writes only `selected`, `viewport` and `dark`, and asks for what is to be opened or
+    closed.
 
     Traits:
         svg: The picture, "" for none. Nodes carry `data-node`, edges `data-source` and
             `data-target`; `static/canvas.js` tells the rest of the contract.
         selected: Id of the selected node, "" for none.
+        dark: Whether the page around it is dark, as the page reports.
         label: Accessible name, such as "graph of main, stage 0".
         highlighted: Ids of the nodes to mark as changed.
         dimmed: Ids of the nodes to draw pale, with the edges that carry their values.
@@ -46,6 +48,7 @@ class Canvas(anywidget.AnyWidget):
 
     svg = traitlets.Unicode("").tag(sync=True)
     selected = traitlets.Unicode("").tag(sync=True)
+    dark = traitlets.Bool(False).tag(sync=True)
     label = traitlets.Unicode("").tag(sync=True)
     highlighted = traitlets.List(traitlets.Unicode()).tag(sync=True)
     dimmed = traitlets.List(traitlets.Unicode()).tag(sync=True)

@@ -12,6 +12,11 @@ def wide() -> widgets.Layout:
     return widgets.Layout(width="auto")
 
 
+def wide_field() -> dict[str, object]:
+    """Return the layout and style of a field as wide as there is room, beside its whole words."""
+    return {"layout": wide(), "style": {"description_width": "initial"}}
+
+
 def button(text: str, tooltip: str, icon: str = "", name: str = "") -> widgets.Button:
     """Return a button as wide as its words; `name` is its class on the page."""
     made = widgets.Button(description=text, tooltip=tooltip, icon=icon, layout=wide())

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import ipywidgets as widgets
 
-from irviz.app.controls import button, show_if
+from irviz.app.controls import button, said, show_if
 from irviz.app.findings import Findings, fetched, findings
-from irviz.app.overlays import size_overlay, time_overlay, value_overlay
+from irviz.app.overlays import BY_TRACE, DIFFERENCE
 from irviz.app.picture import Picture
 from irviz.app.read import array_of
 from irviz.app.results import Results
@@ -17,14 +17,10 @@ from irviz.app.value_panel import ValuePanel
 from irviz.model.graph import NodeId
 from irviz.model.summary import summarise
 from irviz.model.trace import Array, Trace, Value
+from irviz.view.badge import duration
 from irviz.view.overlay import Overlay
+from irviz.view.parting import node_name
 
-_BY_TRACE: dict[str, Callable[[Trace, Picture], Overlay]] = {
-    "time": time_overlay,
-    "size": size_overlay,
-    "max |value|": value_overlay,
-}
-_DELTA = "|Δ|"
 _PART, _ALL = "Where do they part?", "Show all alike"
 
 
@@ -48,7 +44,7 @@ class Evidence:
         self._found: Findings | None = None
         self._is_parted = False
         self.colours = widgets.Dropdown(
-            options=[("–", ""), *((one, one) for one in (*_BY_TRACE, _DELTA))],
+            options=[("–", ""), *((one, one) for one in (*BY_TRACE, DIFFERENCE))],
             description="colour by",
             style={"description_width": "initial"},
         )
@@ -61,7 +57,8 @@ class Evidence:
         )
         self._recording.on_click(lambda _: self._record(False))
         self.value = ValuePanel(self._fetched, say)
-        self.widget = widgets.VBox([self._recording, self.value.widget])
+        self._told = widgets.HTML()
+        self.widget = widgets.VBox([self._recording, self._told, self.value.widget])
 
     def show(self, session: Session, reference: str) -> None:
         """Show what is known of the shown stage beside the reference; "" stands for the first."""
@@ -79,7 +76,7 @@ class Evidence:
         """The stages whose traces the chosen colours need and that were not recorded yet."""
         if self._session is None or not self.colours.value or self._session.shown.error:
             return ()
-        wanted = self._pair if self.colours.value == _DELTA else self._pair[:1]
+        wanted = self._pair if self.colours.value == DIFFERENCE else self._pair[:1]
         known = {*self._results.traces, *self._results.errors}
         return tuple(one for one in dict.fromkeys(wanted) if one not in known)
 
@@ -88,8 +85,8 @@ class Evidence:
         trace, kind = self._results.traces.get(stage_id), self.colours.value
         if trace is None or not kind:
             return None
-        if kind in _BY_TRACE:
-            return _BY_TRACE[kind](trace, picture)
+        if kind in BY_TRACE:
+            return BY_TRACE[kind](trace, picture)
         found = self._findings()
         return None if found is None else found.overlay(picture, stage_id)
 
@@ -97,6 +94,17 @@ class Evidence:
         """Return the places to draw pale: what is equal before the stages part."""
         found = self._findings() if self._is_parted else None
         return [] if found is None else found.dimmed(picture, stage_id)
+
+    @property
+    def warning(self) -> str:
+        """Where a NaN or an infinity first appears in the shown stage, in words."""
+        trace = self._results.traces.get(self._pair[0])
+        first = trace.first_not_finite if trace is not None else None
+        if trace is None or first is None:
+            return ""
+        counts = [(one.nans, one.infs) for one in trace[first].value.summaries]
+        nans, infs = (sum(column) for column in zip(*counts, strict=True))
+        return f"the first value that is not finite is {node_name(first)}: {nans} NaN, {infs} Inf"
 
     def find_parting(self) -> Findings | None:
         """Return how the two stages compare, and draw pale what is equal before they part."""
@@ -109,14 +117,16 @@ class Evidence:
         """Show the value of the selected node, if it was recorded."""
         self._selected = node_id
         value, words = self._value(node_id, picture) if node_id else (None, "")
-        self.value.show(value, node_id, words=words)
+        self.value.show(value, node_name(node_id), words=words)
+        self._told.value = _cost(self._results.traces.get(self._pair[0]))
 
     def _value(self, node_id: str, picture: Picture) -> tuple[Value | None, str]:
         assert self._session is not None, "a session is shown before a node"
         trace = self._results.traces.get(self._session.shown_id)
         if trace is not None and node_id in trace.visits:
             line = self._found.line_of(node_id) if self._is_compared() and self._found else ""
-            return trace[node_id].value, "; ".join(filter(None, [f"input {trace.case}", line]))
+            words = [f"input {trace.case}", _time(trace, node_id), line]
+            return trace[node_id].value, "; ".join(filter(None, words))
         function, inner, _ = picture.locate(node_id)
         array = array_of(self._session.shown, function, inner)
         if array is not None:
@@ -158,6 +168,25 @@ class Evidence:
 
     def _colour(self) -> None:
         if self.missing:
-            self._record(self.colours.value == _DELTA)
+            self._record(self.colours.value == DIFFERENCE)
         else:
             self._redraw()
+
+
+def _time(trace: Trace, node_id: str) -> str:
+    """Say how long a node took, and which part of the call that is."""
+    taken, share = trace.taken(node_id), trace.share(node_id)
+    if taken is None or share is None:
+        return ""
+    return f"{duration(taken)}, {share:.0%} of the call"
+
+
+def _cost(trace: Trace | None) -> str:
+    """Say what the recording cost."""
+    if trace is None:
+        return ""
+    untraced, cost = duration(trace.untraced), duration(trace.cost)
+    return said(
+        f"{len(trace.visits)} values recorded in {cost}; a call takes {untraced} without that",
+        "irviz-hint",
+    )

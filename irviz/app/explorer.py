@@ -14,6 +14,7 @@ from tvm import ir
 from irviz.app.evidence import Evidence
 from irviz.app.frame import framed
 from irviz.app.memory_panel import MemoryPanel
+from irviz.app.message import Message
 from irviz.app.node_panel import NodePanel
 from irviz.app.pane import Listener, Pane
 from irviz.app.panels import BindPanel, SavePanel, Verb
@@ -61,8 +62,7 @@ class Explorer(traitlets.HasTraits):
         self._pane = Pane(session, listener, self._evidence.overlay)
         self._reference = Reference(lambda _: self._show(), self._evidence.overlay)
         self._node = NodePanel()
-        self._message = widgets.HTML()
-        self._message.add_class("irviz-message")
+        self._message = Message()
         self._bind, self._swap = BindPanel(self._act), SwapPanel(self._act)
         self._update, self._schedule = UpdatePanel(self._act), SchedulePanel(self._act, self._say)
         self._pass, self._memory = PassPanel(self._act), MemoryPanel(self._say)
@@ -75,6 +75,7 @@ class Explorer(traitlets.HasTraits):
         self.widget = self._composed()
         self._reference.canvas.observe(lambda change: self._select_other(change.new), "selected")
         self._reference.canvas.on_ask(self._pane.toggle, self._pane.leave)
+        self._pane.canvas.observe(lambda change: self._follow(change.new), "dark")
         self._functions.observe(lambda change: self._focus(change.new), "value")
         widgets.jslink((self._pane.canvas, "viewport"), (self._reference.canvas, "viewport"))
         self._show()
@@ -105,12 +106,13 @@ class Explorer(traitlets.HasTraits):
         except Exception as failure:  # whatever it is, the session stays
             self._say(str(failure), is_error=True)
             return
-        is_new = len(session.stages) > len(self.session.stages)
+        known = {stage.id for stage in self.session.stages}
+        new = [one.id for one in session.stages if one.id not in known and not one.error]
         self.session = session
         self._say("")
         self._show()
-        if is_new and self._runs.is_automatic and not session.shown.error:
-            self.run()
+        if new and self._runs.is_automatic:
+            self._runs.run(new)
 
     def _focus(self, function: str | None) -> None:
         if function and function != self.session.function:
@@ -129,13 +131,10 @@ class Explorer(traitlets.HasTraits):
         self._show_beside()
         offer(self._functions, session.functions, session.function)
         self._functions.layout.display = "" if len(session.functions) > 1 else "none"
-        self._bind.show(session)
-        self._pass.show(session)
-        self._schedule.show(session)
-        self._memory.show(stage, session.function, session.sizes)
-        self._save.show(session)
-        self._python.show(session)
-        self._replay.show(session)
+        self._memory.show(stage, session.function, session.dims())
+        panels = (self._bind, self._pass, self._schedule, self._save, self._python, self._replay)
+        for panel in panels:
+            panel.show(session)
         self._show_results()
         if self._evidence.missing:
             self._record(False)
@@ -172,8 +171,13 @@ class Explorer(traitlets.HasTraits):
         case = self._runs.case
         if is_pair and compared is not None and compared.worst_case is not None:
             case = compared.worst_case
-        then = self._show_parting if is_pair else self._redraw
+        then = self._show_parting if is_pair else self._show_recorded
         self._runs.results.trace(session, ids or (session.shown_id,), case, then)
+
+    def _show_recorded(self) -> None:
+        """Draw what was recorded, and say where numbers stop being finite."""
+        self._redraw()
+        self._say(self._evidence.warning)
 
     def _show_parting(self) -> None:
         """Go to the node where the two stages part, and say so."""
@@ -223,6 +227,10 @@ class Explorer(traitlets.HasTraits):
         self._update.show(self.session, here)
         self._swap.show(self.session, here)  # last: trying what computes the same takes a moment
 
+    def _follow(self, is_dark: bool) -> None:
+        """Draw values and memory in the colours of the page."""
+        self._evidence.value.theme = self._memory.theme = "dark" if is_dark else "course"
+
     def _drawn(self, theme: str, direction: str) -> Figure:
         """Draw the shown picture as a file has it, with what is laid over it."""
         look, picture, shown = self._pane.look, self._pane.picture, self.session.shown_id
@@ -233,17 +241,7 @@ class Explorer(traitlets.HasTraits):
         )
 
     def _say(self, words: str, is_error: bool = False) -> None:
-        """Say this; or else why the shown stage failed, or nothing."""
-        stage = self.session.shown
-        if not words and stage.error:
-            words = f"{stage.label} failed; the module is as before. {stage.error}"
-            is_error = True
-        elif not words and stage.said:
-            words = f"TVM wrote while {stage.label} ran: {stage.said}"
-        kind = "irviz-error" if is_error else "irviz-said"
-        self._message.value = (
-            f'<p role="status" class="{kind}">{escape(words)}</p>' if words else ""
-        )
+        self._message.say(self.session.shown, words, is_error)
 
     def _composed(self) -> widgets.Widget:
         pane, other = self._pane, self._reference
@@ -255,7 +253,7 @@ class Explorer(traitlets.HasTraits):
             ],
             pane.finder.found,
             [pane.widget, other.pane],
-            [self._message],
+            [self._message.widget, self._runs.status],
             {
                 "Node": [
                     pane.around.widget,

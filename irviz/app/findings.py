@@ -10,7 +10,7 @@ import numpy as np
 from irviz.app.overlays import difference_overlay, dimmed_places
 from irviz.app.parted import parted, unfolded_of
 from irviz.app.picture import Picture
-from irviz.app.session import Session
+from irviz.app.runnable import Runnable
 from irviz.model.graph import NodeId
 from irviz.model.parting import Difference, Parting
 from irviz.model.trace import Array, Trace
@@ -26,11 +26,15 @@ class Findings:
     `differences` are by the nodes of the stage, `parting` is where the two part.
     """
 
-    session: Session
+    session: Runnable
     stages: tuple[str, str]
     traces: tuple[Trace, Trace]
     parting: Parting | None
     differences: Mapping[NodeId, Difference]
+
+    def __repr__(self) -> str:
+        """Return where the stages part, in words; the rest is in `parting` and `differences`."""
+        return f"<Findings: {self.line}>"
 
     @property
     def line(self) -> str:
@@ -66,7 +70,7 @@ class Findings:
         return dimmed_places([other[one] for one in self.parting.upstream], other.values(), picture)
 
 
-def findings(session: Session, stages: tuple[str, str], traces: tuple[Trace, Trace]) -> Findings:
+def findings(session: Runnable, stages: tuple[str, str], traces: tuple[Trace, Trace]) -> Findings:
     """Compare two traces of the same input; raise what `run` raises.
 
     Values that were too large to keep are fetched where they are not equal.
@@ -79,7 +83,7 @@ def findings(session: Session, stages: tuple[str, str], traces: tuple[Trace, Tra
     return Findings(session, stages, traces, *parted(session, *traces, stages, fetch))
 
 
-def fetched(session: Session, stage_id: str, node: NodeId, case: int) -> tuple[Array, ...]:
+def fetched(session: Runnable, stage_id: str, node: NodeId, case: int) -> tuple[Array, ...]:
     """Run a stage again for the whole value of one node; raise what `run` raises."""
     trace = session.run(stage=stage_id, trace=Wish(case, kept=(node,))).trace
     assert trace is not None, "it was asked for"

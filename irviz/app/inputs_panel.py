@@ -9,6 +9,7 @@ from pathlib import Path
 import ipywidgets as widgets
 from tvm import ir, relax, tirx
 
+from irviz.app.controls import wide_field
 from irviz.ir.sizes import parameter_types, symbolic_sizes
 from irviz.loaders.input_files import read_inputs, wanted_tensors
 from irviz.runtime.chosen_sizes import SIZE
@@ -55,12 +56,12 @@ class InputsPanel:
             options=options if is_word else [("as given", GIVEN), *options],
             value=(given if given in WORDS else RANDOM) if is_word else GIVEN,
             description="inputs",
-            **_wide(),
+            **wide_field(),
         )
         self._seed = widgets.BoundedIntText(
-            value=seed, min=0, max=_LARGEST, description="seed", **_wide()
+            value=seed, min=0, max=_LARGEST, description="seed", **wide_field()
         )
-        self._path = widgets.Text(description="file", continuous_update=False, **_wide())
+        self._path = widgets.Text(description="file", continuous_update=False, **wide_field())
         self._again = widgets.Button(
             description="Read", tooltip="Read the file again", layout=widgets.Layout(width="auto")
         )
@@ -168,7 +169,12 @@ class InputsPanel:
 
     def _field(self, name: str) -> widgets.BoundedIntText:
         field = widgets.BoundedIntText(
-            value=SIZE, min=1, max=_LARGEST, description=name, tooltip=f"the size {name}", **_wide()
+            value=SIZE,
+            min=1,
+            max=_LARGEST,
+            description=name,
+            tooltip=f"the size {name}",
+            **wide_field(),
         )
         field.add_class("irviz-inputs-size")
         field.observe(lambda change: self._resize(name, int(change.new)), "value")
@@ -228,7 +234,3 @@ def _lines_html(lines: tuple[str, ...]) -> str:
         shown.append(f"… and {len(lines) - _MOST_LINES} more")
     words = "<br>".join(map(escape, shown)) or "no inputs: the parameters are all given"
     return f'<p role="status">{words}</p>'
-
-
-def _wide() -> dict[str, object]:
-    return {"layout": widgets.Layout(width="auto"), "style": {"description_width": "initial"}}

@@ -8,6 +8,7 @@ from html import escape
 import ipywidgets as widgets
 from tvm import relax
 
+from irviz.app.controls import button, wide
 from irviz.ir.destinations import destination_passing
 from irviz.ir.identity import drawn_functions, relax_function
 from irviz.ir.sizes import symbolic_sizes
@@ -36,8 +37,8 @@ class _Shown:
         self._kind, self._say = kind, say
         self._html = widgets.HTML()
         self._html.add_class(f"irviz-{kind}-picture")
-        self._path = widgets.Text(description="file", layout=widgets.Layout(width="auto"))
-        save = _button("Save SVG", "Write this picture to a file", "save")
+        self._path = widgets.Text(description="file", layout=wide())
+        save = button("Save SVG", "Write this picture to a file", "save")
         save.on_click(lambda _: self._save())
         self.widget = widgets.VBox([self._html, widgets.HBox([self._path, save])])
         self.clear("")
@@ -74,18 +75,17 @@ class MemoryPanel:
         self._key: tuple[object, ...] = ()
         self._stage: Stage | None = None
         self._function = ""
-        wide = widgets.Layout(width="auto")
-        self._sizes = widgets.Text(description="sizes", layout=wide)
+        self._sizes = widgets.Text(description="sizes", layout=wide())
         self._sizes.add_class("irviz-memory-sizes")
-        self._theme = widgets.Dropdown(options=tuple(THEMES), description="theme", layout=wide)
-        self.ask = _button("Show memory", "Plan the memory as the build does", "bar-chart")
+        self._theme = widgets.Dropdown(options=tuple(THEMES), description="theme", layout=wide())
+        self.ask = button("Show memory", "Plan the memory as the build does", "bar-chart")
         self.ask.on_click(lambda _: self._try(self._show_use))
         self._facts = widgets.HTML()
         self._facts.add_class("irviz-memory-facts")
         self._planned = widgets.Checkbox(
-            value=False, description="with the storages of the plan", indent=False, layout=wide
+            value=False, description="with the storages of the plan", indent=False, layout=wide()
         )
-        self.ask_buffers = _button(
+        self.ask_buffers = button(
             "Destination-passing view",
             "Draw the buffers that each call reads and writes",
             "sitemap",
@@ -102,6 +102,15 @@ class MemoryPanel:
         self._hint = widgets.HTML()
         self.widget = widgets.VBox([heading, self._hint, self._parts])
         self.widget.add_class("irviz-memory")
+
+    @property
+    def theme(self) -> str:
+        """The name of the pictures' theme, which the reader can change."""
+        return str(self._theme.value)
+
+    @theme.setter
+    def theme(self, name: str) -> None:
+        self._theme.value = name
 
     def show(self, stage: Stage, function: str, sizes: Mapping[str, int] | None = None) -> None:
         """Take a stage and one of its functions; what was shown of another is taken away.
@@ -188,9 +197,3 @@ def _step(use: MemoryUse) -> str:
     assert use.peak_step is not None, "something runs"
     step = use.steps[use.peak_step]
     return step.name if step.node is None else f"{step.name}, which makes {step.node}"
-
-
-def _button(text: str, tooltip: str, icon: str) -> widgets.Button:
-    return widgets.Button(
-        description=text, tooltip=tooltip, icon=icon, layout=widgets.Layout(width="auto")
-    )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import ipywidgets as widgets
 
+from irviz.app.controls import button
 from irviz.app.picture import Look, Picture
 from irviz.model.graph import NodeId
 from irviz.model.locate import copies
@@ -64,9 +65,9 @@ class Around:
         self._look, self._node, self._start = Look(), "", ""
         self._sign = ""
         self._copies = ""
-        self._open = _button("Open", "Show what is in this")
-        self._close = _button("Close", "Show the frame around this as one node")
-        self._near = _button("Nearby", "Show only what is a few uses away")
+        self._open = button("Open", "Show what is in this")
+        self._close = button("Close", "Show the frame around this as one node")
+        self._near = button("Nearby", "Show only what is a few uses away")
         self._steps = widgets.BoundedIntText(
             value=2,
             min=1,
@@ -75,9 +76,9 @@ class Around:
             layout=widgets.Layout(width="100px"),
             style={"description_width": "initial"},
         )
-        self._from = _button("Path from here", "Choose this as one end of a path")
-        self._to = _button("Path to here", "Show only what lies between the two")
-        self._whole = _button("Whole function", "Show everything again")
+        self._from = button("Path from here", "Choose this as one end of a path")
+        self._to = button("Path to here", "Show only what lies between the two")
+        self._whole = button("Whole function", "Show everything again")
         self._copy = widgets.BoundedIntText(
             min=1, layout=widgets.Layout(width="170px"), style={"description_width": "initial"}
         )
@@ -137,7 +138,3 @@ class Around:
         if self._copies:
             choices = self._look.choices.show_copy(self._copies, number - 1)
             self._change(self._look.choose(choices))
-
-
-def _button(text: str, tooltip: str) -> widgets.Button:
-    return widgets.Button(description=text, tooltip=tooltip, layout=widgets.Layout(width="auto"))

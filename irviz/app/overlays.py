@@ -169,3 +169,14 @@ def _number(value: float) -> str:
         text = f"{value:.0f}"
     mantissa, is_far, exponent = text.partition("e")
     return f"{mantissa}e{int(exponent)}" if is_far else text
+
+
+BY_TRACE: Mapping[str, Callable[[Trace, Picture], Overlay]] = {
+    "time": time_overlay,
+    "size": size_overlay,
+    "max |value|": value_overlay,
+}
+"""What a trace alone colours nodes by."""
+
+DIFFERENCE = "|Δ|"
+"""What two traces colour nodes by."""

@@ -8,6 +8,7 @@ from html import escape
 import ipywidgets as widgets
 from tvm import ir
 
+from irviz.app.controls import button, wide
 from irviz.app.pass_form import PassForm
 from irviz.app.session import Session
 from irviz.transforms.passes.catalog import GROUPS, PassCall, catalog, named_pass, search
@@ -28,22 +29,18 @@ class PassPanel:
     def __init__(self, act: Act) -> None:
         self._session: Session | None = None
         self._chosen: Entry | None = None
-        self._name = widgets.Text(
-            placeholder="a name such as LegalizeOps, or words", layout=_wide()
-        )
+        self._name = widgets.Text(placeholder="a name such as LegalizeOps, or words", layout=wide())
         self._name.add_class("irviz-pass-name")
-        self._group = widgets.Dropdown(options=(_ALL, *GROUPS), value=_ALL, layout=_wide())
+        self._group = widgets.Dropdown(options=(_ALL, *GROUPS), value=_ALL, layout=wide())
         self._group.add_class("irviz-pass-group")
-        self._found = widgets.Select(rows=_ROWS, layout=_wide())
+        self._found = widgets.Select(rows=_ROWS, layout=wide())
         self._found.add_class("irviz-passes")
         self._found.add_class("irviz-pass-found")
         self._summary = widgets.HTML()
         self._summary.add_class("irviz-pass-summary")
         self._form = PassForm(self._forget)
-        self._preview = _button(
-            "Preview", "Try it in another process: what would it change?", "eye"
-        )
-        self._apply = _button("Apply pass", "Apply this pass to the shown stage", "play")
+        self._preview = button("Preview", "Try it in another process: what would it change?", "eye")
+        self._apply = button("Apply pass", "Apply this pass to the shown stage", "play")
         self._words = widgets.HTML()
         self._words.add_class("irviz-pass-preview")
         self._name.observe(lambda _: self._search(), "value")
@@ -149,11 +146,3 @@ def _described(entry: Entry) -> str:
         words, _, code = entry.code_only.partition(": ")
         parts.append(f"{escape(words)}: <code>{escape(code)}</code>")
     return "".join(f"<p>{part}</p>" for part in parts)
-
-
-def _wide() -> widgets.Layout:
-    return widgets.Layout(width="auto")
-
-
-def _button(text: str, tooltip: str, icon: str) -> widgets.Button:
-    return widgets.Button(description=text, tooltip=tooltip, icon=icon, layout=_wide())

@@ -18,7 +18,7 @@ from irviz.view.image import as_image, png
 class RunPanel:
     """Run and cancel; what is being done meanwhile; the outputs of one case.
 
-    `case` is the number of the case that is looked at.
+    `case` is the number of the case that is looked at, `status` what is there while something runs.
     """
 
     def __init__(self, run: Callable[[], None], cancel: Callable[[], None]) -> None:
@@ -41,9 +41,9 @@ class RunPanel:
         self._result: RunResult | None = None
         self._session: Session | None = None
         self._case.observe(lambda _: self._show_case(), "value")
-        self.head = widgets.VBox(
-            [widgets.HBox([self._button, self._cancel, self.automatic]), self._doing]
-        )
+        self.head = widgets.HBox([self._button, self.automatic])
+        self.status = widgets.HBox([self._cancel, self._doing])
+        self.status.add_class("irviz-status")
         self.widget = widgets.VBox([self._case, self._picture, self._outputs])
         self.show_running("", "")
 
@@ -52,12 +52,11 @@ class RunPanel:
         """The number of the case that is looked at."""
         return int(self._case.value)
 
-    def show_running(self, stage_id: str, words: str) -> None:
-        """Say which stage runs, "" for none, and what is being done."""
-        show_if(self._cancel, bool(stage_id))
-        doing = f": {words}" if words else ""
-        told = f"stage {escape(stage_id)} runs{escape(doing)}" if stage_id else ""
-        self._doing.value = f'<p role="status" class="irviz-hint">{told}</p>' if told else ""
+    def show_running(self, name: str, words: str) -> None:
+        """Say what runs, "" for nothing, and what is being done."""
+        show_if(self.status, bool(name))
+        told = f"{name}: {words}" if words else name
+        self._doing.value = f'<p role="status" class="irviz-hint">{escape(told)}</p>'
 
     def show(self, session: Session, result: RunResult | None, error: str) -> None:
         """Show the outputs of a run, or why there are none."""

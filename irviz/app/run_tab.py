@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
+
+import ipywidgets as widgets
 
 from irviz.app.inputs_panel import InputsPanel
 from irviz.app.limits_panel import LimitsPanel
@@ -17,7 +19,7 @@ from irviz.runtime.inputs import Inputs
 from irviz.view.times import Times
 from irviz.worker.pool import Heard
 
-_MEASURED = "measured"
+_MEASURED = "measuring"
 
 
 class RunTab:
@@ -49,6 +51,11 @@ class RunTab:
         ]
 
     @property
+    def status(self) -> widgets.Widget:
+        """What is shown while something runs: what it is, and a button to cancel it."""
+        return self._run.status
+
+    @property
     def case(self) -> int:
         """The number of the input that is looked at."""
         return self._run.case
@@ -70,13 +77,19 @@ class RunTab:
     def show_results(self) -> None:
         """Show what is known by now, and what is being done."""
         background, shown = self.results.background, self._session.shown_id
-        self._run.show_running(background.name, background.words)
+        name = background.name
+        if name and name != _MEASURED:
+            name = f"stage {name}"
+        self._run.show_running(name, background.words)
         error = self.results.errors.get(shown, "")
         self._run.show(self._session, self.results.results.get(shown), error)
 
-    def run(self) -> None:
-        """Run the shown stage, and those that it is compared with, where that was not done."""
-        ids = ("0", self._reference, self._session.shown_id)
+    def run(self, stage_ids: Collection[str] = ()) -> None:
+        """Run these stages, and those that they are compared with, where that was not done.
+
+        Without ids it is the shown one.
+        """
+        ids = ("0", self._reference, *(stage_ids or (self._session.shown_id,)))
         self.results.run(self._session, ids)
 
     def run_again(self) -> None:

@@ -45,6 +45,13 @@ class Runnable(History):
         chosen = self.inputs if inputs is None else inputs
         return Given(chosen, self.params, labels, self.seed, self.sizes)
 
+    def dims(self, stage: str | None = None) -> Mapping[str, int]:
+        """Return the symbolic sizes that a run has, by name; none where it cannot be run."""
+        try:
+            return self.given().plan(self.stage(stage).module, self.function).dims
+        except ValueError:
+            return self.sizes
+
     def run(
         self,
         inputs: Inputs = None,

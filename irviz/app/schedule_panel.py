@@ -8,6 +8,7 @@ from html import escape
 import ipywidgets as widgets
 from tvm import tirx
 
+from irviz.app.controls import button, wide_field
 from irviz.app.loop_view import LoopView
 from irviz.app.panels import Act
 from irviz.app.reference import offer
@@ -45,30 +46,30 @@ class SchedulePanel:
         self._times = StepTimes()
         self._refused: IllegalStepError | None = None
         self._shown: Primitive | None = None
-        self._functions = widgets.Dropdown(description="PrimFunc", **_wide())
+        self._functions = widgets.Dropdown(description="PrimFunc", **wide_field())
         self._functions.add_class("irviz-schedule-function")
         self.view = LoopView()
         self._several = widgets.Checkbox(
-            value=False, description="a click adds to what is chosen", indent=False, **_wide()
+            value=False, description="a click adds to what is chosen", indent=False, **wide_field()
         )
         self._primitives = widgets.Dropdown(
-            options=[("choose a step", "")], description="step", **_wide()
+            options=[("choose a step", "")], description="step", **wide_field()
         )
         self._primitives.add_class("irviz-schedule-primitive")
         self._hint, self._error = widgets.HTML(), widgets.HTML()
         self.form = StepForm()
-        self._apply = _button("Apply step", "Do this to the loops and blocks that are chosen")
+        self._apply = button("Apply step", "Do this to the loops and blocks that are chosen")
         self._apply.add_class("irviz-schedule-apply")
-        self._sizes = widgets.Text(description="sizes", continuous_update=False, **_wide())
-        self._measure = _button("Measure all", "Measure each stage of the trace")
+        self._sizes = widgets.Text(description="sizes", continuous_update=False, **wide_field())
+        self._measure = button("Measure all", "Measure each stage of the trace")
         self._automatic = widgets.Checkbox(
-            value=True, description="measure each step", indent=False, **_wide()
+            value=True, description="measure each step", indent=False, **wide_field()
         )
         self._time, self._table = widgets.HTML(), widgets.HTML()
         self._time.add_class("irviz-schedule-time")
         self._trace = widgets.Textarea(rows=6, layout=widgets.Layout(width="auto"))
         self._trace.add_class("irviz-trace")
-        self._replay = _button("Replay", "Do the steps of this text, from where the trace begins")
+        self._replay = button("Replay", "Do the steps of this text, from where the trace begins")
         self._replay.add_class("irviz-schedule-replay")
         self._functions.observe(lambda _: self._show_function(), "value")
         self._primitives.observe(lambda _: self._show_primitive(), "value")
@@ -281,11 +282,3 @@ def _line(step: ScheduleStep) -> str:
         return f"{step.line}\n"
     except UnwritableError as failure:
         return f"# {step.primitive}: only code can do this; {failure}\n"
-
-
-def _wide() -> dict[str, object]:
-    return {"layout": widgets.Layout(width="auto"), "style": {"description_width": "initial"}}
-
-
-def _button(text: str, tooltip: str) -> widgets.Button:
-    return widgets.Button(description=text, tooltip=tooltip, layout=widgets.Layout(width="auto"))

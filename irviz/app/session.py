@@ -9,7 +9,7 @@ from pathlib import Path
 from tvm import ir, relax, tirx
 from tvm.relax.dpl import DFPattern
 
-from irviz.app.runnable import Runnable
+from irviz.app.observed import Observed
 from irviz.ir.identity import default_function, drawn_function, drawn_functions
 from irviz.model.graph import NodeId
 from irviz.runtime.inputs import Array
@@ -22,10 +22,11 @@ from irviz.transforms.python import save_arrays
 from irviz.transforms.schedules.recorded_schedule import Steps, record_schedule
 from irviz.transforms.stage import Stage, Transform, TransformError, apply
 from irviz.transforms.stage_tree import StageTree
+from irviz.worker.pool import RUNS
 
 
 @dataclass(frozen=True, eq=False)
-class Session(Runnable):
+class Session(Observed):
     """Stages of one module. Each verb returns a new session, the old one stays as it is.
 
     `params` are arrays by parameter name, to bind and to run with; `inputs` are the values of
@@ -103,6 +104,8 @@ class Session(Runnable):
         fails makes a stage with the error on it. Raises TransformError when the transform
         refuses its arguments; the session is then as it was.
         """
+        if self.isolate:
+            RUNS.start()  # what is made is run next
         wrapped: Transform = as_transform(transform, arguments)
         made = apply(self.shown, wrapped, str(self._tree.count), isolate=self.isolate)
         return replace(self, tree=self._tree.add([made]))

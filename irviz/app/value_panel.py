@@ -8,6 +8,7 @@ from html import escape
 
 import ipywidgets as widgets
 
+from irviz.app.controls import button, show_if, wide
 from irviz.app.reference import offer
 from irviz.model.summary import Summary
 from irviz.model.trace import Array, Value
@@ -46,10 +47,10 @@ class ValuePanel:
         self._tensors = _dropdown("tensor", "irviz-value-tensor")
         self._kinds = _dropdown("picture", "irviz-value-kind")
         self._places = widgets.VBox()
-        self._whole = _button("Fetch whole value", "Run again and keep this value", "download")
-        self._path = widgets.Text(description="file", layout=widgets.Layout(width="auto"))
+        self._whole = button("Fetch whole value", "Run again and keep this value", "download")
+        self._path = widgets.Text(description="file", layout=wide())
         self._path.add_class("irviz-value-path")
-        save = _button("Save SVG", "Write this picture of the value as a file", "save")
+        save = button("Save SVG", "Write this picture of the value as a file", "save")
         self._saving = widgets.VBox([self._path, save])
         self._tensors.observe(lambda change: self._choose_tensor(change.new), "index")
         self._kinds.observe(lambda change: self._choose_kind(change.new), "value")
@@ -103,18 +104,18 @@ class ValuePanel:
 
     def _show_value(self) -> None:
         """Set every control from what is chosen, and draw."""
-        _show_if(self.widget, self._value is not None or bool(self._words))
+        show_if(self.widget, self._value is not None or bool(self._words))
         summaries = self._value.summaries if self._value is not None else ()
         names = [f"{place}: {one.dtype} {one.shape}" for place, one in enumerate(summaries)]
         if names:
             offer(self._tensors, names, names[self._tensor])
-        _show_if(self._tensors, len(names) > 1)
-        _show_if(self._whole, self._is_left_out)
+        show_if(self._tensors, len(names) > 1)
+        show_if(self._whole, self._is_left_out)
         kinds = self._fitting()
         self._kind = self._wanted if self._wanted in kinds else next(iter(kinds), "")
         if kinds:
             offer(self._kinds, kinds, self._kind)
-        _show_if(self._kinds, len(kinds) > 1)
+        show_if(self._kinds, len(kinds) > 1)
         self._show_facts()
         self._show_kind()
 
@@ -162,7 +163,7 @@ class ValuePanel:
             except ValueError as failure:
                 shown = f'<p class="irviz-error">{escape(str(failure))}</p>'
         self._picture.value = shown
-        _show_if(self._saving, self._drawing is not None)
+        show_if(self._saving, self._drawing is not None)
 
     def _index(self, shape: Sequence[int]) -> tuple[int, ...]:
         """Return the chosen slice or image; dimensions of one number have no control."""
@@ -230,22 +231,13 @@ def _number(words: str, count: int) -> widgets.BoundedIntText:
         max=count - 1,
         description=words,
         style={"description_width": "initial"},
-        layout=widgets.Layout(width="auto"),
+        layout=wide(),
     )
     box.add_class("irviz-value-index")
     return box
 
 
 def _dropdown(words: str, name: str) -> widgets.Dropdown:
-    dropdown = widgets.Dropdown(description=words, layout=widgets.Layout(width="auto"))
+    dropdown = widgets.Dropdown(description=words, layout=wide())
     dropdown.add_class(name)
     return dropdown
-
-
-def _button(words: str, tooltip: str, icon: str) -> widgets.Button:
-    layout = widgets.Layout(width="auto")
-    return widgets.Button(description=words, tooltip=tooltip, icon=icon, layout=layout)
-
-
-def _show_if(widget: widgets.Widget, is_shown: bool) -> None:
-    widget.layout.display = "" if is_shown else "none"

@@ -33,6 +33,7 @@ class Link:
     session: rpc.RPCSession
     until: float
     loaded: OrderedDict[Hashable, object] = field(default_factory=OrderedDict)
+    waiting: threading.Thread | None = None
     files: count[int] = field(default_factory=count)
 
     @property
@@ -56,8 +57,23 @@ class Link:
         """Tell whether the server is still there."""
         try:
             return _in_time(lambda: self.has("ffi.Shape"), CONNECT_SECONDS)
+        except _HangsError as failure:
+            self.waiting = failure.waiting
+            return False
         except Exception:  # whatever it is: there is no answer
             return False
+
+    def close(self) -> None:
+        """End the connection and forget what was loaded, which holds it.
+
+        To forget it the server is asked, so that one which hangs is let go once it answers.
+        """
+        if self.is_known:
+            del _links[self.remote]
+        if self.waiting is not None and self.waiting.is_alive():
+            _hanging.append(self)
+        else:
+            self.loaded.clear()
 
     def asked(self, doing: str, ask: Callable[[], Result]) -> Result:
         """Ask the server for something; raise RunError when the connection is lost by that."""
@@ -66,8 +82,7 @@ class Link:
         except Exception as failure:
             if self.answers():
                 raise
-            if self.is_known:
-                del _links[self.remote]
+            self.close()
             raise RunError(
                 f"the connection to {self.remote} was lost while {doing}: the server ended, or its "
                 "process crashed, as by a function that writes outside of its buffers. Start it "
@@ -76,6 +91,16 @@ class Link:
 
 
 _links: dict[Remote, Link] = {}
+_hanging: list[Link] = []
+"""Connections to servers that gave no answer; to free them would wait for it, with all threads."""
+
+
+class _HangsError(TimeoutError):
+    """Something that takes too long, and the thread in which it still goes on."""
+
+    def __init__(self, waiting: threading.Thread) -> None:
+        super().__init__("it takes too long")
+        self.waiting = waiting
 
 
 def linked(remote: Remote, seconds: float | None) -> Link:
@@ -88,13 +113,23 @@ def linked(remote: Remote, seconds: float | None) -> Link:
     needed = time.monotonic() + (seconds or 0.0)
     if known is not None and needed < known.until and known.answers():
         return known
-    del known
-    _links.pop(remote, None)
+    if known is not None:
+        known.close()
+        del known  # a server serves the next when the last that holds it lets go
+    _let_go()
     tell(f"connecting to {remote}")
     life = 0.0 if seconds is None else seconds + _LIFE_SECONDS
     until = time.monotonic() + life if life else float("inf")
     _links[remote] = Link(remote, _connected(remote, life), until)
     return _links[remote]
+
+
+def _let_go() -> None:
+    """Close the connections to servers that have answered since."""
+    waiting = _hanging[:]
+    _hanging.clear()
+    for one in waiting:
+        one.close()
 
 
 def _connected(remote: Remote, life: float) -> rpc.RPCSession:
@@ -103,7 +138,7 @@ def _connected(remote: Remote, life: float) -> rpc.RPCSession:
 
     try:
         return _in_time(connect, CONNECT_SECONDS)
-    except TimeoutError:
+    except _HangsError:
         raise RunError(
             f"{remote} does not answer within {CONNECT_SECONDS:g} s: it may serve another session, "
             "of which a server has one at a time, or have ended after one that crashed (start it "
@@ -137,7 +172,7 @@ def _unconnected(remote: Remote, words: str) -> str:
 
 
 def _in_time(ask: Callable[[], Result], seconds: float) -> Result:
-    """Do something in a thread, because nothing else ends a wait in C++; raise TimeoutError."""
+    """Do something in a thread, because nothing else ends a wait in C++; raise _HangsError."""
     found: list[Result] = []
     failures: list[Exception] = []
 
@@ -151,7 +186,7 @@ def _in_time(ask: Callable[[], Result], seconds: float) -> Result:
     thread.start()
     thread.join(seconds)
     if thread.is_alive():
-        raise TimeoutError
+        raise _HangsError(thread)
     if failures:
         raise failures[0]
     return found[0]

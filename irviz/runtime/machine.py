@@ -132,6 +132,8 @@ def building(build: Callable[[], Built]) -> Built:
     except (MemoryError, RunError):
         raise
     except Exception as failure:  # TVM raises what its C++ side threw, of any class
+        if "bad_alloc" in str(failure):
+            raise MemoryError(str(failure)) from failure
         raise RunError(f"the module could not be built: {said(failure)}") from failure
 
 
@@ -168,12 +170,15 @@ def tried(function: str, call: Callable[[], Built]) -> Built:
 
 
 def arrays(value: object) -> list[Array]:
-    """Return the tensors in a value, and its numbers, as arrays."""
+    """Return the tensors in a value, and its numbers, as arrays; raise RunError for others."""
     if isinstance(value, tvm.runtime.Tensor):
         return [value.numpy()]
     if isinstance(value, tuple | list | tvm.ir.Array):
         return [array for item in value for array in arrays(item)]
-    return [np.asarray(value)]
+    array = np.asarray(value)
+    if array.dtype.hasobject:  # what unpacks such a thing does what it likes
+        raise RunError(f"an output is a {type(value).__name__}: give tensors and numbers only")
+    return [array]
 
 
 def joined(outputs: Sequence[Sequence[Array]]) -> tuple[Array, ...]:

@@ -14,6 +14,7 @@ from tvm import ir
 
 from irviz.runtime.address import Where, where
 from irviz.runtime.callees import TravelError, python_callees, sent
+from irviz.runtime.inputs import InputError
 from irviz.runtime.job import Modules, UnknownModuleError
 from irviz.runtime.machine import RunError, said
 from irviz.worker.memory import available
@@ -28,6 +29,8 @@ from irviz.worker.pool import (
 )
 
 _MOST_KNOWN = 64
+_LEAST_MEMORY = 32 * 2**20
+"""With less LLVM may wait for ever, where it cannot say that it has too little."""
 _keys: OrderedDict[ir.IRModule, str] = OrderedDict()
 _numbers = count()
 
@@ -88,6 +91,7 @@ def elsewhere(
     Modules are sent when the worker does not know them yet. Raises RunError where there is no
     answer.
     """
+    _check(place)
     memory = available() if place.memory is None else place.memory
     since = RUNS.cancels
 
@@ -116,8 +120,8 @@ def elsewhere(
     except MemoryError:
         most = "there is" if memory is None else f"the {_size(memory)} that it may take"
         raise RunError(
-            f"{name!r} asked for more memory than {most}{_while(RUNS.doing)}: give it more with memory=…, in bytes, "
-            "or smaller inputs"
+            f"{name!r} asked for more memory than {most}{_while(RUNS.doing)}: give it more with "
+            "memory=…, in bytes, or smaller inputs"
         ) from None
     except WorkerError as failure:
         if not isinstance(failure, StartError):
@@ -125,6 +129,17 @@ def elsewhere(
         raise _told(failure, name) from None
     except Exception as failure:  # what is sent may fail as it likes as it is packed or unpacked
         raise RunError(f"{name!r} cannot be run{_while(RUNS.doing)}: {said(failure)}") from failure
+
+
+def _check(place: Place) -> None:
+    """Raise InputError for limits that nothing can keep to."""
+    if place.memory is not None and place.memory < _LEAST_MEMORY:
+        raise InputError(
+            f"memory={place.memory!r} is too little to build anything: give at least "
+            f"{_LEAST_MEMORY:,}, in bytes, or None for most of what is free"
+        )
+    if not place.seconds > 0:
+        raise InputError(f"seconds={place.seconds!r} is no time: give more than 0")
 
 
 def _told(failure: WorkerError, name: str) -> RunError:
@@ -143,10 +158,15 @@ def _told(failure: WorkerError, name: str) -> RunError:
                 f"{name!r} cannot be run: {failure}{doing}. Try again, or run it in this process "
                 "with isolate=False"
             )
+        case _ if failure.doing.startswith("building"):
+            return RunError(
+                f"{name!r} cannot be run: {failure}{doing}. The compiler does so where memory is "
+                "too little, or by a fault of its own: give it more with memory=…, in bytes"
+            )
         case _:
             return RunError(
                 f"{name!r} cannot be run: {failure}{doing}. A function that it calls may read or "
-                "write outside of its buffers, or end the process itself"
+                "write outside of its buffers, call itself without end, or end the process itself"
             )
 
 

@@ -212,8 +212,9 @@ def _sent(link: Link, mod: ir.IRModule, where: Where) -> tvm.runtime.Module:
         path = Path(folder, name)
         tell("building")
         building(lambda: tvm.compile(mod, target=target).export_library(str(path)))
-        tell(f"uploading {path.stat().st_size / 1e6:.1f} MB")
-        link.asked("uploading", lambda: link.session.upload(str(path), name))
+        library = bytearray(path.read_bytes())
+    tell(f"uploading {len(library) / 1e6:.2g} MB")
+    link.asked("uploading", lambda: link.session.upload(library, name))
     tell("loading")
     try:
         return link.asked("loading", lambda: link.session.load_module(name))

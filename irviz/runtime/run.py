@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from tvm import ir, tirx
 
+from irviz.ir.fit import Argument
 from irviz.ir.identity import function_named, relax_function
 from irviz.model.result import RunResult
-from irviz.runtime.inputs import Array, InputError, Inputs, argument_lists
+from irviz.runtime.inputs import Array, InputError, Inputs, Plan, plan_inputs
 from irviz.runtime.job import Job, do, perform
 from irviz.runtime.machine import RunError, said
 from irviz.runtime.measure import BUDGET, ROUNDS, Timed, perform_timed, timed
@@ -32,21 +33,22 @@ class Given:
     seed: int = 0
     sizes: Mapping[str, int] | None = None
 
-    def cases(self, mod: ir.IRModule, function: str) -> list[list[object]]:
-        """Return the arguments of each case for a function of a module; raise InputError."""
-        cases = argument_lists(
-            relax_function(mod, function),
-            self.inputs,
-            self.params or {},
-            seed=self.seed,
-            sizes=self.sizes or {},
+    def plan(self, mod: ir.IRModule, function: str) -> Plan:
+        """Return what a function of a module will be called with; raise InputError."""
+        source = relax_function(mod, function)
+        return plan_inputs(
+            source, self.inputs, self.params or {}, seed=self.seed, sizes=self.sizes or {}
         )
+
+    def cases(self, mod: ir.IRModule, function: str) -> list[list[Argument]]:
+        """Return the arguments of each case for a function of a module; raise InputError."""
+        cases = self.plan(mod, function).argument_lists()
         if self.labels is not None and len(self.labels) != len(cases):
             raise InputError(
                 f"there are {len(self.labels)} labels and {len(cases)} cases: give one label for "
                 "each case"
             )
-        return [list(case) for case in cases]
+        return cases
 
 
 def run(

@@ -25,7 +25,8 @@ def available() -> int | None:
 def limited(nbytes: int | None) -> Iterator[None]:
     """Let this process take so many bytes more than it has; what asks for more gets MemoryError.
 
-    Without effect where the system has no such limit, as outside of Linux.
+    What it shares with other processes is not counted, nor what these take. Without effect where
+    the system has no such limit, as outside of Linux.
     """
     if nbytes is None or not sys.platform.startswith("linux"):
         yield
@@ -64,4 +65,15 @@ def _free_in_container() -> int | None:
         taken = (_CGROUP / "memory.current").read_text(encoding="ascii").strip()
     except OSError:
         return None
-    return max(int(most) - int(taken), 0) if most.isdecimal() else None
+    if not most.isdecimal():
+        return None
+    return min(max(int(most) - int(taken) + _kept_of_files(), 0), int(most))
+
+
+def _kept_of_files() -> int:
+    """Return the bytes of files that the system keeps in memory until it needs that."""
+    try:
+        lines = (_CGROUP / "memory.stat").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("inactive_file "))

@@ -108,7 +108,7 @@ def test_a_page_that_asks_for_what_is_not_there_changes_nothing(stack, content):
     before = stack._pane.canvas.svg
     ask(stack, **content)
     ask(stack, **content)
-    assert (stack._pane.canvas.svg, stack._message.value) == (before, "")
+    assert (stack._pane.canvas.svg, stack._message.widget.value) == (before, "")
 
 
 def test_what_is_opened_stays_where_it_was_for_a_reader_who_has_zoomed(stack):
@@ -251,7 +251,7 @@ def test_two_nodes_without_a_path_are_named(stack):
     stack._pane.canvas.selected = "norm_0"
     before = stack._pane.canvas.svg
     press(stack._pane.around._to)
-    assert "no path leads from" in stack._message.value
+    assert "no path leads from" in stack._message.widget.value
     assert stack._pane.canvas.svg == before
 
 

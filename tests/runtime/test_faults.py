@@ -1,3 +1,5 @@
+# ruff: noqa: N803, N805, N812
+# TVMScript is read by TVM, not run by Python: it has its own rules for names.
 """What may go wrong, wherever it goes wrong: each time one clear error, and all else lives on."""
 
 import ctypes
@@ -7,19 +9,25 @@ import re
 import signal
 import sys
 import tempfile
+import threading
 import time
+from dataclasses import replace
 
 import cloudpickle
 import numpy as np
 import psutil
 import pytest
 import tvm
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
 
 from irviz.app.session import Session
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MODULES
 from irviz.runtime import place
-from irviz.runtime.run import RunError
+from irviz.runtime.inputs import InputError
+from irviz.runtime.run import CancelledRunError, RunError
 from irviz.transforms.kernels import library
 from irviz.worker.inside import load_tvm
 from irviz.worker.pool import RUNS, Worker
@@ -90,9 +98,11 @@ POINTS = {
     "run": "while running input 1 of 1|^'main' failed as it ran",
     "result": "while sending the results",
 }
+ENDINGS = (aborts, is_killed)  # as far as irviz can tell, these are like others
 TABLE = [
     (point, fault)
     for point, fault in itertools.product(POINTS, FAULTS)
+    if fault not in ENDINGS or point in ("build", "run")
     if (point, fault) != ("start", little_by_little)  # nothing limits what a start may take
 ]
 
@@ -234,3 +244,131 @@ def test_a_fault_is_one_clear_error_in_time_and_nothing_is_lost(
     words = refused(session, START_SECONDS if point == "start" else SECONDS)
     assert re.search(FAULTS[fault], words), words
     assert re.search(POINTS[point], words), words
+
+
+def test_each_fault_is_tried_at_each_point():
+    tried = {fault.__name__: [one for one, other in TABLE if other is fault] for fault in FAULTS}
+    for fault in ("segfault", "endless", "much_at_once", "raises", "leaves", "exits"):
+        assert tried[fault] == ["start", "build", "transfer", "run", "result"]
+    assert tried["little_by_little"] == ["build", "transfer", "run", "result"]
+    assert len(TABLE) == 38
+
+
+# --- what is written in TVM's own languages ------------------------------------------------------
+
+
+@I.ir_module
+class Odd:
+    """What ends its process, does not end, or takes all memory."""
+
+    @T.prim_func(s_tir=True)
+    def outside(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
+        for i in T.serial(4):
+            with T.sblock("B"):
+                vi = T.axis.spatial(4, i)
+                B[vi * 100000000] = A[vi]
+
+    @T.prim_func
+    def endless(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
+        while A[0] < 1000:
+            B[0] = A[0] * 0
+
+    @R.function
+    def crashes(x: R.Tensor((4,), "int32")):
+        cls = Odd
+        return R.call_tir(cls.outside, (x,), R.Tensor((4,), "int32"))
+
+    @R.function
+    def waits(x: R.Tensor((4,), "int32")):
+        cls = Odd
+        return R.call_tir(cls.endless, (x,), R.Tensor((4,), "int32"))
+
+    @R.function
+    def static(x: R.Tensor((4,), "int32")):
+        return R.zeros(R.shape([1000000, 1000000, 4]), dtype="float32")
+
+    @R.function
+    def dynamic(x: R.Tensor(("n",), "int32")):
+        n = T.int64()
+        return R.zeros(R.shape([n * 1000000, 1000000]), dtype="float32")
+
+    @R.function
+    def itself(x: R.Tensor((4,), "int32")) -> R.Tensor((4,), "int32"):
+        cls = Odd
+        y: R.Tensor((4,), "int32") = cls.itself(x)
+        return R.add(y, x)
+
+    @R.function
+    def main(x: R.Tensor((4,), "int32")):
+        return R.add(x, x)
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        ("crashes", r"'crashes' cannot be run: it ended the process .*\(SIGSEGV\) while running"),
+        ("waits", r"'waits' cannot be run: it took longer than 1 s and was stopped while running"),
+        ("static", r"'static' asked for more memory than the 300 MB that it may take while run"),
+        ("dynamic", r"'dynamic' asked for more memory than the 300 MB that it may take while run"),
+        ("itself", r"it ended the process|asked for more memory|took longer than 1 s"),
+    ],
+)
+def test_what_tvm_itself_does_wrong_is_one_clear_error(function, words):
+    x = np.zeros(4, "int32")
+    session = Session(Odd, function=function, inputs=x, seconds=SECONDS, memory=MEMORY)
+    began = time.monotonic()
+    with pytest.raises(RunError, match=words):
+        session.run()
+    assert time.monotonic() - began < SECONDS + 2
+    assert session.focus("main").run().outputs[0].tolist() == [[0, 0, 0, 0]]
+
+
+@pytest.mark.parametrize("doing", ["building", "running", "receiving"])
+def test_a_run_can_be_cancelled_whatever_it_does(session, monkeypatch, tmp_path, doing):
+    point = {"building": "build", "running": "run", "receiving": "transfer"}[doing]
+    inject(monkeypatch, tmp_path, point, endless)
+    cancelled = []
+
+    def heard(words):
+        if words.startswith(doing):
+            cancelled.append(time.monotonic())
+            threading.Thread(target=RUNS.cancel).start()
+
+    with pytest.raises(CancelledRunError, match=f"^'main' was cancelled while {doing}"):
+        session.run(stage="1", heard=heard)
+    assert time.monotonic() - cancelled[0] < 1
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        ({"memory": 0}, "memory=0 is too little to build anything: give at least 33,554,432"),
+        ({"memory": -1}, "memory=-1 is too little"),
+        ({"seconds": 0}, "seconds=0 is no time: give more than 0"),
+        ({"seconds": float("nan")}, "seconds=nan is no time"),
+    ],
+)
+def test_limits_that_nothing_can_keep_to_are_refused(session, limits, words):
+    with pytest.raises(InputError, match=words):
+        replace(session, **limits).run()
+
+
+def test_what_the_system_ends_is_told(session, monkeypatch, tmp_path):
+    inject(monkeypatch, tmp_path, "run", endless)
+    worker = RUNS.call(os.getpid)
+
+    def heard(words):
+        if words.startswith("running"):
+            os.kill(worker, signal.SIGKILL)
+
+    with pytest.raises(RunError, match=r"ended the process .*\(SIGKILL\) while running input 1"):
+        session.run(stage="1", heard=heard)
+
+
+def test_in_this_process_what_is_raised_is_the_same_error(session, monkeypatch, tmp_path):
+    inject(monkeypatch, tmp_path, "run", raises)
+    words = refused(session)
+    here = Session(session.module, params=session.params, inputs=INPUT, isolate=False)
+    with pytest.raises(RunError) as caught:
+        here.swap("env.relu", NAME).run()
+    assert str(caught.value) == words

@@ -1,13 +1,17 @@
+# ruff: noqa: N803, N805, N812
+# TVMScript is read by TVM, not run by Python: it has its own rules for names.
 """The same run on another machine, through TVM's own RPC server; what may go wrong with that."""
 
+import re
 import shutil
 import tempfile
 import threading
 import time
 
 import numpy as np
+import psutil
 import pytest
-from tvm import relax
+from tvm import relax, rpc
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
@@ -127,18 +131,6 @@ def test_tuples_numbers_and_shapes_go_there_and_come_back(modules, documented, n
     same(run(mod, place=Place(device=documented.device)), run(mod))
 
 
-@pytest.mark.parametrize("device", ["", "cpu"])
-def test_the_cpu_is_this_machines(device):
-    assert Place(device=device).clock == "this machine"
-    same(run(MyModule, given=GIVEN, place=Place(device=device)), run(MyModule, given=GIVEN))
-
-
-def test_a_target_can_be_given_for_this_machine():
-    place = Place(target='{"kind": "llvm", "mcpu": "x86-64"}')
-    result = run(MyModule, given=GIVEN, place=place)
-    np.testing.assert_allclose(result.outputs[0], run(MyModule, given=GIVEN).outputs[0], 1e-4)
-
-
 def test_stages_are_timed_by_the_clock_of_the_server(documented):
     place = Place(device=documented.device)
     found = measure([MyModule, MyModule], given=GIVEN, rounds=6, seconds=0.1, place=place)
@@ -152,8 +144,9 @@ def test_stages_are_timed_by_the_clock_of_the_server(documented):
 def test_a_module_is_sent_once_and_what_is_done_is_told(server, told):
     place = here(server.device)
     first = run(MyModule, given=GIVEN, place=place)
-    assert told[0] == f"connecting to {server.device}"
-    assert told[1:] == ["building", "uploading 0.0 MB", "loading"] or "uploading" in told[2]
+    assert told[:2] == [f"connecting to {server.device}", "building"]
+    assert re.fullmatch(r"uploading [0-9.]+ MB", told[2])
+    assert told[3:] == ["loading"]
     told.clear()
     same(run(MyModule, given=GIVEN, place=place), first)
     assert told == []
@@ -191,40 +184,9 @@ def test_a_function_in_python_does_not_travel_there(server):
     assert run(MyModule, given=GIVEN, place=here(server.device)).cases == 20
 
 
-def test_a_trace_needs_this_machine(servers):
-    with pytest.raises(InputError, match="a trace needs this machine, .*: run without device"):
+def test_a_trace_needs_this_machine():
+    with pytest.raises(InputError, match=r"a trace needs this machine, .*: run without device"):
         run(MyModule, given=GIVEN, trace=Wish(), place=Place(device="127.0.0.1:1"))
-
-
-@pytest.mark.parametrize(
-    ("device", "words"),
-    [
-        ("gpu", "'gpu' is no device: give 'cpu' for this machine, or the address of a server"),
-        ("host:", "'host:' is no device"),
-        ("http://host:9090", "is no device"),
-        ("::1:9090", r"such as '192.168.0.7:9090' or '\[::1\]:9090'"),
-        ("host:0", "'host:0' has port 0: give one of 1 to 65535"),
-        ("host:99999", "give one of 1 to 65535"),
-    ],
-)
-def test_a_device_that_cannot_be_one_is_refused(device, words):
-    with pytest.raises(RunError, match=words):
-        run(MyModule, given=GIVEN, place=Place(device=device))
-
-
-@pytest.mark.parametrize(
-    ("target", "words"),
-    [
-        ("cuda", "'cuda' is no target for a CPU: give one of kind llvm"),
-        ("llvm nonsense", "'nonsense' in the target 'llvm nonsense' is no option"),
-        ("llvm -nonsense=1", "is no target: ValueError: Unknown config option 'nonsense'"),
-        ("{", "nor JSON"),
-        ("llvm -mtriple=armv7-linux-gnu", "is for armv7, and this machine is .*: give the machine"),
-    ],
-)
-def test_a_target_that_cannot_be_one_is_refused(target, words):
-    with pytest.raises(RunError, match=words):
-        run(MyModule, given=GIVEN, place=Place(target=target))
 
 
 def test_no_server_is_told_at_once(servers):
@@ -244,7 +206,7 @@ def test_another_key_is_told(server, key, words):
 
 
 def test_a_name_that_nobody_has_is_told():
-    with pytest.raises(RunError, match="no machine is known as 'nobody.invalid'"):
+    with pytest.raises(RunError, match=r"no machine is known as 'nobody\.invalid'"):
         run(MyModule, given=GIVEN, place=here("nobody.invalid:9090"))
 
 
@@ -263,6 +225,41 @@ def test_what_accepts_and_says_nothing_is_not_waited_for(servers, monkeypatch):
         pytest.raises(RunError, match=f"^{device} does not answer within 0.3 s: it may serve anot"),
     ):
         run(MyModule, given=GIVEN, place=here(device))
+
+
+def test_a_server_that_serves_another_is_used_once_that_is_done(server, monkeypatch):
+    monkeypatch.setattr(link, "CONNECT_SECONDS", 0.5)
+    other = rpc.connect("127.0.0.1", server.port, server.key)
+    for _ in range(2):
+        with pytest.raises(RunError, match="it may serve another session"):
+            run(MyModule, given=GIVEN, place=here(server.device))
+    del other
+    monkeypatch.setattr(link, "CONNECT_SECONDS", 10)
+    assert run(MyModule, given=GIVEN, place=here(server.device)).cases == 20
+
+
+def test_a_connection_whose_time_is_up_makes_room_for_the_next(server):
+    first = run(MyModule, given=GIVEN, place=here(server.device))
+    (old,) = link._links.values()
+    old.until = 0.0
+    del old
+    same(run(MyModule, given=GIVEN, place=here(server.device)), first)
+
+
+def test_a_server_that_hangs_is_not_waited_for_and_is_used_again_when_it_goes_on(
+    server, monkeypatch
+):
+    first = run(MyModule, given=GIVEN, place=here(server.device))
+    monkeypatch.setattr(link, "CONNECT_SECONDS", 0.5)
+    (serving,) = psutil.Process(server.process.pid).children(recursive=True)
+    serving.suspend()
+    with pytest.raises(RunError, match=r"does not answer within 0\.5 s"):
+        run(MyModule, given=GIVEN, place=here(server.device))
+    serving.resume()
+    while any(one.waiting.is_alive() for one in link._hanging):
+        time.sleep(0.01)
+    monkeypatch.setattr(link, "CONNECT_SECONDS", 10)
+    same(run(MyModule, given=GIVEN, place=here(server.device)), first)
 
 
 def test_a_server_of_another_version_is_told(servers, server):
@@ -306,7 +303,7 @@ def test_a_connection_that_is_lost_is_an_error_and_all_else_lives_on(servers, tm
         local = run(MyModule, given=GIVEN)
         server.start()
         same(run(MyModule, given=GIVEN, place=place), local)
-        with pytest.raises(RunError, match="took longer than 1 s .*while running input 1 of 1"):
+        with pytest.raises(RunError, match=r"took longer than 1 s .*while running input 1 of 1"):
             run(endless(), given=ONES, place=Place(seconds=1, device=server.device))
         same(run(MyModule, given=GIVEN), local)
     finally:

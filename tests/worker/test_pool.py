@@ -1,6 +1,8 @@
 """What ends a process ends the worker, and the next call has a new one."""
 
+import ctypes
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -18,10 +20,15 @@ from irviz.worker.pool import (
     TRIES,
     CancelledError,
     CrashedError,
+    StartError,
     TimedOutError,
     Worker,
     WorkerError,
 )
+
+
+def nothing():
+    """Do nothing, as to prepare a process that needs no TVM."""
 
 
 def pid():
@@ -219,9 +226,174 @@ def test_each_worker_has_a_process_of_its_own():
     other.stop()
 
 
-def test_no_file_is_left():
-    before = set(Path(tempfile.gettempdir()).glob("irviz-*"))
-    worker = Worker()
+def test_no_file_is_left(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    worker = Worker(nothing)
     worker.call(os.getpid)
+    assert list(tmp_path.iterdir()) == []
     worker.stop()
-    assert set(Path(tempfile.gettempdir()).glob("irviz-*")) <= before
+    for prepare in (lambda: os._exit(1), lambda: [][1]):
+        with pytest.raises(StartError):
+            Worker(prepare).call(os.getpid)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_that_died_while_nobody_called_it_hurts_no_call():
+    worker = Worker(nothing)
+    before = worker.call(os.getpid)
+    os.kill(before, signal.SIGKILL)
+    assert worker.call(os.getpid) not in (before, os.getpid())
+    worker.stop()
+
+
+def test_one_that_dies_as_it_sends_its_answer_is_an_error():
+    def dies_half_way():
+        from multiprocessing.connection import Connection
+
+        def half(self, buf, write=os.write):
+            write(self._handle, bytes(buf)[:1_000])
+            if len(buf) > 1_000:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        Connection._send = half
+        return bytes(1_000_000)
+
+    worker = Worker(nothing)
+    with pytest.raises(CrashedError, match=r"ended the process that tried it \(SIGKILL\)"):
+        worker.call(dies_half_way, seconds=5)
+    assert worker.call(abs, -1) == 1
+    worker.stop()
+
+
+def test_what_cannot_be_sent_back_is_told():
+    class OddError(Exception):
+        def __init__(self, one, two):
+            super().__init__(f"{one} and {two}")
+
+    def raises(failure):
+        raise failure
+
+    def odd():
+        raise OddError("this", "that")
+
+    worker = Worker(nothing)
+    before = worker.call(os.getpid)
+    with pytest.raises(RuntimeError, match="OddError: this and that"):
+        worker.call(odd)
+    with pytest.raises(RuntimeError, match="SystemExit: I leave"):
+        worker.call(raises, SystemExit("I leave"))
+    with pytest.raises(Exception, match="pickle"):
+        worker.call(threading.Lock)
+    assert worker.call(os.getpid) == before
+    worker.stop()
+
+
+def test_what_is_printed_is_told_whatever_becomes_of_the_call():
+    def says(word, then):
+        print(word)
+        os.system(f"echo {word} of a child")
+        ctypes.CDLL(None).puts(f"{word} in C".encode())
+        sys.stdout.write("an end")
+        then()
+
+    def raises():
+        raise ValueError
+
+    worker, told = Worker(nothing), []
+    worker.call(says, "one", nothing, printed=told.append)
+    assert sorted(told.pop().splitlines()) == ["an end", "one", "one in C", "one of a child"]
+    for then in (raises, lambda: os._exit(1), lambda: time.sleep(60)):
+        with pytest.raises((ValueError, WorkerError)):
+            worker.call(says, "two", then, printed=told.append, seconds=1)
+        assert {"two", "two in C", "two of a child"} <= set(told.pop().splitlines())
+    worker.call(nothing, printed=told.append)
+    assert told == []
+    worker.stop()
+
+
+def test_a_flood_of_what_is_printed_is_cut(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def flood():
+        while True:
+            print("x" * 1_000)
+
+    worker, told = Worker(nothing), []
+    with pytest.raises(TimedOutError):
+        worker.call(flood, printed=told.append, seconds=0.5)
+    assert len(told[0]) < 66_000
+    assert told[0].endswith("\n… only the first 64 KB are shown\n")
+    worker.stop()
+
+
+def test_to_cancel_ends_what_runs_and_what_waits_and_nothing_else():
+    worker, ended = Worker(nothing), []
+
+    def sleeps():
+        with pytest.raises(CancelledError):
+            worker.call(time.sleep, 60)
+        ended.append(time.monotonic())
+
+    threads = [threading.Thread(target=sleeps) for _ in range(3)]
+    worker.call(nothing)
+    for thread in threads:
+        thread.start()
+    time.sleep(0.3)
+    began = time.monotonic()
+    worker.cancel()
+    worker.cancel()
+    for thread in threads:
+        thread.join(5)
+    assert len(ended) == 3
+    assert max(ended) - began < 1
+    before = worker.call(os.getpid)
+    worker.cancel()
+    assert worker.call(os.getpid) == before
+    worker.stop()
+
+
+def test_something_longer_is_cancelled_between_its_calls_too():
+    worker = Worker(nothing)
+    since = worker.cancels
+    assert worker.call(abs, -1, since=since) == 1
+    worker.cancel()
+    with pytest.raises(CancelledError):
+        worker.call(abs, -1, since=since)
+    assert worker.call(abs, -1) == 1
+    worker.stop()
+
+
+def test_many_calls_and_many_cancels_at_once_neither_block_nor_lose_a_process():
+    worker, strange, counts = Worker(nothing), [], {"answers": 0, "cancels": 0}
+    before = set(psutil.Process().children(recursive=True))
+
+    def calls():
+        for number in range(4):
+            try:
+                assert worker.call(pow, number, 2) == number**2
+                counts["answers"] += 1
+                worker.call(time.sleep, 60)
+            except CancelledError:  # noqa: PERF203
+                counts["cancels"] += 1
+            except BaseException as failure:
+                strange.append(failure)
+
+    is_over = threading.Event()
+
+    def cancels():
+        while not is_over.wait(random.random() * 0.3):
+            worker.cancel()
+
+    callers = [threading.Thread(target=calls, daemon=True) for _ in range(5)]
+    cancellers = [threading.Thread(target=cancels, daemon=True) for _ in range(2)]
+    for thread in [*callers, *cancellers]:
+        thread.start()
+    for thread in callers:
+        thread.join(60)
+    is_over.set()
+    assert not any(thread.is_alive() for thread in callers)
+    assert strange == []
+    assert counts["cancels"] == 20
+    assert worker.call(abs, -1) == 1
+    worker.stop()
+    assert set(psutil.Process().children(recursive=True)) <= before

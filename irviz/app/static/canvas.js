@@ -2,7 +2,7 @@
 // Traits: svg, label, height; highlighted and dimmed (ids of nodes that changed, that are drawn pale
 // with the edges of their values); selected (node id, "" for none);
 // viewport: [x, y, scale], (x, y) being the graph's point in the middle of the pane, [] for "fit".
-// Messages: {toggle: id} to open or close what has that id, {leave: id} for what is around a node.
+// dark: whether the page is, reported. Messages: {toggle: id} to open or close what has that id, {leave: id} for what is around a node.
 // The SVG: g.node[data-node] with a title and one .shape, g.value and g.word[data-node],
 // [data-toggle] and g.edge[data-source][data-target]; all of them moved alike, if at all, and not
 // scaled. Under an overlay (.overlaid) nodes are .tinted by their --share of the ramp.
@@ -258,6 +258,14 @@ function render({ model, el, signal }) {
     showHighlighted();
   });
   observer.observe(pane);
+  const page = el.ownerDocument.body;
+  const tellTheme = () => {
+    model.set("dark", page.dataset.jpThemeLight === "false");
+    model.save_changes();
+  };
+  const themes = new MutationObserver(tellTheme);
+  themes.observe(page, { attributeFilter: ["data-jp-theme-light"] });
+  tellTheme();
   for (const [key, textContent, title] of BUTTONS) {
     const button = make(tools, "button", { type: "button", textContent, title, ariaLabel: title });
     button.addEventListener("click", () => isVisible() && keys[key](), { signal });
@@ -274,6 +282,7 @@ function render({ model, el, signal }) {
   return () => {
     clearTimeout(timer);
     observer.disconnect();
+    themes.disconnect();
     for (const [name, show] of Object.entries(traits)) model.off(name, show);
     box.remove();
   };

@@ -30,6 +30,7 @@ bench: $(VENV)/installed-dev  ## measure, and print the figures
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/scale.py
 	$(BIN)/python bench/record.py
+	$(BIN)/python bench/runs.py
 
 $(VENV)/pip:
 	$(PYTHON) -m venv $(VENV)

@@ -32,6 +32,13 @@ def figures() -> None:
         print(session.draw(stage_id).save(ASSETS / name))
     print(irviz.draw(stack(48)).save(ASSETS / "stack.svg"))
 
+    @irviz.library.register("env.relu_and_more", "(...)->(...)")
+    def relu_and_more(x: Any, out: Any) -> None:
+        out[...] = x.clip(0) + 0.5
+
+    wrong = session.show("1").swap("relu0", "env.relu_and_more")
+    print(wrong.draw_coloured("|Δ|").save(ASSETS / "parted.svg"))
+
 
 def stack(layers: int) -> Any:
     """Return the IRModule of a stack of residual layers, as relax.frontend.nn exports it."""

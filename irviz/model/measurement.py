@@ -43,6 +43,10 @@ def spread(numbers: Sequence[float]) -> Spread:
     return Spread(statistics.median(ordered), ordered[left_out], ordered[count - 1 - left_out])
 
 
+HERE = "this machine"
+"""The clock of what runs on this machine."""
+
+
 @dataclass(frozen=True)
 class Timing:
     """How long a stage took: `seconds` a call, one number for each round."""
@@ -65,7 +69,7 @@ class Measurement:
     """
 
     timings: tuple[Timing, ...]
-    clock: str = "this machine"
+    clock: str = HERE
 
     def __post_init__(self) -> None:
         """Raise ValueError when the stages were not measured in the same rounds."""

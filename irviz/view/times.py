@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
-from irviz.model.measurement import Measurement, Spread, Timing
+from irviz.model.measurement import HERE, Measurement, Spread, Timing
 from irviz.view.badge import duration
 
 _HEADS = ("stage", "made by", "median of a call", "95 % interval", "as fast as the first")
@@ -33,7 +33,7 @@ class Times:
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
             for row in rows
         ]
-        return "\n".join(line.rstrip() for line in lines)
+        return "\n".join([*(line.rstrip() for line in lines), *self._remarks()])
 
     __repr__ = __str__
 
@@ -44,7 +44,13 @@ class Times:
             for row in self._rows()
         )
         kind = 'class="irviz-times"'
-        return f"<table {kind}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        remarks = "".join(f"<p>{escape(words)}</p>" for words in self._remarks())
+        table = f"<table {kind}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return table + remarks
+
+    def _remarks(self) -> list[str]:
+        clock = self.measurement.clock
+        return [] if clock == HERE else [f"measured by the clock of {clock}"]
 
     def _rows(self) -> list[tuple[str, ...]]:
         timings = self.measurement.timings

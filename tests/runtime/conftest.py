@@ -7,6 +7,8 @@ from types import ModuleType
 
 import pytest
 
+from irviz.runtime import link
+
 collect_ignore = ["servers.py"]  # no tests: what the tests share
 
 
@@ -19,3 +21,13 @@ def servers() -> ModuleType:
     sys.modules[name] = loaded  # where dataclasses looks
     spec.loader.exec_module(loaded)
     return loaded
+
+
+@pytest.fixture
+def server(servers, tmp_path):
+    """Yield a server with a key, for runs in this process."""
+    (tmp_path / "there").mkdir()
+    server = servers.Server(servers.free_port(), tmp_path / "there", key="lab")
+    yield server.start()
+    link._links.clear()
+    server.end()

@@ -9,9 +9,8 @@ import threading
 import time
 
 import numpy as np
-import psutil
 import pytest
-from tvm import relax, rpc
+from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
@@ -81,16 +80,6 @@ def documented(servers, tmp_path_factory):
     yield server.start()
     server.end()
     RUNS.stop()
-
-
-@pytest.fixture
-def server(servers, tmp_path):
-    """Yield a server, for runs in this process."""
-    (tmp_path / "there").mkdir()
-    server = servers.Server(servers.free_port(), tmp_path / "there", key="lab")
-    yield server.start()
-    link._links.clear()
-    server.end()
 
 
 @pytest.fixture
@@ -198,93 +187,12 @@ def test_no_server_is_told_at_once(servers):
     assert run(MyModule, given=GIVEN).cases == 20
 
 
-@pytest.mark.parametrize(("key", "words"), [("", "no key"), ("/other", "the key 'other'")])
-def test_another_key_is_told(server, key, words):
-    place = here(f"127.0.0.1:{server.port}{key}")
-    with pytest.raises(RunError, match=f"has another key than was given, which is {words}: give"):
-        run(MyModule, given=GIVEN, place=place)
-
-
-def test_a_name_that_nobody_has_is_told():
-    with pytest.raises(RunError, match=r"no machine is known as 'nobody\.invalid'"):
-        run(MyModule, given=GIVEN, place=here("nobody.invalid:9090"))
-
-
-def test_what_is_no_server_of_tvms_is_told(servers):
-    with (
-        servers.answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as device,
-        pytest.raises(RunError, match=f"^what answers at {device} is no server of TVM's"),
-    ):
-        run(MyModule, given=GIVEN, place=here(device))
-
-
-def test_what_accepts_and_says_nothing_is_not_waited_for(servers, monkeypatch):
-    monkeypatch.setattr(link, "CONNECT_SECONDS", 0.3)
-    with (
-        servers.answering(b"") as device,
-        pytest.raises(RunError, match=f"^{device} does not answer within 0.3 s: it may serve anot"),
-    ):
-        run(MyModule, given=GIVEN, place=here(device))
-
-
-def test_a_server_that_serves_another_is_used_once_that_is_done(server, monkeypatch):
-    monkeypatch.setattr(link, "CONNECT_SECONDS", 0.5)
-    other = rpc.connect("127.0.0.1", server.port, server.key)
-    for _ in range(2):
-        with pytest.raises(RunError, match="it may serve another session"):
-            run(MyModule, given=GIVEN, place=here(server.device))
-    del other
-    monkeypatch.setattr(link, "CONNECT_SECONDS", 10)
-    assert run(MyModule, given=GIVEN, place=here(server.device)).cases == 20
-
-
-def test_a_connection_whose_time_is_up_makes_room_for_the_next(server):
-    first = run(MyModule, given=GIVEN, place=here(server.device))
-    (old,) = link._links.values()
-    old.until = 0.0
-    del old
-    same(run(MyModule, given=GIVEN, place=here(server.device)), first)
-
-
-def test_a_server_that_hangs_is_not_waited_for_and_is_used_again_when_it_goes_on(
-    server, monkeypatch
-):
-    first = run(MyModule, given=GIVEN, place=here(server.device))
-    monkeypatch.setattr(link, "CONNECT_SECONDS", 0.5)
-    (serving,) = psutil.Process(server.process.pid).children(recursive=True)
-    serving.suspend()
-    with pytest.raises(RunError, match=r"does not answer within 0\.5 s"):
-        run(MyModule, given=GIVEN, place=here(server.device))
-    serving.resume()
-    while any(one.waiting.is_alive() for one in link._hanging):
-        time.sleep(0.01)
-    monkeypatch.setattr(link, "CONNECT_SECONDS", 10)
-    same(run(MyModule, given=GIVEN, place=here(server.device)), first)
-
-
-def test_a_server_of_another_version_is_told(servers, server):
-    with (
-        servers.between(server.port, b"0.8.0", b"0.7.0") as device,
-        pytest.raises(RunError, match="runs another version of TVM, and here is "),
-    ):
-        run(MyModule, given=GIVEN, place=here(f"{device}/lab"))
-
-
 def test_what_was_built_for_another_machine_is_told(server):
     place = Place(False, device=server.device, target="llvm -mtriple=aarch64-linux-gnu")
     with pytest.raises(RunError, match="could not link the module, which was built for aarch64"):
         run(MyModule, given=GIVEN, place=place)
     assert server.files() == []
     assert run(MyModule, given=GIVEN, place=here(server.device)).cases == 20
-
-
-def test_a_server_that_was_started_again_is_connected_again(server):
-    first = run(MyModule, given=GIVEN, place=here(server.device))
-    server.end()
-    with pytest.raises(RunError, match="there is no server"):
-        run(MyModule, given=GIVEN, place=here(server.device))
-    server.start()
-    same(run(MyModule, given=GIVEN, place=here(server.device)), first)
 
 
 def test_a_connection_that_is_lost_is_an_error_and_all_else_lives_on(servers, tmp_path):

@@ -10,6 +10,7 @@ import numpy as np
 from irviz.app.overlays import difference_overlay, dimmed_places
 from irviz.app.parted import parted, unfolded_of
 from irviz.app.picture import Picture
+from irviz.app.read import array_of
 from irviz.app.runnable import Runnable
 from irviz.model.graph import NodeId
 from irviz.model.parting import Difference, Parting
@@ -17,6 +18,7 @@ from irviz.model.trace import Array, Trace
 from irviz.runtime.run import Wish
 from irviz.view.overlay import Overlay
 from irviz.view.parting import difference_line, parting_line
+from irviz.worker.pool import Heard
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,21 +72,34 @@ class Findings:
         return dimmed_places([other[one] for one in self.parting.upstream], other.values(), picture)
 
 
-def findings(session: Runnable, stages: tuple[str, str], traces: tuple[Trace, Trace]) -> Findings:
+def findings(
+    session: Runnable,
+    stages: tuple[str, str],
+    traces: tuple[Trace, Trace],
+    heard: Heard | None = None,
+) -> Findings:
     """Compare two traces of the same input; raise what `run` raises.
 
-    Values that were too large to keep are fetched where they are not equal.
+    Values that were too large to keep are fetched where they are not equal; `heard` is told so.
     """
     by_trace: dict[int, str] = {id(trace): one for one, trace in zip(stages, traces, strict=True)}
 
     def fetch(trace: Trace, node: NodeId) -> Sequence[Array | None]:
-        return fetched(session, by_trace[id(trace)], node, trace.case)
+        return fetched(session, by_trace[id(trace)], node, trace.case, heard)
 
     return Findings(session, stages, traces, *parted(session, *traces, stages, fetch))
 
 
-def fetched(session: Runnable, stage_id: str, node: NodeId, case: int) -> tuple[Array, ...]:
-    """Run a stage again for the whole value of one node; raise what `run` raises."""
-    trace = session.run(stage=stage_id, trace=Wish(case, kept=(node,))).trace
+def fetched(
+    session: Runnable, stage_id: str, node: NodeId, case: int, heard: Heard | None = None
+) -> tuple[Array, ...]:
+    """Run a stage again for the whole value of one node; raise what `run` raises.
+
+    Raises KeyError for a node that was not reached.
+    """
+    constant = array_of(session.stage(stage_id), session.function, node)
+    if constant is not None:  # of large ones a trace has none
+        return (constant,)
+    trace = session.run(stage=stage_id, trace=Wish(case, kept=(node,)), heard=heard).trace
     assert trace is not None, "it was asked for"
     return tuple(np.asarray(one) for one in trace[node].value.arrays)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import ipywidgets as widgets
 
@@ -45,7 +46,7 @@ class LimitsPanel:
             (self._device, "device"),
         ):
             field.add_class(f"irviz-limits-{name}")
-            field.observe(lambda _: self._report(), "value")
+            field.observe(lambda _, name=name: self._report(name), "value")
         self._is_setting = False
         fields = widgets.VBox([self._isolate, self._seconds, self._memory, self._device])
         self.widget = widgets.Accordion([fields], titles=("where it runs, and limits",))
@@ -60,15 +61,15 @@ class LimitsPanel:
         self._device.value = session.device
         self._is_setting = False
 
-    def _report(self) -> None:
-        if not self._is_setting:
-            self._changed(self._limited)
-
-    def _limited(self, session: Session) -> Session:
-        return replace(
-            session,
-            isolate=bool(self._isolate.value),
-            seconds=float(self._seconds.value),
-            memory=int(self._memory.value * _GB) or None,
-            device=self._device.value.strip(),
-        )
+    def _report(self, name: str) -> None:
+        """Change what was changed here; the others may be beyond what a field can show."""
+        if self._is_setting:
+            return
+        limits = {
+            "isolate": bool(self._isolate.value),
+            "seconds": float(self._seconds.value),
+            "memory": round(self._memory.value * _GB) or None,
+            "device": self._device.value.strip(),
+        }
+        chosen: Any = {name: limits[name]}
+        self._changed(lambda session: replace(session, **chosen))

@@ -78,6 +78,7 @@ class MemoryPanel:
         self._sizes = widgets.Text(description="sizes", layout=wide())
         self._sizes.add_class("irviz-memory-sizes")
         self._theme = widgets.Dropdown(options=tuple(THEMES), description="theme", layout=wide())
+        self._theme.observe(lambda _: self._redraw(), "value")
         self.ask = button("Show memory", "Plan the memory as the build does", "bar-chart")
         self.ask.on_click(lambda _: self._try(self._show_use))
         self._facts = widgets.HTML()
@@ -147,6 +148,13 @@ class MemoryPanel:
         relax_function(stage.module, self._function)
         graph = destination_passing(stage.module, self._function, planned=self._planned.value)
         self.buffers.show(figure(graph, self._theme.value))
+
+    def _redraw(self) -> None:
+        """Draw what is shown in the chosen theme."""
+        if self.chart.picture is not None and self.use is not None:
+            self.chart.show(memory_chart(self.use, self._theme.value))
+        if self.buffers.picture is not None:
+            self._try(self._show_buffers)
 
     def _try(self, act: Callable[[Stage], None]) -> None:
         if self._stage is None:

@@ -9,6 +9,7 @@ from irviz.ir.destinations import destination_passing
 from irviz.model.graph import NodeId
 from irviz.model.memory import MemoryUse
 from irviz.model.result import compare
+from irviz.model.splice import within
 from irviz.model.summary import summarise
 from irviz.model.trace import Array, Trace
 from irviz.runtime.memory import memory_use
@@ -33,9 +34,13 @@ class Observed(Runnable):
     def value(self, node: str, *, stage: str | None = None, case: int = 0) -> tuple[Array, ...]:
         """Return the whole tensors of a node's value, however large: one, or those of a tuple.
 
-        Raises KeyError for a node that was not reached, and what `run` raises.
+        `lv3/y` is the `y` of the function that `lv3` calls. Raises KeyError for a node that was
+        not reached, and what `run` raises.
         """
-        return fetched(self, self.stage(stage).id, NodeId(node), case)
+        chosen = self.stage(stage).id
+        if within("", "") not in node and node not in self.graph(chosen).index:
+            node = node.replace("/", within("", ""))
+        return fetched(self, chosen, NodeId(node), case)
 
     def part(self, stage: str, reference: str = "0", *, case: int | None = None) -> Findings:
         """Compare two stages node by node, for the input on which they differ most.
@@ -55,13 +60,14 @@ class Observed(Runnable):
         *,
         stage: str | None = None,
         against: str = "0",
-        case: int = 0,
+        case: int | None = None,
         theme: str = "course",
         direction: str = "up",
     ) -> Figure:
         """Draw a stage with its nodes coloured by "time", "size", "max |value|" or "|Δ|".
 
-        The last is the difference from the stage `against`. Raises ValueError for anything else,
+        The last is the difference from the stage `against`, for the input on which they differ
+        most where no case is given; else it is the first. Raises ValueError for anything else,
         and what `run` raises.
         """
         if by not in (*BY_TRACE, DIFFERENCE):
@@ -72,7 +78,7 @@ class Observed(Runnable):
         if by == DIFFERENCE:
             overlay = self.part(shown, against, case=case).overlay(picture, shown)
         else:
-            overlay = BY_TRACE[by](self.trace(shown, case=case), picture)
+            overlay = BY_TRACE[by](self.trace(shown, case=case or 0), picture)
         return self.draw(shown, theme=theme, direction=direction, overlay=overlay)
 
     def draw_value(
@@ -89,7 +95,10 @@ class Observed(Runnable):
         Raises ValueError for a kind that does not fit, KeyError for a node that was not reached,
         and what `run` raises.
         """
-        array = self.value(node, stage=stage, case=case)[0]
+        arrays = self.value(node, stage=stage, case=case)
+        if not arrays:
+            raise ValueError(f"the value of {node!r} is no tensor: draw that of another node")
+        array = arrays[0]
         fitting = pictures_of(array.shape)
         if kind and kind not in fitting:
             known = ", ".join(map(repr, fitting)) or "another node, this one is empty"

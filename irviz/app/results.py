@@ -5,32 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from irviz.app.background import Background
+from irviz.app.background import Background, was_cancelled
 from irviz.app.session import Session
 from irviz.model.result import Comparison, RunResult, compare
 from irviz.model.trace import Trace
-from irviz.runtime.run import CancelledRunError
 from irviz.worker.pool import RUNS, Heard
+
+Then = Callable[[], None]
+_Wanted = tuple[str, int]
+"""A stage's id, and the number of the input."""
 
 
 @dataclass
 class _Of:
-    """What is known of the stages of one function, by their ids."""
+    """What is known of the stages of one function, by their ids, and who waits for traces."""
 
     results: dict[str, RunResult] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
     traces: dict[str, Trace] = field(default_factory=dict)
+    untraced: dict[str, str] = field(default_factory=dict)
     compared: dict[tuple[str, str], Comparison] = field(default_factory=dict)
+    waiting: list[tuple[frozenset[_Wanted], Then]] = field(default_factory=list)
 
 
 class Results:
     """Runs stages beside the kernel and keeps what they gave, for each function.
 
-    `changed` is called whenever there is something new to show.
+    `changed` is called whenever there is something new to show, `failed` with an exception of
+    what shows it.
     """
 
-    def __init__(self, changed: Callable[[], None]) -> None:
-        self.background = Background(RUNS.cancel, changed)
+    def __init__(self, changed: Callable[[], None], failed: Callable[[Exception], None]) -> None:
+        self.background = Background(RUNS.cancel, changed, failed)
         self._by_function: dict[str, _Of] = {}
         self._function = ""
 
@@ -40,8 +46,16 @@ class Results:
 
     def clear(self) -> None:
         """Forget everything: what functions are called with is another now."""
-        self.background.cancel()
+        self.cancel()
         self._by_function = {}
+
+    def cancel(self) -> None:
+        """Cancel what runs and forget what waits."""
+        for of in self._by_function.values():
+            for wanted, _ in of.waiting:
+                of.untraced.update((stage_id, "it was cancelled") for stage_id, _ in wanted)
+            of.waiting = []
+        self.background.cancel()
 
     @property
     def _now(self) -> _Of:
@@ -62,9 +76,15 @@ class Results:
         """The last trace of each stage, by its id."""
         return self._now.traces
 
+    @property
+    def untraced(self) -> dict[str, str]:
+        """Why the values of a stage could not be recorded, by its id."""
+        return self._now.untraced
+
     def is_running(self, stage_id: str) -> bool:
         """Tell whether a stage runs, or is about to."""
-        return stage_id in self.background.names
+        keys = self.background.keys
+        return any(isinstance(key, tuple) and key[:2] == (self._function, stage_id) for key in keys)
 
     def comparison(self, stage_id: str, reference: str) -> Comparison | None:
         """Return how two stages compare, None when not both were run."""
@@ -89,29 +109,29 @@ class Results:
         session: Session,
         stage_ids: Sequence[str],
         case: int,
-        then: Callable[[], None] | None = None,
+        then: Then | None = None,
     ) -> None:
-        """Record the values of one input in stages where that was not done, and then do more."""
-        wanted = [
-            one
-            for one in dict.fromkeys(stage_ids)
-            if (one not in self.traces or self.traces[one].case != case)
-            and not session.stage(one).error
-        ]
-        if not wanted:
-            if then is not None:
-                then()
-            return
-        for stage_id in wanted:
-            self._run(session, stage_id, case, then if stage_id == wanted[-1] else None)
+        """Record the values of one input in stages where that was not done, and then do more.
 
-    def _run(
-        self,
-        session: Session,
-        stage_id: str,
-        case: int | None,
-        then: Callable[[], None] | None = None,
-    ) -> None:
+        That is done as well where they could not be recorded (`untraced`), but not when it was
+        cancelled, or another function is looked at by then.
+        """
+        of = self._now
+        wanted = frozenset(
+            (one, case)
+            for one in stage_ids
+            if (one not in of.traces or of.traces[one].case != case)
+            and not session.stage(one).error
+        )
+        if then is not None and not wanted:
+            then()
+        elif then is not None and (wanted, then) not in of.waiting:
+            of.waiting.append((wanted, then))
+        for stage_id in dict.fromkeys(stage_ids):
+            if (stage_id, case) in wanted:
+                self._run(session, stage_id, case)
+
+    def _run(self, session: Session, stage_id: str, case: int | None) -> None:
         of = self._now
 
         def job(heard: Heard) -> RunResult:
@@ -119,19 +139,44 @@ class Results:
             return session.run(stage=stage_id, trace=is_traced, case=case or 0, heard=heard)
 
         def done(answer: object) -> None:
-            if isinstance(answer, RunResult):
-                if answer.trace is not None:
-                    of.traces[stage_id] = answer.trace
-                of.results[stage_id] = replace(answer, trace=None)
-                of.errors.pop(stage_id, None)
-                of.compared = {
-                    pair: one for pair, one in of.compared.items() if stage_id not in pair
-                }
-                if then is not None:
-                    then()
-            elif isinstance(answer, CancelledRunError):
-                of.errors.pop(stage_id, None)
-            else:
-                of.errors[stage_id] = str(answer)
+            _take(of, stage_id, case, answer)
+            if case is not None:
+                self._go_on(of, (stage_id, case), answer)
 
-        self.background.do(stage_id, job, done)
+        what = f"stage {stage_id}" if case is None else f"values of stage {stage_id}"
+        self.background.do((self._function, stage_id, case), what, job, done)
+
+    def _go_on(self, of: _Of, settled: _Wanted, answer: object) -> None:
+        """Do what waited for a trace, when all that it waits for is there."""
+        waiting, of.waiting = of.waiting, []
+        ready: list[Then] = []
+        for wanted, then in waiting:
+            left = wanted - {settled}
+            if left:
+                of.waiting.append((left, then))
+            elif not was_cancelled(answer):
+                ready.append(then)
+        for then in ready:
+            if of is self._now:
+                then()
+
+
+def _take(of: _Of, stage_id: str, case: int | None, answer: object) -> None:
+    """Keep what a run gave; one that was cancelled leaves all as it was."""
+    if isinstance(answer, RunResult):
+        if answer.trace is not None:
+            of.traces[stage_id] = answer.trace
+            of.untraced.pop(stage_id, None)
+        of.results[stage_id] = replace(answer, trace=None)
+        of.errors.pop(stage_id, None)
+    elif was_cancelled(answer):
+        if case is not None:
+            of.untraced[stage_id] = "it was cancelled"
+        return
+    else:
+        if case is not None:
+            of.untraced[stage_id] = str(answer)
+        if case is None or (stage_id not in of.results and not isinstance(answer, ValueError)):
+            of.results.pop(stage_id, None)  # what it gives now is not known
+            of.errors[stage_id] = str(answer) or type(answer).__name__
+    of.compared = {pair: one for pair, one in of.compared.items() if stage_id not in pair}

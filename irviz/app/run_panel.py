@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from html import escape
+from operator import is_
 
 import ipywidgets as widgets
 
@@ -39,6 +40,7 @@ class RunPanel:
         self._picture.add_class("irviz-picture")
         self._outputs = widgets.HTML()
         self._result: RunResult | None = None
+        self._shown: tuple[object, ...] | None = None
         self._session: Session | None = None
         self._case.observe(lambda _: self._show_case(), "value")
         self.head = widgets.HBox([self._button, self.automatic])
@@ -52,14 +54,19 @@ class RunPanel:
         """The number of the case that is looked at."""
         return int(self._case.value)
 
-    def show_running(self, name: str, words: str) -> None:
-        """Say what runs, "" for nothing, and what is being done."""
+    def show_running(self, name: str, words: str, waiting: int = 0) -> None:
+        """Say what runs, "" for nothing, what is being done, and how much waits for it."""
         show_if(self.status, bool(name))
         told = f"{name}: {words}" if words else name
+        told += f"; {waiting} more to do" if waiting else ""
         self._doing.value = f'<p role="status" class="irviz-hint">{escape(told)}</p>'
 
     def show(self, session: Session, result: RunResult | None, error: str) -> None:
-        """Show the outputs of a run, or why there are none."""
+        """Show the outputs of a run, or why there are none; what is shown stays as it is."""
+        shown = (session.inputs, result, error)
+        if self._shown is not None and all(map(is_, shown, self._shown)):
+            return  # it is asked for whenever a run tells something, and a picture takes a moment
+        self._shown = shown
         self._session, self._result = session, result
         show_if(self._case, bool(result and result.cases > 1))
         if result is None:

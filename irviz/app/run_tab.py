@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import ipywidgets as widgets
 
+from irviz.app.background import was_cancelled
 from irviz.app.inputs_panel import InputsPanel
 from irviz.app.limits_panel import LimitsPanel
 from irviz.app.panels import Verb
@@ -16,28 +17,32 @@ from irviz.app.session import Session
 from irviz.app.timing_panel import TimingPanel
 from irviz.ir.identity import function_named
 from irviz.runtime.inputs import Inputs
+from irviz.runtime.run import said
 from irviz.view.times import Times
 from irviz.worker.pool import Heard
-
-_MEASURED = "measuring"
 
 
 class RunTab:
     """Run stages as the session says, and let the reader say otherwise.
 
-    `act` hears verbs of the session, `shown` is called when there is something new to show.
+    `act` hears verbs of the session, `shown` is called when there is something new to show, `say`
+    shows words, which may be an error's.
     """
 
     def __init__(
-        self, session: Session, act: Callable[[Verb], None], shown: Callable[[], None]
+        self,
+        session: Session,
+        act: Callable[[Verb], None],
+        shown: Callable[[], None],
+        say: Callable[[str, bool], None],
     ) -> None:
         self._act, self._shown = act, shown
         self._session = session
         self._reference = "0"
         self._given, self._labels = session.inputs, session.labels
-        self.results = Results(self._changed)
+        self.results = Results(self._changed, lambda failure: say(said(failure), True))
         self.results.look_at(session.function)
-        self._run = RunPanel(self.run_again, self.results.background.cancel)
+        self._run = RunPanel(self.run_again, self.results.cancel)
         self._inputs = InputsPanel(
             self._give, session.inputs, seed=session.seed, sizes=session.sizes
         )
@@ -69,6 +74,7 @@ class RunTab:
         """Show the shown stage's run; `reference` is the stage that it is compared with."""
         if session.function != self._session.function:
             self.results.look_at(session.function)
+            self.timing.show(None)
         self._session, self._reference = session, reference or "0"
         self._limits.show(session)
         self._inputs.show(function_named(session.shown.module, session.function), session.params)
@@ -77,10 +83,7 @@ class RunTab:
     def show_results(self) -> None:
         """Show what is known by now, and what is being done."""
         background, shown = self.results.background, self._session.shown_id
-        name = background.name
-        if name and name != _MEASURED:
-            name = f"stage {name}"
-        self._run.show_running(name, background.words)
+        self._run.show_running(background.name, background.words, background.waiting)
         error = self.results.errors.get(shown, "")
         self._run.show(self._session, self.results.results.get(shown), error)
 
@@ -108,12 +111,16 @@ class RunTab:
             return session.measure(*chosen, case=self.case, heard=heard)
 
         def done(answer: object) -> None:
+            now = self._session
+            if now.function != session.function or now.inputs is not session.inputs:
+                return  # it was measured for nothing
             if isinstance(answer, Times):
                 self.timing.show(answer)
-            else:
+            elif not was_cancelled(answer):
                 self.timing.show(None, str(answer))
 
-        self.results.background.do(_MEASURED, job, done)
+        key = ("measure", session.function, *chosen)
+        self.results.background.do(key, "measuring", job, done)
 
     def _give(self, inputs: Inputs, seed: int, sizes: dict[str, int]) -> None:
         """Give functions other inputs: what was run before is another thing."""

@@ -6,16 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from tvm import ir, tirx
+from tvm import ir
 
 from irviz.app.read import array_of, constants_of
-from irviz.ir.identity import function_named
 from irviz.model.measurement import Measurement, Timing
 from irviz.model.result import RunResult, compare
 from irviz.model.summary import summarise
 from irviz.model.trace import Trace, Value, Visit
-from irviz.runtime.inputs import Array, InputError, Inputs
-from irviz.runtime.prim_func import own_inputs, run_prim_func
+from irviz.runtime.inputs import Array, Inputs
 from irviz.runtime.run import Given, Place, RunError, Wish, measure, run
 from irviz.transforms.stage import Stage
 from irviz.view.report import Report, Row
@@ -31,18 +29,8 @@ def run_function(
     place: Place | None = None,
     heard: Heard | None = None,
 ) -> RunResult:
-    """Run a Relax function on the VM, or call a PrimFunc; raise what `run` raises.
-
-    A PrimFunc takes those of the inputs that are named as its buffers are, in one case, and
-    random numbers for the others.
-    """
-    function = function_named(mod, name)
-    if not isinstance(function, tirx.PrimFunc):
-        return run(mod, name, given, trace=wish, place=place, heard=heard)
-    if wish is not None:
-        raise InputError(f"{name!r} is a PrimFunc, which has no bindings: trace a Relax function")
-    own = own_inputs(function, given.inputs)
-    return run_prim_func(mod, name, own, given.sizes, given.seed)
+    """Run a function of a module; raise what `run` raises."""
+    return run(mod, name, given, trace=wish, place=place, heard=heard)
 
 
 def with_constants(trace: Trace, stage: Stage, budget: int) -> Trace:
@@ -68,13 +56,14 @@ def measured(
     place: Place,
     heard: Heard | None,
 ) -> Times:
-    """Measure a Relax function of stages in turn; raise what `run` raises."""
+    """Measure a function of stages in turn; raise what `run` raises."""
     mods = [stage.module for stage in stages]
-    found = measure(mods, function, given, case=case, place=place, heard=heard)
+    names = [f"{stage.id} {stage.label}" for stage in stages]
+    found = measure(mods, function, given, case=case, names=names, place=place, heard=heard)
     timings = [
         Timing(stage.id, stage.label, seconds) for stage, seconds in zip(stages, found, strict=True)
     ]
-    return Times(Measurement(tuple(timings)))
+    return Times(Measurement(tuple(timings), place.clock))
 
 
 def report(stages: Sequence[Stage], run: Callable[[str], RunResult]) -> Report:

@@ -15,19 +15,15 @@ from irviz.app.reference import offer
 from irviz.app.replay import applied, replayed
 from irviz.app.session import Session
 from irviz.app.step_form import StepForm
-from irviz.app.step_times import StepTimes
+from irviz.app.step_timing import StepTiming
 from irviz.ir.loops import loop_nest
 from irviz.model.loops import Address, Block, Loop, LoopNest, addresses, nearest, nodes
-from irviz.runtime.prim_func import symbolic_sizes
 from irviz.transforms.python import UnwritableError
 from irviz.transforms.schedules.primitives import FOR_CODE, Primitive, primitives
 from irviz.transforms.schedules.schedule import ScheduleStep, schedule_step
 from irviz.transforms.schedules.schedule_error import IllegalStepError
 from irviz.transforms.schedules.trace import Trace, read_trace, trace_of
 from irviz.transforms.stage import Stage, TransformError
-
-_SIZE = 128
-"""What a symbolic size is measured with, when nothing else is said."""
 
 Say = Callable[[str], None]
 
@@ -39,11 +35,11 @@ class SchedulePanel:
     """
 
     def __init__(self, act: Act, say: Say) -> None:
-        self._act, self._say = act, say
+        self._act = act
         self._session: Session | None = None
         self._nest = LoopNest("", (), (), ())
         self.addresses: dict[str, Address] = {}
-        self._times = StepTimes()
+        self._timing = StepTiming(say)
         self._refused: IllegalStepError | None = None
         self._shown: Primitive | None = None
         self._functions = widgets.Dropdown(description="PrimFunc", **wide_field())
@@ -60,31 +56,24 @@ class SchedulePanel:
         self.form = StepForm()
         self._apply = button("Apply step", "Do this to the loops and blocks that are chosen")
         self._apply.add_class("irviz-schedule-apply")
-        self._sizes = widgets.Text(description="sizes", continuous_update=False, **wide_field())
-        self._measure = button("Measure all", "Measure each stage of the trace")
         self._automatic = widgets.Checkbox(
             value=True, description="measure each step", indent=False, **wide_field()
         )
-        self._time, self._table = widgets.HTML(), widgets.HTML()
-        self._time.add_class("irviz-schedule-time")
         self._trace = widgets.Textarea(rows=6, layout=widgets.Layout(width="auto"))
         self._trace.add_class("irviz-trace")
         self._replay = button("Replay", "Do the steps of this text, from where the trace begins")
         self._replay.add_class("irviz-schedule-replay")
         self._functions.observe(lambda _: self._show_function(), "value")
         self._primitives.observe(lambda _: self._show_primitive(), "value")
-        self._sizes.observe(lambda _: self._show_times(), "value")
         self.view.observe(lambda _: self._show_choice(), "chosen")
         widgets.link((self._several, "value"), (self.view, "many"))
         self._apply.on_click(lambda _: self._do(self._step))
         self._replay.on_click(lambda _: self._do(self._replayed))
-        self._measure.on_click(lambda _: self._measure_stages(everything=True))
         controls = widgets.HBox([self._apply, self._automatic])
-        times = widgets.HBox([self._sizes, self._measure])
         self._parts = widgets.VBox(
             [
                 *(self.view, self._several, self._primitives, self._hint, self.form.widget),
-                *(controls, self._error, self._time, times, self._table),
+                *(controls, self._error, self._timing.widget),
                 *(widgets.HTML("<h5>trace</h5>"), self._trace, widgets.HBox([self._replay])),
             ]
         )
@@ -130,13 +119,9 @@ class SchedulePanel:
         self.view.show(nest, self.addresses, label)
         self.view.mark(self._marks())
         self._trace.value = "".join(map(_line, self._traced().steps))
-        names = symbolic_sizes(stage.module, function)
-        self._sizes.layout.display = "" if names else "none"
-        if names and set(names) != set(self._sizes_text()):
-            self._sizes.value = ", ".join(f"{name}={_SIZE}" for name in names)
+        self._timing.show(self._session, self._whole(), function)
         self._show_choice()
         self._show_refused()
-        self._show_times()
 
     def _show_choice(self) -> None:
         """Offer the primitives, first those that fit what is chosen."""
@@ -183,12 +168,6 @@ class SchedulePanel:
         words = f'<p role="alert" class="irviz-error">{escape(refused.words)}</p>'
         self._error.value = words + details
 
-    def _show_times(self) -> None:
-        stages, sizes = self._whole(), self._sizes_text()
-        shown = self._session.shown_id if self._session else ""
-        self._time.value = f"<p>{escape(self._times.line(stages, self.function, sizes))}</p>"
-        self._table.value = self._times.table(stages, shown, self.function, sizes)
-
     def _do(self, make: Callable[[Session], Session]) -> None:
         """Apply a verb; measure what it made, or show why it could not be."""
         before, self._refused = self._session, None
@@ -208,7 +187,7 @@ class SchedulePanel:
         self.view.mark(self._marks())
         self._show_refused()
         if self._session is not before and self._automatic.value:
-            self._measure_stages()
+            self._timing.measure()
 
     def _step(self, session: Session) -> Session:
         known = self._primitive()
@@ -222,15 +201,6 @@ class SchedulePanel:
 
     def _replayed(self, session: Session) -> Session:
         return replayed(session, read_trace(self._trace.value, self.function), self.function)
-
-    def _measure_stages(self, *, everything: bool = False) -> None:
-        """Measure the shown stage, the one before it and the first, or every one."""
-        stages = self._whole()
-        wanted = stages if everything else [*stages[:1], *stages[-2:]]
-        self._say(f"measuring {self.function}")
-        self._times.measure(wanted, self.function, self._sizes_text())
-        self._say("")
-        self._show_times()
 
     def _primitive(self) -> Primitive | None:
         return primitives().get(self._primitives.value or "")
@@ -261,20 +231,9 @@ class SchedulePanel:
         assert self._session is not None, "show was called"
         return trace_of(self._session.stages, self._session.shown_id, self.function)
 
-    def _whole(self) -> list[Stage]:
+    def _whole(self) -> tuple[Stage, ...]:
         """Return the stages of the trace, from the one that it begins with."""
-        if self._session is None or not self.function:
-            return []
-        return [self._traced().base, *self._traced().stages]
-
-    def _sizes_text(self) -> dict[str, int]:
-        """Return the sizes that were written; what cannot be read counts as nothing."""
-        found = {}
-        for part in self._sizes.value.split(","):
-            name, _, size = part.partition("=")
-            if size.strip().isdecimal() and int(size) > 0:
-                found[name.strip()] = int(size)
-        return found
+        return (self._traced().base, *self._traced().stages)
 
 
 def _line(step: ScheduleStep) -> str:

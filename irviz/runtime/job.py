@@ -47,6 +47,7 @@ _instrumented: dict[tuple[str, str], Instrumented] = {}
 def do(job: Job, module: Callable[[], ir.IRModule]) -> RunResult:
     """Build the module if it is not built, and call its function; raise RunError, MemoryError."""
     vm = machine_at(job.where, job.key, module)
+    tell("copying the arguments")
     known: dict[int, Sequence[object]] = {}  # a parameter is the same array in every case
     cases = []
     for case in job.cases:

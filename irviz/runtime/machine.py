@@ -42,6 +42,18 @@ class Caller(Timer, Protocol):
         """Call a function; return its outputs and the seconds that took. Raise RunError."""
 
 
+class KernelCaller(Timer, Protocol):
+    """A PrimFunc that is built and can be called, wherever it is."""
+
+    def call(
+        self, function: str, placed: Sequence[object], written: Sequence[int]
+    ) -> tuple[list[Array], float]:
+        """Call a function; return what it wrote, by the numbers of its arguments, and the seconds.
+
+        Raises RunError.
+        """
+
+
 @dataclass(frozen=True, eq=False)
 class Machine:
     """A module on the virtual machine of this process."""
@@ -81,14 +93,37 @@ class Kernel:
         """Return arguments as its functions take them."""
         return [on_device(argument, self.device) for argument in arguments]
 
+    def call(
+        self, function: str, placed: Sequence[object], written: Sequence[int]
+    ) -> tuple[list[Array], float]:
+        """Call a function; return what it wrote and the seconds. Raise RunError."""
+
+        def once() -> tuple[list[Array], float]:
+            taken = self._once(function, placed)
+            return [placed[number].numpy() for number in written], taken  # type: ignore[attr-defined]
+
+        return tried(function, once)
+
     def seconds(self, function: str, placed: Sequence[object], count: int) -> float:
-        """Call a function so many times, and once before; return the seconds of a call."""
+        """Call a function so many times; return the seconds of a call. Raise RunError."""
+        if count == 1:  # which may be long: TVM would call it once more, to warm up
+            return tried(function, lambda: self._once(function, placed))
+        return self.evaluated(function, placed, count)
+
+    def evaluated(self, function: str, placed: Sequence[object], count: int) -> float:
+        """Call a function so many times, and once before; return the device's seconds of a call."""
 
         def times() -> float:
             timer = self.library.time_evaluator(function, self.device, number=count)
             return float(timer(*placed).mean)
 
         return tried(function, times)
+
+    def _once(self, function: str, placed: Sequence[object]) -> float:
+        call = self.library[function]
+        start = time.perf_counter()
+        call(*placed)
+        return time.perf_counter() - start
 
 
 def machine(key: Hashable, made: Callable[[], ir.IRModule], target: object = "llvm") -> Machine:
@@ -103,21 +138,26 @@ def machine(key: Hashable, made: Callable[[], ir.IRModule], target: object = "ll
     return _kept((key, str(target)), made, build)
 
 
-def kernel(key: Hashable, made: Callable[[], ir.IRModule], target: object = "llvm") -> Kernel:
-    """Return the library of a module of PrimFuncs, built and kept as machines are."""
+def kernel(
+    key: Hashable, function: str, made: Callable[[], ir.IRModule], target: object = "llvm"
+) -> Kernel:
+    """Return the library of a PrimFunc and those it calls, built and kept as machines are."""
 
     def build(mod: ir.IRModule) -> Kernel:
         return Kernel(tvm.compile(mod, target=target).jit(), tvm.cpu())
 
-    return _kept(("kernel", key, str(target)), made, build)
+    return _kept(("kernel", key, str(target)), made, build, repr(function))
 
 
 def _kept(
-    key: Hashable, made: Callable[[], ir.IRModule], build: Callable[[ir.IRModule], Built]
+    key: Hashable,
+    made: Callable[[], ir.IRModule],
+    build: Callable[[ir.IRModule], Built],
+    what: str = "the module",
 ) -> Built:
     if key not in _built:
         mod = made()
-        _built[key] = building(lambda: build(mod))
+        _built[key] = building(lambda: build(mod), what)
     _built.move_to_end(key)
     while len(_built) > _MOST_BUILT:
         _built.popitem(last=False)
@@ -125,8 +165,8 @@ def _kept(
     return found
 
 
-def building(build: Callable[[], Built]) -> Built:
-    """Do what builds a module; raise RunError with what TVM said."""
+def building(build: Callable[[], Built], what: str = "the module") -> Built:
+    """Do what builds a module, or `what` is said; raise RunError with what TVM said."""
     try:
         return build()
     except (MemoryError, RunError):
@@ -134,18 +174,27 @@ def building(build: Callable[[], Built]) -> Built:
     except Exception as failure:  # TVM raises what its C++ side threw, of any class
         if "bad_alloc" in str(failure):
             raise MemoryError(str(failure)) from failure
-        raise RunError(f"the module could not be built: {said(failure)}") from failure
+        raise RunError(f"{what} could not be built: {said(failure)}") from failure
 
 
 def on_device(argument: object, device: tvm.runtime.Device) -> object:
     """Return an argument as the machine takes it."""
     if isinstance(argument, np.ndarray | np.generic):
-        return tvm.runtime.tensor(np.asarray(argument, order="C"), device)
+        return _copied(np.asarray(argument, order="C"), device)
     if isinstance(argument, tuple):
         return tuple(on_device(item, device) for item in argument)
     if isinstance(argument, Shape):
         return tvm.runtime.ShapeTuple(argument.dims)
     return argument
+
+
+def _copied(array: Array, device: tvm.runtime.Device) -> tvm.runtime.Tensor:
+    try:
+        return tvm.runtime.tensor(array, device)
+    except Exception as failure:  # TVM raises what its C++ side threw, of any class
+        if "bad_alloc" in str(failure):
+            raise MemoryError(str(failure)) from failure
+        raise
 
 
 def called(

@@ -165,8 +165,8 @@ def _told(failure: WorkerError, name: str) -> RunError:
             )
         case _:
             return RunError(
-                f"{name!r} cannot be run: {failure}{doing}. A function that it calls may read or "
-                "write outside of its buffers, call itself without end, or end the process itself"
+                f"{name!r} cannot be run: {failure}{doing}. It may read or write outside of its "
+                "buffers, call itself without end, or end the process; so may what it calls"
             )
 
 

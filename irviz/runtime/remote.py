@@ -128,10 +128,18 @@ class RemoteKernel:
         """Send arguments there."""
         return self.link.asked("sending the arguments", lambda: self.kernel.placed(arguments))
 
+    def call(
+        self, function: str, placed: Sequence[object], written: Sequence[int]
+    ) -> tuple[list[Array], float]:
+        """Call a function; return what it wrote and the seconds, with the way there and back."""
+        return self.link.asked(
+            f"running {function!r}", lambda: self.kernel.call(function, placed, written)
+        )
+
     def seconds(self, function: str, placed: Sequence[object], count: int) -> float:
         """Call a function so many times, and once before; return the server's seconds of a call."""
         return self.link.asked(
-            f"timing {function!r}", lambda: self.kernel.seconds(function, placed, count)
+            f"timing {function!r}", lambda: self.kernel.evaluated(function, placed, count)
         )
 
 
@@ -151,11 +159,13 @@ def remote_machine(where: Where, key: str, made: Callable[[], ir.IRModule]) -> R
     return _loaded(where, key, made, load)
 
 
-def remote_kernel(where: Where, key: str, made: Callable[[], ir.IRModule]) -> RemoteKernel:
-    """Return the library of a module of PrimFuncs there, as machines are made."""
+def remote_kernel(
+    where: Where, key: str, function: str, made: Callable[[], ir.IRModule]
+) -> RemoteKernel:
+    """Return the library of a PrimFunc and those it calls there, as machines are made."""
 
     def load(link: Link, mod: ir.IRModule) -> RemoteKernel:
-        return RemoteKernel(link, Kernel(_sent(link, mod, where), link.device))
+        return RemoteKernel(link, Kernel(_sent(link, mod, where, repr(function)), link.device))
 
     return _loaded(where, key, made, load)
 
@@ -203,7 +213,9 @@ def _external(mod: ir.IRModule) -> list[str]:
     return [name for name in names if name not in own]
 
 
-def _sent(link: Link, mod: ir.IRModule, where: Where) -> tvm.runtime.Module:
+def _sent(
+    link: Link, mod: ir.IRModule, where: Where, what: str = "the module"
+) -> tvm.runtime.Module:
     """Build a module and load it there; no file is left behind, here or there."""
     target = built_for(where.target)
     is_linked = architecture(where.target) == here() and _has_compiler()
@@ -211,7 +223,7 @@ def _sent(link: Link, mod: ir.IRModule, where: Where) -> tvm.runtime.Module:
     with tempfile.TemporaryDirectory(prefix="irviz-") as folder:
         path = Path(folder, name)
         tell("building")
-        building(lambda: tvm.compile(mod, target=target).export_library(str(path)))
+        building(lambda: tvm.compile(mod, target=target).export_library(str(path)), what)
         library = bytearray(path.read_bytes())
     tell(f"uploading {len(library) / 1e6:.2g} MB")
     link.asked("uploading", lambda: link.session.upload(library, name))

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from xml.etree import ElementTree
+
+import numpy as np
+from numpy.typing import NDArray
 
 from irviz.model.graph import NodeId
 from irviz.view import label
@@ -11,6 +15,8 @@ from irviz.view.box import Box, text_box
 from irviz.view.element import text
 from irviz.view.layout import Point
 from irviz.view.style import Theme
+
+_Points = NDArray[np.float64]
 
 _SIZE = 10.0
 _ABOVE, _BELOW = 0.75 * _SIZE, 0.22 * _SIZE
@@ -32,11 +38,18 @@ class Ground:
     def __init__(self, paper: Box, taken: Iterable[Box], crossed: Iterable[Point]) -> None:
         self._paper = paper
         self._taken: dict[tuple[int, int], list[Box]] = {}
-        self._crossed: dict[tuple[int, int], list[Point]] = {}
+        self._crossed: dict[tuple[int, int], _Points] = {}
         for box in taken:
             self.take(box)
-        for x, y in crossed:
-            self._crossed.setdefault((int(x // _CELL), int(y // _CELL)), []).append((x, y))
+        points = np.fromiter(crossed, dtype=(np.float64, 2))
+        cells = (points // _CELL).astype(np.int64)
+        order = np.lexsort(cells.T)
+        points, cells = points[order], cells[order]
+        ends = np.flatnonzero((cells[1:] != cells[:-1]).any(axis=1)) + 1
+        for start, end in pairwise([0, *ends.tolist(), len(points)]):
+            if end > start:
+                column, row = cells[start].tolist()
+                self._crossed[column, row] = points[start:end]
 
     def take(self, box: Box) -> None:
         """Let something stand there."""
@@ -51,11 +64,9 @@ class Ground:
 
     def crossings(self, box: Box) -> int:
         """Count the points that would be covered there."""
-        return sum(
-            box.left <= x <= box.right and box.top <= y <= box.bottom
-            for cell in _cells(box)
-            for x, y in self._crossed.get(cell, ())
-        )
+        found = (self._crossed[cell] for cell in _cells(box) if cell in self._crossed)
+        low, high = (box.left, box.top), (box.right, box.bottom)
+        return sum(int(((low <= points) & (points <= high)).all(axis=1).sum()) for points in found)
 
 
 def placed(

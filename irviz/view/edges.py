@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from xml.etree import ElementTree
 
+import numpy as np
+
 from irviz.model.graph import Edge, Node
 from irviz.view import label
 from irviz.view.box import Box
@@ -65,15 +67,10 @@ def along(route: Route, step: float) -> list[Point]:
     for index in range(0, len(points) - 3, 3):
         a, b, c, d = points[index : index + 4]
         count = max(1, math.ceil((math.dist(a, b) + math.dist(b, c) + math.dist(c, d)) / step))
-        for part in range(count):
-            t = part / count
-            u = 1 - t
-            found.append(
-                (
-                    u**3 * a[0] + 3 * u * u * t * b[0] + 3 * u * t * t * c[0] + t**3 * d[0],
-                    u**3 * a[1] + 3 * u * u * t * b[1] + 3 * u * t * t * c[1] + t**3 * d[1],
-                )
-            )
+        t = np.arange(count) / count
+        u = 1 - t
+        weights = np.stack((u**3, 3 * u * u * t, 3 * u * t * t, t**3), axis=1)
+        found += map(tuple, (weights @ np.array((a, b, c, d))).tolist())
     return found
 
 

@@ -230,9 +230,9 @@ class Worker:
 _workers: weakref.WeakSet[Worker] = weakref.WeakSet()
 
 TRIES = Worker()
-"""Where transforms and library functions are tried, and single PrimFuncs run."""
+"""Where transforms and library functions are tried."""
 RUNS = Worker()
-"""Where whole functions run, which may take long: what is tried need not wait for that."""
+"""Where stages run, which may take long: what is tried need not wait for that."""
 
 
 def _why(failure: Exception) -> str:

@@ -2,9 +2,13 @@
 # TVMScript is read by TVM, not run by Python: it has its own rules for names.
 """A schedule is made by clicks: choose loops and blocks, a primitive, apply; or edit the trace."""
 
+import asyncio
 import re
+import threading
+from dataclasses import replace
 
 import ipywidgets as widgets
+import numpy as np
 import pytest
 import tvm_ffi
 from tvm import s_tir
@@ -12,13 +16,13 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
+from irviz.app import step_times
 from irviz.app.schedule_panel import SchedulePanel
 from irviz.app.session import Session
 from irviz.course.mm_relu import lecture_schedule
 from irviz.model.loops import BlockNamed, LoopOf
 from irviz.model.result import RunResult
-from irviz.runtime.prim_func import Measured, PrimFuncTime
-from irviz.runtime.run import RunError
+from irviz.runtime.run import CancelledRunError, Place, RunError
 
 
 @I.ir_module
@@ -135,6 +139,11 @@ class Host:
         """Return the text of the panel's HTML."""
         all_html = [w.value for w in self._all(self.panel.widget) if isinstance(w, widgets.HTML)]
         return "\n".join(all_html)
+
+    @property
+    def rows(self):
+        """Return the rows of the table of times, but its head."""
+        return re.findall(r"<tr.*?</tr>", self.shown.partition("</thead>")[2])
 
     @property
     def trace(self):
@@ -320,61 +329,185 @@ def test_a_step_is_measured_against_the_one_before_and_the_first(host):
         r"\d+\.\d\d× as fast as without a schedule[^;]*; results equal",
         words,
     )
-    assert host.shown.count("<tr") == 3
+    assert [row.count("×") for row in host.rows] == [0, 1, 1]
 
 
-def test_times_are_told_with_their_spread_and_whether_the_results_stay_equal(host, monkeypatch):
-    import numpy as np
+class Machines:
+    """Runs and measures as it is told to: what `run` and `measure` are for the panel."""
 
-    from irviz.app import step_times
+    def __init__(self, monkeypatch):
+        self.ran, self.measured, self.rounds = [], [], []
+        self.values, self.once = {}, 1e-3
+        """What is written, by the numbers of the runs; how long calls take there."""
+        self.seconds = lambda number: 1e-3 / (number + 1)
+        self.refuse = None
+        monkeypatch.setattr(step_times, "run", self.run)
+        monkeypatch.setattr(step_times, "measure", self.measure)
 
-    seconds = iter([12.3e-3, 3.1e-3, 3.2e-3])
-    values = iter([0.0, 0.0, 1.0])
+    def run(self, mod, function, given, *, place, heard):  # noqa: ARG002 - as it is called
+        if self.refuse:
+            raise self.refuse
+        self.ran.append((function, dict(given.sizes), place))
+        value = self.values.get(len(self.ran) - 1, 0.0)
+        return RunResult((np.full((1, 2), value),), self.once)
 
-    def measured(*_, **__):
-        median = next(seconds)
-        result = RunResult((np.full((1, 2), next(values)),), median)
-        return Measured(result, PrimFuncTime(median, median * 0.9, median * 1.1, 5))
+    def measure(self, mods, function, given, *, names, rounds, seconds, place, heard):  # noqa: ARG002
+        self.measured.append(names)
+        self.rounds.append((rounds, seconds))
+        return [(self.seconds(int(name.partition(" ")[0])),) * rounds for name in names]
 
-    monkeypatch.setattr(step_times, "measure_prim_func", measured)
+
+@pytest.fixture
+def machines(monkeypatch):
+    return Machines(monkeypatch)
+
+
+def test_times_are_told_with_their_ratios_and_whether_the_results_stay_equal(host, machines):
+    machines.seconds = lambda number: [12.3e-3, 3.1e-3, 3.2e-3][number]
+    machines.values[2] = 1.0
     host.automatic().value = True
     host.apply("split", "j", factors="None, 4")
     assert "12.3 ms → 3.1 ms, 3.97× as fast; results equal" in host.shown
     host.apply("unroll", "k")
     assert (
-        "3.1 ms → 3.2 ms, 0.97× as fast (within the spread); 3.84× as fast as without a schedule; "
-        "results differ"
+        "3.1 ms → 3.2 ms, 0.97× as fast; 3.84× as fast as without a schedule; results differ"
     ) in host.shown
-    assert "11.1 ms to 13.5 ms" in host.shown
+    assert "<td>12.3 ms</td><td>12.3 to 12.3 ms</td><td></td>" in host.rows[0]
+    assert '3.84× <b class="irviz-error">results differ</b>' in host.rows[2]
 
 
-def test_why_a_stage_cannot_be_measured_is_told_in_its_row(host, monkeypatch):
-    from irviz.app import step_times
+def test_a_difference_within_the_noise_is_said_to_be(host, machines):
+    machines.seconds = lambda _: 1e-3
+    host.automatic().value = True
+    host.apply("split", "j", factors="None, 4")
+    assert "1.00× as fast (within the noise); results equal" in host.shown
+    assert "1.00× (within the noise)" in host.rows[1]
 
-    def refuse(*_, **__):
-        raise RunError("it <cannot> be run")
 
-    monkeypatch.setattr(step_times, "measure_prim_func", refuse)
+def test_numbers_of_different_moments_never_meet(host, machines):
+    host.automatic().value = True
+    host.apply("split", "j", factors="None, 4")
+    machines.seconds = lambda number: 2e-3 / (number + 1)  # the machine is slower by now
+    host.apply("unroll", "k")
+    assert machines.measured == [
+        ["0 as it was", "1 split"],
+        ["0 as it was", "1 split", "2 unroll"],
+    ]
+    assert len(machines.ran) == 3
+    assert ["2 ms" in row for row in host.rows] == [True, False, False]
+    assert [re.findall(r"[\d.]+×", row) for row in host.rows] == [[], ["2.00×"], ["3.00×"]]
+
+
+def test_where_calls_are_long_a_step_is_measured_with_fewer_and_in_fewer_rounds(host, machines):
+    machines.once = 0.5
+    host.automatic().value = True
+    for step in ("unroll", "vectorize", "parallel"):
+        host.apply(step, "i")
+    assert machines.measured[-1] == ["0 as it was", "2 vectorize", "3 parallel"]
+    assert [rounds for rounds, _ in machines.rounds] == [3, 2, 2]
+    assert "as fast (too few calls to be sure)" in host.shown
+    assert "not measured with the others" in host.rows[1]
     host.button("Measure all").click()
-    assert "it &lt;cannot&gt; be run" in host.shown
+    assert len(machines.measured[-1]) == 4
+    assert machines.rounds[-1] == (20, 2.0)
+    assert "too few calls" not in host.shown
+
+
+def test_at_most_twelve_stages_are_measured_for_a_click(host, machines):
+    host.automatic().value = True
+    for step in ("unroll", "vectorize") * 7:
+        host.apply(step, "i")
+    assert [name.split()[0] for name in machines.measured[-1]] == ["0", *map(str, range(4, 15))]
+    assert {seconds for _, seconds in machines.rounds} == {0.2}
+
+
+def test_the_limits_of_the_session_are_in_force(host, machines):
+    host._act(lambda session: replace(session, seconds=3.0, isolate=False))
+    host.button("Measure all").click()
+    assert machines.ran == [("mm_relu", {}, Place(isolate=False, seconds=3.0))]
+    host._act(lambda session: replace(session, device="nowhere"))
+    assert host.rows == []
+
+
+def test_a_device_that_is_none_is_told(host):
+    host._act(lambda session: replace(session, device="nowhere"))
+    host.button("Measure all").click()
+    assert "&#x27;nowhere&#x27; is no device" in host.find("irviz-schedule-time").value
+
+
+def test_why_a_stage_cannot_be_measured_is_told_in_its_row_until_it_can(host, machines):
+    machines.refuse = RunError("it <cannot> be run")
+    host.button("Measure all").click()
+    assert "it &lt;cannot&gt; be run" in host.rows[0]
     assert "<cannot>" not in host.shown
+    machines.refuse = None
+    host.button("Measure all").click()
+    assert "cannot" not in host.shown
+    assert "1 ms" in host.rows[0]
 
 
-def test_symbolic_sizes_can_be_chosen_for_the_measurement(monkeypatch):
-    from irviz.app import step_times
+@pytest.mark.usefixtures("machines")
+def test_what_fails_when_it_is_measured_is_told(host, monkeypatch):
+    def refuse(*_, **__):
+        raise RunError("0 as it was: it broke")
 
-    asked = []
+    monkeypatch.setattr(step_times, "measure", refuse)
+    host.button("Measure all").click()
+    assert "0 as it was: it broke" in host.find("irviz-schedule-time").value
 
-    def measured(_, function, *, sizes):
-        asked.append((function, dict(sizes)))
-        raise RunError("not here")
 
-    monkeypatch.setattr(step_times, "measure_prim_func", measured)
+def test_what_is_cancelled_leaves_all_as_it_was(host, machines):
+    host.button("Measure all").click()
+    before = host.shown
+    machines.refuse = CancelledRunError("cancelled")
+    host.automatic().value = True
+    host.apply("unroll", "i")
+    machines.refuse = None
+    assert "cancelled" not in host.shown
+    host._act(lambda session: session.show("0"))
+    assert host.shown.split('class="irviz-step-times"')[1] == before.split('irviz-step-times"')[1]
+
+
+def test_measuring_says_what_it_does_and_what_is_out_of_date_is_left_out(
+    host, machines, monkeypatch
+):
+    there, go = threading.Event(), threading.Event()
+
+    def waits(*arguments, heard, **named):
+        heard("round 1 of 10")
+        there.set()
+        go.wait(20)
+        return machines.measure(*arguments, heard=heard, **named)
+
+    async def measuring():
+        monkeypatch.setattr(step_times, "measure", waits)
+        host.automatic().value = True
+        host.apply("unroll", "i")
+        while not there.is_set() or "round" not in host.find("irviz-schedule-time").value:
+            await asyncio.sleep(0.01)
+        words = host.find("irviz-schedule-time").value
+        assert "measuring mm_relu: round 1 of 10" in words
+        assert host.button("Cancel").layout.display == ""
+        host.apply("vectorize", "i")
+        host.apply("parallel", "i")
+        go.set()
+        while host.button("Cancel").layout.display == "":
+            await asyncio.sleep(0.01)
+
+    asyncio.run(measuring())
+    assert [names[-1] for names in machines.measured] == ["1 unroll", "3 parallel"]
+    assert "results equal" in host.find("irviz-schedule-time").value
+
+
+def test_symbolic_sizes_can_be_chosen_for_the_measurement(machines):
     host = Host(function="add")
     host.button("Measure all").click()
     (sizes,) = [w for w in host._all(host.panel.widget) if getattr(w, "description", "") == "sizes"]
+    assert len(host.rows) == 1
     sizes.value = "n=16"
+    assert host.rows == []
     host.button("Measure all").click()
+    asked = [(function, sizes) for function, sizes, _ in machines.ran]
     assert asked == [("add", {"n": 128}), ("add", {"n": 16})]
 
 

@@ -16,6 +16,7 @@ from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MODULES
 from irviz.model.measurement import Measurement, Timing
 from irviz.runtime import measure as measuring
+from irviz.runtime import run as running
 from irviz.runtime.inputs import InputError
 from irviz.runtime.machine import RunError as MachineError
 from irviz.runtime.measure import LEAST_ROUNDS, Timed, order, timed
@@ -142,9 +143,10 @@ class Clockwork:
     """A machine whose calls take what they are said to take, and none of it in fact."""
 
     def __init__(self, name, seconds, calls):
-        self.name, self.took, self.calls = name, seconds, calls
+        self.name, self.took, self.calls, self.copied = name, seconds, calls, 0
 
     def placed(self, arguments):
+        self.copied += 1
         return arguments
 
     def seconds(self, function, placed, count):  # noqa: ARG002 - as machines are called
@@ -168,6 +170,38 @@ def test_in_each_round_each_stage_is_called_as_often_as_makes_its_share_of_the_t
     assert collections.Counter(rounds) == {("short", 100): 10, ("long", 1): 10}
     pairs = [{rounds[n][0], rounds[n + 1][0]} for n in range(0, 20, 2)]
     assert pairs == [{"short", "long"}] * 10
+
+
+def test_a_stage_that_takes_long_is_called_once_before_the_rounds(monkeypatch):
+    calls, jobs = clockwork(monkeypatch, long=0.5)
+    timed(jobs, {}.__getitem__, rounds=6)
+    assert calls == [("long", 1)] * 7
+
+
+def test_the_very_same_arguments_are_copied_once(monkeypatch):
+    calls = []
+    machines = [Clockwork(name, 0.1, calls) for name in "abc"]
+    monkeypatch.setattr(measuring, "machine_at", lambda _, key, __: machines[int(key)])
+    shared = [np.ones(2)]
+    arguments = (shared, shared, [np.ones(2)])
+    timed([Timed(str(n), "main", one) for n, one in enumerate(arguments)], {}.__getitem__)
+    assert [one.copied for one in machines] == [1, 0, 1]
+
+
+def test_prim_funcs_with_the_same_parameters_get_the_very_same_arguments(monkeypatch):
+    jobs = []
+    monkeypatch.setattr(running, "timed", lambda found, *_: jobs.extend(found))
+    measure([Once, Twice], "work", place=HERE)
+    assert jobs[0].arguments is jobs[1].arguments
+
+
+def test_too_little_memory_here_is_told(monkeypatch):
+    def refuse(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(running, "timed", refuse)
+    with pytest.raises(RunError, match="'work' asked for more memory than there is"):
+        measure([Once], "work", place=HERE)
 
 
 def test_calls_that_take_long_have_fewer_rounds_but_enough_for_an_interval(monkeypatch):

@@ -19,6 +19,7 @@ from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule
 from irviz.runtime import link, remote
 from irviz.runtime.inputs import InputError
+from irviz.runtime.machine import Kernel
 from irviz.runtime.run import Given, Place, RunError, Wish, measure, run
 from irviz.worker.pool import RUNS
 
@@ -128,6 +129,19 @@ def test_stages_are_timed_by_the_clock_of_the_server(documented):
     assert place.clock == documented.device
     (alone,) = measure([MyModule], "linear0", rounds=6, seconds=0.1, place=place)
     assert all(0 < second < 1 for second in alone)
+
+
+def test_a_prim_func_is_run_at_a_server_as_here(documented):
+    result = run(MyModule, "linear0", place=Place(device=documented.device))
+    same(result, run(MyModule, "linear0"))
+    assert 0 < result.seconds < 1
+
+
+def test_the_time_of_a_prim_func_is_the_servers(server, monkeypatch):
+    place = here(server.device)
+    run(MyModule, "linear0", place=place)
+    monkeypatch.setattr(Kernel, "evaluated", lambda *_: 123.0)
+    assert run(MyModule, "linear0", place=place).seconds == 123.0
 
 
 def test_a_module_is_sent_once_and_what_is_done_is_told(server, told):

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 
 import psutil
 import pytest
@@ -105,11 +104,8 @@ def test_python_can_end_while_a_call_is_under_way(tmp_path, what):
         """,
     )
     children = [child for other in others for child in other.children()]
-    began = time.monotonic()
-    said = ends(one, 10)
-    assert time.monotonic() - began < 5
-    assert said == ""
-    assert psutil.wait_procs([*others, *children], timeout=2)[1] == []
+    assert ends(one, 30) == ""  # the calls would take a minute, or never end
+    assert psutil.wait_procs([*others, *children], timeout=10)[1] == []
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")

@@ -1,0 +1,276 @@
+# ruff: noqa: N803, N805, N812, SIM108
+# TVMScript is read by TVM, not run by Python: it has its own rules for names.
+"""Where the runs of two stages part is found: through passes, called functions and branches."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
+
+import irviz
+from irviz.app.parted import pairs
+from irviz.app.session import Session
+from irviz.course.digits import digits, mlp_params
+from irviz.course.mlp import MyModule, MyModuleStatic
+from irviz.model.graph import NodeKind
+from irviz.model.splice import within
+from irviz.transforms.kernels import library
+
+PARAMS, DIGITS = mlp_params(), digits()
+
+
+@I.ir_module
+class Called:
+    """A PrimFunc that is used within a function, which another one calls twice; and a branch."""
+
+    @T.prim_func(s_tir=True)
+    def doubled(X: T.Buffer((4,), "float32"), Y: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.sblock("Y"):
+                vi = T.axis.spatial(4, i)
+                Y[vi] = X[vi] * T.float32(2)
+
+    @R.function
+    def layer(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        cls = Called
+        with R.dataflow():
+            a = R.add(x, x)
+            b = R.call_tir(cls.doubled, (a,), R.Tensor((4,), "float32"))
+            R.output(b)
+        return b
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), c: R.Tensor((), "bool")) -> R.Tensor((4,), "float32"):
+        cls = Called
+        once = R.nn.relu(x)
+        twice = cls.layer(once)
+        if c:
+            chosen = R.negative(twice)
+        else:
+            chosen = R.exp(twice)
+        return chosen
+
+
+@T.prim_func(s_tir=True)
+def tripled(X: T.Buffer((4,), "float32"), Y: T.Buffer((4,), "float32")):
+    for i in range(4):
+        with T.sblock("Y"):
+            vi = T.axis.spatial(4, i)
+            Y[vi] = X[vi] * T.float32(3)
+
+
+@pytest.fixture
+def registered():
+    """Registers a kernel that is known while a test lasts."""
+    before = dict(library._kernels)
+    yield lambda name, function: irviz.library.register(name, "(...)->(...)")(function)
+    for name in library._kernels.keys() - before.keys():
+        del library._kernels[name]
+
+
+@pytest.fixture
+def wrong(registered):
+    """The name of a kernel that is wrong."""
+
+    def relu_and_a_half(x, out):
+        np.maximum(x, 0, out=out)
+        out += 0.5
+
+    registered("env.relu_and_a_half", relu_and_a_half)
+    return "env.relu_and_a_half"
+
+
+def mlp():
+    return Session(
+        MyModule,
+        params=PARAMS,
+        inputs=DIGITS.images[:5],
+        labels=DIGITS.labels[:5],
+        isolate=False,
+    )
+
+
+def called(c=True):
+    inputs = {"x": np.array([-1, 1, 2, 3], np.float32), "c": np.array(c)}
+    return Session(Called, inputs=inputs, isolate=False)
+
+
+def test_a_wrong_kernel_is_where_the_stages_part(wrong):
+    found = mlp().bind().swap("relu0", wrong).part("2")
+    assert found.stages == ("2", "0")
+    assert (found.parting.node, found.parting.reference) == ("lv1", "lv1")
+    assert found.parting.difference.max_abs == pytest.approx(0.5)
+    assert {"x", "lv0"} <= set(found.parting.upstream)
+    assert "out" not in found.parting.upstream
+    assert "stages 2 and 0 part at lv1 (env.relu_and_a_half)" in found.line
+    assert found.line in repr(found)
+
+
+def test_a_wrong_kernel_is_found_among_two_that_are_right(wrong):
+    session = mlp().bind().swap("linear0", "env.linear").swap("relu0", wrong)
+    session = session.apply("ToNonDataflow")
+    assert session.part("4", "2").parting.node == "lv1"
+    assert session.part("2").parting is None
+    assert session.part("4", "3").parting is None
+
+
+@pytest.mark.parametrize("passes", [["LegalizeOps"], ["LegalizeOps", "AnnotateTIROpPattern"]])
+def test_a_wrong_kernel_is_found_through_later_passes(wrong, passes):
+    session = mlp().bind().swap("relu0", wrong)
+    for name in passes:
+        session = session.apply(name)
+    assert session.part(session.shown_id).parting.node == "lv1"
+    assert session.part("0", session.shown_id).parting.node == "lv1"
+
+
+def test_a_wrong_prim_func_is_found_within_a_fused_function():
+    session = called().apply("LegalizeOps").apply("AnnotateTIROpPattern")
+    session = session.update("doubled", tripled)
+    fused = session.apply("FuseOps", fuse_opt_level=2)
+    found = fused.part(fused.shown_id)
+    assert found.parting is not None
+    assert found.parting.reference == within("twice", "b")
+    assert "b" in found.parting.node
+
+
+@pytest.mark.parametrize("c", [True, False])
+def test_a_bug_in_a_called_function_is_found_there_in_either_branch(c):
+    found = called(c).update("doubled", tripled).part("1")
+    assert found.parting.node == within("twice", "b")
+    assert within("twice", "a") in found.parting.upstream
+    assert "part at twice/b (doubled)" in found.line
+
+
+def test_a_branch_of_the_tree_is_compared_with_another_by_way_of_what_both_are_made_from(wrong):
+    session = mlp().bind().swap("relu0", wrong).show("1").apply("LegalizeOps")
+    session = session.apply("ToNonDataflow")
+    assert session.lineage("4") == ("0", "1", "3", "4")
+    found = session.part("4", "2")
+    assert (found.parting.node, found.parting.reference) == ("lv1", "lv1")
+    back = session.part("2", "4")
+    assert (back.parting.node, back.parting.reference) == ("lv1", "lv1")
+
+
+def test_bound_weights_correspond_to_the_parameters_that_they_were():
+    session = mlp().bind()
+    found = pairs(session, "1", "0")
+    constants = {found[node.id] for node in session.graph().nodes if node.kind is NodeKind.CONSTANT}
+    assert constants == {"w0", "b0", "w1", "b1"}
+    assert {node: other for node, other in found.items() if other not in constants} == {
+        one: one for one in ("x", "lv0", "lv1", "out")
+    }
+
+
+def test_a_stage_corresponds_to_itself_node_by_node():
+    session = called()
+    found = pairs(session, "0", "0")
+    assert within("twice", "b") in found
+    assert all(one == other for one, other in found.items())
+
+
+def test_there_and_back_are_each_others_inverse(wrong):
+    session = mlp().bind().swap("relu0", wrong).show("1").apply("LegalizeOps")
+    there, back = pairs(session, "3", "2"), pairs(session, "2", "3")
+    assert {other: one for one, other in there.items()} == back
+    session = session.show("0").apply("ToNonDataflow")
+    there, back = pairs(session, "4", "2"), pairs(session, "2", "4")
+    assert {other: one for one, other in there.items()} == back
+    assert there["w0"] != "w0"  # which is a constant there
+
+
+def recorded(*passes):
+    """Return a session of a recording of passes, each with the module that it gets."""
+    with irviz.record() as recording:
+        for made, mod in passes:
+            made(mod)
+    inputs = DIGITS.images[:2]
+    return replace(recording.session(), params=PARAMS, inputs=inputs, isolate=False)
+
+
+def test_the_stages_of_a_recording_are_compared():
+    bound = mlp().bind().shown.module
+    legalize, plain = relax.transform.LegalizeOps(), relax.transform.ToNonDataflow()
+    session = recorded((legalize, MyModule), (plain, bound))
+    found = session.part(session.stages[-1].id)
+    assert found.parting is None
+    assert {"x", "lv0", "lv1", "out"} <= found.differences.keys()
+
+
+def test_a_recording_may_have_two_beginnings():
+    legalize, plain = relax.transform.LegalizeOps(), relax.transform.ToNonDataflow()
+    session = recorded((legalize, MyModule), (plain, MyModuleStatic))
+    first, *_, last = (stage.id for stage in session.stages)
+    assert set(session.lineage(first)).isdisjoint(session.lineage(last))
+    found = session.part(last, first)
+    assert found.parting is None
+    assert {"x", "w0", "b0", "w1", "b1"} <= found.differences.keys()
+
+
+def test_the_input_with_the_largest_difference_is_compared(registered):
+    largest = [mlp().value("lv0", case=case)[0].max() for case in range(5)]
+    threshold = sorted(largest)[2]
+
+    def wrong_for_large(x, out):
+        np.maximum(x, 0, out=out)
+        out[x > threshold] += 1  # as two inputs have
+
+    registered("env.relu_wrong_for_large", wrong_for_large)
+    session = mlp().swap("relu0", "env.relu_wrong_for_large")
+    differs = session.compare("1", "0").worst_case
+    large = [case for case in range(5) if largest[case] > threshold]
+    assert 0 < len(large) < 5
+    assert differs in large
+    assert session.part("1").traces[0].case == differs
+    equal = next(case for case in range(5) if case not in large)
+    assert session.part("1", case=equal).parting is None
+
+
+def test_values_that_were_too_large_to_keep_are_fetched_to_be_compared():
+    class Watched(Session):
+        fetched = ()
+
+        def run(self, *arguments, trace=False, **facts):
+            if getattr(trace, "kept", ()):
+                type(self).fetched += trace.kept
+            return super().run(*arguments, trace=trace, **facts)
+
+    size = 3_000_000  # 12 MB, and a trace keeps 8 of one value
+    x = relax.Var("x", relax.TensorType([size], "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        y = builder.emit(relax.op.add(x, relax.const(1.0, "float32")), "y")
+        total = builder.emit(relax.op.sum(y), "total")
+        builder.emit_func_output(total)
+    mod = builder.get()
+    session = Watched(mod, inputs={"x": np.zeros(size, np.float32)}, isolate=False)
+    session = session.apply("LegalizeOps")
+    assert session.part("1").parting is None
+    assert Watched.fetched == ()  # their digests are equal
+    name = next(n for n in session.functions if n.startswith("add"))
+    shifted = session.shown.module[name]
+    session = session.update(name, _plus_two(size))
+    assert shifted is not session.shown.module[name]
+    assert session.part("2").parting.node == "y"
+    assert Watched.fetched == ("y", "y")
+
+
+def _plus_two(size):
+    @T.prim_func(s_tir=True)
+    def add(X: T.Buffer((T.int64(size),), "float32"), Y: T.Buffer((T.int64(size),), "float32")):
+        for i in range(T.int64(size)):
+            with T.sblock("Y"):
+                vi = T.axis.spatial(T.int64(size), i)
+                Y[vi] = X[vi] + T.float32(2)
+
+    return add
+
+
+def test_stages_that_are_the_same_do_not_part_and_say_so():
+    found = mlp().bind().part("1")
+    assert found.parting is None
+    assert found.line == "stages 1 and 0 do not part: no value is known to differ"
+    assert found.dimmed(mlp().picture(), "0") == []

@@ -55,9 +55,11 @@ class Explorer(traitlets.HasTraits):
         warm_up()
         TRIES.start()
         RUNS.start()
-        self._runs = RunTab(session, self._act, self._show_results)
+        self._runs = RunTab(session, self._act, self._show_results, self._say)
         self._stages = StageList(self._choose, self._act)
-        self._evidence = Evidence(self._runs.results, self._record, self._redraw, self._say)
+        self._evidence = Evidence(
+            self._runs.results, lambda: self._runs.case, self._redraw, self._reach, self._say
+        )
         listener = Listener(self._show_beside, self._select, self._say, self._focus)
         self._pane = Pane(session, listener, self._evidence.overlay)
         self._reference = Reference(lambda _: self._show(), self._evidence.overlay)
@@ -136,8 +138,7 @@ class Explorer(traitlets.HasTraits):
         for panel in panels:
             panel.show(session)
         self._show_results()
-        if self._evidence.missing:
-            self._record(False)
+        self._evidence.update()
         if stage.error or stage.said:
             self._say("")
 
@@ -163,29 +164,9 @@ class Explorer(traitlets.HasTraits):
         self._pane.show(self.session)
         self._show_beside()
 
-    def _record(self, is_pair: bool) -> None:
-        """Record the values of the shown stage, or of both and say where they part."""
-        session, reference = self.session, self._reference.stage_id or "0"
-        ids = (session.shown_id, reference) if is_pair else self._evidence.missing
-        compared = self._runs.results.comparison(session.shown_id, reference)
-        case = self._runs.case
-        if is_pair and compared is not None and compared.worst_case is not None:
-            case = compared.worst_case
-        then = self._show_parting if is_pair else self._show_recorded
-        self._runs.results.trace(session, ids or (session.shown_id,), case, then)
-
-    def _show_recorded(self) -> None:
-        """Draw what was recorded, and say where numbers stop being finite."""
-        self._redraw()
-        self._say(self._evidence.warning)
-
-    def _show_parting(self) -> None:
-        """Go to the node where the two stages part, and say so."""
-        found = self._evidence.find_parting()
-        self._redraw()
-        if found is not None and found.parting is not None:
-            self._pane.reach(self.session.function, found.parting.node)
-        self._say(found.line if found is not None else "")
+    def _reach(self, node_id: str) -> None:
+        """Go to a node of the shown function, or of one that it calls."""
+        self._pane.reach(self.session.function, node_id)
 
     def _show_results(self) -> None:
         badges = {stage.id: self._badge(stage) for stage in self.session.stages}

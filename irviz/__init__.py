@@ -6,9 +6,12 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
     from irviz.app.draw import draw as draw
     from irviz.app.draw import graph as graph
     from irviz.app.explorer import explore as explore
+    from irviz.app.load import load as load
     from irviz.app.recorded import record as record
     from irviz.app.session import Session as Session
     from irviz.transforms.kernels import library as library
@@ -23,6 +26,7 @@ _HOMES = {
     "draw": "irviz.app.draw",
     "explore": "irviz.app.explorer",
     "graph": "irviz.app.draw",
+    "load": "irviz.app.load",
     "record": "irviz.app.recorded",
     "register_pass": "irviz.transforms.passes.own_passes",
     "register_rewrite": "irviz.transforms.passes.own_passes",
@@ -34,6 +38,7 @@ __all__ = [
     "explore",
     "graph",
     "library",
+    "load",
     "record",
     "register_pass",
     "register_rewrite",
@@ -46,6 +51,11 @@ def __getattr__(name: str) -> object:
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'irviz' has no attribute {name!r}")
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """Give a notebook `%%tvmscript`; IPython calls this for `%load_ext irviz`."""
+    importlib.import_module("irviz.app.magic").register(shell)
 
 
 def __dir__() -> list[str]:

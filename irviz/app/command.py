@@ -1,4 +1,4 @@
-"""The command line: `irviz demo`, `irviz draw FILE`, `irviz open FILE`."""
+"""The command line: `irviz demo`, `irviz draw FILE`, `irviz open FILE`, `irviz upgrade FILE`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import irviz
+from irviz.app.upgrade_command import add_upgrade
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.set_defaults(run=_demo)
 
     draw = commands.add_parser("draw", help="draw a function of a module to a file")
-    draw.add_argument("file", type=Path, metavar="FILE", help="a module in TVM's JSON")
+    _add_file(draw)
     draw.add_argument("-o", "--output", type=Path, required=True, help="a .svg or .dot file")
     draw.add_argument("--function", default="", help='default: "main", or the only one')
     draw.add_argument("--theme", default="course", help="course or dark")
@@ -55,10 +56,17 @@ def _parser() -> argparse.ArgumentParser:
     draw.set_defaults(run=_draw)
 
     opened = commands.add_parser("open", help="open the explorer on a file")
-    opened.add_argument("file", type=Path, metavar="FILE", help="a module in TVM's JSON")
+    _add_file(opened)
     _add_page_options(opened)
     opened.set_defaults(run=_open)
+
+    add_upgrade(commands)
     return parser
+
+
+def _add_file(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, metavar="FILE", help=".py, .ipynb, .json, .pt2, .onnx")
+    parser.add_argument("--module", default="", metavar="NAME", help="where it defines several")
 
 
 def _add_page_options(parser: argparse.ArgumentParser) -> None:
@@ -81,11 +89,13 @@ def _demo(options: argparse.Namespace) -> None:
 
 def _draw(options: argparse.Namespace) -> None:
     from irviz.app.draw import draw
-    from irviz.loaders.tvm_json import load_json
+    from irviz.loaders.load import load
 
+    found = load(options.file, name=options.module)
+    _tell(found.notes)
     figure = draw(
-        load_json(options.file),
-        options.function,
+        found.module,
+        options.function or found.function,
         around=options.around,
         steps=options.steps,
         to=options.to,
@@ -93,16 +103,22 @@ def _draw(options: argparse.Namespace) -> None:
         direction=options.direction,
     )
     figure.save(options.output)
-    if figure.note:
-        print(f"irviz: {figure.note}", file=sys.stderr)  # noqa: T201
+    _tell([figure.note] if figure.note else [])
 
 
 def _open(options: argparse.Namespace) -> None:
+    from irviz.app.load import load
     from irviz.app.serve import serve
-    from irviz.loaders.tvm_json import load_json
 
-    load_json(options.file)  # so that what is wrong with it is said here, not on the page
-    serve(str(options.file.resolve()), port=options.port, browser=not options.no_browser)
+    # what is wrong with it is said here, not on the page
+    load(options.file, name=options.module)
+    file = str(options.file.resolve())
+    serve(file, options.module, port=options.port, browser=not options.no_browser)
+
+
+def _tell(notes: Sequence[str]) -> None:
+    for note in notes:
+        print(f"irviz: {note}", file=sys.stderr)  # noqa: T201
 
 
 if __name__ == "__main__":

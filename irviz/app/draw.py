@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from tvm import ir
-
+from irviz.app.load import load
 from irviz.app.picture import Look
-from irviz.app.session import Session
 from irviz.model.graph import Graph, NodeId
 from irviz.view.figure import Figure
 
 
-def graph(mod: ir.IRModule, function: str = "") -> Graph:
+def graph(mod: object, function: str = "") -> Graph:
     """Read a Relax function of a module as a Graph.
 
     The function is "main", or the only one there is. Raises ValueError when there is none of
     this name.
     """
-    return Session(mod, function=function).graph()
+    return load(mod, function=function).graph()
 
 
 def draw(
-    mod: ir.IRModule,
+    mod: object,
     function: str = "",
     *,
     around: str = "",
@@ -40,5 +38,5 @@ def draw(
     look = Look()
     if around:
         look = look.at(NodeId(around), steps, NodeId(to) if to else None)
-    session = Session(mod, function=function)
+    session = load(mod, function=function)
     return session.draw(look=look, theme=theme, direction=direction)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from html import escape
+from typing import Any
 
 import ipywidgets as widgets
 import traitlets
 from numpy import int64
 from numpy.typing import NDArray
-from tvm import ir
 
 from irviz.app.evidence import Evidence
 from irviz.app.frame import framed
+from irviz.app.load import load
 from irviz.app.memory_panel import MemoryPanel
 from irviz.app.message import Message
 from irviz.app.node_panel import NodePanel
@@ -29,7 +31,7 @@ from irviz.app.stages import StageList
 from irviz.app.swap_panel import SwapPanel
 from irviz.app.update_panel import UpdatePanel
 from irviz.model.result import RunResult
-from irviz.runtime.inputs import Array, Inputs
+from irviz.runtime.inputs import Array
 from irviz.transforms.stage import Stage
 from irviz.view.badge import badge_html, running_html
 from irviz.view.engine import warm_up
@@ -48,7 +50,7 @@ class Explorer(traitlets.HasTraits):
     session = traitlets.Instance(Session)
     selected = traitlets.Unicode("")
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, *, runs: bool = True) -> None:
         session = session.looking_at(session.function)
         super().__init__(session=session)
         self._wanted = session.function
@@ -56,7 +58,8 @@ class Explorer(traitlets.HasTraits):
         TRIES.start()
         RUNS.start()
         self._runs = RunTab(session, self._act, self._show_results, self._say)
-        self._stages = StageList(self._choose, self._act)
+        self._runs.is_automatic = runs
+        self._stages = StageList(self._choose, self._act, self._say)
         self._evidence = Evidence(
             self._runs.results, lambda: self._runs.case, self._redraw, self._reach, self._say
         )
@@ -110,6 +113,8 @@ class Explorer(traitlets.HasTraits):
             return
         known = {stage.id for stage in self.session.stages}
         new = [one.id for one in session.stages if one.id not in known and not one.error]
+        if any(session.stage(one).parent is None for one in new):  # a file, which may be anybody's
+            self._runs.is_automatic = False
         self.session = session
         self._say("")
         self._show()
@@ -254,23 +259,23 @@ class Explorer(traitlets.HasTraits):
 
 
 def explore(
-    mod_or_session: ir.IRModule | Session,
+    what: object,
     *,
     params: Mapping[str, Array] | None = None,
-    inputs: Inputs = None,
+    inputs: Any = None,
     labels: NDArray[int64] | None = None,
     function: str = "",
+    name: str = "",
 ) -> Explorer:
-    """Open the explorer on a module or a session.
+    """Open the explorer on a session, or on what `irviz.load` takes: a module, a model, a file.
 
     `params` are arrays by parameter name, to bind and to run with; `inputs` an array for the
-    remaining parameter or a dict of them, one case a row; `labels` the right class of each case.
-    Raises ValueError for what is no IRModule, or has no Relax function to show.
+    remaining parameter or a dict of them, one case a row, and the example inputs of a model of
+    torch; `labels` the right class of each case; `name` one of a file's modules. Raises
+    ValueError for what holds no module, or has no function to show.
     """
-    if isinstance(mod_or_session, Session):
-        return Explorer(mod_or_session)
-    return Explorer(
-        Session(
-            mod_or_session, params=params or {}, inputs=inputs, labels=labels, function=function
-        )
-    )
+    if isinstance(what, Session):
+        return Explorer(what)
+    session = load(what, name=name, params=params, inputs=inputs, labels=labels, function=function)
+    # to open a file runs nothing; to run what is in it is for the reader to say
+    return Explorer(session, runs=not isinstance(what, str | os.PathLike))

@@ -45,7 +45,10 @@ class BindPanel:
 
 
 class SavePanel:
-    """Save the shown picture as a file; `draw` is asked for it in a theme and a direction."""
+    """Save the shown picture as a file, or the whole session as one.
+
+    `draw` is asked for the picture in a theme and a direction.
+    """
 
     def __init__(
         self, draw: Callable[[str, str], Figure], say: Callable[[str, bool], None]
@@ -59,10 +62,22 @@ class SavePanel:
         )
         save = button("Save SVG", "Write the shown stage as a picture", "save")
         save.on_click(lambda _: self._save())
-        self.widget = widgets.VBox([self._path, self._theme, self._direction, save])
+        self._session: Session | None = None
+        self._file = widgets.Text(value="session.irviz", description="file", layout=wide())
+        self._file.add_class("irviz-save-session-path")
+        self._params = widgets.Checkbox(value=True, description="with params", indent=False)
+        keep = button("Save session", "Write all stages, to open them again", "save")
+        keep.on_click(lambda _: self._keep())
+        self.widget = widgets.VBox(
+            [
+                *(self._path, self._theme, self._direction, save),
+                *(heading("Session"), self._file, self._params, keep),
+            ]
+        )
 
     def show(self, session: Session) -> None:
         """Suggest a file name for the shown stage."""
+        self._session = session
         self._path.value = f"{session.function}-{session.shown_id}.svg"
 
     def _save(self) -> None:
@@ -72,3 +87,13 @@ class SavePanel:
             self._say(str(failure), True)
             return
         self._say(f"saved {saved.resolve()}", False)
+
+    def _keep(self) -> None:
+        if self._session is None:
+            return
+        try:
+            saved = self._session.save(self._file.value, params=self._params.value)
+        except ValueError as failure:
+            self._say(str(failure), True)
+            return
+        self._say(f"saved {saved.resolve()}; Session.load opens it", False)

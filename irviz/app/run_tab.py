@@ -70,6 +70,10 @@ class RunTab:
         """Whether every new stage is run."""
         return bool(self._run.automatic.value)
 
+    @is_automatic.setter
+    def is_automatic(self, value: bool) -> None:
+        self._run.automatic.value = value
+
     def show(self, session: Session, reference: str) -> None:
         """Show the shown stage's run; `reference` is the stage that it is compared with."""
         if session.function != self._session.function:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 _STATIC = Path(__file__).parent / "static"
 _PAGE, _JUPYTER = _STATIC / "explorer.ipynb", _STATIC / "jupyter"
-_WHAT, _WHERE = "IRVIZ_OPEN", "IRVIZ_CWD"
+_WHAT, _NAME, _WHERE = "IRVIZ_OPEN", "IRVIZ_MODULE", "IRVIZ_CWD"
 _START_SECONDS = 60.0
 DEMO = ":demo:"
 
@@ -30,14 +30,15 @@ class ServeError(RuntimeError):
     """A page that could not be served; the message says why."""
 
 
-def serve(what: str, *, port: int = 0, browser: bool = True) -> None:
+def serve(what: str, name: str = "", *, port: int = 0, browser: bool = True) -> None:
     """Serve the explorer on the loopback address until interrupted.
 
-    `what` is a file in TVM's JSON, or DEMO. The address has a random token; port 0
-    means any free one. Raises ServeError when the server does not come up.
+    `what` is a file that `irviz.load` takes, and `name` one of its modules; or `what` is DEMO.
+    The address has a random token; port 0 means any free one. Raises ServeError when the server
+    does not come up.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that it ends as by Ctrl-C
-    with contextlib.suppress(KeyboardInterrupt), served(what, port) as (process, url):
+    with contextlib.suppress(KeyboardInterrupt), served(what, port, name) as (process, url):
         print(f"irviz is at {url}  (Ctrl-C ends it)", flush=True)  # noqa: T201
         if browser:
             webbrowser.open(url)
@@ -49,15 +50,18 @@ def opened() -> object:
     """Return the explorer on what the page was started for; called by the served page."""
     from irviz.app.demo import demo_session
     from irviz.app.explorer import explore
-    from irviz.loaders.tvm_json import load_json
 
     os.chdir(os.environ.get(_WHERE, "."))
     what = os.environ.get(_WHAT, DEMO)
-    return explore(demo_session() if what == DEMO else load_json(what))
+    if what == DEMO:
+        return explore(demo_session())
+    return explore(what, name=os.environ.get(_NAME, ""))
 
 
 @contextlib.contextmanager
-def served(what: str, port: int = 0) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+def served(
+    what: str, port: int = 0, name: str = ""
+) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """Serve a page until the block ends, which begins when it answers: process and address."""
     port = port or _free_port()
     token = secrets.token_urlsafe(24)
@@ -71,6 +75,7 @@ def served(what: str, port: int = 0) -> Iterator[tuple[subprocess.Popen[bytes], 
         **os.environ,
         "JUPYTER_PATH": os.pathsep.join(filter(None, paths)),
         _WHAT: what,
+        _NAME: name,
         _WHERE: str(Path.cwd()),
     }
     # `-m` looks into the working directory first: not into the user's, whatever it holds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from tvm import ir, relax, tirx
 from tvm.relax.dpl import DFPattern
 
+from irviz.app import saved
 from irviz.app.observed import Observed
 from irviz.ir.identity import default_function, drawn_function, drawn_functions
 from irviz.model.graph import NodeId
@@ -96,6 +98,24 @@ class Session(Observed):
         if not arrays_file or not script.arrays:
             return script.text()
         return script.text(str(save_arrays(arrays_file, script.arrays)))
+
+    def save(self, path: str | os.PathLike[str], *, params: bool = True) -> Path:
+        """Save the stages, how each came to be, and what they are called with, to one file.
+
+        Without `params` those are left out; what is bound stays bound. What can be undone is not
+        saved, and neither is where runs take place. Raises SessionFileError, with the file as it
+        was, for what cannot be saved or written.
+        """
+        return saved.save(self, path, params=params)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Session:
+        """Return the session of a file that `save` wrote; nothing in it is applied or run.
+
+        Raises SessionFileError, in one sentence, for a file that is missing, unreadable, damaged
+        or something else.
+        """
+        return saved.load(cls, path)
 
     def apply(self, transform: object, /, **arguments: object) -> Session:
         """Apply a pass of the catalog by name, a `tvm.transform.Pass`, or a transform of irviz.

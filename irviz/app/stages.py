@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import anywidget
 import traitlets
 
+from irviz.app.load import begun
 from irviz.app.session import Session
 from irviz.transforms.stage import Stage
 from irviz.view.badge import duration
@@ -40,10 +41,11 @@ class StageList:
         self,
         choose: Callable[[str], None],
         act: Callable[[Callable[[Session], Session]], None],
+        say: Callable[[str, bool], None],
     ) -> None:
         self.widget = TreeView()
         self.widget.add_class("irviz-stages")
-        self._choose, self._act = choose, act
+        self._choose, self._act, self._say = choose, act, say
         self.widget.on_msg(self._hear)
 
     def show(self, session: Session, badges: Mapping[str, str]) -> None:
@@ -71,9 +73,13 @@ class StageList:
             self.widget.undoable = session.tree is not None and session.tree.past is not None
             self.widget.redoable = session.tree is not None and session.tree.future is not None
 
-    def _hear(self, _: object, content: object, __: object) -> None:
+    def _hear(self, _: object, content: object, buffers: Sequence[memoryview | bytes]) -> None:
         """Do what the page asks for; anything else that it may send is ignored."""
         match content:
+            case {"open": str(name)} if len(buffers) == 1:
+                self._act(lambda session: begun(session, name, bytes(buffers[0])))
+            case {"refused": str(words)}:
+                self._say(words, True)
             case {"choose": str(stage_id)}:
                 self._choose(stage_id)
             case {"rename": str(stage_id), "label": str(label)}:

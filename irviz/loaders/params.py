@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from irviz.loaders.array_pickle import from_pickle
 from irviz.loaders.numbers import CONVERT, SAVE, Params, ParamsError, plain
+from irviz.loaders.safetensors_file import from_safetensors, is_safetensors
 
 _ZIP_STARTS: Final = (b"PK\x03\x04", b"PK\x05\x06")
 # From protocol 2 on a pickle says that it is one; before, a container or an array begins so.
@@ -21,16 +22,21 @@ _NPZ_RATIO, _NPZ_ROOM = 100, 1 << 28
 
 
 def load_params(path: str | os.PathLike[str]) -> Params:
-    """Read a flat mapping of names to numeric arrays from an ``.npz`` or a pickle.
+    """Read a flat mapping of names to arrays from an ``.npz``, a ``.safetensors`` or a pickle.
 
-    What the file is, its first bytes say, not its name. Arrays keep shape and type (bool, int,
-    uint or float of at most 64 bits) and come in native byte order, C-contiguous and writeable.
+    What the file is, its first bytes say; its name only where they leave that open. Arrays keep
+    shape and type (bool, int, uint or float of at most 64 bits; from ``.safetensors`` bfloat16
+    too) and come in native byte order, C-contiguous and writeable.
     Pickles are those of NumPy 1 and 2 by protocols 0 to 5. No code in a file is ever run.
     Raises ParamsError where the file cannot be read or holds anything else.
     """
     name = os.fspath(path)
     try:
         content = _content(Path(path))
+        is_named = Path(path).suffix.lower() == ".safetensors"
+        begins_otherwise = content.startswith((*_ZIP_STARTS, *_PICKLE_STARTS))
+        if is_safetensors(content) or (is_named and not begins_otherwise):
+            return from_safetensors(content)
         if content.startswith(_ZIP_STARTS):
             return _from_npz(content)
         if content.startswith(_PICKLE_STARTS):
@@ -42,7 +48,8 @@ def load_params(path: str | os.PathLike[str]) -> Params:
             f"{name!r} is damaged, cut short or not what it begins as ({error}); {SAVE}"
         ) from error
     raise ParamsError(
-        f"{name!r} begins with {content[:8]!r} and is neither an .npz nor a pickle; {SAVE}"
+        f"{name!r} begins with {content[:8]!r} and is none of an .npz, a .safetensors and a "
+        f"pickle; {SAVE}"
     )
 
 
@@ -53,11 +60,12 @@ def _content(path: Path) -> bytes:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", error)
         raise ParamsError(
-            f"cannot be read ({reason}); give the path of an .npz or pickle that this user may read"
+            f"cannot be read ({reason}); give the path of an .npz, .safetensors or pickle that "
+            "this user may read"
         ) from error
     if not content:
         what = "a directory or device" if content is None else "empty"
-        raise ParamsError(f"is {what}, where an .npz or a pickle was expected; {SAVE}")
+        raise ParamsError(f"is {what}, where arrays were expected; {SAVE}")
     return content
 
 

@@ -18,13 +18,14 @@ from tvm import ir
 
 from irviz.ir.extract import extract
 from irviz.ir.identity import relax_functions
+from irviz.loaders.content import content_of
+from irviz.loaders.loaded import LoadError as LoadError
+from irviz.loaders.node_types import foreign_type
 
 _TRIAL_SECONDS = 120
 _AGAIN = "write it again with tvm.ir.save_json"
-
-
-class LoadError(ValueError):
-    """A file that holds no module; the message says what it is and what would be right."""
+# TVM compiles and links what these hold, and loads it, when the module is run.
+_COMPILED = ("ffi.Module", "runtime.Module")
 
 
 def load_json(path: str | os.PathLike[str]) -> ir.IRModule:
@@ -33,8 +34,16 @@ def load_json(path: str | os.PathLike[str]) -> ir.IRModule:
     Raises LoadError, in one sentence, for a file that is missing, unreadable or something else.
     """
     file = Path(path)
-    text = _text(file)
-    _check_outline(file, text)
+    try:
+        text = content_of(file).decode()
+    except UnicodeDecodeError:
+        raise LoadError(_wrong(str(file), "it is no text")) from None
+    return from_json(text, str(file))
+
+
+def from_json(text: str, name: str) -> ir.IRModule:
+    """Return the IRModule in TVM's JSON, of a file of this name; raise LoadError for other text."""
+    _check_outline(name, text)
     try:
         trial = subprocess.run(  # noqa: S603 - this interpreter and this module
             [sys.executable, "-m", __name__],
@@ -46,50 +55,42 @@ def load_json(path: str | os.PathLike[str]) -> ir.IRModule:
         )
     except subprocess.TimeoutExpired:
         raise LoadError(
-            f"{str(file)!r} was not read within {_TRIAL_SECONDS} s and is likely damaged; {_AGAIN}"
+            f"{name!r} was not read within {_TRIAL_SECONDS} s and is likely damaged; {_AGAIN}"
         ) from None
     if trial.returncode < 0 or trial.returncode > 1:
-        raise LoadError(f"{str(file)!r} is damaged: reading it crashes TVM; {_AGAIN}")
+        raise LoadError(f"{name!r} is damaged: reading it crashes TVM; {_AGAIN}")
     if trial.returncode == 1:
         lines = trial.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise LoadError(
-            f"{str(file)!r} holds no module: {lines[-1] if lines else 'no reason given'}"
-        )
+        raise LoadError(f"{name!r} holds no module: {lines[-1] if lines else 'no reason given'}")
     return _read(text)
 
 
-def _text(file: Path) -> str:
-    try:
-        if file.is_dir():
-            raise LoadError(f"{str(file)!r} is a directory: name a file in it")
-        if file.exists() and not file.is_file():  # a pipe or a device may never end
-            raise LoadError(f"{str(file)!r} is no regular file: name one")
-        return file.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise LoadError(f"there is no file {str(file)!r}: check the name") from None
-    except UnicodeDecodeError:
-        raise LoadError(_wrong(file, "it is no text")) from None
-    except OSError as failure:
-        raise LoadError(
-            f"{str(file)!r} may not be read ({failure.strerror}): check its name and permissions"
-        ) from None
-
-
-def _check_outline(file: Path, text: str) -> None:
+def _check_outline(name: str, text: str) -> None:
     """Raise LoadError unless the text is JSON in the outline of TVM's."""
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as failure:
         why = "it is empty" if not text.strip() else f"it is no JSON ({failure})"
-        raise LoadError(_wrong(file, why)) from None
+        raise LoadError(_wrong(name, why)) from None
     is_graph = isinstance(content, dict) and isinstance(content.get("nodes"), list)
     if not is_graph or "root_index" not in content:
-        raise LoadError(_wrong(file, "it is JSON without TVM's 'nodes' and 'root_index'"))
+        raise LoadError(_wrong(name, "it is JSON without TVM's 'nodes' and 'root_index'"))
+    if any(isinstance(node, dict) and node.get("type") in _COMPILED for node in content["nodes"]):
+        raise LoadError(
+            f"{name!r} carries compiled or C code, which would be run with it, and was not read: "
+            "save the module without its external_mods"
+        )
+    try:
+        foreign = foreign_type(text)
+    except ValueError as failure:
+        raise LoadError(_wrong(name, str(failure))) from None
+    if foreign:
+        raise LoadError(_wrong(name, f"it names {foreign!r}, which is part of no module"))
 
 
-def _wrong(file: Path, why: str) -> str:
+def _wrong(name: str, why: str) -> str:
     return (
-        f"{str(file)!r} is no IRModule in TVM's JSON: {why}; "
+        f"{name!r} is no IRModule in TVM's JSON: {why}; "
         "write one with open(path, 'w').write(tvm.ir.save_json(mod))"
     )
 

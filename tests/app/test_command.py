@@ -1,5 +1,6 @@
 """The command line does its work or says in one sentence what is wrong, and leaves no litter."""
 
+import json
 import os
 import re
 import subprocess
@@ -67,6 +68,27 @@ def test_a_file_is_drawn_to_a_file(tmp_path, saved):
     drawn = (tmp_path / "out.svg").read_text(encoding="utf-8")
     assert drawn == irviz.draw(MyModuleStatic).svg
     ElementTree.fromstring(drawn)
+
+
+def test_one_of_the_modules_of_a_script_is_drawn(tmp_path, capsys):
+    body = MyModuleStatic.script()
+    path = tmp_path / "two.py"
+    two = "\n".join(body.replace("Module", name) for name in ("First", "Last"))
+    path.write_text(two, encoding="utf-8")
+    assert main(["draw", str(path), "-o", str(tmp_path / "b.svg"), "--module", "Last"]) == 0
+    assert (tmp_path / "b.svg").read_text(encoding="utf-8") == irviz.draw(MyModuleStatic).svg
+    said = refused(capsys, tmp_path, "draw", path, "-o", tmp_path / "a.svg")
+    assert said == f"{str(path)!r} defines 2 modules: name one of 'First', 'Last'"
+
+
+def test_a_notebook_is_drawn_to_a_file(tmp_path, capsys):
+    body = MyModuleStatic.script()
+    content = {"cells": [{"cell_type": "code", "source": body}], "metadata": {}, "nbformat": 4}
+    path = tmp_path / "lecture.ipynb"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    assert main(["draw", str(path), "-o", str(tmp_path / "a.svg")]) == 0
+    assert capsys.readouterr().err == ""
+    assert (tmp_path / "a.svg").read_text(encoding="utf-8") == irviz.draw(MyModuleStatic).svg
 
 
 @pytest.mark.parametrize("suffix", ["dot", "svg"])
@@ -162,6 +184,9 @@ def test_a_process_that_fails_ends_with_2_and_one_line(tmp_path):
         (b"\x89PNG\r\n\x1a\n\xff", "it is no text"),
         (b'{"nodes": 3}', "it is JSON without TVM's 'nodes' and 'root_index'"),
         (b"[" * 100_000, "it is no JSON"),
+        (b"PK\x03\x04", "is damaged or cut short"),
+        (b"\x80\x02}q\x00.", "is a pickle, which may run anything"),
+        (b"\x08\x0e", "is no ONNX model"),
     ],
 )
 def test_a_file_that_is_something_else_says_so(tmp_path, capsys, verb, content, words):

@@ -245,6 +245,9 @@ def hostile(target):
         "instruction NEWOBJ": b"\x80\x02cnumpy\nmemmap\n("
         + b"".join(map(part, (target, "uint8", "w+", 0, (4,))))
         + b"t\x81.",
+        "instruction NEWOBJ_EX": b"\x80\x04cnumpy\nmemmap\n("
+        + b"".join(map(part, (target, "uint8", "w+", 0, (4,))))
+        + b"t}\x92.",
     }
 
 
@@ -516,8 +519,8 @@ def zipped(**members):
     [
         (b"", "is empty"),
         (b"w0 = 1, 2, 3\n", "begins with b'w0 = 1, '"),
-        (npy(PARAMS["w0"]), "neither an .npz nor a pickle"),
-        (b"\x89PNG\r\n\x1a\n....", "neither an .npz nor a pickle"),
+        (npy(PARAMS["w0"]), "none of an .npz, a .safetensors and a pickle"),
+        (b"\x89PNG\r\n\x1a\n....", "none of an .npz, a .safetensors and a pickle"),
         (b"(this is text)\n", "not what it begins as"),
         (b"class Model:\n    pass\n", "not what it begins as"),
         (zipped(archive__data__pkl=b"x"), "not an .npz: it holds 'archive.data.pkl'"),

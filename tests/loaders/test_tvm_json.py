@@ -105,6 +105,12 @@ def test_a_missing_file_and_a_directory_are_named(tmp_path):
     assert refusal(tmp_path).endswith("is a directory: name a file in it")
 
 
+def test_code_that_would_be_run_with_the_module_is_refused(written):
+    code = tvm.get_global_func("runtime.CSourceModuleCreate")("int one = 1;", "c", ["one"], None)
+    text = tvm.ir.save_json(MyModuleStatic.with_attr("external_mods", [code]))
+    assert "carries compiled or C code" in refusal(written(text))
+
+
 # --- what TVM cannot read, in a process that may die of it -------------------------------------
 
 

@@ -14,6 +14,16 @@ export function neighbour(rows, hidesSame, by) {
 }
 
 const INDENT = 12;
+const MOST_BYTES = 8 * 2 ** 20; // what a server passes on to the kernel in one message
+
+/** Say why a dropped file cannot be sent to the kernel, or "" when it can. */
+export function refusal(files) {
+  if (files.length !== 1) return "drop one file at a time";
+  if (files[0].size > MOST_BYTES) {
+    return `${files[0].name} has more than 8 MB: open it with irviz.explore("${files[0].name}")`;
+  }
+  return "";
+}
 
 /** Return the headings that stand before each row that is kept: of passes that it is inside of. */
 export function headed(rows, kept) {
@@ -154,6 +164,25 @@ function render({ model, el, signal }) {
     const id = neighbour(model.get("rows"), hidesSame, by);
     if (id !== null) ask({ choose: id });
   });
+  const accepts = (event) => event.dataTransfer?.types.includes("Files");
+  el.addEventListener("dragover", (event) => {
+    if (!accepts(event)) return;
+    event.preventDefault();
+    el.classList.add("irviz-dropping");
+  });
+  el.addEventListener("dragleave", () => el.classList.remove("irviz-dropping"));
+  el.addEventListener("drop", async (event) => {
+    if (!accepts(event)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    el.classList.remove("irviz-dropping");
+    const files = [...event.dataTransfer.files];
+    const why = refusal(files);
+    if (why) ask({ refused: why });
+    else model.send({ open: files[0].name }, undefined, [await files[0].arrayBuffer()]);
+  });
+  const hint = element("p", "irviz-drop-hint", "Drop a file here to open it as another beginning.");
+  el.append(hint);
   for (const name of ["rows", "undoable", "redoable"]) model.on(`change:${name}`, draw);
   signal?.addEventListener("abort", () => {
     for (const name of ["rows", "undoable", "redoable"]) model.off(`change:${name}`, draw);

@@ -1,0 +1,58 @@
+"""The integration chapter's tensor expressions, and the PrimFuncs that TVM makes of them.
+
+A tensor expression says what each element is, and no order: the loops are TVM's. Sizes come from
+the operands, so one function serves all of them.
+"""
+
+from __future__ import annotations
+
+from tvm import te, tirx
+
+
+def te_matmul(a: te.Tensor, b: te.Tensor) -> te.Tensor:
+    """Return the matrix product of (n, k) and (k, m); raise ValueError where these differ in k."""
+    if int(a.shape[1]) != int(b.shape[0]):
+        raise ValueError(f"{a.shape} and {b.shape} have no product: the inner sizes must be equal")
+    k = te.reduce_axis((0, a.shape[1]), name="k")
+    return te.compute(
+        (a.shape[0], b.shape[1]), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="matmul"
+    )
+
+
+def te_relu(a: te.Tensor) -> te.Tensor:
+    """Return max(a, 0), element by element, of any number of axes."""
+    zero = tirx.const(0, a.dtype)
+    return te.compute(a.shape, lambda *place: te.max(a(*place), zero), name="relu")
+
+
+def matmul(size: int = 128) -> tirx.PrimFunc:
+    """Return A @ B -> C, of square matrices in float32."""
+    a, b = _matrices(size)
+    return te.create_prim_func([a, b, te_matmul(a, b)])
+
+
+def relu(*shape: int) -> tirx.PrimFunc:
+    """Return max(X, 0) -> Y of this shape, by the one expression for all shapes."""
+    x = te.placeholder(shape, name="X", dtype="float32")
+    return te.create_prim_func([x, te_relu(x)])
+
+
+def matmul_relu(size: int = 128) -> tirx.PrimFunc:
+    """Return max(A @ B, 0) -> D; the product between has a buffer of the function's own."""
+    a, b = _matrices(size)
+    return te.create_prim_func([a, b, te_relu(te_matmul(a, b))])
+
+
+def matmul_relu_passed(size: int = 128) -> tirx.PrimFunc:
+    """Return the same with the product as a parameter C: the caller has to bring its buffer."""
+    a, b = _matrices(size)
+    c = te_matmul(a, b)
+    return te.create_prim_func([a, b, c, te_relu(c)])
+
+
+def _matrices(size: int) -> tuple[te.Tensor, te.Tensor]:
+    shape = (size, size)
+    return (
+        te.placeholder(shape, name="A", dtype="float32"),
+        te.placeholder(shape, name="B", dtype="float32"),
+    )

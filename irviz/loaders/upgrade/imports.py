@@ -1,0 +1,183 @@
+"""Imports: of what has moved, and of what new names need."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+import libcst as cst
+from libcst.helpers import get_full_name_for_node
+
+from irviz.loaders.upgrade.moves import SHORT, moved
+from irviz.loaders.upgrade.names import dotted
+
+Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
+_DIALECTS: Final = {"T": "tirx", "R": "relax", "I": "ir"}
+
+
+def upgraded_import(line: cst.SimpleStatementLine) -> list[cst.SimpleStatementLine]:
+    """Return the lines that import today what this line imported, under the names it gave them."""
+    if len(line.body) != 1:
+        return [line]
+    (statement,) = line.body
+    if isinstance(statement, cst.Import):
+        names = [_module(alias) for alias in statement.names]
+        if all(new is old for new, old in zip(names, statement.names, strict=True)):
+            return [line]
+        return [line.with_changes(body=[statement.with_changes(names=names)])]
+    if isinstance(statement, cst.ImportFrom) and not isinstance(statement.names, cst.ImportStar):
+        return _from(line, statement, statement.names)
+    return [line]
+
+
+def _module(alias: cst.ImportAlias) -> cst.ImportAlias:
+    name = get_full_name_for_node(alias.name) or ""
+    new = _home(name)
+    return alias if new == name else alias.with_changes(name=dotted(new))
+
+
+def _from(
+    line: cst.SimpleStatementLine, statement: cst.ImportFrom, names: Sequence[cst.ImportAlias]
+) -> list[cst.SimpleStatementLine]:
+    module = get_full_name_for_node(statement.module) if statement.module else None
+    if module is None or statement.relative:
+        return [line]
+    homes: dict[str, list[cst.ImportAlias]] = {}
+    for alias in names:
+        old = f"{module}.{get_full_name_for_node(alias.name)}"
+        place, _, name = _home(old).rpartition(".")
+        homes.setdefault(place, []).append(
+            alias if f"{place}.{name}" == old else _renamed(alias, name)
+        )
+    if list(homes) == [module] and all(a is b for a, b in zip(homes[module], names, strict=True)):
+        return [line]
+    if len(homes) == 1:
+        ((place, kept),) = homes.items()
+        whole = statement.with_changes(module=dotted(place), names=kept)
+        return [line.with_changes(body=[whole])]
+    lines = []
+    for place, kept in homes.items():
+        kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+        part = statement.with_changes(module=dotted(place), names=kept, lpar=None, rpar=None)
+        lines.append(cst.SimpleStatementLine([part]))
+    lines[0] = lines[0].with_changes(leading_lines=line.leading_lines)
+    lines[-1] = lines[-1].with_changes(trailing_whitespace=line.trailing_whitespace)
+    return lines
+
+
+def _renamed(alias: cst.ImportAlias, name: str) -> cst.ImportAlias:
+    # What the script calls it stays: every use of it stays as well.
+    called = alias.asname
+    if called is None and isinstance(alias.name, cst.Name) and alias.name.value != name:
+        called = cst.AsName(cst.Name(alias.name.value))
+    return alias.with_changes(name=cst.Name(name), asname=called)
+
+
+def _home(name: str) -> str:
+    if name == "tvm.script.tir" or name.startswith("tvm.script.tir."):
+        return name.replace("tvm.script.tir", "tvm.script.tirx", 1)
+    new, _ = moved(name) or (name, 0)
+    head, _, rest = new.partition(".")
+    return name if head in SHORT.values() else f"{head}.{rest}" if rest else head
+
+
+def with_imports(module: cst.Module, wanted: Collection[str]) -> cst.Module:
+    """Return a module that imports these as well: T, R, I, or modules by their full names."""
+    body = list(module.body)
+    dialects = sorted(set(wanted) & set(_DIALECTS))
+    scripts = [index for index, line in enumerate(body) if _is_from(line, "tvm.script")]
+    if scripts and dialects:
+        body[scripts[0]] = _extended(body[scripts[0]], dialects)
+        dialects = []
+    text = [f"import {name}" for name in sorted(set(wanted) - set(_DIALECTS))]
+    if dialects:
+        names = ", ".join(f"{_DIALECTS[short]} as {short}" for short in dialects)
+        text.append(f"from tvm.script import {names}")
+    place = _place(body)
+    for statement in reversed(text):
+        line = cst.parse_statement(statement)
+        if place < len(body) and not _imports_tvm(body[place - 1] if place else None):
+            # Comments above the first statement stay the first thing there is.
+            first = body[place]
+            line = line.with_changes(leading_lines=getattr(first, "leading_lines", ()))
+            body[place] = first.with_changes(leading_lines=())
+        body.insert(place, line)
+    return module.with_changes(body=body)
+
+
+def _extended(line: Statement, shorts: Sequence[str]) -> Statement:
+    if not isinstance(line, cst.SimpleStatementLine):
+        return line
+    (statement,) = line.body
+    if not isinstance(statement, cst.ImportFrom) or isinstance(statement.names, cst.ImportStar):
+        return line
+    comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    names = list(statement.names)
+    for short in shorts:
+        last = names[-1]
+        alias = cst.ImportAlias(
+            cst.Name(_DIALECTS[short]), cst.AsName(cst.Name(short)), comma=last.comma
+        )
+        names[-1:] = [last.with_changes(comma=comma), alias]
+    return line.with_changes(body=[statement.with_changes(names=names)])
+
+
+def _is_from(line: cst.CSTNode, module: str) -> bool:
+    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
+        return False
+    (statement,) = line.body
+    return (
+        isinstance(statement, cst.ImportFrom)
+        and not isinstance(statement.names, cst.ImportStar)
+        and not statement.relative
+        and statement.module is not None
+        and get_full_name_for_node(statement.module) == module
+    )
+
+
+def _imports_tvm(line: cst.CSTNode | None) -> bool:
+    if not isinstance(line, cst.SimpleStatementLine):
+        return False
+    for statement in line.body:
+        if isinstance(statement, cst.Import):
+            names = [get_full_name_for_node(alias.name) or "" for alias in statement.names]
+        elif isinstance(statement, cst.ImportFrom) and statement.module and not statement.relative:
+            names = [get_full_name_for_node(statement.module) or ""]
+        else:
+            continue
+        if any(name.partition(".")[0] == "tvm" for name in names):
+            return True
+    return False
+
+
+def _place(body: Sequence[cst.CSTNode]) -> int:
+    for index, line in enumerate(body):
+        if _imports_tvm(line):
+            return index + 1
+    place = 0
+    while place < len(body) and (
+        (place == 0 and _is_docstring(body[0])) or _is_from(body[place], "__future__")
+    ):
+        place += 1
+    return place
+
+
+def _is_docstring(line: cst.CSTNode) -> bool:
+    return (
+        isinstance(line, cst.SimpleStatementLine)
+        and isinstance(line.body[0], cst.Expr)
+        and isinstance(line.body[0].value, cst.SimpleString | cst.ConcatenatedString)
+    )
+
+
+def future_first(module: cst.Module) -> cst.Module:
+    """Return a module whose `from __future__` imports stand first, where Python wants them."""
+    body = list(module.body)
+    start = 1 if body and _is_docstring(body[0]) else 0
+    while start < len(body) and _is_from(body[start], "__future__"):
+        start += 1
+    late = [line for line in body[start:] if _is_from(line, "__future__")]
+    if not late:
+        return module
+    rest = [line for line in body[start:] if not _is_from(line, "__future__")]
+    return module.with_changes(body=[*body[:start], *late, *rest])

@@ -1,0 +1,242 @@
+"""Texts that would do something when TVM's parser reads them: each makes the file MARK.
+
+That they do is shown by giving them to `tvm.script.from_source`. None of them may be admitted.
+"""
+
+OPEN = 'open("MARK", "w")'
+_RUN = '__import__("os").mkdir("MARK")'
+
+
+def relax(body: str = "", shape: str = "4", before: str = "") -> str:
+    return f"""{before}
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(({shape},), "float32")):
+        {body or "y = R.add(x, x)"}
+        return x
+"""
+
+
+def tirx(body: str, annotation: str = 'T.Buffer((4,), "float32")', before: str = "") -> str:
+    return f"""{before}
+@I.ir_module
+class Module:
+    @T.prim_func(s_tir=True)
+    def main(A: {annotation}):
+        {body}
+        T.evaluate(0)
+"""
+
+
+def module(line: str) -> str:
+    return f"""
+@I.ir_module
+class Module:
+    {line}
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        return x
+"""
+
+
+_INNER = """s = {said}
+
+        @R.function
+        def inner(z: R.Tensor((s,), "float32")) -> R.Tensor((4,), "float32"):
+            return z
+        y = inner(x)"""
+
+ATTACKS = {
+    # names of Python
+    "a shell": relax(shape='__import__("os").system("touch MARK") or 4'),
+    "a folder": relax(shape=f"{_RUN} or 4"),
+    "a file": relax(shape=f"{OPEN} and 4"),
+    "exec": relax(shape="exec(\"open('MARK', 'w')\") or 4"),
+    "eval": relax(shape="eval(\"open('MARK', 'w')\") and 4"),
+    "compile": relax(shape="eval(compile(\"open('MARK', 'w')\", '', 'eval')) and 4"),
+    "getattr": relax(shape='getattr(getattr(tvm, "base"), "os").mkdir("MARK") or 4'),
+    "getattr of globals": relax(
+        shape='getattr(R.add, "__globals__")["__builtins__"]["open"]("MARK", "w") and 4'
+    ),
+    "globals": relax(shape='globals()["__builtins__"]["open"]("MARK", "w") and 4'),
+    "a name of another script": relax(shape='__ｉmport__("os").mkdir("MARK") or 4'),
+    "a name in bold": relax(shape='𝐨𝐩𝐞𝐧("MARK", "w") and 4'),
+    "a name over two lines": relax(shape='open\\\n("MARK", "w") and 4'),
+    "a name and a tab": relax(shape='open\t\x0c("MARK", "w") and 4'),
+    "map": relax(shape='list(map(open, ["MARK"], ["w"])) and 4'),
+    "sorted": relax(shape='sorted(["MARK"], key=tvm.base.os.mkdir) and 4'),
+    "type": relax(shape='type("X", (), {"f": open})().f("MARK", "w") and 4'),
+    "an escape in a name": relax(shape='__import__("\\x6fs").mkdir("MARK") or 4'),
+    "a character by its name": relax(
+        shape="eval(\"\\N{LATIN SMALL LETTER O}pen('MARK', 'w')\") and 4"
+    ),
+    # modules of TVM
+    "tvm": relax(shape='tvm.base.os.mkdir("MARK") or 4'),
+    "a module that a dialect holds": relax(shape='T.external_kernel.os.mkdir("MARK") or 4'),
+    "a module in a module of a dialect": relax(shape='T.tile.tvm.base.os.mkdir("MARK") or 4'),
+    "a module that I holds": relax(shape='I.entry.inspect.os.mkdir("MARK") or 4'),
+    "a module that R holds": relax(
+        shape='R.dist.Optional and R.parser.tvm.base.os.mkdir("MARK") or 4'
+    ),
+    "a dialect by its other name": relax(shape='relax.parser.tvm.base.os.mkdir("MARK") or 4'),
+    "tirx": relax(shape='tirx.parser.entry.inspect.os.mkdir("MARK") or 4'),
+    "a text that is read while it is read": relax(
+        shape="tvm.script.from_source('''@T.prim_func\n"
+        'def f(x: open("MARK", "w")): pass\'\'\') or 4'
+    ),
+    # ways through attributes
+    "globals of a function": relax(
+        shape='R.add.__globals__["__builtins__"]["open"]("MARK", "w") and 4'
+    ),
+    "globals of a method": relax(
+        shape='T.float32.__class__.__call__.__globals__["__builtins__"]["open"]("MARK", "w") and 4'
+    ),
+    "classes": relax(
+        shape="[c for c in ().__class__.__base__.__subclasses__() if c.__name__ == '_wrap_close']"
+        '[0].__init__.__globals__["mkdir"]("MARK") or 4'
+    ),
+    "a class of text": relax(
+        shape="[c for c in ''.__class__.__mro__[1].__subclasses__() if c.__name__ == "
+        "'_wrap_close'][0].__init__.__globals__['mkdir']('MARK') or 4"
+    ),
+    "the module's class": relax(
+        'y = Module.__class__.__getattr__.__globals__["__builtins__"]["open"]("MARK", "w")'
+    ),
+    "the parser": relax(
+        shape="__current_script_parser__.__init__.__globals__['__builtins__']"
+        "['open']('MARK', 'w') and 4"
+    ),
+    "an attribute of a constant": relax(
+        shape="(1).__class__.__base__.__subclasses__()and __import__('os').mkdir('MARK') or 4"
+    ),
+    # text that is evaluated
+    "a size in quotes": relax(shape="\"open('MARK', 'w') and 4\""),
+    "a size in quotes by name": tirx(
+        "pass", "T.Buffer(shape=(\"T.external_kernel.os.mkdir('MARK') or 4\",))"
+    ),
+    "a size of a buffer in quotes": tirx(
+        "pass", "T.Buffer((\"T.external_kernel.os.mkdir('MARK') or 4\",))"
+    ),
+    "a size of a buffer deep in quotes": tirx(
+        "pass", "T.Buffer((T.int64(\"T.external_kernel.os.mkdir('MARK') or 4\"),))"
+    ),
+    "a shape in quotes": relax().replace(
+        'x: R.Tensor((4,), "float32")', "x: R.Shape([\"open('MARK', 'w') and 4\"])"
+    ),
+    "a shape in a tuple": relax().replace(
+        'x: R.Tensor((4,), "float32")', "x: R.Tuple(R.Tensor((\"open('MARK', 'w') and 4\",)))"
+    ),
+    "a shape of what is called": relax().replace(
+        'x: R.Tensor((4,), "float32")',
+        "x: R.Callable((R.Tensor((\"open('MARK', 'w') and 4\",)),), R.Tensor)",
+    ),
+    "a size in the result": relax().replace(
+        '"float32")):', "\"float32\")) -> R.Tensor((\"open('MARK', 'w') and 4\",)):"
+    ),
+    "quotes put together": relax(shape="\"op\" + \"en('MARK', 'w') and 4\""),
+    "quotes of which each part is harmless": relax(
+        shape='"tvm.base.os.mkdir" + "(\'MARK\')" + " or 4"'
+    ),
+    "quotes that are formatted": relax(shape="\"open(%s, 'w') and 4\" % \"'MARK'\""),
+    "quotes out of a list": relax(shape="[\"open('MARK', 'w') and 4\"][0]"),
+    "quotes out of a dictionary": relax(shape="{0: \"open('MARK', 'w') and 4\"}[0]"),
+    "quotes that are chosen": relax(shape="\"open('MARK', 'w') and 4\" if True else 4"),
+    "quotes after or": relax(shape="\"\" or \"open('MARK', 'w') and 4\""),
+    "quotes that are joined": relax(shape='"".join(["open(\'MARK\',", "\'w\') and 4"])'),
+    "quotes in a variable": relax(_INNER.format(said="\"open('MARK', 'w') and 4\"")),
+    "quotes in two variables": relax(
+        _INNER.format(said='""; s, t = "open(\'MARK\', \'w\') and 4", ""').replace('s = ""; ', "")
+    ),
+    "quotes for a type in a variable": relax(
+        "X = R.Tensor\n\n        @R.function\n"
+        "        def inner(z: X((\"open('MARK', 'w') and 4\",), 'float32')) -> R.Tensor:\n"
+        "            return z\n        y = inner(x)"
+    ),
+    "quotes for a type of several": relax(
+        "X, Y = (R.Shape, R.Tensor)\n\n        @R.function\n"
+        "        def inner(z: X([\"open('MARK', 'w') and 4\"])) -> R.Tensor:\n"
+        "            return x\n        y = inner(x)"
+    ),
+    "quotes outside of all": relax(shape="s", before="s = \"open('MARK', 'w') and 4\""),
+    "quotes of a comprehension": relax(shape="*[s for s in [\"open('MARK', 'w') and 4\"]]"),
+    "quotes by two stars": relax().replace(
+        'R.Tensor((4,), "float32")', "R.Tensor(**{\"shape\": (\"open('MARK', 'w') and 4\",)})"
+    ),
+    "quotes by one star": relax().replace(
+        'R.Tensor((4,), "float32")', "R.Tensor(*((\"open('MARK', 'w') and 4\",), \"float32\"))"
+    ),
+    "an attribute of the module as a size": module(
+        "I.module_attrs({\"s\": \"open('MARK', 'w') and 4\"})"
+    ).replace("((4,)", '((I.module_get_attr("s"),)'),
+    "a value kept aside": relax(shape="T.meta_var(\"open('MARK', 'w') and 4\").value"),
+    # expressions of other kinds
+    "a formatted string": relax(shape="f\"{open('MARK', 'w')}\" and 4"),
+    "format": relax(shape="\"{}\".format(open('MARK', 'w')) and 4"),
+    "a list": relax(shape=f"[{OPEN} for i in range(1)] and 4"),
+    "a list with a condition": relax(shape=f"[i for i in range(1) if {OPEN}] or 4"),
+    "a set": relax(shape=f"{{{OPEN} for i in range(1)}} and 4"),
+    "a dictionary": relax(shape=f"{{0: {OPEN} for i in range(1)}} and 4"),
+    "a generator in a call": relax(shape=f"[*({OPEN} for i in range(1))] and 4"),
+    "an assignment in a list": relax(shape=f"[(q := {OPEN}) for i in range(1)] and 4"),
+    "a function without a name": relax(shape=f"(lambda: {OPEN})() and 4"),
+    "an index map": tirx(f"T.index_map(lambda i: {OPEN})"),
+    "a default of a function without a name": tirx(f"T.index_map(lambda i=({OPEN}): i)"),
+    "a combiner": tirx(f"T.comm_reducer(lambda x, y: {OPEN} and x, [T.float32(0)])"),
+    "an option": relax(f"y = R.sum(x, keepdims={OPEN} and True)"),
+    "a choice": relax(shape=f"4 if {OPEN} else 2"),
+    "a comparison": relax(shape=f"0 if {OPEN} == 1 else 4"),
+    "a sign": relax(shape="-len(str(open('MARK', 'w')))"),
+    "an index": tirx(f"A[{OPEN} and 0] = T.float32(0)"),
+    "a slice": tirx(f"T.reads(A[0:{OPEN} and 4])"),
+    # statements
+    "a loop": tirx(f"for i in {OPEN}: pass"),
+    "the bound of a loop": tirx(f"for i in range({OPEN} and 4): pass"),
+    "an option of a loop": tirx(f"for i in range(4, annotations={{'a': {OPEN} and 1}}): pass"),
+    "a loop by a condition": tirx(f"while {OPEN}: pass"),
+    "a condition": tirx(f"if {OPEN} and True: pass"),
+    "a block": tirx(f"with {OPEN}: pass"),
+    "a block with a name": tirx(f"with {OPEN} as f: pass"),
+    "an assertion": tirx(f"assert {OPEN} and True, 'no'"),
+    "the words of an assertion": tirx(f"assert True, {OPEN} and 'no'"),
+    "a result": tirx(f"return {OPEN}"),
+    "a sum": tirx(f"A[0] += {OPEN} and T.float32(0)"),
+    "an annotation": tirx(f"x: {OPEN} = 1"),
+    "a let": tirx(f"x: T.let[{OPEN}] = 1"),
+    "a match": relax(f'y = R.match_cast(x, R.Tensor(({OPEN} and 4,), "float32"))'),
+    "a kernel's options": tirx(f"T.func_attr({{'a': {OPEN} and 1}})"),
+    "a condition of Relax": relax(
+        f"if {OPEN}:\n            y = x\n        else:\n            y = x"
+    ),
+    "a statement": relax(f"{OPEN}"),
+    # definitions
+    "an inline function": tirx(f"@T.inline\n        def f(a={OPEN}):\n            pass"),
+    "a decorator of an inline function": tirx(
+        f"@{OPEN}\n        @T.inline\n        def f():\n            pass"
+    ),
+    "a decorator": relax().replace("@R.function", f"@{OPEN}"),
+    "an option of a decorator": relax().replace(
+        "@R.function", f"@R.function(pure={OPEN} and True)"
+    ),
+    "an attribute of the module": module(f"I.module_attrs({{'a': {OPEN} and 1}})"),
+    "a value in the module": module(f"a = {OPEN}"),
+    "a statement in the module": module(f"{OPEN}"),
+    "a value outside": relax(before=f"a = {OPEN}"),
+    "a size outside": relax(before=f'n = TypeVar("n", bound={OPEN})'),
+    "a size outside, with more": relax(before=f'n = ({OPEN}, TypeVar("n"))[1]'),
+    "a file of values": relax(before=f"metadata = tvm.ir.load_json({OPEN} and '')"),
+    "a library function by TVM": relax(
+        shape="tvm.get_global_func('ffi.ReprPrint') and tvm.base.os.mkdir('MARK') or 4"
+    ),
+    "tests of a module by its alias": relax(
+        'cls = Module\n        y = cls.__getattr__.__globals__["__builtins__"]["open"]("MARK", "w")'
+    ),
+    "an import that is none": relax(
+        shape='__import__("importlib").import_module("os").mkdir("MARK") or 4'
+    ),
+    "a semicolon": relax(before=f"n = TypeVar('n'); a = {OPEN}"),
+    "a cookie": "# coding: utf-7\n" + relax(shape=f"{OPEN} and 4"),
+    "a name that is bound elsewhere": relax("open = R.add(x, x)", shape=f"{OPEN} and 4"),
+    "a name that is bound too late": tirx(f"T.evaluate({OPEN} and 0)\n        open = T.int32(1)"),
+}

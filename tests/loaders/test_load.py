@@ -1,0 +1,282 @@
+"""Whatever people have is opened by one function, and what is none of it is one sentence."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax, te
+from tvm.relax.frontend import nn
+from tvm_ffi import structural_equal
+
+import irviz
+from irviz.course.mlp import MyModule, MyModuleStatic
+from irviz.course.te_functions import matmul_relu
+from irviz.loaders.content import TAKEN
+from irviz.loaders.load import load, load_content
+from irviz.loaders.loaded import LoadError
+from irviz.loaders.onnx_models import _read as read_onnx
+from irviz.loaders.torch_models import _read_pt2 as read_pt2
+
+SCRIPT = MyModuleStatic.script()
+JSON = tvm.ir.save_json(MyModuleStatic)
+
+
+def names(module):
+    return sorted(gvar.name_hint for gvar in module.functions)
+
+
+def refusal(what, **options):
+    """Return the one sentence that something is refused with."""
+    with pytest.raises(LoadError) as caught:
+        load(what, **options)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert "Traceback" not in message
+    return message
+
+
+# --- files -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [(SCRIPT, "m.py"), (SCRIPT, "m"), (JSON, "m.json"), (JSON, "m.py")],
+)
+def test_what_a_file_is_its_content_says_first(tmp_path, text, name):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    assert structural_equal(load(str(path)).module, MyModuleStatic)
+
+
+def test_of_a_script_only_the_modules_are_read_and_nothing_is_run(tmp_path):
+    telltale = tmp_path / "ran"
+    path = tmp_path / "lecture.py"
+    body = SCRIPT[SCRIPT.index("@I.ir_module") :]
+    path.write_text(
+        "import numpy as np\nfrom tvm.script import ir as I, relax as R, tirx as T\n"
+        f"open({str(telltale)!r}, 'w').close()\n{body}\nprint(Module.script())\n"
+    )
+    assert structural_equal(load(path).module, MyModuleStatic)
+    assert not telltale.exists()
+
+
+def test_a_shipped_module_opens_by_its_file():
+    file = sys.modules["irviz.course.mlp_static"].__file__
+    assert structural_equal(load(file).module, MyModuleStatic)
+
+
+def test_a_script_of_several_modules_lists_them(tmp_path):
+    path = tmp_path / "two.py"
+    body = SCRIPT[SCRIPT.index("@I.ir_module") :]
+    path.write_text("\n".join(body.replace("Module", name) for name in ("First", "Last")))
+    assert refusal(path).endswith("two.py' defines 2 modules: name one of 'First', 'Last'")
+    assert structural_equal(load(path, name="Last").module, MyModuleStatic)
+    assert "defines no 'C': there is 'First', 'Last'" in refusal(path, name="C")
+
+
+def test_a_lone_function_of_a_script_is_a_module(tmp_path):
+    path = tmp_path / "lone.py"
+    path.write_text(matmul_relu(4).script())
+    assert names(load(path).module) == ["main"]
+
+
+def test_an_older_dialect_is_upgraded(tmp_path):
+    path = tmp_path / "old.py"
+    path.write_text(
+        "import tvm\nfrom tvm.script import tir as T\n"
+        "@tvm.script.ir_module\nclass MyModule:\n    @T.prim_func\n"
+        "    def add(A: T.Buffer[(8,), 'float32'], B: T.Buffer[(8,), 'float32']):\n"
+        "        for i in range(8):\n            with T.block('B'):\n"
+        "                vi = T.axis.spatial(8, i)\n                B[vi] = A[vi] + T.float32(1)\n"
+    )
+    assert names(load(path).module) == ["add"]
+
+
+def test_a_file_of_one_module_takes_no_name(tmp_path):
+    path = tmp_path / "m.json"
+    path.write_text(JSON)
+    assert "is TVM's JSON, which holds one module: leave out 'A'" in refusal(path, name="A")
+
+
+def test_dropped_content_is_opened_as_a_file_is():
+    assert structural_equal(load_content(SCRIPT.encode(), "dropped.py").module, MyModuleStatic)
+
+
+# --- what is in memory -------------------------------------------------------------------------
+
+
+def test_a_module_is_taken_as_it_is():
+    assert load(MyModule).module is MyModule
+    session = irviz.load(MyModule, inputs="zeros")
+    assert (session.module, session.inputs) == (MyModule, "zeros")
+
+
+def test_a_function_becomes_a_module_under_its_symbol():
+    lone = MyModuleStatic["linear0"]
+    session = irviz.load(lone)
+    assert (session.function, names(session.module)) == ("linear0", ["linear0"])
+    assert session.run("zeros").outputs[0].shape[-2:] == (1, 128)
+
+
+def test_a_function_without_a_symbol_is_main():
+    bare = matmul_relu(4).without_attr("global_symbol")
+    assert names(load(bare).module) == ["main"]
+    assert irviz.load(bare).run().outputs[0].shape[-2:] == (4, 4)
+
+
+def test_a_relax_function_becomes_a_module():
+    x = relax.Var("x", relax.TensorType((2, 3), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("twice", [x]):
+        builder.emit_func_output(builder.emit(relax.op.add(x, x)))
+    session = irviz.load(builder.get()["twice"], inputs=np.ones((2, 3), "float32"))
+    assert session.function == "twice"
+    assert (session.run().outputs[0] == 2).all()
+
+
+class Layer(nn.Module):
+    def __init__(self):
+        self.linear = nn.Linear(4, 3)
+
+    def forward(self, x):
+        return nn.op.relu(self.linear(x))
+
+
+X = np.linspace(-1, 1, 8, dtype="float32").reshape(2, 4)
+
+
+@pytest.mark.parametrize("given", [X, [X], {"x": X}, {"forward": {"x": X}}])
+def test_a_module_of_relax_nn_is_exported_with_the_weights_it_has(given):
+    layer, source = Layer(), np.random.default_rng(0)
+    weight = source.normal(size=(3, 4)).astype("float32")
+    layer.linear.weight.data, layer.linear.bias.data = weight, np.ones(3, "float32")
+    session = irviz.load(layer, inputs=given)
+    (found,) = session.run().outputs
+    np.testing.assert_allclose(found[0], np.maximum(X @ weight.T + 1, 0), rtol=1e-5, atol=1e-5)
+    assert session.bind().shown.error == ""
+
+
+def test_a_module_of_relax_nn_may_have_no_weights_yet():
+    session = irviz.load(Layer(), inputs={"x": nn.spec.Tensor(["rows", 4], "float32")})
+    assert (session.params, session.inputs, session.function) == ({}, None, "forward")
+    assert session.run().outputs[0].shape[-1] == 3
+
+
+def test_a_module_of_relax_nn_asks_for_its_sizes():
+    assert "Layer is a model without sizes: give what it takes" in refusal(Layer())
+    assert "from which no size is known" in refusal(Layer(), inputs="random")
+    assert "2 inputs were given, and Layer.forward takes x" in refusal(Layer(), inputs=[X, X])
+    assert "Layer cannot be exported by TVM" in refusal(Layer(), inputs=X[:, :3].copy())
+
+
+def test_params_stand_in_the_place_of_those_that_come_with_it():
+    layer = Layer()
+    layer.linear.weight.data = layer.linear.bias.data = None
+    weights = {"linear.weight": np.zeros((3, 4), "float32"), "linear.bias": np.ones(3, "float32")}
+    session = irviz.load(layer, inputs=X, params=weights)
+    assert (session.run().outputs[0] == 1).all()
+
+
+@pytest.mark.parametrize("what", [3, None, object(), [MyModule], te.placeholder((3,))])
+def test_what_is_no_model_is_named(what):
+    assert refusal(what).endswith("an IRModule, or a model of TVM, torch or ONNX")
+
+
+def test_a_name_is_for_files():
+    assert "'main' names a module of a file" in refusal(MyModule, name="main")
+
+
+# --- what is no file of these -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("m.py", b"", "is not TVMScript: it is empty"),
+        ("m.py", b" \n", "is not TVMScript: it is empty"),
+        ("m", b"", "is none of the files that are read: it is empty"),
+        ("m.py", SCRIPT[: SCRIPT.index("R.call_tir(") + 12].encode(), "this is no Python"),
+        ("m.py", b"x = 1", "defines no module: write `@I.ir_module`"),
+        ("m.py", b"\x89PNG\r\n\x1a\n", "it is no text in UTF-8, as byte 0 is 0x89"),
+        ("m.py", "caf\u00e9 = 1".encode("latin-1"), "it is no text in UTF-8, as byte 3 is 0xe9"),
+        ("m.py", b"\0" * 100, "a NUL character is refused"),
+        ("m.py", b"a" * (100 << 20), "a text of 104,857,600 characters is refused"),
+        ("m.json", JSON[: len(JSON) // 2].encode(), "it is no JSON"),
+        ("m.json", b"[" * (1 << 20), "it is no JSON"),
+        ("m.pt2", b"hello", "is not a torch.export program: it is no zip archive"),
+        ("m.pt2", b"PK\x03\x04", "is damaged or cut short"),
+        ("m.pt", b"\x80\x02}q\x00.", "is a pickle, which may run anything as it is read"),
+        ("m.h5", b"\x89HDF\r\n", "is HDF5, which holds arrays"),
+        ("m.gguf", b"GGUF\x03", "is GGUF, which holds weights and no graph"),
+        ("m.so", b"\x7fELF\x02", "is compiled, and no IRModule can be read from it"),
+        ("m.npy", b"\x93NUMPY\x01", "is an array: give it as params or inputs"),
+        ("notes.txt", b"Dear reader,", f"is none of the files that are read: give {TAKEN}"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_a_sentence(tmp_path, name, content, words):
+    path = tmp_path / name
+    path.write_bytes(content)
+    message = refusal(path)
+    assert message.startswith(repr(str(path)))
+    assert words in message
+    assert len(message) < 400 + len(str(path))
+    assert path.read_bytes() == content
+
+
+def test_what_is_no_file_is_a_sentence(tmp_path):
+    assert refusal(tmp_path).endswith("is a directory: name a file in it")
+    assert refusal(tmp_path / "none").endswith("check the name")
+    assert "can be no file's name" in refusal("a\0b")
+    os.mkfifo(tmp_path / "pipe")
+    assert refusal(tmp_path / "pipe").endswith("is no regular file: name one")
+
+
+def test_a_file_that_may_not_be_read_is_a_sentence(tmp_path, monkeypatch):
+    def forbidden(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    path = tmp_path / "m.py"
+    path.write_text(SCRIPT)
+    monkeypatch.setattr(type(path), "read_bytes", forbidden)  # root may read any file
+    assert refusal(path).endswith("(Permission denied): check its name and permissions")
+
+
+def test_a_file_with_commands_in_it_runs_none(tmp_path):
+    telltale = tmp_path / "ran"
+    command = f"__import__('os').system('touch {telltale}') or 128"
+    path = tmp_path / "m.py"
+    path.write_text(SCRIPT.replace("R.Tensor((1, 784)", f"R.Tensor(({command}, 784)", 1))
+    assert "m.py', line " in refusal(path)
+    assert not telltale.exists()
+
+
+# --- extras -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("package", "read", "extra"),
+    [
+        ("torch", lambda: read_pt2(b""), "install irviz[torch]"),
+        ("onnx", lambda: read_onnx(b"", None), "install irviz[onnx]"),
+    ],
+)
+def test_without_a_package_the_error_says_which_extra_to_install(monkeypatch, package, read, extra):
+    monkeypatch.setitem(sys.modules, package, None)  # so Python finds none
+    with pytest.raises(LoadError, match=extra.replace("[", r"\[")):
+        read()
+
+
+def test_loading_what_is_no_model_of_theirs_needs_neither_package():
+    code = (
+        "import sys; sys.modules['torch'] = sys.modules['onnx'] = None\n"
+        "from irviz.loaders.load import load\n"
+        "from irviz.course.mlp import MyModule\n"
+        "assert load(MyModule).module is MyModule\n"
+        "try:\n    load(3)\nexcept ValueError as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "3, of the type int, is no model" in done.stdout

@@ -1,0 +1,239 @@
+"""Text to text: today's dialect stays, older ones are rewritten, the unknown is left and said."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import irviz
+from irviz.course.mlp import MODULES
+from irviz.loaders.upgrade.moves import GONE, MOVED
+from irviz.loaders.upgrade.readable import DEEPEST, NotPython
+from irviz.loaders.upgrade.upgrade import upgraded
+
+COURSE = sorted((Path(irviz.__file__).parent / "course").glob("*.py"))
+OLD = """from tvm.script import tir as T, relax as R
+import tvm
+
+@tvm.script.ir_module
+class M:
+    @T.prim_func
+    def f(A: T.Buffer[(4,), "float32"], B: T.Buffer[(4,), "float32"]):
+        for i in range(4):
+            with T.block("B"):  # a comment
+                B[i] = A[i]
+
+    @R.function
+    def main(x: Tensor((4,), "float32")):
+        y = R.call_tir(f, (x,), (4,), dtype="float32")
+        return y
+"""
+
+
+def what(text):
+    return [(note.line, note.what) for note in upgraded(text).notes]
+
+
+# --- today's dialect ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", COURSE, ids=lambda path: path.name)
+def test_a_file_in_todays_dialect_comes_back_as_it_is(path):
+    text = path.read_text(encoding="utf-8")
+    assert upgraded(text).text == text
+    assert upgraded(text).notes == ()
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_what_tvm_prints_today_comes_back_as_it_is(name):
+    text = MODULES[name].script(show_meta=True)
+    assert upgraded(text).text == text
+    assert upgraded(text).notes == ()
+
+
+LINES = OLD.splitlines(keepends=True)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from(range(len(LINES))), unique=True).map(sorted))
+def test_a_second_upgrade_changes_nothing(chosen):
+    text = "".join(LINES[at] for at in chosen)
+    try:
+        once = upgraded(text)
+    except NotPython:
+        return  # not every choice of lines is Python
+    again = upgraded(once.text)
+    assert again.text == once.text
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(alphabet="ab(T.R)[]{}:=,\n\t #'\"\\@\0é", max_size=60))
+def test_any_text_is_upgraded_or_refused_with_a_line(text):
+    try:
+        line = upgraded(text) and 1
+    except NotPython as failure:
+        line = failure.line
+    assert line >= 1
+
+
+# --- rules that need a word of their own -------------------------------------------------------
+
+
+def test_layout_and_comments_stay():
+    new = upgraded(OLD).text
+    assert '            with T.sblock("B"):  # a comment\n' in new
+    assert new.startswith("from tvm.script import tirx as T, relax as R, ir as I\nimport tvm\n")
+    assert "        cls = M\n        y = R.call_tir(cls.f, (x,), out_ty=" in new
+
+
+def test_a_late_future_import_is_put_first_with_its_comment():
+    text = '"""Doc."""\nimport tvm\n\n# why\nfrom __future__ import annotations\nx = 1\n'
+    new = upgraded(text).text
+    assert new == '"""Doc."""\n\n# why\nfrom __future__ import annotations\nimport tvm\nx = 1\n'
+    compile(new, "cell", "exec")
+
+
+def test_a_future_import_that_stands_first_stays_first():
+    text = "from __future__ import annotations\nfrom tvm.script import tir as T\nimport tvm\n"
+    extra = "same = tvm.ir.structural_equal(a, b)\n"
+    new = upgraded(text + extra).text.splitlines()
+    assert new[0] == "from __future__ import annotations"
+    assert sorted(new[1:4]) == [
+        "from tvm.script import tirx as T",
+        "import tvm",
+        "import tvm_ffi",
+    ]
+
+
+def test_names_that_a_script_gives_its_imports_stay():
+    text = "from tvm import tir, nd\nfrom tvm.tir import Schedule as S, PrimFunc\nx = nd.array(y)\n"
+    assert upgraded(text).text == (
+        "from tvm import tirx as tir, runtime as nd\n"
+        "from tvm.s_tir import Schedule as S\nfrom tvm.tirx import PrimFunc\nx = nd.tensor(y)\n"
+    )
+
+
+def test_a_name_that_means_something_else_is_left():
+    text = "import torch\nfrom torch import Tensor\nT = 3\ntvm = torch\nT.block\ntvm.nd.array(1)\n"
+    assert upgraded(text).text == text
+
+
+def test_the_module_is_called_otherwise_where_cls_is_taken():
+    text = OLD.replace("y =", "cls =").replace("return y", "return cls")
+    assert "        cls2 = M\n        cls = R.call_tir(cls2.f" in upgraded(text).text
+
+
+def test_constants_that_tvm_printed_have_the_name_they_have_today():
+    text = "f(meta[relay.Constant][0], metadata['relax.expr.Constant'][1])\n"
+    assert upgraded(text).text == (
+        'f(metadata["ir.GenericConst"][0], metadata["ir.GenericConst"][1])\n'
+    )
+
+
+# --- what is left, and said --------------------------------------------------------------------
+
+
+def test_what_is_no_longer_part_of_tvm_is_left_and_said():
+    text = "import tvm\nfrom tvm import relay, te\n\nsch = te.create_schedule(C.op)\n"
+    assert upgraded(text).text == text
+    assert what(text) == [(2, "tvm.relay"), (4, "te.create_schedule")]
+
+
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        ("y = R.call_tir(cls.f, (x,), (4,))", "call_tir"),
+        ("y = R.call_tir(*given)", "call_tir"),
+        ('y = R.call_tir(cls.f, (x,), [(4,), (4,)], dtype=["int32"])', "call_tir"),
+        ('y = R.call_tir(cls.f, (x,), (4,), dtype="int32", tir_vars=(n,))', "call_tir"),
+        ('y = R.call_tir(nobody, (x,), R.Tensor((4,), "int32"))', "nobody"),
+        ('x = relax.Var("x", (1, 2))', "relax.Var"),
+        ('x = relax.Var("x", shape, kind_of(x))', "relax.Var"),
+        ("y = relax.op.dense(x, w, units=10)", "dense"),
+        ("n = R.match_shape(x, (n,))", "R.match_shape"),
+    ],
+)
+def test_what_cannot_be_known_is_left_with_its_line_and_the_reason(line, word):
+    text = f"import tvm\ncls = M\n{line}\n"
+    new = upgraded(text)
+    assert new.text == text
+    (note,) = new.notes
+    assert (note.line, note.what) == (3, word)
+    assert len(note.why) > 20
+
+
+# --- hostile and broken text -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("x = 1\ny = (\n", 2),
+        ("x = 1\n" + "(" * 250 + ")" * 250, 2),
+        ("-" * 50_000 + "1", 1),
+        ("x = 1\n" + "[" * 100_000, 2),
+        ("x = 1\n\n" + "a" + ".b" * (DEEPEST + 5), 3),
+        ("1" + "+1" * 5_000, 1),
+        ("a = 1\0", 1),
+        ("x" * 3_000_000, 1),
+    ],
+    ids=["broken", "brackets", "signs", "open brackets", "dots", "sums", "null", "long"],
+)
+def test_broken_and_hostile_text_is_refused_with_its_line(text, line):
+    with pytest.raises(NotPython) as refused:
+        upgraded(text)
+    assert refused.value.line == line
+    assert len(str(refused.value)) < 200
+
+
+def test_nothing_is_run(tmp_path):
+    proof = tmp_path / "proof"
+    text = f'{OLD}\nopen({str(proof)!r}, "w")\n@__import__("os").abort()\ndef f(): ...\n'
+    assert "T.sblock" in upgraded(text).text
+    assert not proof.exists()
+
+
+# --- the table of names against the installed TVM ----------------------------------------------
+
+
+def there(name):
+    """Tell whether the installed TVM has a name, without loading what takes it a minute."""
+    short = {"T": "tvm.script.tirx", "R": "tvm.script.relax", "I": "tvm.script.ir"}
+    head, _, rest = name.partition(".")
+    home, _, last = f"{short.get(head, head)}{rest and '.'}{rest}".rpartition(".")
+    owner = found(home)
+    return owner is not None and (hasattr(owner, last) or is_module(f"{home}.{last}"))
+
+
+def found(name):
+    """Return what has a dotted name, or nothing."""
+    if not name or is_module(name):
+        return importlib.import_module(name or "builtins")
+    home, _, last = name.rpartition(".")
+    return getattr(found(home), last, None)
+
+
+def is_module(name):
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+STILL_THERE = {"tvm.build", "tvm.script.ir_module"}
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_a_name_that_moved_is_where_the_table_says(name):
+    assert there(MOVED[name])
+    assert not there(name) or name in STILL_THERE
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_a_name_that_is_gone_is_not_there(name):
+    assert not there(name)

@@ -134,7 +134,8 @@ def _told(error: str, name: str) -> str:
     """Return what TVM's parser says, as one sentence."""
     if (found := _DIAGNOSTIC.search(error)) is not None:
         words = " ".join(found["words"].split())
-        return f"{name}, line {found['line']}, column {found['column']}: TVM does not read this: {words}"
+        place = f"line {found['line']}, column {found['column']}"
+        return f"{name}, {place}: TVM does not read this: {words}"
     return f"{name} is not read by TVM: {' '.join(error.split())[:500]}"
 
 

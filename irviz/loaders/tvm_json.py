@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import tvm
@@ -21,6 +19,7 @@ from irviz.ir.identity import relax_functions
 from irviz.loaders.content import content_of
 from irviz.loaders.loaded import LoadError as LoadError
 from irviz.loaders.node_types import foreign_type
+from irviz.worker.pool import TRIES, TimedOutError, WorkerError
 
 _TRIAL_SECONDS = 120
 _AGAIN = "write it again with tvm.ir.save_json"
@@ -45,23 +44,15 @@ def from_json(text: str, name: str) -> ir.IRModule:
     """Return the IRModule in TVM's JSON, of a file of this name; raise LoadError for other text."""
     _check_outline(name, text)
     try:
-        trial = subprocess.run(  # noqa: S603 - this interpreter and this module
-            [sys.executable, "-m", __name__],
-            input=text.encode(),
-            cwd=sys.prefix,  # `-m` looks into the working directory first: not into the user's
-            capture_output=True,
-            timeout=_TRIAL_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
+        why = TRIES.call(_try, text, seconds=_TRIAL_SECONDS)
+    except TimedOutError:
         raise LoadError(
             f"{name!r} was not read within {_TRIAL_SECONDS} s and is likely damaged; {_AGAIN}"
         ) from None
-    if trial.returncode < 0 or trial.returncode > 1:
-        raise LoadError(f"{name!r} is damaged: reading it crashes TVM; {_AGAIN}")
-    if trial.returncode == 1:
-        lines = trial.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise LoadError(f"{name!r} holds no module: {lines[-1] if lines else 'no reason given'}")
+    except WorkerError:
+        raise LoadError(f"{name!r} is damaged: reading it crashes TVM; {_AGAIN}") from None
+    if why:
+        raise LoadError(f"{name!r} holds no module: {why}")
     return _read(text)
 
 
@@ -102,8 +93,8 @@ def _read(text: str) -> ir.IRModule:
     return mod
 
 
-def _try(text: str) -> int:
-    """Read a text in every way that a picture of it will need; return the exit code."""
+def _try(text: str) -> str:
+    """Read a text in every way that a picture of it will need; return why not, or ""."""
     try:
         mod = _read(text)
         for name in relax_functions(mod):
@@ -111,10 +102,5 @@ def _try(text: str) -> int:
         mod.script()
     except Exception as failure:  # whatever TVM's reader throws, it is the file's fault
         words = str(failure).strip().splitlines() or [type(failure).__name__]
-        sys.stderr.write(words[-1] + "\n")
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(_try(sys.stdin.buffer.read().decode()))
+        return words[-1] or "no reason given"
+    return ""

@@ -157,7 +157,7 @@ OPERATIONS = st.lists(
 )
 
 
-@settings(max_examples=15, deadline=None)
+@settings(derandomize=True, max_examples=15, deadline=None)
 @given(operations=OPERATIONS)
 def test_any_tree_of_stages_comes_back(operations, tmp_path_factory):
     given = session(isolate=False)

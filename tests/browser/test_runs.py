@@ -160,12 +160,13 @@ def test_colours_values_and_their_pictures_are_shown_in_the_colours_of_the_page(
     facts.get_by_text("of the call").wait_for()
     picture = cell.locator(".irviz-value-picture svg")
     light = picture.evaluate(BRIGHTNESS)
+    drawn = picture.evaluate("svg => svg.outerHTML")
     try:
         lab.theme("JupyterLab Dark")
         lab.page.wait_for_function(
             "([cell, old]) => { const svg = cell.querySelector('.irviz-value-picture svg');"
             " return svg && svg.outerHTML !== old; }",
-            arg=[cell.element_handle(), picture.evaluate("svg => svg.outerHTML")],
+            arg=[cell.element_handle(), drawn],
         )
         assert picture.evaluate(BRIGHTNESS) < 0.3 < 0.7 < light
     finally:

@@ -56,7 +56,7 @@ DTYPES = st.sampled_from(NAMES)
 METADATA = st.none() | st.dictionaries(st.text(max_size=4), st.text(), min_size=1, max_size=2)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(derandomize=True, max_examples=100, deadline=None)
 @given(
     params=st.dictionaries(
         st.text(max_size=8).filter(lambda name: name != "__metadata__"),
@@ -161,7 +161,7 @@ def test_a_file_that_is_cut_short_is_refused_wherever_that_was(tmp_path, tenth):
     assert refusal(path)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(derandomize=True, max_examples=150, deadline=None)
 @given(changes=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, max_size=5))
 def test_what_is_read_of_a_damaged_file_the_package_reads_as_well(changes, tmp_path_factory):
     """Bytes changed at random give arrays or a ParamsError, and none that the oracle refuses."""

@@ -150,7 +150,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(derandomize=True, max_examples=25, deadline=None)
 @given(value=VALUES)
 def test_every_plain_value_comes_back(value, tmp_path_factory):
     path = tmp_path_factory.mktemp("values") / "session.irviz"
@@ -456,7 +456,7 @@ def test_a_file_of_another_user_is_said_to_be_closed(path):
 CHANGES = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, max_size=4)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(derandomize=True, max_examples=40, deadline=None)
 @given(changes=CHANGES)
 def test_a_damaged_file_is_read_or_refused_and_never_worse(changes, tmp_path_factory):
     path = save_session(tmp_path_factory.mktemp("damaged") / "session.irviz", SESSION)

@@ -172,7 +172,10 @@ def test_what_was_not_reached_is_said_when_it_is_asked_for():
 
 
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    derandomize=True,
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())
 def test_random_programs_have_the_values_that_numpy_finds(modules, data):

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { copy } from "../../irviz/app/static/copy.js";
-import { headed, neighbour, steps } from "../../irviz/app/static/stages.js";
+import { headed, neighbour, refusal, steps } from "../../irviz/app/static/stages.js";
 
 const rows = [
   { id: "0", isSame: false, isShown: false },
@@ -49,4 +49,10 @@ test("a text is copied by the page's clipboard", async () => {
   const copied = [];
   assert.equal(await copy("mod = 1", null, { writeText: async (text) => copied.push(text) }), true);
   assert.deepEqual(copied, ["mod = 1"]);
+});
+
+test("a dropped file is sent alone, and only if a server passes it on", () => {
+  assert.equal(refusal([{ name: "a.py", size: 10 }]), "");
+  assert.match(refusal([{ name: "a.py", size: 1 }, { name: "b.py", size: 1 }]), /one file/);
+  assert.match(refusal([{ name: "big.onnx", size: 9 * 2 ** 20 }]), /irviz.explore\("big.onnx"\)/);
 });

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from irviz.model.whole_file import whole_file
+from irviz.view.saving import saved
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,4 @@ class Drawing:
         Raises ValueError for another suffix or no such directory, OSError where the place cannot
         be written.
         """
-        target = Path(path)
-        if target.suffix.lower() != ".svg":
-            raise ValueError(f"cannot save {str(target)!r}: give a name ending in .svg")
-        if not target.parent.is_dir():
-            raise ValueError(
-                f"cannot save {str(target)!r}: there is no directory {str(target.parent)!r}"
-            )
-        with whole_file(target) as partial:
-            partial.write_text(self.svg, encoding="utf-8")
-        return target
+        return saved(path, {".svg": self.svg})

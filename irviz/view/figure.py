@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from irviz.model.graph import OUTPUT, Graph, Node
-from irviz.model.whole_file import whole_file
 from irviz.view.dot import Size, contents, dot, output_size, taken_size
 from irviz.view.layout import BUDGET, Layout, Point, lay_out
 from irviz.view.overlay import Overlay
 from irviz.view.plain import plain
+from irviz.view.saving import saved
 from irviz.view.sign import sign_place
 from irviz.view.style import theme_of
 from irviz.view.svg import MARGIN, paper_size, svg
@@ -49,17 +49,7 @@ class Figure:
         The file is written beside its place and moved there whole. Raises ValueError for
         another suffix, OSError where the place cannot be written.
         """
-        target = Path(path)
-        texts = {".svg": self.svg, ".dot": self.dot}
-        if target.suffix.lower() not in texts:
-            raise ValueError(f"cannot save {str(target)!r}: give a name ending in .svg or .dot")
-        if not target.parent.is_dir():
-            raise ValueError(
-                f"cannot save {str(target)!r}: there is no directory {str(target.parent)!r}"
-            )
-        with whole_file(target) as partial:
-            partial.write_text(texts[target.suffix.lower()], encoding="utf-8")
-        return target
+        return saved(path, {".svg": self.svg, ".dot": self.dot})
 
 
 def figure(

@@ -9,6 +9,7 @@ import ipywidgets as widgets
 
 from irviz.app.reference import offer
 from irviz.app.session import Session
+from irviz.app.stepwise import Stepwise
 from irviz.ir.identity import relax_function
 from irviz.model.graph import Node, NodeId, NodeKind
 from irviz.transforms.kernels.attempts import Verdict
@@ -28,6 +29,8 @@ class SwapPanel:
         self._node: NodeId | None = None
         self._callee = ""
         self._found: dict[str, Candidate] = {}
+        self._chosen = ""
+        self._tries = Stepwise(self._offer)
         # a layout each: to hide one widget is not to hide another
         self._to = widgets.Dropdown(layout=widgets.Layout(width="auto"))
         self._to.add_class("irviz-swap-to")
@@ -56,8 +59,9 @@ class SwapPanel:
         Then it is tried, which takes a moment when a call is looked at for the first time.
         """
         node = _call(session, selected)
-        self.widget.layout.display = "none"
         if node is None:
+            self._tries.leave()
+            self.widget.layout.display = "none"
             return
         is_other = (node.id, node.callee) != (self._node, self._callee)
         self._node, self._callee = node.id, node.callee
@@ -66,22 +70,22 @@ class SwapPanel:
         self._everywhere.description = f"all {count} calls of {node.callee}"
         self._everywhere.value = self._everywhere.value and not is_other
         self._everywhere.layout.display = "" if count > 1 else "none"
-        chosen = "" if is_other else str(self._to.value)
-        for found in tries(session.shown.module, session.function, node.id):
-            self.widget.layout.display = ""
-            self._offer(found, chosen)
+        self._chosen = "" if is_other else str(self._to.value)
+        self.widget.layout.display = ""
+        self._tries.follow(tries(session.shown.module, session.function, node.id))
 
-    def _offer(self, found: tuple[Candidate, ...], chosen: str) -> None:
+    def _offer(self, found: tuple[Candidate, ...]) -> None:
         self._found = {each.name: each for each in found}
         same = [each.name for each in found if each.computes_the_same]
         if same:
-            offer(self._to, same, chosen if chosen in same else same[0])
+            offer(self._to, same, self._chosen if self._chosen in same else same[0])
         self._controls.layout.display = "" if same else "none"
         self._count.value = f"<p>{escape(_counted(found))}</p>"
         self._reasons.value = _reasons_html(found)
 
     def _describe(self) -> None:
-        found = self._found.get(str(self._to.value))
+        self._chosen = str(self._to.value)
+        found = self._found.get(self._chosen)
         words = "" if found is None else f"{found.kind.value}, {found.reason}. {_summary(found)}"
         self._about.value = f"<p class='irviz-hint'>{escape(words)}</p>" if words else ""
 

@@ -25,7 +25,8 @@ class Printed:
         self._descriptor, self.path = made()
         self._first: bytes | None = None
         self._lock = threading.Lock()
-        weakref.finalize(self, os.close, self._descriptor)
+        # not as Python ends: a call may still be under way in another thread
+        weakref.finalize(self, os.close, self._descriptor).atexit = False
 
     def cut(self) -> None:
         """Drop what is past the first 64 KB, so that a flood does not fill the disk."""

@@ -2,7 +2,9 @@
 # TVMScript is read by TVM, not run by Python: it has its own rules for names.
 """What computes the same is offered, the rest has its reason, and one's own can be put in."""
 
+import asyncio
 import re
+import threading
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from irviz.app.swap_panel import SwapPanel
 from irviz.app.update_panel import UpdatePanel, notebook_variables
 from irviz.course.mlp import MyModule, MyModuleHighLevel, MyModuleStatic, MyModuleWithExternCall
 from irviz.ir.extract import extract
-from irviz.transforms.kernels import library
+from irviz.transforms.kernels import attempts, library, match
 
 
 @T.prim_func(s_tir=True)
@@ -115,8 +117,6 @@ def test_what_is_no_call_has_no_panel(node):
 
 
 def test_nothing_is_tried_for_what_is_no_call(monkeypatch):
-    from irviz.transforms.kernels import match
-
     monkeypatch.setattr(match, "tried", lambda *_: pytest.fail("it was tried"))
     desk = Desk(MyModuleHighLevel, SwapPanel)
     for node in ("x", "lv0", "out"):
@@ -156,6 +156,31 @@ def test_what_fits_is_shown_before_it_is_tried():
     desk.show("lv1")
     assert re.fullmatch(r"<p>trying what fits: 0 of \d+ compute the same so far</p>", said[0])
     assert re.fullmatch(r"<p>4 of the \d+ that fit compute the same</p>", said[-1])
+
+
+def test_a_kernel_that_never_ends_holds_up_nothing_else(monkeypatch):
+    """In a notebook, which has an event loop, it is tried beside all else."""
+    gate, tried = threading.Event(), attempts.tried
+
+    def held_up(*arguments):
+        assert gate.wait(20)
+        return tried(*arguments)
+
+    monkeypatch.setattr(match, "tried", held_up)
+    library.register("env.test_slow", "(...)->(...)")(lambda x, out: np.maximum(x, 0, out=out))
+    desk = Desk(MyModuleStatic, SwapPanel)
+
+    async def notebook():
+        assert desk.show("lv1")
+        assert "trying what fits" in desk.panel._count.value
+        assert not desk.show("x")
+        desk.show("lv1")
+        gate.set()
+        while "trying" in desk.panel._count.value:
+            await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(notebook(), 20))
+    assert re.fullmatch(r"<p>4 of the \d+ that fit compute the same</p>", desk.panel._count.value)
 
 
 # --- one's own PrimFunc ------------------------------------------------------------------------

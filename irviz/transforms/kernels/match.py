@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from threading import Lock
 from typing import TypeAlias
 
 import tvm_ffi
@@ -47,6 +48,8 @@ _ORDER = {
 _PENDING = Finding(Verdict.UNTRIED, "not tried yet")
 
 _known: OrderedDict[tuple[Hashable, ...], Finding] = OrderedDict()
+_asking = Lock()
+"""Held while something is looked up in what is known, or found out."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +164,8 @@ class _Trial:
             else:
                 asked.setdefault(placed[0], {})[other.name] = placed[1]
         for samples, chosen in asked.items():
-            findings |= self._found(samples, chosen)
+            with _asking:
+                findings |= self._found(samples, chosen)
         return findings
 
     def _found(self, samples: Samples, chosen: Mapping[str, _Computes]) -> dict[str, Finding]:

@@ -4,7 +4,8 @@ Graphviz runs inside the process that calls it and cannot be interrupted there. 
 process serves one layout after another through pipes: this file is what it runs, and pygraphviz
 is loaded there only. It ends with its input, that is with this process, however that one ends.
 Nothing here needs POSIX: a timer that kills the process stands in for `select` on a pipe, which
-Windows lacks, and faulthandler's watchdog for SIGALRM.
+Windows lacks, and faulthandler's watchdog for SIGALRM. Where there is `poll`, Ctrl-C is heard
+sooner.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import atexit
 import contextlib
 import faulthandler
 import os
+import select
 import signal
 import struct
 import subprocess
@@ -125,11 +127,23 @@ class _Engine:
     def _read(self, size: int) -> bytes:
         data = bytearray()
         while len(data) < size:
+            self._wait()
             chunk = os.read(self._pipes[1].fileno(), min(size - len(data), 1 << 16))
             if not chunk:
                 raise EOFError("the layout engine died")
             data += chunk
         return bytes(data)
+
+    def _wait(self) -> None:
+        """Wait for an answer, or for Ctrl-C.
+
+        That does not end a read where a handler was set by C's `signal`, as TVM's solver (Z3) sets
+        it anew each time it has proved something.
+        """
+        if hasattr(select, "poll"):
+            poll = select.poll()
+            poll.register(self._pipes[1], select.POLLIN)
+            poll.poll()
 
     @contextlib.contextmanager
     def _within(self, seconds: float) -> Iterator[None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -39,16 +40,11 @@ END_TO_END = (
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """Run a notebook in a directory of its own, once for all tests; a failing cell raises."""
-    done = {}
-
-    def run_once(path):
-        if path not in done:
-            place = tmp_path_factory.mktemp(path.stem)
-            done[path] = execute(path, place), place
-        return done[path]
-
-    return run_once
+    """Run all notebooks, each in a directory of its own, two at a time; a failing cell raises."""
+    places = {path: tmp_path_factory.mktemp(path.stem) for path in NOTEBOOKS}
+    with ThreadPoolExecutor(2) as pool:
+        done = {path: pool.submit(execute, path, place) for path, place in places.items()}
+    return lambda path: (done[path].result(), places[path])
 
 
 def execute(path, place):

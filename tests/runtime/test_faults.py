@@ -35,7 +35,10 @@ from irviz.worker.pool import RUNS, Worker
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # a worker need not find it
 
 SECONDS, START_SECONDS = 2.0, 6.0
+SOON = 2
+"""Within how many seconds of its limit a fault is told."""
 GRACE = 15
+"""The same where others may hold up the machine, which they do not do most of the time."""
 MEMORY = 300_000_000
 INPUT = digits().images[:1]
 NAME = "test.faults.relu"
@@ -225,15 +228,17 @@ def processes():
     return [one for one in found if "resource_tracker" not in " ".join(one.cmdline())]
 
 
-def refused(session, seconds=SECONDS, **given):
-    """Return the words of the one error that a run ends with, long before it would by itself.
+late = []
+"""How long after its limit each fault was told, in seconds, below 0 where it ends by itself."""
 
-    How soon is measured in bench/runs.py: on a machine that others use, no test can say.
-    """
+
+def refused(session, seconds=SECONDS, **given):
+    """Return the words of the one error that a run ends with, long before it would by itself."""
     began = time.monotonic()
     with pytest.raises(RunError) as caught:
         session.run(stage="1", **given)
-    assert time.monotonic() - began < seconds + GRACE
+    late.append(time.monotonic() - began - seconds)
+    assert late[-1] < GRACE
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -248,6 +253,13 @@ def test_a_fault_is_one_clear_error_in_time_and_nothing_is_lost(
     words = refused(session, START_SECONDS if point == "start" else SECONDS)
     assert re.search(FAULTS[fault], words), words
     assert re.search(POINTS[point], words), words
+
+
+def test_they_are_told_within_two_seconds_of_their_limit(session, monkeypatch, tmp_path):
+    """At least nine in ten are; bench/runs.py measures how soon."""
+    inject(monkeypatch, tmp_path, "run", endless)
+    refused(session)
+    assert np.quantile(late, 0.9) < SOON, late
 
 
 def test_each_fault_is_tried_at_each_point():

@@ -109,7 +109,7 @@ class Lab:
     folder: Path
 
     def run(self, source: str, timeout: float = 60) -> playwright_api.Locator:
-        """Add a cell below the others, run it to its end and return it."""
+        """Add a cell below the others, run it to its end and return it; it must not fail."""
         index = self.page.evaluate(
             """source => {
                 const notebook = window.jupyterapp.shell.currentWidget.content;
@@ -131,6 +131,13 @@ class Lab:
             arg=index,
             timeout=timeout * 1000,
         )
+        failed = self.page.evaluate(
+            """index => window.jupyterapp.shell.currentWidget.content.widgets[index].model
+                .outputs.toJSON().filter(output => output.output_type === 'error')
+                .map(output => output.traceback.join('\\n'))""",
+            index,
+        )
+        assert not failed, failed[0]
         return self.page.locator(".jp-Notebook .jp-Cell").nth(index)
 
     def value(self, expression: str) -> object:
@@ -205,3 +212,31 @@ def lab(open_lab: Lab) -> Lab:
     """The open notebook, without cells."""
     open_lab.clear()
     return open_lab
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Tell of a test that failed what its page showed."""
+    report: Any = yield
+    found = getattr(item, "funcargs", {}).get("lab")
+    if report.failed and found is not None:
+        report.sections.append(("the notebook", json.dumps(found.page.evaluate(_STATE), indent=1)))
+        picture = found.folder / f"{item.name}.png"
+        found.page.screenshot(path=picture)
+        report.sections.append(("the page", str(picture)))
+    return report
+
+
+_STATE = """() => {
+    const notebook = window.jupyterapp.shell.currentWidget;
+    const cells = notebook.content.widgets.map(cell => ({
+        source: cell.model.sharedModel.source,
+        count: cell.model.executionCount,
+        state: cell.model.executionState,
+        outputs: (cell.model.outputs?.toJSON() ?? []).map(output => JSON.stringify(output)
+            .slice(0, 300)),
+        shown: cell.node.isConnected,
+        text: cell.node.innerText.slice(0, 300),
+    }));
+    return {kernel: notebook.sessionContext.session?.kernel?.status, cells};
+}"""

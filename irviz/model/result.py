@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +39,7 @@ class RunResult:
         """How many times the function was called."""
         return len(self.outputs[0]) if self.outputs else 0
 
-    @property
+    @cached_property
     def classes(self) -> NDArray[np.int64] | None:
         """The predicted class of each case, or None when the output is no row of scores."""
         if not self.outputs:
@@ -47,7 +48,7 @@ class RunResult:
         is_row = scores.ndim == 3 and scores.shape[1] == 1 and scores.shape[2] > 1
         return scores[:, 0, :].argmax(axis=1) if is_row else None
 
-    @property
+    @cached_property
     def correct(self) -> int | None:
         """How many predicted classes are right, or None where that is not known."""
         if self.classes is None or self.labels is None:

@@ -30,6 +30,17 @@ class TravelError(ValueError):
 
 def python_callees(mod: ir.IRModule) -> dict[str, Callable[..., object]]:
     """Return the registered Python functions that a module calls, by name, but TVM's own."""
+    found = {}
+    for name in _called(mod):
+        function = python_function(name)
+        if function is not None and not _is_tvms(function):
+            found[name] = function
+    return found
+
+
+@lru_cache(maxsize=64)
+def _called(mod: ir.IRModule) -> tuple[str, ...]:
+    """Return the names that a module may call by; a module does not change."""
     names: dict[str, None] = {}
     for function in mod.functions.values():
         tvm_ffi.structural_walk(
@@ -39,12 +50,7 @@ def python_callees(mod: ir.IRModule) -> dict[str, Callable[..., object]]:
                 (ir.StringImm, lambda one: names.setdefault(str(one.value))),
             ],
         )
-    found = {}
-    for name in names:
-        function = python_function(name)
-        if function is not None and not _is_tvms(function):
-            found[name] = function
-    return found
+    return tuple(names)
 
 
 def sent(callees: Mapping[str, Callable[..., object]]) -> dict[str, bytes]:

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
+from typing import TypeVar
 
 import cloudpickle
 from tvm import ir
@@ -28,10 +29,15 @@ from irviz.worker.pool import (
     WorkerError,
 )
 
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
 _MOST_KNOWN = 64
 _LEAST_MEMORY = 32 * 2**20
 """With less LLVM may wait for ever, where it cannot say that it has too little."""
 _keys: OrderedDict[ir.IRModule, str] = OrderedDict()
+_sent: OrderedDict[str, None] = OrderedDict()
+"""The keys of the modules that a process was sent: it may know them, or have ended since."""
 _numbers = count()
 
 
@@ -73,8 +79,7 @@ def key_of(mod: ir.IRModule) -> str:
     if mod not in _keys:
         _keys[mod] = f"module {next(_numbers)}"
     _keys.move_to_end(mod)
-    while len(_keys) > _MOST_KNOWN:
-        _keys.popitem(last=False)
+    _forget_oldest(_keys)
     return _keys[mod]
 
 
@@ -88,8 +93,7 @@ def elsewhere(
 ) -> object:
     """Do some work on modules, by their keys, in the worker; `name` is the function's in errors.
 
-    Modules are sent when the worker does not know them yet. Raises RunError where there is no
-    answer.
+    Modules are sent where the worker does not know them. Raises RunError where there is no answer.
     """
     _check(place)
     memory = available() if place.memory is None else place.memory
@@ -111,9 +115,9 @@ def elsewhere(
         callees = {n: one for mod in mods.values() for n, one in python_callees(mod).items()}
         packed = cloudpickle.dumps((work, sent(callees)))
         try:
-            answer = ask(packed, {})
+            answer = ask(packed, _packed(mods) if not mods.keys() <= _sent.keys() else {})
         except UnknownModuleError:
-            answer = ask(packed, {key: cloudpickle.dumps(mod) for key, mod in mods.items()})
+            answer = ask(packed, _packed(mods))
         return cloudpickle.loads(answer)
     except (RunError, TravelError) as failure:
         raise RunError(str(failure)) from failure.__cause__  # the other process's stack, as text
@@ -129,6 +133,18 @@ def elsewhere(
         raise _told(failure, name) from None
     except Exception as failure:  # what is sent may fail as it likes as it is packed or unpacked
         raise RunError(f"{name!r} cannot be run{_while(RUNS.doing)}: {said(failure)}") from failure
+
+
+def _packed(mods: Mapping[str, ir.IRModule]) -> dict[str, bytes]:
+    """Return modules as they travel, by their keys."""
+    _sent.update(dict.fromkeys(mods))
+    _forget_oldest(_sent)
+    return {key: cloudpickle.dumps(mod) for key, mod in mods.items()}
+
+
+def _forget_oldest(known: OrderedDict[Key, Value]) -> None:
+    while len(known) > _MOST_KNOWN:
+        known.popitem(last=False)
 
 
 def _check(place: Place) -> None:

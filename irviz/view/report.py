@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 
@@ -30,29 +31,43 @@ class Report:
 
     def __str__(self) -> str:
         """Return the table as lines of text: the heads, and a line for each stage."""
-        cells = [_HEADS, *(_cells(row) for row in self.rows)]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        heads, *cells = self._table()
+        widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
         lines = [
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-            for line in cells
+            for line in (heads, *cells)
         ]
         return "\n".join(line.rstrip() for line in lines)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{escape(text)}</th>" for text in _HEADS)
-        body = "".join(f"<tr>{_cells_html(row)}</tr>" for row in self.rows)
+        heads, *cells = self._table()
+        head = "".join(f"<th>{escape(text)}</th>" for text in heads)
+        body = "".join(
+            f"<tr>{_cells_html(row, dict(zip(heads, line, strict=True)))}</tr>"
+            for row, line in zip(self.rows, cells, strict=True)
+        )
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
+    def _table(self) -> list[tuple[str, ...]]:
+        """Return the heads and the cells of each stage, but columns that are empty throughout."""
+        cells = [_cells(row) for row in self.rows]
+        columns = zip(_HEADS, *cells, strict=True)
+        kept = [column for column in columns if any(column[1:]) or not cells]
+        return list(zip(*kept, strict=True))
 
-def _cells_html(row: Row) -> str:
+
+def _cells_html(row: Row, cells: Mapping[str, str]) -> str:
     """Return the cells; that of the results has the rest of the comparison as its tooltip."""
-    titles = [""] * len(_HEADS)
-    if row.comparison is not None:
-        titles[_HEADS.index("results")] = f' title="{escape(comparison_title(row.comparison))}"'
-    pairs = zip(_cells(row), titles, strict=True)
-    return "".join(f"<td{title}>{escape(cell)}</td>" for cell, title in pairs)
+    titles = {} if row.comparison is None else {"results": comparison_title(row.comparison)}
+    return "".join(
+        f"<td{_title(titles.get(head, ''))}>{escape(cell)}</td>" for head, cell in cells.items()
+    )
+
+
+def _title(words: str) -> str:
+    return f' title="{escape(words)}"' if words else ""
 
 
 def _cells(row: Row) -> tuple[str, ...]:

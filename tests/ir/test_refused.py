@@ -94,6 +94,7 @@ REFUSED = {
     "TVM's registry of names": tirx("T.register_script_namespace('os', A)"),
     "Python functions of a module": relax("y = R.call_py_func('f', x, out_ty=R.Tensor)"),
     "operators by Python": relax("y = R.emit_te(x, x)"),
+    "a size of another name": relax(before='n = TypeVar("m")'),
     "values of a kind that is called": relax(
         shape='metadata["ir.EnvFunc"][0]',
         before='metadata = tvm.ir.load_json(\'{"root_index": 0, "nodes": [{"type": "ffi.Map", '

@@ -50,5 +50,14 @@ def test_the_results_tell_the_rest_of_a_comparison_as_a_tooltip():
     assert "title" not in rows[3]
 
 
+def test_a_column_that_nobody_fills_is_left_out():
+    """Classes are right where there are labels: most modules have none."""
+    unlabelled = Report(REPORT.rows[1:])
+    assert "classes right" not in str(unlabelled)
+    assert str(unlabelled).splitlines()[1].startswith("1      swap     9.5e-07")
+    assert unlabelled._repr_html_().count("<th>") == 5
+    assert unlabelled._repr_html_().count("<td") == 10
+
+
 def test_an_empty_report_is_its_heads():
     assert len(str(Report(())).splitlines()) == 1

@@ -57,6 +57,60 @@ class EveryKind:
 
 
 @I.ir_module
+class CalledInCalled:
+    """A PrimFunc in a function in a function."""
+
+    @T.prim_func(s_tir=True)
+    def doubled(X: T.Buffer((4,), "float32"), Y: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.sblock("Y"):
+                vi = T.axis.spatial(4, i)
+                Y[vi] = X[vi] * T.float32(2)
+
+    @R.function
+    def inner(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        cls = CalledInCalled
+        b = R.call_tir(cls.doubled, (x,), R.Tensor((4,), "float32"))
+        return b
+
+    @R.function
+    def layer(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        cls = CalledInCalled
+        a = R.add(x, x)
+        deep = cls.inner(a)
+        return deep
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        cls = CalledInCalled
+        once = R.nn.relu(x)
+        twice = cls.layer(once)
+        return twice
+
+
+@I.ir_module
+class NoParameters:
+    """A function without parameters."""
+
+    @R.function
+    def main():
+        ones = R.ones(R.shape([2, 2]), "float32")
+        return ones
+
+
+@I.ir_module
+class LonePrimFunc:
+    """A PrimFunc and nothing that calls it."""
+
+    @T.prim_func(s_tir=True)
+    def double(X: T.Buffer((4,), "float32"), Y: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.sblock("Y"):
+                vi = T.axis.spatial(4, i)
+                Y[vi] = X[vi] + X[vi]
+
+
+@I.ir_module
 class SameTwice:
     """One value used twice by one operator."""
 

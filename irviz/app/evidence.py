@@ -10,6 +10,7 @@ import ipywidgets as widgets
 from irviz.app.background import is_busy, was_cancelled
 from irviz.app.controls import button, show_if
 from irviz.app.findings import Findings, fetched, findings
+from irviz.app.message import Say
 from irviz.app.node_value import cost_html, node_value, not_finite_line
 from irviz.app.overlays import BY_TRACE, DIFFERENCE
 from irviz.app.picture import Picture
@@ -39,7 +40,7 @@ class Evidence:
         case: Callable[[], int],
         redraw: Callable[[], None],
         reach: Callable[[str], None],
-        say: Callable[[str, bool], None],
+        say: Say,
     ) -> None:
         self._results, self._case = results, case
         self._redraw, self._reach, self._say = redraw, reach, say

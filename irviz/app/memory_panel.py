@@ -9,6 +9,7 @@ import ipywidgets as widgets
 from tvm import relax
 
 from irviz.app.controls import button, wide
+from irviz.app.message import Say, save_file
 from irviz.ir.destinations import destination_passing
 from irviz.ir.identity import drawn_functions, relax_function
 from irviz.ir.sizes import symbolic_sizes
@@ -20,9 +21,6 @@ from irviz.view.drawing import Drawing
 from irviz.view.figure import Figure, figure
 from irviz.view.memory_chart import memory_chart
 from irviz.view.style import THEMES
-
-Say = Callable[[str, bool], None]
-"""Shows words, which may be an error's."""
 
 _SIZE = 128
 """What a symbolic size is, when nothing else is said."""
@@ -57,14 +55,8 @@ class _Shown:
         self.widget.layout.display = ""
 
     def _save(self) -> None:
-        if self.picture is None:
-            return
-        try:
-            saved = self.picture.save(self._path.value)
-        except (OSError, ValueError) as failure:
-            self._say(str(failure), True)
-            return
-        self._say(f"saved {saved.resolve()}", False)
+        if (picture := self.picture) is not None:
+            save_file(self._say, lambda: picture.save(self._path.value))
 
 
 class MemoryPanel:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
+from pathlib import Path
 
 import ipywidgets as widgets
 
 from irviz.transforms.stage import Stage
+
+Say = Callable[[str, bool], None]
+"""Shows words, which may be an error's."""
 
 
 class Message:
@@ -25,3 +30,13 @@ class Message:
             words = f"TVM wrote while {stage.label} ran: {stage.said}"
         kind = "irviz-error" if is_error else "irviz-said"
         self.widget.value = f'<p role="status" class="{kind}">{escape(words)}</p>' if words else ""
+
+
+def save_file(say: Say, write: Callable[[], Path], hint: str = "") -> None:
+    """Write a file and say where it is, with a hint behind that; or why it could not be written."""
+    try:
+        path = write()
+    except (OSError, ValueError) as failure:
+        say(str(failure), True)
+    else:
+        say(f"saved {path.resolve()}{hint}", False)

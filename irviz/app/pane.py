@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import ipywidgets as widgets
 
 from irviz.app.canvas import Canvas
+from irviz.app.message import Say
 from irviz.app.navigation import MOST_FOUND, Around, Finder
 from irviz.app.picture import Look, Picture
 from irviz.app.read import graph_of, tree_of
@@ -31,7 +32,7 @@ class Listener:
 
     drawn: Callable[[], None]
     selected: Callable[[str], None]
-    said: Callable[[str, bool], None]
+    said: Say
     focus: Callable[[str], None]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import ipywidgets as widgets
 
 from irviz.app.controls import button, heading, wide
+from irviz.app.message import Say, save_file
 from irviz.app.session import Session
 from irviz.view.dot import RANKDIRS
 from irviz.view.figure import Figure
@@ -50,9 +51,7 @@ class SavePanel:
     `draw` is asked for the picture in a theme and a direction.
     """
 
-    def __init__(
-        self, draw: Callable[[str, str], Figure], say: Callable[[str, bool], None]
-    ) -> None:
+    def __init__(self, draw: Callable[[str, str], Figure], say: Say) -> None:
         self._draw, self._say = draw, say
         self._path = widgets.Text(value="irviz.svg", description="file", layout=wide())
         self._path.add_class("irviz-save-path")
@@ -81,19 +80,15 @@ class SavePanel:
         self._path.value = f"{session.function}-{session.shown_id}.svg"
 
     def _save(self) -> None:
-        try:
-            saved = self._draw(self._theme.value, self._direction.value).save(self._path.value)
-        except (OSError, ValueError) as failure:
-            self._say(str(failure), True)
-            return
-        self._say(f"saved {saved.resolve()}", False)
+        save_file(
+            self._say,
+            lambda: self._draw(self._theme.value, self._direction.value).save(self._path.value),
+        )
 
     def _keep(self) -> None:
-        if self._session is None:
-            return
-        try:
-            saved = self._session.save(self._file.value, params=self._params.value)
-        except ValueError as failure:
-            self._say(str(failure), True)
-            return
-        self._say(f"saved {saved.resolve()}; Session.load opens it", False)
+        if (session := self._session) is not None:
+            save_file(
+                self._say,
+                lambda: session.save(self._file.value, params=self._params.value),
+                "; Session.load opens it",
+            )

@@ -9,6 +9,7 @@ import anywidget
 import ipywidgets as widgets
 import traitlets
 
+from irviz.app.message import Say
 from irviz.app.session import Session
 from irviz.model.whole_file import whole_file
 
@@ -35,7 +36,7 @@ class CopyButton(anywidget.AnyWidget):
 class PythonPanel:
     """Give the script that makes the shown stage from the first, with TVM alone."""
 
-    def __init__(self, say: Callable[[str, bool], None]) -> None:
+    def __init__(self, say: Say) -> None:
         self._session: Session | None = None
         self._say = say
         self.copy = CopyButton(label="Copy as Python")

@@ -10,6 +10,7 @@ import ipywidgets as widgets
 from irviz.app.background import was_cancelled
 from irviz.app.inputs_panel import InputsPanel
 from irviz.app.limits_panel import LimitsPanel
+from irviz.app.message import Say
 from irviz.app.panels import Verb
 from irviz.app.results import Results
 from irviz.app.run_panel import RunPanel
@@ -34,7 +35,7 @@ class RunTab:
         session: Session,
         act: Callable[[Verb], None],
         shown: Callable[[], None],
-        say: Callable[[str, bool], None],
+        say: Say,
     ) -> None:
         self._act, self._shown = act, shown
         self._session = session

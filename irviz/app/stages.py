@@ -9,6 +9,7 @@ import anywidget
 import traitlets
 
 from irviz.app.load import begun
+from irviz.app.message import Say
 from irviz.app.session import Session
 from irviz.transforms.stage import Stage
 from irviz.view.badge import duration
@@ -41,7 +42,7 @@ class StageList:
         self,
         choose: Callable[[str], None],
         act: Callable[[Callable[[Session], Session]], None],
-        say: Callable[[str, bool], None],
+        say: Say,
     ) -> None:
         self.widget = TreeView()
         self.widget.add_class("irviz-stages")

@@ -9,6 +9,7 @@ from html import escape
 import ipywidgets as widgets
 
 from irviz.app.controls import button, show_if, wide
+from irviz.app.message import Say, save_file
 from irviz.app.reference import offer
 from irviz.model.summary import Summary
 from irviz.model.trace import Array, Value
@@ -24,9 +25,6 @@ _UNSAFE = re.compile(r"[^\w.-]+")
 
 Fetch = Callable[[], Sequence[Array]]
 """Returns the tensors of the shown value; raises ValueError or RuntimeError with words to show."""
-
-Say = Callable[[str, bool], None]
-"""Shows words to the reader, and whether they are of an error."""
 
 
 class ValuePanel:
@@ -200,14 +198,8 @@ class ValuePanel:
         self._show_value()
 
     def _save(self) -> None:
-        if self._drawing is None:
-            return
-        try:
-            saved = self._drawing.save(self._path.value)
-        except (OSError, ValueError) as failure:
-            self._say(str(failure), True)
-            return
-        self._say(f"saved as {saved.resolve()}", False)
+        if (drawing := self._drawing) is not None:
+            save_file(self._say, lambda: drawing.save(self._path.value))
 
 
 def _places(kind: str, shape: Sequence[int]) -> tuple[widgets.BoundedIntText, ...]:

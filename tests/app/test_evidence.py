@@ -1,4 +1,4 @@
-# ruff: noqa: N803, N805, N812, RET504
+# ruff: noqa: N803, N805, N812
 # TVMScript is read by TVM, not run by Python: it has its own rules for names.
 """Colours, values and where stages part are shown, and recorded where they are missing."""
 
@@ -18,38 +18,6 @@ from irviz.model.splice import within
 from irviz.transforms.kernels import library
 
 PARAMS, DIGITS = mlp_params(), digits()
-
-
-@I.ir_module
-class Nested:
-    """A PrimFunc in a function in a function."""
-
-    @T.prim_func(s_tir=True)
-    def doubled(X: T.Buffer((4,), "float32"), Y: T.Buffer((4,), "float32")):
-        for i in range(4):
-            with T.sblock("Y"):
-                vi = T.axis.spatial(4, i)
-                Y[vi] = X[vi] * T.float32(2)
-
-    @R.function
-    def inner(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
-        cls = Nested
-        b = R.call_tir(cls.doubled, (x,), R.Tensor((4,), "float32"))
-        return b
-
-    @R.function
-    def layer(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
-        cls = Nested
-        a = R.add(x, x)
-        deep = cls.inner(a)
-        return deep
-
-    @R.function
-    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
-        cls = Nested
-        once = R.nn.relu(x)
-        twice = cls.layer(once)
-        return twice
 
 
 @T.prim_func(s_tir=True)
@@ -157,9 +125,11 @@ def test_what_is_equal_is_pale_in_the_picture_of_the_other_stage_as_well(wrong):
     assert "lv1" not in explorer._reference.canvas.dimmed
 
 
-def test_a_bug_deep_in_called_functions_is_found_and_the_way_to_it_opened():
+def test_a_bug_deep_in_called_functions_is_found_and_the_way_to_it_opened(modules):
     inputs = {"x": np.array([-1, 1, 2, 3], np.float32)}
-    session = Session(Nested, inputs=inputs, isolate=False).update("doubled", tripled)
+    session = Session(modules.CalledInCalled, inputs=inputs, isolate=False).update(
+        "doubled", tripled
+    )
     explorer = irviz.explore(session)
     part(explorer)
     deep = within("twice", within("deep", "b"))

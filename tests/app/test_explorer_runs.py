@@ -1,4 +1,4 @@
-# ruff: noqa: F841, N803, N805, N812, RET504
+# ruff: noqa: F841, N805, N812, RET504
 # TVMScript is read by TVM, not run by Python: it has its own rules for names.
 """The explorer stays alive and true to what it shows, whatever runs and while it runs."""
 
@@ -13,7 +13,6 @@ import pytest
 from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
-from tvm.script import tirx as T
 
 import irviz
 from irviz.app.session import Session
@@ -23,60 +22,6 @@ from irviz.transforms.kernels import library
 
 PARAMS, DIGITS = mlp_params(), digits()
 LONG = 30
-
-
-@I.ir_module
-class Nested:
-    """A PrimFunc in a function in a function."""
-
-    @T.prim_func(s_tir=True)
-    def doubled(X: T.Buffer((4,), "float32"), Y: T.Buffer((4,), "float32")):
-        for i in range(4):
-            with T.sblock("Y"):
-                vi = T.axis.spatial(4, i)
-                Y[vi] = X[vi] * T.float32(2)
-
-    @R.function
-    def inner(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
-        cls = Nested
-        b = R.call_tir(cls.doubled, (x,), R.Tensor((4,), "float32"))
-        return b
-
-    @R.function
-    def layer(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
-        cls = Nested
-        a = R.add(x, x)
-        deep = cls.inner(a)
-        return deep
-
-    @R.function
-    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
-        cls = Nested
-        once = R.nn.relu(x)
-        twice = cls.layer(once)
-        return twice
-
-
-@I.ir_module
-class Nothing:
-    """A function without parameters."""
-
-    @R.function
-    def main():
-        ones = R.ones(R.shape([2, 2]), "float32")
-        return ones
-
-
-@I.ir_module
-class Alone:
-    """A PrimFunc and nothing that calls it."""
-
-    @T.prim_func(s_tir=True)
-    def double(X: T.Buffer((4,), "float32"), Y: T.Buffer((4,), "float32")):
-        for i in range(4):
-            with T.sblock("Y"):
-                vi = T.axis.spatial(4, i)
-                Y[vi] = X[vi] + X[vi]
 
 
 @I.ir_module
@@ -166,8 +111,8 @@ async def idle(explorer):
 # --- whatever runs -----------------------------------------------------------------------------
 
 
-def test_a_prim_func_alone_runs_and_is_not_recorded():
-    explorer = irviz.explore(Alone)
+def test_a_prim_func_alone_runs_and_is_not_recorded(modules):
+    explorer = irviz.explore(modules.LonePrimFunc)
     explorer.run()
     assert list(explorer.results) == ["0"]
     assert explorer._evidence._recording.layout.display == "none"
@@ -176,8 +121,8 @@ def test_a_prim_func_alone_runs_and_is_not_recorded():
     assert "failed" not in badge(explorer, "0")
 
 
-def test_a_function_without_parameters_runs_and_is_recorded():
-    explorer = irviz.explore(Session(Nothing, isolate=False))
+def test_a_function_without_parameters_runs_and_is_recorded(modules):
+    explorer = irviz.explore(Session(modules.NoParameters, isolate=False))
     explorer.run()
     assert explorer.results["0"].outputs[0].shape == (1, 2, 2)
     colour(explorer, "time")
@@ -206,9 +151,9 @@ def test_the_passes_of_a_recording_are_run_compared_and_coloured():
     assert "do not part" in said(explorer)
 
 
-def test_a_function_has_results_of_its_own():
+def test_a_function_has_results_of_its_own(modules):
     inputs = {"x": np.ones(4, np.float32)}
-    explorer = irviz.explore(Session(Nested, inputs=inputs, isolate=False))
+    explorer = irviz.explore(Session(modules.CalledInCalled, inputs=inputs, isolate=False))
     explorer.run()
     explorer._focus("layer")
     assert explorer.results == {}

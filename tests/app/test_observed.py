@@ -1,4 +1,4 @@
-# ruff: noqa: N803, N805, N812, RET504, SIM108
+# ruff: noqa: N805, N812, RET504, SIM108
 # TVMScript is read by TVM, not run by Python: it has its own rules for names.
 """What runs show is asked for by code as well: values, pictures of them, memory, times."""
 
@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from tvm.script import ir as I
 from tvm.script import relax as R
-from tvm.script import tirx as T
 
 from irviz.app.session import Session
 from irviz.course.digits import digits, mlp_params
@@ -40,28 +39,6 @@ class Branches:
             chosen = R.exp(x)
         both = (chosen, R.const([1.0, 2.0], "float32"))
         return (both, size)
-
-
-@I.ir_module
-class Nothing:
-    """A function without parameters."""
-
-    @R.function
-    def main():
-        ones = R.ones(R.shape([2, 2]), "float32")
-        return ones
-
-
-@I.ir_module
-class Alone:
-    """A PrimFunc and nothing that calls it."""
-
-    @T.prim_func(s_tir=True)
-    def double(X: T.Buffer((4,), "float32"), Y: T.Buffer((4,), "float32")):
-        for i in range(4):
-            with T.sblock("Y"):
-                vi = T.axis.spatial(4, i)
-                Y[vi] = X[vi] + X[vi]
 
 
 def mlp():
@@ -126,8 +103,8 @@ def test_the_value_of_a_tuple_is_its_tensors_in_order():
     np.testing.assert_array_equal(second, [1, 2])
 
 
-def test_a_function_without_parameters_has_values():
-    (ones,) = Session(Nothing, isolate=False).value("ones")
+def test_a_function_without_parameters_has_values(modules):
+    (ones,) = Session(modules.NoParameters, isolate=False).value("ones")
     np.testing.assert_array_equal(ones, np.ones((2, 2)))
 
 
@@ -222,8 +199,8 @@ def test_a_value_that_is_no_tensor_is_not_drawn():
         branches().draw_value("size")
 
 
-def test_a_prim_func_by_itself_has_no_trace_and_that_is_said():
-    session = Session(Alone, isolate=False)
+def test_a_prim_func_by_itself_has_no_trace_and_that_is_said(modules):
+    session = Session(modules.LonePrimFunc, isolate=False)
     for ask in (session.trace, session.draw_coloured, lambda: session.value("Y")):
         with pytest.raises(InputError, match="'double' is a PrimFunc"):
             ask()

@@ -247,7 +247,7 @@ def test_the_picture_is_saved_under_a_name_of_its_own(tmp_path, monkeypatch):
     desk.press("Save SVG")
     saved = tmp_path / "lv3-y-2-heat-map.svg"
     assert saved.read_text(encoding="utf-8") == desk.svg
-    assert desk.said == [(f"saved as {saved}", False)]
+    assert desk.said == [(f"saved {saved}", False)]
     ElementTree.parse(saved)
 
 

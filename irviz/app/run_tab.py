@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import replace
 
 import ipywidgets as widgets
@@ -40,6 +40,7 @@ class RunTab:
         self._act, self._shown = act, shown
         self._session = session
         self._reference = "0"
+        self._running: frozenset[Hashable] = frozenset()
         self._given, self._labels = session.inputs, session.labels
         self.results = Results(self._changed, lambda failure: say(said(failure), True))
         self.results.look_at(session.function)
@@ -139,5 +140,9 @@ class RunTab:
             self.run()
 
     def _changed(self) -> None:
+        """Show how far it is; what is known of stages changes when a job begins or ends."""
         self.show_results()
-        self._shown()
+        running = self.results.background.keys
+        if running != self._running:
+            self._running = running
+            self._shown()

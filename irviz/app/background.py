@@ -67,6 +67,11 @@ class Background:
         return len(self._waiting)
 
     @property
+    def key(self) -> Hashable:
+        """The key of the job that is under way, None for none."""
+        return self._current.key if self._current else None
+
+    @property
     def keys(self) -> frozenset[Hashable]:
         """The keys of the jobs that are under way or wait."""
         tasks = [*self._waiting, *([self._current] if self._current else [])]

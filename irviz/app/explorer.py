@@ -101,7 +101,10 @@ class Explorer(traitlets.HasTraits):
         return {**bundle, "image/svg+xml": self._pane.canvas.svg}
 
     def run(self) -> None:
-        """Run the shown stage, and first those it is compared with that have not been run."""
+        """Run the shown stage, and first those it is compared with that have not been run.
+
+        In a notebook this returns at once; `results` has them when they are done.
+        """
         self._runs.run()
 
     def _act(self, verb: Verb) -> None:
@@ -183,7 +186,7 @@ class Explorer(traitlets.HasTraits):
     def _badge(self, stage: Stage) -> str:
         runs = self._runs.results
         if runs.is_running(stage.id):
-            return running_html()
+            return running_html(runs.is_waiting(stage.id))
         error = stage.error or runs.errors.get(stage.id, "")
         result = runs.results.get(stage.id)
         if stage.seconds is not None and result is None and not error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 
 from irviz.app.background import Background, was_cancelled
@@ -83,8 +83,15 @@ class Results:
 
     def is_running(self, stage_id: str) -> bool:
         """Tell whether a stage runs, or is about to."""
-        keys = self.background.keys
-        return any(isinstance(key, tuple) and key[:2] == (self._function, stage_id) for key in keys)
+        return any(self._is_of(stage_id, key) for key in self.background.keys)
+
+    def is_waiting(self, stage_id: str) -> bool:
+        """Tell whether a stage is about to run, when something else is done."""
+        is_next = not self._is_of(stage_id, self.background.key)
+        return is_next and self.is_running(stage_id)
+
+    def _is_of(self, stage_id: str, key: Hashable) -> bool:
+        return isinstance(key, tuple) and key[:2] == (self._function, stage_id)
 
     def comparison(self, stage_id: str, reference: str) -> Comparison | None:
         """Return how two stages compare, None when not both were run."""

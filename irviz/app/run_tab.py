@@ -40,7 +40,7 @@ class RunTab:
         self._act, self._shown = act, shown
         self._session = session
         self._reference = "0"
-        self._running: frozenset[Hashable] = frozenset()
+        self._running: tuple[Hashable, ...] = ()
         self._given, self._labels = session.inputs, session.labels
         self.results = Results(self._changed, lambda failure: say(said(failure), True))
         self.results.look_at(session.function)
@@ -142,7 +142,8 @@ class RunTab:
     def _changed(self) -> None:
         """Show how far it is; what is known of stages changes when a job begins or ends."""
         self.show_results()
-        running = self.results.background.keys
+        background = self.results.background
+        running = (background.key, background.keys)
         if running != self._running:
             self._running = running
             self._shown()

@@ -64,8 +64,8 @@ def result_line(result: RunResult) -> str:
 def badge_html(result: RunResult | None, comparison: Comparison | None, error: str) -> str:
     """Return the badge of a stage: failed, not run, or how it compares and what it took.
 
-    Its tooltip has the error, or the whole of the comparison. That of a stage that runs now is
-    `running_html`.
+    Its tooltip has the error, or the whole of the comparison. That of a stage that runs now or
+    waits is `running_html`.
     """
     if error:
         return f'<span class="irviz-badge bad" title="{escape(error)}">✕ failed</span>'
@@ -80,10 +80,9 @@ def badge_html(result: RunResult | None, comparison: Comparison | None, error: s
     return f'<span class="irviz-badge {colour}" title="{title}">{escape(verdict)}</span> {words}'
 
 
-def running_html(words: str = "") -> str:
-    """Return the badge of a stage that runs now; `words` say how far it is: `12 of 360 inputs`."""
-    far = f" <small>{escape(words)}</small>" if words else ""
-    return f'<span class="irviz-badge running">… running</span>{far}'
+def running_html(waits: bool = False) -> str:
+    """Return the badge of a stage that runs now, or waits until another one has run."""
+    return f'<span class="irviz-badge running">… {"waiting" if waits else "running"}</span>'
 
 
 def outputs_html(result: RunResult, case: int) -> str:

@@ -192,7 +192,10 @@ def test_to_click_often_runs_once(slow):
         explorer = irviz.explore(mlp().swap("relu0", "env.slow"))
         for _ in range(30):
             explorer._runs._run._button.click()
-        assert "running" in badge(explorer, "1")
+        assert "… running" in badge(explorer, "0")
+        assert "… waiting" in badge(explorer, "1")
+        await until(lambda: slow.calls)
+        assert "… running" in badge(explorer, "1")
         slow.open.set()
         await idle(explorer)
         assert slow.calls == 5  # once for each input

@@ -198,6 +198,7 @@ def test_a_stage_that_runs_or_waits_is_known_to_run_and_is_not_asked_for_again()
         assert known.is_running("0")
         assert known.is_running("1")
         assert not known.is_running("2")
+        assert [known.is_waiting(one) for one in "012"] == [False, True, False]
         stages.gates["0"].set()
         await idle(known)
         assert stages.ran == ["0", "1"]

@@ -15,6 +15,9 @@ Then = Callable[[], None]
 _Wanted = tuple[str, int]
 """A stage's id, and the number of the input."""
 
+_MOST_TRACES = 8
+"""How many stages' values are kept, each in up to its budget of memory."""
+
 
 @dataclass
 class _Of:
@@ -73,7 +76,7 @@ class Results:
 
     @property
     def traces(self) -> dict[str, Trace]:
-        """The last trace of each stage, by its id."""
+        """The last trace of each of the stages that were traced last, by its id."""
         return self._now.traces
 
     @property
@@ -124,6 +127,8 @@ class Results:
         cancelled, or another function is looked at by then.
         """
         of = self._now
+        for one in of.traces.keys() & set(stage_ids):  # those that go first are not looked at
+            of.traces[one] = of.traces.pop(one)
         wanted = frozenset(
             (one, case)
             for one in stage_ids
@@ -172,8 +177,11 @@ def _take(of: _Of, stage_id: str, case: int | None, answer: object) -> None:
     """Keep what a run gave; one that was cancelled leaves all as it was."""
     if isinstance(answer, RunResult):
         if answer.trace is not None:
+            of.traces.pop(stage_id, None)
             of.traces[stage_id] = answer.trace
             of.untraced.pop(stage_id, None)
+            while len(of.traces) > _MOST_TRACES:
+                del of.traces[next(iter(of.traces))]
         of.results[stage_id] = replace(answer, trace=None)
         of.errors.pop(stage_id, None)
     elif was_cancelled(answer):

@@ -221,6 +221,19 @@ def test_a_trace_is_of_one_input_and_recorded_anew_for_another():
     assert {stage: trace.case for stage, trace in known.traces.items()} == {"0": 1, "1": 2}
 
 
+def test_the_values_of_the_stages_that_were_looked_at_last_are_kept():
+    """A session may have any number of stages, and each trace takes memory."""
+    known, stages = results(), Stages()
+    ids = [str(number) for number in range(10)]
+    for one in ids:
+        known.trace(stages, ("0", one), 0)
+    assert list(known.traces) == [*ids[3:9], "0", "9"]
+    assert stages.ran.count(("0", 0)) == 1
+    known.trace(stages, ("1",), 0)
+    assert "1" in known.traces
+    assert set(known.results) == set(ids)
+
+
 def test_a_trace_is_a_run_whose_results_are_kept_without_it():
     known, stages = results(), Stages()
     known.trace(stages, ["0"], 0)

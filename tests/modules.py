@@ -99,18 +99,6 @@ class NoParameters:
 
 
 @I.ir_module
-class LonePrimFunc:
-    """A PrimFunc and nothing that calls it."""
-
-    @T.prim_func(s_tir=True)
-    def double(X: T.Buffer((4,), "float32"), Y: T.Buffer((4,), "float32")):
-        for i in range(4):
-            with T.sblock("Y"):
-                vi = T.axis.spatial(4, i)
-                Y[vi] = X[vi] + X[vi]
-
-
-@I.ir_module
 class SameTwice:
     """One value used twice by one operator."""
 
@@ -347,6 +335,11 @@ class RankOnly:
     @R.function
     def main(x: R.Tensor("float32", ndim=2), y: R.Tensor(ndim=1), n: T.int64):
         return x
+
+
+def lone_prim_func() -> IRModule:
+    """Return a PrimFunc and nothing that calls it."""
+    return IRModule({"double": EveryKind["double"]})
 
 
 def chain(*names: str, function: str = "main") -> IRModule:

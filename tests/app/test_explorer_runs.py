@@ -112,7 +112,7 @@ async def idle(explorer):
 
 
 def test_a_prim_func_alone_runs_and_is_not_recorded(modules):
-    explorer = irviz.explore(modules.LonePrimFunc)
+    explorer = irviz.explore(modules.lone_prim_func())
     explorer.run()
     assert list(explorer.results) == ["0"]
     assert explorer._evidence._recording.layout.display == "none"

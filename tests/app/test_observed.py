@@ -200,7 +200,7 @@ def test_a_value_that_is_no_tensor_is_not_drawn():
 
 
 def test_a_prim_func_by_itself_has_no_trace_and_that_is_said(modules):
-    session = Session(modules.LonePrimFunc, isolate=False)
+    session = Session(modules.lone_prim_func(), isolate=False)
     for ask in (session.trace, session.draw_coloured, lambda: session.value("Y")):
         with pytest.raises(InputError, match="'double' is a PrimFunc"):
             ask()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -54,7 +55,8 @@ def execute(path, place):
     client = nbclient.NotebookClient(
         notebook, timeout=CELL_SECONDS, resources={"metadata": {"path": str(place)}}
     )
-    return client.execute(env={**environment, "IPYTHONDIR": str(place.with_suffix(".ipython"))})
+    environment["IPYTHONDIR"] = str(place.with_suffix(".ipython"))
+    return asyncio.run(client.async_execute(env=environment))  # which closes this thread's loop
 
 
 def code_cells(notebook):

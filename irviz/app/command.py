@@ -21,6 +21,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         words = " ".join(str(failure).split())
         print(f"irviz: {words}", file=sys.stderr)  # noqa: T201
         return 2
+    except MemoryError:
+        print("irviz: this takes more memory than there is: try a smaller file", file=sys.stderr)  # noqa: T201
+        return 2
     except KeyboardInterrupt:
         return 130
     return 0

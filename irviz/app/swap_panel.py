@@ -29,7 +29,7 @@ class SwapPanel:
         self._node: NodeId | None = None
         self._callee = ""
         self._found: dict[str, Candidate] = {}
-        self._chosen = ""
+        self._chosen, self._is_known = "", False
         self._tries = Stepwise(self._offer)
         # a layout each: to hide one widget is not to hide another
         self._to = widgets.Dropdown(layout=widgets.Layout(width="auto"))
@@ -50,7 +50,8 @@ class SwapPanel:
         controls = [self._to, self._about, self._everywhere, self._button]
         self._controls = widgets.VBox(controls)
         heading = widgets.HTML("<h4>Call something else</h4>")
-        self.widget = widgets.VBox([heading, self._count, self._controls, self._reasons])
+        # what changes its height as it is tried stands below what is clicked meanwhile
+        self.widget = widgets.VBox([heading, self._controls, self._count, self._reasons])
         self.widget.layout.display = "none"
 
     def show(self, session: Session, selected: str) -> None:
@@ -64,6 +65,9 @@ class SwapPanel:
             self.widget.layout.display = "none"
             return
         is_other = (node.id, node.callee) != (self._node, self._callee)
+        self._is_known = not is_other
+        if is_other:
+            self._controls.layout.display = "none"  # they are of the call before
         self._node, self._callee = node.id, node.callee
         function = relax_function(session.shown.module, session.function)
         count = sum(each.callee == node.callee for each in calls(function).values())
@@ -75,6 +79,8 @@ class SwapPanel:
         self._tries.follow(tries(session.shown.module, session.function, node.id))
 
     def _offer(self, found: tuple[Candidate, ...]) -> None:
+        if self._is_known and any(each.is_pending for each in found):
+            return  # what was found before stays meanwhile, for whoever is about to click
         self._found = {each.name: each for each in found}
         same = [each.name for each in found if each.computes_the_same]
         if same:

@@ -62,6 +62,8 @@ def difference(old: str, new: str, name: str) -> str:
 
 
 def _text(path: Path) -> str:
+    if path.exists() and not path.is_file():  # a pipe or a device may never end
+        raise ValueError(f"{path} is no regular file: name one")
     size = path.stat().st_size
     if size > MOST_BYTES:
         raise ValueError(f"{path} has {size:,} bytes; at most {MOST_BYTES:,} are read")

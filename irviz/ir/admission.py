@@ -3,7 +3,8 @@
 `tvm.script.from_source` evaluates the Python it finds: sizes, annotations, decorators, indices,
 and what stands in quotes in a shape. So a text is read as a syntax tree first, and every node of
 that has to be one that TVMScript needs. What is not known is refused: see `dialect` for the
-functions, `scope` for the names, `admitted_expressions` and `admitted_statements` for the rest.
+functions, `scope` for the names, `admitted_expressions` and `admitted_statements` for the rest,
+`second_look` for what these might pass over.
 Imports of TVM's own script modules are left out of the text and never done.
 """
 
@@ -12,11 +13,12 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from irviz.ir.admitted_expressions import Expressions, dotted
+from irviz.ir.admitted_expressions import Expressions
 from irviz.ir.admitted_statements import Statements
 from irviz.ir.metadata import check_metadata
 from irviz.ir.refusal import RefusedError as RefusedError
-from irviz.ir.scope import Scope, Text
+from irviz.ir.scope import Scope, Text, dotted
+from irviz.ir.second_look import look_again
 from irviz.ir.text_limits import parsed, too_deep
 from irviz.model.pause import no_collection
 
@@ -75,7 +77,9 @@ def admit(text: str, name: str = "<text>") -> Admitted:
         if without != text:
             whole = Text(without, name, parsed(without, name))
         try:
-            return Admitted(without, name, _definitions(whole))
+            found = _definitions(whole)
+            look_again(whole)
+            return Admitted(without, name, found)
         except RecursionError:
             raise too_deep(name) from None
 
@@ -147,6 +151,7 @@ def _module(
     node: ast.ClassDef, text: Text, expressions: Expressions, statements: Statements, scope: Scope
 ) -> Definition:
     statements.decorator(node, ("I.ir_module",))
+    text.check_module(node, node.name)
     if node.bases or node.keywords or getattr(node, "type_params", []):
         raise text.refused(
             node, f"a base of {node.name} is refused: Python functions in modules are not read"

@@ -20,11 +20,13 @@ from irviz.ir.dialect import (
     METADATA,
     METHODS,
     SHAPES,
+    SIGNATURES,
     may_call,
     may_stand,
     why_not,
 )
-from irviz.ir.scope import Scope, Text
+from irviz.ir.scope import Scope, Text, dotted
+from irviz.ir.second_look import look_again
 
 _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _CONTAINERS = (ast.Tuple, ast.List, ast.Dict, ast.ListComp)
@@ -86,9 +88,14 @@ class Expressions:
 
     def _quoted(self, node: ast.Constant, value: str, scope: Scope) -> None:
         """Check an expression in quotes, which becomes a part of the text."""
+        if not scope.in_signature:
+            raise self._text.refused(
+                node, "a size in quotes is refused here: only types of parameters have some"
+            )
         if scope.in_quotes:
             raise self._text.refused(node, "quotes in quotes are refused: a shape has no text")
         inner = self._text.quoted(node, value)
+        look_again(inner)
         Expressions(inner).check(
             inner.expression, replace(scope, in_quotes=True, sure=frozenset(), may_say=False)
         )
@@ -111,7 +118,9 @@ class Expressions:
 
     def _binop(self, node: ast.BinOp, scope: Scope) -> None:
         for side in (node.left, node.right):
-            if isinstance(side, _CONTAINERS):
+            if isinstance(side, _CONTAINERS) or (
+                isinstance(side, ast.Attribute) and side.attr in ("shape", "strides")
+            ):
                 raise self._text.refused(
                     side, "arithmetic with a list is refused: TVMScript has it with numbers"
                 )
@@ -187,6 +196,8 @@ class Expressions:
     def _call(self, node: ast.Call, scope: Scope) -> None:
         name = self._callee(node, scope)
         inner = scope.saying(name != "")  # a variable may be R.Tensor, which evaluates text
+        if name not in SIGNATURES:  # else TVM evaluates a size in quotes where it knows no names
+            inner = inner.signing(False)
         shape = SHAPES.get(name)
         for i, argument in enumerate(node.args):
             is_shape = shape is not None and i == 0
@@ -248,6 +259,8 @@ class Expressions:
         inner = scope.saying(False)
         for part in node.generators:
             times = self._arithmetic.times(part, inner)
+            assert isinstance(part.iter, ast.Call), "it is a call of range"
+            self._plain(inner, *part.iter.args)
             if not isinstance(part.target, ast.Name):
                 raise self._text.refused(part.target, "this name of a comprehension is refused")
             inner = inner.repeated(part.target.id, times)
@@ -255,12 +268,3 @@ class Expressions:
             self._arithmetic.check_times(node, inner)
             self._plain(inner, *part.ifs)
         self.check(node.elt, inner)
-
-
-def dotted(node: ast.expr) -> tuple[str, str]:
-    """Return the first name of `a.b.c` and the rest, "" for what is no such thing."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    return (node.id if isinstance(node, ast.Name) else ""), ".".join(reversed(parts))

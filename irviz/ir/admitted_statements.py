@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from irviz.ir.admitted_expressions import Expressions, dotted
-from irviz.ir.dialect import DECORATORS, FUNCTIONS
-from irviz.ir.scope import KEPT, Scope, Text
+from irviz.ir.admitted_expressions import Expressions
+from irviz.ir.dialect import DECORATORS, FUNCTIONS, TYPES
+from irviz.ir.scope import KEPT, Scope, Text, dotted
 
+_TYPES = frozenset(f"R.{name}" for name in TYPES["R"]) | {"R.DTensor", "R.Prim"}
 _WORDS = {
     "AsyncFunctionDef": "async",
     "AsyncFor": "async",
@@ -48,7 +49,7 @@ class Statements:
         names = self._text.parameters(node, node.args)
         for annotation in (*(one.annotation for one in node.args.args), node.returns):
             if annotation is not None:
-                self._expressions.check(annotation, scope)
+                self._expressions.check(annotation, scope.signing(True))
         self._block(node.body, scope.with_sure(names))
         return decorator
 
@@ -119,6 +120,7 @@ class Statements:
         self._check(scope, node.value)
         self._check_no_type(node.value)
         if self._text.is_module(node.value):
+            self._text.alias(target)
             return scope
         if isinstance(target, ast.Subscript):
             self._check(scope, target)
@@ -130,7 +132,11 @@ class Statements:
         match node:
             case ast.Attribute() if dotted(node)[0] in FUNCTIONS:
                 raise self._text.refused(node, "a type in a variable is refused: write it in full")
-            case ast.Tuple(elts=nodes) | ast.List(elts=nodes) | ast.BoolOp(values=nodes):
+            case ast.Call(func=function) if ".".join(dotted(function)) in _TYPES:
+                raise self._text.refused(node, "a type in a variable is refused: write it in full")
+            case ast.List() | ast.ListComp() | ast.Dict():
+                raise self._text.refused(node, "a list in a variable is refused: write a tuple")
+            case ast.Tuple(elts=nodes) | ast.BoolOp(values=nodes):
                 for one in nodes:
                     self._check_no_type(one)
             case ast.Subscript(value=value):
@@ -138,8 +144,6 @@ class Statements:
             case ast.IfExp(body=body, orelse=orelse):
                 self._check_no_type(body)
                 self._check_no_type(orelse)
-            case ast.ListComp(elt=element):
-                self._check_no_type(element)
 
     def _annassign(self, node: ast.AnnAssign, scope: Scope) -> Scope:
         self._check(scope, node.value, node.annotation)

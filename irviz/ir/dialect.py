@@ -117,6 +117,9 @@ SHAPES = {
 TVM evaluates them: Relax by `eval`, T.Buffer as a part of the text.
 """
 
+SIGNATURES = frozenset({*SHAPES, "R.Callable", "R.Tuple"})
+"""The types of parameters and results that may hold such expressions, or types that do."""
+
 LAMBDAS = frozenset({"T.comm_reducer", "T.index_map"})
 """The functions that are given a lambda, and call it with variables."""
 

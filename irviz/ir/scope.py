@@ -33,6 +33,7 @@ class Scope:
     may_say: bool = False
     in_shape: bool = False
     in_quotes: bool = False
+    in_signature: bool = False
     times: int = 1
     ranges: dict[str, int] = field(default_factory=dict)
 
@@ -43,6 +44,12 @@ class Scope:
     def shaping(self) -> Scope:
         """Return the scope of a shape."""
         return self if self.in_shape else replace(self, in_shape=True)
+
+    def signing(self, in_signature: bool) -> Scope:
+        """Return the scope of a parameter's or result's type, where a size may be in quotes."""
+        if self.in_signature == in_signature:
+            return self
+        return replace(self, in_signature=in_signature)
 
     def with_sure(self, names: list[str]) -> Scope:
         """Return the scope with more names bound."""
@@ -139,6 +146,17 @@ class Text:
             )
         return name
 
+    def alias(self, target: ast.expr) -> None:
+        """Raise RefusedError unless the module may have this other name, as in `cls = Module`."""
+        if not isinstance(target, ast.Name):
+            raise self.refused(target, "an assignment to this is refused: TVMScript gives names")
+        self.check_module(target, target.id)
+
+    def check_module(self, node: ast.AST, name: str) -> None:
+        """Raise RefusedError where a module has a name of Python or TVM."""
+        if name.startswith("__") or name in KEPT | self.foreign | {"metadata"}:
+            raise self.refused(node, f"a module called {name} is refused: that name is taken")
+
     def is_module(self, node: ast.expr) -> bool:
         """Tell whether it names the module, as `cls` does after `cls = Module`."""
         return isinstance(node, ast.Name) and node.id in self._modules
@@ -164,6 +182,15 @@ class Text:
                 node, "parameters with *, / or a default are refused: TVMScript has plain ones"
             )
         return [self.bind(one, one.arg) for one in given.args]
+
+
+def dotted(node: ast.expr) -> tuple[str, str]:
+    """Return the first name of `a.b.c` and the rest, "" for what is no such thing."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return (node.id if isinstance(node, ast.Name) else ""), ".".join(reversed(parts))
 
 
 def _functions(tree: ast.Module) -> frozenset[str]:

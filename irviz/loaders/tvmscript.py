@@ -7,18 +7,14 @@ both TVM knows no names but TVMScript's: where a builtin would be found stands n
 
 from __future__ import annotations
 
-import builtins
 import os
 import re
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TypeVar
 
-import tvm
 from tvm import ir, relax, tirx
-from tvm.script import parser
 
 from irviz.ir.admission import Admitted, Definition, admit
+from irviz.ir.bare_parser import from_admitted
 from irviz.ir.extract import extract
 from irviz.ir.identity import relax_functions
 from irviz.ir.text_limits import MAX_TEXT
@@ -154,25 +150,9 @@ def _try(text: str, name: str) -> str:
 
 
 def _read(text: str, name: str) -> ir.IRModule:
-    found = tvm.script.from_source(text, extra_vars=_names())
+    found = from_admitted(text)
     if isinstance(found, ir.IRModule):
         return found
     if isinstance(found, tirx.PrimFunc | relax.Function):
         return ir.IRModule({ir.GlobalVar(name): found})
     raise LoadError(f"it holds a {type(found).__name__}, not an IRModule")
-
-
-def _names() -> dict[str, object]:
-    """Return what the names of a text can lead to; TVM's own list has all of TVM and Python."""
-    hidden = dict.fromkeys(dir(builtins), None)
-    json = SimpleNamespace(load_json=tvm.ir.load_json)
-    return {
-        **hidden,
-        "__builtins__": {},
-        "range": range,
-        "I": parser.ir,
-        "R": parser.relax,
-        "T": parser.tirx,
-        "TypeVar": TypeVar,
-        "tvm": SimpleNamespace(ir=json),
-    }

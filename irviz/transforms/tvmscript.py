@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tvm
 from tvm import ir, tirx
 from tvm_ffi import structural_equal
 
 from irviz.ir.admission import admit
+from irviz.ir.bare_parser import from_admitted
 
 
 def module_source(mod: ir.IRModule) -> str | None:
@@ -27,7 +27,7 @@ def _source(value: ir.IRModule | tirx.PrimFunc, names: list[str]) -> str | None:
         if "'''" in text:
             return None
         # names come from the module, and a module may come from a file
-        is_same = structural_equal(tvm.script.from_source(admit(text).text), value)
+        is_same = structural_equal(from_admitted(admit(text).text), value)
     except Exception:  # what is refused, or TVM does not print or read: there is another way
         return None
     body = "\n".join(line for line in text.splitlines() if not line.startswith("# from "))

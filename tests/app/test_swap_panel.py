@@ -129,6 +129,12 @@ def test_a_choice_stays_as_long_as_the_call_is_looked_at():
     desk.panel._to.value = "numpy.relu"
     desk.show("lv1")
     assert desk.panel._to.value == "numpy.relu"
+    desk.panel._to.value = "topi.relu"
+    said = []
+    desk.panel._controls.layout.observe(lambda change: said.append(change.new), "display")
+    desk.show("lv1")
+    assert desk.panel._to.value == "topi.relu"
+    assert said == []  # nothing goes away under the pointer
     desk.show("lv0")
     assert desk.panel._to.value == "env.linear"
 

@@ -1,6 +1,8 @@
 """`irviz upgrade` shows a diff and notes, and writes only when it is asked to."""
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 
@@ -78,6 +80,22 @@ def test_what_is_wrong_is_one_sentence(tmp_path, capsys, name, content, words):
     assert words in shown.err
     assert shown.err.count("\n") == 1
     assert content is None or path.read_bytes() == content
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
+def test_a_pipe_is_not_waited_for(tmp_path, capsys):
+    os.mkfifo(tmp_path / "pipe.py")
+    assert main(["upgrade", str(tmp_path / "pipe.py")]) == 2
+    assert capsys.readouterr().err.endswith("pipe.py is no regular file: name one\n")
+
+
+def test_too_little_memory_is_one_sentence(script, capsys, monkeypatch):
+    def greedy(_):
+        raise MemoryError
+
+    monkeypatch.setattr(Path, "read_bytes", greedy)
+    assert main(["upgrade", str(script)]) == 2
+    assert capsys.readouterr().err.startswith("irviz: this takes more memory than there is")
 
 
 def test_two_places_to_write_to_are_refused(script, capsys):

@@ -49,6 +49,25 @@ _INNER = """s = {said}
         y = inner(x)"""
 
 ATTACKS = {
+    # what is passed over where it stands
+    "an attribute that is set to the module": relax(f"{OPEN}.x = Module"),
+    "an attribute that is set to the module, in a kernel": tirx(f"{OPEN}.x = Module"),
+    "the bound of a list, compared": relax(shape=f"[i for i in range({OPEN} == 1)] and 4"),
+    "the bound of a list, chosen": relax(shape=f"[i for i in range(4 if {OPEN} else 2)] and 4"),
+    "the bound of a list, or another": relax(
+        shape=f"[i for i in range(0 or ({OPEN} and 4))] and 4"
+    ),
+    "the bound of a list, indexed": relax(shape=f"[i for i in range((1, 2)[{OPEN} and 0])] and 4"),
+    # text that becomes a variable, and then a size
+    "a comment behind a size in quotes": relax(
+        "X = R.Tensor((\"n # open('MARK', 'w') and 4\",))\n"
+        "        y = R.match_cast(x, R.Shape([X.shape[0][4:]]))"
+    ),
+    "sizes in quotes put together": relax(
+        'X = R.Tensor(("ope", "n", "((77, 65)[0]*0)"))\n'
+        "        Y = R.Tensor((\"n # ('MARK', 'w') and 4\",))\n"
+        "        y = R.match_cast(x, R.Shape([X.shape[0] + X.shape[1] + Y.shape[0][4:]]))"
+    ),
     # names of Python
     "a shell": relax(shape='__import__("os").system("touch MARK") or 4'),
     "a folder": relax(shape=f"{_RUN} or 4"),

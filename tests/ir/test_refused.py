@@ -60,8 +60,8 @@ REFUSED = {
         "            exit = R.const(2.0)\n        x: exit = 1"
     ),
     "a name of both branches of Relax": relax(
-        "if x:\n            exit = R.Tensor((4,))\n        else:\n"
-        "            exit = R.Tensor((4,))\n        y: R.Tuple(exit) = x"
+        "if x:\n            exit = x\n        else:\n"
+        "            exit = x\n        y: R.Tuple(exit) = x"
     ),
     "a name in a loop": tirx("for exit in range(4):\n            pass\n        x: exit = 1"),
     "a dialect with another meaning": relax("R = x"),
@@ -94,6 +94,14 @@ REFUSED = {
     "TVM's registry of names": tirx("T.register_script_namespace('os', A)"),
     "Python functions of a module": relax("y = R.call_py_func('f', x, out_ty=R.Tensor)"),
     "operators by Python": relax("y = R.emit_te(x, x)"),
+    "a module called as Python's": relax().replace("class Module", "class license"),
+    "a module called as TVM's": relax().replace("class Module", "class T"),
+    "another name of the module, as Python's": relax("license = Module"),
+    "a list in a variable, to be repeated": relax("a = [0 for i in range(9)]\n        b = a * 9"),
+    "a shape that is repeated": relax("y = R.concat(x.shape * 1000)"),
+    "a list of products in a variable": relax("a = [2 * 2 for i in range(1)]"),
+    "a type in a variable, to be read": relax("y = R.Tensor((4,), 'float32')"),
+    "a size in quotes where none is": relax('y = R.match_cast(x, R.Tensor(("n",), "float32"))'),
     "a size of another name": relax(before='n = TypeVar("m")'),
     "values of a kind that is called": relax(
         shape='metadata["ir.EnvFunc"][0]',

@@ -10,6 +10,8 @@ import libcst as cst
 
 MOST_CHARACTERS: Final = 2_000_000
 DEEPEST: Final = 100
+MOST_PARTS: Final = 150_000
+"""How many nodes Python's own tree may have: libcst takes about ten seconds for these."""
 
 
 class NotPython(ValueError):  # noqa: N818 -- it says what the text is
@@ -29,7 +31,7 @@ def read(source: str) -> cst.Module:
         raise NotPython(
             1, f"the text has {len(source):,} characters; at most {MOST_CHARACTERS:,} are read"
         )
-    _check_depth(_syntax(source))
+    _check_size(_syntax(source))
     try:
         return cst.parse_module(source)
     except cst.ParserSyntaxError as failure:
@@ -50,10 +52,14 @@ def _syntax(source: str) -> ast.Module:
         raise NotPython(1, f"this is not Python: {failure}") from failure
 
 
-def _check_depth(tree: ast.Module) -> None:
+def _check_size(tree: ast.Module) -> None:
     level: list[ast.AST] = [tree]
+    parts = 0
     for _ in range(DEEPEST):
         level = [child for node in level for child in ast.iter_child_nodes(node)]
+        parts += len(level)
+        if parts > MOST_PARTS:
+            raise NotPython(1, f"the text has more than {MOST_PARTS:,} parts: upgrade it in pieces")
         if not level:
             return
     lines = [line for node in level if (line := getattr(node, "lineno", 0))]

@@ -181,8 +181,9 @@ def test_what_cannot_be_known_is_left_with_its_line_and_the_reason(line, word):
         ("1" + "+1" * 5_000, 1),
         ("a = 1\0", 1),
         ("x" * 3_000_000, 1),
+        (f"x = ({'a, ' * 100_000})", 1),
     ],
-    ids=["broken", "brackets", "signs", "open brackets", "dots", "sums", "null", "long"],
+    ids=["broken", "brackets", "signs", "open brackets", "dots", "sums", "null", "long", "wide"],
 )
 def test_broken_and_hostile_text_is_refused_with_its_line(text, line):
     with pytest.raises(NotPython) as refused:

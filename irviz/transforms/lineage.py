@@ -102,6 +102,9 @@ def _write(script: Script, stage: Stage, before: ir.IRModule) -> str:
         stage.transform.write(script, before, stage.module)
     except UnwritableError as reason:
         return str(reason) or "there are no statements for it"
+    except (TypeError, ValueError, AttributeError, LookupError) as failure:
+        # a step out of a file may hold what its pass never took
+        return f"{stage.label} cannot be written: {type(failure).__name__}: {failure}"
     return ""
 
 

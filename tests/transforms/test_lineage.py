@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from tvm_ffi import structural_equal
 
 from irviz.app.session import Session
 from irviz.course.mlp import MODULES, MyModule, MyModuleStatic
+from irviz.transforms.lineage import to_script
 from irviz.transforms.python import Script, UnwritableError
 from irviz.worker.pool import TRIES
 
@@ -119,6 +121,20 @@ def test_a_pass_given_as_an_object_is_written_where_its_name_says_it_all():
     assert "relax.transform.LegalizeOps()" not in text
     assert "CallTIRRewrite()(mod)" in text
     assert reproduces(own)
+
+
+def test_a_step_that_holds_what_its_pass_does_not_take_is_left_out_with_a_word():
+    """As one may that was read from a file."""
+
+    class Wrong:
+        def write(self, *_):
+            raise TypeError("'a' is no number")
+
+    session = Session(MyModuleStatic).apply("LegalizeOps").apply("ToNonDataflow")
+    stages = session.stages[0], replace(session.stages[1], transform=Wrong()), session.stages[2]
+    text = to_script(stages).text()
+    assert "LegalizeOps cannot be written: TypeError: 'a' is no number" in text
+    assert structural_equal(ran(text), session.shown.module)
 
 
 def test_a_stage_that_failed_is_not_in_the_script():

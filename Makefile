@@ -40,9 +40,9 @@ $(VENV)/installed: $(VENV)/pip pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
 	touch $@
 
-$(VENV)/installed-dev: $(VENV)/installed pyproject.toml
+$(VENV)/installed-dev: $(VENV)/pip pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
-	touch $@
+	touch $(VENV)/installed $@
 
 clean:  ## delete the virtual environment
 	rm -rf $(VENV)

@@ -141,6 +141,9 @@ class Statements:
                     self._check_no_type(one)
             case ast.Subscript(value=value):
                 self._check_no_type(value)
+            case ast.BinOp(left=left, right=right):
+                self._check_no_type(left)
+                self._check_no_type(right)
             case ast.IfExp(body=body, orelse=orelse):
                 self._check_no_type(body)
                 self._check_no_type(orelse)

@@ -32,17 +32,41 @@ def look_again(text: Text) -> None:
                 raise text.refused(node, f"{name} is refused: it is private")
             case ast.Attribute() if id(node) not in inner:
                 _check_dotted(node, text)
-            case ast.Call(func=ast.Name(id=name)):
-                if name in _PYTHONS - bound:
-                    raise text.refused(node, f"a call of {name} is refused: that is Python's")
-            case ast.Call(func=ast.Attribute() as function):
-                _check_method(function, text)
+            case ast.Dict(values=values):
+                _check_no_type(values, text)
             case ast.Call():
-                raise text.refused(node, "a call of this is refused: it has no name")
+                _check_call(node, bound, text)
+
+
+def _check_call(node: ast.Call, bound: set[str], text: Text) -> None:
+    match node.func:
+        case ast.Name(id=name):
+            if name in _PYTHONS - bound:
+                raise text.refused(node, f"a call of {name} is refused: that is Python's")
+        case ast.Attribute() as function:
+            _check_method(function, text)
+            if dotted(function) == ("R", "call_packed"):  # they become attributes
+                _check_no_type([one.value for one in node.keywords if one.arg != "ty_args"], text)
+        case _:
+            raise text.refused(node, "a call of this is refused: it has no name")
 
 
 def _is_bound(node: ast.Name) -> bool:
     return isinstance(node.ctx, ast.Store)
+
+
+def _check_no_type(nodes: list[ast.expr], text: Text) -> None:
+    """Raise RefusedError for a type in attributes: TVM keeps the Python function behind it."""
+    parts = [part for node in nodes for part in ast.walk(node)]
+    inner = {id(part.func) for part in parts if isinstance(part, ast.Call)}
+    inner |= {id(part.value) for part in parts if isinstance(part, ast.Attribute)}
+    for part in parts:
+        if (
+            id(part) not in inner
+            and isinstance(part, ast.Attribute)
+            and dotted(part)[0] in FUNCTIONS
+        ):
+            raise text.refused(part, "a type in attributes is refused: TVM would keep a function")
 
 
 def _check_dotted(node: ast.Attribute, text: Text) -> None:

@@ -102,6 +102,14 @@ REFUSED = {
     "a list of products in a variable": relax("a = [2 * 2 for i in range(1)]"),
     "a type in a variable, to be read": relax("y = R.Tensor((4,), 'float32')"),
     "a size in quotes where none is": relax('y = R.match_cast(x, R.Tensor(("n",), "float32"))'),
+    "a type as an attribute": relax('R.func_attr({"a": R.Shape})'),
+    "a type in a list of attributes": relax('R.func_attr({"a": [[R.Shape]]})'),
+    "a type as an attribute of a call": relax(
+        'y = R.call_packed("f", x, a=R.Shape, ty_args=R.Object)'
+    ),
+    "a type in a sum in a variable": relax(
+        "X, Y = ((R.Tensor, 1) if True else ()) + (x if True else x)"
+    ),
     "a size of another name": relax(before='n = TypeVar("m")'),
     "values of a kind that is called": relax(
         shape='metadata["ir.EnvFunc"][0]',
@@ -149,6 +157,10 @@ def test_each_reason_says_what_is_meant():
         "a name of both branches of Relax": "exit is refused",
         "a dialect with another meaning": "a variable called R is refused",
         "a kernel from a file": "it opens files and starts a compiler",
+        "a type as an attribute": "a type in attributes is refused",
+        "a type in a list of attributes": "a type in attributes is refused",
+        "a type as an attribute of a call": "a type in attributes is refused",
+        "a type in a sum in a variable": "a type in a variable is refused",
         "values of a kind that is called": "these metadata are refused",
         "values filed under another kind": "these metadata are refused",
     }.items():

@@ -17,7 +17,6 @@ import re
 import subprocess
 import sys
 import textwrap
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -262,18 +261,11 @@ def old(program: Program) -> str:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """Upgrade all programs and run them in two processes of their own; return what each gave."""
-    with ThreadPoolExecutor(2) as pool:
-        folders = [tmp_path_factory.mktemp("programs") for _ in range(2)]
-        parts = pool.map(ran, folders, (PROGRAMS[::2], PROGRAMS[1::2]))
-        return {name: result for part in parts for name, result in part.items()}
-
-
-def ran(folder: Path, programs: list[Program]) -> dict[str, object]:
-    """Upgrade programs into a folder and run them there, in a process of their own."""
+    """Upgrade all programs and run them in one process of their own; return what each gave."""
+    folder = tmp_path_factory.mktemp("programs")
     with (folder / "fasionmnist_mlp_params.pkl").open("wb") as file:
         pickle.dump(mlp_params(), file)
-    for program in programs:
+    for program in PROGRAMS:
         new = upgraded_document(old(program), "program.md")
         text = "\n".join(cells(new.text, "program.md")) + f"\nresult = {program.result}\n"
         (folder / f"{program.id}.py").write_text(text, encoding="utf-8")

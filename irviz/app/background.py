@@ -124,7 +124,7 @@ class Background:
         def heard(words: str) -> None:
             if task.is_cancelled:  # before the other process was called
                 self._cancel()
-            _soon(loop, self._hear, task, words)
+            soon(loop, self._hear, task, words)
 
         def work() -> None:
             answer: object
@@ -132,7 +132,7 @@ class Background:
                 answer = _in_turn(task, heard)
             except BaseException as failure:  # a function may end its thread: not the explorer
                 answer = failure
-            _soon(loop, self._finish, loop, task, answer)
+            soon(loop, self._finish, loop, task, answer)
 
         threading.Thread(target=work, name="irviz run", daemon=True).start()
 
@@ -198,7 +198,7 @@ def _in_turn(task: _Task, heard: Heard) -> object:
         _turn.release()
 
 
-def _soon(loop: asyncio.AbstractEventLoop, call: Callable[..., None], *arguments: object) -> None:
+def soon(loop: asyncio.AbstractEventLoop, call: Callable[..., None], *arguments: object) -> None:
     """Call something in the loop's thread, unless the kernel is ending."""
     with contextlib.suppress(RuntimeError):  # it is closed
         loop.call_soon_threadsafe(call, *arguments)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Generic, TypeVar
+
+from irviz.app.background import soon
 
 Value = TypeVar("Value")
 
@@ -43,14 +44,13 @@ class Stepwise(Generic[Value]):
         self._wanted = iter(())
 
     def _go_on(self, loop: asyncio.AbstractEventLoop, steps: Iterator[Value]) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: the kernel ends
-            try:
-                for value in steps:
-                    loop.call_soon_threadsafe(self._pass_on, steps, value)
-                    if self._wanted is not steps:
-                        return
-            except Exception as failure:  # told by the loop, as what its own calls raise
-                loop.call_soon_threadsafe(_raise, failure)
+        try:
+            for value in steps:
+                soon(loop, self._pass_on, steps, value)
+                if self._wanted is not steps:
+                    return
+        except Exception as failure:  # told by the loop, as what its own calls raise
+            soon(loop, _raise, failure)
 
     def _pass_on(self, steps: Iterator[Value], value: Value) -> None:
         if self._wanted is steps:

@@ -21,7 +21,7 @@ _LOADED = ("ir.load_json", "script.ir_module")
 def look_again(text: Text) -> None:
     """Raise RefusedError for what no text needs, anywhere in it."""
     nodes = list(ast.walk(text.tree))
-    bound = {node.id for node in nodes if isinstance(node, ast.Name) and _is_bound(node)}
+    bound = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     bound |= {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
     inner = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
     for node in nodes:
@@ -49,10 +49,6 @@ def _check_call(node: ast.Call, bound: set[str], text: Text) -> None:
                 _check_no_type([one.value for one in node.keywords if one.arg != "ty_args"], text)
         case _:
             raise text.refused(node, "a call of this is refused: it has no name")
-
-
-def _is_bound(node: ast.Name) -> bool:
-    return isinstance(node.ctx, ast.Store)
 
 
 def _check_no_type(nodes: list[ast.expr], text: Text) -> None:

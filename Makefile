@@ -3,18 +3,30 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+export PYTHONDONTWRITEBYTECODE =  # each of many processes would compile irviz again
 
-.PHONY: demo test fix snapshots figures bench clean
+.PHONY: demo js lint pytest check test fix snapshots figures bench clean
 
 demo: $(VENV)/installed  ## open the explorer on the lecture's MLP in the browser
 	$(BIN)/irviz demo
 
-test: $(VENV)/installed-dev  ## run every check
+js:  ## check the viewer's JavaScript: types, lint, tests, and that the bundles are current
+	@if command -v npm >/dev/null; then cd irviz/explorer/viewer && npm ci && npm run check; \
+	else echo "The JavaScript is not checked: that needs Node.js 20."; test -z "$$IRVIZ_NO_SKIPS"; fi
+
+lint: js $(VENV)/installed-dev  ## check format, lint, types and contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -ra
+
+pytest: $(VENV)/installed-dev  ## run the tests that ARGUMENTS choose
+	$(BIN)/python -m pytest -ra -n logical --maxprocesses 4 $(ARGUMENTS)
+
+check: ARGUMENTS = -m "not (build or worker or browser or torch)"
+check: lint pytest  ## lint, and run the tests that need no build, worker, browser or torch
+
+test: lint pytest  ## lint, and run every test
 
 fix: $(VENV)/installed-dev  ## format, and mend what ruff can mend
 	$(BIN)/ruff format .
@@ -23,8 +35,9 @@ fix: $(VENV)/installed-dev  ## format, and mend what ruff can mend
 snapshots: $(VENV)/installed-dev  ## write the expected DOT texts and outlines anew, to be reviewed
 	IRVIZ_SNAPSHOTS=write $(BIN)/python -m pytest -q tests/view
 
-figures: $(VENV)/installed-dev  ## draw the pictures in assets/ anew
+figures: $(VENV)/installed-dev  ## draw the pictures in assets/ and of the packages again
 	$(BIN)/python assets/figures.py
+	$(BIN)/python assets/architecture.py
 
 bench: $(VENV)/installed-dev  ## measure, and print the figures
 	$(BIN)/python bench/run.py

@@ -25,7 +25,7 @@ def main() -> None:
 def figures() -> None:
     """Write the MLP as given, then bound with one call swapped, and a stack of layers."""
     import irviz
-    from irviz.app.demo import demo_stages
+    from irviz.cli.demo import demo_stages
 
     session = demo_stages()
     for stage_id, name in (("0", "mlp.svg"), ("2", "mlp-bound-swapped.svg")):
@@ -36,8 +36,8 @@ def figures() -> None:
     def relu_and_more(x: Any, out: Any) -> None:
         out[...] = x.clip(0) + 0.5
 
-    wrong = session.show("1").swap("relu0", "env.relu_and_more")
-    print(wrong.draw_coloured("|Δ|").save(ASSETS / "parted.svg"))
+    wrong = session.checkout("1").swap("relu0", "env.relu_and_more")
+    print(wrong.draw_overlay("difference").save(ASSETS / "parted.svg"))
 
 
 def stack(layers: int) -> Any:
@@ -68,7 +68,7 @@ def screenshot(browser_path: str) -> None:
     """Write a picture of the demo's page after a bind, a swap and a comparison."""
     from playwright.sync_api import sync_playwright
 
-    from irviz.app.serve import DEMO, served
+    from irviz.cli.serve import DEMO, served
 
     with served(DEMO) as (_, url), sync_playwright() as playwright:
         browser = playwright.chromium.launch(

@@ -25,8 +25,7 @@ from table import heading, line
 from tvm import ir, relax
 
 from irviz.course.mlp import MyModule
-from irviz.transforms.recordings.record import record
-from irviz.transforms.recordings.recording import Recording
+from irviz.transforms.recordings.recording import Recording, record_passes
 
 BAR = 0.02
 """How much longer a build may take."""
@@ -98,7 +97,7 @@ def _build(mod: ir.IRModule) -> None:
 
 
 def _record(mod: ir.IRModule) -> Recording:
-    with record() as recording:
+    with record_passes() as recording:
         _build(mod)
     return recording
 
@@ -116,7 +115,7 @@ def _longer_pass() -> float:
     many = tvm.transform.Sequential([nothing] * _MANY)
 
     def recorded() -> None:
-        with record():
+        with record_passes():
             many(MyModule)
 
     many(MyModule)

@@ -66,12 +66,13 @@ def kernel() -> None:
     import ipywidgets as widgets
 
     import irviz
-    from irviz.app.canvas import Canvas
-    from irviz.app.demo import demo_session
+    from irviz.cli.demo import demo_session
+    from irviz.explorer.actions import Checkout
+    from irviz.explorer.canvas import Canvas
 
     explorer = irviz.explore(demo_session().bind())
-    canvas = next(part for part in _parts(explorer.widget) if isinstance(part, Canvas))
-    texts = (part for part in _parts(explorer.widget) if isinstance(part, widgets.Text))
+    canvas = next(part for part in _parts(explorer) if isinstance(part, Canvas))
+    texts = (part for part in _parts(explorer) if isinstance(part, widgets.Text))
     passes = next(part for part in texts if "irviz-pass-name" in part._dom_classes)
     passes.value = "ToNonDataflow"  # which takes the frame away, so the picture changes
     drawn: list[float] = []
@@ -83,14 +84,14 @@ def kernel() -> None:
     ):
         pictures, badges = [], []
         for _ in range(ROUNDS + 1):
-            explorer._choose(stage)
+            explorer.dispatch(Checkout(stage))
             canvas.selected = node
             drawn.clear()
             start = time.perf_counter()
-            _button(explorer.widget, button).click()  # a new module, so it is built each time
+            _button(explorer, button).click()  # a new module, so it is built each time
             badges.append(time.perf_counter() - start)
             pictures.append(drawn[0] - start)
-            assert explorer.session.shown_id in explorer.results
+            assert explorer.session.current_id in explorer.results
         line(f"{button}: from the click to the new SVG (kernel)", pictures[1:], "50 ms")
         line(f"{button}: to the badge, run on 360 images (kernel)", badges[1:], "150 ms")
 
@@ -147,7 +148,7 @@ _BIND = """async () => {
 def _demo(python: str) -> Iterator[tuple[str, float]]:
     started = time.perf_counter()
     process = subprocess.Popen(
-        [python, "-m", "irviz.app.command", "demo", "--no-browser"],
+        [python, "-m", "irviz.cli.main", "demo", "--no-browser"],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,

@@ -21,8 +21,8 @@ from tvm import ir, relax
 import irviz
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule
-from irviz.runtime.machine import RunError
-from irviz.worker.pool import RUNS
+from irviz.errors import RunError
+from irviz.worker.supervisor import RUNS
 
 ROUNDS = 25
 BAR = "20 ms"

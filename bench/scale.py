@@ -27,9 +27,9 @@ from table import against, heading
 from tvm import ir
 
 import irviz
-from irviz.app.picture import Look, picture
 from irviz.ir.extract import extract
-from irviz.view.figure import figure
+from irviz.session.stage_view import ViewState, stage_view
+from irviz.view.graph.figure import draw_graph
 
 _BENCH = Path(__file__).parent
 _ROUTES = {
@@ -165,25 +165,25 @@ def opening() -> None:
     for route in ("decoder", "legalized", "flat", "flat, near"):
         session = irviz.Session(_ROUTES[route](17_000))
         look, group = _closed(session)
-        opened = look.toggle(group, session.picture(look=look).closable)
+        opened = look.toggle(group, session.view(state=look).closable)
         seconds = _rounds(partial(_timed, partial(_looked, session, opened)), 15)
-        nodes = len(session.picture(look=opened).graph.nodes)
+        nodes = len(session.view(state=opened).graph.nodes)
         what = f"{route} 17,000: open {group}, {nodes} nodes then"
         against(what, seconds, "ms", 0.15)
 
 
-def _looked(session: irviz.Session, look: Look) -> None:
-    found = picture(session.shown, session.function, look)
-    figure(found.graph, openable=found.openable)
+def _looked(session: irviz.Session, look: ViewState) -> None:
+    found = stage_view(session.current, session.function, look)
+    draw_graph(found.graph, openable=found.openable)
 
 
-def _closed(session: irviz.Session) -> tuple[Look, str]:
+def _closed(session: irviz.Session) -> tuple[ViewState, str]:
     """Return a look at a picture that has a group in it, and that group."""
-    first = session.picture()
-    look = Look()
+    first = session.view()
+    look = ViewState()
     if not first.openable:
         look = look.toggle(sorted(first.closable)[-1], first.closable)
-        first = session.picture(look=look)
+        first = session.view(state=look)
     return look, max(sorted(first.openable), key=lambda one: first.graph[one].size)
 
 

@@ -1,61 +1,110 @@
-"""irviz: see, transform and rerun Apache TVM's IRModules."""
+"""See, transform and rerun Apache TVM's IRModules.
+
+`explore`, `draw` and `load` take a module, a model or a file; `Session` is what they work on.
+"""
 
 from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING
 
+from irviz.errors import CancelledRunError as CancelledRunError
+from irviz.errors import DrawError as DrawError
+from irviz.errors import InputError as InputError
+from irviz.errors import IrvizError as IrvizError
+from irviz.errors import LoadError as LoadError
+from irviz.errors import NotFoundError as NotFoundError
+from irviz.errors import RunError as RunError
+from irviz.errors import SaveError as SaveError
+from irviz.errors import StageError as StageError
+from irviz.errors import TransformError as TransformError
+from irviz.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from irviz.app.draw import draw as draw
-    from irviz.app.draw import graph as graph
-    from irviz.app.explorer import explore as explore
-    from irviz.app.load import load as load
-    from irviz.app.recorded import record as record
-    from irviz.app.session import Session as Session
+    from irviz.explorer.explorer import Explorer as Explorer
+    from irviz.explorer.explorer import explore as explore
+    from irviz.explorer.record import record as record
+    from irviz.model.graph.graph import Graph as Graph
+    from irviz.model.runs.divergence import Divergence as Divergence
+    from irviz.model.runs.memory_use import MemoryUse as MemoryUse
+    from irviz.model.runs.run_result import Comparison as Comparison
+    from irviz.model.runs.run_result import RunResult as RunResult
+    from irviz.model.runs.trace import Trace as Trace
+    from irviz.runtime.run import CallInputs as CallInputs
+    from irviz.runtime.run import RunConfig as RunConfig
+    from irviz.session.divergence_report import DivergenceReport as DivergenceReport
+    from irviz.session.draw import draw as draw
+    from irviz.session.draw import graph as graph
+    from irviz.session.load import load as load
+    from irviz.session.session import Session as Session
+    from irviz.session.stage_view import ViewState as ViewState
     from irviz.transforms.kernels import library as library
-    from irviz.transforms.passes.own_passes import register_pass as register_pass
-    from irviz.transforms.passes.own_passes import register_rewrite as register_rewrite
+    from irviz.transforms.passes.registered_passes import register_pass as register_pass
+    from irviz.transforms.passes.registered_passes import register_rewrite as register_rewrite
+    from irviz.transforms.recordings.recording import Recording as Recording
+    from irviz.transforms.stage import Stage as Stage
+    from irviz.view.figure import Figure as Figure
+    from irviz.view.text.tables import StageTable as StageTable
+    from irviz.view.text.tables import TimingTable as TimingTable
 
-__version__ = "0.1.0"
 
-# TVM takes a second to load: each name is fetched when it is first used.
-_HOMES = {
-    "Session": "irviz.app.session",
-    "draw": "irviz.app.draw",
-    "explore": "irviz.app.explorer",
-    "graph": "irviz.app.draw",
-    "load": "irviz.app.load",
-    "record": "irviz.app.recorded",
-    "register_pass": "irviz.transforms.passes.own_passes",
-    "register_rewrite": "irviz.transforms.passes.own_passes",
+# TVM takes a second to load: each name is imported when it is first used.
+_LAZY = {
+    "CallInputs": "irviz.runtime.run:CallInputs",
+    "Comparison": "irviz.model.runs.run_result:Comparison",
+    "Divergence": "irviz.model.runs.divergence:Divergence",
+    "DivergenceReport": "irviz.session.divergence_report:DivergenceReport",
+    "Explorer": "irviz.explorer.explorer:Explorer",
+    "Figure": "irviz.view.figure:Figure",
+    "Graph": "irviz.model.graph.graph:Graph",
+    "MemoryUse": "irviz.model.runs.memory_use:MemoryUse",
+    "Recording": "irviz.transforms.recordings.recording:Recording",
+    "RunConfig": "irviz.runtime.run:RunConfig",
+    "RunResult": "irviz.model.runs.run_result:RunResult",
+    "Session": "irviz.session.session:Session",
+    "Stage": "irviz.transforms.stage:Stage",
+    "StageTable": "irviz.view.text.tables:StageTable",
+    "TimingTable": "irviz.view.text.tables:TimingTable",
+    "Trace": "irviz.model.runs.trace:Trace",
+    "ViewState": "irviz.session.stage_view:ViewState",
+    "draw": "irviz.session.draw:draw",
+    "explore": "irviz.explorer.explorer:explore",
+    "graph": "irviz.session.draw:graph",
+    "library": "irviz.transforms.kernels.library",
+    "load": "irviz.session.load:load",
+    "record": "irviz.explorer.record:record",
+    "register_pass": "irviz.transforms.passes.registered_passes:register_pass",
+    "register_rewrite": "irviz.transforms.passes.registered_passes:register_rewrite",
 }
 
 __all__ = [
-    "Session",
-    "draw",
-    "explore",
-    "graph",
-    "library",
-    "load",
-    "record",
-    "register_pass",
-    "register_rewrite",
+    "CancelledRunError",
+    "DrawError",
+    "InputError",
+    "IrvizError",
+    "LoadError",
+    "NotFoundError",
+    "RunError",
+    "SaveError",
+    "StageError",
+    "TransformError",
+    *_LAZY,
 ]
 
 
 def __getattr__(name: str) -> object:
-    if name == "library":
-        return importlib.import_module("irviz.transforms.kernels.library")
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
+    if name in _LAZY:
+        from pkgutil import resolve_name
+
+        return resolve_name(_LAZY[name])
     raise AttributeError(f"module 'irviz' has no attribute {name!r}")
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
     """Give a notebook `%%tvmscript`; IPython calls this for `%load_ext irviz`."""
-    importlib.import_module("irviz.app.magic").register(shell)
+    importlib.import_module("irviz.explorer.cell_magic").register(shell)
 
 
 def __dir__() -> list[str]:

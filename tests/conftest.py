@@ -1,14 +1,38 @@
 """What the tests of several rooms share."""
 
+import functools
 import importlib.util
+import inspect
 import os
+import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import NoReturn
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 collect_ignore = ["constructs", "modules.py", "oracle.py"]  # no tests: what the tests share
+
+# TVMScript's decorators look through all frames, pytest's included, and inspect looks through all
+# modules for the one of a frame whose file is none's, unless it is found here that there is none
+for _name in ("<string>", "<ast>", "<frozen runpy>", "<frozen importlib._bootstrap>"):
+    inspect.modulesbyfile[_name] = ""
+
+
+class _ByFile(LoadFileScheduling):
+    """A file's tests run in one process, and all tests with the browser in one: they share it."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return "tests/browser" if file.startswith("tests/browser/") else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileScheduling:
+    """Say how tests are distributed over processes."""
+    return _ByFile(config, log)
 
 
 @pytest.fixture(scope="session")
@@ -27,6 +51,14 @@ def constructs() -> ModuleType:
 def oracle() -> ModuleType:
     """Return tests/oracle.py, the second reading of Relax functions."""
     return _loaded("oracle")
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Let SIGINT raise KeyboardInterrupt, also where the tests were started with it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -62,9 +94,54 @@ def _run(full_name: str, path: Path, package: Path | None = None, *parts: Path) 
     exec(spec.loader.get_code(full_name), vars(loaded))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests with the browser, and begin with what takes longest."""
+    for item in items:
+        if "tests/browser/" in item.nodeid:
+            item.add_marker("browser")
+    slow = ("browser", "worker", "build")
+    items.sort(key=lambda item: [item.get_closest_marker(name) is None for name in slow])
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Let no test of `make check` do what it has a marker for, so that no marker is forgotten."""
+    if session.config.option.markexpr.startswith("not ("):
+        import tvm
+
+        from irviz.worker.supervisor import Worker
+
+        for owner, name, marker in (
+            (tvm, "compile", "build"),
+            (tvm.tirx, "build", "build"),
+            (Worker, "start", "worker"),
+            (Worker, "call", "worker"),
+        ):
+            setattr(owner, name, functools.partial(_forgotten, marker))
+        sys.addaudithook(_audit)
+
+
+def _audit(event: str, arguments: tuple[object, ...]) -> None:
+    if event == "subprocess.Popen":
+        command = " ".join(map(str, arguments[1]))
+        if sys.executable in command and "view/graph/engine.py" not in command:
+            _forgotten("worker")
+
+
+def _forgotten(marker: str, *_: object, **__: object) -> NoReturn:
+    pytest.fail(f"a test that does this needs pytest.mark.{marker}")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs PyTorch where it is not installed."""
+    if item.get_closest_marker("torch") and importlib.util.find_spec("torch") is None:
+        pytest.skip("this needs PyTorch: pip install 'irviz[torch]'")
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Fail a run that was told to skip nothing (IRVIZ_NO_SKIPS) and did."""
+    """Write what was skipped to IRVIZ_SKIPPED; fail a run that skips against IRVIZ_NO_SKIPS."""
     skipped = terminalreporter.stats.get("skipped", [])
+    if path := os.environ.get("IRVIZ_SKIPPED"):
+        Path(path).write_text("".join(f"{report.nodeid}\n" for report in skipped))
     if skipped and os.environ.get("IRVIZ_NO_SKIPS"):
         terminalreporter.section("skipped, though nothing may be", red=True)
         terminalreporter._session.exitstatus = pytest.ExitCode.TESTS_FAILED

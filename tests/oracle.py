@@ -14,27 +14,48 @@ import tvm
 from tvm import IRModule, ir, relax, tirx
 from tvm.relax.expr_functor import PyExprVisitor, visitor
 
-from irviz.model.graph import Graph, Node, NodeKind, RegionKind
+from irviz.model.graph.graph import Graph, Node, NodeKind, RegionKind
 
 MOST_NESTED = 50
 """How deep branches and functions are read; what is deeper is one node with TVM's text."""
 
-_TUPLED = {
-    "relax.call_tir": NodeKind.CALL_TIR,
-    "relax.call_tir_inplace": NodeKind.CALL_TIR,
-    "relax.call_tir_with_grad": NodeKind.CALL_TIR,
-    "relax.dist.call_tir_local_view": NodeKind.CALL_TIR,
-    "relax.vm.call_tir_dyn": NodeKind.CALL_TIR,
-    "relax.call_dps_packed": NodeKind.CALL_DPS_PACKED,
-    "relax.call_builtin_with_ctx": NodeKind.CALL_PACKED,
-    "relax.call_py_func": NodeKind.CALL_PACKED,
-    "relax.invoke_closure": NodeKind.CALL_FUNCTION,
-    "relax.invoke_pure_closure": NodeKind.CALL_FUNCTION,
+_OTHER_OPERATORS = {"relax.make_closure"}
+"""Operators that take a function and do not call it."""
+
+
+def named_calls() -> dict[str, NodeKind]:
+    """Return each registered Relax operator that calls its first argument, with its kind of node.
+
+    It is read from TVM's registry: what the first argument is called there says whether it is a
+    callee, and the operator's own name says what kind of callee.
+    """
+    found = {}
+    for name in map(str, ir.Op.list_op_names()):
+        if name.startswith("relax.") and name not in _OTHER_OPERATORS:
+            verb = name.rpartition(".")[2].partition("_")[0]
+            if _first_argument(name) in ("func", "func_name", "closure") or verb in _VERBS:
+                found[name] = next(kind for word, kind in _KINDS.items() if word in name)
+    return found
+
+
+def is_tupled(operator: str) -> bool:
+    """Tell whether a registered operator takes the callee's arguments as one tuple."""
+    return _first_argument(operator) != "args"
+
+
+def _first_argument(operator: str) -> str:
+    arguments = ir.Op.get(operator).arguments
+    return str(arguments[0].name) if arguments else ""
+
+
+_VERBS = ("call", "invoke")
+_KINDS = {
+    "call_tir": NodeKind.CALL_TIR,
+    "call_dps_packed": NodeKind.CALL_DPS_PACKED,
+    "closure": NodeKind.CALL_FUNCTION,
+    "call_": NodeKind.CALL_PACKED,
 }
-_SPREAD = {
-    "relax.call_pure_packed": NodeKind.CALL_PACKED,
-    "relax.call_inplace_packed": NodeKind.CALL_PACKED,
-}
+_NAMED_CALLS = named_calls()
 
 Leaf = tuple[tuple[int, ...], ir.Expr]
 
@@ -312,11 +333,11 @@ def _call(call: ir.Call) -> tuple[NodeKind, list[Leaf]]:
     op, args = call.op, list(call.args)
     if isinstance(op, ir.Op):
         name = str(op.name)
-        kind = _TUPLED.get(name) or _SPREAD.get(name)
+        kind = _NAMED_CALLS.get(name)
         if kind is None or not args or not _is_callee(args[0], name):
             return NodeKind.OPERATOR, list(_leaves(args))
         callee, *rest = args
-        if name in _TUPLED and rest and isinstance(rest[0], ir.Tuple):
+        if is_tupled(name) and rest and isinstance(rest[0], ir.Tuple):
             rest = [*rest[0].fields, *rest[1:]]
         return kind, [*_called(callee), *_leaves(rest)]
     if not _is_callee(op, ""):

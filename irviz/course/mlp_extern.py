@@ -1,4 +1,4 @@
-# ruff: noqa: D102, F841, N805, N806, N812
+# ruff: noqa: D102, F841, N805, N812
 # mypy: ignore-errors
 # TVMScript is read by TVM, not run by Python: it has its own rules for names.
 """The lecture's MLP on library functions: all of its calls, or some."""
@@ -6,6 +6,8 @@
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
+
+from irviz.course.mlp_prim_funcs import with_prim_funcs
 
 
 @I.ir_module
@@ -33,25 +35,6 @@ class MyModuleWithExternCall:
 class MyModuleMixture:
     """Mix a PrimFunc with library calls."""
 
-    @T.prim_func(s_tir=True)
-    def linear0(x: T.handle, w: T.handle, b: T.handle, z: T.handle):
-        m, n = T.int64(), T.int64()
-        X = T.match_buffer(x, (1, m), "float32")
-        W = T.match_buffer(w, (n, m), "float32")
-        B = T.match_buffer(b, (n,), "float32")
-        Z = T.match_buffer(z, (1, n), "float32")
-        Y = T.sblock_alloc_buffer((1, n), "float32")
-        for i, j, k in T.grid(1, n, m):
-            with T.sblock("Y"):
-                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                with T.init():
-                    Y[vi, vj] = T.float32(0)
-                Y[vi, vj] = Y[vi, vj] + X[vi, vk] * W[vj, vk]
-        for i, j in T.grid(1, n):
-            with T.sblock("Z"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                Z[vi, vj] = Y[vi, vj] + B[vj]
-
     @R.function
     def main(
         x: R.Tensor((1, "m"), "float32"),
@@ -67,3 +50,6 @@ class MyModuleMixture:
             out = R.call_dps_packed("env.linear", (lv1, w1, b1), R.Tensor((1, k), "float32"))
             R.output(out)
         return out
+
+
+MyModuleMixture = with_prim_funcs(MyModuleMixture, "linear0")

@@ -1,0 +1,1 @@
+"""Read TVM's IR: the only code that knows its expressions and statements."""

@@ -1,4 +1,4 @@
-"""IRModule -> Graph."""
+"""Read a function of an IRModule as a Graph."""
 
 from __future__ import annotations
 
@@ -7,38 +7,43 @@ from collections.abc import Mapping
 import tvm
 from tvm import ir, tirx
 
-from irviz.ir.attributes import attributes
-from irviz.ir.identity import drawn_function
-from irviz.ir.prim_func_graph import prim_func_graph
-from irviz.ir.reader import ConstantNames, Reader
-from irviz.model.graph import OUTPUT, Graph, NodeId
-from irviz.model.pause import no_collection
+from irviz.gc_pause import gc_paused
+from irviz.ir.functions import drawable_function
+from irviz.ir.relax.graph_reader import ConstantNames, GraphReader
+from irviz.ir.text.labels import attributes
+from irviz.ir.tir.prim_func_graph import prim_func_graph
+from irviz.model.graph.graph import OUTPUT, Graph, NodeId
 
 
 def extract(
     mod: ir.IRModule, function: str = "main", constant_names: ConstantNames | None = None
 ) -> Graph:
-    """Read one function of the module as a Graph: a Relax function or a PrimFunc.
+    """Read one function as a Graph: a Relax function with its branches, or a PrimFunc's blocks.
 
-    A Relax function is read with its branches and inner functions, a PrimFunc as its blocks.
+    A scalar constant is a literal of the node that uses it. A tensor, or a constant that is
+    returned, is a node of its own. An expression of an unknown class is a node of kind OTHER with
+    TVM's own text.
 
-    A scalar constant is a literal of the node that uses it, a tensor or one that is returned is
-    a node of its own, named by `constant_names` where its tensor is known there. What irviz has
-    no reader for is a node of kind OTHER with TVM's own text. Raises ValueError when the module
-    has no function of this name.
+    Args:
+        mod: The module.
+        function: The name of the function.
+        constant_names: Names of constants, by their tensors.
+
+    Raises:
+        NoFunctionError: If the module has no Relax function or PrimFunc of this name.
     """
-    return read(mod, function, constant_names)[0]
+    return extract_with_constants(mod, function, constant_names)[0]
 
 
-def read(
+def extract_with_constants(
     mod: ir.IRModule, function: str = "main", constant_names: ConstantNames | None = None
 ) -> tuple[Graph, Mapping[NodeId, tvm.runtime.Tensor]]:
-    """Return the graph, and the tensor of each constant's node; raise as `extract` does."""
-    source = drawn_function(mod, function)
+    """Return what `extract` returns, and the tensor of each constant's node."""
+    source = drawable_function(mod, function)
     if isinstance(source, tirx.PrimFunc):
         return prim_func_graph(source, function), {}
-    reader = Reader(mod, constant_names or {})
-    with no_collection():
+    reader = GraphReader(mod, constant_names or {})
+    with gc_paused():
         reader.params(source.params, None)
         reader.blocks(source.body, None, 0)
         outputs = reader.results(source.body, OUTPUT, (), None)

@@ -1,4 +1,4 @@
-"""IRModule -> the same as the build makes it, with each variable's node in the module before."""
+"""Run the passes of the build up to one of them, and follow every variable through them."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ from typing import TypeVar
 import tvm
 from tvm import ir, relax
 
-from irviz.ir.extent import tensors
-from irviz.ir.identity import definitions, identify, relax_functions
-from irviz.model.graph import NodeId
+from irviz.ir.functions import relax_functions
+from irviz.ir.node_ids import definitions, identify
+from irviz.ir.shapes.shape_eval import tensor_types
+from irviz.model.graph.graph import NodeId
 
-Known = TypeVar("Known")
+Fact = TypeVar("Fact")
 
-WRITES = "CallTIRRewrite"
-"""The pass behind which each call writes into a buffer that is allocated before it."""
-PLANS = "KillAfterLastUse"
-"""The pass behind which storages are shared, and what is no longer used is let go."""
+CALL_TIR_REWRITE = "CallTIRRewrite"
+"""After this pass each call writes into a buffer that is allocated before it."""
+KILL_AFTER_LAST_USE = "KillAfterLastUse"
+"""After this pass buffers share storages, and each is freed after its last use."""
 
 
 @dataclass(frozen=True, eq=False)
-class Traces:
-    """What is known of a function's variables.
+class VarOrigins:
+    """The relation of a lowered function's variables to the original function.
 
-    `origins` has the node of the module before whose value a variable has, or a call makes;
-    `written` the places, among a call's arguments, of the buffers that it writes.
+    `origins` maps a variable to the original node with its value, or that its call computes;
+    `written` gives the argument positions of the buffers that a variable's call writes.
     """
 
     origins: Mapping[ir.Var, NodeId] = field(default_factory=dict)
@@ -34,107 +35,109 @@ class Traces:
 
 
 @dataclass(frozen=True, eq=False)
-class Lowered:
-    """A module behind a pass of the build, and what is known of each function's variables."""
+class LoweredModule:
+    """A module after a pass of the build, and the origins of each function's variables."""
 
     module: ir.IRModule
-    traces: Mapping[str, Traces]
+    origins: Mapping[str, VarOrigins]
 
 
-def lowered(mod: ir.IRModule, until: str) -> Lowered:
-    """Return the module as it is behind the pass `until` of the build for `llvm`.
+def lower(mod: ir.IRModule, until: str) -> LoweredModule:
+    """Return the module after the pass `until` of the build for `llvm`.
 
-    The passes on Relax that `tvm.compile` has are run, and what they raise is raised; behind
-    `WRITES` it does not matter, as what is written is known then. Raises ValueError when the
-    build has no pass of this name.
+    This runs the Relax passes of `tvm.compile`, and raises what they raise. An error of a pass
+    after `CALL_TIR_REWRITE` is ignored if the module is wanted as that pass leaves it. Raises
+    ValueError if the build has no pass of this name.
     """
-    watch = _Watch(mod, until)
+    watch = _VarTracker(mod, until)
     try:
         with tvm.transform.PassContext(instruments=[watch]), tvm.target.Target("llvm"):
             relax.get_pipeline("default")(mod)
-    except Exception:  # TVM raises what its C++ side threw, of any class
-        if watch.found is None or until != WRITES:
+    except Exception:  # TVM raises errors of any class from C++
+        if watch.result is None or until != CALL_TIR_REWRITE:
             raise
-    if watch.found is None:
+    if watch.result is None:
         raise ValueError(f"the build of this TVM has no pass {until!r}")
-    return watch.found
+    return watch.result
 
 
 @tvm.instrument.pass_instrument
-class _Watch:
-    """Follows the variables from pass to pass, and keeps the module behind one of them."""
+class _VarTracker:
+    """Follows the variables from pass to pass, and keeps the module after one of them."""
 
     def __init__(self, mod: ir.IRModule, until: str) -> None:
-        self.found: Lowered | None = None
+        self.result: LoweredModule | None = None
         self._until, self._last = until, mod
-        self._traces = {
-            name: Traces(identify(function)) for name, function in relax_functions(mod).items()
+        self._origins = {
+            name: VarOrigins(identify(function)) for name, function in relax_functions(mod).items()
         }
 
     def run_after_pass(self, mod: ir.IRModule, info: tvm.ir.transform.PassInfo) -> None:
-        if self.found is not None:
+        if self.result is not None:
             return
         before, after = relax_functions(self._last), relax_functions(mod)
-        self._traces = {
-            name: _followed(self._traces.get(name, Traces()), before.get(name), function)
+        self._origins = {
+            name: _follow(self._origins.get(name, VarOrigins()), before.get(name), function)
             for name, function in after.items()
         }
         self._last = mod
-        if info.name == WRITES:
-            self._traces = {
-                name: _with_calls(self._traces[name], function) for name, function in after.items()
+        if info.name == CALL_TIR_REWRITE:
+            self._origins = {
+                name: _with_calls(self._origins[name], function) for name, function in after.items()
             }
         if info.name == self._until:
-            self.found = Lowered(mod, self._traces)
+            self.result = LoweredModule(mod, self._origins)
 
 
-def _followed(traces: Traces, before: relax.Function | None, after: relax.Function) -> Traces:
-    """Return what is known of the variables behind a pass.
+def _follow(known: VarOrigins, before: relax.Function | None, after: relax.Function) -> VarOrigins:
+    """Return the origins of the variables after a pass.
 
     A pass keeps variables, or makes others of the same names in the same order.
     """
     if before is None or before.same_as(after):
-        return traces
+        return known
     old = [var for var, _ in definitions(before.params, before.body)]
     new = [var for var, _ in definitions(after.params, after.body)]
     is_renewed = [var.name for var in old] == [var.name for var in new]
     pairs = list(zip(old, new, strict=True)) if is_renewed else [(var, var) for var in new]
-    return Traces(_carried(traces.origins, pairs), _carried(traces.written, pairs))
+    return VarOrigins(_carry_over(known.origins, pairs), _carry_over(known.written, pairs))
 
 
-def _carried(
-    known: Mapping[ir.Var, Known], pairs: Sequence[tuple[ir.Var, ir.Var]]
-) -> dict[ir.Var, Known]:
-    return {after: known[before] for before, after in pairs if before in known}
+def _carry_over(
+    facts: Mapping[ir.Var, Fact], pairs: Sequence[tuple[ir.Var, ir.Var]]
+) -> dict[ir.Var, Fact]:
+    return {after: facts[before] for before, after in pairs if before in facts}
 
 
-def _with_calls(traces: Traces, function: relax.Function) -> Traces:
-    """Add which buffers a call writes, and give both the node that has their value.
+def _with_calls(known: VarOrigins, function: relax.Function) -> VarOrigins:
+    """Add the buffers that each call writes, and the origin of the call and of the buffers.
 
-    The pass makes `alloc = alloc_tensor(…); _ = f(x, alloc); y = alloc` of `y = call_tir(f, x)`.
+    The pass turns `y = call_tir(f, x)` into `alloc = alloc_tensor(…); _ = f(x, alloc); y = alloc`.
     """
-    origins, written = dict(traces.origins), dict(traces.written)
+    origins, written = dict(known.origins), dict(known.written)
     call: ir.Var | None = None
-    passed: list[ir.Expr] = []
+    arguments: list[ir.Expr] = []
     for var, binding in definitions(function.params, function.body):
         value = None if binding is None else binding.value
         results = list(value.fields) if isinstance(value, ir.Tuple) else [value]
-        places = _places(results, passed)
-        if call is not None and places:
-            written[call] = places
+        positions = _positions(results, arguments)
+        if call is not None and positions:
+            written[call] = positions
             if call not in origins and var in origins:
                 for one in (call, *results):
                     origins.setdefault(one, origins[var])
         call = None
-        if isinstance(value, ir.Call) and not isinstance(value.op, ir.Op) and not tensors(value.ty):
-            call, passed = var, list(value.args)
-    return Traces(origins, written)
+        if not isinstance(value, ir.Call) or isinstance(value.op, ir.Op):
+            continue
+        if not tensor_types(value.ty):
+            call, arguments = var, list(value.args)
+    return VarOrigins(origins, written)
 
 
-def _places(values: Sequence[ir.Expr | None], passed: Sequence[ir.Expr]) -> tuple[int, ...]:
-    """Return where values stand among arguments; nothing when one of them does not."""
+def _positions(values: Sequence[ir.Expr | None], arguments: Sequence[ir.Expr]) -> tuple[int, ...]:
+    """Return the positions of the values among the arguments, or () if one is missing."""
     found = [
-        next((n for n, other in enumerate(passed) if value.same_as(other)), None)
+        next((n for n, other in enumerate(arguments) if value.same_as(other)), None)
         if isinstance(value, ir.Var)
         else None
         for value in values

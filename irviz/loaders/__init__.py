@@ -1,0 +1,15 @@
+"""Load modules, weights, inputs and sessions from files and objects that nobody vouches for.
+
+Threat model: the author of a file is hostile. Opening a file runs nothing in it, follows no path
+that it names (ONNX weights must lie in the model's own folder), and neither ends nor blocks this
+process:
+
+- Text is checked before a library sees it: `tvmscript` admits only known syntax and names,
+  `tvm_json` only the types of a module, `models.pt2_archive` only a graph and numbers,
+  `arrays.array_pickle` only the pickle instructions of arrays. What is unknown is refused.
+- TVM's, torch's and ONNX's readers then run in the worker first, with limits of time and memory
+  (`trial`).
+- Sizes are bounded before anything is unpacked or allocated.
+
+Every refusal is a ValueError whose message is one sentence.
+"""

@@ -1,4 +1,4 @@
-"""Whatever people have -> a module, with the weights and the inputs that come with it."""
+"""Load a module from a file or from an object in memory, with its weights and its inputs."""
 
 from __future__ import annotations
 
@@ -10,109 +10,124 @@ from typing import Any
 
 from tvm import ir, relax, tirx
 
-from irviz.ir.refusal import RefusedError
-from irviz.loaders.content import TAKEN, Kind, content_of, kind_of, text_of
-from irviz.loaders.loaded import Loaded, LoadError
+from irviz.errors import LoadError
+from irviz.loaders.file_kind import READABLE, FileKind, decode_text, detect_kind
+from irviz.loaders.loaded import Loaded
+from irviz.loaders.read_file import FileError, read_file
+from irviz.loaders.tvmscript.syntax_tree import RefusedError
 
 
-def load(what: object, *, inputs: Any = None, params: Any = None, name: str = "") -> Loaded:
-    """Return what this holds: the path of a file, or a module or model that is in memory.
+def load(source: object, *, inputs: Any = None, params: Any = None, name: str = "") -> Loaded:
+    """Load a module. Nothing in a file is run.
 
-    A file is TVMScript, a notebook, TVM's JSON, .pt2 or ONNX; `name` is one of its modules, where
-    it defines several; nothing in it is run. A model may be an IRModule, a function of one, a
-    module of `relax.frontend.nn`, of torch, of torch.fx, a program of torch.export, or an ONNX
-    model. `inputs` are what it is called with; torch's modules need them, as examples. `params`
-    are arrays by the names of parameters, in the place of those that come with it. Raises
-    LoadError, in one sentence, which says what would be right.
+    Args:
+        source: The path of a file, which holds TVMScript, a notebook, TVM's JSON, a .pt2 program
+            or ONNX; or an IRModule, a function, a `relax.frontend.nn` module, a module or
+            GraphModule of PyTorch, an exported program, or an ONNX model.
+        inputs: The inputs; PyTorch modules need them, as examples.
+        params: Arrays by the names of parameters; they replace the source's own.
+        name: The module to load from a file that defines several.
+
+    Raises:
+        LoadError: If no module can be loaded.
     """
-    if isinstance(what, str | os.PathLike):
-        file = Path(what)
-        found = load_content(content_of(file), str(file), name=name, folder=file.parent)
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        try:
+            content = read_file(path)
+        except FileError as failure:
+            raise LoadError(f"{str(path)!r} {failure}") from None
+        loaded = load_content(content, str(path), name=name, folder=path.parent)
     elif name:
-        raise LoadError(f"{name!r} names a module of a file, and this is of the type {_kind(what)}")
+        raise LoadError(
+            f"{name!r} names a module of a file, and this is of the type {_type_name(source)}"
+        )
     else:
-        found, inputs = _live(what, inputs)
+        loaded, inputs = _load_object(source, inputs)
     if inputs is not None:
-        found = replace(found, inputs=inputs)
-    return replace(found, params={**found.params, **params}) if params else found
+        loaded = replace(loaded, inputs=inputs)
+    return replace(loaded, params={**loaded.params, **params}) if params else loaded
 
 
 def load_content(
     content: bytes, file: str, *, name: str = "", folder: Path | None = None
 ) -> Loaded:
-    """Return what a file of this name holds; raise LoadError for what is none of those read.
+    """Load a module from the bytes of a file; raise LoadError as `load` does.
 
-    `folder` is where it lies, for the weights that ONNX keeps beside it. Nothing in it is run.
+    ONNX may keep weights in other files of `folder`; without a folder such a model is refused.
     """
-    kind = kind_of(content, file)
-    if name and kind not in (Kind.SCRIPT, Kind.NOTEBOOK):
+    kind = detect_kind(content, file)
+    if name and kind not in (FileKind.SCRIPT, FileKind.NOTEBOOK):
         raise LoadError(f"{file!r} is {kind.value}, which holds one module: leave out {name!r}")
-    if kind is Kind.PT2:
-        from irviz.loaders.torch_models import from_pt2
+    if kind is FileKind.PT2:
+        from irviz.loaders.models.torch_models import from_pt2
 
         return from_pt2(content, file)
-    if kind is Kind.ONNX:
-        from irviz.loaders.onnx_models import from_onnx_file
+    if kind is FileKind.ONNX:
+        from irviz.loaders.models.onnx_models import from_onnx_file
 
         return from_onnx_file(content, file, folder)
-    text = text_of(content, file)
-    if kind is Kind.JSON:
-        from irviz.loaders.tvm_json import from_json
+    text = decode_text(content, file)
+    if kind is FileKind.JSON:
+        from irviz.loaders.tvm_json import module_from_json
 
-        return Loaded(from_json(text, file))
-    return _from_python(text, repr(file), name, kind)
+        return Loaded(module_from_json(text, file))
+    return _load_python(text, file, name, kind)
 
 
-def _from_python(text: str, file: str, name: str, kind: Kind) -> Loaded:
-    is_guess = kind is Kind.SCRIPT and not file.endswith((".py'", '.py"'))
-    from irviz.loaders.notebook_file import python_of
-    from irviz.loaders.script_file import from_script
+def _load_python(text: str, file: str, name: str, kind: FileKind) -> Loaded:
+    from irviz.loaders.notebook_file import python_of_notebook
+    from irviz.loaders.python_file import from_python
 
-    if kind is Kind.NOTEBOOK:
-        text, file = python_of(text, file), f"{file} (its cells as one text)"
+    title = repr(file)
+    if kind is FileKind.NOTEBOOK:
+        text, title = python_of_notebook(text, title), f"{title} (its cells as one text)"
     try:
-        return from_script(text, file, name)
+        return from_python(text, title, name)
     except RefusedError as refusal:
-        if is_guess and refusal.reason.startswith("this is no Python"):
-            raise LoadError(f"{file} is none of the files that are read: give {TAKEN}") from refusal
+        is_guess = kind is FileKind.SCRIPT and not file.endswith(".py")
+        if is_guess and refusal.reason.startswith("this is not Python"):
+            raise LoadError(
+                f"{title} is none of the files that are read: give {READABLE}"
+            ) from refusal
         raise LoadError(str(refusal)) from refusal
 
 
-def _live(what: object, inputs: Any) -> tuple[Loaded, Any]:
-    """Return what is in memory, and the inputs that are still to be given for it."""
+def _load_object(source: object, inputs: Any) -> tuple[Loaded, Any]:
+    """Return the loaded object, and the inputs that the loader has not used."""
     from tvm.relax.frontend import nn
 
-    from irviz.loaders.relax_models import from_function, from_nn
+    from irviz.loaders.models.relax_models import from_function, from_nn
 
-    if isinstance(what, ir.IRModule):
-        return Loaded(what), inputs
-    if isinstance(what, relax.Function | tirx.PrimFunc):
-        return from_function(what), inputs
-    if isinstance(what, nn.Module):
-        return from_nn(what, inputs), None
+    if isinstance(source, ir.IRModule):
+        return Loaded(source), inputs
+    if isinstance(source, relax.Function | tirx.PrimFunc):
+        return from_function(source), inputs
+    if isinstance(source, nn.Module):
+        return from_nn(source, inputs), None
     torch, onnx = sys.modules.get("torch"), sys.modules.get("onnx")
-    if torch is not None:  # an object of a library that is not loaded there cannot be
-        from irviz.loaders.torch_models import from_module, from_program
+    if torch is not None:  # an object of a library implies that the library is imported
+        from irviz.loaders.models.torch_models import from_module, from_program
 
-        if isinstance(what, torch.nn.Module):
-            return from_module(what, inputs), None
-        if isinstance(what, torch.export.ExportedProgram):
-            return from_program(what), inputs
-    if onnx is not None and isinstance(what, onnx.ModelProto):
-        from irviz.loaders.onnx_models import from_model
+        if isinstance(source, torch.nn.Module):
+            return from_module(source, inputs), None
+        if isinstance(source, torch.export.ExportedProgram):
+            return from_program(source), inputs
+    if onnx is not None and isinstance(source, onnx.ModelProto):
+        from irviz.loaders.models.onnx_models import from_model
 
-        return from_model(what), inputs
+        return from_model(source), inputs
     raise LoadError(
-        f"{_brief(what)}, of the type {_kind(what)}, is no model: give a file of {TAKEN}, "
-        "an IRModule, or a model of TVM, torch or ONNX"
+        f"{_brief(source)}, of the type {_type_name(source)}, is not a model: give a file of "
+        f"{READABLE}, an IRModule, or a model of TVM, torch or ONNX"
     )
 
 
-def _kind(what: object) -> str:
-    kind = type(what)
+def _type_name(value: object) -> str:
+    kind = type(value)
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
-def _brief(what: object) -> str:
-    text = " ".join(repr(what).split())
+def _brief(value: object) -> str:
+    text = " ".join(repr(value).split())
     return text if len(text) <= 80 else f"{text[:79]}…"

@@ -1,4 +1,4 @@
-"""What loading gives: a module, with the weights and the example inputs that came with it."""
+"""The result of loading: a module, with its weights and its example inputs."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from tvm import ir
 Params = Mapping[str, NDArray[Any]]
 
 
-class LoadError(ValueError):
-    """What holds no module; the message says what it is and what would be right."""
-
-
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """Hold a module, the arrays for its parameters by name, and what it is called with.
+    """A module, and everything that was loaded with it.
 
-    `inputs` are arrays by the names of the other parameters, or None; `function` is the one to
-    look at, "" for the module's own choice; `notes` say what was changed to read it.
+    Attributes:
+        module: The module.
+        params: Arrays for its parameters, by name.
+        inputs: Arrays for the other parameters, by name, or None.
+        function: The function to show first, or "" for the module's default.
+        notes: What was changed to read the file.
     """
 
     module: ir.IRModule
@@ -33,13 +33,13 @@ class Loaded:
     notes: tuple[str, ...] = ()
 
 
-def plain_array(tensor: tvm.runtime.Tensor) -> NDArray[Any]:
-    """Return the numbers of a tensor of TVM's, as an array of their dtype."""
+def to_numpy(tensor: tvm.runtime.Tensor) -> NDArray[Any]:
+    """Return a TVM tensor as an array of the same dtype."""
     return np.asarray(tensor.numpy())
 
 
-def weights_aside(mod: ir.IRModule, function: str = "main") -> tuple[ir.IRModule, Params]:
-    """Take the weights out of the attribute in which TVM's importers leave them, by name."""
+def detach_weights(mod: ir.IRModule, function: str = "main") -> tuple[ir.IRModule, Params]:
+    """Return a module without the weights that TVM's importers keep in an attribute, and these."""
     import tvm.relax.frontend as frontend
 
     bare, kept = frontend.detach_params(mod)
@@ -48,5 +48,5 @@ def weights_aside(mod: ir.IRModule, function: str = "main") -> tuple[ir.IRModule
     weights = params[count:]
     tensors = kept.get(function, [])
     return bare, {
-        param.name: plain_array(tensor) for param, tensor in zip(weights, tensors, strict=True)
+        param.name: to_numpy(tensor) for param, tensor in zip(weights, tensors, strict=True)
     }

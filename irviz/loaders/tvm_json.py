@@ -1,106 +1,179 @@
-"""TVM's JSON (`tvm.ir.save_json`) -> IRModule.
+"""Read IRModules and other objects from TVM's JSON (`tvm.ir.save_json`).
 
-TVM's reader trusts the file: an index that is out of place can end the process. So a file is
-first read by another Python process, with all that a picture needs of it, and only when that one
-comes to its end does this process read it too.
+TVM's reader trusts the text: it makes an object of any registered type, compiled code and parts of
+TVM's runtime included, and a wrong index ends the process. So the text is checked first: it may
+name only the types that a module consists of. Then the worker reads it and draws its modules, and
+only if that succeeds does this process read it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
-from pathlib import Path
+import re
+from collections.abc import Callable, Sequence
 
 import tvm
-from tvm import ir
+import tvm_ffi
+from tvm import ir, relax
 
+from irviz.errors import IrvizError, LoadError
 from irviz.ir.extract import extract
-from irviz.ir.identity import relax_functions
-from irviz.loaders.content import content_of
-from irviz.loaders.loaded import LoadError as LoadError
-from irviz.loaders.node_types import foreign_type
-from irviz.worker.pool import TRIES, TimedOutError, WorkerError
+from irviz.ir.functions import drawable_functions
+from irviz.loaders.trial import draw_all, last_line, trial_failure
 
-_TRIAL_SECONDS = 120
-_AGAIN = "write it again with tvm.ir.save_json"
-# TVM compiles and links what these hold, and loads it, when the module is run.
-_COMPILED = ("ffi.Module", "runtime.Module")
+SECONDS = 120.0
+"""The time limit for the worker."""
+
+_BASIC_TYPES = """
+    None int bool float DataType Device ffi.String ffi.Bytes ffi.Shape ffi.Tensor ffi.Array ffi.Map
+    ffi.List ffi.Dict ffi.BigInt target.Target target.TargetKind
+"""
+_ADMITTED_TYPE = re.compile(
+    "|".join(map(re.escape, _BASIC_TYPES.split()))
+    + r"|(?:ir|prim|relax|tirx|s_tir)\.[A-Za-z0-9_.]+"
+)
+# Passes, searches and builders hold functions, files and processes.
+_EXCLUDED_TYPE = re.compile(
+    r".*Pass|.*Builder|.*Database|s_tir\.meta_schedule\..*|relax\.(?:vm|dpl)\..*"
+    r"|s_tir\.Schedule|s_tir\.TensorIntrin|relax\.transform\..*"
+)
+# A registered function that TVM calls by name: modules contain those that infer types.
+_FUNCTION_TYPE, _INFERENCE = "ir.EnvFunc", "tvm.relax.type."
+# TVM compiles, links and loads what these hold when the module runs.
+_COMPILED_TYPES = ("ffi.Module", "runtime.Module")
 
 
-def load_json(path: str | os.PathLike[str]) -> ir.IRModule:
-    """Load an IRModule from a file that `tvm.ir.save_json` wrote.
+class TvmJsonError(IrvizError, ValueError):
+    """A text that is refused; the message follows a colon."""
 
-    Raises LoadError, in one sentence, for a file that is missing, unreadable or something else.
-    """
-    file = Path(path)
+
+def module_from_json(text: str, name: str) -> ir.IRModule:
+    """Return the IRModule in a text; errors call the file `name`. Raises LoadError."""
+    wrong = f"{name!r} is not an IRModule in TVM's JSON"
+    advice = "write one with open(path, 'w').write(tvm.ir.save_json(mod))"
     try:
-        text = content_of(file).decode()
-    except UnicodeDecodeError:
-        raise LoadError(_wrong(str(file), "it is no text")) from None
-    return from_json(text, str(file))
-
-
-def from_json(text: str, name: str) -> ir.IRModule:
-    """Return the IRModule in TVM's JSON, of a file of this name; raise LoadError for other text."""
-    _check_outline(name, text)
-    try:
-        why = TRIES.call(_try, text, seconds=_TRIAL_SECONDS)
-    except TimedOutError:
-        raise LoadError(
-            f"{name!r} was not read within {_TRIAL_SECONDS} s and is likely damaged; {_AGAIN}"
-        ) from None
-    except WorkerError:
-        raise LoadError(f"{name!r} is damaged: reading it crashes TVM; {_AGAIN}") from None
-    if why:
-        raise LoadError(f"{name!r} holds no module: {why}")
-    return _read(text)
-
-
-def _check_outline(name: str, text: str) -> None:
-    """Raise LoadError unless the text is JSON in the outline of TVM's."""
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as failure:
-        why = "it is empty" if not text.strip() else f"it is no JSON ({failure})"
-        raise LoadError(_wrong(name, why)) from None
-    is_graph = isinstance(content, dict) and isinstance(content.get("nodes"), list)
-    if not is_graph or "root_index" not in content:
-        raise LoadError(_wrong(name, "it is JSON without TVM's 'nodes' and 'root_index'"))
-    if any(isinstance(node, dict) and node.get("type") in _COMPILED for node in content["nodes"]):
+        types = _types(text)
+    except TvmJsonError as failure:
+        raise LoadError(f"{wrong}: {failure}; {advice}") from None
+    if types & set(_COMPILED_TYPES):
         raise LoadError(
             f"{name!r} carries compiled or C code, which would be run with it, and was not read: "
             "save the module without its external_mods"
         )
-    try:
-        foreign = foreign_type(text)
-    except ValueError as failure:
-        raise LoadError(_wrong(name, str(failure))) from None
-    if foreign:
-        raise LoadError(_wrong(name, f"it names {foreign!r}, which is part of no module"))
+    if foreign := _foreign(types):
+        raise LoadError(f"{wrong}: it names {foreign!r}, which is part of no module; {advice}")
+    if reason := trial_failure(_draw_module, text, seconds=SECONDS):
+        raise LoadError(f"{wrong}: {last_line(reason)}; {advice}")
+    return _read_module(text)
 
 
-def _wrong(name: str, why: str) -> str:
-    return (
-        f"{name!r} is no IRModule in TVM's JSON: {why}; "
-        "write one with open(path, 'w').write(tvm.ir.save_json(mod))"
-    )
-
-
-def _read(text: str) -> ir.IRModule:
+def _read_module(text: str) -> ir.IRModule:
     mod = tvm.ir.load_json(text)
     if not isinstance(mod, ir.IRModule):
-        raise LoadError(f"it holds a {type(mod).__name__}, not an IRModule")
+        raise TvmJsonError(f"it holds a {type(mod).__name__}, not an IRModule")
     return mod
 
 
-def _try(text: str) -> str:
-    """Read a text in every way that a picture of it will need; return why not, or ""."""
+def _draw_module(text: str) -> None:
+    draw_all(_read_module(text))
+
+
+# --- lists of objects, which share what they have in common -------------------------------------
+
+
+def objects_to_json(objects: Sequence[object]) -> str:
+    """Return modules, functions and tensors as one text; parts that they share occur once.
+
+    So variables that several modules share are still the same objects when the text is read.
+    Raises TvmJsonError for an object that TVM cannot write.
+    """
     try:
-        mod = _read(text)
-        for name in relax_functions(mod):
-            extract(mod, name)
-        mod.script()
-    except Exception as failure:  # whatever TVM's reader throws, it is the file's fault
-        words = str(failure).strip().splitlines() or [type(failure).__name__]
-        return words[-1] or "no reason given"
-    return ""
+        return str(tvm.ir.save_json(tvm_ffi.Array(list(objects))))
+    except Exception as failure:  # TVM raises errors of any class from C++
+        raise TvmJsonError(last_line(str(failure) or type(failure).__name__)) from failure
+
+
+def objects_from_json(text: str) -> list[object]:
+    """Return the objects in a text that `objects_to_json` wrote; raise TvmJsonError for others."""
+    if foreign := _foreign(_types(text)):
+        raise TvmJsonError(f"it names {foreign!r}, which is part of no module")
+    if reason := trial_failure(_draw_objects, text, seconds=SECONDS):
+        raise TvmJsonError(last_line(reason))
+    return _read_objects(text)
+
+
+def _read_objects(text: str) -> list[object]:
+    found = tvm.ir.load_json(text)
+    if not isinstance(found, tvm_ffi.Array):
+        raise TvmJsonError(f"it holds a {type(found).__name__}, not a list of objects")
+    return list(found)
+
+
+def _draw_objects(text: str) -> None:
+    """Read a text and use its objects as a session does, to see if the process survives it.
+
+    An error is ignored: a module that cannot be printed can be saved, and must be read again.
+    """
+    drawn: set[int] = set()
+    for one in _read_objects(text):
+        if isinstance(one, ir.IRModule):
+            _ignore_error(ir.IRModule({}, attrs=one.attrs, global_infos=one.global_infos).script)
+            for name, function in drawable_functions(one).items():
+                if function.__chandle__() not in drawn:  # modules share functions
+                    drawn.add(function.__chandle__())
+                    if isinstance(function, relax.Function):
+                        _ignore_error(extract, one, name)
+                    _ignore_error(function.script)
+        else:
+            _ignore_error(one.numpy if isinstance(one, tvm.runtime.Tensor) else one.__str__)
+
+
+def _ignore_error(function: Callable[..., object], *arguments: object) -> None:
+    with contextlib.suppress(Exception):
+        function(*arguments)
+
+
+# --- types --------------------------------------------------------------------------------------
+
+
+def _types(text: str) -> set[str]:
+    """Return the types that a text names; raise TvmJsonError if it is not TVM's JSON."""
+    if not text.strip():
+        raise TvmJsonError("it is empty")
+    try:
+        content = json.loads(text, object_pairs_hook=_unique_keys)
+    except (ValueError, RecursionError) as failure:
+        raise TvmJsonError(f"it is not JSON ({failure})") from None
+    nodes = content.get("nodes") if isinstance(content, dict) else None
+    if not isinstance(nodes, list) or "root_index" not in content:
+        raise TvmJsonError("it is JSON without TVM's 'nodes' and 'root_index'")
+    types = set()
+    for node in nodes:
+        name = node.get("type") if isinstance(node, dict) else None
+        if not isinstance(name, str):
+            raise TvmJsonError("it has a node without a type")
+        is_function = name == _FUNCTION_TYPE
+        is_inference = is_function and str(node.get("data")).startswith(_INFERENCE)
+        types.add("" if is_inference else name)
+    return types - {""}
+
+
+def _foreign(types: set[str]) -> str:
+    """Return a type that no module contains, or ""."""
+    foreign = (
+        name
+        for name in types
+        if not _ADMITTED_TYPE.fullmatch(name)
+        or _EXCLUDED_TYPE.fullmatch(name)
+        or name == _FUNCTION_TYPE
+    )
+    return min(foreign, default="")
+
+
+def _unique_keys(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+    """Return a dict; raise ValueError if a key occurs twice, as readers differ in their choice."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key occurs twice")
+    return found

@@ -1,10 +1,10 @@
 """The loop nest of one PrimFunc, as plain data.
 
-Sizes, indices and conditions are text as TVMScript writes them, so that symbolic ones need no
-second form. Names are unique where they can be seen together, as in TVMScript.
+Sizes, indices and conditions are text in the form of TVMScript, which covers symbolic ones too.
+Names are unique within a scope, as in TVMScript.
 
-A node's `id` is the way to it from the PrimFunc, such as `body.block.body.seq[0]`, as TVM writes
-it: unique in the nest, and what an error of TVM's schedule points with.
+A node's `id` is its access path in the PrimFunc, such as `body.block.body.seq[0]`. Errors of TVM's
+schedules name nodes by these paths.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 
 class AxisKind(Enum):
-    """What an axis of a block promises about the order of its steps; the value is the word."""
+    """The iteration type of a block's axis; the value is its name in TVM."""
 
     SPATIAL = "spatial"
     REDUCTION = "reduction"
@@ -31,7 +31,7 @@ class AxisKind(Enum):
 
 
 class LoopKind(Enum):
-    """How a loop runs; the value is the word."""
+    """How a loop runs; the value is its name in TVM."""
 
     SERIAL = "serial"
     PARALLEL = "parallel"
@@ -42,12 +42,17 @@ class LoopKind(Enum):
 
 @dataclass(frozen=True)
 class Buffer:
-    """Memory with a shape, written as a Python tuple; `scope` says where it lies."""
+    """A buffer; its shape is written as a Python tuple, `scope` is its storage scope."""
 
     name: str
     shape: str
     dtype: str
     scope: str = "global"
+
+    def __str__(self) -> str:
+        """Return `X: (1, 784) float32`, with the scope if it is not the global one."""
+        scope = "" if self.scope == "global" else f" {self.scope}"
+        return f"{self.name}: {self.shape} {self.dtype}{scope}"
 
 
 @dataclass(frozen=True)
@@ -57,18 +62,26 @@ class Scalar:
     name: str
     dtype: str
 
+    def __str__(self) -> str:
+        """Return `n: int64`."""
+        return f"{self.name}: {self.dtype}"
+
 
 @dataclass(frozen=True)
-class Access:
-    """A part of a buffer: `region` is what stands between the brackets."""
+class BufferRegion:
+    """A part of a buffer: `region` is the text between the brackets."""
 
     buffer: str
     region: str
 
+    def __str__(self) -> str:
+        """Return `X[vi, vj]`."""
+        return f"{self.buffer}[{self.region}]"
+
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis of a block; `binding` is its value in terms of loops, "" where none is given."""
+    """An axis of a block; `binding` is its value in terms of loop variables, "" for none."""
 
     name: str
     kind: AxisKind
@@ -76,18 +89,24 @@ class Axis:
     binding: str
     start: str = "0"
 
+    def __str__(self) -> str:
+        """Return `vi = i of 128`, with where it starts if that is not 0."""
+        value = f" = {self.binding}" if self.binding else ""
+        start = "" if self.start == "0" else f" from {self.start}"
+        return f"{self.name}{value} of {self.extent}{start}"
+
 
 @dataclass(frozen=True)
-class Match:
-    """A block's own view of a part of another buffer (TVM's match_buffer)."""
+class MatchBuffer:
+    """A block's own name for a part of a buffer (TVM's match_buffer)."""
 
     buffer: Buffer
-    source: Access
+    source: BufferRegion
 
 
 @dataclass(frozen=True)
 class Statement:
-    """What is neither loop nor block, as one line of TVMScript, and what stands inside of it."""
+    """Any other statement: one line of TVMScript, and the statements inside."""
 
     text: str
     children: tuple[LoopNode, ...] = ()
@@ -96,9 +115,10 @@ class Statement:
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop; `axes` are the kinds of the axes that its variable drives, each once.
+    """A loop.
 
-    `thread` names the thread that a THREAD_BINDING loop is bound to.
+    `axes` are the kinds of the axes that its variable is bound to, each once. `thread` is the
+    thread axis of a THREAD_BINDING loop.
     """
 
     variable: str
@@ -115,19 +135,19 @@ class Loop:
 
 @dataclass(frozen=True)
 class Block:
-    """A block (TVM's SBlock): what one step of the loops around it reads, writes and does.
+    """A block (TVM's SBlock), which runs in each iteration of the loops around it.
 
-    `predicate` is the condition under which the step is made, "" for always.
+    `predicate` is the condition under which it runs, "" for always.
     """
 
     name: str
     axes: tuple[Axis, ...]
-    reads: tuple[Access, ...]
-    writes: tuple[Access, ...]
+    reads: tuple[BufferRegion, ...]
+    writes: tuple[BufferRegion, ...]
     children: tuple[LoopNode, ...]
     init: tuple[LoopNode, ...] = ()
     temporaries: tuple[Buffer, ...] = ()
-    matches: tuple[Match, ...] = ()
+    matches: tuple[MatchBuffer, ...] = ()
     predicate: str = ""
     annotations: tuple[tuple[str, str], ...] = ()
     id: str = field(default="", compare=False)
@@ -138,7 +158,7 @@ LoopNode: TypeAlias = Loop | Block | Statement
 
 @dataclass(frozen=True)
 class LoopNest:
-    """A PrimFunc: its parameters, every buffer allocated anywhere in it, and what it does."""
+    """A PrimFunc: its parameters, all buffers that it allocates anywhere, and its statements."""
 
     name: str
     parameters: tuple[Buffer | Scalar, ...]
@@ -147,55 +167,55 @@ class LoopNest:
 
 
 @dataclass(frozen=True)
-class BlockNamed:
-    """Where a block is: its name, which TVM's schedules find it by."""
+class BlockAddress:
+    """The address of a block in a schedule: its name."""
 
     name: str
 
     def __str__(self) -> str:
-        """Say it in a word."""
+        """Return the name."""
         return self.name
 
 
 @dataclass(frozen=True)
-class LoopOf:
-    """Where a loop is: it is number `depth` of those around a block, counted from 0, the outer."""
+class LoopAddress:
+    """The address of a loop in a schedule: its number among the loops of a block, from outside."""
 
     block: str
     depth: int
 
     def __str__(self) -> str:
-        """Say it in words."""
+        """Return `loop 1 of Y`."""
         return f"loop {self.depth} of {self.block}"
 
 
-Address: TypeAlias = BlockNamed | LoopOf
+ScheduleAddress: TypeAlias = BlockAddress | LoopAddress
 
 
-def addresses(nest: LoopNest) -> dict[str, Address]:
-    """Return where a schedule finds each loop and block, by id.
+def schedule_addresses(nest: LoopNest) -> dict[str, ScheduleAddress]:
+    """Return the addresses of loops and blocks by id.
 
-    What is missing cannot be scheduled: a loop without a block right under it, what stands in
-    an init, and blocks that share their name with another.
+    Some have none and cannot be scheduled: loops that are not around a block, anything in an init
+    statement, and blocks with the same name as another block.
     """
-    placed = list(_placed(nest.body, ()))
-    names = Counter(block.name for block, _ in placed)
-    found: dict[str, Address] = {}
-    for block, around in placed:
+    blocks = list(_blocks(nest.body, ()))
+    names = Counter(block.name for block, _ in blocks)
+    addresses: dict[str, ScheduleAddress] = {}
+    for block, loops in blocks:
         if names[block.name] == 1:
-            found[block.id] = BlockNamed(block.name)
-            for depth, loop in enumerate(around):
-                found.setdefault(loop.id, LoopOf(block.name, depth))
-    return found
+            addresses[block.id] = BlockAddress(block.name)
+            for depth, loop in enumerate(loops):
+                addresses.setdefault(loop.id, LoopAddress(block.name, depth))
+    return addresses
 
 
-def nearest(nest: LoopNest, path: str) -> str:
-    """Return the id of the innermost node on a way from the PrimFunc, "" for none."""
-    on_it = [node.id for node in nodes(nest) if _is_on(path, node.id)]
-    return max(on_it, key=len, default="")
+def innermost_node(nest: LoopNest, path: str) -> str:
+    """Return the id of the innermost node on an access path, "" for none."""
+    ids = (node.id for node in walk(nest) if _is_prefix(node.id, path))
+    return max(ids, key=len, default="")
 
 
-def nodes(nest: LoopNest) -> Iterator[LoopNode]:
+def walk(nest: LoopNest) -> Iterator[LoopNode]:
     """Yield every node, in the order of the text."""
     stack = list(reversed(nest.body))
     while stack:
@@ -206,21 +226,21 @@ def nodes(nest: LoopNest) -> Iterator[LoopNode]:
             stack += reversed(node.init)
 
 
-def _placed(
-    inside: tuple[LoopNode, ...], around: tuple[Loop, ...]
+def _blocks(
+    nodes: tuple[LoopNode, ...], loops: tuple[Loop, ...]
 ) -> Iterator[tuple[Block, tuple[Loop, ...]]]:
-    """Yield the blocks with the loops around each, up to the next block."""
-    for node in inside:
+    """Yield the blocks, each with the loops between it and the block around it."""
+    for node in nodes:
         match node:
             case Loop():
-                yield from _placed(node.children, (*around, node))
+                yield from _blocks(node.children, (*loops, node))
             case Block():
-                yield node, around
-                yield from _placed(node.children, ())
+                yield node, loops
+                yield from _blocks(node.children, ())
             case Statement():
-                yield from _placed(node.children, around)
+                yield from _blocks(node.children, loops)
 
 
-def _is_on(path: str, node_id: str) -> bool:
+def _is_prefix(node_id: str, path: str) -> bool:
     rest = path.removeprefix(node_id)
     return bool(node_id) and path.startswith(node_id) and rest[:1] in ("", ".", "[")

@@ -1,204 +1,183 @@
-"""Run a function of a module, for its results, its trace and its times."""
+"""Run a function of a module, for its results, its trace or its time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
-import numpy as np
-from numpy.typing import NDArray
 from tvm import ir, tirx
 
-from irviz.ir.fit import Argument
-from irviz.ir.identity import function_named, relax_function
-from irviz.model.result import RunResult
-from irviz.runtime.callees import python_callees
-from irviz.runtime.inputs import Array, InputError, Inputs, Plan, plan_inputs
-from irviz.runtime.job import Job, do, perform
-from irviz.runtime.lone import LoneJob, do_lone, perform_lone
-from irviz.runtime.machine import RunError, said
-from irviz.runtime.measure import BUDGET, ROUNDS, Timed, perform_timed, timed
-from irviz.runtime.place import CancelledRunError, Place, elsewhere, key_of
-from irviz.runtime.prim_func import Lone, lone
-from irviz.runtime.tracing import Wish
-from irviz.worker.pool import Heard
+from irviz.errors import InputError
+from irviz.ir.functions import function_named
+from irviz.ir.shapes.type_check import Argument
+from irviz.model.runs.run_result import RunResult
+from irviz.runtime.executor import RunConfig, module_key, perform
+from irviz.runtime.inputs.call_inputs import CallInputs
+from irviz.runtime.inputs.prim_func_call import PrimFuncCall, prim_func_call
+from irviz.runtime.jobs.job import Job, run_job
+from irviz.runtime.jobs.measure import BUDGET, ROUNDS, TimedCall, time_in_turn
+from irviz.runtime.jobs.prim_func_job import PrimFuncJob, run_prim_func_job
+from irviz.runtime.local.python_callees import python_callees
+from irviz.runtime.local.trace_recorder import TraceRequest
+from irviz.runtime.local.vm import error_summary
+from irviz.worker.supervisor import OnProgress
 
-Result = TypeVar("Result")
-
-__all__ = ["CancelledRunError", "Given", "Place", "RunError", "Wish", "measure", "run", "said"]
-
-
-@dataclass(frozen=True, eq=False)
-class Given:
-    """What functions are called with, as `argument_lists` takes it."""
-
-    inputs: Inputs = None
-    params: Mapping[str, Array] | None = None
-    labels: NDArray[np.int64] | None = None
-    seed: int = 0
-    sizes: Mapping[str, int] | None = None
-
-    def plan(self, mod: ir.IRModule, function: str) -> Plan:
-        """Return what a function of a module will be called with; raise InputError."""
-        source = relax_function(mod, function)
-        return plan_inputs(
-            source, self.inputs, self.params or {}, seed=self.seed, sizes=self.sizes or {}
-        )
-
-    def cases(self, mod: ir.IRModule, function: str) -> list[list[Argument]]:
-        """Return the arguments of each case for a function of a module; raise InputError."""
-        cases = self.plan(mod, function).argument_lists()
-        if self.labels is not None and len(self.labels) != len(cases):
-            raise InputError(
-                f"there are {len(self.labels)} labels and {len(cases)} cases: give one label for "
-                "each case"
-            )
-        return cases
+__all__ = [
+    "CallInputs",
+    "RunConfig",
+    "TraceRequest",
+    "error_summary",
+    "measure",
+    "run",
+]
 
 
 def run(
     mod: ir.IRModule,
     function: str = "main",
-    given: Given | None = None,
+    inputs: CallInputs | None = None,
     *,
-    trace: Wish | None = None,
-    place: Place | None = None,
-    heard: Heard | None = None,
+    trace: TraceRequest | None = None,
+    config: RunConfig | None = None,
+    on_progress: OnProgress | None = None,
 ) -> RunResult:
     """Build the module for `llvm` and call the function on a CPU, once for each case.
 
-    A PrimFunc is called by itself, with those of the inputs that are named as its parameters are,
-    and random numbers for the others: it has one case, no labels and no trace. What it writes are
-    its outputs. Its seconds are the median of some calls more, if one is short, and it calls no
-    functions of Python, which may do something else at each call.
+    A PrimFunc is called by itself, with the inputs that have its parameters' names and random
+    numbers for the others. It has one case, no labels and no trace; its outputs are the buffers
+    it writes. If one call is short and calls no Python function, its time is the median of more
+    calls.
 
-    What is built is kept while it is among the last sixteen. With `trace` the result has a trace
-    of one case. `heard` is told what is being done. Seconds are those of the machine that runs
-    it: of another one (`place.device`) they are told by its server, but with the way there and
-    back where a call takes 0.1 s or more, or is impure. Raises RunError when TVM cannot build or
-    run it, when it ends its process, takes more time or memory than it may, or the other machine
-    is not there or gets lost; InputError or MisfitError for wrong inputs.
+    The last sixteen built modules are kept. Times are measured on the machine that runs the
+    function; on another machine they include the transfer if a call takes 0.1 s or more, or is
+    impure.
+
+    Args:
+        mod: The module.
+        function: The name of a Relax function or a PrimFunc.
+        inputs: What to call it with; random values by default.
+        trace: Also record a trace of one case.
+        config: Where to run, and the limits.
+        on_progress: Gets a message for each phase.
+
+    Raises:
+        RunError: TVM cannot build or run the function, it crashed or exceeded a limit, or the
+            other machine cannot be reached.
+        InputError: The inputs do not fit the function; TypeMismatchError for shape or dtype.
     """
-    given, place = given or Given(), place or Place()
+    inputs, config = inputs or CallInputs(), config or RunConfig()
     if _is_prim_func(mod, function):
-        return _run_lone(mod, function, given, trace, place, heard)
-    where, cases = place.where, given.cases(mod, function)
+        return _run_prim_func(mod, function, inputs, trace, config, on_progress)
+    where, cases = config.where, inputs.cases(mod, function)
     _check_case(cases, trace.case if trace else 0)
     if trace is not None and where.remote is not None:
         raise InputError(
             f"a trace needs this machine, because values are not reported from {where.remote}: "
             "run without device, or without a trace"
         )
-    job = Job(key_of(mod), function, cases, trace, where)
-    if place.isolate:
-        result = elsewhere(perform, job, {job.key: mod}, function, place, heard)
-    else:
-        result = _here(function, lambda: do(job, lambda: mod))
-    assert isinstance(result, RunResult), "it is what a job gives"
-    return replace(result, labels=given.labels)
+    job = Job(module_key(mod), function, cases, trace, where)
+    work = partial(run_job, job)
+    result = perform(work, {job.key: mod}, function, config, on_progress)
+    return replace(result, labels=inputs.labels)
 
 
 def measure(
     mods: Sequence[ir.IRModule],
     function: str = "main",
-    given: Given | None = None,
+    inputs: CallInputs | None = None,
     *,
     case: int = 0,
     names: Sequence[str] = (),
     rounds: int = ROUNDS,
     seconds: float = BUDGET,
-    place: Place | None = None,
-    heard: Heard | None = None,
+    config: RunConfig | None = None,
+    on_progress: OnProgress | None = None,
 ) -> list[tuple[float, ...]]:
-    """Return how many seconds a call takes in each module, one number for each round.
+    """Time a function in several modules, in turn; return the seconds of each round per module.
 
-    The function is a Relax function, or a PrimFunc, which is called by itself. The modules are
-    called in turn, for about `seconds` in all; in fewer rounds, but six, where that takes long.
-    The clock is that of the machine that runs them: `place.clock` says which. `names` of the
-    modules are used in errors. Raises what `run` raises.
+    Args:
+        mods: The modules.
+        function: The name of a Relax function, or of a PrimFunc, which is called by itself.
+        inputs: What to call it with; random values by default.
+        case: The case to time.
+        names: The names of the modules, for errors.
+        rounds: The number of rounds; fewer, but at least six, where calls are long.
+        seconds: About how long all calls together take.
+        config: Where to run (`config.clock` says whose clock measures), and the limits.
+        on_progress: Gets a message for each phase.
+
+    Raises:
+        RunError: As `run` raises it, and so InputError and TypeMismatchError.
     """
     if rounds < 1:
         raise InputError(f"there are {rounds} rounds: give 1 or more")
-    given, place = given or Given(), place or Place()
-    told = names or [f"module {number} of {len(mods)}" for number in range(1, len(mods) + 1)]
+    inputs, config = inputs or CallInputs(), config or RunConfig()
+    labels = names or [f"module {number} of {len(mods)}" for number in range(1, len(mods) + 1)]
     work, by_key, made = [], {}, dict[str, list[Argument]]()
-    for mod, name in zip(mods, told, strict=True):
+    for mod, name in zip(mods, labels, strict=True):
         try:
-            one, sent = _timed(mod, function, given, case, place, made)
+            one, sent = _timed(mod, function, inputs, case, config, made)
         except ValueError as failure:
             raise type(failure)(f"{name}: {failure}") from None
         work.append(replace(one, name=name))
         by_key[one.key] = sent
-    if not place.isolate:
-        return _here(function, lambda: timed(work, by_key.__getitem__, rounds, seconds))
-    answer = elsewhere(perform_timed, (work, rounds, seconds), by_key, function, place, heard)
-    assert isinstance(answer, list), "it is what timing gives"
-    return answer
+    timing = partial(time_in_turn, work, rounds=rounds, budget=seconds)
+    return perform(timing, by_key, function, config, on_progress)
 
 
 def _timed(
     mod: ir.IRModule,
     function: str,
-    given: Given,
+    inputs: CallInputs,
     case: int,
-    place: Place,
+    config: RunConfig,
     made: dict[str, list[Argument]],
-) -> tuple[Timed, ir.IRModule]:
-    """Return what is to be timed, and the module that it is in.
+) -> tuple[TimedCall, ir.IRModule]:
+    """Return the call to time and its module.
 
-    PrimFuncs with the same parameters get the very same arguments, which are then sent once;
-    `made` are those of before.
+    PrimFuncs with the same parameters share the arguments in `made`, which are then sent once.
     """
     if not _is_prim_func(mod, function):
-        cases = given.cases(mod, function)
+        cases = inputs.cases(mod, function)
         _check_case(cases, case)
-        return Timed(key_of(mod), function, cases[case], where=place.where), mod
-    _check_case([given], case)
-    key, alone = _lone(mod, function, given)
-    arguments = made.setdefault(alone.signature, alone.arguments)
-    work = Timed(key, function, arguments, where=place.where, is_prim=True)
-    return work, alone.module
+        return TimedCall(module_key(mod), function, cases[case], where=config.where), mod
+    _check_case([inputs], case)
+    key, prim_func = _prim_func_call(mod, function, inputs)
+    arguments = made.setdefault(prim_func.parameters, prim_func.arguments)
+    work = TimedCall(key, function, arguments, where=config.where, is_prim=True)
+    return work, prim_func.module
 
 
-def _run_lone(
+def _run_prim_func(
     mod: ir.IRModule,
     function: str,
-    given: Given,
-    trace: Wish | None,
-    place: Place,
-    heard: Heard | None,
+    inputs: CallInputs,
+    trace: TraceRequest | None,
+    config: RunConfig,
+    on_progress: OnProgress | None,
 ) -> RunResult:
     if trace is not None:
         raise InputError(
             f"{function!r} is a PrimFunc, which has no bindings: trace a Relax function"
         )
-    key, alone = _lone(mod, function, given)
-    is_once = bool(python_callees(alone.module))
-    job = LoneJob(key, function, alone.arguments, alone.written, is_once, place.where)
-    if not place.isolate:
-        return _here(function, lambda: do_lone(job, lambda: alone.module))
-    result = elsewhere(perform_lone, job, {key: alone.module}, function, place, heard)
-    assert isinstance(result, RunResult), "it is what a job gives"
-    return result
+    key, prim_func = _prim_func_call(mod, function, inputs)
+    is_once = bool(python_callees(prim_func.module))
+    job = PrimFuncJob(key, function, prim_func.arguments, prim_func.written, is_once, config.where)
+    work = partial(run_prim_func_job, job)
+    return perform(work, {key: prim_func.module}, function, config, on_progress)
 
 
-def _lone(mod: ir.IRModule, function: str, given: Given) -> tuple[str, Lone]:
-    """Return a PrimFunc by itself, and what stands for its module."""
-    alone = lone(mod, function, given.inputs, given.sizes or {}, given.seed)
-    return f"{key_of(mod)}, {function}", alone
+def _prim_func_call(
+    mod: ir.IRModule, function: str, inputs: CallInputs
+) -> tuple[str, PrimFuncCall]:
+    """Return a PrimFunc as a call by itself, and the key of its module."""
+    prim_func = prim_func_call(mod, function, inputs.inputs, inputs.sizes, inputs.seed)
+    return f"{module_key(mod)}, {function}", prim_func
 
 
 def _is_prim_func(mod: ir.IRModule, function: str) -> bool:
     return isinstance(function_named(mod, function), tirx.PrimFunc)
-
-
-def _here(function: str, work: Callable[[], Result]) -> Result:
-    """Do some work in this process; raise RunError where its memory is too little."""
-    try:
-        return work()
-    except MemoryError as failure:
-        raise RunError(f"{function!r} asked for more memory than there is") from failure
 
 
 def _check_case(cases: Sequence[object], case: int) -> None:

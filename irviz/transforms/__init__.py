@@ -1,0 +1,1 @@
+"""Transforms from one module to another, each of which can write itself as Python."""

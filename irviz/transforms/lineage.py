@@ -1,4 +1,4 @@
-"""A tree of stages: the path to one, what comes from one, and a path on another module."""
+"""Paths through a tree of stages: replay them on other modules, write them as scripts."""
 
 from __future__ import annotations
 
@@ -7,103 +7,100 @@ from dataclasses import replace
 
 from tvm import ir
 
-from irviz.ir.identity import NoFunctionError
-from irviz.transforms.python import Script, UnwritableError
-from irviz.transforms.stage import Stage, TransformError, apply
+from irviz.errors import NotFoundError, TransformError
+from irviz.transforms.python_script import PythonScript, UnwritableError
+from irviz.transforms.stage import Stage, apply_transform
 
 
 def path(stages: Sequence[Stage], stage_id: str) -> tuple[Stage, ...]:
-    """Return the stages from the first to this one, each made from the one before."""
+    """Return the stages from a root to this one, each made of the one before."""
     by_id = {stage.id: stage for stage in stages}
-    found: list[Stage] = []
-    at: str | None = stage_id
-    while at is not None:
-        found.append(by_id[at])
-        at = by_id[at].parent
-    return tuple(reversed(found))
+    stages_up = [by_id[stage_id]]
+    while (parent := stages_up[-1].parent) is not None:
+        stages_up.append(by_id[parent])
+    return tuple(reversed(stages_up))
 
 
 def descendants(stages: Sequence[Stage], stage_id: str) -> frozenset[str]:
-    """Return the ids of a stage and of all that were made from it, directly or not."""
+    """Return the ids of a stage and of all that were made of it, directly or indirectly."""
     found = {stage_id}
-    for stage in stages:  # a stage stands behind the one that it was made from
+    for stage in stages:  # each comes after its parent
         if stage.parent in found:
             found.add(stage.id)
     return frozenset(found)
 
 
-def replayed(steps: Sequence[Stage], on: Stage, first_id: int, *, isolate: bool) -> list[Stage]:
+def replay(steps: Sequence[Stage], on: Stage, first_id: int, *, isolate: bool) -> list[Stage]:
     """Apply the transforms of these stages to another stage, one after the other.
 
-    A step that refuses the other module makes a stage that says so; the next one goes on with
-    the module as it is.
+    A step that refuses the module makes a stage with the error; the next step goes on with the
+    module as it is.
     """
     made: list[Stage] = []
-    for new_id, step in enumerate((one for one in steps if one.transform is not None), first_id):
-        assert step.transform is not None, "those without are left out"
-        before = made[-1] if made else on
+    for step in steps:
+        if step.transform is None:
+            continue
+        before, new_id = (made or [on])[-1], str(first_id + len(made))
         try:
-            stage = apply(before, step.transform, str(new_id), isolate=isolate)
-        except (TransformError, NoFunctionError) as refusal:
+            stage = apply_transform(before, step.transform, new_id, isolate=isolate)
+        except (TransformError, NotFoundError) as refusal:
             stage = Stage(
-                str(new_id),
-                before.module,
-                step.transform.label,
-                before.id,
-                step.transform,
-                str(refusal),
-                before.constant_names,
+                id=new_id,
+                module=before.module,
+                parent=before.id,
+                transform=step.transform,
+                error=str(refusal),
+                constant_names=before.constant_names,
             )
-        is_renamed = step.label != step.transform.label
-        made.append(replace(stage, label=step.label) if is_renamed else stage)
+        made.append(replace(stage, label=step.label))
     return made
 
 
-def to_script(steps: Sequence[Stage]) -> Script:
+def to_script(steps: Sequence[Stage]) -> PythonScript:
     """Return the script that makes the last module of a path from the first.
 
-    Where a step has no statements, the script begins with the module that it made, and names
-    the steps before it in comments.
+    Where a step has no statements, the script begins with the module that the step made, and the
+    steps before it are comments.
     """
     done = [stage for stage in steps if not stage.error]
-    begin, why = 0, ""
+    begin, reason = 0, ""
     while True:
-        script = _begun(done[: begin + 1], why)
+        script = _start(done[: begin + 1], reason)
         for index in range(begin + 1, len(done)):
-            why = _write(script, done[index], done[index - 1].module)
-            if why:
+            reason = _write(script, done[index], done[index - 1].module)
+            if reason:
                 begin = index
                 break
         else:
             return script
 
 
-def _begun(steps: Sequence[Stage], why: str) -> Script:
-    """Return a script that begins with the last of these steps."""
-    script = Script()
-    if not why:
-        script.say(_title(steps[0]))
+def _start(steps: Sequence[Stage], reason: str) -> PythonScript:
+    """Return a script that begins with the module of the last step, and why it does not earlier."""
+    script = PythonScript()
+    if not reason:
+        script.comment(_title(steps[0]))
         script.begin(steps[0].module)
         return script
     for stage in steps:
-        script.say(_title(stage))
-    script.embed(steps[-1].module, f"{why}: the module that it made stands here")
+        script.comment(_title(stage))
+    script.embed(steps[-1].module, f"{reason}: the module that it made stands here")
     return script
 
 
-def _write(script: Script, stage: Stage, before: ir.IRModule) -> str:
-    """Write a step, and return why that cannot be done, or ""."""
-    if stage.is_same or stage.module.same_as(before):
-        script.say(f"{_title(stage)}: changed nothing")
+def _write(script: PythonScript, stage: Stage, before: ir.IRModule) -> str:
+    """Write a step and return "", or the reason why it cannot be written."""
+    if stage.is_unchanged or stage.module.same_as(before):
+        script.comment(f"{_title(stage)}: changed nothing")
         return ""
-    script.say(_title(stage))
-    assert stage.transform is not None, "only the first has none"
+    script.comment(_title(stage))
+    assert stage.transform is not None, "only a root has none"
     try:
         stage.transform.write(script, before, stage.module)
     except UnwritableError as reason:
         return str(reason) or "there are no statements for it"
     except (TypeError, ValueError, AttributeError, LookupError) as failure:
-        # a step out of a file may hold what its pass never took
+        # a step out of a file may have arguments that its pass does not take
         return f"{stage.label} cannot be written: {type(failure).__name__}: {failure}"
     return ""
 

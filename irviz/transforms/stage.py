@@ -1,4 +1,4 @@
-"""A stage: a module, and how it came to be."""
+"""A stage: a module, and the transform that made it of another."""
 
 from __future__ import annotations
 
@@ -9,46 +9,51 @@ from typing import Protocol, runtime_checkable
 import tvm
 from tvm import ir
 
-from irviz.ir.identity import NoFunctionError
-from irviz.transforms.python import Script
-from irviz.transforms.trial import attempt
-from irviz.worker.noise import caught_noise
-
-
-class TransformError(ValueError):
-    """A transform asked for with arguments that cannot be right; nothing was applied."""
+from irviz.errors import NotFoundError, TransformError
+from irviz.transforms.python_script import PythonScript
+from irviz.transforms.trial import try_transform
+from irviz.worker.stderr_capture import captured_stderr
 
 
 @runtime_checkable
 class Transform(Protocol):
-    """Anything that makes a module from a module, can say its name and write itself as Python."""
+    """A function from a module to a module that has a label and can be written as Python."""
 
     @property
     def label(self) -> str:
-        """The words of the stage it makes."""
+        """The label of the stage that it makes."""
 
     @property
     def constant_names(self) -> Mapping[tvm.runtime.Tensor, str]:
-        """The names of the tensors it puts into the module."""
+        """The names of the tensors that it puts into the module."""
 
     @property
     def tried_as(self) -> Transform | None:
-        """What the worker tries before this is applied here; None for what cannot do harm."""
+        """The transform that the worker tries first; None for one that cannot do harm."""
 
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
-        """Return the new module; the old one is untouched."""
+        """Return the new module and leave the old one as it is."""
 
-    def write(self, script: Script, before: ir.IRModule, after: ir.IRModule) -> None:
+    def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:
         """Write the statements that make `after` of `before`; raise UnwritableError if none can."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """A module and how it came to be; `error` says why there is no new module.
+    """A module, and how it was made.
 
-    `id` counts from "0". A stage with an error keeps the module of its parent. `said` is what
-    TVM wrote to standard error meanwhile. A recorded pass has its time in `seconds`, the passes
-    around it in `within`, outermost first, and `is_same` where it changed nothing.
+    Attributes:
+        id: A number, as text; "0" is the first.
+        module: The module; the parent's where the transform failed.
+        label: What the user reads.
+        parent: The id of the stage that it was made from, None for a root.
+        transform: What made it of its parent.
+        error: Why the transform failed, "" where it did not.
+        constant_names: The names of constants, by their tensors.
+        stderr: What TVM wrote to standard error meanwhile.
+        seconds: How long a recorded pass took.
+        enclosing_passes: The passes that ran a recorded pass, outermost first.
+        is_unchanged: Whether a recorded pass changed nothing.
     """
 
     id: str
@@ -58,38 +63,40 @@ class Stage:
     transform: Transform | None = None
     error: str = ""
     constant_names: Mapping[tvm.runtime.Tensor, str] = field(default_factory=dict)
-    said: str = ""
+    stderr: str = ""
     seconds: float | None = None
-    within: tuple[str, ...] = ()
-    is_same: bool = False
+    enclosing_passes: tuple[str, ...] = ()
+    is_unchanged: bool = False
 
 
-def apply(stage: Stage, transform: Transform, new_id: str, *, isolate: bool = True) -> Stage:
-    """Return the stage that the transform makes of this one.
+def apply_transform(
+    stage: Stage, transform: Transform, new_id: str, *, isolate: bool = True
+) -> Stage:
+    """Return the stage that a transform makes of another.
 
-    What might end the process is tried in the worker first, unless `isolate` is false; here it
-    is applied again, so that variables keep their identity. A pass that fails, or ends the
-    worker, makes a stage that carries its error. Raises TransformError when the transform
-    refuses its arguments, before anything is applied.
+    With `isolate`, the worker first tries what might end the process; then it is applied here
+    again, so that variables keep their identity. A transform that fails, or ends the worker, makes
+    a stage with an error. Raises TransformError or NotFoundError, and makes no stage, when the
+    transform refuses its arguments.
     """
-    module, error, said = stage.module, "", ""
+    module, error, stderr = stage.module, "", ""
     tried = transform.tried_as if isolate else None
     if tried is not None:
-        outcome = attempt(stage.module, tried)
-        # any other failure may be the worker's own: it lacks the reader's target and functions
-        error, said = outcome.error if outcome.is_deadly else "", outcome.said
+        outcome = try_transform(stage.module, tried)
+        # any other failure may be the worker's own: it lacks the user's target and functions
+        error, stderr = outcome.error if outcome.is_deadly else "", outcome.stderr
         if outcome.is_refused:
             raise TransformError(outcome.error)
     if not error:
-        with caught_noise() as noise:
+        with captured_stderr() as captured:
             try:
-                # some passes write into the very module; a copy shares its functions
+                # some passes write into the module itself; a copy shares its functions
                 module = transform(stage.module.clone())
-            except (TransformError, NoFunctionError):
+            except (TransformError, NotFoundError):
                 raise
             except Exception as failure:  # TVM raises what its C++ side threw, of any class
                 error = f"{type(failure).__name__}: {failure}".strip()
-        said = noise.text
+        stderr = captured.text
     return Stage(
         id=new_id,
         module=module,
@@ -98,5 +105,5 @@ def apply(stage: Stage, transform: Transform, new_id: str, *, isolate: bool = Tr
         transform=transform,
         error=error,
         constant_names={**stage.constant_names, **transform.constant_names},
-        said=said,
+        stderr=stderr,
     )

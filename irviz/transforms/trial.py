@@ -1,4 +1,4 @@
-"""Try a transform in the worker: whether it survives, what it says, what it would change."""
+"""Try a transform in the worker: whether it crashes, what TVM prints, what would change."""
 
 from __future__ import annotations
 
@@ -8,61 +8,65 @@ from dataclasses import dataclass
 import cloudpickle
 from tvm import ir
 
-from irviz.ir.identity import NoFunctionError
-from irviz.transforms.difference import Change, difference
-from irviz.worker.noise import caught_noise
-from irviz.worker.pool import TRIES, WorkerError
+from irviz.errors import TransformError
+from irviz.ir.functions import NoFunctionError
+from irviz.transforms.module_changes import ModuleChanges, compare_modules
+from irviz.worker.stderr_capture import captured_stderr
+from irviz.worker.supervisor import TRIES, WorkerError
 
 Apply = Callable[[ir.IRModule], ir.IRModule]
 
 SECONDS = 120.0
-"""How long a transform may take."""
+"""The time limit for a transform."""
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What came of a try; `is_refused` when the arguments cannot be right.
+class TrialOutcome:
+    """The outcome of a trial.
 
-    `is_deadly` when it ended the worker or did not end itself, so that it must not be done here.
+    Attributes:
+        stderr: What TVM wrote to standard error.
+        is_refused: The transform refused its arguments or the module.
+        is_deadly: It crashed the worker or timed out, and must not be run in this process.
     """
 
     error: str = ""
-    said: str = ""
-    change: Change | None = None
+    stderr: str = ""
+    change: ModuleChanges | None = None
     is_refused: bool = False
     is_deadly: bool = False
 
 
-def attempt(mod: ir.IRModule, transform: Apply, *, look: bool = False) -> Outcome:
-    """Apply a transform in the worker; with `look` say what it changes.
+def try_transform(mod: ir.IRModule, transform: Apply, *, look: bool = False) -> TrialOutcome:
+    """Apply a transform in the worker; with `look` also compare the modules.
 
-    What cannot travel there is not tried, and the outcome is empty.
+    A transform that cannot be pickled is not tried, and its outcome is empty.
     """
     try:
         sent = cloudpickle.dumps((mod, transform))
-    except Exception:  # a callback, or a pass, that cannot be sent
-        return Outcome()
+    except Exception:  # it cannot be pickled, such as a pass with a callback
+        return TrialOutcome()
     try:
-        return TRIES.call(_attempt, sent, look, seconds=SECONDS)
+        return TRIES.call(_try_in_worker, sent, look, seconds=SECONDS)
     except WorkerError as failure:
-        return Outcome(error=f"{type(failure).__name__}: {failure}", is_deadly=True)
+        return TrialOutcome(error=f"{type(failure).__name__}: {failure}", is_deadly=True)
 
 
-def _attempt(sent: bytes, look: bool) -> Outcome:
-    """Do it; the worker calls this."""
+def _try_in_worker(sent: bytes, look: bool) -> TrialOutcome:
+    """Apply the transform; this runs in the worker."""
     try:
         mod, transform = cloudpickle.loads(sent)
-    except Exception:  # it names what only the other process has
-        return Outcome()
+    except Exception:  # it refers to objects that only the other process has
+        return TrialOutcome()
     error, after, is_refused = "", None, False
-    with caught_noise() as noise:
+    with captured_stderr() as captured:
         try:
             after = transform(mod)
         except NoFunctionError as failure:
             error, is_refused = str(failure), True
         except Exception as failure:  # TVM raises what its C++ side threw, of any class
-            # by name, because this module is what the room of stages stands on
-            is_refused = type(failure).__name__ == "TransformError"
+            # a subclass has more than a message, and is raised again where the transform is applied
+            is_refused = type(failure) is TransformError
             error = str(failure) if is_refused else f"{type(failure).__name__}: {failure}".strip()
-    change = difference(mod, after) if look and after is not None else None
-    return Outcome(error, noise.text, change, is_refused)
+    change = compare_modules(mod, after) if look and after is not None else None
+    return TrialOutcome(error, captured.text, change, is_refused)

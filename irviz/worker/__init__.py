@@ -1,0 +1,1 @@
+"""Worker processes, for what might crash, hang, or take too much memory."""

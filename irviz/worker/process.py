@@ -1,129 +1,183 @@
-"""One other process, and what it shares with this one."""
+"""A worker process as its parent sees it: started, asked, and killed."""
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
+import pickle
+import queue
 import signal
+import subprocess
+import sys
 import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
-import loky
-from loky.backend.process import LokyProcess
-from loky.backend.utils import kill_process_tree
-from loky.process_executor import TerminatedWorkerError
+import cloudpickle
 
-from irviz.worker.inside import begin, ready
-from irviz.worker.printed import Printed
-from irviz.worker.progress import Progress
+from irviz.worker.progress import ProgressReader
+from irviz.worker.stdout_capture import StdoutCapture
+from irviz.worker.worker_main import initialize
 
 Result = TypeVar("Result")
 
+_START = """
+import sys
+sys.path[:] = sys.argv[1:]
+del sys.argv[1:]
+from irviz.worker.worker_main import main
+main()
+"""
 _ENVIRONMENT = {
-    "PYTHONSAFEPATH": "1",  # else a file of the user's folder could stand in for a module
+    "PYTHONSAFEPATH": "1",  # else a file in the user's folder could shadow a module
     "TVM_FFI_DISABLE_TORCH_C_DLPACK": "1",  # which would load torch
-    "LOKY_MAX_MEMORY_LEAK_SIZE": "1e18",  # what is built is kept: that is no leak
 }
 _alive: weakref.WeakSet[Process] = weakref.WeakSet()
-_threads: dict[int, ThreadPoolExecutor] = {}
+_starters: dict[int, ThreadPoolExecutor] = {}
 _lock = threading.RLock()
 _inherited: list[object] = []
-"""What belongs to the process that this one was forked from, kept so that nothing ends it."""
+"""The processes of the parent of a fork, kept so that nothing finalizes them."""
+
+
+class EndedError(Exception):
+    """The process ended before it answered."""
+
+
+class UnreadableAnswerError(Exception):
+    """The answer cannot be unpickled in this process."""
+
+
+class WorkerTraceback(Exception):  # noqa: N818 - only ever the cause of an error
+    """The traceback of an exception in the worker, as text."""
 
 
 class Process:
-    """A process that was started; `ready` is done as soon as it can be called."""
+    """A process that serves one call after another; `ready` is done when it has been prepared.
+
+    Requests are written to its standard input, and answers are read from its standard output.
+    """
 
     def __init__(self, prepare: Callable[[], None]) -> None:
-        self.progress, self.printed = Progress(), Printed()
+        self.progress, self.output = ProgressReader(), StdoutCapture()
         self._ending, self._is_ended = threading.Lock(), False
-        self._others: list[LokyProcess] = []
-        self._executor = loky.ProcessPoolExecutor(
-            max_workers=1,
-            timeout=None,
-            env=_ENVIRONMENT,
-            initializer=begin,
-            initargs=(prepare, os.getpid(), self.progress.path, self.printed.path),
-        )
+        self._requests: queue.SimpleQueue[tuple[bytes, Future[Any]] | None] = queue.SimpleQueue()
         try:
-            self.ready: Future[None] = _lasting_thread().submit(self._started).result()
+            self._popen = _starter().submit(_start).result()
         except BaseException:
-            self.end()
+            self._close_files()
             raise
+        with _lock:
+            _alive.add(self)
+        threading.Thread(target=self._serve_requests, daemon=True).start()
+        self.ready: Future[None] = self.submit(
+            initialize, prepare, os.getpid(), self.progress.path, self.output.path
+        )
 
     def submit(self, function: Callable[..., Result], *arguments: object) -> Future[Result]:
-        """Ask for a call."""
-        future: Future[Result] = self._executor.submit(function, *arguments)
+        """Request a call; raise what pickling raises.
+
+        The future raises what the function raises, EndedError or UnreadableAnswerError.
+        """
+        future: Future[Result] = Future()
+        self._requests.put((cloudpickle.dumps((function, arguments)), future))
         return future
 
     def end(self) -> None:
-        """End the process and all that it started, whatever they do; any thread may."""
+        """Kill the process and its children; any thread may do so, any number of times."""
         with self._ending:
             if self._is_ended:
                 return
             self._is_ended = True
-            for one in self._others:
-                with contextlib.suppress(Exception):  # it is gone already
-                    kill_process_tree(one)
-            with contextlib.suppress(Exception):
-                self._executor.shutdown(wait=True, kill_workers=True)
-            self.progress.close()
-            self.printed.close()
+            with contextlib.suppress(OSError, AttributeError):  # Windows has no process groups
+                os.killpg(self._popen.pid, signal.SIGKILL)
+            self._popen.kill()
+            self._popen.wait()
+            self._requests.put(None)
+            self._close_files()
 
-    def ending(self, failure: BaseException) -> str:
-        """Say in one half of a sentence why a call has no answer, after `end`."""
-        cause = str(failure.__cause__)
-        is_cut_off = "EOFError" in cause or "end of file" in cause
-        if not isinstance(failure, TerminatedWorkerError) and not is_cut_off:
-            return "it gave an answer that cannot be read"
-        return f"it ended the process that tried it{self.how()}"
+    @property
+    def exit_status(self) -> str:
+        """How the process ended, such as " (SIGSEGV)" or " (exit code 3)"."""
+        code = self._popen.returncode
+        if code is None:
+            return ""
+        with contextlib.suppress(ValueError):
+            return f" ({signal.Signals(-code).name})"
+        return f" (exit code {code})"
 
-    def how(self) -> str:
-        """Return the signal that ended the process, or its exit code, in brackets."""
-        codes = [one.exitcode for one in self._others if one.exitcode is not None]
-        return "".join(f" ({_named(code)})" for code in codes)
+    def _serve_requests(self) -> None:
+        with contextlib.suppress(OSError), self._popen:  # which closes the pipes in the end
+            for request, future in iter(self._requests.get, None):
+                self._serve(request, future)
 
-    def _started(self) -> Future[None]:
-        future: Future[None] = self._executor.submit(ready)
-        self._others = list(self._executor._processes.values())
-        # only the other process writes answers: else one that is cut off would never end
-        self._executor._result_queue._writer.close()
-        with _lock:
-            if not _alive:
-                threading._register_atexit(_end_all)  # type: ignore[attr-defined]
-            _alive.add(self)
-        return future
+    def _serve(self, request: bytes, future: Future[Any]) -> None:
+        try:
+            answer = self._exchange(request)
+        except Exception:  # a pipe that is closed or cut off, and whatever unpickling raises
+            future.set_exception(EndedError())
+            return
+        try:
+            value, failure, text = cloudpickle.loads(answer)
+        except Exception:  # its classes may raise anything, or exist only in the worker
+            future.set_exception(UnreadableAnswerError())
+            return
+        if failure is None:
+            future.set_result(value)
+        else:
+            failure.__cause__ = WorkerTraceback(text)
+            future.set_exception(failure)
+
+    def _exchange(self, request: bytes) -> bytes:
+        """Send a request and receive the answer, each as the pickle of bytes."""
+        requests, answers = self._popen.stdin, self._popen.stdout
+        assert requests is not None, "it is a pipe"
+        assert answers is not None, "it is a pipe"
+        pickle.dump(request, requests)
+        requests.flush()
+        answer: bytes = pickle.load(answers)  # noqa: S301 - from a process of our own
+        return answer
+
+    def _close_files(self) -> None:
+        self.progress.close()
+        self.output.close()
 
 
-def _named(code: int) -> str:
-    """Return the name of a signal, which is a code below zero, or tell the exit code."""
-    with contextlib.suppress(ValueError):
-        return signal.Signals(-code).name
-    return f"exit code {code}"
+def _start() -> subprocess.Popen[bytes]:
+    # the user's folder comes last: its modules can be imported, but shadow no others
+    path = [folder for folder in sys.path if folder] + [str(Path.cwd())] * ("" in sys.path)
+    return subprocess.Popen(  # noqa: S603 - Python itself
+        [sys.executable, "-c", _START, *path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, **_ENVIRONMENT},
+        start_new_session=True,  # Ctrl-C is for the parent, and the group can be killed
+    )
 
 
-def _lasting_thread() -> ThreadPoolExecutor:
-    """Return a thread that lasts as long as this process: what it starts ends when it does."""
-    with _lock:
-        if os.getpid() not in _threads:
-            _threads[os.getpid()] = ThreadPoolExecutor(1, "irviz-starts")
-        return _threads[os.getpid()]
+def _starter() -> ThreadPoolExecutor:
+    """Return the thread that starts processes; it lasts as long as this process.
 
-
-def _end_all() -> None:
-    """End what runs: loky would wait for it when Python ends.
-
-    What is told first here is done last, so this is told after loky told the same.
+    Linux kills a process when the thread that started it ends, if the process asks for that.
     """
+    with _lock:
+        if os.getpid() not in _starters:
+            _starters[os.getpid()] = ThreadPoolExecutor(1, "irviz-starts")
+        return _starters[os.getpid()]
+
+
+@atexit.register
+def _end_all() -> None:
     for process in list(_alive):
         process.end()
 
 
-def _forget() -> None:
-    """Begin anew in a fork, which has neither the threads nor the processes."""
+def _reset_after_fork() -> None:
+    """Forget the parent's processes; the lock may be held by a thread that is not here."""
     global _lock
     _lock = threading.RLock()
     _inherited.extend(_alive)
@@ -131,4 +185,4 @@ def _forget() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(after_in_child=_reset_after_fork)

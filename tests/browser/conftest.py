@@ -1,4 +1,4 @@
-"""A real JupyterLab in a real Chromium, one of each for all browser tests."""
+"""A real JupyterLab in a real Chromium, one of each for all browser tests, and ended with these."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 
 playwright_api = pytest.importorskip(
@@ -36,6 +35,11 @@ _FLAGS = [
     "--disable-sync",
 ]
 _START_SECONDS = 60
+EXPLORER = """
+import irviz
+from irviz.course.mlp import MyModule
+irviz.explore(MyModule)
+"""
 
 
 def unused_port() -> int:
@@ -43,12 +47,6 @@ def unused_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-@pytest.fixture
-def free_port() -> int:
-    """A port of the loopback address that nobody listens on."""
-    return unused_port()
 
 
 @contextlib.contextmanager
@@ -75,10 +73,14 @@ def running(command: list[str], url: str, log: Path, **environment: str) -> Iter
             process.wait(timeout=20)
 
 
-@pytest.fixture
-def serving() -> Any:
-    """The context manager that runs a server until its block ends."""
-    return running
+def write_notebook(path: Path, *sources: str) -> None:
+    """Write a notebook of these code cells."""
+    import nbformat  # which takes seconds
+
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3"}
+    nbformat.write(notebook, path)
 
 
 def _answers(url: str) -> bool:
@@ -89,7 +91,7 @@ def _answers(url: str) -> bool:
         return False
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[playwright_api.Browser]:
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
     found = next((path for name in names if (path := shutil.which(name))), None)
@@ -107,6 +109,8 @@ class Lab:
 
     page: playwright_api.Page
     folder: Path
+    url: str
+    token: str
 
     def run(self, source: str, timeout: float = 60) -> playwright_api.Locator:
         """Add a cell below the others, run it to its end and return it; it must not fail."""
@@ -167,14 +171,13 @@ class Lab:
         self.page.wait_for_selector(f"body[data-jp-theme-light='{light}']", state="attached")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def open_lab(
     chromium: playwright_api.Browser, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Lab]:
     folder = tmp_path_factory.mktemp("lab")
-    notebook = nbformat.v4.new_notebook()
-    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3"}
-    nbformat.write(notebook, folder / "test.ipynb")
+    write_notebook(folder / "test.ipynb")
+    write_notebook(folder / "explorer.ipynb", EXPLORER)
     port, token = unused_port(), secrets.token_hex(16)
     command = [
         *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
@@ -192,7 +195,7 @@ def open_lab(
     }
     with running(command, f"{url}/api/status?token={token}", folder / "log.txt", **settings):
         page = chromium.new_page(viewport={"width": 1400, "height": 900})
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(60_000)
         page.goto(f"{url}/lab/tree/test.ipynb?token={token}")
         page.wait_for_function(
             "() => window.jupyterapp?.shell.currentWidget?.content?.model?.sharedModel"
@@ -203,7 +206,7 @@ def open_lab(
             timeout=60_000,
         )
         page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
-        yield Lab(page, folder)
+        yield Lab(page, folder, url, token)
         page.close()
 
 

@@ -72,6 +72,16 @@ def test_keys_walk_the_graph_and_do_not_leak_into_the_notebook(lab: Any, explore
     assert lab.value("explorer.selected") == "lv1"
 
 
+def test_the_keys_of_the_stages_do_not_leak_into_the_notebook(lab: Any, explorer: Any) -> None:
+    explorer.get_by_role("treeitem").first.focus()
+    cells = lab.page.locator(".jp-Notebook .jp-Cell").count()
+    for key in "baxm":
+        lab.page.keyboard.press(key)
+    tab(explorer, "Run").click()  # which the page shows after what the keys would have done
+    explorer.locator(".irviz-run").wait_for()
+    assert lab.page.locator(".jp-Notebook .jp-Cell").count() == cells
+
+
 def test_the_wheel_scrolls_the_page_until_the_pane_is_clicked(lab: Any, explorer: Any) -> None:
     svg = explorer.locator(".irviz-canvas svg.irviz").first
     before = svg.get_attribute("viewBox")
@@ -239,7 +249,8 @@ CONTRASTS = """cell => {
 
 
 def test_a_stage_is_renamed_dropped_and_brought_back(lab: Any, explorer: Any) -> None:
-    lab.run('explorer.session = explorer.session.apply("ToNonDataflow"); explorer._show()')
+    lab.run('explorer.session = explorer.session.apply("ToNonDataflow")')
+    wait_for_badges(explorer, "reference", "= equal")  # the rows are drawn anew until then
     row = explorer.locator(".irviz-stage > button")
     row.nth(1).focus()
     lab.page.keyboard.press("F2")
@@ -265,7 +276,7 @@ def test_a_stage_is_renamed_dropped_and_brought_back(lab: Any, explorer: Any) ->
 
 def test_the_shown_stage_is_copied_and_saved_as_a_script(lab: Any, explorer: Any) -> None:
     lab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    lab.run('explorer.session = explorer.session.apply("ToNonDataflow"); explorer._show()')
+    lab.run('explorer.session = explorer.session.apply("ToNonDataflow")')
     tab(explorer, "Save").click()
     explorer.get_by_role("button", name="Copy as Python").click()
     explorer.get_by_text("lines of Python").wait_for()
@@ -280,8 +291,8 @@ def test_the_shown_stage_is_copied_and_saved_as_a_script(lab: Any, explorer: Any
 
 def test_a_branch_is_replayed_behind_another_stage(lab: Any, explorer: Any) -> None:
     lab.run(
-        "s = explorer.session.apply('LegalizeOps').show('0').apply('ToNonDataflow')\n"
-        "explorer.session = s; explorer._show()"
+        "s = explorer.session.apply('LegalizeOps').checkout('0').apply('ToNonDataflow')\n"
+        "explorer.session = s"
     )
     tab(explorer, "Transform").click()
     explorer.locator(".irviz-replay-on select").select_option(label="1  LegalizeOps")

@@ -92,7 +92,9 @@ def endless(lab: Any) -> Iterator[Any]:
     """The explorer on a stage whose run never ends; nothing of it is left behind."""
     lab.run(ENDLESS)
     yield opened(lab, "session.swap('relu0', 'env.endless')")
-    lab.run("del library._kernels['env.endless']\nexplorer._runs.results.cancel()")
+    lab.run(
+        "del library._kernels['env.endless']\nexplorer.dispatch(irviz.explorer.actions.Cancel())"
+    )
 
 
 def test_a_run_that_never_ends_is_watched_and_cancelled_and_the_next_one_works(
@@ -131,14 +133,14 @@ def test_a_run_that_crashes_its_process_is_a_stage_that_failed_with_the_reason(l
     node(cell, "y").click()
     tab(cell, "Node")
     cell.locator(".irviz-details h4", has_text="y").wait_for()
-    lab.run('explorer._act(lambda session: session.apply("ToNonDataflow"))')
+    lab.run('explorer.session = explorer.session.apply("ToNonDataflow")')
     badge(cell, 1, "failed").wait_for()  # in a new process
 
 
 def test_where_two_stages_part_is_found_and_what_is_equal_before_is_pale(lab: Any) -> None:
     cell = opened(lab, "session.bind().swap('relu0', 'env.relu_and_a_half')")
     press(cell, "Where do they part?")
-    cell.locator(".irviz-message", has_text="stages 2 and 0 part at lv1").wait_for()
+    cell.locator(".irviz-message", has_text="stages 2 and 0 diverge at lv1").wait_for()
     cell.locator(".irviz-canvas .node.pale[data-node='lv0']").wait_for()
     parted = node(cell, "lv1").get_attribute("class")
     assert "selected" in parted
@@ -182,7 +184,7 @@ BRIGHTNESS = """svg => {
 
 @pytest.mark.parametrize("name", ["Measure with the first", "Measure all"])
 def test_stages_are_measured_beside_each_other(lab: Any, name: str) -> None:
-    cell = opened(lab, "session.bind().show('0')")
+    cell = opened(lab, "session.bind().checkout('0')")
     tab(cell, "Profile")
     cell.locator(".irviz-tabs button:visible", has_text=name).click()
     cell.locator(".irviz-doing", has_text="measuring").wait_for()

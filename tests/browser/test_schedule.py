@@ -36,11 +36,12 @@ def explorer(lab: Any) -> Any:
 
 def place(lab: Any, block: str, depth: int | None) -> str:
     """Return the id of a loop around a block, or of the block itself for no depth."""
-    address = f"BlockNamed({block!r})" if depth is None else f"LoopOf({block!r}, {depth})"
+    address = f"BlockAddress({block!r})" if depth is None else f"LoopAddress({block!r}, {depth})"
     return str(
         lab.value(
             "(lambda found: found[__import__('irviz.model.loops', fromlist=['x'])."
-            f"{address}])({{v: k for k, v in explorer._schedule.addresses.items()}})"
+            f"{address}])({{v: k for k, v in irviz.explorer.view_model.loop_addresses("
+            "explorer.store.state).items()})"
         )
     )
 
@@ -75,10 +76,10 @@ def test_the_lecture_is_done_by_clicks_and_each_step_is_measured(lab: Any, explo
     by_code = """
 from irviz.course.mm_relu import lecture_schedule
 import tvm_ffi
-same = irviz.Session(MyModule).schedule("mm_relu", lecture_schedule).shown.module
+same = irviz.Session(MyModule).schedule("mm_relu", lecture_schedule).current.module
 """
     lab.run(by_code)
-    assert lab.value("bool(tvm_ffi.structural_equal(same, explorer.session.shown.module))")
+    assert lab.value("bool(tvm_ffi.structural_equal(same, explorer.session.current.module))")
 
 
 def test_an_illegal_step_marks_the_loop_and_changes_nothing(lab: Any, explorer: Any) -> None:

@@ -9,18 +9,18 @@ from tvm import IRModule
 
 from .calls import CALLS
 from .control import CONTROL
+from .described_graph import DescribedGraph
 from .devices import DEVICES
 from .drawing import random_modules
 from .lowered import LOWERED, PIPELINES
 from .malformed import MALFORMED, deep_branches
-from .telling import Told
 from .values import VALUES
 
 __all__ = [
     "CONSTRUCTS",
     "PIPELINES",
     "WELL_FORMED",
-    "Told",
+    "DescribedGraph",
     "construct",
     "deep_branches",
     "random_modules",

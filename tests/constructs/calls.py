@@ -1,6 +1,6 @@
 # ruff: noqa: ARG002, F841, N803, N805, N806, N812, RET504
 # TVMScript is read by TVM, not run by Python: it has its own rules for names.
-"""Modules with each way there is to call something."""
+"""Modules with every kind of call."""
 
 from tvm import IRModule, ir, relax
 from tvm.script import ir as I

@@ -1,6 +1,6 @@
 # ruff: noqa: N803, N805, N812, RET504
 # TVMScript is read by TVM, not run by Python: it has its own rules for names.
-"""Modules that say on which device, or on how many, their values are."""
+"""Modules whose values are on a device, or on several."""
 
 from tvm.relax.script import parser as D
 from tvm.script import ir as I

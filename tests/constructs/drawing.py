@@ -1,4 +1,4 @@
-"""Well-formed modules drawn at random."""
+"""Random well-formed modules."""
 
 from __future__ import annotations
 

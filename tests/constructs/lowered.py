@@ -1,6 +1,6 @@
 # ruff: noqa: N805, N812, RET504
 # TVMScript is read by TVM, not run by Python: it has its own rules for names.
-"""What passes leave: fused and composite functions, planned memory, lifted closures, VM calls."""
+"""Modules as passes leave them: fused, composite, with planned memory, lifted or lowered."""
 
 from collections.abc import Callable
 

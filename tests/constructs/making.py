@@ -1,4 +1,4 @@
-"""How modules that TVMScript has no words for are made."""
+"""Build modules that TVMScript cannot express."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Modules that no parser gives and no pass leaves, but that can be made, and read from files."""
+"""Modules that neither a parser nor a pass makes, but that a file can contain."""
 
 from tvm import IRModule, ir, relax, tirx
 

@@ -1,6 +1,6 @@
 # ruff: noqa: ARG002, F841, N805, N812
 # TVMScript is read by TVM, not run by Python: it has its own rules for names.
-"""Modules with each sort of value: tuples, sizes, numbers, texts, constants, types, names."""
+"""Modules with each class of value: tuples, sizes, numbers, strings, constants, types, names."""
 
 import itertools
 

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 from irviz.course.digits import class_names, digits, mlp_params
 
@@ -61,6 +62,7 @@ def test_a_caller_may_write_into_what_it_got():
     assert mlp_params()["w0"].any()
 
 
+@pytest.mark.worker
 def test_reading_needs_neither_tvm_nor_scikit_learn():
     """The data is there for anyone with NumPy."""
     script = (

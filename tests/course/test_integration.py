@@ -12,9 +12,9 @@ from irviz.course.from_fx import from_fx, operator_modules, topi_modules
 from irviz.course.from_fx import te_functions as te_rules
 from irviz.course.torch_mlp import matmul_relu_model, mlp_model
 
-torch = pytest.importorskip(
-    "torch", reason="install torch to compare with it: pip install torch==2.13.0"
-)
+torch = pytest.importorskip("torch", reason="this needs PyTorch: pip install 'irviz[torch]'")
+
+pytestmark = pytest.mark.torch
 
 SIZE = 16
 WAYS = {"TOPI": topi_modules, "operators": operator_modules}

@@ -41,6 +41,7 @@ def numpy_mlp(x, w0, b0, w1, b1):
     return np.maximum(x @ w0.T + b0, 0) @ w1.T + b1
 
 
+@pytest.mark.build
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("name", MODULES)
 def test_a_module_reads_digits_as_numpy_does(name):
@@ -56,6 +57,7 @@ def test_a_module_reads_digits_as_numpy_does(name):
         assert scores.argmax() == expected.argmax()
 
 
+@pytest.mark.worker
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("name", MODULES)
 def test_a_module_takes_its_parameters_by_name(name):

@@ -1,4 +1,4 @@
-"""What the tests of reading share."""
+"""Fixtures for reading modules and comparing them with the oracle."""
 
 from collections.abc import Callable
 from types import ModuleType
@@ -7,7 +7,7 @@ import pytest
 from tvm import IRModule, relax
 
 from irviz.ir.extract import extract
-from irviz.model.graph import Graph
+from irviz.model.graph.graph import Graph
 from irviz.transforms.kernels import library  # noqa: F401 - registers env.relu
 
 
@@ -17,7 +17,7 @@ def read(constructs: ModuleType) -> Callable:
 
     def read(source: str | IRModule, function: str = "main"):
         mod = constructs.construct(source) if isinstance(source, str) else source
-        return constructs.Told(extract(mod, function))
+        return constructs.DescribedGraph(extract(mod, function))
 
     return read
 

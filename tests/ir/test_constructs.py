@@ -1,4 +1,4 @@
-"""Everything that can stand in a Relax function is read, as an independent reading finds it."""
+"""Everything that can occur in a Relax function is read as the oracle reads it."""
 
 import pytest
 import tvm

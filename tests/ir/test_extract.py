@@ -11,14 +11,15 @@ from tvm import ir, relax
 from tvm.relax.expr_functor import PyExprVisitor, visitor
 
 from irviz.course.mlp import MODULES, MyModule, MyModuleStatic
-from irviz.ir.callee import Callees
 from irviz.ir.extract import extract
-from irviz.ir.identity import NoFunctionError
-from irviz.model.graph import Literal, NodeKind, RegionKind, Resolution
-from irviz.transforms.bind import bind_params
+from irviz.ir.functions import NoFunctionError
+from irviz.ir.relax.calls import Callees
+from irviz.model.graph.graph import Literal, NodeKind, RegionKind, Resolution
+from irviz.transforms.bind_params import bind_params
 from irviz.transforms.kernels import library  # noqa: F401 - registers env.relu
-from irviz.transforms.passes.catalog import catalog, named_pass
-from irviz.transforms.stage import Stage, apply
+from irviz.transforms.passes.catalog import catalog
+from irviz.transforms.passes.pass_call import named_pass
+from irviz.transforms.stage import Stage, apply_transform
 
 
 def uses(graph, target):
@@ -72,8 +73,8 @@ def test_a_called_name_leads_to_the_module_first_then_to_what_is_registered(modu
 def test_a_name_of_the_module_hides_a_registered_one(modules):
     renamed = ir.IRModule({ir.GlobalVar("env.relu"): modules.EveryKind["double"]})
     called = relax.ExternFunc("env.relu")
-    assert Callees(renamed).of(called, "").resolution is Resolution.PRIM_FUNC
-    assert Callees(modules.EveryKind).of(called, "").resolution is Resolution.LIBRARY
+    assert Callees(renamed).resolve(called, "").resolution is Resolution.PRIM_FUNC
+    assert Callees(modules.EveryKind).resolve(called, "").resolution is Resolution.LIBRARY
 
 
 def test_edges_go_from_what_is_used_to_where_at_its_position(modules):
@@ -338,13 +339,14 @@ def test_reading_twice_gives_the_same(modules, data):
     assert extract(mod) == extract(mod)
 
 
+@pytest.mark.worker
 @pytest.mark.parametrize("name", MODULES)
 def test_a_module_is_read_after_every_pass(name):
     given_stage = Stage("0", MODULES[name])
     for entry in catalog():
         if not entry.is_plain:
             continue
-        stage = apply(given_stage, named_pass(entry.full_name), "1")
+        stage = apply_transform(given_stage, named_pass(entry.full_name), "1")
         for gvar, function in stage.module.functions.items():
             if isinstance(function, relax.Function):
                 graph = extract(stage.module, gvar.name_hint)

@@ -1,4 +1,4 @@
-"""What `relax.frontend.nn` and `relax.testing` make is read, as the other reading finds it."""
+"""Modules from `relax.frontend.nn` and `relax.testing` are read as the oracle reads them."""
 
 import inspect
 
@@ -11,7 +11,7 @@ from tvm.relax.frontend.nn import op, spec
 from tvm.relax.frontend.nn.modules import Attention, Identity, TimestepEmbedding, Timesteps
 from tvm.relax.testing import nn as testing_nn
 
-from irviz.model.graph import NodeKind, Resolution
+from irviz.model.graph.graph import NodeKind, Resolution
 
 
 def tensor(*shape, dtype="float32"):
@@ -135,7 +135,7 @@ def test_every_nn_module_there_is_has_its_turn():
 def test_a_cache_is_taken_and_given_back(check, constructs):
     graphs = check(MODULES["cache"]())
     assert set(graphs) == {"_initialize_effect", "forward"}
-    forward = constructs.Told(graphs["forward"])
+    forward = constructs.DescribedGraph(graphs["forward"])
     assert forward.all() == {
         "lv2": (
             "call_packed `vm.builtin.attention_kv_cache_append` by relax.call_inplace_packed"

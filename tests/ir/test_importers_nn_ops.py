@@ -1,5 +1,5 @@
 # ruff: noqa: N812
-"""Each operator of `relax.frontend.nn` is read, as the other reading finds it."""
+"""Each operator of `relax.frontend.nn` is read as the oracle reads it."""
 
 import inspect
 
@@ -9,7 +9,7 @@ from tvm.relax.frontend import nn
 from tvm.relax.frontend.nn import op, spec
 from tvm.script import tirx as T
 
-from irviz.model.graph import NodeKind, Resolution
+from irviz.model.graph.graph import NodeKind, Resolution
 
 OUT = nn.Tensor.placeholder([2, 4], "float32")
 

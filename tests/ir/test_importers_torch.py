@@ -1,18 +1,17 @@
-"""What `torch.export` and TVM's importer make is read, as the other reading finds it."""
+"""Modules imported from `torch.export` are read as the oracle reads them."""
 
 import pytest
 
-from irviz.model.graph import NodeKind
+from irviz.model.graph.graph import NodeKind
 
-torch = pytest.importorskip(
-    "torch", reason="install torch to test its importer: pip install torch==2.13.0"
-)
+torch = pytest.importorskip("torch", reason="this needs PyTorch: pip install 'irviz[torch]'")
 # which raises an ImportError where torch is missing
 from tvm.relax.frontend.torch import from_exported_program, from_fx  # noqa: E402
 
 nn = torch.nn
 
 pytestmark = [
+    pytest.mark.torch,
     # of torch's own code, which TVM's importer runs
     pytest.mark.filterwarnings(
         r"ignore:`isinstance\(treespec, LeafSpec\)` is deprecated:FutureWarning"

@@ -1,11 +1,12 @@
-"""The other reading notices every way in which a graph could be wrong."""
+"""The oracle notices every way in which a graph could be wrong."""
 
 import dataclasses
 
 import pytest
 
 from irviz.ir.extract import extract
-from irviz.model.graph import Edge, NodeKind, RegionKind
+from irviz.ir.relax.calls import NAMED_CALLS, Passing
+from irviz.model.graph.graph import Edge, NodeKind, RegionKind
 
 
 def replaced(values, index, **changes):
@@ -64,3 +65,12 @@ def test_what_is_wrong_is_noticed(oracle, constructs, wrong):
     changed = dataclasses.replace(graph, **WRONG[wrong](graph))
     with pytest.raises((AssertionError, ValueError, KeyError)):
         oracle.check(mod, "main", changed)
+
+
+def test_every_operator_that_calls_its_first_argument_is_in_the_table(oracle):
+    """An operator that a new TVM registers, or that the table lacks, makes this fail."""
+    kinds = {name: kind for name, (kind, _) in NAMED_CALLS.items()}
+    assert kinds == oracle.named_calls()
+    tupled = {name for name, (_, passing) in NAMED_CALLS.items() if passing is Passing.TUPLED}
+    assert tupled == set(filter(oracle.is_tupled, NAMED_CALLS))
+    assert len(kinds) >= 12

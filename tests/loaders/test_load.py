@@ -1,4 +1,4 @@
-"""Whatever people have is opened by one function, and what is none of it is one sentence."""
+"""One function loads every kind of file and model, and refuses others in one sentence."""
 
 import os
 import subprocess
@@ -14,11 +14,13 @@ from tvm_ffi import structural_equal
 import irviz
 from irviz.course.mlp import MyModule, MyModuleStatic
 from irviz.course.te_functions import matmul_relu
-from irviz.loaders.content import TAKEN
+from irviz.errors import LoadError
+from irviz.loaders.file_kind import READABLE
 from irviz.loaders.load import load, load_content
-from irviz.loaders.loaded import LoadError
-from irviz.loaders.onnx_models import _read as read_onnx
-from irviz.loaders.torch_models import _read_pt2 as read_pt2
+from irviz.loaders.models.onnx_models import _read_file as read_onnx
+from irviz.loaders.models.torch_models import _read_pt2 as read_pt2
+
+pytestmark = pytest.mark.worker
 
 SCRIPT = MyModuleStatic.script()
 JSON = tvm.ir.save_json(MyModuleStatic)
@@ -111,13 +113,13 @@ def test_dropped_content_is_opened_as_a_file_is():
 def test_a_module_is_taken_as_it_is():
     assert load(MyModule).module is MyModule
     session = irviz.load(MyModule, inputs="zeros")
-    assert (session.module, session.inputs) == (MyModule, "zeros")
+    assert (session.stages[0].module, session.call_inputs.inputs) == (MyModule, "zeros")
 
 
 def test_a_function_becomes_a_module_under_its_symbol():
     lone = MyModuleStatic["linear0"]
     session = irviz.load(lone)
-    assert (session.function, names(session.module)) == ("linear0", ["linear0"])
+    assert (session.function, names(session.stages[0].module)) == ("linear0", ["linear0"])
     assert session.run("zeros").outputs[0].shape[-2:] == (1, 128)
 
 
@@ -156,18 +158,22 @@ def test_a_module_of_relax_nn_is_exported_with_the_weights_it_has(given):
     session = irviz.load(layer, inputs=given)
     (found,) = session.run().outputs
     np.testing.assert_allclose(found[0], np.maximum(X @ weight.T + 1, 0), rtol=1e-5, atol=1e-5)
-    assert session.bind().shown.error == ""
+    assert session.bind().current.error == ""
 
 
 def test_a_module_of_relax_nn_may_have_no_weights_yet():
     session = irviz.load(Layer(), inputs={"x": nn.spec.Tensor(["rows", 4], "float32")})
-    assert (session.params, session.inputs, session.function) == ({}, None, "forward")
+    assert (session.call_inputs.params, session.call_inputs.inputs, session.function) == (
+        {},
+        None,
+        "forward",
+    )
     assert session.run().outputs[0].shape[-1] == 3
 
 
 def test_a_module_of_relax_nn_asks_for_its_sizes():
-    assert "Layer is a model without sizes: give what it takes" in refusal(Layer())
-    assert "from which no size is known" in refusal(Layer(), inputs="random")
+    assert "Layer has no sizes of its own: give the specs" in refusal(Layer())
+    assert "which has no size" in refusal(Layer(), inputs="random")
     assert "2 inputs were given, and Layer.forward takes x" in refusal(Layer(), inputs=[X, X])
     assert "Layer cannot be exported by TVM" in refusal(Layer(), inputs=X[:, :3].copy())
 
@@ -198,22 +204,22 @@ def test_a_name_is_for_files():
         ("m.py", b"", "is not TVMScript: it is empty"),
         ("m.py", b" \n", "is not TVMScript: it is empty"),
         ("m", b"", "is none of the files that are read: it is empty"),
-        ("m.py", SCRIPT[: SCRIPT.index("R.call_tir(") + 12].encode(), "this is no Python"),
+        ("m.py", SCRIPT[: SCRIPT.index("R.call_tir(") + 12].encode(), "this is not Python"),
         ("m.py", b"x = 1", "defines no module: write `@I.ir_module`"),
-        ("m.py", b"\x89PNG\r\n\x1a\n", "it is no text in UTF-8, as byte 0 is 0x89"),
-        ("m.py", "caf\u00e9 = 1".encode("latin-1"), "it is no text in UTF-8, as byte 3 is 0xe9"),
+        ("m.py", b"\x89PNG\r\n\x1a\n", "it is not text in UTF-8, as byte 0 is 0x89"),
+        ("m.py", "caf\u00e9 = 1".encode("latin-1"), "it is not text in UTF-8, as byte 3 is 0xe9"),
         ("m.py", b"\0" * 100, "a NUL character is refused"),
         ("m.py", b"a" * (100 << 20), "a text of 104,857,600 characters is refused"),
-        ("m.json", JSON[: len(JSON) // 2].encode(), "it is no JSON"),
-        ("m.json", b"[" * (1 << 20), "it is no JSON"),
-        ("m.pt2", b"hello", "is not a torch.export program: it is no zip archive"),
+        ("m.json", JSON[: len(JSON) // 2].encode(), "it is not JSON"),
+        ("m.json", b"[" * (1 << 20), "it is not JSON"),
+        ("m.pt2", b"hello", "is not a torch.export program: it is not a zip archive"),
         ("m.pt2", b"PK\x03\x04", "is damaged or cut short"),
         ("m.pt", b"\x80\x02}q\x00.", "is a pickle, which may run anything as it is read"),
         ("m.h5", b"\x89HDF\r\n", "is HDF5, which holds arrays"),
         ("m.gguf", b"GGUF\x03", "is GGUF, which holds weights and no graph"),
         ("m.so", b"\x7fELF\x02", "is compiled, and no IRModule can be read from it"),
         ("m.npy", b"\x93NUMPY\x01", "is an array: give it as params or inputs"),
-        ("notes.txt", b"Dear reader,", f"is none of the files that are read: give {TAKEN}"),
+        ("notes.txt", b"Dear reader,", f"is none of the files that are read: give {READABLE}"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_a_sentence(tmp_path, name, content, words):
@@ -227,11 +233,13 @@ def test_a_file_that_cannot_be_read_is_a_sentence(tmp_path, name, content, words
 
 
 def test_what_is_no_file_is_a_sentence(tmp_path):
-    assert refusal(tmp_path).endswith("is a directory: name a file in it")
-    assert refusal(tmp_path / "none").endswith("check the name")
-    assert "can be no file's name" in refusal("a\0b")
+    assert refusal(tmp_path).endswith("is a directory: give the path of a file in it")
+    assert refusal(tmp_path / "none").endswith("check its name and permissions")
+    assert "cannot be read (embedded null" in refusal("a\0b")
     os.mkfifo(tmp_path / "pipe")
-    assert refusal(tmp_path / "pipe").endswith("is no regular file: name one")
+    assert refusal(tmp_path / "pipe").endswith(
+        "is a device or a pipe: give the path of a regular file"
+    )
 
 
 def test_a_file_that_may_not_be_read_is_a_sentence(tmp_path, monkeypatch):
@@ -279,4 +287,4 @@ def test_loading_what_is_no_model_of_theirs_needs_neither_package():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "3, of the type int, is no model" in done.stdout
+    assert "3, of the type int, is not a model" in done.stdout

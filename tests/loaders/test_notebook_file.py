@@ -1,4 +1,4 @@
-"""Of a notebook the Python is read that defines modules, whatever else is in its cells."""
+"""Only the Python that defines modules is read from a notebook."""
 
 import json
 
@@ -7,9 +7,11 @@ import tvm
 from tvm_ffi import structural_equal
 
 from irviz.course.mm_relu import MyModule
+from irviz.errors import LoadError
 from irviz.loaders.load import load
-from irviz.loaders.loaded import LoadError
-from irviz.loaders.notebook_file import python_of
+from irviz.loaders.notebook_file import python_of_notebook
+
+pytestmark = pytest.mark.worker
 
 IMPORTS = "from tvm.script import ir as I, relax as R, tirx as T\nimport numpy as np\n"
 SOURCE = MyModule.script()
@@ -62,7 +64,7 @@ def test_a_name_that_comes_again_is_another_module(written):
 
 
 def test_what_only_jupyter_understands_is_left_out():
-    text = python_of(
+    text = python_of_notebook(
         notebook(
             "%matplotlib inline\n!pip install x\nfiles = !ls\na = 1\na?",
             "%%bash\nrm -rf nothing",
@@ -77,14 +79,14 @@ def test_what_only_jupyter_understands_is_left_out():
 
 def test_a_notebook_of_format_3_is_read():
     sheet = {"cells": [{"cell_type": "code", "input": ["a = 1"]}, {"cell_type": "markdown"}]}
-    assert python_of(json.dumps({"worksheets": [sheet], "nbformat": 3}), "n") == "a = 1\n"
+    assert python_of_notebook(json.dumps({"worksheets": [sheet], "nbformat": 3}), "n") == "a = 1\n"
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('{"nbformat": 4', "it is no JSON"),
-        ("[" * 200_000, "it is no JSON"),
+        ('{"nbformat": 4', "it is not JSON"),
+        ("[" * 200_000, "it is not JSON"),
         ('{"nbformat": 4}', "it has no cells as Jupyter writes them"),
         ("[1]", "has no cell of Python"),
         ('{"nbformat": 4, "cells": [3]}', "it has no cells as Jupyter writes them"),

@@ -2,8 +2,17 @@
 
 from contextlib import contextmanager, nullcontext
 
-from irviz.model.graph import LEAVES, Edge, Graph, Node, NodeId, NodeKind, Region, RegionKind
-from irviz.model.tree import Container
+from irviz.model.folding.containers import Container
+from irviz.model.graph.graph import (
+    INPUT_KINDS,
+    Edge,
+    Graph,
+    Node,
+    NodeId,
+    NodeKind,
+    Region,
+    RegionKind,
+)
 
 FRAMED = (RegionKind.DATAFLOW_BLOCK, RegionKind.BRANCH, RegionKind.FUNCTION)
 
@@ -157,7 +166,7 @@ def nested(rng):
         carried = [*made[:1], text.step("join", here, made[-1])][-outer.carried :]
         kept.append(here)
     text.step("last", carried[-1])
-    leaves = [node.id for node in text.nodes if node.kind in LEAVES]
+    leaves = [node.id for node in text.nodes if node.kind in INPUT_KINDS]
     kept = kept if rng.random() < 0.5 else []
     return text.graph(text.nodes[-1].id, *rng.sample(leaves, 3), *kept)
 
@@ -175,6 +184,21 @@ def wide(rng):
                 used = rng.sample(leaves, count)
                 made.append(text.step(f"op{next(operation)}", rng.choice(made[-5:]), *used))
     return text.graph(*rng.sample(made, 2))
+
+
+def alike(rng):
+    """Return a graph of few kinds of steps, with leaves that are used alike, all in blocks."""
+    text = Text()
+    leaves = [text.param() for _ in range(rng.choice((0, 1, 3, 10, 50, 300)))]
+    leaves += [text.constant() for _ in range(rng.choice((1, 1, 2, 30)))]
+    here, words = leaves[-1], rng.randint(1, 3)
+    for _ in range(rng.randint(1, 2)):
+        with nullcontext() if rng.random() < 0.3 else text.block():
+            for index in range(rng.choice((1, 2, 5, 20, 70, 150, 400))):
+                more = leaves if rng.random() < 0.01 else leaves[:1]
+                own = [text.param() for _ in range(rng.choice((0, 0, 1, 4)))]
+                here = text.step(f"op{index % words}", here, *more, *own)
+    return text.graph(here)
 
 
 def soup(rng, length):
@@ -249,7 +273,7 @@ def _function(rng, text, made, *_):
 
 def bound(graph):
     """Return the nodes that are steps."""
-    return [node for node in graph.nodes if node.kind not in LEAVES]
+    return [node for node in graph.nodes if node.kind not in INPUT_KINDS]
 
 
 def below(container):

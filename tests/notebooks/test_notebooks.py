@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-nbformat = pytest.importorskip(
-    "nbformat", reason="install the development extra: pip install 'irviz[dev]'"
-)
-nbclient = pytest.importorskip(
-    "nbclient", reason="install the development extra: pip install 'irviz[dev]'"
-)
-
 FOLDER = Path(__file__).parents[2] / "notebooks"
 FILES = sorted(FOLDER.rglob("*"))
 NOTEBOOKS = [path for path in FILES if path.suffix == ".ipynb" and path.parent == FOLDER]
+INTEGRATION = FOLDER / "integration.ipynb"
+RUNNABLE = [
+    pytest.param(path, id=path.stem, marks=pytest.mark.torch if path == INTEGRATION else ())
+    for path in NOTEBOOKS
+]
 CELL_SECONDS = 120
 
 END_TO_END = (
@@ -41,14 +39,20 @@ END_TO_END = (
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """Run all notebooks, each in a directory of its own, two at a time; a failing cell raises."""
-    places = {path: tmp_path_factory.mktemp(path.stem) for path in NOTEBOOKS}
-    with ThreadPoolExecutor(2) as pool:
-        done = {path: pool.submit(execute, path, place) for path, place in places.items()}
-    return lambda path: (done[path].result(), places[path])
+    """Run a notebook, once, in a directory of its own; a failing cell raises."""
+
+    @functools.cache
+    def ran(path):
+        place = tmp_path_factory.mktemp(path.stem)
+        return execute(path, place), place
+
+    return ran
 
 
-def execute(path, place):
+def execute(path, place, **variables):
+    import nbclient  # which takes seconds, as nbformat does
+    import nbformat
+
     # A kernel that sees pytest's variable keeps what C++ writes to stderr out of the outputs.
     environment = {k: v for k, v in os.environ.items() if k != "PYTEST_CURRENT_TEST"}
     notebook = nbformat.read(path, as_version=4)
@@ -56,6 +60,7 @@ def execute(path, place):
         notebook, timeout=CELL_SECONDS, resources={"metadata": {"path": str(place)}}
     )
     environment["IPYTHONDIR"] = str(place.with_suffix(".ipython"))
+    environment |= variables
     return asyncio.run(client.async_execute(env=environment))  # which closes this thread's loop
 
 
@@ -77,7 +82,8 @@ def test_there_are_notebooks():
     assert FOLDER / "end_to_end.ipynb" in NOTEBOOKS
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.worker
+@pytest.mark.parametrize("path", RUNNABLE)
 def test_a_notebook_runs_without_a_complaint(path, run):
     """No cell fails or writes to stderr, and each has run, in order."""
     notebook, _ = run(path)
@@ -86,7 +92,8 @@ def test_a_notebook_runs_without_a_complaint(path, run):
     assert counts == list(range(1, len(counts) + 1))
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.worker
+@pytest.mark.parametrize("path", RUNNABLE)
 def test_a_notebook_leaves_no_files(path, run):
     """Nothing beside the notebook, nothing in the directory it ran in."""
     _, place = run(path)
@@ -97,6 +104,8 @@ def test_a_notebook_leaves_no_files(path, run):
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_is_stored_clean(path):
     """No outputs, no counts, no widget state; cell ids are there, once each, and short."""
+    import nbformat
+
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
     assert (notebook.nbformat, notebook.nbformat_minor) >= (4, 5)
@@ -110,6 +119,7 @@ def test_a_notebook_is_stored_clean(path):
     assert max(map(len, ids)) <= 24
 
 
+@pytest.mark.worker
 def test_every_version_of_the_chapter_reads_as_numpy_does(run):
     """The chapter says so itself, one line for each version; a version that differs fails."""
     notebook, _ = run(FOLDER / "end_to_end.ipynb")
@@ -118,6 +128,7 @@ def test_every_version_of_the_chapter_reads_as_numpy_does(run):
     assert checked == list(END_TO_END)
 
 
+@pytest.mark.worker
 def test_the_chapter_draws_each_module(run):
     """Six modules and the session's end are pictures, and the explorer has a still one."""
     notebook, _ = run(FOLDER / "end_to_end.ipynb")
@@ -140,3 +151,15 @@ def test_the_chapter_draws_each_module(run):
     assert all(svg.startswith("<svg") for pictures in drawn.values() for svg in pictures)
     assert drawn["two-blocks"][0].count('class="block dataflow"') == 2
     assert drawn["bind-draw"][0].count('class="node constant"') == 4
+
+
+@pytest.mark.worker
+def test_without_torch_the_notebook_that_needs_it_stops_with_a_sentence(tmp_path_factory):
+    import nbclient
+
+    hidden = tmp_path_factory.mktemp("hidden")
+    (hidden / "torch.py").write_text("raise ModuleNotFoundError('there is none')")
+    with pytest.raises(nbclient.exceptions.CellExecutionError) as stopped:
+        execute(INTEGRATION, tmp_path_factory.mktemp("place"), PYTHONPATH=str(hidden))
+    sentence = "This notebook needs PyTorch: pip install 'irviz[torch]'"
+    assert (stopped.value.ename, stopped.value.evalue) == ("SystemExit", sentence)

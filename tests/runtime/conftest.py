@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from irviz.runtime import link
+from irviz.runtime.remote import connection
 
 collect_ignore = ["servers.py"]  # no tests: what the tests share
 
@@ -29,5 +29,5 @@ def server(servers, tmp_path):
     (tmp_path / "there").mkdir()
     server = servers.Server(servers.free_port(), tmp_path / "there", key="lab")
     yield server.start()
-    link._links.clear()
+    connection._connections.clear()
     server.end()

@@ -10,8 +10,6 @@ import signal
 import sys
 import tempfile
 import threading
-import time
-from dataclasses import replace
 
 import cloudpickle
 import numpy as np
@@ -22,23 +20,21 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
-from irviz.app.session import Session
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MODULES
-from irviz.runtime import place
-from irviz.runtime.inputs import InputError
-from irviz.runtime.run import CancelledRunError, RunError
+from irviz.errors import CancelledRunError, InputError, RunError
+from irviz.runtime import executor
+from irviz.session.session import Session
 from irviz.transforms.kernels import library
-from irviz.worker.inside import load_tvm
-from irviz.worker.pool import RUNS, Worker
+from irviz.worker.supervisor import RUNS, Worker
+from irviz.worker.worker_main import load_tvm
+
+pytestmark = pytest.mark.worker
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # a worker need not find it
 
 SECONDS, START_SECONDS = 2.0, 6.0
-SOON = 2
-"""Within how many seconds of its limit a fault is told."""
-GRACE = 15
-"""The same where others may hold up the machine, which they do not do most of the time."""
+"""The limits of what does not end by itself; all else has as long as a busy machine needs."""
 MEMORY = 300_000_000
 INPUT = digits().images[:1]
 NAME = "test.faults.relu"
@@ -140,7 +136,8 @@ def inject(monkeypatch, tmp_path, point, fault):
                 fault()
             load_tvm()
 
-        monkeypatch.setattr(place, "RUNS", Worker(prepare, start_seconds=START_SECONDS))
+        seconds = START_SECONDS if fault is endless else 60
+        monkeypatch.setattr(executor, "RUNS", Worker(prepare, start_seconds=seconds))
     elif point == "transfer":
         tvm.register_global_func(NAME, Unpacked(fault), override=True)
     elif point == "run":
@@ -155,7 +152,7 @@ def inject(monkeypatch, tmp_path, point, fault):
 
 def plant(point, fault):
     """Put a fault into the worker, which takes itself away as it happens."""
-    from irviz.runtime import job
+    from irviz.runtime.jobs import job
 
     if point == "build":
         real = tvm.compile
@@ -172,13 +169,13 @@ def plant(point, fault):
                 fault()
                 return int, ()
 
-        real = job.joined
+        real = job.stack_cases
 
         def joined(_):
-            job.joined = real
+            job.stack_cases = real
             return (Packed(),)
 
-        job.joined = joined
+        job.stack_cases = joined
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +187,6 @@ def session():
         MODULES["MyModuleWithExternCall"],
         params=mlp_params(),
         inputs=INPUT,
-        seconds=SECONDS,
         memory=MEMORY,
     )
     return begun.swap("env.relu", NAME)
@@ -216,29 +212,21 @@ def _all_lives_on(session, wanted, monkeypatch, tmp_path):
         assert stage is one
         assert stage.module is module
         assert tvm.ir.save_json(module) == text
-    if place.RUNS is not RUNS:
-        place.RUNS.stop()
+    if executor.RUNS is not RUNS:
+        executor.RUNS.stop()
     assert len(processes()) == len(before)
     assert not list(tmp_path.glob("irviz-*"))
 
 
 def processes():
-    """Return what this process started and still lives, but the keepers of loky's semaphores."""
-    found = psutil.Process().children(recursive=True)
-    return [one for one in found if "resource_tracker" not in " ".join(one.cmdline())]
+    """Return the processes that this one started and that still live."""
+    return psutil.Process().children(recursive=True)
 
 
-late = []
-"""How long after its limit each fault was told, in seconds, below 0 where it ends by itself."""
-
-
-def refused(session, seconds=SECONDS, **given):
-    """Return the words of the one error that a run ends with, long before it would by itself."""
-    began = time.monotonic()
+def refused(session, **given):
+    """Return the words of the one error that a run ends with."""
     with pytest.raises(RunError) as caught:
         session.run(stage="1", **given)
-    late.append(time.monotonic() - began - seconds)
-    assert late[-1] < GRACE
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -246,20 +234,14 @@ def refused(session, seconds=SECONDS, **given):
 @pytest.mark.parametrize(
     ("point", "fault"), TABLE, ids=lambda one: one if isinstance(one, str) else one.__name__
 )
-def test_a_fault_is_one_clear_error_in_time_and_nothing_is_lost(
+def test_a_fault_is_one_clear_error_and_nothing_is_lost(
     session, monkeypatch, tmp_path, point, fault
 ):
     inject(monkeypatch, tmp_path, point, fault)
-    words = refused(session, START_SECONDS if point == "start" else SECONDS)
+    is_endless = fault is endless and point != "start"
+    words = refused(session.with_run_config(seconds=SECONDS) if is_endless else session)
     assert re.search(FAULTS[fault], words), words
     assert re.search(POINTS[point], words), words
-
-
-def test_they_are_told_within_two_seconds_of_their_limit(session, monkeypatch, tmp_path):
-    """At least nine in ten are; bench/runs.py measures how soon."""
-    inject(monkeypatch, tmp_path, "run", endless)
-    refused(session)
-    assert np.quantile(late, 0.9) < SOON, late
 
 
 def test_each_fault_is_tried_at_each_point():
@@ -331,28 +313,23 @@ class Odd:
 )
 def test_what_tvm_itself_does_wrong_is_one_clear_error(function, words):
     x = np.zeros(4, "int32")
-    session = Session(Odd, function=function, inputs=x, seconds=SECONDS, memory=MEMORY)
-    began = time.monotonic()
+    session = Session(Odd, function=function, inputs=x, memory=MEMORY)
     with pytest.raises(RunError, match=words):
-        session.run()
-    assert time.monotonic() - began < SECONDS + GRACE
-    assert session.focus("main").run().outputs[0].tolist() == [[0, 0, 0, 0]]
+        session.with_run_config(seconds=SECONDS).run()
+    assert session.select_function("main").run().outputs[0].tolist() == [[0, 0, 0, 0]]
 
 
 @pytest.mark.parametrize("doing", ["building", "running", "receiving"])
 def test_a_run_can_be_cancelled_whatever_it_does(session, monkeypatch, tmp_path, doing):
     point = {"building": "build", "running": "run", "receiving": "transfer"}[doing]
     inject(monkeypatch, tmp_path, point, endless)
-    cancelled = []
 
-    def heard(words):
+    def on_progress(words):
         if words.startswith(doing):
-            cancelled.append(time.monotonic())
             threading.Thread(target=RUNS.cancel).start()
 
     with pytest.raises(CancelledRunError, match=f"^'main' was cancelled while {doing}"):
-        session.run(stage="1", heard=heard)
-    assert time.monotonic() - cancelled[0] < GRACE
+        session.run(stage="1", on_progress=on_progress)
 
 
 @pytest.mark.parametrize(
@@ -360,31 +337,33 @@ def test_a_run_can_be_cancelled_whatever_it_does(session, monkeypatch, tmp_path,
     [
         ({"memory": 0}, "memory=0 is too little to build anything: give at least 33,554,432"),
         ({"memory": -1}, "memory=-1 is too little"),
-        ({"seconds": 0}, "seconds=0 is no time: give more than 0"),
-        ({"seconds": float("nan")}, "seconds=nan is no time"),
+        ({"seconds": 0}, "seconds=0 is not a time limit: give more than 0"),
+        ({"seconds": float("nan")}, "seconds=nan is not a time limit"),
     ],
 )
 def test_limits_that_nothing_can_keep_to_are_refused(session, limits, words):
     with pytest.raises(InputError, match=words):
-        replace(session, **limits).run()
+        session.with_run_config(**limits).run()
 
 
 def test_what_the_system_ends_is_told(session, monkeypatch, tmp_path):
     inject(monkeypatch, tmp_path, "run", endless)
     worker = RUNS.call(os.getpid)
 
-    def heard(words):
+    def on_progress(words):
         if words.startswith("running"):
             os.kill(worker, signal.SIGKILL)
 
     with pytest.raises(RunError, match=r"ended the process .*\(SIGKILL\) while running input 1"):
-        session.run(stage="1", heard=heard)
+        session.run(stage="1", on_progress=on_progress)
 
 
 def test_in_this_process_what_is_raised_is_the_same_error(session, monkeypatch, tmp_path):
     inject(monkeypatch, tmp_path, "run", raises)
     words = refused(session)
-    here = Session(session.module, params=session.params, inputs=INPUT, isolate=False)
+    here = Session(
+        session.stages[0].module, params=session.call_inputs.params, inputs=INPUT, isolate=False
+    )
     with pytest.raises(RunError) as caught:
         here.swap("env.relu", NAME).run()
     assert str(caught.value) == words

@@ -9,10 +9,12 @@ from tvm import ir, relax
 
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MODULES, MyModule
-from irviz.model.result import Verdict, compare
-from irviz.runtime.inputs import InputError
-from irviz.runtime.run import Given, Place, RunError, run
+from irviz.errors import InputError, RunError
+from irviz.model.runs.run_result import Verdict, compare_runs
+from irviz.runtime.run import CallInputs, RunConfig, run
 from irviz.transforms.kernels import library
+
+pytestmark = pytest.mark.worker
 
 PARAMS, DIGITS = mlp_params(), digits()
 
@@ -25,7 +27,8 @@ def numpy_mlp(x):
 def test_a_module_of_the_course_gives_numpys_scores(name):
     images = DIGITS.images[:20]
     result = run(
-        MODULES[name], given=Given(inputs=images, params=PARAMS, labels=DIGITS.labels[:20])
+        MODULES[name],
+        inputs=CallInputs(inputs=images, params=PARAMS, labels=DIGITS.labels[:20]),
     )
     (scores,) = result.outputs
     assert (scores.shape, scores.dtype) == ((20, 1, 10), "float32")
@@ -38,9 +41,9 @@ def test_a_module_of_the_course_gives_numpys_scores(name):
 
 def test_the_modules_of_the_course_agree():
     results = [
-        run(m, given=Given(inputs=DIGITS.images[:5], params=PARAMS)) for m in MODULES.values()
+        run(m, inputs=CallInputs(inputs=DIGITS.images[:5], params=PARAMS)) for m in MODULES.values()
     ]
-    verdicts = {compare(result, results[0]).verdict for result in results}
+    verdicts = {compare_runs(result, results[0]).verdict for result in results}
     assert verdicts <= {Verdict.EQUAL, Verdict.CLOSE}
 
 
@@ -51,7 +54,7 @@ def test_nested_tuples_are_outputs_one_by_one(modules):
         "small": np.ones((2, 3), "uint8"),
         "scalar": np.arange(2, dtype="float32"),
     }
-    result = run(modules.Dtypes, given=Given(inputs=given))
+    result = run(modules.Dtypes, inputs=CallInputs(inputs=given))
     assert [(o.shape, str(o.dtype)) for o in result.outputs] == [
         ((2, 2), "bool"),
         ((2, 2), "float16"),
@@ -70,7 +73,7 @@ def test_a_scalar_stays_a_scalar(modules):
 def test_sizes_that_are_returned_are_outputs(modules):
     result = run(
         modules.Sizes,
-        given=Given(inputs={"x": np.ones((3, 2), "float32"), "y": np.ones(3, "float32")}),
+        inputs=CallInputs(inputs={"x": np.ones((3, 2), "float32"), "y": np.ones(3, "float32")}),
     )
     assert [output.tolist() for output in result.outputs] == [[3], [2], [[2.0, 2.0, 2.0]]]
 
@@ -78,25 +81,27 @@ def test_sizes_that_are_returned_are_outputs(modules):
 def test_memory_layout_does_not_matter():
     images = DIGITS.images[:3]
     backwards = images[::-1][::-1]
-    expected = run(MyModule, given=Given(inputs=images, params=PARAMS)).outputs[0]
+    expected = run(MyModule, inputs=CallInputs(inputs=images, params=PARAMS)).outputs[0]
     for x in (np.asfortranarray(images), backwards, images.tolist()):
         if isinstance(x, list):
             x = np.array(x, "float32")
         result = run(
             MyModule,
-            given=Given(inputs=x, params={k: np.asfortranarray(v) for k, v in PARAMS.items()}),
+            inputs=CallInputs(
+                inputs=x, params={k: np.asfortranarray(v) for k, v in PARAMS.items()}
+            ),
         )
         assert result.outputs[0].tobytes() == expected.tobytes()
 
 
 def test_inputs_stay_as_they_are():
     x = DIGITS.images[:1].copy()
-    run(MyModule, given=Given(inputs=x, params=PARAMS))
+    run(MyModule, inputs=CallInputs(inputs=x, params=PARAMS))
     assert (x == DIGITS.images[:1]).all()
 
 
 def test_random_inputs_give_the_same_result_every_time():
-    first, second = (run(MyModule, given=Given(params=PARAMS)).outputs[0] for _ in range(2))
+    first, second = (run(MyModule, inputs=CallInputs(params=PARAMS)).outputs[0] for _ in range(2))
     assert first.tobytes() == second.tobytes()
 
 
@@ -104,8 +109,8 @@ def test_any_function_of_the_module_can_be_run(modules):
     once, twice = modules.chain("x", "y", function="once"), modules.chain("x", "y", "z")
     both = ir.IRModule({**once.functions, **twice.functions})
     x = np.array([1, 2], "float32")
-    assert run(both, "once", given=Given(inputs=x)).outputs[0].tolist() == [[2, 4]]
-    assert run(both, given=Given(inputs=x)).outputs[0].tolist() == [[4, 8]]
+    assert run(both, "once", inputs=CallInputs(inputs=x)).outputs[0].tolist() == [[2, 4]]
+    assert run(both, inputs=CallInputs(inputs=x)).outputs[0].tolist() == [[4, 8]]
 
 
 def test_a_function_that_returns_nothing_has_no_outputs(modules):
@@ -127,7 +132,7 @@ def test_a_module_is_built_once_while_it_is_among_the_last_sixteen(modules):
     def built(mod):
         passes.clear()
         with tvm.transform.PassContext(instruments=[Witness()]):
-            run(mod, place=Place(isolate=False))
+            run(mod, config=RunConfig(isolate=False))
         return bool(passes)
 
     mods = [modules.chain("x", *"y" * count) for count in range(1, 18)]
@@ -141,7 +146,7 @@ def test_a_module_is_built_once_while_it_is_among_the_last_sixteen(modules):
 def test_many_modules_are_built_one_after_another(modules):
     for count in range(20):
         mod = modules.chain(*(f"v{index}" for index in range(count + 2)))
-        result = run(mod, given=Given(inputs=np.ones(2, "float32")))
+        result = run(mod, inputs=CallInputs(inputs=np.ones(2, "float32")))
         assert result.outputs[0].tolist() == [[2.0 ** (count + 1)] * 2]
 
 
@@ -168,7 +173,9 @@ def test_it_can_be_built_once_the_function_is_registered(modules):
     def copy(x, out):
         out[:] = x
 
-    assert run(late, given=Given(inputs=np.ones(2, "float32"))).outputs[0].tolist() == [[1, 1]]
+    assert run(late, inputs=CallInputs(inputs=np.ones(2, "float32"))).outputs[0].tolist() == [
+        [1, 1]
+    ]
 
 
 def _pair():
@@ -181,7 +188,7 @@ def test_what_raises_as_it_runs_is_one_line_without_a_traceback(modules):
         raise ValueError("first line\n\nlast line\n")
 
     with pytest.raises(RunError) as caught:
-        run(modules.Impure, given=Given(inputs=np.ones(2, "float32")))
+        run(modules.Impure, inputs=CallInputs(inputs=np.ones(2, "float32")))
     assert str(caught.value).startswith("'main' failed as it ran: ")
     assert "\n" not in str(caught.value)
     assert "Traceback" not in str(caught.value)
@@ -194,8 +201,8 @@ def test_outputs_of_different_shapes_are_not_stacked(modules):
         RunError,
         match=re.escape("output 0 has shape (1, 2) in one case and (1, 4) in another"),
     ):
-        run(modules.DataDependent, given=Given(inputs=x))
-    assert run(modules.DataDependent, given=Given(inputs=x[1])).outputs[0].tolist() == [
+        run(modules.DataDependent, inputs=CallInputs(inputs=x))
+    assert run(modules.DataDependent, inputs=CallInputs(inputs=x[1])).outputs[0].tolist() == [
         [[0, 1, 2, 3]]
     ]
 
@@ -204,7 +211,7 @@ def test_outputs_of_different_shapes_are_not_stacked(modules):
 def test_there_is_a_label_for_each_case(count):
     labels = np.zeros(count, "int64")
     with pytest.raises(InputError, match=f"there are {count} labels and 5 cases: give one label"):
-        run(MyModule, given=Given(inputs=DIGITS.images[:5], params=PARAMS, labels=labels))
+        run(MyModule, inputs=CallInputs(inputs=DIGITS.images[:5], params=PARAMS, labels=labels))
 
 
 def test_a_function_that_is_not_there_is_named_with_those_that_are():

@@ -6,10 +6,10 @@ import pytest
 import tvm
 from tvm_ffi import structural_equal
 
-from irviz.app.session import Session
+from irviz.session.session import Session
 from irviz.transforms.passes.tvm_pass import as_transform
-from irviz.transforms.stage import Stage, apply
-from irviz.worker.pool import TRIES
+from irviz.transforms.stage import Stage, apply_transform
+from irviz.worker.supervisor import TRIES
 
 
 @pytest.fixture(scope="session")
@@ -27,16 +27,16 @@ def makes() -> Callable[..., Session]:
         given = Session(before)
         session = given.apply(transform, **arguments)
 
-        assert session.shown.error == ""
-        tvm.ir.assert_structural_equal(session.shown.module, expected)
-        here = apply(Stage("0", before), wrapped, "1", isolate=False)
+        assert session.current.error == ""
+        tvm.ir.assert_structural_equal(session.current.module, expected)
+        here = apply_transform(Stage("0", before), wrapped, "1", isolate=False)
         assert here.error == ""
         tvm.ir.assert_structural_equal(here.module, expected)
         if isinstance(transform, str):
             tvm.ir.assert_structural_equal(TRIES.call(wrapped, before), expected)
 
-        assert (session.shown.id, session.shown.parent) == ("1", "0")
-        assert session.stages == (given.shown, session.shown)
+        assert (session.current.id, session.current.parent) == ("1", "0")
+        assert session.stages == (given.current, session.current)
         assert session.stage("0").module is before
         assert tvm.ir.save_json(before) == was
         return session

@@ -10,11 +10,13 @@ import tvm
 from tvm import relax
 from tvm_ffi import structural_equal
 
-from irviz.app.session import Session
 from irviz.course.mlp import MODULES, MyModule, MyModuleStatic
+from irviz.session.session import Session
 from irviz.transforms.lineage import to_script
-from irviz.transforms.python import Script, UnwritableError
-from irviz.worker.pool import TRIES
+from irviz.transforms.python_script import PythonScript, UnwritableError
+from irviz.worker.supervisor import TRIES
+
+pytestmark = pytest.mark.worker
 
 RNG = np.random.default_rng(3)
 PARAMS = {
@@ -38,7 +40,7 @@ def _run(script):
 
 
 def reproduces(session, **options):
-    return structural_equal(ran(session.to_python(**options)), session.shown.module)
+    return structural_equal(ran(session.to_python(**options)), session.current.module)
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -56,7 +58,7 @@ def test_a_script_is_a_program_for_a_file_of_its_own(tmp_path):
     done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     made = tvm.ir.load_json(result.read_text(encoding="utf-8"))
-    assert structural_equal(made, session.shown.module)
+    assert structural_equal(made, session.current.module)
 
 
 def test_a_script_says_the_module_in_tvmscript_and_the_stages_by_their_labels():
@@ -69,17 +71,17 @@ def test_a_script_says_the_module_in_tvmscript_and_the_stages_by_their_labels():
 
 def test_only_what_led_to_the_stage_is_in_its_script():
     session = Session(MyModuleStatic).apply("ToNonDataflow")
-    branch = session.show("0").apply("LegalizeOps")
+    branch = session.checkout("0").apply("LegalizeOps")
     assert "ToNonDataflow" not in branch.to_python()
     assert "LegalizeOps" not in branch.to_python("1")
-    assert structural_equal(ran(branch.to_python("1")), session.shown.module)
+    assert structural_equal(ran(branch.to_python("1")), session.current.module)
 
 
 def test_arrays_can_lie_in_a_file_beside_the_script(tmp_path):
     session = Session(MyModuleStatic, params=PARAMS).bind()
     text = session.to_python(arrays_file=tmp_path / "arrays.npz")
     assert len(text) < 10_000
-    assert structural_equal(ran(text), session.shown.module)
+    assert structural_equal(ran(text), session.current.module)
     assert [path.name for path in tmp_path.glob("*.npz")] == ["arrays.npz"]
     assert [path.name for path in tmp_path.glob(".*")] == []
 
@@ -98,7 +100,7 @@ def test_small_arrays_are_written_out_with_numbers_that_are_none(tmp_path):
 
 
 def test_the_same_name_bound_to_other_values_stays_apart():
-    script = Script()
+    script = PythonScript()
     first = script.array("w0", np.zeros(3))
     assert script.array("w0", np.zeros(3)) == first
     assert script.array("w0", np.ones(3)) != first
@@ -134,12 +136,12 @@ def test_a_step_that_holds_what_its_pass_does_not_take_is_left_out_with_a_word()
     stages = session.stages[0], replace(session.stages[1], transform=Wrong()), session.stages[2]
     text = to_script(stages).text()
     assert "LegalizeOps cannot be written: TypeError: 'a' is no number" in text
-    assert structural_equal(ran(text), session.shown.module)
+    assert structural_equal(ran(text), session.current.module)
 
 
 def test_a_stage_that_failed_is_not_in_the_script():
     session = Session(MyModule).apply(relax.transform.MergeCompositeFunctions())
-    assert session.shown.error
+    assert session.current.error
     session = session.apply("ToNonDataflow")
     assert "MergeCompositeFunctions" not in session.to_python()
     assert reproduces(session)
@@ -164,26 +166,26 @@ def labels(session):
 
 def test_a_path_is_replayed_on_another_module():
     session = Session(MyModuleStatic, params=PARAMS).bind().apply("ToNonDataflow")
-    other = session.replay(on=MyModule)
+    other = session.replay(onto=MyModule)
     assert labels(other)[1:] == labels(session)[1:]
     assert structural_equal(
-        other.shown.module,
-        Session(MyModule, params=PARAMS).bind().apply("ToNonDataflow").shown.module,
+        other.current.module,
+        Session(MyModule, params=PARAMS).bind().apply("ToNonDataflow").current.module,
     )
 
 
 def test_a_branch_is_replayed_behind_another_stage():
     session = Session(MyModuleStatic).apply("LegalizeOps").apply("ToNonDataflow")
-    session = session.show("1").apply("FoldConstant")
-    both = session.replay("2", on="3")
+    session = session.checkout("1").apply("FoldConstant")
+    both = session.replay("2", onto="3")
     assert labels(both)[-1] == ("4", "3", "ToNonDataflow")
-    assert both.shown_id == "4"
+    assert both.current_id == "4"
     assert labels(both)[:-1] == labels(session)
 
 
 def test_a_step_that_does_not_fit_says_so_and_the_others_go_on():
     session = Session(MyModuleStatic, params=PARAMS).bind().apply("ToNonDataflow")
-    other = session.replay(on=Session(MyModuleStatic, params=PARAMS).bind().shown.module)
+    other = session.replay(onto=Session(MyModuleStatic, params=PARAMS).bind().current.module)
     assert "has no parameter 'w0'" in other.stages[1].error
-    assert other.shown.error == ""
-    assert not structural_equal(other.shown.module, other.stages[0].module)
+    assert other.current.error == ""
+    assert not structural_equal(other.current.module, other.stages[0].module)

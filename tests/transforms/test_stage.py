@@ -7,28 +7,31 @@ import tvm_ffi
 from tvm import relax
 
 from irviz.course.mlp import MyModule, MyModuleStatic
-from irviz.transforms.bind import bind_params
+from irviz.errors import TransformError
+from irviz.transforms.bind_params import bind_params
 from irviz.transforms.kernels.swap import Swap
-from irviz.transforms.passes import own_passes
-from irviz.transforms.passes.catalog import named_pass
-from irviz.transforms.passes.own_passes import register_pass
+from irviz.transforms.passes import registered_passes
+from irviz.transforms.passes.pass_call import named_pass
+from irviz.transforms.passes.registered_passes import register_pass
 from irviz.transforms.passes.tvm_pass import TVMPass, as_transform
-from irviz.transforms.stage import Stage, Transform, TransformError, apply
-from irviz.transforms.trial import attempt
+from irviz.transforms.stage import Stage, Transform, apply_transform
+from irviz.transforms.trial import try_transform
 
 GIVEN = Stage("0", MyModuleStatic)
 
 
+@pytest.mark.worker
 def test_a_stage_says_how_it_came_to_be():
-    stage = apply(GIVEN, as_transform(relax.transform.LegalizeOps()), "1")
+    stage = apply_transform(GIVEN, as_transform(relax.transform.LegalizeOps()), "1")
     assert (stage.id, stage.parent, stage.label, stage.error) == ("1", "0", "LegalizeOps", "")
     assert isinstance(stage.transform, TVMPass)
     assert (GIVEN.label, GIVEN.parent, GIVEN.transform) == ("given", None, None)
 
 
+@pytest.mark.worker
 def test_a_pass_that_fails_is_a_stage_with_its_error_and_the_module_as_before():
     failing = relax.transform.MergeCompositeFunctions()
-    stage = apply(Stage("3", MyModule), as_transform(failing), "4")
+    stage = apply_transform(Stage("3", MyModule), as_transform(failing), "4")
     assert stage.module is MyModule
     assert stage.error.startswith("InternalError: ")
     assert "ExternFunc" in stage.error
@@ -40,12 +43,13 @@ def test_a_pass_written_in_python_may_raise_what_it_likes():
     def raises(mod, context):  # noqa: ARG001 - as TVM calls it
         raise KeyError("what it likes")
 
-    stage = apply(GIVEN, as_transform(raises), "1")
+    stage = apply_transform(GIVEN, as_transform(raises), "1")
     assert stage.module is MyModuleStatic
     assert "what it likes" in stage.error
     assert stage.label == "Raises"
 
 
+@pytest.mark.worker
 def test_what_fails_in_the_worker_alone_is_applied_here():
     name = "irviz.test.only_here"
     tvm.register_global_func(name, lambda mod: relax.transform.LegalizeOps()(mod))
@@ -58,25 +62,25 @@ def test_what_fails_in_the_worker_alone_is_applied_here():
     try:
         assert (
             "Cannot find global function"
-            in attempt(MyModuleStatic, named_pass("of this process")).error
+            in try_transform(MyModuleStatic, named_pass("of this process")).error
         )
-        assert apply(GIVEN, named_pass("of this process"), "1").error == ""
+        assert apply_transform(GIVEN, named_pass("of this process"), "1").error == ""
     finally:
-        own_passes._passes.pop("of this process")
+        registered_passes._passes.pop("of this process")
         tvm_ffi.registry.remove_global_func(name)
 
 
 def test_a_transform_that_refuses_makes_no_stage():
     with pytest.raises(TransformError):
-        apply(GIVEN, Swap("nowhere", "env.relu"), "1")
+        apply_transform(GIVEN, Swap("nowhere", "env.relu"), "1")
     with pytest.raises(ValueError, match="no function 'other'"):
-        apply(GIVEN, bind_params({"w0": np.zeros(1)}, "other"), "1")
+        apply_transform(GIVEN, bind_params({"w0": np.zeros(1)}, "other"), "1")
 
 
 def test_names_of_constants_are_handed_down():
-    bound = apply(GIVEN, bind_params({"b1": np.zeros(10, "float32")}), "1")
-    swapped = apply(bound, Swap("relu0", "env.relu"), "2")
-    again = apply(swapped, bind_params({"b0": np.zeros(128, "float32")}), "3")
+    bound = apply_transform(GIVEN, bind_params({"b1": np.zeros(10, "float32")}), "1")
+    swapped = apply_transform(bound, Swap("relu0", "env.relu"), "2")
+    again = apply_transform(swapped, bind_params({"b0": np.zeros(128, "float32")}), "3")
     assert sorted(again.constant_names.values()) == ["b0", "b1"]
     assert GIVEN.constant_names == {}
 
@@ -92,5 +96,7 @@ def test_transforms_and_passes_are_both_taken():
 
 @pytest.mark.parametrize("other", [None, relax.transform.LegalizeOps, lambda m: m])
 def test_what_is_no_transform_is_refused_with_what_is(other):
-    with pytest.raises(TransformError, match=r"is no transform: give a tvm\.transform\.Pass such"):
+    with pytest.raises(
+        TransformError, match=r"is not a transform: give a tvm\.transform\.Pass such"
+    ):
         as_transform(other)

@@ -1,5 +1,6 @@
 """A picture read back from its SVG text, as a reader of the file would see it."""
 
+import os
 import re
 import unicodedata
 from collections.abc import Callable
@@ -77,6 +78,19 @@ class Picture:
     def box(self, node_id: str) -> Box:
         (found,) = (node.box for node in self.nodes if node.id == node_id)
         return found
+
+
+@pytest.fixture
+def fake(tmp_path, monkeypatch):
+    """Put other lines in the place of pygraphviz, for engines that start from now on."""
+
+    def write(lines):
+        (tmp_path / "fake").mkdir()
+        (tmp_path / "fake" / "pygraphviz.py").write_text(lines)
+        paths = [str(tmp_path / "fake"), os.environ.get("PYTHONPATH")]
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
+
+    return write
 
 
 @pytest.fixture(scope="session")

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from irviz.model.graph import NodeId
-from irviz.model.memory import Allocation, MemoryUse, Step, Storage
-from irviz.view.drawing import Drawing
+from irviz.model.graph.graph import NodeId
+from irviz.model.runs.memory_use import Allocation, MemoryStep, MemoryUse, Storage
+from irviz.view.figure import Figure
 from irviz.view.memory_chart import memory_chart
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -16,7 +16,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def used(*sizes, name="lv", kernel="add"):
     """Return a run in which each step allocates a buffer that the next one still reads."""
-    steps = tuple(Step(f"{kernel}{n}", NodeId(f"{name}{n}")) for n in range(len(sizes)))
+    steps = tuple(MemoryStep(f"{kernel}{n}", NodeId(f"{name}{n}")) for n in range(len(sizes)))
     last = len(sizes)
     storages = tuple(Storage(f"s{n}", z, n, min(n + 2, last)) for n, z in enumerate(sizes))
     buffers = tuple(
@@ -117,7 +117,7 @@ def test_a_function_that_runs_nothing_says_so():
 
 
 def test_steps_that_hold_nothing_are_drawn():
-    root = parsed(MemoryUse("main", (Step("print"),), (0,), (), (), 0))
+    root = parsed(MemoryUse("main", (MemoryStep("print"),), (0,), (), (), 0))
     assert "peak 0 B at step 0, print" in words(root)
 
 
@@ -127,7 +127,7 @@ def test_the_same_run_gives_the_same_bytes():
 
 def test_a_chart_shows_and_saves_itself(tmp_path):
     drawing = memory_chart(used(512, 512))
-    assert isinstance(drawing, Drawing)
+    assert isinstance(drawing, Figure)
     assert drawing._repr_svg_() == drawing.svg
     assert drawing.save(tmp_path / "memory.svg").read_text(encoding="utf-8") == drawing.svg
 

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from irviz.app.draw import draw
 from irviz.course.mlp import MODULES
+from irviz.session.draw import draw
 
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
 

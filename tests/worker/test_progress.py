@@ -7,50 +7,51 @@ from pathlib import Path
 import pytest
 
 from irviz.worker import progress
-from irviz.worker.progress import Progress, attach, tell
+from irviz.worker.progress import ProgressReader, attach_progress, report_progress
 
 
 @pytest.fixture
 def page(monkeypatch):
     """Return a page that this very process writes into."""
     monkeypatch.setattr(progress, "_page", None)
-    made = Progress()
-    attach(made.path)
+    made = ProgressReader()
+    attach_progress(made.path)
     return made
 
 
 def test_the_last_words_are_read(page):
-    assert page.words() == ""
-    tell("building")
-    assert page.words() == "building"
-    tell("run")
-    assert page.words() == "run"
+    assert page.message() == ""
+    report_progress("building")
+    assert page.message() == "building"
+    report_progress("run")
+    assert page.message() == "run"
 
 
 def test_words_are_one_line_and_cut_where_they_are_too_long(page):
-    tell("one\ntwo")
-    assert page.words() == "one two"
-    tell("é" * 1_000)
-    assert set(page.words()) <= {"é", "\ufffd"}
-    assert 100 < len(page.words()) <= 256
+    report_progress("one\ntwo")
+    assert page.message() == "one two"
+    report_progress("é" * 1_000)
+    assert set(page.message()) <= {"é", "\ufffd"}
+    assert 100 < len(page.message()) <= 256
 
 
+@pytest.mark.worker
 def test_it_is_read_after_the_end_of_the_process_that_wrote():
-    made = Progress()
+    made = ProgressReader()
     program = f"""
 import os
-from irviz.worker.progress import attach, tell
-attach({made.path!r})
-tell("the last words")
+from irviz.worker.progress import attach_progress, report_progress
+attach_progress({made.path!r})
+report_progress("the last words")
 os.abort()
 """
     subprocess.run([sys.executable, "-c", program])
     assert not Path(made.path).exists()
-    assert made.words() == "the last words"
+    assert made.message() == "the last words"
     made.close()
-    assert made.words() == "the last words"
+    assert made.message() == "the last words"
 
 
 def test_where_nobody_reads_it_may_be_told_as_well(monkeypatch):
     monkeypatch.setattr(progress, "_page", None)
-    tell("to nobody")
+    report_progress("to nobody")

@@ -1,0 +1,1 @@
+"""Save a session to one file and load it again."""

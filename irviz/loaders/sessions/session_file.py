@@ -1,7 +1,8 @@
-"""A session as one file: a zip archive of JSON, TVM's JSON and arrays; nothing in it is ever run.
+"""A session as one file: a zip archive of an index, TVM's objects and arrays.
 
-`index.json` says what there is, `objects.json` has the modules and tensors, and `arrays/` the
-arrays, each of these once.
+The index is JSON; all modules are one text of TVM's JSON, so that variables and tensors that stages
+share stay shared, and the file grows only with the differences between stages. Nothing in a file is
+run, and every part is checked before it is used.
 """
 
 from __future__ import annotations
@@ -16,12 +17,19 @@ from typing import Any
 import tvm
 from tvm import ir
 
-from irviz.loaders.numbers import brief
+from irviz.loaders.arrays.numeric_arrays import brief
 from irviz.loaders.sessions import archive
 from irviz.loaders.sessions.archive import SessionFileError as SessionFileError
 from irviz.loaders.sessions.archive import array_entry, damaged, read_archive, write_archive
-from irviz.loaders.sessions.objects import ObjectsError, as_text, from_text
-from irviz.loaders.sessions.values import Shelf, ValueFormError, from_data, from_npy, npy, to_data
+from irviz.loaders.sessions.value_codec import (
+    EncodingError,
+    ObjectTable,
+    array_from_npy,
+    array_to_npy,
+    decode,
+    encode,
+)
+from irviz.loaders.tvm_json import TvmJsonError, objects_from_json, objects_to_json
 
 FORMAT = 1
 _VERSION = "irviz session"
@@ -31,7 +39,7 @@ ConstantNames = tuple[tuple[tvm.runtime.Tensor, str], ...]
 
 @dataclass(frozen=True, eq=False)
 class SavedStage:
-    """A stage as it is saved; `made_by` describes its transform, in plain values."""
+    """A stage as it is saved; `made_by` describes its transform in plain values."""
 
     id: str
     module: ir.IRModule
@@ -40,81 +48,80 @@ class SavedStage:
     made_by: Mapping[str, object] | None = None
     error: str = ""
     constant_names: ConstantNames = ()
-    said: str = ""
+    stderr: str = ""
     seconds: float | None = None
-    within: tuple[str, ...] = ()
-    is_same: bool = False
+    enclosing_passes: tuple[str, ...] = ()
+    is_unchanged: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class SavedSession:
-    """Stages, each behind its parent, and what they are called with: `given`, by name."""
+    """Stages, each after its parent, and the inputs of runs, by name."""
 
     stages: tuple[SavedStage, ...]
-    shown_id: str
+    current_id: str
     count: int
     function: str
-    given: Mapping[str, object] = field(default_factory=dict)
+    call_inputs: Mapping[str, object] = field(default_factory=dict)
 
 
 def save_session(path: str | os.PathLike[str], session: SavedSession, version: str) -> Path:
-    """Write a session to a file, whole or not at all; `version` is that of irviz.
+    """Write a session to a file, completely or not at all; `version` is that of irviz.
 
-    Raises SessionFileError, with the file as it was, for what cannot be saved or written.
+    Raises SessionFileError, and leaves an existing file as it was, if something cannot be saved.
     """
-    shelf, tables = Shelf(), list[ConstantNames]()
-    stages = [_stage_data(stage, shelf, tables) for stage in session.stages]
+    table, constant_lists = ObjectTable(), list[ConstantNames]()
+    stages = [_encode_stage(stage, table, constant_lists) for stage in session.stages]
     try:
-        given = to_data(session.given, shelf)
-    except (ValueFormError, RecursionError) as failure:
+        call_inputs = encode(session.call_inputs, table)
+    except (EncodingError, RecursionError) as failure:
         raise SessionFileError(
             f"the session cannot be saved: {failure}; give params and inputs as arrays of numbers"
         ) from None
-    constants = [[[shelf.put_object(one), name] for one, name in table] for table in tables]
+    constants = [[[table.add_object(one), name] for one, name in names] for names in constant_lists]
     index = {
         _VERSION: FORMAT,
         "irviz": version,
         "tvm": tvm.__version__,
         "function": session.function,
-        "shown": session.shown_id,
+        "shown": session.current_id,
         "count": session.count,
-        "given": given,
+        "given": call_inputs,
         "constants": constants,
         "stages": stages,
     }
     entries = {
         archive.INDEX: json.dumps(index, separators=(",", ":")).encode(),
-        archive.OBJECTS: _objects_text(session, shelf).encode(),
+        archive.OBJECTS: _objects_text(session, table).encode(),
     }
-    for number, array in enumerate(shelf.arrays):
-        entries[array_entry(number)] = npy(array)
+    for number, array in enumerate(table.arrays):
+        entries[array_entry(number)] = array_to_npy(array)
     return write_archive(path, entries)
 
 
 def load_session(path: str | os.PathLike[str], version: str) -> SavedSession:
     """Read a session from a file that `save_session` wrote; `version` is that of irviz.
 
-    Modules are read by another process first. Raises SessionFileError, in one sentence, for a
-    file that is missing, unreadable, damaged or something else.
+    The worker reads the modules first. Raises SessionFileError for any other file.
     """
     name, entries = os.fspath(path), read_archive(path)
     try:
         index = json.loads(entries[archive.INDEX])
     except (ValueError, RecursionError) as failure:
-        raise SessionFileError(damaged(name, f"its index is no JSON ({failure})")) from None
-    writer = _check_version(name, index, version)
+        raise SessionFileError(damaged(name, f"its index is not JSON ({failure})")) from None
+    version_note = _check_version(name, index, version)
     try:
-        return _session(index, _shelf(entries))
-    except (ValueFormError, ObjectsError, RecursionError) as failure:
-        raise SessionFileError(damaged(name, f"{failure}{writer}")) from None
+        return _decode_session(index, _object_table(entries))
+    except (EncodingError, TvmJsonError, RecursionError) as failure:
+        raise SessionFileError(damaged(name, f"{failure}{version_note}")) from None
 
 
 def _check_version(name: str, index: object, here: str) -> str:
-    """Raise SessionFileError for another format; return what to add where TVM is another."""
+    """Raise SessionFileError for another format; return a note on another version of TVM, or ""."""
     version = index.get(_VERSION) if isinstance(index, dict) else None
     if not isinstance(index, dict) or type(version) is not int or version < 1:
         raise SessionFileError(
-            f"{name!r} is no session: its index has no version of a session's format, where a "
+            f"{name!r} is not a session: its index has no version of the session format, where a "
             "file that Session.save wrote was expected"
         )
     if version > FORMAT:
@@ -122,70 +129,69 @@ def _check_version(name: str, index: object, here: str) -> str:
             f"{name!r} was written by a newer irviz, {brief(index.get('irviz'))}, in format "
             f"{version}, and this one, {here}, reads format {FORMAT}: update irviz"
         )
-    is_other = index.get("tvm") != tvm.__version__
-    there = f"; it was written with TVM {brief(index.get('tvm'))}, this is {tvm.__version__}"
-    return there if is_other else ""
+    if index.get("tvm") == tvm.__version__:
+        return ""
+    return f"; it was written with TVM {brief(index.get('tvm'))}, this is {tvm.__version__}"
 
 
-def _shelf(entries: Mapping[str, bytes]) -> Shelf:
+def _object_table(entries: Mapping[str, bytes]) -> ObjectTable:
     count = sum(name not in (archive.INDEX, archive.OBJECTS) for name in entries)
     missing = {archive.OBJECTS, *map(array_entry, range(count))} - entries.keys()
     if missing:
-        raise ValueFormError(f"it has no entry {min(missing)!r}")
+        raise EncodingError(f"it has no entry {min(missing)!r}")
     try:
         text = entries[archive.OBJECTS].decode()
+        objects = objects_from_json(text)
     except UnicodeDecodeError:
-        raise ValueFormError("its modules are no text") from None
-    arrays = [from_npy(entries[array_entry(number)]) for number in range(count)]
-    return Shelf(from_text(text), arrays)
+        raise EncodingError("its modules are not text") from None
+    except TvmJsonError as failure:
+        raise EncodingError(f"its modules cannot be read: {failure}") from None
+    return ObjectTable(objects, [array_from_npy(entries[array_entry(n)]) for n in range(count)])
 
 
 # --- writing -----------------------------------------------------------------------------------
 
 
-def _stage_data(stage: SavedStage, shelf: Shelf, tables: list[ConstantNames]) -> dict[str, object]:
-    same = [i for i, table in enumerate(tables) if table is stage.constant_names]
+def _encode_stage(
+    stage: SavedStage, table: ObjectTable, constant_lists: list[ConstantNames]
+) -> dict[str, object]:
+    if not any(names is stage.constant_names for names in constant_lists):
+        constant_lists.append(stage.constant_names)
+    constants = next(n for n, names in enumerate(constant_lists) if names is stage.constant_names)
     try:
-        number = same[0] if same else _table(stage.constant_names, tables)
         return {
             "id": stage.id,
-            "module": shelf.put_object(stage.module),
+            "module": table.add_object(stage.module),
             "label": stage.label,
             "parent": stage.parent,
-            "made_by": None if stage.made_by is None else to_data(stage.made_by, shelf),
+            "made_by": None if stage.made_by is None else encode(stage.made_by, table),
             "error": stage.error,
-            "constants": number,
-            "said": stage.said,
+            "constants": constants,
+            "stderr": stage.stderr,
             "seconds": stage.seconds,
-            "within": list(stage.within),
-            "is_same": stage.is_same,
+            "enclosing_passes": list(stage.enclosing_passes),
+            "is_unchanged": stage.is_unchanged,
         }
-    except ValueFormError as failure:
+    except EncodingError as failure:
         raise SessionFileError(f"stage {stage.id!r} cannot be saved: {failure}") from None
 
 
-def _table(names: ConstantNames, tables: list[ConstantNames]) -> int:
-    if names not in tables:
-        tables.append(names)
-    return tables.index(names)
-
-
-def _objects_text(session: SavedSession, shelf: Shelf) -> str:
+def _objects_text(session: SavedSession, table: ObjectTable) -> str:
     try:
-        return as_text(shelf.objects)
-    except ObjectsError as failure:
-        which = next((one for one in session.stages if not _can_write(one.module)), None)
-        what = "the session" if which is None else f"stage {which.id!r}, {which.label!r},"
+        return objects_to_json(table.objects)
+    except TvmJsonError as failure:
+        culprit = next((one for one in session.stages if not _is_writable(one.module)), None)
+        what = "the session" if culprit is None else f"stage {culprit.id!r}, {culprit.label!r},"
         raise SessionFileError(
-            f"{what} cannot be saved: TVM does not write it ({failure}); drop the stage, and save "
+            f"{what} cannot be saved: TVM cannot write it ({failure}); drop the stage, and save "
             "again"
         ) from None
 
 
-def _can_write(mod: ir.IRModule) -> bool:
+def _is_writable(mod: ir.IRModule) -> bool:
     try:
-        as_text([mod])
-    except ObjectsError:
+        objects_to_json([mod])
+    except TvmJsonError:
         return False
     return True
 
@@ -193,90 +199,93 @@ def _can_write(mod: ir.IRModule) -> bool:
 # --- reading -----------------------------------------------------------------------------------
 
 
-def _session(index: Mapping[str, Any], shelf: Shelf) -> SavedSession:
-    tables = [_names(table, shelf) for table in _list(index, "constants")]
+def _decode_session(index: Mapping[str, Any], table: ObjectTable) -> SavedSession:
+    constant_lists = [_decode_constants(names, table) for names in _list(index, "constants")]
     stages: dict[str, SavedStage] = {}
     for data in _list(index, "stages"):
-        stage = _stage(data, shelf, tables)
+        stage = _decode_stage(data, table, constant_lists)
         if stage.id in stages:
-            raise ValueFormError(f"there are two stages {stage.id!r}")
+            raise EncodingError(f"there are two stages {stage.id!r}")
         if stage.parent is not None and stage.parent not in stages:
-            raise ValueFormError(
-                f"stage {stage.id!r} comes from {brief(stage.parent)}, which does not stand before "
-                "it"
+            raise EncodingError(
+                f"the parent of stage {stage.id!r}, {brief(stage.parent)}, does not precede it"
             )
         stages[stage.id] = stage
-    shown, count = _text(index, "shown"), index.get("count")
-    if shown not in stages:
-        raise ValueFormError(f"there is no stage {brief(shown)} to show")
+    current, count = _string(index, "shown"), index.get("count")
+    if current not in stages:
+        raise EncodingError(f"there is no stage {brief(current)} to show")
     if type(count) is not int or count <= max(map(int, stages)):
-        raise ValueFormError(f"{brief(count)} is no count of its stages")
-    given = from_data(index.get("given"), shelf)
-    if not isinstance(given, dict):
-        raise ValueFormError(f"{brief(given)} is not what stages are called with")
-    return SavedSession(tuple(stages.values()), shown, count, _text(index, "function"), given)
+        raise EncodingError(f"{brief(count)} is not a count of its stages")
+    call_inputs = decode(index.get("given"), table)
+    if not isinstance(call_inputs, dict):
+        raise EncodingError(f"{brief(call_inputs)} is not a dict of inputs")
+    function = _string(index, "function")
+    return SavedSession(tuple(stages.values()), current, count, function, call_inputs)
 
 
-def _stage(data: object, shelf: Shelf, tables: Sequence[ConstantNames]) -> SavedStage:
+def _decode_stage(
+    data: object, table: ObjectTable, constant_lists: Sequence[ConstantNames]
+) -> SavedStage:
     if not isinstance(data, dict):
-        raise ValueFormError(f"{brief(data)} is no stage")
-    stage_id, parent = _text(data, "id"), data.get("parent")
+        raise EncodingError(f"{brief(data)} is not a stage")
+    stage_id, parent = _string(data, "id"), data.get("parent")
     # ids become parts of file names, and are counted
     if not (stage_id.isascii() and stage_id.isdecimal() and len(stage_id) < 10):
-        raise ValueFormError(f"{brief(stage_id)} is no id of a stage")
-    module, number = shelf.object_at(data.get("module")), data.get("constants")
+        raise EncodingError(f"{brief(stage_id)} is not the id of a stage")
+    module, constants = table.object_at(data.get("module")), data.get("constants")
     if not isinstance(module, ir.IRModule):
-        raise ValueFormError(f"stage {stage_id!r} has a {type(module).__name__} for its module")
-    if type(number) is not int or not 0 <= number < len(tables):
-        raise ValueFormError(f"stage {stage_id!r} has no names of constants {brief(number)}")
-    made_by = from_data(data.get("made_by"), shelf)
+        raise EncodingError(f"the module of stage {stage_id!r} is a {type(module).__name__}")
+    if type(constants) is not int or not 0 <= constants < len(constant_lists):
+        raise EncodingError(f"stage {stage_id!r} has no names of constants {brief(constants)}")
+    made_by = decode(data.get("made_by"), table)
     if made_by is not None and not isinstance(made_by, dict):
-        raise ValueFormError(f"stage {stage_id!r} was made by {brief(made_by)}")
+        raise EncodingError(f"the transform of stage {stage_id!r} is {brief(made_by)}")
     if (parent is None) != (made_by is None) or not isinstance(parent, str | None):
-        raise ValueFormError(f"stage {stage_id!r} has a parent or a transform, and lacks the other")
-    seconds, is_same, within = data.get("seconds"), data.get("is_same"), _list(data, "within")
-    if not isinstance(seconds, int | float | None) or not isinstance(is_same, bool):
-        raise ValueFormError(f"stage {stage_id!r} has times or flags that are none")
-    if not all(isinstance(one, str) for one in within):
-        raise ValueFormError(f"stage {stage_id!r} is within {brief(within)}")
+        raise EncodingError(f"stage {stage_id!r} has only one of a parent and a transform")
+    seconds, is_unchanged = data.get("seconds"), data.get("is_unchanged")
+    enclosing = _list(data, "enclosing_passes")
+    if not isinstance(seconds, int | float | None) or not isinstance(is_unchanged, bool):
+        raise EncodingError(f"stage {stage_id!r} has a wrong time or flag")
+    if not all(isinstance(one, str) for one in enclosing):
+        raise EncodingError(f"stage {stage_id!r} has enclosing passes {brief(enclosing)}")
     return SavedStage(
         stage_id,
         module,
-        _text(data, "label"),
+        _string(data, "label"),
         parent,
         made_by,
-        _text(data, "error"),
-        tables[number],
-        _text(data, "said"),
+        _string(data, "error"),
+        constant_lists[constants],
+        _string(data, "stderr"),
         seconds,
-        tuple(within),
-        is_same,
+        tuple(enclosing),
+        is_unchanged,
     )
 
 
-def _names(table: object, shelf: Shelf) -> ConstantNames:
+def _decode_constants(names: object, table: ObjectTable) -> ConstantNames:
     found = []
-    for item in table if isinstance(table, list) else [table]:
+    for item in names if isinstance(names, list) else [names]:
         match item:
-            case [int() as number, str() as name]:
-                tensor = shelf.object_at(number)
+            case [int() as index, str() as name]:
+                tensor = table.object_at(index)
             case _:
-                raise ValueFormError(f"{brief(item)} is no constant's name")
+                raise EncodingError(f"{brief(item)} is not the name of a constant")
         if not isinstance(tensor, tvm.runtime.Tensor):
-            raise ValueFormError(f"the constant {brief(name)} is a {type(tensor).__name__}")
+            raise EncodingError(f"the constant {brief(name)} is a {type(tensor).__name__}")
         found.append((tensor, name))
     return tuple(found)
 
 
-def _text(data: Mapping[str, Any], key: str) -> str:
+def _string(data: Mapping[str, Any], key: str) -> str:
     value = data.get(key)
     if not isinstance(value, str):
-        raise ValueFormError(f"{brief(value)} stands where its {key} was expected")
+        raise EncodingError(f"its {key} is {brief(value)}, not a string")
     return value
 
 
 def _list(data: Mapping[str, Any], key: str) -> list[Any]:
     value = data.get(key)
     if not isinstance(value, list):
-        raise ValueFormError(f"{brief(value)} stands where a list of {key} was expected")
+        raise EncodingError(f"its {key} is {brief(value)}, not a list")
     return value

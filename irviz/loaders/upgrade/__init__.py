@@ -1,0 +1,1 @@
+"""Rewrite Python in the TVM dialects of earlier years to today's, text to text."""

@@ -1,4 +1,4 @@
-"""Files with code in them: scripts, notebooks, and chapters with code between their prose."""
+"""Upgrade files with code: scripts, notebooks, and chapters of prose with code between."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from itertools import product
 from pathlib import PurePath
 from typing import Any, Final
 
-from irviz.loaders.upgrade.cells import upgraded_cells
+from irviz.errors import LoadError
+from irviz.loaders.upgrade.cells import upgrade_cells
 from irviz.loaders.upgrade.notes import Note, Upgraded
-from irviz.loaders.upgrade.upgrade import upgraded
+from irviz.loaders.upgrade.upgrade import upgrade
 
 _FENCE: Final = re.compile(r"[ \t]*(?P<fence>`{3,}|~{3,})\s*(?P<info>[^`]*)$")
 _LANGUAGES: Final = ("", "python", "python3", "py", "ipython", "ipython3", "{.python")
@@ -21,23 +22,30 @@ _DIRECTIVE: Final = re.compile(
 )
 
 
-def upgraded_document(text: str, name: str) -> Upgraded:
-    """Upgrade the code of a script, a notebook or a chapter, which its file's name tells apart.
+def upgrade_document(text: str, name: str) -> Upgraded:
+    """Upgrade the code of a script, a notebook or a chapter; prose, outputs and metadata stay.
 
-    Prose, outputs and metadata stay. A line of a note is one of the file, or of the notebook's
-    cell. Raises ValueError for a script or a notebook that cannot be read, and for other files.
+    Args:
+        text: The file's text.
+        name: The file's name, whose suffix determines its kind.
+
+    Returns:
+        The new text, and notes with lines of the file or of the notebook's cell.
+
+    Raises:
+        LoadError: If the file is of another kind, or cannot be parsed.
     """
     suffix = PurePath(name).suffix.lower()
     if suffix not in _KINDS:
         known = ", ".join(sorted(_KINDS))
-        raise ValueError(f"{name!r} is no file with code that is known: {known}")
+        raise LoadError(f"{name!r} is not a file with code that is known: {known}")
     return _KINDS[suffix](text)
 
 
 def _script(text: str) -> Upgraded:
-    (result,) = upgraded_cells([text])
+    (result,) = upgrade_cells([text])
     if any(note.what == "the cell" for note in result.notes):
-        return upgraded(text)  # raises, and says what is wrong
+        return upgrade(text)  # raises the reason
     return result
 
 
@@ -45,13 +53,13 @@ def _notebook(text: str) -> Upgraded:
     try:
         notebook = json.loads(text)
     except (ValueError, RecursionError) as failure:
-        raise ValueError(f"the notebook is not JSON: {failure}") from failure
+        raise LoadError(f"the notebook is not JSON: {failure}") from failure
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
     if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
-        raise ValueError('the notebook has no "cells"; save it as version 4 with Jupyter')
+        raise LoadError('the notebook has no "cells"; save it as version 4 with Jupyter')
     layout = _layout(notebook, text)
     places = [at for at, cell in enumerate(cells) if _is_code(cell)]
-    results = upgraded_cells([_source(cells[at]) for at in places])
+    results = upgrade_cells([_source(cells[at]) for at in places])
     notes = []
     for at, result in zip(places, results, strict=True):
         notes += [replace(note, cell=at + 1) for note in result.notes]
@@ -75,16 +83,16 @@ def _source(cell: Mapping[str, Any]) -> str:
 
 
 def _layout(notebook: object, text: str) -> Callable[[object], str]:
-    """Return how to write a notebook as this text was written; else as Jupyter writes it."""
+    """Return a function that writes a notebook in this text's layout, or in Jupyter's."""
 
-    def written(indent: int | str | None, ascii_only: bool, end: str) -> Callable[[object], str]:
+    def writer(indent: int | str | None, ascii_only: bool, end: str) -> Callable[[object], str]:
         return lambda value: json.dumps(value, indent=indent, ensure_ascii=ascii_only) + end
 
-    ways = product((1, 2, 4, "\t", None), (False, True), ("\n", ""))
-    for way in (written(*each) for each in ways):
-        if way(notebook) == text:
-            return way
-    return written(1, False, "\n")
+    layouts = product((1, 2, 4, "\t", None), (False, True), ("\n", ""))
+    for write in (writer(*each) for each in layouts):
+        if write(notebook) == text:
+            return write
+    return writer(1, False, "\n")
 
 
 def _markdown(text: str) -> Upgraded:
@@ -100,33 +108,38 @@ def _either(text: str) -> Upgraded:
     return _restructured(text) if directed else _markdown(text)
 
 
-def _chapter(text: str, stretches: list[tuple[int, int, bool]]) -> Upgraded:
-    """Upgrade stretches of lines, from 0; of those that do not say they are Python, what is."""
-    if not stretches:
-        why = "no code between fences, nor below a code directive, is found in it"
+def _chapter(text: str, ranges: list[tuple[int, int, bool]]) -> Upgraded:
+    """Upgrade ranges of lines, from 0; the third value tells whether one is declared as Python.
+
+    Other ranges are upgraded if they turn out to be Python.
+    """
+    if not ranges:
+        why = "it has no code between fences or below a code directive"
         return Upgraded(text, (Note(1, "the text", why),))
     lines = text.split("\n")
-    cells = [lines[start:end] for start, end, _ in stretches]
+    cells = [lines[start:end] for start, end, _ in ranges]
     spaces = [_indent(cell) for cell in cells]
-    plain = ["\n".join(_moved(cell, space, "")) for cell, space in zip(cells, spaces, strict=True)]
-    results = upgraded_cells(plain)
+    plain = [
+        "\n".join(_reindent(cell, space, "")) for cell, space in zip(cells, spaces, strict=True)
+    ]
+    results = upgrade_cells(plain)
     notes: list[Note] = []
     for at in reversed(range(len(cells))):
-        start, end, python = stretches[at]
+        start, end, python = ranges[at]
         if python or results[at].text != plain[at]:
             notes += [replace(note, line=note.line + start) for note in results[at].notes]
         if results[at].text != plain[at]:
-            lines[start:end] = _moved(results[at].text.split("\n"), "", spaces[at])
+            lines[start:end] = _reindent(results[at].text.split("\n"), "", spaces[at])
     return Upgraded("\n".join(lines), tuple(sorted(notes)))
 
 
-def _moved(lines: list[str], old: str, new: str) -> list[str]:
-    # A line of nothing but spaces keeps them.
+def _reindent(lines: list[str], old: str, new: str) -> list[str]:
+    # A line of only spaces keeps them.
     return [new + line.removeprefix(old) if line.strip() else line for line in lines]
 
 
 def _fenced(lines: list[str]) -> list[tuple[int, int, bool]]:
-    """Return the lines, from 0, between each fence of Markdown and the one that closes it."""
+    """Return the ranges of lines, from 0, between Markdown's fences."""
     found, opened, fence, language = [], -1, "", ""
     for number, line in enumerate(lines):
         match = _FENCE.match(line)
@@ -143,7 +156,7 @@ def _fenced(lines: list[str]) -> list[tuple[int, int, bool]]:
 
 
 def _directed(lines: list[str]) -> list[tuple[int, int]]:
-    """Return the lines, from 0, that stand indented below reStructuredText's `.. code::`."""
+    """Return the ranges of indented lines, from 0, below reStructuredText's `.. code::`."""
     found = []
     for number, line in enumerate(lines):
         match = _DIRECTIVE.match(line)

@@ -1,4 +1,4 @@
-"""Imports: of what has moved, and of what new names need."""
+"""Rewrite imports of moved names, and add the imports that new names need."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Final
 import libcst as cst
 from libcst.helpers import get_full_name_for_node
 
-from irviz.loaders.upgrade.moves import SHORT, moved
+from irviz.loaders.upgrade.moved_names import SHORT, moved
 from irviz.loaders.upgrade.names import dotted
 
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 _DIALECTS: Final = {"T": "tirx", "R": "relax", "I": "ir"}
 
 
-def upgraded_import(line: cst.SimpleStatementLine) -> list[cst.SimpleStatementLine]:
-    """Return the lines that import today what this line imported, under the names it gave them."""
+def rewrite_import(line: cst.SimpleStatementLine) -> list[cst.SimpleStatementLine]:
+    """Return the lines that import the same objects today, under the same names."""
     if len(line.body) != 1:
         return [line]
     (statement,) = line.body
@@ -32,7 +32,7 @@ def upgraded_import(line: cst.SimpleStatementLine) -> list[cst.SimpleStatementLi
 
 def _module(alias: cst.ImportAlias) -> cst.ImportAlias:
     name = get_full_name_for_node(alias.name) or ""
-    new = _home(name)
+    new = _new_name(name)
     return alias if new == name else alias.with_changes(name=dotted(new))
 
 
@@ -42,21 +42,23 @@ def _from(
     module = get_full_name_for_node(statement.module) if statement.module else None
     if module is None or statement.relative:
         return [line]
-    homes: dict[str, list[cst.ImportAlias]] = {}
+    by_module: dict[str, list[cst.ImportAlias]] = {}
     for alias in names:
         old = f"{module}.{get_full_name_for_node(alias.name)}"
-        place, _, name = _home(old).rpartition(".")
-        homes.setdefault(place, []).append(
+        place, _, name = _new_name(old).rpartition(".")
+        by_module.setdefault(place, []).append(
             alias if f"{place}.{name}" == old else _renamed(alias, name)
         )
-    if list(homes) == [module] and all(a is b for a, b in zip(homes[module], names, strict=True)):
+    if list(by_module) == [module] and all(
+        a is b for a, b in zip(by_module[module], names, strict=True)
+    ):
         return [line]
-    if len(homes) == 1:
-        ((place, kept),) = homes.items()
+    if len(by_module) == 1:
+        ((place, kept),) = by_module.items()
         whole = statement.with_changes(module=dotted(place), names=kept)
         return [line.with_changes(body=[whole])]
     lines = []
-    for place, kept in homes.items():
+    for place, kept in by_module.items():
         kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
         part = statement.with_changes(module=dotted(place), names=kept, lpar=None, rpar=None)
         lines.append(cst.SimpleStatementLine([part]))
@@ -66,38 +68,37 @@ def _from(
 
 
 def _renamed(alias: cst.ImportAlias, name: str) -> cst.ImportAlias:
-    # What the script calls it stays: every use of it stays as well.
+    # The script's own name for it stays, as every use of it stays too.
     called = alias.asname
     if called is None and isinstance(alias.name, cst.Name) and alias.name.value != name:
         called = cst.AsName(cst.Name(alias.name.value))
     return alias.with_changes(name=cst.Name(name), asname=called)
 
 
-def _home(name: str) -> str:
+def _new_name(name: str) -> str:
     if name == "tvm.script.tir" or name.startswith("tvm.script.tir."):
         return name.replace("tvm.script.tir", "tvm.script.tirx", 1)
-    new, _ = moved(name) or (name, 0)
-    head, _, rest = new.partition(".")
+    head, _, rest = moved(name).partition(".")
     return name if head in SHORT.values() else f"{head}.{rest}" if rest else head
 
 
-def with_imports(module: cst.Module, wanted: Collection[str]) -> cst.Module:
-    """Return a module that imports these as well: T, R, I, or modules by their full names."""
+def with_imports(module: cst.Module, new: Collection[str]) -> cst.Module:
+    """Return a module that also imports these: T, R, I, or modules by full name."""
     body = list(module.body)
-    dialects = sorted(set(wanted) & set(_DIALECTS))
+    dialects = sorted(set(new) & set(_DIALECTS))
     scripts = [index for index, line in enumerate(body) if _is_from(line, "tvm.script")]
     if scripts and dialects:
         body[scripts[0]] = _extended(body[scripts[0]], dialects)
         dialects = []
-    text = [f"import {name}" for name in sorted(set(wanted) - set(_DIALECTS))]
+    text = [f"import {name}" for name in sorted(set(new) - set(_DIALECTS))]
     if dialects:
         names = ", ".join(f"{_DIALECTS[short]} as {short}" for short in dialects)
         text.append(f"from tvm.script import {names}")
-    place = _place(body)
+    place = _insertion_index(body)
     for statement in reversed(text):
         line = cst.parse_statement(statement)
         if place < len(body) and not _imports_tvm(body[place - 1] if place else None):
-            # Comments above the first statement stay the first thing there is.
+            # Comments above the first statement stay at the top.
             first = body[place]
             line = line.with_changes(leading_lines=getattr(first, "leading_lines", ()))
             body[place] = first.with_changes(leading_lines=())
@@ -150,7 +151,7 @@ def _imports_tvm(line: cst.CSTNode | None) -> bool:
     return False
 
 
-def _place(body: Sequence[cst.CSTNode]) -> int:
+def _insertion_index(body: Sequence[cst.CSTNode]) -> int:
     for index, line in enumerate(body):
         if _imports_tvm(line):
             return index + 1
@@ -171,7 +172,7 @@ def _is_docstring(line: cst.CSTNode) -> bool:
 
 
 def future_first(module: cst.Module) -> cst.Module:
-    """Return a module whose `from __future__` imports stand first, where Python wants them."""
+    """Return a module whose `from __future__` imports come first, as Python requires."""
     body = list(module.body)
     start = 1 if body and _is_docstring(body[0]) else 0
     while start < len(body) and _is_from(body[start], "__future__"):

@@ -1,8 +1,8 @@
-"""What names in a text mean, and how a meaning is written there."""
+"""Resolve the names in a text to full names, and write full names as the text can."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -16,37 +16,35 @@ from libcst.metadata import (
     ScopeProvider,
 )
 
-from irviz.loaders.upgrade.moves import SHORT, USUAL, moved
-
-Chain = cst.Name | cst.Attribute
+from irviz.loaders.upgrade.moved_names import SHORT, USUAL, moved
 
 
 @dataclass
-class Names:
-    """Know a text's scopes; collect the imports that its new names need."""
+class DottedNames:
+    """The scopes of a text, and the imports that its new names need."""
 
     scopes: Mapping[cst.CSTNode, Scope | None]
     positions: Mapping[cst.CSTNode, CodeRange]
     outermost: Scope
-    wanted: set[str] = field(default_factory=set)
+    new_imports: set[str] = field(default_factory=set)
 
     @staticmethod
-    def of(module: cst.Module) -> Names:
-        """Return the names of a module, which must be read and not yet changed."""
+    def of(module: cst.Module) -> DottedNames:
+        """Return the names of a module that is not yet changed."""
         wrapper = cst.MetadataWrapper(module, unsafe_skip_copy=True)
         scopes = wrapper.resolve(ScopeProvider)
         positions = wrapper.resolve(PositionProvider)
         outermost = scopes[module]
-        if outermost is None:  # a module is in its own scope
+        if outermost is None:  # a module always has its own scope
             raise AssertionError(module)
-        return Names(scopes, positions, outermost.globals)
+        return DottedNames(scopes, positions, outermost.globals)
 
     def line(self, node: cst.CSTNode) -> int:
-        """Return the line that a node of the old text begins on, from 1."""
+        """Return the first line, from 1, of a node of the old text."""
         return self.positions[node].start.line
 
     def root(self, node: cst.BaseExpression) -> str:
-        """Return what the first name of a dotted expression stands for, dotted, or nothing."""
+        """Return the full name of the first name in a dotted expression, or ""."""
         while isinstance(node, cst.Attribute):
             node = node.value
         if not isinstance(node, cst.Name):
@@ -60,7 +58,7 @@ class Names:
         return USUAL.get(node.value, "") if not bound else ""
 
     def meaning(self, node: cst.BaseExpression) -> str:
-        """Return a dotted expression by its full name, T., R. and I. for TVMScript's dialects."""
+        """Return the full name of a dotted expression, with T, R or I for TVMScript's dialects."""
         root = self.root(node)
         if not root:
             return ""
@@ -71,58 +69,51 @@ class Names:
         return dotted
 
     def bound(self, node: cst.Name) -> bool:
-        """Tell whether anything in the text gives this name a value where it is used."""
+        """Tell whether the text binds this name in the scope of its use."""
         scope = self.scopes.get(node) or self.outermost
         return any(isinstance(each, Assignment) for each in scope[node.value])
 
     def spelled(self, meaning: str, base: cst.BaseExpression | None = None) -> cst.BaseExpression:
-        """Write a full name as the text can: from the name it began with, or from its module.
+        """Return a full name as an expression of this text.
 
-        What the text does not import yet is added to what is wanted.
+        It starts with the first name of `base` if it can, or else with a module, which is added
+        to `new_imports` if the text does not import it.
         """
         if base is not None:
             first, root = parts(base)[0], self.root(base)
-            home = _short((moved(root) or (root, 0))[0])
-            if meaning.startswith(f"{home}."):
-                return dotted(f"{first}{meaning.removeprefix(home)}")
+            origin = _short(moved(root))
+            if meaning.startswith(f"{origin}."):
+                return dotted(f"{first}{meaning.removeprefix(origin)}")
         head, _, rest = meaning.partition(".")
         if head in SHORT.values():
             return dotted(f"{self.alias(head)}.{rest}")
         if head not in self._imported() and not (head in USUAL and not self._imports_tvm()):
-            self.wanted.add(head)
+            self.new_imports.add(head)
         return dotted(meaning)
 
     def alias(self, short: str) -> str:
-        """Return what the text calls a dialect, T, R or I; by that letter when it does not."""
+        """Return the text's name for a dialect T, R or I, by default this letter."""
         for name, meaning in self._imported().items():
             if _short(meaning) == short:
                 return name
         if self._imports_tvm():
-            self.wanted.add(short)
+            self.new_imports.add(short)
         return short
 
     def can_spell(self, short: str) -> bool:
-        """Tell whether a dialect has a name here, or its usual one is not something else's."""
+        """Tell whether the text has a name for a dialect, or its letter is free."""
         return any(_short(home) == short for home in self._imported().values()) or (
             not self.outermost[short]
         )
 
-    def about_tvm(self) -> bool:
-        """Tell whether the text has to do with TVM: it imports it, or uses it without imports."""
+    def uses_tvm(self) -> bool:
+        """Tell whether the text imports TVM, or uses its names without an import."""
         return self._imports_tvm() or any(
             USUAL.get(access.node.value, "").startswith("tvm.")
             for scope in {scope for scope in self.scopes.values() if scope is not None}
             for access in scope.accesses
             if isinstance(access.node, cst.Name) and not access.scope[access.node.value]
         )
-
-    def free(self, name: str, taken: Collection[str] = ()) -> str:
-        """Return this name, or it with a number when the text uses it for something else."""
-        number, found = 1, name
-        while found in taken:
-            number += 1
-            found = f"{name}{number}"
-        return found
 
     def _imported(self) -> dict[str, str]:
         found = {}
@@ -137,7 +128,7 @@ class Names:
 
 
 def parts(node: cst.BaseExpression) -> list[str]:
-    """Return a dotted expression's names in order; nothing of what is no such expression."""
+    """Return the names in a dotted expression in order, or nothing for another expression."""
     found: list[str] = []
     while isinstance(node, cst.Attribute):
         found.append(node.attr.value)

@@ -1,15 +1,20 @@
-"""What an upgrade gives: the text, and what it left and why."""
+"""The result of an upgrade: the text, and notes on what was left unchanged."""
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Callable
 from dataclasses import dataclass
+
+AddNote = Callable[[str, str], None]
+"""Adds a note of some words and the reason."""
 
 
 @dataclass(frozen=True, order=True)
 class Note:
-    """Say what was left as it is: the line (from 1), the words there, and the reason.
+    """Something that was left unchanged: its line (from 1), its words, and the reason.
 
-    `cell` is the notebook's cell (from 1) that the line is one of, and 0 where there are none.
+    `cell` is the notebook cell (from 1) that contains the line, or 0 without cells.
     """
 
     line: int
@@ -24,7 +29,17 @@ class Note:
 
 @dataclass(frozen=True)
 class Upgraded:
-    """Hold the text in today's dialect, and notes on what was left, by line of the old text."""
+    """The text in today's dialect, and notes with the lines of the old text."""
 
     text: str
     notes: tuple[Note, ...] = ()
+
+
+def unified_diff(old: str, new: str, name: str) -> str:
+    """Return the unified diff of two texts, or "" if they are equal."""
+    lines = difflib.unified_diff(
+        old.splitlines(keepends=True), new.splitlines(keepends=True), name, f"{name} (upgraded)"
+    )
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    )

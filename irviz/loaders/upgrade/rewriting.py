@@ -1,36 +1,37 @@
 # ruff: noqa: ARG002, D102, N802
-# What a visitor of libcst is called and given is not for us to choose.
-"""The one walk over a text: each node is given to the rules that are for it."""
+# libcst determines the names and the parameters of a visitor's methods.
+"""Walk over a text once, and apply to each node the rules for it."""
 
 from __future__ import annotations
 
 import libcst as cst
 
-from irviz.loaders.upgrade import prim_funcs, relax_api, relax_calls, relax_functions, targets
-from irviz.loaders.upgrade.imports import upgraded_import
-from irviz.loaders.upgrade.moves import SHORT, gone, moved
-from irviz.loaders.upgrade.names import Names, parts
-from irviz.loaders.upgrade.notes import Note
-from irviz.loaders.upgrade.surroundings import Function, function_of
+from irviz.loaders.upgrade import build_rules, prim_func_rules, relax_rules
+from irviz.loaders.upgrade.enclosing_scope import Function, function_of
+from irviz.loaders.upgrade.imports import rewrite_import
+from irviz.loaders.upgrade.moved_names import SHORT, gone, moved
+from irviz.loaders.upgrade.names import DottedNames, parts
+from irviz.loaders.upgrade.notes import AddNote, Note
 
 
-class Rewriting(cst.CSTTransformer):
-    """Rewrite a text's nodes from the leaves up; what is left is in `notes`.
+class Rewriter(cst.CSTTransformer):
+    """Rewrites the nodes of a text from the leaves up; `notes` has what could not be rewritten.
 
-    A rule sees the node as it was, by which it knows where and what it is, and as its parts are
-    by now.
+    A rule gets the original node, which has a position and a scope, and the node with its parts
+    rewritten.
     """
 
-    def __init__(self, names: Names, *, about_tvm: bool) -> None:
+    def __init__(self, names: DottedNames, *, uses_tvm: bool) -> None:
         super().__init__()
         self.notes: list[Note] = []
         self._names = names
-        self._about_tvm = about_tvm
+        self._uses_tvm = uses_tvm
         self._owners: list[cst.ClassDef | None] = [None]
         self._functions: list[Function] = []
-        self._inner: set[cst.CSTNode] = set()  # parts of dotted names, and words that are no names
+        # parts of dotted names, and identifiers that are not variables
+        self._inner: set[cst.CSTNode] = set()
 
-    # --- where we are --------------------------------------------------------------------------
+    # --- the enclosing scope -----------------------------------------------------------------
 
     def visit_ClassDef(self, node: cst.ClassDef) -> None:
         self._inner.add(node.name)
@@ -53,15 +54,15 @@ class Rewriting(cst.CSTTransformer):
         self._owners.pop()
         function = self._functions.pop()
         if function.kind == "relax":
-            return relax_functions.begun(updated_node, function)
+            return relax_rules.with_module_alias(updated_node, function)
         return updated_node
 
     @property
     def _function(self) -> Function | None:
-        """The TVMScript function we are in: one of Python's inside of it does not count."""
+        """The enclosing TVMScript function; Python functions inside it do not count."""
         return next((each for each in reversed(self._functions) if each.kind), None)
 
-    def _say(self, node: cst.CSTNode) -> relax_calls.Say:
+    def _add_note(self, node: cst.CSTNode) -> AddNote:
         line = self._names.line(node)
         return lambda what, why: self.notes.append(Note(line, what, why))
 
@@ -78,20 +79,20 @@ class Rewriting(cst.CSTTransformer):
     def _note_imports(self, node: cst.Import | cst.ImportFrom) -> None:
         if isinstance(node.names, cst.ImportStar):
             return
-        place = (
+        prefix = (
             ".".join(parts(node.module)) + "."
             if isinstance(node, cst.ImportFrom) and node.module
             else ""
         )
         for alias in node.names:
-            name = place + ".".join(parts(alias.name))
+            name = prefix + ".".join(parts(alias.name))
             if why := gone(name):
-                self._say(node)(name, why)
+                self._add_note(node)(name, why)
 
     def leave_SimpleStatementLine(
         self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
     ) -> cst.SimpleStatementLine | cst.FlattenSentinel[cst.SimpleStatementLine]:
-        lines = upgraded_import(updated_node)
+        lines = rewrite_import(updated_node)
         return lines[0] if len(lines) == 1 else cst.FlattenSentinel(lines)
 
     def leave_Decorator(
@@ -100,7 +101,7 @@ class Rewriting(cst.CSTTransformer):
         called = original_node.decorator
         target = called.func if isinstance(called, cst.Call) else called
         if self._names.meaning(target) == "T.prim_func" and self._functions[-1].old:
-            return prim_funcs.decorator(updated_node)
+            return prim_func_rules.rewrite_decorator(updated_node)
         return updated_node
 
     # --- names ---------------------------------------------------------------------------------
@@ -119,7 +120,7 @@ class Rewriting(cst.CSTTransformer):
         function = self._function
         if function is None or function.kind != "relax":
             return updated_node
-        return relax_functions.name(
+        return relax_rules.rewrite_name(
             original_node, updated_node, function, self._names, original_node in self._inner
         )
 
@@ -129,23 +130,22 @@ class Rewriting(cst.CSTTransformer):
         if original_node in self._inner and not isinstance(original_node.value, cst.Call):
             root = self._names.root(original_node)
             if root:
-                return updated_node  # a part of a dotted name: the whole of it is looked at
+                return updated_node  # a part of a dotted name, which is rewritten as a whole
         meaning = self._names.meaning(original_node)
         if not meaning:
-            if self._about_tvm and original_node.attr.value in relax_api.ATTRIBUTES:
-                return relax_api.attribute(updated_node)
+            if self._uses_tvm and original_node.attr.value in relax_rules.ATTRIBUTES:
+                return relax_rules.rewrite_attribute(updated_node)
             return updated_node
         return self._moved(original_node, updated_node, meaning)
 
     def _moved(self, old: cst.Attribute, new: cst.Attribute, meaning: str) -> cst.BaseExpression:
         if why := gone(meaning):
-            self._say(old)(".".join(parts(old)), why)
+            self._add_note(old)(".".join(parts(old)), why)
             return new
         function = self._function
         if function is not None and function.kind == "relax":
-            meaning = relax_functions.operator(meaning)
-        found = moved(meaning)
-        whole = found[0] if found else meaning
+            meaning = relax_rules.tvmscript_name(meaning)
+        whole = moved(meaning)
         if whole == self._names.meaning(old):
             return new
         head = whole.partition(".")[0]
@@ -159,9 +159,9 @@ class Rewriting(cst.CSTTransformer):
     def leave_Subscript(
         self, original_node: cst.Subscript, updated_node: cst.Subscript
     ) -> cst.BaseExpression:
-        if targets.is_metadata(original_node):
-            return targets.metadata(updated_node)
-        return prim_funcs.subscript(original_node, updated_node, self._names)
+        if build_rules.is_metadata(original_node):
+            return build_rules.rewrite_metadata(updated_node)
+        return prim_func_rules.rewrite_subscript(original_node, updated_node, self._names)
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         meaning = self._names.meaning(original_node.func)
@@ -169,20 +169,24 @@ class Rewriting(cst.CSTTransformer):
             return self._method(original_node, updated_node)
         function = self._function
         if meaning.startswith("T."):
-            return prim_funcs.call(updated_node, meaning, function)
+            return prim_func_rules.rewrite_call(updated_node, meaning, function)
         if function is not None and function.kind == "relax":
-            meaning = relax_functions.operator(meaning)
-        say = self._say(original_node)
-        rule = relax_api.RULES.get(meaning)
+            meaning = relax_rules.tvmscript_name(meaning)
+        add_note = self._add_note(original_node)
+        rule = relax_rules.CALL_RULES.get(meaning)
         if rule is not None:
-            return rule(original_node, updated_node, meaning, self._names, say)
-        if meaning.rpartition(".")[0] in relax_calls.PLACES:
-            updated_node = relax_calls.call(original_node, updated_node, meaning, self._names, say)
+            return rule(original_node, updated_node, meaning, self._names, add_note)
+        if meaning.rpartition(".")[0] in relax_rules.OPERATOR_PREFIXES:
+            updated_node = relax_rules.rewrite_call(
+                original_node, updated_node, meaning, self._names, add_note
+            )
         if meaning.startswith("tvm."):
-            return targets.call(original_node, updated_node, meaning, self._names, say)
+            return build_rules.rewrite_call(
+                original_node, updated_node, meaning, self._names, add_note
+            )
         return updated_node
 
     def _method(self, old: cst.Call, new: cst.Call) -> cst.Call:
-        if self._about_tvm and isinstance(new.func, cst.Attribute):
-            return targets.method(old, new)
+        if self._uses_tvm and isinstance(new.func, cst.Attribute):
+            return build_rules.rewrite_method(old, new)
         return new

@@ -1,27 +1,33 @@
-"""From the dialect of any year to that of the installed TVM: text to text, nothing is run."""
+"""Rewrite Python from an earlier dialect of TVM to the installed one; nothing is run."""
 
 from __future__ import annotations
 
 from irviz.loaders.upgrade.imports import future_first, with_imports
-from irviz.loaders.upgrade.names import Names
+from irviz.loaders.upgrade.names import DottedNames
 from irviz.loaders.upgrade.notes import Upgraded
-from irviz.loaders.upgrade.readable import read
-from irviz.loaders.upgrade.rewriting import Rewriting
+from irviz.loaders.upgrade.parse import parse_module
+from irviz.loaders.upgrade.rewriting import Rewriter
 
 
-def upgraded(source: str, *, futures: bool = True) -> Upgraded:
-    """Rewrite Python to the installed TVM's dialect; keep comments and layout; run nothing.
+def upgrade(source: str, *, futures: bool = True) -> Upgraded:
+    """Rewrite Python to the dialect of the installed TVM, keeping comments and layout.
 
-    What cannot be known from the text is left as it is, and noted with its line. Text in today's
-    dialect comes back as it is. With `futures`, a `from __future__` import that stands too late
-    for Python is put first. Raises NotPython, a ValueError with the line, for other text.
+    Args:
+        source: The text. Text in today's dialect is returned unchanged.
+        futures: Whether to move `from __future__` imports to the first line, as Python requires.
+
+    Returns:
+        The new text, and notes on what could not be rewritten.
+
+    Raises:
+        NotPythonError: If the text is not Python.
     """
-    module = read(source)
-    names = Names.of(module)
-    rewriting = Rewriting(names, about_tvm=names.about_tvm())
-    new = module.visit(rewriting)
-    if names.wanted:
-        new = with_imports(new, names.wanted)
+    module = parse_module(source)
+    names = DottedNames.of(module)
+    rewriter = Rewriter(names, uses_tvm=names.uses_tvm())
+    new = module.visit(rewriter)
+    if names.new_imports:
+        new = with_imports(new, names.new_imports)
     if futures:
         new = future_first(new)
-    return Upgraded(new.code, tuple(sorted(set(rewriting.notes))))
+    return Upgraded(new.code, tuple(sorted(set(rewriter.notes))))

@@ -1,0 +1,1 @@
+"""Change what calls call: library kernels, TE definitions, and which are equal."""

@@ -1,6 +1,6 @@
-"""Library kernels: registered functions that can take a PrimFunc's place.
+"""Library kernels: registered functions that can replace a PrimFunc.
 
-A kernel is called as the VM calls a PrimFunc: inputs first, then the tensors it writes. It sees
+The VM calls a kernel like a PrimFunc: inputs first, then the tensors to write. The kernel sees
 them as NumPy arrays over the VM's own memory (DLPack, no copy).
 """
 
@@ -8,41 +8,45 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 
 import numpy as np
 import tvm
 
-from irviz.transforms.kernels.definitions import (
+from irviz.transforms.kernels.operators import (
+    OPERATORS,
+    numpy_linear,
+    numpy_relu,
+    run_on_torch,
+)
+from irviz.transforms.kernels.signature import Signature
+from irviz.transforms.kernels.te_definitions import (
     FLOATS,
+    add_definition,
     check_arity,
     define,
-    defined,
+    definitions,
     first_line,
-    in_dtypes,
+    parse_signatures,
 )
-from irviz.transforms.kernels.numpy_kernels import NUMPY
-from irviz.transforms.kernels.signature import Signature
-from irviz.transforms.kernels.topi_definitions import TOPI
-from irviz.transforms.kernels.torch_kernels import TORCH
 
-__all__ = ["Kernel", "define", "defined", "is_current", "kernels", "register"]
+__all__ = ["LibraryKernel", "define", "definitions", "is_current", "kernels", "register"]
 
-KernelFunction = Callable[..., None]
+KernelFunction = Callable[..., object]
 
-_kernels: dict[str, Kernel] = {}
+_kernels: dict[str, LibraryKernel] = {}
 _exposed: dict[str, tvm.runtime.Object] = {}
-"""What TVM has under a kernel's name, as long as nobody puts something else there."""
+"""The functions that were registered with TVM for the kernels."""
 
 
 @dataclass(frozen=True, eq=False)
-class Kernel:
-    """A registered function, what it takes and what it says of itself.
+class LibraryKernel:
+    """A registered function with its signatures, one per dtype, and a one-line summary.
 
-    `definition` names what computes the same in TE, "" where nothing is known to; `is_framework`
-    tells a kernel of irviz's own that loads a framework.
+    `definition` names the TE definition that computes the same, "" if there is none;
+    `is_framework` marks a kernel of irviz's own that loads a framework when it is called.
     """
 
     name: str
@@ -54,7 +58,7 @@ class Kernel:
 
     @property
     def signature(self) -> Signature:
-        """The signature, of the first of its dtypes."""
+        """The signature for the first dtype."""
         return self.signatures[0]
 
 
@@ -67,21 +71,27 @@ def register(
 ) -> Callable[[KernelFunction], KernelFunction]:
     """Register the decorated function as the library kernel `name`.
 
-    `signature` is in NumPy's notation of generalized ufuncs, `(b,m),(n,m),(n)->(b,n)`, with one
-    dtype for all; several dtypes are alternatives. The function gets one array for each tensor,
-    outputs last, and writes into those. `definition` names what computes the same in TE, such as
-    "topi.linear". Registering a name again replaces the kernel. Raises ValueError when the
-    signature cannot be read, the name belongs to a function of TVM or of another library, or the
-    function does not take that many arrays.
+    The function gets one array for each tensor, the outputs last, and writes into those.
+    Registering a name again replaces the kernel.
+
+    Args:
+        name: What `call_dps_packed` calls, such as "env.linear".
+        signature: NumPy's notation for generalized ufuncs, such as `(b,m),(n,m),(n)->(b,n)`.
+        dtype: The dtype of all tensors, or several dtypes as alternatives.
+        definition: The TE definition that computes the same, such as "topi.linear".
+
+    Raises:
+        ValueError: The signature cannot be parsed, the name belongs to TVM or another library,
+            or the function takes another number of arrays.
     """
-    signatures = in_dtypes(signature, dtype)
+    signatures = parse_signatures(signature, dtype)
     if name.startswith(("vm.", "runtime.", "ffi.", "relax.", "tirx.", "ir.")):
         raise ValueError(
             f"{name!r} would hide a function of TVM's own: choose a name such as 'env.{name}'"
         )
-    # names in env. are the course's for kernels: its own programs register them with TVM directly
-    is_theirs = name not in _kernels and not name.startswith("env.")
-    if is_theirs and tvm.get_global_func(name, allow_missing=True) is not None:
+    # the course's own programs register kernels named env.… with TVM directly
+    is_foreign = name not in _kernels and not name.startswith("env.")
+    if is_foreign and tvm.get_global_func(name, allow_missing=True) is not None:
         raise ValueError(
             f"{name!r} is registered already, and not as a kernel: choose a name such as "
             f"'env.{name}'"
@@ -90,41 +100,49 @@ def register(
     def decorate(function: KernelFunction) -> KernelFunction:
         tensors = len(signatures[0].inputs) + len(signatures[0].outputs)
         check_arity("kernel", name, function, tensors, signatures[0])
-        _kernels[name] = Kernel(name, signatures, first_line(function), function, definition)
-        _expose(name)
+        _add(name, signatures, first_line(function), function, definition)
         return function
 
     return decorate
 
 
-def kernels() -> Mapping[str, Kernel]:
+def kernels() -> Mapping[str, LibraryKernel]:
     """Return the registered kernels by name."""
     return MappingProxyType(_kernels)
 
 
 def is_current(name: str) -> bool:
-    """Tell whether TVM calls the kernel of this name, and not what was registered over it."""
-    there = tvm.get_global_func(name, allow_missing=True)
-    return name in _kernels and there is not None and _exposed[name].same_as(there)
+    """Tell whether TVM still calls the kernel of this name, and not a later registration."""
+    registered = tvm.get_global_func(name, allow_missing=True)
+    return name in _kernels and registered is not None and _exposed[name].same_as(registered)
 
 
-def _expose(name: str) -> None:
-    tvm.register_global_func(name, _OnTensors(name), override=True)
+def _add(
+    name: str,
+    signatures: tuple[Signature, ...],
+    summary: str,
+    function: KernelFunction,
+    definition: str = "",
+    *,
+    is_framework: bool = False,
+) -> None:
+    _kernels[name] = LibraryKernel(name, signatures, summary, function, definition, is_framework)
+    tvm.register_global_func(name, _TensorKernel(name), override=True)
     _exposed[name] = tvm.get_global_func(name)
 
 
-class _OnTensors:
-    """What TVM calls: the kernel of a name, on NumPy's view of the tensors."""
+class _TensorKernel:
+    """The function registered with TVM: calls a kernel on NumPy's view of the tensors."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def __call__(self, *tensors: tvm.runtime.Tensor) -> None:
-        # looked up at each call: a machine keeps what it found under the name when it was built
+        # looked up at each call, because a VM keeps the function that it was built with
         on_arrays(_kernels[self.name].function, *tensors)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Travel as the kernel's function alone: another process has another registry."""
+        """Pickle the kernel's function alone: another process has a registry of its own."""
         return partial, (on_arrays, _kernels[self.name].function)
 
 
@@ -133,30 +151,22 @@ def on_arrays(function: KernelFunction, *tensors: tvm.runtime.Tensor) -> None:
     function(*(np.from_dlpack(tensor) for tensor in tensors))
 
 
-@register("env.linear", "(b,m),(n,m),(n)->(b,n)", definition="topi.linear")
-def _linear(x: np.ndarray, w: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    """Compute x @ w.T + b, by NumPy's matmul."""
-    np.matmul(x, w.T, out=out)
-    np.add(out, b, out=out)
+def _register_operators() -> None:
+    """Register the operators of irviz, those on PyTorch only where that is installed."""
+    has_torch = importlib.util.find_spec("torch") is not None
+    for op in OPERATORS:
+        definition = f"topi.{op.name}"
+        add_definition(definition, parse_signatures(op.signature, FLOATS), op.summary, op.te)
+        if op.numpy is not None:
+            signatures = parse_signatures(op.signature, FLOATS)
+            _add(f"numpy.{op.name}", signatures, op.summary, op.numpy, definition)
+        if op.torch and has_torch:
+            signatures = parse_signatures(op.torch_signature or op.signature, FLOATS)
+            summary = f"{op.summary.removesuffix('.')}, by PyTorch."
+            kernel = partial(run_on_torch, op.torch)
+            _add(f"torch.{op.name}", signatures, summary, kernel, definition, is_framework=True)
 
 
-@register("env.relu", "(...)->(...)", definition="topi.relu")
-def _relu(x: np.ndarray, out: np.ndarray) -> None:
-    """Compute max(x, 0), by NumPy."""
-    np.maximum(x, 0, out=out)
-
-
-def _register_all() -> None:
-    """Register what is always there, and what PyTorch computes where that is installed."""
-    for name, signature, function in TOPI:
-        define(f"topi.{name}", signature, FLOATS)(function)
-    for name, signature, kernel in NUMPY:
-        register(f"numpy.{name}", signature, FLOATS, definition=f"topi.{name}")(kernel)
-    if importlib.util.find_spec("torch") is not None:
-        for name, signature, kernel in TORCH:
-            full = f"torch.{name}"
-            register(full, signature, FLOATS, definition=f"topi.{name}")(kernel)
-            _kernels[full] = replace(_kernels[full], is_framework=True)
-
-
-_register_all()
+register("env.linear", "(b,m),(n,m),(n)->(b,n)", definition="topi.linear")(numpy_linear)
+register("env.relu", "(...)->(...)", definition="topi.relu")(numpy_relu)
+_register_operators()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tvm import ir, relax, tirx
 
-from irviz.ir.type_label import dim_label
+from irviz.ir.text.labels import dim_label
 
 _DIM = r"(?:[^\W\d]\w*|\d+|\.\.\.)"
 _ONE_ELLIPSIS = r"(?![^()]*\.\.\.[^()]*\.\.\.)"
@@ -19,8 +19,8 @@ _TEXT = re.compile(f"{_TENSORS}->{_TENSORS}")
 
 
 @dataclass(frozen=True)
-class Tensor:
-    """A tensor's dimensions, as names or numbers, and its dtype; `...` is any number of them."""
+class TensorSignature:
+    """A tensor's dimensions (names, numbers, or `...` for any number of them) and its dtype."""
 
     dims: tuple[str, ...]
     dtype: str
@@ -31,49 +31,49 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Signature:
-    """What a function reads and what it writes, in the order of its arguments."""
+    """The tensors that a function reads and writes, in the order of its arguments."""
 
-    inputs: tuple[Tensor, ...]
-    outputs: tuple[Tensor, ...]
+    inputs: tuple[TensorSignature, ...]
+    outputs: tuple[TensorSignature, ...]
 
     def __str__(self) -> str:
         return f"{','.join(map(str, self.inputs))}->{','.join(map(str, self.outputs))}"
 
 
-def parse(text: str, dtype: str = "float32") -> Signature:
-    """Read a signature in NumPy's notation of generalized ufuncs: `(b,m),(n,m),(n)->(b,n)`.
+def parse_signature(text: str, dtype: str = "float32") -> Signature:
+    """Parse NumPy's notation for generalized ufuncs: `(b,m),(n,m),(n)->(b,n)`.
 
-    A name stands for one size, the same wherever it is; `...` stands for any dimensions, the
-    same wherever it is. Raises ValueError when the text is no signature.
+    Equal names are equal sizes; `...` is any number of dimensions, the same ones everywhere.
+    Raises ValueError when the text is not a signature.
     """
     found = _TEXT.fullmatch(re.sub(r"\s*([(),]|->)\s*", r"\1", text))
     if not found:
         raise ValueError(
-            f"{text!r} is no signature; write one as in NumPy's ufuncs: '(b,m),(n,m),(n)->(b,n)'"
+            f"{text!r} is not a signature; write one as in NumPy's ufuncs: '(b,m),(n,m),(n)->(b,n)'"
         )
     inputs, outputs = (_parse_tensors(side, dtype) for side in found.groups())
     return Signature(inputs, outputs)
 
 
-def of_prim_func(function: tirx.PrimFunc, outputs: int) -> Signature | None:
-    """Return a PrimFunc's signature, its last parameters being what it writes.
+def signature_of_prim_func(function: tirx.PrimFunc, outputs: int) -> Signature | None:
+    """Return a PrimFunc's signature; its last `outputs` parameters are what it writes.
 
-    Returns None when it has parameters that are no buffers.
+    Returns None when it has parameters that are not buffers.
     """
     if not all(isinstance(param.ty, tirx.BufferType) for param in function.params):
         return None
     tensors = tuple(
-        Tensor(tuple(map(dim_label, param.ty.shape)), str(param.ty.dtype))
+        TensorSignature(tuple(map(dim_label, param.ty.shape)), str(param.ty.dtype))
         for param in function.params
     )
     inputs = len(tensors) - outputs
     return Signature(tensors[:inputs], tensors[inputs:])
 
 
-def of_call(call: ir.Call) -> Signature | None:
-    """Return the signature at one `call_tir` or `call_dps_packed`, from its arguments' types.
+def signature_of_call(call: ir.Call) -> Signature | None:
+    """Return the signature of one `call_tir` or `call_dps_packed`, from its arguments' types.
 
-    Returns None when an argument is no tensor of known rank.
+    Returns None when an argument is not a tensor of known shape.
     """
     packed = call.args[1]
     arguments = packed.fields if isinstance(packed, ir.Tuple) else [packed]
@@ -87,12 +87,12 @@ def of_call(call: ir.Call) -> Signature | None:
 
 
 def fits(pattern: Signature, call: Signature) -> bool:
-    """Tell whether a call has the signature, with one size for each name.
+    """Tell whether a call matches a signature, with one size for each name.
 
-    >>> linear = parse("(b,m),(n,m),(n)->(b,n)")
-    >>> fits(linear, parse("(1,784),(128,784),(128)->(1,128)"))
+    >>> linear = parse_signature("(b,m),(n,m),(n)->(b,n)")
+    >>> fits(linear, parse_signature("(1,784),(128,784),(128)->(1,128)"))
     True
-    >>> fits(linear, parse("(1,784),(128,784),(10)->(1,128)"))
+    >>> fits(linear, parse_signature("(1,784),(128,784),(10)->(1,128)"))
     False
     """
     sizes: dict[str, tuple[str, ...]] = {}
@@ -103,7 +103,9 @@ def fits(pattern: Signature, call: Signature) -> bool:
     )
 
 
-def _unify(pattern: Tensor, given: Tensor, sizes: dict[str, tuple[str, ...]]) -> bool:
+def _unify(
+    pattern: TensorSignature, given: TensorSignature, sizes: dict[str, tuple[str, ...]]
+) -> bool:
     if pattern.dtype != given.dtype:
         return False
     if "..." in pattern.dims:
@@ -126,18 +128,18 @@ def _unify(pattern: Tensor, given: Tensor, sizes: dict[str, tuple[str, ...]]) ->
 def _unify_dim(pattern: str, given: str, sizes: dict[str, tuple[str, ...]]) -> bool:
     if pattern.isidentifier():
         return sizes.setdefault(pattern, (given,)) == (given,)
-    # A number is itself; of `n * 2` only the text is compared, with n in its place.
+    # a number matches itself; an expression such as `n * 2` is compared as text, n substituted
     return given == _NAME.sub(lambda name: sizes.get(name[0], (name[0],))[0], pattern)
 
 
-def _of_type(type_: ir.Type) -> Tensor | None:
+def _of_type(type_: ir.Type) -> TensorSignature | None:
     if not isinstance(type_, relax.TensorType) or type_.dtype is None:
         return None
     if not isinstance(type_.shape, relax.ShapeExpr):
         return None
-    return Tensor(tuple(map(dim_label, type_.shape.values)), str(type_.dtype))
+    return TensorSignature(tuple(map(dim_label, type_.shape.values)), str(type_.dtype))
 
 
-def _parse_tensors(side: str, dtype: str) -> tuple[Tensor, ...]:
+def _parse_tensors(side: str, dtype: str) -> tuple[TensorSignature, ...]:
     groups: list[str] = re.findall(r"\(([^()]*)\)", side)
-    return tuple(Tensor(tuple(filter(None, group.split(","))), dtype) for group in groups)
+    return tuple(TensorSignature(tuple(filter(None, group.split(","))), dtype) for group in groups)

@@ -1,4 +1,4 @@
-"""Swap what calls call: a PrimFunc for a library kernel, a kernel for a PrimFunc from TE."""
+"""Swap the callee of calls: a PrimFunc for a library kernel, a kernel for a PrimFunc from TE."""
 
 from __future__ import annotations
 
@@ -11,24 +11,34 @@ from tvm import ir, relax, tirx
 from tvm.relax.dpl import DFPattern
 from tvm_ffi import structural_equal
 
-from irviz.ir.identity import relax_function
-from irviz.model.graph import NodeId
-from irviz.transforms.kernels import rebind
-from irviz.transforms.kernels.definitions import Definition, made_for
-from irviz.transforms.kernels.replacements import BoundCall, calls, misfit, prim_funcs, replacement
-from irviz.transforms.kernels.signature import Signature, of_call
-from irviz.transforms.kernels.update import write_function
-from irviz.transforms.python import Script, UnwritableError
-from irviz.transforms.stage import TransformError
+from irviz.errors import TransformError
+from irviz.ir.functions import relax_function
+from irviz.model.graph.graph import NodeId
+from irviz.transforms.kernels import change_calls
+from irviz.transforms.kernels.call_targets import (
+    BoundCall,
+    call_target,
+    dps_calls,
+    misfit,
+    prim_funcs,
+)
+from irviz.transforms.kernels.signature import Signature, signature_of_call
+from irviz.transforms.kernels.te_definitions import TEDefinition, prim_func_for_call
+from irviz.transforms.kernels.update_function import write_function
+from irviz.transforms.python_script import PythonScript, UnwritableError
 
 
 @dataclass(frozen=True)
 class Swap:
-    """Let calls of `callee` call `replacement`: all of them, the one at `node`, or those matching.
+    """Let calls of `callee` call `replacement` instead.
 
-    `callee` is a name, or a pattern of names such as "linear*"; `matching` a pattern of
-    `tvm.relax.dpl` that the calls have to match. `replacement` is a PrimFunc of the module, a
-    registered function, or a definition, of which a PrimFunc is made for each sort of call.
+    Attributes:
+        callee: A name, or a pattern of names such as "linear*".
+        replacement: A PrimFunc of the module, a registered function, or a TE definition, from
+            which one PrimFunc is created per call signature.
+        node: Only the call at this node; all calls by default.
+        function: The Relax function.
+        matching: Only the calls that match this pattern of `tvm.relax.dpl`.
     """
 
     callee: str
@@ -40,63 +50,65 @@ class Swap:
 
     @property
     def label(self) -> str:
-        """The words of the stage it makes."""
+        """The label of the stage it makes."""
         where = f" at {self.node}" if self.node else ""
         where += " where the pattern matches" if self.matching is not None else ""
         return f"swap {self.callee} → {self.replacement}{where}"
 
     @property
     def tried_as(self) -> None:
-        """Nothing: what could go wrong is checked first."""
+        """None: everything that could go wrong is checked before."""
 
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
-        """Return the module with the calls changed; raise TransformError when one cannot be."""
+        """Return the module with the calls changed; raise TransformError when one does not fit."""
         changes = self._changes(mod)
         for name, prim_func in changes.added.items():
-            mod = rebind.with_function(mod, name, prim_func)
+            mod = change_calls.put_function(mod, name, prim_func)
 
         def change(var: ir.Var, value: ir.Expr) -> ir.Expr:
-            return rebind.calling(mod, value, by_var[var]) if var in by_var else value
+            return change_calls.call_of(mod, value, by_var[var]) if var in by_var else value
 
         by_var = {found.var: name for found, name in changes.calls.values()}
-        return rebind.with_values(mod, self.function, change)
+        return change_calls.map_function_bindings(mod, self.function, change)
 
-    def write(self, script: Script, before: ir.IRModule, after: ir.IRModule) -> None:
-        """Write the PrimFuncs that are added, and the statements that change the calls."""
+    def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:
+        """Write the PrimFuncs to add and the statements that change the calls."""
         changes = self._changes(before)
         groups: dict[tuple[str, str], list[str]] = {}
         for node, (found, name) in changes.calls.items():
             groups.setdefault((found.callee, name), []).append(str(node))
         made = before
         for name, prim_func in changes.added.items():
-            made = rebind.with_function(made, name, prim_func)
+            made = change_calls.put_function(made, name, prim_func)
         lines = []
-        there = calls(relax_function(before, self.function))
+        there = dps_calls(relax_function(before, self.function))
         for (callee, name), nodes in groups.items():
             is_all = len(nodes) == sum(found.callee == callee for found in there.values())
-            made = rebind.with_calls(made, self.function, callee, name, None if is_all else nodes)
+            made = change_calls.redirect_calls(
+                made, self.function, callee, name, None if is_all else nodes
+            )
             given = f"mod, {self.function!r}, {callee!r}, {name!r}"
-            lines.append(f"mod = with_calls({given}{'' if is_all else f', {nodes!r}'})")
+            lines.append(f"mod = redirect_calls({given}{'' if is_all else f', {nodes!r}'})")
         if not structural_equal(made, after):
             raise UnwritableError(f"{self.label}: the names of variables do not say which calls")
         for name, prim_func in changes.added.items():
             write_function(script, name, prim_func)
-        for function in rebind.OF_CALLS:
-            script.define(function, rebind.NEEDS)
+        for function in change_calls.REDIRECT_CALLS_SOURCES:
+            script.define(function, change_calls.IMPORTS)
         script.add(*lines)
 
     def _changes(self, mod: ir.IRModule) -> _Changes:
-        """Return which calls become which; raise TransformError when one cannot."""
+        """Return the new callee of each call; raise TransformError when one does not fit."""
         function = relax_function(mod, self.function)
-        there = calls(function)
+        there = dps_calls(function)
         chosen = self._chosen(function, there)
         if not chosen:
             raise TransformError(self._not_called(there))
         changes = _Changes()
-        definition = replacement(mod, self.replacement)
+        definition = call_target(mod, self.replacement)
         names: dict[Signature | None, str] = {}
         for node, found in chosen.items():
-            signature = of_call(found.call)
+            signature = signature_of_call(found.call)
             if signature not in names:
                 reason = misfit(mod, found.call, self.replacement)
                 if reason:
@@ -105,8 +117,8 @@ class Swap:
                         f"at {str(node)!r}: {reason}"
                     )
                 names[signature] = self.replacement
-                if definition is not None and isinstance(definition.function, Definition):
-                    made = made_for(definition.function, found.call)
+                if definition is not None and isinstance(definition.function, TEDefinition):
+                    made = prim_func_for_call(definition.function, found.call)
                     names[signature] = changes.add(mod, made, self.replacement)
             changes.calls[node] = (found, names[signature])
         return changes
@@ -142,13 +154,13 @@ class Swap:
 
 @dataclass(frozen=True)
 class _Changes:
-    """What each call becomes, by node, and the PrimFuncs that are made for that."""
+    """The new callee of each call, by node, and the PrimFuncs to add for that."""
 
     calls: dict[NodeId, tuple[BoundCall, str]] = field(default_factory=dict)
     added: dict[str, tirx.PrimFunc] = field(default_factory=dict)
 
     def add(self, mod: ir.IRModule, made: tirx.PrimFunc, name: str) -> str:
-        """Return the name for a PrimFunc: of an equal one that is there, or a free one."""
+        """Return the name of an equal PrimFunc, or add this one under a free name."""
         for there, prim_func in {**prim_funcs(mod), **self.added}.items():
             if structural_equal(_nameless(prim_func), _nameless(made)):
                 return there

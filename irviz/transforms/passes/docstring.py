@@ -1,4 +1,4 @@
-"""What a docstring says first, and what it says of each parameter."""
+"""Sentences of docstrings: the first one, and the first one about each parameter."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _SENTENCE_END = re.compile(r"(?<!i\.e)(?<!e\.g)[.:!?](?=\s|$)")
 
 
 def first_sentence(value: object) -> str:
-    """Return the first line of an object's docstring, to the end of the sentence it begins."""
+    """Return the first sentence of an object's docstring, which may go on over several lines."""
     paragraph = (inspect.getdoc(value) or "").strip().partition("\n\n")[0]
     return _sentence(paragraph)
 
 
 def parameter_sentences(value: object) -> dict[str, str]:
-    """Return the first sentence for each parameter that a docstring in NumPy's style names."""
+    """Return the first sentence about each parameter of a NumPy-style docstring."""
     lines = (inspect.getdoc(value) or "").splitlines()
     found: dict[str, list[str]] = {}
     name = ""
@@ -28,14 +28,14 @@ def parameter_sentences(value: object) -> dict[str, str]:
             name = match[1]
             found[name] = []
         elif name and not line.startswith((" ", "\t")) and line.strip():
-            name = ""  # a note that is no parameter
+            name = ""  # a note, not a parameter
         elif name:
             found[name].append(line.strip())
     return {name: _sentence("\n".join(text).strip()) for name, text in found.items()}
 
 
 def _section(lines: list[str], title: str) -> list[str]:
-    """Return the lines under a title that is underlined, up to the next such title."""
+    """Return the lines below an underlined title, up to the next such title."""
     starts = [
         index
         for index, (line, below) in enumerate(itertools.pairwise(lines))
@@ -49,7 +49,7 @@ def _section(lines: list[str], title: str) -> list[str]:
 
 
 def _sentence(text: str) -> str:
-    """Return the first line of a text, and what follows it up to the end of a sentence."""
+    """Return the first sentence of a text, joined into one line."""
     paragraph = text.partition("\n\n")[0]
     first, _, rest = paragraph.partition("\n")
     words = [first.strip()]

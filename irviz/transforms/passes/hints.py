@@ -1,38 +1,46 @@
-"""What the signatures of TVM's passes do not say: found in its docstrings, and by trying."""
+"""What the signatures of TVM's passes do not tell, from its docstrings and from experiments."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from irviz.transforms.passes.parameter import Hint, ParameterKind
+from irviz.transforms.passes.parameters import ParameterHint, ParameterKind
 
-_CORES = '{"kind": "llvm", "num-cores": 4}'  # tuning wants to know how many there are
+_CORES = '{"kind": "llvm", "num-cores": 4}'  # tuning needs the number of cores
 
-PARAMETERS: Mapping[str, Mapping[str, Hint]] = {
-    "FP8ComputeLegalize": {"promote_dtype": Hint(choices=("float32", "float16"))},
-    "BindTarget": {"target": Hint(ParameterKind.TARGET, first="llvm")},
-    "FuseOpsByPattern": {"patterns": Hint(ParameterKind.PATTERNS, first="cublas")},
-    "HoistIfThenElse": {"variant": Hint(choices=(None, "basic"))},
-    "IPCAllReduceRewrite": {"allreduce_strategy": Hint(choices=(1, 2))},
-    "MetaScheduleTuneIRMod": {"max_trials_global": Hint(first=16), "params": Hint(first=())},
-    "MetaScheduleTuneTIR": {"max_trials_global": Hint(first=16)},
-    "NarrowDataType": {"target_bits": Hint(choices=(32, 64))},
-    "ThreadSync": {"storage_scope": Hint(choices=("shared", "shared.dyn", "warp", "global"))},
+PARAMETERS: Mapping[str, Mapping[str, ParameterHint]] = {
+    "FP8ComputeLegalize": {"promote_dtype": ParameterHint(choices=("float32", "float16"))},
+    "BindTarget": {"target": ParameterHint(ParameterKind.TARGET, first="llvm")},
+    "FuseOpsByPattern": {"patterns": ParameterHint(ParameterKind.PATTERNS, first="cublas")},
+    "HoistIfThenElse": {"variant": ParameterHint(choices=(None, "basic"))},
+    "IPCAllReduceRewrite": {"allreduce_strategy": ParameterHint(choices=(1, 2))},
+    "MetaScheduleTuneIRMod": {
+        "max_trials_global": ParameterHint(first=16),
+        "params": ParameterHint(first=()),
+    },
+    "MetaScheduleTuneTIR": {"max_trials_global": ParameterHint(first=16)},
+    "NarrowDataType": {"target_bits": ParameterHint(choices=(32, 64))},
+    "ThreadSync": {
+        "storage_scope": ParameterHint(choices=("shared", "shared.dyn", "warp", "global"))
+    },
     "ToMixedPrecision": {
-        "out_dtype": Hint(choices=("float32", "float16")),
-        "fp16_input_names": Hint(ParameterKind.NAMES),
+        "out_dtype": ParameterHint(choices=("float32", "float16")),
+        "fp16_input_names": ParameterHint(ParameterKind.NAMES),
     },
     "TopologicalSort": {
-        "order": Hint(choices=("depth-first", "breadth-first")),
-        "direction": Hint(choices=("from-inputs", "from-outputs")),
+        "order": ParameterHint(choices=("depth-first", "breadth-first")),
+        "direction": ParameterHint(choices=("from-inputs", "from-outputs")),
     },
-    "UpdateVDevice": {"new_vdevice": Hint(first="llvm"), "index": Hint(first=0)},
-    "VerifyVTCMLimit": {"default_target": Hint(ParameterKind.TARGET)},
-    "static_shape_tuning": {"total_trials": Hint(first=16), "target": Hint(first=_CORES)},
+    "UpdateVDevice": {"new_vdevice": ParameterHint(first="llvm"), "index": ParameterHint(first=0)},
+    "VerifyVTCMLimit": {"default_target": ParameterHint(ParameterKind.TARGET)},
+    "static_shape_tuning": {
+        "total_trials": ParameterHint(first=16),
+        "target": ParameterHint(first=_CORES),
+    },
 }
 
 NO_ENTRY = frozenset({"VMBuiltinLower"})
-"""What TVM itself calls outdated; it has it under another name."""
+"""Passes that TVM declares deprecated; they have successors under other names."""
 
 FOR_OPERATORS = frozenset(
     {
@@ -61,7 +69,7 @@ AROUND: Mapping[str, str] = {
     "MetaScheduleTuneTIR": _CORES,
     "TilePrimitiveDispatch": "llvm",
 }
-"""Passes that fail unless they are applied under a target, and one to begin with."""
+"""Passes that need a target context, with a default target."""
 
 ANNOTATED: Mapping[str, str] = {
     "LowerIntrin": "llvm",
@@ -70,7 +78,7 @@ ANNOTATED: Mapping[str, str] = {
     "MakePackedAPI": "llvm",
     "SplitHostDevice": "llvm",
 }
-"""Passes that fail unless each PrimFunc is annotated with its target, and one to begin with."""
+"""Passes that need a target attribute on each PrimFunc, with a default target."""
 
 MEASURED = frozenset(
     {
@@ -80,10 +88,10 @@ MEASURED = frozenset(
         "static_shape_tuning",
     }
 )
-"""What makes something else each time, because it measures or reads what was measured."""
+"""Passes that measure or read measurements, and give another module each time."""
 
 TRIALS = ("max_trials_global", "total_trials")
-"""The parameters that say how often is measured."""
+"""The parameters for the number of measurements."""
 
 PATTERN_MODULES: Mapping[str, str] = {
     "cublas": "tvm.relax.backend.cuda.cublas",

@@ -1,4 +1,4 @@
-"""A pass of the catalog, called with plain arguments."""
+"""A call of a catalog entry with plain arguments, as a transform."""
 
 from __future__ import annotations
 
@@ -10,54 +10,58 @@ import tvm
 from tvm import ir, tirx
 from tvm_ffi import structural_equal
 
+from irviz.errors import TransformError
+from irviz.runtime.local.pickle_by_value import PortableFunction
 from irviz.transforms.passes import hints
-from irviz.transforms.passes.argument import checked, shown
-from irviz.transforms.passes.carried import Carried
-from irviz.transforms.passes.entry import Entry, TargetUse
-from irviz.transforms.passes.listing import find
-from irviz.transforms.passes.own_passes import own_entry
-from irviz.transforms.passes.parameter import ParameterKind
-from irviz.transforms.passes.resolution import Scope, resolved, target_of
+from irviz.transforms.passes.argument_source import argument_source, target_source
+from irviz.transforms.passes.arguments import argument_label, plain_argument
+from irviz.transforms.passes.catalog import find
+from irviz.transforms.passes.catalog_entry import CatalogEntry, TargetUse
+from irviz.transforms.passes.function_source import define_function
+from irviz.transforms.passes.parameters import ParameterKind
+from irviz.transforms.passes.registered_passes import user_entry
+from irviz.transforms.passes.resolve_arguments import NameScope, make_target, resolve_argument
 from irviz.transforms.passes.rewrite import Rewrite
-from irviz.transforms.passes.source import define
-from irviz.transforms.passes.written import target, written
-from irviz.transforms.python import Script, UnwritableError
-from irviz.transforms.stage import Transform, TransformError
-from irviz.worker.noise import caught_noise
+from irviz.transforms.python_script import PythonScript, UnwritableError
+from irviz.transforms.stage import Transform
+from irviz.worker.stderr_capture import captured_stderr
 
-_OWN_TARGET = "target"  # the parameter that is the catalog's, where the pass has none
-_HOST = "llvm"  # a PrimFunc is split for a target that has a host
+_TARGET = "target"  # the parameter that the catalog adds to passes that need a target
+_HOST = "llvm"  # splitting a PrimFunc needs a target with a host
 
 
 @dataclass(frozen=True)
 class PassCall:
-    """A pass of the catalog by its full name, with arguments that say their names only.
+    """A catalog entry by its full name, with plain arguments.
 
-    So it can be sent to another process, and be applied to another module: variables, functions
-    and targets are looked up when it is applied. `own` is what a pass of the user's is made by.
+    Variables, functions and targets are given by name and looked up when the pass is applied, so
+    a call can be pickled and applied to other modules. `own` is the user's function or rewrite
+    where the entry is not TVM's.
     """
 
     name: str
     arguments: Mapping[str, object] = field(default_factory=dict)
     constant_names: Mapping[tvm.runtime.Tensor, str] = field(default_factory=dict)
-    own: Carried | Rewrite | None = None
+    own: PortableFunction | Rewrite | None = None
 
     @property
-    def entry(self) -> Entry:
-        """The entry of the catalog that is called."""
+    def entry(self) -> CatalogEntry:
+        """The catalog entry."""
         return _entry(self.name, self.own)
 
     @property
     def label(self) -> str:
         """The pass's name, with its arguments."""
-        given = ", ".join(f"{name}={shown(value)}" for name, value in self.arguments.items())
+        given = ", ".join(
+            f"{name}={argument_label(value)}" for name, value in self.arguments.items()
+        )
         return f"{self.entry.label}({given})" if given else self.entry.label
 
     @property
     def tried_as(self) -> Transform | None:
-        """Itself, because no pass is known to be harmless; None for one that measures.
+        """Itself, because any pass may crash; None for one that measures.
 
-        That takes as long as it is told to, and has other processes of its own.
+        Measuring takes as long as the user asked for, and uses processes of its own.
         """
         measures = any(self.arguments.get(name) for name in hints.TRIALS)
         if self.entry.is_measured and measures:
@@ -65,31 +69,30 @@ class PassCall:
         return self if not isinstance(self.own, Rewrite) or self.own.tried_as else None
 
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
-        """Make the pass and run it; raise TransformError for what the module does not have."""
+        """Create the pass and run it; raise TransformError for names that the module lacks."""
         use = self.entry.needs_target
         if use is TargetUse.NONE:
-            return self._made(mod)(mod)
-        chosen = target_of(self._target)
+            return self._create(mod)(mod)
+        chosen = make_target(self._target)
         if use is TargetUse.AROUND:
             with chosen:
-                return self._made(mod)(mod)
+                return self._create(mod)(mod)
         chosen = chosen if chosen.host else tvm.target.Target(chosen, host=_HOST)
-        return self._made(mod)(tirx.transform.BindTarget(chosen)(mod))
+        return self._create(mod)(tirx.transform.BindTarget(chosen)(mod))
 
-    def write(self, script: Script, before: ir.IRModule, after: ir.IRModule) -> None:
+    def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:
         """Write the call."""
         if self.entry.is_measured:
             self._write_measured(script, before, after)
             return
-        made = self._made(before)
-        if isinstance(made, Transform):
-            made.write(script, before, after)
+        created = self._create(before)
+        if isinstance(created, Transform):
+            created.write(script, before, after)
             return
-        with caught_noise():
-            # a copy, as some passes write into the very module
-            if not structural_equal(
-                self(before.clone()), after
-            ):  # one that numbers what it inserts
+        with captured_stderr():
+            # on a copy, because some passes modify the module that they are given; others
+            # number what they insert, and give another module each time
+            if not structural_equal(self(before.clone()), after):
                 raise UnwritableError(f"{self.label} makes something else each time")
         call = f"mod = {self._expression(script)}(mod)"
         needs = self.entry.imports
@@ -97,93 +100,95 @@ class PassCall:
             case TargetUse.NONE:
                 lines = [call]
             case TargetUse.AROUND:
-                lines = [f"with {target(self._target)}:", f"    {call}"]
+                lines = [f"with {target_source(self._target)}:", f"    {call}"]
             case TargetUse.ANNOTATED:
-                host = "" if target_of(self._target).host else _HOST
-                chosen = target(self._target, host)
+                host = "" if make_target(self._target).host else _HOST
+                chosen = target_source(self._target, host)
                 lines = [f"mod = tirx.transform.BindTarget({chosen})(mod)", call]
                 needs = (*needs, "from tvm import tirx")
         script.add(*lines, needs=needs)
 
-    def _write_measured(self, script: Script, before: ir.IRModule, after: ir.IRModule) -> None:
+    def _write_measured(
+        self, script: PythonScript, before: ir.IRModule, after: ir.IRModule
+    ) -> None:
         if not structural_equal(before, after):
             raise UnwritableError(f"{self.label} depends on what was measured")
-        script.say("it measured, and changed nothing")
+        script.comment("it measured, and changed nothing")
 
     @property
     def _target(self) -> str:
-        default = self.entry.parameter(_OWN_TARGET).default
-        return str(self.arguments.get(_OWN_TARGET) or default)
+        default = self.entry.parameter(_TARGET).default
+        return str(self.arguments.get(_TARGET) or default)
 
     @property
     def _function(self) -> str | None:
-        """The function that the call is about, if it names one."""
+        """The function that the call applies to, if it names one."""
         name = self.arguments.get(self.entry.function_parameter)
         return str(name) if name is not None else None
 
     @property
-    def _given(self) -> dict[str, object]:
-        """The arguments that the pass itself takes."""
+    def _pass_arguments(self) -> dict[str, object]:
+        """The arguments of the pass itself, without a target that the catalog added."""
         has_target = self.entry.needs_target is not TargetUse.NONE
-        return {n: v for n, v in self.arguments.items() if not (has_target and n == _OWN_TARGET)}
+        return {n: v for n, v in self.arguments.items() if not (has_target and n == _TARGET)}
 
-    def _made(self, mod: ir.IRModule) -> tvm.ir.transform.Pass | Transform:
-        entry, scope = self.entry, Scope(mod, self._function)
+    def _create(self, mod: ir.IRModule) -> tvm.ir.transform.Pass | Transform:
+        entry, scope = self.entry, NameScope(mod, self._function)
         arguments = {
-            name: resolved(entry.parameter(name), value, scope)
-            for name, value in self._given.items()
+            name: resolve_argument(entry.parameter(name), value, scope)
+            for name, value in self._pass_arguments.items()
         }
-        made = entry.make(**arguments)
-        if not isinstance(made, tvm.ir.transform.Pass | Transform):
+        created = entry.make(**arguments)
+        if not isinstance(created, tvm.ir.transform.Pass | Transform):
             raise TransformError(
-                f"{self.label} returned {made!r}, where a tvm.transform.Pass was expected: let "
+                f"{self.label} returned {created!r}, where a tvm.transform.Pass was expected: let "
                 "the function return one, such as relax.transform.FoldConstant()"
             )
-        return made
+        return created
 
-    def _expression(self, script: Script) -> str:
+    def _expression(self, script: PythonScript) -> str:
         entry = self.entry
         arguments = {
-            name: written(entry.parameter(name), value, script, self._function)
-            for name, value in self._given.items()
+            name: argument_source(entry.parameter(name), value, script, self._function)
+            for name, value in self._pass_arguments.items()
         }
-        if isinstance(self.own, Carried):
+        if isinstance(self.own, PortableFunction):
             given = ", ".join(f"{name}={text}" for name, text in arguments.items())
-            return f"{define(self.own.function, script)}({given})"
+            return f"{define_function(self.own.function, script)}({given})"
         return entry.expression(arguments)
 
     def __getstate__(self) -> dict[str, object]:
-        """Give tensors as arrays: those that are unpickled end the process that uses them."""
-        arguments = {name: _sent(value) for name, value in self.arguments.items()}
+        """Replace tensors by arrays: using an unpickled tensor crashes the process."""
+        arguments = {name: _picklable(value) for name, value in self.arguments.items()}
         return {"name": self.name, "arguments": arguments, "own": self.own}
 
     def __setstate__(self, state: Mapping[str, object]) -> None:
-        """Take arrays as tensors again."""
-        sent: Mapping[str, object] = state["arguments"]  # type: ignore[assignment]
-        arguments = {key: _arrived(value) for key, value in sent.items()}
+        """Make tensors of the arrays."""
+        pickled: Mapping[str, object] = state["arguments"]  # type: ignore[assignment]
+        arguments = {key: _unpickled(value) for key, value in pickled.items()}
         name, own = str(state["name"]), state["own"]
-        assert own is None or isinstance(own, Carried | Rewrite), "as it was given"
-        vars(self).update(vars(_called(_entry(name, own), own, arguments)))
+        assert own is None or isinstance(own, PortableFunction | Rewrite), "as __getstate__ left it"
+        vars(self).update(vars(_checked_call(_entry(name, own), own, arguments)))
 
 
 def named_pass(name: str, /, **arguments: object) -> PassCall:
-    """Return the call of the pass of this name.
+    """Return a call of the catalog entry of this name.
 
-    Raises TransformError when there is none, or it does not take these arguments.
+    Raises TransformError when there is no such entry, or it does not take these arguments.
     """
     entry = find(name)
     own = entry.own
-    if own is None or isinstance(own, Carried | Rewrite):
-        return _called(entry, own, arguments)
-    return _called(entry, Carried(own), arguments)
+    if own is None or isinstance(own, PortableFunction | Rewrite):
+        return _checked_call(entry, own, arguments)
+    return _checked_call(entry, PortableFunction(own), arguments)
 
 
-def _called(
-    entry: Entry, own: Carried | Rewrite | None, arguments: Mapping[str, object]
+def _checked_call(
+    entry: CatalogEntry, own: PortableFunction | Rewrite | None, arguments: Mapping[str, object]
 ) -> PassCall:
-    """Return the call of an entry, its arguments checked."""
+    """Check the arguments, and return the call of an entry."""
     plain = {
-        name: checked(entry.parameter(name), value, entry.label)
+        name: plain_argument(entry.parameter(name), value, entry.label)
         for name, value in arguments.items()
     }
     for parameter in entry.parameters:
@@ -202,24 +207,24 @@ def _called(
     return PassCall(entry.full_name, plain, tensors, own)
 
 
-def _entry(full_name: str, own: Carried | Rewrite | None) -> Entry:
+def _entry(full_name: str, own: PortableFunction | Rewrite | None) -> CatalogEntry:
     if own is None:
         return find(full_name)
     namespace, _, name = full_name.partition(".")
-    return own_entry(name, own, namespace)
+    return user_entry(name, own, namespace)
 
 
-def _sent(value: object) -> object:
+def _picklable(value: object) -> object:
     if isinstance(value, tvm.runtime.Tensor):
         return value.numpy()
     if isinstance(value, types.FunctionType):
-        return Carried(value)
+        return PortableFunction(value)
     if isinstance(value, dict):
-        return {key: _sent(one) for key, one in value.items()}
+        return {key: _picklable(one) for key, one in value.items()}
     return value
 
 
-def _arrived(value: object) -> object:
+def _unpickled(value: object) -> object:
     if isinstance(value, dict):
-        return {key: _arrived(one) for key, one in value.items()}
-    return value.function if isinstance(value, Carried) else value
+        return {key: _unpickled(one) for key, one in value.items()}
+    return value.function if isinstance(value, PortableFunction) else value

@@ -1,4 +1,4 @@
-"""A rewrite of particular operators: a pattern of `tvm.relax.dpl`, and what replaces it."""
+"""A rewrite of particular operators: a pattern of `tvm.relax.dpl` and its replacement."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import tvm
 from tvm import ir, relax
 from tvm.relax import dpl
 
-from irviz.ir.identity import relax_function
-from irviz.transforms.passes.carried import Carried
-from irviz.transforms.passes.source import define
-from irviz.transforms.python import Script, UnwritableError, embedded
-from irviz.transforms.stage import Transform, TransformError
+from irviz.errors import TransformError
+from irviz.ir.functions import relax_function
+from irviz.runtime.local.pickle_by_value import PortableFunction
+from irviz.transforms.passes.function_source import define_function
+from irviz.transforms.python_script import PythonScript, UnwritableError, embedded_object
+from irviz.transforms.stage import Transform
 
 Rewriter: TypeAlias = Callable[..., object]
 Pattern: TypeAlias = dpl.DFPattern | dpl.PatternContext
@@ -25,30 +26,33 @@ _PATTERNS = (dpl.DFPattern, dpl.PatternContext)
 
 @dataclass(frozen=True, eq=False)
 class Rewrite:
-    """Rewrite what a pattern matches, in all Relax functions or in `function`.
+    """Rewrites the matches of a pattern, in all Relax functions or in one.
 
-    `pattern` is a `tvm.relax.dpl` pattern or PatternContext, with the `rewriter` that TVM's
-    `rewrite_call` or `rewrite_bindings` takes. Or it is a function that returns the two: so it
-    can be tried in the worker first, and be written as Python. Or it is an IRModule with the
-    Relax functions `pattern` and `replacement`.
+    Attributes:
+        name: The label of the rewrite.
+        pattern: A `tvm.relax.dpl` pattern or PatternContext; or a function that returns pattern
+            and rewriter, which can also be tried in the worker and written as Python; or an
+            IRModule with the Relax functions `pattern` and `replacement`.
+        rewriter: What TVM's `rewrite_call` or `rewrite_bindings` takes, for a pattern object.
+        function: The only function to rewrite, "" for all.
     """
 
     name: str
-    pattern: Pattern | ir.IRModule | Build | Carried
+    pattern: Pattern | ir.IRModule | Build | PortableFunction
     rewriter: Rewriter | None = None
     function: str = ""
     constant_names: Mapping[tvm.runtime.Tensor, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse what is no pattern, or lacks a rewriter or has one too many."""
+        """Check the pattern, and that a rewriter is given only where it is needed."""
         if not isinstance(self.pattern, _PATTERNS) and not isinstance(self.pattern, ir.IRModule):
             if not callable(self.pattern):
                 raise TransformError(
-                    f"{self.pattern!r} is no pattern: give one of tvm.relax.dpl with a rewriter, "
-                    "or a function that returns (pattern, rewriter)"
+                    f"{self.pattern!r} is not a pattern: give one of tvm.relax.dpl with a "
+                    "rewriter, or a function that returns (pattern, rewriter)"
                 )
-            if not isinstance(self.pattern, Carried):
-                object.__setattr__(self, "pattern", Carried(self.pattern))
+            if not isinstance(self.pattern, PortableFunction):
+                object.__setattr__(self, "pattern", PortableFunction(self.pattern))
         if isinstance(self.pattern, _PATTERNS) != callable(self.rewriter):
             needs = isinstance(self.pattern, _PATTERNS)
             words = "needs a rewriter" if needs else "brings its own rewriter"
@@ -59,36 +63,37 @@ class Rewrite:
 
     @property
     def label(self) -> str:
-        """The words of the stage it makes."""
+        """The label of the stage it makes."""
         return f"{self.name} in {self.function}" if self.function else self.name
 
     @property
     def tried_as(self) -> Transform | None:
-        """Itself; None for a pattern object, which is another one when it arrives elsewhere."""
+        """Itself; None for a pattern object, which cannot be sent to another process."""
         return None if isinstance(self.pattern, _PATTERNS) else self
 
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
-        """Return the module rewritten; raise NoFunctionError when it lacks the function."""
+        """Return the rewritten module; raise NoFunctionError when it lacks the function."""
         if self.function:
             relax_function(mod, self.function)
-        rewrite = self._rewriting()
+        rewrite = self._rewrite_function()
         functions = {
-            gvar: rewrite(function) if self._is_meant(gvar, function) else function
+            gvar: rewrite(function) if self._applies_to(gvar, function) else function
             for gvar, function in mod.functions.items()
         }
         return ir.IRModule(functions, attrs=mod.attrs, global_infos=mod.global_infos)
 
-    def write(self, script: Script, before: ir.IRModule, after: ir.IRModule) -> None:  # noqa: ARG002
+    def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:  # noqa: ARG002
         """Write the function that builds the pattern, and the loop that rewrites."""
         which = f" and gvar.name_hint == {self.function!r}" if self.function else ""
         if isinstance(self.pattern, ir.IRModule):
             needs: tuple[str, ...] = ("from tvm.relax import dpl", "import base64", "import zlib")
-            pair = f"rewrite = dpl.PatternMatchingRewriter.from_module({embedded(self.pattern)})"
+            source = embedded_object(self.pattern)
+            pair = f"rewrite = dpl.PatternMatchingRewriter.from_module({source})"
             call = "rewrite(function)"
-        elif isinstance(self.pattern, Carried):
+        elif isinstance(self.pattern, PortableFunction):
             needs = ("from tvm.relax import dpl",)
-            pair = f"pattern, rewriter = {define(self.pattern.function, script)}()"
-            call = f"dpl.{_verb(self._built()[0])}(pattern, rewriter, function)"
+            pair = f"pattern, rewriter = {define_function(self.pattern.function, script)}()"
+            call = f"dpl.{_verb(self._build_pattern()[0])}(pattern, rewriter, function)"
         else:
             raise UnwritableError(
                 f"the pattern of {self.name} was given as an object, and not as a function that "
@@ -105,22 +110,22 @@ class Rewrite:
             needs=("from tvm import relax", *needs),
         )
 
-    def _is_meant(self, gvar: ir.GlobalVar, function: ir.BaseFunc) -> bool:
+    def _applies_to(self, gvar: ir.GlobalVar, function: ir.BaseFunc) -> bool:
         return isinstance(function, relax.Function) and self.function in ("", gvar.name_hint)
 
-    def _rewriting(self) -> Callable[[relax.Function], relax.Function]:
+    def _rewrite_function(self) -> Callable[[relax.Function], relax.Function]:
         if isinstance(self.pattern, ir.IRModule):
             rewriting: Callable[..., relax.Function] = dpl.PatternMatchingRewriter.from_module(
                 self.pattern
             )
             return rewriting
-        pattern, rewriter = self._built()
+        pattern, rewriter = self._build_pattern()
         verb = getattr(dpl, _verb(pattern))
         return lambda function: verb(pattern, rewriter, function)
 
-    def _built(self) -> tuple[Pattern, Rewriter | None]:
-        """Return the pattern and the rewriter; raise TransformError for what are none."""
-        if not isinstance(self.pattern, Carried):
+    def _build_pattern(self) -> tuple[Pattern, Rewriter | None]:
+        """Return pattern and rewriter; raise TransformError if the function returns others."""
+        if not isinstance(self.pattern, PortableFunction):
             return self.pattern, self.rewriter
         built = self.pattern()
         match built:

@@ -10,12 +10,12 @@ from dataclasses import replace
 import tvm
 from tvm import relax, s_tir, tirx
 
-from irviz.transforms.bind import BindParams
+from irviz.transforms.bind_params import BindParams
 from irviz.transforms.passes import hints
+from irviz.transforms.passes.catalog_entry import CatalogEntry, TargetUse, code_only
 from irviz.transforms.passes.docstring import first_sentence
-from irviz.transforms.passes.entry import Entry, TargetUse, code_only
-from irviz.transforms.passes.own_passes import own_entry
-from irviz.transforms.passes.parameter import Parameter, ParameterKind, read_parameters
+from irviz.transforms.passes.parameters import ParameterKind, PassParameter, read_parameters
+from irviz.transforms.passes.registered_passes import user_entry
 
 OPERATORS = "operator rewrites"
 """The group of passes that rewrite particular operators."""
@@ -27,7 +27,7 @@ _PASSES = {"relax": relax.transform, "tirx": tirx.transform, "s_tir": s_tir.tran
 
 
 @functools.cache
-def pass_entries() -> tuple[Entry, ...]:
+def pass_entries() -> tuple[CatalogEntry, ...]:
     """Return the passes of `relax.transform`, `tirx.transform` and `s_tir.transform`."""
     return tuple(
         _pass_entry(namespace, name, getattr(module, name))
@@ -37,17 +37,17 @@ def pass_entries() -> tuple[Entry, ...]:
     )
 
 
-def pipeline_entries() -> Iterator[Entry]:
-    """Yield the pipelines registered with `relax` by now, then the default one of a target."""
+def pipeline_entries() -> Iterator[CatalogEntry]:
+    """Yield the pipelines registered with `relax` so far, then the default one of a target."""
     for name, make in relax.pipeline.PIPELINE_MAP.items():
         yield _pipeline_entry(name, make)
     yield _default_pipeline()
 
 
 def _makes_pass(name: str, member: object) -> bool:
-    """Tell whether a member of a module of passes is a function or a class that makes one.
+    """Tell whether a member of one of TVM's pass modules creates a pass.
 
-    Base classes of passes, decorators, configurations and enums stand there too.
+    These modules also have base classes, decorators, configurations and enums.
     """
     if name.startswith("_") or not name[0].isupper():
         return False
@@ -57,7 +57,7 @@ def _makes_pass(name: str, member: object) -> bool:
     return inspect.isfunction(member)
 
 
-def _pass_entry(namespace: str, name: str, make: Callable[..., object]) -> Entry:
+def _pass_entry(namespace: str, name: str, make: Callable[..., object]) -> CatalogEntry:
     parameters = read_parameters(make, hints.PARAMETERS.get(name))
     needs_target = TargetUse.NONE
     for use, names in ((TargetUse.AROUND, hints.AROUND), (TargetUse.ANNOTATED, hints.ANNOTATED)):
@@ -66,7 +66,7 @@ def _pass_entry(namespace: str, name: str, make: Callable[..., object]) -> Entry
             parameters = (*parameters, _target(use, names[name]))
     python = f"{namespace}.transform.{name}("
     is_operators = namespace == "relax" and name in hints.FOR_OPERATORS
-    entry = Entry(
+    entry = CatalogEntry(
         name,
         namespace,
         OPERATORS if is_operators else namespace,
@@ -79,12 +79,12 @@ def _pass_entry(namespace: str, name: str, make: Callable[..., object]) -> Entry
         code_only(name, parameters, python),
         name in hints.MEASURED,
     )
-    # irviz's own checks first that the arrays fit, which TVM does not
+    # that of irviz first checks the shapes and dtypes, which TVM does not
     return replace(entry, make=_bind) if make is relax.transform.BindParams else entry
 
 
-def _target(use: TargetUse, default: str) -> Parameter:
-    return Parameter("target", ParameterKind.TARGET, default, summary=f"{use.value}.")
+def _target(use: TargetUse, default: str) -> PassParameter:
+    return PassParameter("target", ParameterKind.TARGET, default, summary=f"{use.value}.")
 
 
 def _bind(func_name: str, params: dict[str, tvm.runtime.Tensor]) -> BindParams:
@@ -92,11 +92,11 @@ def _bind(func_name: str, params: dict[str, tvm.runtime.Tensor]) -> BindParams:
 
 
 @functools.cache
-def _pipeline_entry(name: str, make: Callable[..., object]) -> Entry:
+def _pipeline_entry(name: str, make: Callable[..., object]) -> CatalogEntry:
     if not str(make.__module__).startswith("tvm."):
-        return own_entry(name, make, PIPELINE, PIPELINES)
+        return user_entry(name, make, PIPELINE, PIPELINES)
     parameters = read_parameters(make, hints.PARAMETERS.get(name))
-    return Entry(
+    return CatalogEntry(
         name,
         PIPELINE,
         PIPELINES,
@@ -110,9 +110,9 @@ def _pipeline_entry(name: str, make: Callable[..., object]) -> Entry:
 
 
 @functools.cache
-def _default_pipeline() -> Entry:
+def _default_pipeline() -> CatalogEntry:
     make = relax.get_default_pipeline
-    return Entry(
+    return CatalogEntry(
         "default_for_target",
         PIPELINE,
         PIPELINES,

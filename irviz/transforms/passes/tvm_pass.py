@@ -1,4 +1,4 @@
-"""A `tvm.transform.Pass` as a transform: given as an object, or called by its catalog name."""
+"""Transforms from what the user gives: a pass object, a catalog name, or a transform."""
 
 from __future__ import annotations
 
@@ -10,64 +10,65 @@ import tvm
 from tvm import ir
 from tvm_ffi import structural_equal
 
-from irviz.transforms.passes.catalog import PassCall, named_pass
-from irviz.transforms.python import Script, UnwritableError
-from irviz.transforms.stage import Transform, TransformError
+from irviz.errors import TransformError
+from irviz.transforms.passes.pass_call import PassCall, named_pass
+from irviz.transforms.python_script import PythonScript, UnwritableError
+from irviz.transforms.stage import Transform
 
 
 @dataclass(frozen=True)
 class TVMPass:
-    """A pass object; what it was made with cannot be read back from it."""
+    """A pass object, whose arguments cannot be read back from it."""
 
     wrapped: tvm.ir.transform.Pass
     constant_names: Mapping[tvm.runtime.Tensor, str] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
-        """The pass's own name."""
+        """The pass's name."""
         return str(self.wrapped.info.name)
 
     @property
     def tried_as(self) -> PassCall | None:
-        """The catalog's pass of this name: an object cannot travel to the worker."""
-        return by_name(self.label)
+        """The catalog's pass of this name, because a pass object cannot be pickled."""
+        return default_pass_call(self.label)
 
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
         """Run the pass."""
         return self.wrapped(mod)
 
-    def write(self, script: Script, before: ir.IRModule, after: ir.IRModule) -> None:
-        """Write the catalog's pass of this name, if that makes the same of the module."""
+    def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:
+        """Write the catalog's pass of this name, if it gives the same module."""
         call = self.tried_as
         if call is None:
             raise UnwritableError(
                 f"{self.label} was given as an object, with a module as its result"
             )
-        if not makes(call, before, after):
+        if not reproduces(call, before, after):
             raise UnwritableError(f"{self.label} was given as an object, with arguments of its own")
         call.write(script, before, after)
 
 
-def by_name(name: str) -> PassCall | None:
-    """Return the catalog's pass of this name with its defaults, None when there is none."""
+def default_pass_call(name: str) -> PassCall | None:
+    """Return the catalog's pass of this name with default arguments, None if there is none."""
     with contextlib.suppress(TransformError):
         return named_pass(name)
     return None
 
 
-def makes(call: PassCall, before: ir.IRModule, after: ir.IRModule) -> bool:
-    """Tell whether a pass makes one module of the other, here and now."""
+def reproduces(call: PassCall, before: ir.IRModule, after: ir.IRModule) -> bool:
+    """Tell whether a pass turns one module into the other, in the current PassContext."""
     try:
-        # some passes write into the very module; a copy shares its functions
+        # on a copy, because some passes modify the module that they are given
         return bool(structural_equal(call(before.clone()), after))
-    except Exception:  # with its defaults it fails, or its context is not there now
+    except Exception:  # it needs other arguments, or a context that has been left
         return False
 
 
 def as_transform(transform: object, arguments: Mapping[str, object] | None = None) -> Transform:
-    """Return a Transform for one, for a `tvm.transform.Pass`, or for a name of the catalog.
+    """Return the transform for a catalog name with arguments, a pass object, or a transform.
 
-    `arguments` belong to a name. Raises TransformError for anything else.
+    Raises TransformError for anything else.
     """
     if isinstance(transform, str):
         return named_pass(transform, **(arguments or {}))
@@ -81,6 +82,6 @@ def as_transform(transform: object, arguments: Mapping[str, object] | None = Non
     if isinstance(transform, Transform):
         return transform
     raise TransformError(
-        f"{transform!r} is no transform: give a tvm.transform.Pass such as "
+        f"{transform!r} is not a transform: give a tvm.transform.Pass such as "
         "relax.transform.FoldConstant(), or a name of the catalog such as 'FoldConstant'"
     )

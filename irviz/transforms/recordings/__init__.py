@@ -1,0 +1,1 @@
+"""Record the passes that a block of code runs, as stages."""

@@ -1,82 +1,85 @@
-"""A recording: the passes that were run in a block, as a tree, and as stages."""
+"""Record the passes that a block of code runs, as a tree and as stages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
+from typing import TypeVar
 
 import tvm
 from tvm import ir
 
-from irviz.transforms.recordings.recorded_pass import stages_of
-from irviz.transforms.recordings.tape import Step, Tape, shown
+from irviz.transforms.recordings.pass_hooks import listen
+from irviz.transforms.recordings.pass_log import PassLog, PassRun, short_line
+from irviz.transforms.recordings.recorded_stages import stages_of
 from irviz.transforms.stage import Stage
 
 _NO_NAMES: Mapping[tvm.runtime.Tensor, str] = MappingProxyType({})
 
 
 class Recording:
-    """The passes that a block has run, with the modules before and after each.
+    """The passes that a block ran, with the modules before and after each.
 
-    It stays as it is from the end of the block on; within the block it is what there is so far.
-    Modules are compared when somebody asks what changed, not while passes run.
+    Inside the block it has the passes so far. Modules are compared on demand, not while passes
+    run.
     """
 
-    def __init__(self, tape: Tape) -> None:
-        self._tape = tape
-        self._read: tuple[object, tuple[Step, ...]] = (None, ())
+    def __init__(self, log: PassLog) -> None:
+        self._log = log
+        self._read: tuple[object, tuple[PassRun, ...]] = (None, ())
 
     @property
-    def steps(self) -> tuple[Step, ...]:
-        """The outermost passes, those inside of them as their `children`."""
-        state = len(self._tape.events), self._tape.end
+    def steps(self) -> tuple[PassRun, ...]:
+        """The outermost passes, with those inside them as `children`."""
+        state = len(self._log.events), self._log.end
         if self._read[0] != state:
-            self._read = state, self._tape.read()
+            self._read = state, self._log.read()
         return self._read[1]
 
-    def walk(self) -> Iterator[Step]:
+    def walk(self) -> Iterator[PassRun]:
         """Yield all passes in the order in which they began."""
         for step in self.steps:
             yield from step.walk()
 
     @property
-    def flat(self) -> tuple[Step, ...]:
-        """The passes that have none inside, in their order."""
+    def flat(self) -> tuple[PassRun, ...]:
+        """The passes without passes inside, in order."""
         return tuple(step for step in self.walk() if not step.children)
 
     @property
     def given(self) -> ir.IRModule | None:
-        """The module that the first pass was given; None when none was run."""
+        """The module before the first pass, None if no pass was run."""
         return self.steps[0].before if self.steps else None
 
     @property
-    def failed(self) -> tuple[Step, ...]:
-        """The passes that raised, the first to do so first, whether or not somebody caught it."""
+    def failed(self) -> tuple[PassRun, ...]:
+        """The passes that raised, in time order, even if the exception was caught."""
         raised = (step for step in self.walk() if step.error)
         return tuple(sorted(raised, key=lambda step: (step.end, -step.depth)))
 
     @property
     def error(self) -> str:
-        """What ended the block, or "" when nothing did."""
-        return self._tape.error
+        """The exception that ended the block, "" if none did."""
+        return self._log.error
 
     @property
     def seconds(self) -> float:
-        """How long the block took, without the recording; until its last pass while it runs."""
-        return self._tape.seconds
+        """The duration of the block without the cost of recording."""
+        return self._log.seconds
 
     @property
     def cost(self) -> float:
-        """How many seconds the recording itself took."""
-        return self._tape.cost
+        """The seconds that the recording itself took."""
+        return self._log.cost
 
     def stages(
         self, constant_names: Mapping[tvm.runtime.Tensor, str] = _NO_NAMES
     ) -> tuple[Stage, ...]:
-        """Return the stages of the modules, ids from "0", parents before what was made of them.
+        """Return the stages of the modules, with ids from "0", parents first.
 
-        Modules that come from none before are "given", as the first is. `constant_names` are
-        those that constants had when the recording began.
+        A module that does not derive from an earlier one is labelled "given", like the first.
+        `constant_names` are the names of constants when the recording began.
         """
         return stages_of(self.steps, constant_names)
 
@@ -84,7 +87,7 @@ class Recording:
         return f"<Recording: {self._summary()}>"
 
     def __str__(self) -> str:
-        """Return an outline: a line a pass with its time, a dot where it changed nothing."""
+        """Return an outline: a line per pass with its time, a dot where it changed nothing."""
         return "\n".join([self._summary(), *map(_line, self.walk())])
 
     def _summary(self) -> str:
@@ -98,17 +101,37 @@ class Recording:
         failed = self.failed
         if failed:
             more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
-            parts.append(f"{shown(failed[0].name)} failed{more}")
+            parts.append(f"{short_line(failed[0].name)} failed{more}")
         elif self.error:
-            parts.append(f"ended by {shown(self.error)}")
+            parts.append(f"ended by {short_line(self.error)}")
         return ", ".join(parts)
 
 
-def _line(step: Step) -> str:
+RecordingType = TypeVar("RecordingType", bound=Recording)
+
+
+@contextmanager
+def record_passes(kind: type[RecordingType] = Recording) -> Iterator[RecordingType]:  # type: ignore[assignment]
+    """Record every pass that this thread runs inside the block.
+
+    Passes are recorded in every PassContext that the block enters, beside its instruments, and
+    every context is restored afterwards. Exceptions are propagated; the recording keeps what was
+    run until then, with the pass that raised. Passes of other threads are not recorded.
+    """
+    log = PassLog()
+    with listen(log):
+        try:
+            yield kind(log)
+        except BaseException as failure:
+            log.failed(failure)
+            raise
+
+
+def _line(step: PassRun) -> str:
     if step.error:
-        mark, words = "✗", f"{shown(step.name)}: {shown(step.error)}"
+        mark, words = "✗", f"{short_line(step.name)}: {short_line(step.error)}"
     else:
-        mark, words = " " if step.changed else "·", shown(step.name)
+        mark, words = " " if step.changed else "·", short_line(step.name)
     if step.after is None and not step.error:
         mark, words = "…", f"{words}: not finished"
     return f"{1e3 * step.seconds:9.2f} ms  {'  ' * step.depth}{mark} {words}"

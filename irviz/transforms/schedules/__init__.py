@@ -1,0 +1,1 @@
+"""Schedule a PrimFunc step by step, with TVM's primitives."""

@@ -1,4 +1,4 @@
-"""An index map as text, such as `lambda i, j: (j, i // 4, i % 4)`: read strictly, never run."""
+"""An index map as text, such as `lambda i, j: (j, i // 4, i % 4)`: parsed strictly, never run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from tvm import tirx
 
-from irviz.ir.scoped_names import ScopedNames
+from irviz.errors import IrvizError
+from irviz.ir.tir.scoped_names import ScopedNames
 
 _OPERATORS: dict[type[ast.operator], Callable[..., object]] = {
     ast.Add: operator.add,
@@ -25,8 +26,8 @@ _OPERATORS: dict[type[ast.operator], Callable[..., object]] = {
 _TYPED_NUMBER = re.compile(r"T\.int\d+\((-?\d+)\)")
 
 
-class IndexMapError(ValueError):
-    """A text that is no index map; `line` and `column` count from 1, in the text that was read."""
+class IndexMapError(IrvizError, ValueError):
+    """A text that is not an index map; `line` and `column` count from 1."""
 
     def __init__(self, words: str, line: int = 1, column: int = 1) -> None:
         super().__init__(words)
@@ -35,7 +36,7 @@ class IndexMapError(ValueError):
 
 @dataclass(frozen=True)
 class IndexMapText:
-    """An index map, written as a lambda over whole numbers with + - * // and %."""
+    """An index map as the text of a lambda over integers with + - * // and %."""
 
     text: str
 
@@ -44,18 +45,18 @@ class IndexMapText:
         return self.text
 
     def function(self) -> Callable[..., list[object]]:
-        """Return the function that TVM asks for the new indices; raise IndexMapError."""
+        """Return the function from indices to new indices that TVM takes; raise IndexMapError."""
         try:
             tree = ast.parse(self.text, mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as failure:
-            raise IndexMapError(f"{self.text!r} is no Python expression: {failure}") from None
-        return as_function(tree)
+            raise IndexMapError(f"{self.text!r} is not a Python expression: {failure}") from None
+        return index_map_function(tree)
 
 
-def as_function(tree: ast.expr) -> Callable[..., list[object]]:
-    """Return the function that a lambda says; raise IndexMapError for more than an index map."""
+def index_map_function(tree: ast.expr) -> Callable[..., list[object]]:
+    """Return the function of a lambda; raise IndexMapError if it is more than an index map."""
     if not isinstance(tree, ast.Lambda):
-        raise _refused(tree, "this is no index map: write one such as lambda i, j: (j, i)")
+        raise _refused(tree, "this is not an index map: write one such as lambda i, j: (j, i)")
     given = tree.args
     if given.vararg or given.kwarg or given.kwonlyargs or given.defaults or given.posonlyargs:
         raise _refused(tree, "an index map takes plain names: write lambda i, j: …")
@@ -71,12 +72,12 @@ def as_function(tree: ast.expr) -> Callable[..., list[object]]:
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     signature = inspect.Signature([inspect.Parameter(name, kind) for name in names])
-    indices.__signature__ = signature  # type: ignore[attr-defined] # TVM counts the names
+    indices.__signature__ = signature  # type: ignore[attr-defined] # TVM counts the parameters
     return indices
 
 
 def index_map_text(index_map: tirx.IndexMap) -> IndexMapText | None:
-    """Return TVM's index map as text; None when it says more than such a text can."""
+    """Return TVM's index map as text, None where it has other operators."""
     names = ScopedNames()
     given = [names.define(var) for var in index_map.initial_indices]
     made = [_TYPED_NUMBER.sub(r"\1", names.text(value)) for value in index_map.final_indices]
@@ -93,10 +94,10 @@ def _check(tree: ast.expr, names: list[str]) -> None:
     match tree:
         case ast.Name(id=name):
             if name not in names:
-                raise _refused(tree, f"{name!r} is none of its indices, which are {names}")
+                raise _refused(tree, f"{name!r} is not one of its indices, which are {names}")
         case ast.Constant(value=value):
             if type(value) is not int:
-                raise _refused(tree, f"{value!r} is no whole number")
+                raise _refused(tree, f"{value!r} is not a whole number")
         case ast.BinOp(left=left, op=op, right=right):
             if type(op) not in _OPERATORS:
                 raise _refused(tree, "an index map has no operators but + - * // and %")
@@ -107,7 +108,7 @@ def _check(tree: ast.expr, names: list[str]) -> None:
         case _:
             raise _refused(
                 tree,
-                f"{ast.unparse(tree)!r} cannot stand in an index map: it takes its indices, whole "
+                f"{ast.unparse(tree)!r} is not allowed in an index map: use its indices, whole "
                 "numbers, + - * // and %",
             )
 

@@ -1,4 +1,4 @@
-"""The primitives of `tvm.s_tir.Schedule`: what each takes, read from TVM's own signatures."""
+"""The primitives of `tvm.s_tir.Schedule`: their parameters, read from TVM's signatures."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from enum import Enum
 
 from tvm import s_tir
 
-from irviz.model.loops import Address, BlockNamed, LoopOf
-from irviz.transforms.stage import TransformError
+from irviz.errors import TransformError
+from irviz.model.loops import BlockAddress, LoopAddress, ScheduleAddress
 
 
-class Kind(Enum):
-    """What a parameter of a primitive takes; the value is the word."""
+class ArgumentKind(Enum):
+    """What a parameter of a primitive takes; the value is its description."""
 
     BLOCK = "a block"
     BLOCKS = "a list of blocks"
@@ -41,40 +41,40 @@ class Kind(Enum):
 
 
 ADDRESSES = (
-    *(Kind.BLOCK, Kind.BLOCKS, Kind.LOOP, Kind.LOOPS),
-    *(Kind.LOOP_OR_BLOCK, Kind.LOOP_OR_BLOCKS),
+    *(ArgumentKind.BLOCK, ArgumentKind.BLOCKS, ArgumentKind.LOOP, ArgumentKind.LOOPS),
+    *(ArgumentKind.LOOP_OR_BLOCK, ArgumentKind.LOOP_OR_BLOCKS),
 )
-"""The kinds that are chosen in the loop nest."""
+"""The kinds whose values are selected in the loop nest."""
 
-_KINDS: dict[str, Kind] = {
-    **dict.fromkeys(("block", "reduction_block", "epilogue_block"), Kind.BLOCK),
-    "consumer_blocks": Kind.BLOCKS,
-    "loop": Kind.LOOP,
-    **dict.fromkeys(("loops", "ordered_loops"), Kind.LOOPS),
-    "block_or_loop": Kind.LOOP_OR_BLOCK,
-    "target": Kind.LOOP_OR_BLOCKS,
-    "factors": Kind.FACTORS,
-    **dict.fromkeys(("padding", "new_order", "buf_index_array"), Kind.NUMBERS),
+_KINDS: dict[str, ArgumentKind] = {
+    **dict.fromkeys(("block", "reduction_block", "epilogue_block"), ArgumentKind.BLOCK),
+    "consumer_blocks": ArgumentKind.BLOCKS,
+    "loop": ArgumentKind.LOOP,
+    **dict.fromkeys(("loops", "ordered_loops"), ArgumentKind.LOOPS),
+    "block_or_loop": ArgumentKind.LOOP_OR_BLOCK,
+    "target": ArgumentKind.LOOP_OR_BLOCKS,
+    "factors": ArgumentKind.FACTORS,
+    **dict.fromkeys(("padding", "new_order", "buf_index_array"), ArgumentKind.NUMBERS),
     **dict.fromkeys(
-        ("index", "factor_axis", "axis", "factor", "offset", "cse_thresh"), Kind.NUMBER
+        ("index", "factor_axis", "axis", "factor", "offset", "cse_thresh"), ArgumentKind.NUMBER
     ),
-    "pad_value": Kind.VALUE,
+    "pad_value": ArgumentKind.VALUE,
     **dict.fromkeys(
         (
             *("preserve_unit_iters", "preserve_unit_loops", "disable_predication"),
             "assume_injective_transform",
         ),
-        Kind.FLAG,
+        ArgumentKind.FLAG,
     ),
-    **dict.fromkeys(("ann_key", "tensor_intrin"), Kind.TEXT),
-    **dict.fromkeys(("thread_axis", "storage_scope", "buf_type", "dtype"), Kind.CHOICE),
-    "read_buffer_index": Kind.READ,
-    "write_buffer_index": Kind.WRITTEN,
-    "buffer_index": Kind.WRITTEN,
-    "buffer": Kind.BUFFER,
-    "ann_val": Kind.ANNOTATION,
-    "index_map": Kind.INDEX_MAP,
-    "gen_new_ranges": Kind.FUNCTION,
+    **dict.fromkeys(("ann_key", "tensor_intrin"), ArgumentKind.TEXT),
+    **dict.fromkeys(("thread_axis", "storage_scope", "buf_type", "dtype"), ArgumentKind.CHOICE),
+    "read_buffer_index": ArgumentKind.READ,
+    "write_buffer_index": ArgumentKind.WRITTEN,
+    "buffer_index": ArgumentKind.WRITTEN,
+    "buffer": ArgumentKind.BUFFER,
+    "ann_val": ArgumentKind.ANNOTATION,
+    "index_map": ArgumentKind.INDEX_MAP,
+    "gen_new_ranges": ArgumentKind.FUNCTION,
 }
 
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -85,7 +85,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "buf_type": ("read", "write"),
     "dtype": ("float32", "float16", "bfloat16", "int32", "int8", "uint8", "bool"),
 }
-"""What is offered for a CHOICE, by the parameter's name; the scope and dtype may be others too."""
+"""The options of a CHOICE, by parameter name; other scopes and dtypes are accepted too."""
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "loops": (
@@ -107,12 +107,12 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "padding": ("pad_einsum", "decompose_padding"),
     "annotations": ("annotate", "unannotate"),
 }
-"""The primitives that are chosen by clicks, by what they are about."""
+"""The primitives that can be applied by clicks, by subject."""
 
 FOR_CODE: dict[str, str] = {
     "annotate_buffer_access": "it takes a function that makes ranges of a block's axes",
 }
-"""What only a function can be given for, and why; `record_schedule` takes it."""
+"""The primitives that only code can call, and why; `record_schedule` records them."""
 
 QUERIES: dict[str, str] = {
     **dict.fromkeys(
@@ -121,106 +121,108 @@ QUERIES: dict[str, str] = {
             *("get_consumers", "get_output_blocks", "get_sref", "can_decompose_padding"),
             *("mod", "state", "trace", "func_working_on", "show"),
         ),
-        "it answers, and changes nothing",
+        "it is a query and changes nothing",
     ),
     **dict.fromkeys(
         (
             *("sample_categorical", "sample_perfect_tile", "sample_partitioned_tile"),
             "sample_compute_location",
         ),
-        "it draws a value by chance for a later step, which is recorded with that value",
+        "it samples a value for a later step, which is recorded with that value",
     ),
-    **dict.fromkeys(("seed", "fork_seed"), "it is about values drawn by chance"),
-    "remove_rv": "it forgets a name of the schedule's own",
-    "work_on": "each step says which function it is for",
-    "copy": "stages are what a schedule can go back to",
-    "enter_postproc": "it is a mark of the tuner's in its trace",
+    **dict.fromkeys(("seed", "fork_seed"), "it is about random sampling"),
+    "remove_rv": "it removes a variable of the schedule object",
+    "work_on": "each step names its function",
+    "copy": "stages keep what a schedule can go back to",
+    "enter_postproc": "it is a marker for the tuner",
 }
-"""What is no step, and why."""
+"""The methods of a schedule that are not steps, and why."""
 
 
 _SUMMARIES: dict[str, str] = {
-    "read_at": "Copy what a block reads of a buffer into a memory of its own, under a loop.",
-    "write_at": "Let a block write into a memory of its own, and copy that back, under a loop.",
+    "read_at": "Copy what a block reads of a buffer into another memory, inside a loop.",
+    "write_at": "Let a block write into another memory, and copy it back, inside a loop.",
 }
-"""Words for what TVM says nothing of."""
+"""Summaries of primitives that have no docstring."""
 
 
 @dataclass(frozen=True)
-class Parameter:
-    """A parameter of a primitive; `default` is None where it must be given."""
+class PrimitiveParameter:
+    """A parameter of a primitive; `default` is None where it is required."""
 
     name: str
-    kind: Kind
+    kind: ArgumentKind
     is_required: bool
     default: object = None
     is_variadic: bool = False
 
     @property
     def is_named(self) -> bool:
-        """Whether it is given by name: what is no loop and no block, or may be left out."""
+        """Whether it is passed by keyword: everything but required loops and blocks."""
         return self.kind not in ADDRESSES or not (self.is_required or self.is_variadic)
 
 
 @dataclass(frozen=True)
 class Primitive:
-    """A primitive of TVM's schedules: its parameters, and the first line TVM says of it."""
+    """A primitive of TVM's schedules: its parameters, and the first line of its docstring."""
 
     name: str
     group: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[PrimitiveParameter, ...]
     summary: str
 
     @property
-    def addresses(self) -> tuple[Parameter, ...]:
-        """The parameters that are chosen in the loop nest."""
+    def addresses(self) -> tuple[PrimitiveParameter, ...]:
+        """The parameters that are selected in the loop nest."""
         return tuple(one for one in self.parameters if one.kind in ADDRESSES and not one.is_named)
 
     @property
-    def values(self) -> tuple[Parameter, ...]:
-        """The parameters that are written."""
+    def values(self) -> tuple[PrimitiveParameter, ...]:
+        """The parameters that are entered as values."""
         return tuple(one for one in self.parameters if one.is_named)
 
     @property
     def needs(self) -> str:
-        """What has to be chosen in the loop nest for it, in words."""
+        """What has to be selected in the loop nest, in words."""
         return " and ".join(one.kind.value for one in self.addresses)
 
     @property
     def takes_several(self) -> bool:
-        """Whether more than one loop or block has to be chosen for it."""
+        """Whether more than one loop or block has to be selected."""
         return len(self.addresses) > 1 or any(one.is_variadic for one in self.addresses)
 
-    def placed(self, chosen: Sequence[Address]) -> dict[str, object] | None:
-        """Return loops and blocks that were chosen as arguments, None when they do not fit.
+    def placed(self, chosen: Sequence[ScheduleAddress]) -> dict[str, object] | None:
+        """Return selected loops and blocks as arguments, None when they do not fit.
 
-        Blocks and loops are each taken in their order, all of them.
+        Loops and blocks are each taken in order of selection, and all must be used.
         """
-        loops = [one for one in chosen if isinstance(one, LoopOf)]
-        blocks = [one for one in chosen if isinstance(one, BlockNamed)]
+        loops = [one for one in chosen if isinstance(one, LoopAddress)]
+        blocks = [one for one in chosen if isinstance(one, BlockAddress)]
         given: dict[str, object] = {}
         for parameter in self.addresses:
             match parameter.kind:
-                case Kind.LOOP if loops:
+                case ArgumentKind.LOOP if loops:
                     given[parameter.name] = loops.pop(0)
-                case Kind.BLOCK if blocks:
+                case ArgumentKind.BLOCK if blocks:
                     given[parameter.name] = blocks.pop(0)
-                case Kind.LOOPS if len(loops) > 1:
+                case ArgumentKind.LOOPS if len(loops) > 1:
                     given[parameter.name], loops = loops, []
-                case Kind.LOOP_OR_BLOCK | Kind.LOOP_OR_BLOCKS if len(loops) == 1 and not blocks:
+                case ArgumentKind.LOOP_OR_BLOCK | ArgumentKind.LOOP_OR_BLOCKS if (
+                    len(loops) == 1 and not blocks
+                ):
                     given[parameter.name] = loops.pop()
-                case Kind.LOOP_OR_BLOCK if len(blocks) == 1 and not loops:
+                case ArgumentKind.LOOP_OR_BLOCK if len(blocks) == 1 and not loops:
                     given[parameter.name] = blocks.pop()
-                case Kind.LOOP_OR_BLOCKS if blocks and not loops:
+                case ArgumentKind.LOOP_OR_BLOCKS if blocks and not loops:
                     given[parameter.name], blocks = blocks, []
                 case _:
                     return None
         return None if loops or blocks else given
 
     def bound(self, positional: Sequence[object], named: Mapping[str, object]) -> dict[str, object]:
-        """Return the arguments of a call by name, without those that are as they would be anyway.
+        """Return the arguments of a call by parameter name, without those equal to the default.
 
-        Raises TransformError when TVM would not know which is which.
+        Raises TransformError when they do not match the parameters.
         """
         signature = inspect.signature(getattr(s_tir.Schedule, self.name))
         try:
@@ -240,7 +242,7 @@ class Primitive:
 
 @functools.cache
 def primitives() -> dict[str, Primitive]:
-    """Return every primitive that makes a step, by name, grouped ones first."""
+    """Return every primitive that can be a step, by name; those of GROUPS come first."""
     named = {name: group for group, names in GROUPS.items() for name in names}
     return {
         name: _primitive(name, group)
@@ -249,11 +251,11 @@ def primitives() -> dict[str, Primitive]:
 
 
 def primitive(name: str) -> Primitive:
-    """Return the primitive of this name; raise TransformError with why there is none."""
+    """Return the primitive of this name; raise TransformError with the reason if there is none."""
     if name in primitives():
         return primitives()[name]
     if name in QUERIES:
-        raise TransformError(f"{name!r} is no step of a schedule: {QUERIES[name]}")
+        raise TransformError(f"{name!r} is not a step of a schedule: {QUERIES[name]}")
     close = difflib.get_close_matches(name, primitives(), 3, 0.5)
     there = ", ".join(map(repr, close or primitives()))
     raise TransformError(f"TVM's schedule has no primitive {name!r}: it has {there}")
@@ -271,8 +273,10 @@ def _primitive(name: str, group: str) -> Primitive:
     return Primitive(name, group, tuple(map(_parameter, parameters)), summary)
 
 
-def _parameter(parameter: inspect.Parameter) -> Parameter:
+def _parameter(parameter: inspect.Parameter) -> PrimitiveParameter:
     is_required = parameter.default is parameter.empty
     default = None if is_required else parameter.default
     is_variadic = parameter.kind is parameter.VAR_POSITIONAL
-    return Parameter(parameter.name, _KINDS[parameter.name], is_required, default, is_variadic)
+    return PrimitiveParameter(
+        parameter.name, _KINDS[parameter.name], is_required, default, is_variadic
+    )

@@ -1,11 +1,11 @@
-"""Why a step of a schedule is not legal: TVM's own words, and what in the loop nest they mean."""
+"""Errors of illegal schedule steps: TVM's explanation, and the loops and blocks it is about."""
 
 from __future__ import annotations
 
 import ast
 import re
 
-from irviz.transforms.stage import TransformError
+from irviz.errors import TransformError
 
 _MESSAGE = re.compile(r"^Error message: ", re.MULTILINE)
 _PATH = re.compile(r"^Access path: <root>(\S.*)$", re.MULTILINE)
@@ -16,10 +16,10 @@ _NAME = re.compile(r"for (\w+) in|with T\.sblock\((\"(?:[^\"\\]|\\.)*\")\)")
 
 
 class IllegalStepError(TransformError):
-    """A step of a schedule that TVM does not allow; nothing was changed.
+    """A schedule step that TVM rejects; nothing was changed.
 
-    `words` are TVM's explanation in a line, `details` all that it said, `paths` the ways from
-    the PrimFunc to what it means, as the ids of a loop nest are written.
+    `words` is TVM's explanation in one line, `details` its whole message, and `paths` are the
+    access paths of the loops and blocks it is about, written like the ids of a loop nest.
     """
 
     def __init__(self, words: str, details: str = "", paths: tuple[str, ...] = ()) -> None:
@@ -27,34 +27,36 @@ class IllegalStepError(TransformError):
         self.words, self.details, self.paths = words, details, paths
 
     def __str__(self) -> str:
-        """Return the words."""
+        """Return the explanation."""
         return self.words
 
 
 def illegal_step(step: str, function: str, failure: Exception) -> IllegalStepError:
-    """Return the error for a step, given as its line of Python, that failed in a PrimFunc."""
-    said = str(failure).strip()
-    words = explanation(said) or type(failure).__name__
-    return IllegalStepError(f"{step} is not legal here: {words}", said, paths(said, function))
+    """Return the error for a step (as Python) that failed in a PrimFunc."""
+    message = str(failure).strip()
+    words = explanation(message) or type(failure).__name__
+    return IllegalStepError(
+        f"{step} is not legal here: {words}", message, access_paths(message, function)
+    )
 
 
-def explanation(said: str) -> str:
-    """Return the sentence of what a schedule said, with the names of its loops and blocks."""
-    found = _MESSAGE.split(said)
-    words = found[-1] if len(found) > 1 else said
+def explanation(message: str) -> str:
+    """Return the explanation in a schedule error, with its loops and blocks by name."""
+    found = _MESSAGE.split(message)
+    words = found[-1] if len(found) > 1 else message
     words = " ".join(words.split()).removeprefix("ScheduleError: ")
-    for mark, name in _marked(said).items():
+    for mark, name in _marked(message).items():
         words = name.join(re.split(rf"{re.escape(mark)}(?!\d)", words))
     return words
 
 
-def paths(said: str, function: str) -> tuple[str, ...]:
-    """Return the ways from a PrimFunc to what a schedule's error means, each once.
+def access_paths(message: str, function: str) -> tuple[str, ...]:
+    """Return the access paths in a schedule error that lie in this PrimFunc, each once.
 
-    What is not written as TVM writes such a way is left out.
+    Text that does not have TVM's form of an access path is left out.
     """
     found: dict[str, None] = {}
-    for written in _PATH.findall(said.partition("\n@I.ir_module")[0]):
+    for written in _PATH.findall(message.partition("\n@I.ir_module")[0]):
         head = _FUNCTION.match(written)
         if head is None or ast.literal_eval(head[1]) != function:
             continue
@@ -65,10 +67,10 @@ def paths(said: str, function: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _marked(said: str) -> dict[str, str]:
-    """Return what the marks of an error, such as tirx.For#0, stand for."""
+def _marked(message: str) -> dict[str, str]:
+    """Return the names that the marks of an error, such as tirx.For#0, stand for."""
     names = {}
-    for mark, line in _MARK.findall(said):
+    for mark, line in _MARK.findall(message):
         found = _NAME.match(line)
         if found is not None:
             names[mark] = repr(found[1] or ast.literal_eval(found[2]))

@@ -24,9 +24,11 @@ import numpy as np
 import pytest
 
 from irviz.course.digits import digits, mlp_params
-from irviz.loaders.upgrade.document import upgraded_document
+from irviz.loaders.upgrade.document import upgrade_document
 
-pytest.importorskip("torch", reason="the chapters' kernels are torch's: pip install 'irviz[torch]'")
+pytest.importorskip("torch", reason="this needs PyTorch: pip install 'irviz[torch]'")
+
+pytestmark = pytest.mark.torch
 
 FOLDER = Path(__file__).parents[2] / "course_programs"
 CHAPTERS = [
@@ -266,7 +268,7 @@ def results(tmp_path_factory):
     with (folder / "fasionmnist_mlp_params.pkl").open("wb") as file:
         pickle.dump(mlp_params(), file)
     for program in PROGRAMS:
-        new = upgraded_document(old(program), "program.md")
+        new = upgrade_document(old(program), "program.md")
         text = "\n".join(cells(new.text, "program.md")) + f"\nresult = {program.result}\n"
         (folder / f"{program.id}.py").write_text(text, encoding="utf-8")
     command = [sys.executable, FOLDER / "running.py", folder]
@@ -313,8 +315,8 @@ def test_every_chapter_is_in_the_table_and_no_program_is_there_twice():
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.name)
 def test_an_upgraded_chapter_is_left_as_it_is(path):
-    new = upgraded_document(path.read_text(encoding="utf-8"), path.name)
-    again = upgraded_document(new.text, path.name)
+    new = upgrade_document(path.read_text(encoding="utf-8"), path.name)
+    again = upgrade_document(new.text, path.name)
     assert again.text == new.text
     assert new.text != path.read_text(encoding="utf-8")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tvm
 
-from irviz.loaders.upgrade.upgrade import upgraded
+from irviz.loaders.upgrade.upgrade import upgrade
 
 IMPORTS = """
 import numpy as np
@@ -59,9 +59,9 @@ def run(tmp_path, request):
     """Upgrade a script, run it as a file, and return what it defines."""
 
     def run_script(old, notes=()):
-        new = upgraded(old)
+        new = upgrade(old)
         assert [note.what for note in new.notes] == list(notes)
-        assert upgraded(new.text).text == new.text
+        assert upgrade(new.text).text == new.text
         name = f"chapter_{abs(hash(request.node.name))}"
         path = tmp_path / f"{name}.py"
         path.write_text(new.text, encoding="utf-8")
@@ -79,6 +79,7 @@ def right(module):
     return np.allclose(module.result, module.wanted, atol=1e-4)
 
 
+@pytest.mark.build
 def test_the_chapter_on_tensorir_builds_and_times_its_kernel(run):
     text = (
         IMPORTS
@@ -96,6 +97,7 @@ seconds = f_timer(a_nd, b_nd, c_nd).mean
     assert module.seconds > 0
 
 
+@pytest.mark.build
 def test_the_chapter_on_tensorir_schedules(run):
     text = (
         IMPORTS
@@ -125,6 +127,7 @@ rt_lib = tvm.build(mod, target="llvm")
     assert right(run(text))
 
 
+@pytest.mark.build
 def test_a_schedule_of_a_tensor_expression(run):
     text = (
         IMPORTS
@@ -173,12 +176,12 @@ tune = ms.tune_tir
 
 def test_a_target_with_options_is_a_dictionary_where_a_target_is_meant():
     text = 'import tvm\nlib = tvm.compile(mod, target="llvm -num-cores=4 -mattr=+avx2,+fma")\n'
-    assert upgraded(text).text == (
+    assert upgrade(text).text == (
         'import tvm\nlib = tvm.compile(mod, target={"kind": "llvm", "num-cores": 4, '
         '"mattr": ["+avx2", "+fma"]})\n'
     )
     other = 'import tvm\nprint("llvm -num-cores=4")\n'
-    assert upgraded(other).text == other
+    assert upgrade(other).text == other
 
 
 def test_the_chapter_on_graphs_rewrites_with_a_mutator(run):
@@ -245,6 +248,7 @@ MyModule = bb.get()
     assert "R.nn.softmax" in module.MyModule.script()
 
 
+@pytest.mark.build
 def test_several_outputs_have_a_type_each(run):
     module = run(
         IMPORTS
@@ -289,7 +293,7 @@ def test_what_needs_a_gpu_is_upgraded_and_not_run():
         'rt_mod = tvm.build(sch.mod, target="cuda")\n'
         "dev = tvm.cuda(0)\nA_nd = tvm.nd.array(A_np, dev)\n"
     )  # fmt: skip
-    new = upgraded(old)
+    new = upgrade(old)
     assert new.notes == ()
     assert new.text.endswith(
         "sch = tvm.s_tir.Schedule(MyModule)\n"

@@ -1,4 +1,4 @@
-"""Text to text: today's dialect stays, older ones are rewritten, the unknown is left and said."""
+"""Today's dialect is unchanged, older ones are rewritten, and the rest is noted."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import irviz
 from irviz.course.mlp import MODULES
-from irviz.loaders.upgrade.moves import GONE, MOVED
-from irviz.loaders.upgrade.readable import DEEPEST, NotPython
-from irviz.loaders.upgrade.upgrade import upgraded
+from irviz.loaders.upgrade.moved_names import GONE, MOVED
+from irviz.loaders.upgrade.parse import MAX_NESTING, NotPythonError
+from irviz.loaders.upgrade.upgrade import upgrade
 
 COURSE = sorted((Path(irviz.__file__).parent / "course").glob("*.py"))
 OLD = """from tvm.script import tir as T, relax as R
@@ -36,7 +36,7 @@ class M:
 
 
 def what(text):
-    return [(note.line, note.what) for note in upgraded(text).notes]
+    return [(note.line, note.what) for note in upgrade(text).notes]
 
 
 # --- today's dialect ---------------------------------------------------------------------------
@@ -45,15 +45,15 @@ def what(text):
 @pytest.mark.parametrize("path", COURSE, ids=lambda path: path.name)
 def test_a_file_in_todays_dialect_comes_back_as_it_is(path):
     text = path.read_text(encoding="utf-8")
-    assert upgraded(text).text == text
-    assert upgraded(text).notes == ()
+    assert upgrade(text).text == text
+    assert upgrade(text).notes == ()
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_what_tvm_prints_today_comes_back_as_it_is(name):
     text = MODULES[name].script(show_meta=True)
-    assert upgraded(text).text == text
-    assert upgraded(text).notes == ()
+    assert upgrade(text).text == text
+    assert upgrade(text).notes == ()
 
 
 LINES = OLD.splitlines(keepends=True)
@@ -64,10 +64,10 @@ LINES = OLD.splitlines(keepends=True)
 def test_a_second_upgrade_changes_nothing(chosen):
     text = "".join(LINES[at] for at in chosen)
     try:
-        once = upgraded(text)
-    except NotPython:
+        once = upgrade(text)
+    except NotPythonError:
         return  # not every choice of lines is Python
-    again = upgraded(once.text)
+    again = upgrade(once.text)
     assert again.text == once.text
 
 
@@ -75,8 +75,8 @@ def test_a_second_upgrade_changes_nothing(chosen):
 @given(st.text(alphabet="ab(T.R)[]{}:=,\n\t #'\"\\@\0é", max_size=60))
 def test_any_text_is_upgraded_or_refused_with_a_line(text):
     try:
-        line = upgraded(text) and 1
-    except NotPython as failure:
+        line = upgrade(text) and 1
+    except NotPythonError as failure:
         line = failure.line
     assert line >= 1
 
@@ -85,7 +85,7 @@ def test_any_text_is_upgraded_or_refused_with_a_line(text):
 
 
 def test_layout_and_comments_stay():
-    new = upgraded(OLD).text
+    new = upgrade(OLD).text
     assert '            with T.sblock("B"):  # a comment\n' in new
     assert new.startswith("from tvm.script import tirx as T, relax as R, ir as I\nimport tvm\n")
     assert "        cls = M\n        y = R.call_tir(cls.f, (x,), out_ty=" in new
@@ -93,7 +93,7 @@ def test_layout_and_comments_stay():
 
 def test_a_late_future_import_is_put_first_with_its_comment():
     text = '"""Doc."""\nimport tvm\n\n# why\nfrom __future__ import annotations\nx = 1\n'
-    new = upgraded(text).text
+    new = upgrade(text).text
     assert new == '"""Doc."""\n\n# why\nfrom __future__ import annotations\nimport tvm\nx = 1\n'
     compile(new, "cell", "exec")
 
@@ -101,7 +101,7 @@ def test_a_late_future_import_is_put_first_with_its_comment():
 def test_a_future_import_that_stands_first_stays_first():
     text = "from __future__ import annotations\nfrom tvm.script import tir as T\nimport tvm\n"
     extra = "same = tvm.ir.structural_equal(a, b)\n"
-    new = upgraded(text + extra).text.splitlines()
+    new = upgrade(text + extra).text.splitlines()
     assert new[0] == "from __future__ import annotations"
     assert sorted(new[1:4]) == [
         "from tvm.script import tirx as T",
@@ -112,7 +112,7 @@ def test_a_future_import_that_stands_first_stays_first():
 
 def test_names_that_a_script_gives_its_imports_stay():
     text = "from tvm import tir, nd\nfrom tvm.tir import Schedule as S, PrimFunc\nx = nd.array(y)\n"
-    assert upgraded(text).text == (
+    assert upgrade(text).text == (
         "from tvm import tirx as tir, runtime as nd\n"
         "from tvm.s_tir import Schedule as S\nfrom tvm.tirx import PrimFunc\nx = nd.tensor(y)\n"
     )
@@ -120,17 +120,17 @@ def test_names_that_a_script_gives_its_imports_stay():
 
 def test_a_name_that_means_something_else_is_left():
     text = "import torch\nfrom torch import Tensor\nT = 3\ntvm = torch\nT.block\ntvm.nd.array(1)\n"
-    assert upgraded(text).text == text
+    assert upgrade(text).text == text
 
 
 def test_the_module_is_called_otherwise_where_cls_is_taken():
     text = OLD.replace("y =", "cls =").replace("return y", "return cls")
-    assert "        cls2 = M\n        cls = R.call_tir(cls2.f" in upgraded(text).text
+    assert "        cls2 = M\n        cls = R.call_tir(cls2.f" in upgrade(text).text
 
 
 def test_constants_that_tvm_printed_have_the_name_they_have_today():
     text = "f(meta[relay.Constant][0], metadata['relax.expr.Constant'][1])\n"
-    assert upgraded(text).text == (
+    assert upgrade(text).text == (
         'f(metadata["ir.GenericConst"][0], metadata["ir.GenericConst"][1])\n'
     )
 
@@ -140,7 +140,7 @@ def test_constants_that_tvm_printed_have_the_name_they_have_today():
 
 def test_what_is_no_longer_part_of_tvm_is_left_and_said():
     text = "import tvm\nfrom tvm import relay, te\n\nsch = te.create_schedule(C.op)\n"
-    assert upgraded(text).text == text
+    assert upgrade(text).text == text
     assert what(text) == [(2, "tvm.relay"), (4, "te.create_schedule")]
 
 
@@ -160,7 +160,7 @@ def test_what_is_no_longer_part_of_tvm_is_left_and_said():
 )
 def test_what_cannot_be_known_is_left_with_its_line_and_the_reason(line, word):
     text = f"import tvm\ncls = M\n{line}\n"
-    new = upgraded(text)
+    new = upgrade(text)
     assert new.text == text
     (note,) = new.notes
     assert (note.line, note.what) == (3, word)
@@ -177,7 +177,7 @@ def test_what_cannot_be_known_is_left_with_its_line_and_the_reason(line, word):
         ("x = 1\n" + "(" * 250 + ")" * 250, 2),
         ("-" * 50_000 + "1", 1),
         ("x = 1\n" + "[" * 100_000, 2),
-        ("x = 1\n\n" + "a" + ".b" * (DEEPEST + 5), 3),
+        ("x = 1\n\n" + "a" + ".b" * (MAX_NESTING + 5), 3),
         ("1" + "+1" * 5_000, 1),
         ("a = 1\0", 1),
         ("x" * 3_000_000, 1),
@@ -186,8 +186,8 @@ def test_what_cannot_be_known_is_left_with_its_line_and_the_reason(line, word):
     ids=["broken", "brackets", "signs", "open brackets", "dots", "sums", "null", "long", "wide"],
 )
 def test_broken_and_hostile_text_is_refused_with_its_line(text, line):
-    with pytest.raises(NotPython) as refused:
-        upgraded(text)
+    with pytest.raises(NotPythonError) as refused:
+        upgrade(text)
     assert refused.value.line == line
     assert len(str(refused.value)) < 200
 
@@ -195,7 +195,7 @@ def test_broken_and_hostile_text_is_refused_with_its_line(text, line):
 def test_nothing_is_run(tmp_path):
     proof = tmp_path / "proof"
     text = f'{OLD}\nopen({str(proof)!r}, "w")\n@__import__("os").abort()\ndef f(): ...\n'
-    assert "T.sblock" in upgraded(text).text
+    assert "T.sblock" in upgrade(text).text
     assert not proof.exists()
 
 

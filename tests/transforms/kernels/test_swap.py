@@ -25,14 +25,15 @@ from irviz.course.mlp import (
     MyModuleTwoBlocks,
     MyModuleWithExternCall,
 )
+from irviz.errors import TransformError
 from irviz.ir.extract import extract
-from irviz.model.graph import NodeId, NodeKind, Resolution
-from irviz.runtime.run import Given, run
+from irviz.model.graph.graph import NodeId, NodeKind, Resolution
+from irviz.runtime.run import CallInputs, run
 from irviz.transforms.kernels import library
 from irviz.transforms.kernels.swap import Swap
-from irviz.transforms.passes.catalog import named_pass
-from irviz.transforms.python import Script, UnwritableError
-from irviz.transforms.stage import Stage, TransformError, apply
+from irviz.transforms.passes.pass_call import named_pass
+from irviz.transforms.python_script import PythonScript, UnwritableError
+from irviz.transforms.stage import Stage, apply_transform
 
 IMAGES, PARAMS = digits().images[:5], mlp_params()
 
@@ -72,12 +73,13 @@ def callees(mod):
 
 
 def outputs(mod):
-    return run(mod, given=Given(inputs=IMAGES, params=PARAMS)).outputs[0]
+    return run(mod, inputs=CallInputs(inputs=IMAGES, params=PARAMS)).outputs[0]
 
 
 # --- there and back ----------------------------------------------------------------------------
 
 
+@pytest.mark.worker
 def test_a_prim_func_becomes_a_library_call():
     swapped = Swap("relu0", "env.relu")(MyModuleStatic)
     node = extract(swapped)["lv1"]
@@ -87,6 +89,7 @@ def test_a_prim_func_becomes_a_library_call():
     np.testing.assert_allclose(outputs(swapped), outputs(MyModuleStatic), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.worker
 def test_all_calls_are_swapped_or_only_one():
     everywhere = Swap("linear0", "env.linear")(MyModule)
     assert callees(everywhere) == ["env.linear", "relu0", "env.linear"]
@@ -96,6 +99,7 @@ def test_all_calls_are_swapped_or_only_one():
         np.testing.assert_allclose(outputs(mod), outputs(MyModule), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.worker
 def test_back_again_is_the_module_as_it_was():
     there = Swap("relu0", "env.relu")(MyModuleStatic)
     back = Swap("env.relu", "relu0")(there)
@@ -104,12 +108,14 @@ def test_back_again_is_the_module_as_it_was():
     assert outputs(back).tobytes() == outputs(MyModuleStatic).tobytes()
 
 
+@pytest.mark.worker
 def test_a_prim_func_called_by_name_can_be_called_by_reference():
     swapped = Swap("linear0", "linear0")(MyModule)
     assert [extract(swapped)[n].kind for n in ("lv0", "out")] == [NodeKind.CALL_TIR] * 2
     assert outputs(swapped).tobytes() == outputs(MyModule).tobytes()
 
 
+@pytest.mark.worker
 def test_two_outputs_go_to_a_library_and_back(modules):
     @library.register("test.split", "(n)->(n),(n)")
     def split(x, a, b):
@@ -142,6 +148,7 @@ def test_variables_stay_the_same_objects_so_that_stages_can_be_matched():
     assert all(a.same_as(b) for a, b in zip(before.params, after.params, strict=True))
 
 
+@pytest.mark.worker
 @pytest.mark.parametrize("name", [name for name in MODULES if name != "MyModuleHighLevel"])
 def test_a_swapped_module_is_well_formed_and_passes_go_on(name):
     mod = MODULES[name]
@@ -149,9 +156,10 @@ def test_a_swapped_module_is_well_formed_and_passes_go_on(name):
     assert relax.analysis.check_well_formed(swapped)
     assert not swapped["main"].body.ty.is_missing()
     for each in ("FoldConstant", "LegalizeOps", "ToNonDataflow"):
-        assert apply(Stage("0", swapped), named_pass(each), "1").error == ""
+        assert apply_transform(Stage("0", swapped), named_pass(each), "1").error == ""
 
 
+@pytest.mark.worker
 def test_a_function_registered_past_irviz_is_taken_at_its_word():
     def relu(x, out):
         np.maximum(np.from_dlpack(x), 0, out=np.from_dlpack(out))
@@ -228,9 +236,9 @@ def test_a_fixed_size_does_not_fit_a_symbolic_one_but_the_other_way_round_it_doe
 
 
 def test_a_number_among_the_arguments_does_not_fit(modules):
-    with pytest.raises(TransformError, match="arguments that are no tensors of known shape"):
+    with pytest.raises(TransformError, match="arguments that are not tensors of known shape"):
         Swap("times", "env.relu")(modules.Half)
-    with pytest.raises(TransformError, match="it has parameters that are no buffers"):
+    with pytest.raises(TransformError, match="it has parameters that are not buffers"):
         Swap("double", "times")(modules.Half)
 
 
@@ -281,6 +289,7 @@ def test_a_pattern_of_relax_means_the_calls_that_match_it():
         nothing(MyModuleStatic)
 
 
+@pytest.mark.worker
 def test_calls_in_branches_and_inner_functions_are_swapped_too():
     before = called(Nested)
     everywhere = Swap("relu", "env.relu")(Nested)
@@ -293,7 +302,7 @@ def test_calls_in_branches_and_inner_functions_are_swapped_too():
     x = np.linspace(-1, 1, 32, dtype="float32").reshape(4, 8)
     inputs = {"x": x, "c": np.array(True)}
     lifted = [relax.transform.LambdaLift()(mod) for mod in (Nested, everywhere)]
-    before, after = (run(mod, given=Given(inputs=inputs)).outputs[0] for mod in lifted)
+    before, after = (run(mod, inputs=CallInputs(inputs=inputs)).outputs[0] for mod in lifted)
     assert before.tobytes() == after.tobytes()
 
 
@@ -309,6 +318,7 @@ def test_what_is_not_swapped_stays_the_same_object():
 # --- the reverse: from a library back into loops ------------------------------------------------
 
 
+@pytest.mark.worker
 def test_a_library_call_becomes_a_prim_func_one_for_all_calls_alike():
     swapped = Swap("env.linear", "topi.linear")(MyModuleWithExternCall)
     assert callees(swapped) == ["linear", "env.relu", "linear"]
@@ -322,6 +332,7 @@ def test_a_library_call_becomes_a_prim_func_one_for_all_calls_alike():
     np.testing.assert_allclose(outputs(both), outputs(MyModule), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.worker
 def test_calls_of_other_sizes_get_prim_funcs_of_their_own():
     static = Swap("linear*", "env.linear")(MyModuleStatic)
     swapped = Swap("env.linear", "topi.linear")(static)
@@ -362,7 +373,7 @@ def test_a_definition_that_does_not_fit_says_so():
 
 def written(tmp_path, mod, *swaps):
     """Return the module that a script makes, run by itself, and the one that the swaps make."""
-    script = Script()
+    script = PythonScript()
     script.begin(mod)
     now = mod
     for swap in swaps:
@@ -378,6 +389,7 @@ def written(tmp_path, mod, *swaps):
     return tvm.ir.load_json(made.read_text("utf-8")), now
 
 
+@pytest.mark.worker
 def test_one_script_says_all_swaps_with_tvm_alone(tmp_path):
     made, wanted = written(
         tmp_path,
@@ -393,6 +405,7 @@ def test_one_script_says_all_swaps_with_tvm_alone(tmp_path):
     assert structural_equal(made, wanted)
 
 
+@pytest.mark.worker
 def test_a_script_says_swaps_in_branches_and_inner_functions(tmp_path):
     made, wanted = written(
         tmp_path, Nested, Swap("relu", "env.relu", NodeId("y#2")), Swap("relu", "topi.tanh")
@@ -415,4 +428,4 @@ def test_what_names_cannot_say_is_not_written(modules):
     swap = Swap("env.tanh", "env.relu", NodeId("return#2"))
     assert callees(swap(mod)) == ["env.tanh", "env.relu"]
     with pytest.raises(UnwritableError, match="the names of variables do not say which calls"):
-        swap.write(Script(), mod, swap(mod))
+        swap.write(PythonScript(), mod, swap(mod))

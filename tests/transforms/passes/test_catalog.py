@@ -10,10 +10,12 @@ import tvm
 from tvm import relax, s_tir, tirx
 
 from irviz.course.mlp import MODULES
+from irviz.errors import TransformError
 from irviz.transforms.passes import hints, tvm_entries
-from irviz.transforms.passes.catalog import GROUPS, catalog, find, named_pass, search
-from irviz.transforms.passes.entry import TargetUse
-from irviz.transforms.stage import Stage, Transform, TransformError, apply
+from irviz.transforms.passes.catalog import GROUPS, catalog, find, search
+from irviz.transforms.passes.catalog_entry import TargetUse
+from irviz.transforms.passes.pass_call import named_pass
+from irviz.transforms.stage import Stage, Transform, apply_transform
 
 NAMESPACES = {"relax": relax.transform, "tirx": tirx.transform, "s_tir": s_tir.transform}
 
@@ -161,6 +163,7 @@ def test_a_search_for_nothing_lists_all_and_one_for_nonsense_nothing():
 # --- pipelines ---------------------------------------------------------------------------------
 
 
+@pytest.mark.worker
 def test_pipelines_are_those_that_are_registered_by_now():
     assert {*relax.pipeline.PIPELINE_MAP, "default_for_target"} == set(names("pipelines"))
     try:
@@ -172,19 +175,22 @@ def test_pipelines_are_those_that_are_registered_by_now():
 
         entry = find("of_mine")
         assert (entry.group, entry.summary) == ("pipelines", "Fold, of mine.")
-        stage = apply(Stage("0", MODULES["MyModuleHighLevel"]), named_pass("of_mine", level=2), "1")
+        stage = apply_transform(
+            Stage("0", MODULES["MyModuleHighLevel"]), named_pass("of_mine", level=2), "1"
+        )
         assert (stage.error, stage.label) == ("", "pipeline.of_mine(level=2)")
     finally:
         relax.pipeline.PIPELINE_MAP.pop("of_mine")
     assert "of_mine" not in names("pipelines")
 
 
+@pytest.mark.worker
 def test_a_pipeline_does_its_work():
     given = Stage("0", MODULES["MyModuleHighLevel"])
-    zero = apply(given, named_pass("zero"), "1")
+    zero = apply_transform(given, named_pass("zero"), "1")
     assert zero.error == ""
     assert "fused_matmul_add_relu" in zero.module.script()
-    lowered = apply(given, named_pass("default_for_target", target="llvm"), "1")
+    lowered = apply_transform(given, named_pass("default_for_target", target="llvm"), "1")
     assert lowered.error == ""
     assert "vm.builtin" in lowered.module.script()
 
@@ -222,6 +228,7 @@ def test_a_pass_has_a_target_exactly_when_it_fails_without_one():
             assert is_wanted == (entry.needs_target is not TargetUse.NONE), (entry.name, said)
 
 
+@pytest.mark.worker
 @pytest.mark.parametrize("name", [*hints.AROUND, *hints.ANNOTATED])
 def test_one_that_needs_a_target_gets_one(name):
     entry = find(name)
@@ -231,15 +238,16 @@ def test_one_that_needs_a_target_gets_one(name):
         {**hints.AROUND, **hints.ANNOTATED}[name],
     )
     if not entry.is_measured:
-        stage = apply(Stage("0", LOWERED), named_pass(name), "1")
+        stage = apply_transform(Stage("0", LOWERED), named_pass(name), "1")
         assert not WANTS_TARGET.search(stage.error)
 
 
+@pytest.mark.worker
 def test_the_target_can_be_chosen():
     given = Stage("0", LOWERED)
-    annotated = apply(given, named_pass("LowerWarpMemory", target="c"), "1")
+    annotated = apply_transform(given, named_pass("LowerWarpMemory", target="c"), "1")
     assert '"kind": "c"' in annotated.module.script()
-    packed = apply(given, named_pass("MakePackedAPI"), "1")
+    packed = apply_transform(given, named_pass("MakePackedAPI"), "1")
     assert "__tvm_ffi_linear0" in packed.module.script()
 
 
@@ -250,7 +258,10 @@ def test_every_maker_is_a_function_or_class_of_tvm_that_can_be_imported():
             assert inspect.getmodule(entry.make).__name__.startswith("tvm.")
 
 
+@pytest.mark.worker
 def test_a_pass_of_the_catalog_does_its_work():
-    stage = apply(Stage("0", MODULES["MyModuleHighLevel"]), named_pass("LegalizeOps"), "1")
+    stage = apply_transform(
+        Stage("0", MODULES["MyModuleHighLevel"]), named_pass("LegalizeOps"), "1"
+    )
     assert stage.error == ""
     assert "call_tir" in stage.module["main"].script()

@@ -7,14 +7,15 @@ PrimFunc with blocks: it is for lowered ones.
 import numpy as np
 import pytest
 
-from irviz.app.session import Session
 from irviz.course.digits import mlp_params
 from irviz.course.mlp import MODULES
-from irviz.transforms.passes.catalog import catalog, named_pass
+from irviz.session.session import Session
+from irviz.transforms.passes.catalog import catalog
 from irviz.transforms.passes.hints import TRIALS
-from irviz.transforms.passes.parameter import ParameterKind
-from irviz.transforms.passes.resolution import symbolic_names
-from irviz.transforms.stage import Stage, apply
+from irviz.transforms.passes.parameters import ParameterKind
+from irviz.transforms.passes.pass_call import named_pass
+from irviz.transforms.passes.resolve_arguments import symbolic_names
+from irviz.transforms.stage import Stage, apply_transform
 
 PARAMS = mlp_params()
 ENDS_THE_PROCESS = {"tirx.NarrowDataType"}
@@ -50,6 +51,7 @@ def _value(parameter, mod):
     return parameter.first
 
 
+@pytest.mark.worker
 @pytest.mark.parametrize("name", MODULES)
 def test_every_entry_makes_a_stage_of_every_module(name, tmp_path, capfd):
     mod = MODULES[name]
@@ -60,7 +62,7 @@ def test_every_entry_makes_a_stage_of_every_module(name, tmp_path, capfd):
     errors, said = {}, 0
     for entry in entries:
         call = named_pass(entry.full_name, **filled(entry, mod, tmp_path))
-        stage = apply(given, call, "1")
+        stage = apply_transform(given, call, "1")
         assert mod.script(show_meta=True) == text, entry.full_name
         assert (stage.parent, stage.label) == ("0", call.label)
         if stage.error:
@@ -68,7 +70,7 @@ def test_every_entry_makes_a_stage_of_every_module(name, tmp_path, capfd):
             errors[entry.full_name] = stage.error
         else:
             assert stage.module.script(), entry.full_name
-        said += bool(stage.said)
+        said += bool(stage.stderr)
     ended = {full_name for full_name, error in errors.items() if "CrashedError" in error}
     assert ended <= ENDS_THE_PROCESS
     assert len(errors) < len(entries) / 4
@@ -85,19 +87,20 @@ def test_what_is_for_code_is_left_out_by_being_for_code():
     assert len(catalog()) - len(left_out) > 135
 
 
+@pytest.mark.worker
 def test_a_pass_that_ends_the_process_leaves_the_session_as_it_was_and_the_next_works():
     session = Session(MODULES["MyModuleStatic"], params=PARAMS)
     before = session.run({"x": np.ones((1, 784), "float32")})
     ended = session.apply("NarrowDataType", target_bits=32)
-    assert ended.shown.error == ("CrashedError: it ended the process that tried it (SIGSEGV)"), (
+    assert ended.current.error == ("CrashedError: it ended the process that tried it (SIGSEGV)"), (
         "a kernel that read this is alive"
     )
-    assert ended.shown.module is session.shown.module
+    assert ended.current.module is session.current.module
     assert [stage.label for stage in ended.stages] == [
         "given",
         "tirx.NarrowDataType(target_bits=32)",
     ]
     again = ended.bind().apply("FoldConstant")
-    assert again.shown.error == ""
+    assert again.current.error == ""
     after = ended.run({"x": np.ones((1, 784), "float32")})
     assert before.outputs[0].tobytes() == after.outputs[0].tobytes()

@@ -15,13 +15,16 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm_ffi import structural_equal
 
-from irviz.app.session import Session
 from irviz.course.digits import mlp_params
 from irviz.course.mlp import MODULES
-from irviz.transforms.passes.catalog import PassCall, named_pass
-from irviz.transforms.stage import Stage, TransformError, apply
-from irviz.transforms.trial import attempt
-from irviz.worker.pool import TRIES
+from irviz.errors import TransformError
+from irviz.session.session import Session
+from irviz.transforms.passes.pass_call import PassCall, named_pass
+from irviz.transforms.stage import Stage, apply_transform
+from irviz.transforms.trial import try_transform
+from irviz.worker.supervisor import TRIES
+
+pytestmark = pytest.mark.worker
 
 PARAMS = mlp_params()
 STATIC, SYMBOLIC, HIGH = (MODULES[f"MyModule{name}"] for name in ("Static", "", "HighLevel"))
@@ -71,7 +74,7 @@ def narrow(var):
 def test_variables_are_given_by_name_and_found_in_the_function():
     session = Session(Loss).apply("Gradient", func_name="main", require_grads=["w"])
     expected = relax.transform.Gradient("main", Loss["main"].params[1])(Loss)
-    tvm.ir.assert_structural_equal(session.shown.module, expected)
+    tvm.ir.assert_structural_equal(session.current.module, expected)
 
 
 def test_variables_functions_and_targets_can_be_given_as_objects_too():
@@ -107,7 +110,7 @@ def test_sizes_are_those_of_one_function_or_of_all():
 
 
 def test_params_become_constants_that_keep_their_names():
-    stage = apply(
+    stage = apply_transform(
         Stage("0", STATIC), named_pass("BindParams", func_name="main", params=PARAMS), "1"
     )
     assert stage.error == ""
@@ -161,8 +164,8 @@ def test_a_callback_can_be_given_from_code():
     assert given.label == "LegalizeOps(customize_legalize_map={'relax.add': legalize_add})"
     assert not structural_equal(given(HIGH), named_pass("LegalizeOps")(HIGH))
     updated = Session(HIGH).apply("UpdateParamType", ty_func=narrow)
-    assert updated.shown.error == ""
-    assert 'x: R.Tensor(dtype="float32", ndim=2)' in updated.shown.module.script()
+    assert updated.current.error == ""
+    assert 'x: R.Tensor(dtype="float32", ndim=2)' in updated.current.module.script()
 
 
 # --- what cannot be right ----------------------------------------------------------------------
@@ -219,7 +222,7 @@ def test_an_argument_that_cannot_be_right_is_refused_before_anything(name, argum
         (
             "BindTarget",
             {"target": "nonsense"},
-            "'nonsense' is no target: Target kind \"nonsense\" is not defined",
+            "'nonsense' is not a target: Target kind \"nonsense\" is not defined",
         ),
         ("FuseOpsByPattern", {"patterns": "mine"}, "no pattern is registered whose name begins"),
         (
@@ -234,13 +237,13 @@ def test_what_the_module_does_not_have_makes_no_stage(name, arguments, words):
     with pytest.raises(ValueError, match=re.escape(words)):
         session.apply(name, **arguments)
     with pytest.raises(ValueError, match=re.escape(words)):
-        apply(session.shown, named_pass(name, **arguments), "1", isolate=False)
+        apply_transform(session.current, named_pass(name, **arguments), "1", isolate=False)
 
 
 def test_a_step_that_does_not_fit_another_module_says_so_when_it_is_replayed():
     session = Session(Loss).apply("Gradient", func_name="main", require_grads=["w"])
-    replayed = session.replay(on=STATIC)
-    assert "'main' has no parameter 'w'" in replayed.shown.error
+    replayed = session.replay(onto=STATIC)
+    assert "'main' has no parameter 'w'" in replayed.current.error
 
 
 # --- travelling --------------------------------------------------------------------------------
@@ -270,7 +273,7 @@ def test_a_call_does_the_same_in_another_process(which):
     sent = pickle.loads(cloudpickle.dumps(transform))
     assert isinstance(sent, PassCall)
     assert sent.label == transform.label
-    outcome = attempt(mod, transform, look=True)
+    outcome = try_transform(mod, transform, look=True)
     assert (outcome.error, outcome.is_deadly) == ("", False)
     assert outcome.change is not None
     assert structural_equal(
@@ -293,7 +296,7 @@ def test_tuning_that_takes_as_long_as_it_likes_is_not_tried_first(tmp_path):
 def test_tuning_without_trials_is_done_quickly(tmp_path):
     arguments = {"work_dir": str(tmp_path), "total_trials": 0, "target": "llvm"}
     tuned = Session(HIGH).apply("static_shape_tuning", **arguments)
-    assert tuned.shown.error == ""
+    assert tuned.current.error == ""
     assert "depends on what was measured" in tuned.to_python()
     assert [path.name for path in tmp_path.iterdir()]
 
@@ -305,13 +308,13 @@ def test_tuning_without_trials_is_done_quickly(tmp_path):
 def test_a_call_is_written_with_tvm_alone(which):
     mod, transform = CALLS[which]
     made = Session(mod).apply(transform)
-    assert made.shown.error == ""
+    assert made.current.error == ""
     text = made.to_python()
     assert "irviz" not in text
     assert f"stage 1: {transform.label}" in text
     namespace = types.ModuleType("script")
     exec(compile(text, "script", "exec"), vars(namespace))
-    tvm.ir.assert_structural_equal(namespace.mod, made.shown.module)
+    tvm.ir.assert_structural_equal(namespace.mod, made.current.module)
     assert "stands here" not in text
 
 
@@ -338,16 +341,16 @@ def test_a_target_is_written_around_the_call_or_before_it():
 
 def test_a_pass_that_makes_something_else_each_time_is_not_written_as_a_call():
     session = Session(STATIC).apply("InstrumentProfileIntrinsics")
-    assert session.shown.error == ""
+    assert session.current.error == ""
     assert "makes something else each time" in session.to_python()
 
 
 def test_a_callback_without_source_is_not_written():
     text = Session(HIGH).apply("UpdateParamType", ty_func=lambda _: None)
-    assert text.shown.error == ""
+    assert text.current.error == ""
     nothing = eval("lambda var: narrow(var)", globals())
     session = Session(HIGH).apply("UpdateParamType", ty_func=nothing)
-    assert "is no function that was defined by def" in session.to_python()
+    assert "is not a function that was defined by def" in session.to_python()
 
 
 # --- passes that end a process -----------------------------------------------------------------
@@ -355,22 +358,22 @@ def test_a_callback_without_source_is_not_written():
 
 def test_a_pass_that_ends_the_worker_makes_a_stage_that_says_so_and_the_next_works(capfd):
     session = Session(TOO_MANY)
-    text = session.shown.module.script(show_meta=True)
+    text = session.current.module.script(show_meta=True)
     for deadly in ("LiftTransformParams", relax.transform.LiftTransformParams()):
         ended = session.apply(deadly)
-        assert ended.shown.error.startswith("CrashedError: it ended the process that tried it")
-        assert ended.shown.module is session.module
-        assert session.module.script(show_meta=True) == text
+        assert ended.current.error.startswith("CrashedError: it ended the process that tried it")
+        assert ended.current.module is session.stages[0].module
+        assert session.stages[0].module.script(show_meta=True) == text
         after = ended.apply("LegalizeOps")
-        assert (after.shown.error, after.shown.parent) == ("", ended.shown_id)
+        assert (after.current.error, after.current.parent) == ("", ended.current_id)
     assert [stage.id for stage in session.stages] == ["0"]
     assert capfd.readouterr().err == ""
 
 
 def test_a_pass_that_ends_the_worker_does_so_in_a_preview_too():
-    outcome = attempt(STATIC, named_pass("NarrowDataType", target_bits=32), look=True)
+    outcome = try_transform(STATIC, named_pass("NarrowDataType", target_bits=32), look=True)
     assert outcome.is_deadly
     assert outcome.change is None
     lowered = s_tir.transform.LowerInitBlock()(STATIC)
-    assert attempt(lowered, named_pass("tirx.StmtSimplify"), look=True).change
+    assert try_transform(lowered, named_pass("tirx.StmtSimplify"), look=True).change
     assert tirx.transform.StmtSimplify()(lowered)

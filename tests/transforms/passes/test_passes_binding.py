@@ -10,8 +10,10 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
-from irviz.model.result import Verdict
-from irviz.transforms.bind import bind_params
+from irviz.model.runs.run_result import Verdict
+from irviz.transforms.bind_params import bind_params
+
+pytestmark = pytest.mark.worker
 
 W = np.array([1, -2, 3], "float32")
 
@@ -162,7 +164,7 @@ class LinearOfPreparedParams:
 def test_lift_transform_params_prepares_the_weights_in_a_function_of_its_own(makes):
     session = makes(Linear, "LiftTransformParams", LinearOfPreparedParams)
     x, w, b = random(2, 3), random(4, 3), random(4)
-    machine = relax.VirtualMachine(tvm.compile(session.shown.module, "llvm"), tvm.cpu())
+    machine = relax.VirtualMachine(tvm.compile(session.current.module, "llvm"), tvm.cpu())
     prepared = machine["main_transform_params"]([tvm.runtime.tensor(each) for each in (w, b)])
     before = session.run({"x": x, "w": w, "b": b}, stage="0")
     after = session.run({"x": x, "b": prepared[0].numpy(), "turned": prepared[1].numpy()})

@@ -2,13 +2,16 @@
 # TVMScript is read by TVM, not run by Python: it has its own rules for names.
 """From operators to PrimFuncs, and several of these to one. Each Expected is the next Before."""
 
+import pytest
 import tvm
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
-from irviz.app.session import Session
-from irviz.model.result import Verdict
+from irviz.model.runs.run_result import Verdict
+from irviz.session.session import Session
+
+pytestmark = pytest.mark.worker
 
 
 @I.ir_module
@@ -196,5 +199,5 @@ def test_the_four_in_a_row_make_one_prim_func_of_the_operators():
     session = Session(Operators)
     for name in ("LegalizeOps", "AnnotateTIROpPattern", "FuseOps", "FuseTIR"):
         session = session.apply(name)
-    tvm.ir.assert_structural_equal(session.shown.module, Fused)
+    tvm.ir.assert_structural_equal(session.current.module, Fused)
     assert session.compare("4", "0").verdict is Verdict.EQUAL

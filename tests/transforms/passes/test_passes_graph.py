@@ -3,10 +3,13 @@
 """Passes that rearrange the operators of a function, or make new ones of them."""
 
 import numpy as np
+import pytest
 from tvm.script import ir as I
 from tvm.script import relax as R
 
-from irviz.model.result import Tolerance, Verdict, compare
+from irviz.model.runs.run_result import Tolerance, Verdict, compare_runs
+
+pytestmark = pytest.mark.worker
 
 
 def random(*shape, dtype="float32"):
@@ -140,8 +143,8 @@ def test_to_mixed_precision_multiplies_in_half_precision(makes):
     # float16 keeps 11 bits: x, w and their product are each off by 2**-11 of themselves at most
     size = np.abs(inputs["x"]) @ np.abs(inputs["w"])
     limits = Tolerance(relative=0.0, absolute=float(4 * 2**-11 * size.max()))
-    assert compare(after, before, limits).verdict is Verdict.CLOSE
-    assert compare(after, before, Tolerance(1e-6, 1e-6)).verdict is Verdict.DIFFERENT
+    assert compare_runs(after, before, limits).verdict is Verdict.CLOSE
+    assert compare_runs(after, before, Tolerance(1e-6, 1e-6)).verdict is Verdict.DIFFERENT
 
 
 @I.ir_module
@@ -190,7 +193,9 @@ def test_gradient_adds_a_function_that_agrees_with_central_differences(makes):
     session = makes(Loss, "Gradient", LossAndGradient, func_name="main", require_grads=["w"])
     inputs = {"x": random(2, 3, dtype="float64"), "w": random(3, 2, dtype="float64")}
     assert session.compare("1", "0", inputs).verdict is Verdict.EQUAL  # main is as it was
-    loss, by_w = (output[0] for output in session.focus("main_adjoint").run(inputs).outputs)
+    loss, by_w = (
+        output[0] for output in session.select_function("main_adjoint").run(inputs).outputs
+    )
     x, w = inputs["x"], inputs["w"]
     np.testing.assert_allclose(loss, np.tanh(x @ w).sum(), rtol=1e-12)
 

@@ -10,8 +10,10 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
-from irviz.app.session import Session
-from irviz.model.result import Verdict
+from irviz.model.runs.run_result import Verdict
+from irviz.session.session import Session
+
+pytestmark = pytest.mark.worker
 
 LOWERING = (
     "LegalizeOps",
@@ -132,7 +134,7 @@ class MemoryPlanned:
 
 def is_sixteenfold(session, name):
     x = random(2, 2)
-    lowered = built(session.shown.module, *remaining(name))
+    lowered = built(session.current.module, *remaining(name))
     assert session.compare("1", "0").verdict is Verdict.EQUAL
     return np.array_equal(lowered["main"](tvm.runtime.tensor(x)).numpy(), 16 * x)
 
@@ -201,7 +203,7 @@ def test_vm_shape_lower_computes_sizes_in_memory_of_their_own(makes):
     session = makes(Sizes, "VMShapeLower", SizesOnTheHeap)
     inputs = {"x": random(3, 2)}
     assert session.compare("1", "0", inputs).verdict is Verdict.EQUAL
-    lowered = built(session.shown.module, *remaining("VMShapeLower"))
+    lowered = built(session.current.module, *remaining("VMShapeLower"))
     assert tuple(lowered["main"](tvm.runtime.tensor(inputs["x"]))) == (3, 4)
     with pytest.raises(Exception, match="param=x"):
         lowered["main"](tvm.runtime.tensor(random(3, 3)))
@@ -241,9 +243,9 @@ def test_after_each_pass_of_the_lowering_those_that_remain_give_the_same_result(
     first = session.run(inputs)
     for name in LOWERING:
         session = session.apply(name)
-        assert session.shown.error == "", name
-        result = built(session.shown.module, *remaining(name))["main"](*arguments).numpy()
+        assert session.current.error == "", name
+        result = built(session.current.module, *remaining(name))["main"](*arguments).numpy()
         assert result.tobytes() == first.outputs[0][0].tobytes(), name
-        assert session.compare(session.shown.id, "0", inputs).verdict is Verdict.EQUAL, name
+        assert session.compare(session.current.id, "0", inputs).verdict is Verdict.EQUAL, name
     whole = relax.get_pipeline("default_build")(Network)
-    tvm.ir.assert_structural_equal(session.shown.module, whole)
+    tvm.ir.assert_structural_equal(session.current.module, whole)

@@ -10,13 +10,14 @@ from tvm import relax
 from tvm_ffi import structural_equal
 
 from irviz.course.mlp import MyModule, MyModuleHighLevel, MyModuleStatic
-from irviz.transforms.bind import bind_params
-from irviz.transforms.lineage import path, replayed, to_script
-from irviz.transforms.python import Script, UnwritableError
-from irviz.transforms.recordings.record import record
-from irviz.transforms.recordings.recorded_pass import OUTSIDE, Recorded, stages_of
-from irviz.transforms.recordings.tape import Step
-from irviz.transforms.stage import Stage, Transform, TransformError, apply
+from irviz.errors import TransformError
+from irviz.transforms.bind_params import bind_params
+from irviz.transforms.lineage import path, replay, to_script
+from irviz.transforms.python_script import PythonScript, UnwritableError
+from irviz.transforms.recordings.pass_log import PassRun
+from irviz.transforms.recordings.recorded_stages import OUTSIDE, RecordedPass, stages_of
+from irviz.transforms.recordings.recording import record_passes
+from irviz.transforms.stage import Stage, Transform, apply_transform
 
 
 def module_pass(name):
@@ -41,11 +42,11 @@ def sequential(*passes, name="sequential"):
 
 def rows(stages):
     """Return what is told of stages, without their modules and times."""
-    return [(stage.parent, stage.label, stage.within) for stage in stages]
+    return [(stage.parent, stage.label, stage.enclosing_passes) for stage in stages]
 
 
 def recorded(run):
-    with record() as recording, contextlib.suppress(KeyError):
+    with record_passes() as recording, contextlib.suppress(KeyError):
         run()
     return recording
 
@@ -81,8 +82,9 @@ def test_the_passes_are_a_tree_and_its_leaves_are_in_order():
     assert all(b.before.same_as(a.after) for a, b in itertools.pairwise(recording.flat))
 
 
+@pytest.mark.build
 def test_what_changed_is_what_is_structurally_different():
-    with record() as recording:
+    with record_passes() as recording:
         tvm.compile(MyModule, "llvm")
     for step in recording.walk():
         assert step.changed == (not structural_equal(step.before, step.after)), step.name
@@ -96,14 +98,15 @@ def test_a_new_module_that_says_the_same_is_no_change():
     assert not step.changed
 
 
+@pytest.mark.build
 def test_nothing_is_compared_while_passes_run(monkeypatch):
     monkeypatch.setattr(
-        "irviz.transforms.recordings.tape.structural_equal", lambda *_: pytest.fail("now")
+        "irviz.transforms.recordings.pass_log.structural_equal", lambda *_: pytest.fail("now")
     )
     monkeypatch.setattr(
-        "irviz.transforms.recordings.recorded_pass.structural_equal", lambda *_: 1 / 0
+        "irviz.transforms.recordings.recorded_stages.structural_equal", lambda *_: 1 / 0
     )
-    with record() as recording:
+    with record_passes() as recording:
         tvm.compile(MyModule, "llvm")
     assert len(list(recording.walk())) == 79
     assert len(recording.flat) == 69
@@ -128,19 +131,21 @@ def test_a_recording_says_itself_in_a_line():
     assert repr(recording).startswith("<Recording: 3 passes, ")
     assert repr(recording).endswith(" ms, 2 changed something>")
     (step,) = recording.steps
-    assert repr(step) == f"<Step sequential: 2 passes inside, {1e3 * step.seconds:.2f} ms, changed>"
+    assert (
+        repr(step) == f"<PassRun sequential: 2 passes inside, {1e3 * step.seconds:.2f} ms, changed>"
+    )
     assert repr(step.children[0]).endswith(" ms, unchanged>")
     failed = recorded(lambda: sequential(FAILS)(MyModule))
     assert repr(failed).endswith("0 changed something, Fails failed>")
     assert "not finished" in repr(failed.steps[0])
     assert "failed with KeyError" in repr(failed.failed[0])
-    with pytest.raises(OSError, match="full"), record() as ended:
+    with pytest.raises(OSError, match="full"), record_passes() as ended:
         raise OSError("the disk is full")
     assert repr(ended).endswith("ended by OSError: the disk is full>")
 
 
 def test_the_outline_has_a_line_a_pass_with_its_time_and_what_came_of_it():
-    with contextlib.suppress(KeyError), record() as recording:
+    with contextlib.suppress(KeyError), record_passes() as recording:
         sequential(KEEPS, sequential(MARKS, FAILS, name="inner"))(MyModule)
     head, *lines = str(recording).splitlines()
     assert head == repr(recording)[len("<Recording: ") : -1]
@@ -169,7 +174,7 @@ def test_a_stage_is_a_pass_that_has_none_inside_and_says_what_it_was_run_in():
         ("3", "Marks", ("all", "sequential#2")),
         ("4", "Keeps", ("all", "sequential#2")),
     ]
-    assert [stage.is_same for stage in stages[1:]] == [True, False, True, True, True]
+    assert [stage.is_unchanged for stage in stages[1:]] == [True, False, True, True, True]
     assert stages[0].seconds is None
     assert [stage.seconds for stage in stages[1:]] == [step.seconds for step in recording.flat]
     assert all(isinstance(stage.transform, Transform) for stage in stages[1:])
@@ -181,12 +186,17 @@ def test_the_number_of_a_pass_is_no_other_passes_name():
     nested = sequential(sequential(KEEPS, name="a"), sequential(KEEPS, name="a#2"), name="all")
     more = sequential(KEEPS, name="a")
     stages = recorded(lambda: more(nested(MyModule))).stages()
-    assert [stage.within for stage in stages[1:]] == [("all", "a"), ("all", "a#2"), ("a#3",)]
+    assert [stage.enclosing_passes for stage in stages[1:]] == [
+        ("all", "a"),
+        ("all", "a#2"),
+        ("a#3",),
+    ]
 
 
+@pytest.mark.build
 def test_the_stages_of_a_build_are_each_made_of_the_one_before(modules):
     for mod in (MyModule, modules.stack(3)):
-        with record() as recording:
+        with record_passes() as recording:
             tvm.compile(mod, "llvm")
         stages = recording.stages()
         by_id = {stage.id: stage for stage in stages}
@@ -194,7 +204,7 @@ def test_the_stages_of_a_build_are_each_made_of_the_one_before(modules):
         for stage in stages[1:]:
             parent = by_id[stage.parent]
             assert int(parent.id) < int(stage.id)
-            assert stage.is_same == structural_equal(parent.module, stage.module), stage.label
+            assert stage.is_unchanged == structural_equal(parent.module, stage.module), stage.label
         # codegen takes the PrimFuncs out of the lowered module, then sets host and device apart
         assert [stage.label for stage in stages].count(OUTSIDE) == 1
         host, device = (stage for stage in stages if stage.label == "tirx.Filter")
@@ -225,6 +235,7 @@ def test_what_a_pass_does_besides_those_inside_of_it_is_a_stage_too():
     assert sum(stage.seconds for stage in stages[1:]) == pytest.approx(step.seconds)
 
 
+@pytest.mark.build
 def test_what_a_pass_builds_on_the_side_is_no_stage():
     builder = relax.BlockBuilder()
     with builder.function("main", []):
@@ -285,6 +296,7 @@ def test_two_builds_in_a_block_begin_at_their_own_modules():
     assert structural_equal(stages[2].module, MyModuleHighLevel)
 
 
+@pytest.mark.build
 def test_a_pass_that_failed_is_a_stage_with_its_error_and_the_module_as_before():
     def catches(mod):
         with contextlib.suppress(KeyError):
@@ -303,12 +315,14 @@ def test_a_pass_that_failed_is_a_stage_with_its_error_and_the_module_as_before()
     assert failed.error == recording.failed[0].error
     assert failed.error.startswith("KeyError: ")
     assert failed.module is stages[1].module
-    assert not failed.is_same
+    assert not failed.is_unchanged
     assert [stage.error for stage in stages if stage is not failed] == ["", "", ""]
 
 
 def test_names_of_constants_are_handed_on():
-    bound = apply(Stage("0", MyModuleStatic), bind_params({"b1": np.ones(10, "float32")}), "1")
+    bound = apply_transform(
+        Stage("0", MyModuleStatic), bind_params({"b1": np.ones(10, "float32")}), "1"
+    )
     recording = recorded(lambda: relax.get_pipeline("zero")(bound.module))
     for stage in recording.stages(bound.constant_names):
         assert list(stage.constant_names.values()) == ["b1"]
@@ -334,7 +348,7 @@ def test_recorded_stages_that_the_catalog_cannot_make_again_are_embedded():
     recording = recorded(lambda: sequential(MARKS, relax.transform.FoldConstant())(MyModule))
     stages = recording.stages()
     script = to_script(path(stages, "2")).text()
-    assert "Marks was recorded, and its name alone does not make it" in script
+    assert "Marks was recorded, and no pass of the catalog is called that" in script
     assert structural_equal(ran(script), stages[-1].module)
 
 
@@ -346,13 +360,13 @@ def test_a_recorded_pass_with_arguments_of_its_own_is_not_written_as_one_without
     after = relax.transform.FuseOps()(legal)
     assert not structural_equal(fused.module, after)
     with pytest.raises(UnwritableError, match="FuseOps was recorded, with arguments of its own"):
-        fused.transform.write(Script(), given.module, fused.module)
-    fused.transform.write(Script(), given.module, after)
+        fused.transform.write(PythonScript(), given.module, fused.module)
+    fused.transform.write(PythonScript(), given.module, after)
 
 
 def test_recorded_stages_are_replayed_on_another_module():
     stages = recorded(lambda: relax.transform.LegalizeOps()(MARKS(MyModule))).stages()
-    mark, legal = replayed(stages, Stage("0", MyModuleHighLevel), 1, isolate=False)
+    mark, legal = replay(stages, Stage("0", MyModuleHighLevel), 1, isolate=False)
     assert "'Marks' was recorded by its name alone, and cannot be run again" in mark.error
     assert (legal.label, legal.error) == ("LegalizeOps", "")
     assert structural_equal(legal.module, relax.transform.LegalizeOps()(MyModuleHighLevel))
@@ -360,12 +374,12 @@ def test_recorded_stages_are_replayed_on_another_module():
 
 @pytest.mark.parametrize("name", ["<script>", "", "x" * 10_000, "a\nb", "__import__('os')"])
 def test_a_name_that_is_no_name_is_a_line_of_its_own_and_no_statement(name):
-    transform = Recorded(name)
+    transform = RecordedPass(name)
     assert transform.tried_as is None
     assert 0 < len(transform.label) <= 80
     assert "\n" not in transform.label
     with pytest.raises(TransformError, match="was recorded by its name alone"):
         transform(MyModule)
-    stages = stages_of((Step(name, MyModule, with_mark(MyModule, 1), 0.0, 0.001),), {})
+    stages = stages_of((PassRun(name, MyModule, with_mark(MyModule, 1), 0.0, 0.001),), {})
     script = to_script(path(stages, "1")).text()
     assert all(line.startswith("#") for line in script.splitlines() if "script" in line)

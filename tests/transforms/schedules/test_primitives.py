@@ -9,21 +9,21 @@ from tvm.script import ir as I
 from tvm.script import tirx as T
 
 from irviz.course.mm_relu import MyModule
-from irviz.model.loops import BlockNamed as B
-from irviz.model.loops import LoopOf as L
+from irviz.errors import TransformError
+from irviz.model.loops import BlockAddress as B
+from irviz.model.loops import LoopAddress as L
 from irviz.transforms.schedules.index_map import IndexMapText
 from irviz.transforms.schedules.primitives import (
     ADDRESSES,
     FOR_CODE,
     GROUPS,
     QUERIES,
-    Kind,
+    ArgumentKind,
     primitive,
     primitives,
 )
-from irviz.transforms.schedules.schedule import ScheduleStep, schedule_step
-from irviz.transforms.schedules.trace import read_trace
-from irviz.transforms.stage import TransformError
+from irviz.transforms.schedules.schedule_step import ScheduleStep, schedule_step
+from irviz.transforms.schedules.schedule_trace import parse_trace
 
 
 @I.ir_module
@@ -233,7 +233,7 @@ def test_a_step_does_what_its_line_of_python_does(step):
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.line)
 def test_a_step_is_read_back_from_its_line(step):
-    assert read_trace(step.line, step.function) == (step,)
+    assert parse_trace(step.line, step.function) == (step,)
 
 
 def test_arguments_that_are_as_they_would_be_anyway_are_left_out():
@@ -246,8 +246,12 @@ def test_arguments_that_are_as_they_would_be_anyway_are_left_out():
     ("name", "arguments", "words"),
     [
         ("splt", (), "TVM's schedule has no primitive 'splt': it has 'split'"),
-        ("get_loops", (), "'get_loops' is no step of a schedule: it answers, and changes nothing"),
-        ("sample_perfect_tile", (), "it draws a value by chance for a later step"),
+        (
+            "get_loops",
+            (),
+            "'get_loops' is not a step of a schedule: it is a query and changes nothing",
+        ),
+        ("sample_perfect_tile", (), "it samples a value for a later step"),
         ("split", (L("Y", 0),), "split: missing a required argument: 'factors'; it takes loop"),
         ("unroll", (L("Y", 0), 4), "unroll: too many positional arguments; it takes loop (a loop)"),
     ],
@@ -299,4 +303,4 @@ def test_kinds_that_are_chosen_are_never_written():
     for one in primitives().values():
         assert all(parameter.kind in ADDRESSES for parameter in one.addresses)
         optional = [each for each in one.values if each.kind in ADDRESSES]
-        assert all(each.kind is Kind.BLOCKS and not each.is_required for each in optional)
+        assert all(each.kind is ArgumentKind.BLOCKS and not each.is_required for each in optional)

@@ -5,38 +5,49 @@ import pytest
 from tvm import s_tir
 
 from irviz.course.mm_relu import MyModule
-from irviz.ir.loops import loop_nest
-from irviz.model.loops import Block, BlockNamed, Loop, LoopOf, addresses, nearest, nodes
-from irviz.transforms.schedules.schedule import schedule_step
+from irviz.errors import TransformError
+from irviz.ir.tir.loop_nest_reader import loop_nest
+from irviz.model.loops import (
+    Block,
+    BlockAddress,
+    Loop,
+    LoopAddress,
+    innermost_node,
+    schedule_addresses,
+    walk,
+)
 from irviz.transforms.schedules.schedule_error import (
     IllegalStepError,
+    access_paths,
     explanation,
     illegal_step,
-    paths,
 )
-from irviz.transforms.stage import Stage, TransformError, apply
+from irviz.transforms.schedules.schedule_step import schedule_step
+from irviz.transforms.stage import Stage, apply_transform
 
 GIVEN = Stage("0", MyModule)
 NEST = loop_nest(MyModule["mm_relu"], "mm_relu")
-Y, C = LoopOf("Y", 0), LoopOf("C", 0)
+Y, C = LoopAddress("Y", 0), LoopAddress("C", 0)
 
 
 def refusal(name, *arguments, function="mm_relu", **named):
     """Return the error of a step that TVM refuses."""
     with pytest.raises(IllegalStepError) as refused:
-        apply(GIVEN, schedule_step(function, name, *arguments, **named), "1", isolate=False)
+        apply_transform(
+            GIVEN, schedule_step(function, name, *arguments, **named), "1", isolate=False
+        )
     return refused.value
 
 
 def meant(error):
     """Return the names of the nodes that an error means."""
-    by_id = {node.id: node for node in nodes(NEST)}
-    found = [by_id[nearest(NEST, path)] for path in error.paths]
+    by_id = {node.id: node for node in walk(NEST)}
+    found = [by_id[innermost_node(NEST, path)] for path in error.paths]
     return [one.variable if isinstance(one, Loop) else one.name for one in found]
 
 
 def test_tvms_sentence_comes_first_and_names_loops_and_blocks_as_the_reader_knows_them():
-    error = refusal("fuse", Y, LoopOf("Y", 2))
+    error = refusal("fuse", Y, LoopAddress("Y", 2))
     assert str(error) == (
         'sch.fuse(sch.get_loops("Y")[0], sch.get_loops("Y")[2]) is not legal here: The loops '
         "can't be fused because the outer loop 'i' is not the parent of the inner loop 'k'"
@@ -45,7 +56,7 @@ def test_tvms_sentence_comes_first_and_names_loops_and_blocks_as_the_reader_know
 
 
 def test_all_that_tvm_said_is_kept_with_the_place_underlined():
-    error = refusal("parallel", LoopOf("Y", 2))
+    error = refusal("parallel", LoopAddress("Y", 2))
     assert "^^^^" in error.details
     assert 'Error message: The "parallel" cannot be fulfilled' in error.details
     assert "'Y'" in error.words
@@ -55,9 +66,9 @@ def test_all_that_tvm_said_is_kept_with_the_place_underlined():
 @pytest.mark.parametrize(
     ("error", "names"),
     [
-        (lambda: refusal("parallel", LoopOf("Y", 2)), ["Y"]),
-        (lambda: refusal("compute_at", BlockNamed("Y"), LoopOf("Y", 2)), ["Y", "k"]),
-        (lambda: refusal("compute_inline", BlockNamed("C")), ["C"]),
+        (lambda: refusal("parallel", LoopAddress("Y", 2)), ["Y"]),
+        (lambda: refusal("compute_at", BlockAddress("Y"), LoopAddress("Y", 2)), ["Y", "k"]),
+        (lambda: refusal("compute_inline", BlockAddress("C")), ["C"]),
         (lambda: refusal("reorder", Y, C), []),
     ],
 )
@@ -69,11 +80,11 @@ def test_the_ways_that_tvm_tells_lead_to_the_nodes_it_means(error, names):
     ("error", "words"),
     [
         (
-            lambda: refusal("unroll", LoopOf("Y", 3)),
+            lambda: refusal("unroll", LoopAddress("Y", 3)),
             "block 'Y' has 3 loops around it and no loop 3",
         ),
-        (lambda: refusal("unroll", LoopOf("Y", -1)), "and no loop -1: give 0 to 2"),
-        (lambda: refusal("unroll", LoopOf("root", 0)), "has 0 loops around it and no loop 0"),
+        (lambda: refusal("unroll", LoopAddress("Y", -1)), "and no loop -1: give 0 to 2"),
+        (lambda: refusal("unroll", LoopAddress("root", 0)), "has 0 loops around it and no loop 0"),
         (lambda: refusal("compute_inline", "Z"), "no block 'Z'; there are 'root', 'Y', 'C'"),
         (lambda: refusal("unroll", Y, function="f"), "no PrimFunc 'f' to schedule; there are"),
         (lambda: refusal("split", Y, "ab"), '"factors" has wrong type. Expected "list"'),
@@ -86,7 +97,7 @@ def test_what_is_not_there_is_told_with_what_is(error, words):
 
 
 def test_an_illegal_step_is_a_refusal_that_can_be_sent():
-    error = cloudpickle.loads(cloudpickle.dumps(refusal("parallel", LoopOf("Y", 2))))
+    error = cloudpickle.loads(cloudpickle.dumps(refusal("parallel", LoopAddress("Y", 2))))
     assert isinstance(error, TransformError)
     assert error.paths == ("body.block.body.seq[0].body.body.body.block",)
     assert str(error).startswith("sch.parallel(")
@@ -115,12 +126,12 @@ def test_marks_are_told_apart_up_to_the_last_digit():
     ],
 )
 def test_a_way_is_read_as_far_as_it_is_one(line, found):
-    assert paths(f"said\nAccess path: {line}\n", "f") == found
+    assert access_paths(f"said\nAccess path: {line}\n", "f") == found
 
 
 def test_what_a_module_prints_is_no_way():
     said = 'x\n@I.ir_module\nAccess path: <root>.functions[I.GlobalVar("f")].body\n'
-    assert paths(said, "f") == ()
+    assert access_paths(said, "f") == ()
 
 
 def test_a_failure_without_words_has_its_name():
@@ -143,14 +154,14 @@ def test_ids_are_the_ways_that_tvm_knows():
     function = sch.mod["mm_relu"]
     nest = loop_nest(function, "mm_relu")
     seen = set()
-    for node in nodes(nest):
+    for node in walk(nest):
         stmt = statement_at(function, node.id)
         if isinstance(node, Loop):
             assert node.variable.startswith(stmt.loop_var.name)
         elif isinstance(node, Block):
             assert stmt.block.name_hint == node.name
         seen.add(node.id)
-    assert len(seen) == sum(1 for _ in nodes(nest)) > 10
+    assert len(seen) == sum(1 for _ in walk(nest)) > 10
 
 
 def test_a_loop_is_addressed_by_a_block_right_under_it():
@@ -159,12 +170,12 @@ def test_a_loop_is_addressed_by_a_block_right_under_it():
     sch.blockize(sch.get_loops("Y")[1])
     function = sch.mod["mm_relu"]
     nest = loop_nest(function, "mm_relu")
-    for node_id, address in addresses(nest).items():
+    for node_id, address in schedule_addresses(nest).items():
         stmt = statement_at(function, node_id)
-        if isinstance(address, LoopOf):
+        if isinstance(address, LoopAddress):
             found = sch.get(sch.get_loops(address.block)[address.depth])
             assert found.same_as(stmt)
         else:
             assert sch.get(sch.get_sblock(address.name)).same_as(stmt.block)
-    in_reach = {node.id for node in nodes(nest) if not isinstance(node, Loop | Block)}
-    assert not in_reach & addresses(nest).keys()
+    in_reach = {node.id for node in walk(nest) if not isinstance(node, Loop | Block)}
+    assert not in_reach & schedule_addresses(nest).keys()

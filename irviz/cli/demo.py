@@ -1,0 +1,46 @@
+"""`irviz demo`: the lecture's MLP, from the given module to a library call, checked."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from irviz.cli.options import Commands, add_page
+
+if TYPE_CHECKING:
+    from irviz.session.session import Session
+
+
+def add_demo(commands: Commands) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser("demo", help="open the explorer on the lecture's MLP")
+    parser.add_argument("--svg", type=Path, help="no browser: write a picture, and report in text")
+    add_page(parser)
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> None:
+    if options.svg is None:
+        from irviz.cli.serve import DEMO, serve
+
+        serve(DEMO, port=options.port, browser=not options.no_browser)
+        return
+    session = demo_stages()
+    session.draw().save(options.svg)
+    print(session.report())  # noqa: T201
+
+
+def demo_session() -> Session:
+    """Return a session on the lecture's MLP with its weights and the held-out digits."""
+    from irviz.course.digits import digits, mlp_params
+    from irviz.course.mlp import MyModule
+    from irviz.session.session import Session
+
+    held_out = digits()
+    return Session(MyModule, params=mlp_params(), inputs=held_out.images, labels=held_out.labels)
+
+
+def demo_stages() -> Session:
+    """Return the session with its weights bound and then ReLU swapped for the library's."""
+    return demo_session().bind().swap("relu0", "env.relu")

@@ -1,0 +1,41 @@
+"""`irviz draw FILE -o OUT`: a picture of a function."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from irviz.cli.options import Commands, add_file, print_notes
+
+
+def add_draw(commands: Commands) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser("draw", help="draw a function of a module to a file")
+    add_file(parser)
+    parser.add_argument("-o", "--output", type=Path, required=True, help="a .svg or .dot file")
+    parser.add_argument("--function", default="", help='default: "main", or the only one')
+    parser.add_argument("--theme", default="course", help="course or dark")
+    parser.add_argument("--direction", default="up", help="up or down")
+    parser.add_argument("--around", default="", metavar="NAME", help="only what is near this node")
+    parser.add_argument("--steps", type=int, default=1, help="how near, in uses; default: 1")
+    parser.add_argument("--to", default="", metavar="NAME", help="only what lies between the two")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from irviz.loaders.load import load
+    from irviz.session.draw import draw
+
+    loaded = load(options.file, name=options.module)
+    print_notes(loaded.notes)
+    figure = draw(
+        loaded.module,
+        options.function or loaded.function,
+        around=options.around,
+        steps=options.steps,
+        to=options.to,
+        theme=options.theme,
+        direction=options.direction,
+    )
+    figure.save(options.output)
+    print_notes([figure.note] if figure.note else [])

@@ -1,0 +1,59 @@
+"""The command line: `irviz demo`, `irviz draw FILE`, `irviz open FILE`, `irviz upgrade FILE`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from irviz.cli.demo import add_demo
+from irviz.cli.draw import add_draw
+from irviz.cli.open import add_open
+from irviz.cli.upgrade import add_upgrade
+from irviz.errors import IrvizError
+from irviz.version import __version__
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; return 0, or 2 after one sentence about what is wrong."""
+    options = _parser().parse_args(arguments)
+    try:
+        options.run(options)
+    except (IrvizError, OSError, ValueError, RuntimeError) as failure:
+        return _fail(str(failure))
+    except ImportError as failure:
+        return _fail(f"{failure}: install what irviz needs with pip install irviz")
+    except MemoryError:
+        return _fail("this takes more memory than there is: try a smaller file")
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _fail(message: str) -> int:
+    print(f"irviz: {' '.join(message.split())}", file=sys.stderr)  # noqa: T201
+    return 2
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print what is wrong and end with exit code 2."""
+        self.exit(2, f"irviz: {message}; see {self.prog} --help\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = _Parser(
+        prog="irviz", description="See, transform and rerun Apache TVM's IRModules."
+    )
+    parser.add_argument("--version", action="version", version=f"irviz {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for add in (add_demo, add_draw, add_open, add_upgrade):
+        add(commands)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

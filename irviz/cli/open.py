@@ -1,0 +1,26 @@
+"""`irviz open FILE`: the explorer on a file, in the browser."""
+
+from __future__ import annotations
+
+import argparse
+
+from irviz.cli.options import Commands, add_file, add_page
+
+
+def add_open(commands: Commands) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser("open", help="open the explorer on a file")
+    add_file(parser)
+    add_page(parser)
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from irviz.cli.serve import interruptible, serve
+    from irviz.session.load import load
+
+    # here, so that errors are printed and not on the page
+    with interruptible():
+        load(options.file, name=options.module)
+    file = str(options.file.resolve())
+    serve(file, options.module, port=options.port, browser=not options.no_browser)

@@ -1,0 +1,30 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+"""What `add_subparsers` returns: a command adds its parser to it."""
+
+
+def add_file(parser: argparse.ArgumentParser) -> None:
+    """Add the file to read a module from, and the module's name."""
+    parser.add_argument("file", type=Path, metavar="FILE", help=".py, .ipynb, .json, .pt2, .onnx")
+    parser.add_argument("--module", default="", metavar="NAME", help="where it defines several")
+
+
+def add_page(parser: argparse.ArgumentParser) -> None:
+    """Add how the explorer is served."""
+    parser.add_argument("--port", type=int, default=0, help="default: any free one")
+    parser.add_argument("--no-browser", action="store_true", help="only print the address")
+
+
+def print_notes(notes: Sequence[str]) -> None:
+    """Print each note as a line of standard error."""
+    for note in notes:
+        print(f"irviz: {note}", file=sys.stderr)  # noqa: T201

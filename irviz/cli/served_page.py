@@ -1,0 +1,23 @@
+"""What the page that `serve` starts shows."""
+
+from __future__ import annotations
+
+import os
+
+from irviz.cli.demo import demo_session
+from irviz.cli.serve import DEMO, DIRECTORY, MODULE, WHAT
+from irviz.explorer.explorer import explore
+from irviz.worker.worker_main import exit_with_parent
+
+
+def explorer_of_page() -> object:
+    """Return the explorer on what the page was started for; the page's notebook calls this.
+
+    From here on the kernel ends with the server, even in the middle of C code.
+    """
+    exit_with_parent(os.getppid())
+    os.chdir(os.environ.get(DIRECTORY, "."))
+    what = os.environ.get(WHAT, DEMO)
+    if what == DEMO:
+        return explore(demo_session())
+    return explore(what, name=os.environ.get(MODULE, ""))

@@ -1,0 +1,64 @@
+"""`irviz upgrade FILE`: course code of any year, in the dialect of the installed TVM."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Final
+
+from irviz.atomic_write import atomic_write
+from irviz.cli.options import Commands
+from irviz.errors import LoadError, SaveError
+
+MOST_BYTES: Final = 50_000_000
+
+
+def add_upgrade(commands: Commands) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser("upgrade", help="rewrite older TVM code to the installed TVM's")
+    parser.add_argument(
+        "file", type=Path, metavar="FILE", help="a .py, .ipynb, or .md, .rst, .txt with code in it"
+    )
+    parser.add_argument("-w", "--write", action="store_true", help="write the file; else only show")
+    parser.add_argument("--output", type=Path, metavar="OUT", help="write here and leave the file")
+    parser.set_defaults(run=run_upgrade)
+
+
+def run_upgrade(options: argparse.Namespace) -> None:
+    """Print the changes as a diff, and as notes what is left to do; write the file if asked to.
+
+    Raises LoadError for a file that is not text or not code.
+    """
+    from irviz.loaders.upgrade.document import upgrade_document
+    from irviz.loaders.upgrade.notes import unified_diff
+
+    if options.write and options.output is not None:
+        raise SaveError("-w writes FILE and --output another one: give one of them")
+    path: Path = options.file
+    old = _text(path)
+    try:
+        result = upgrade_document(old, path.name)
+    except ValueError as failure:
+        raise LoadError(f"cannot upgrade {path}: {failure}") from failure
+    target = path if options.write else options.output
+    if target is not None and (target != path or result.text != old):
+        with atomic_write(target) as partial:
+            partial.write_bytes(result.text.encode("utf-8"))
+            if target == path:
+                partial.chmod(path.stat().st_mode)
+    sys.stdout.write(unified_diff(old, result.text, path.name))
+    for note in result.notes:
+        print(f"{path.name}, {note}", file=sys.stderr)  # noqa: T201
+
+
+def _text(path: Path) -> str:
+    if path.exists() and not path.is_file():  # a pipe or a device may never end
+        raise LoadError(f"{path} is no regular file: name one")
+    size = path.stat().st_size
+    if size > MOST_BYTES:
+        raise LoadError(f"{path} has {size:,} bytes; at most {MOST_BYTES:,} are read")
+    try:
+        return path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as failure:
+        raise LoadError(f"{path} is not text in UTF-8: byte {failure.start} is not") from failure

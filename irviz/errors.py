@@ -1,0 +1,47 @@
+"""The errors of irviz: one common base, and a kind for each thing that can be wrong."""
+
+from __future__ import annotations
+
+
+class IrvizError(Exception):
+    """The base of all errors that irviz raises on purpose; the message says what to do."""
+
+    def __str__(self) -> str:
+        """Return the message as it is, also for what is a KeyError, too."""
+        return Exception.__str__(self)
+
+
+class LoadError(IrvizError, ValueError):
+    """A file or a model that cannot be opened."""
+
+
+class SaveError(IrvizError, ValueError):
+    """Something that cannot be written to a file; the file is as it was."""
+
+
+class NotFoundError(IrvizError, ValueError):
+    """A name of a stage, a function, a node or a pass that does not exist."""
+
+
+class StageError(IrvizError, ValueError):
+    """A change of the stages that is impossible, such as an undo where nothing was done."""
+
+
+class TransformError(IrvizError, ValueError):
+    """A transform that refuses its arguments or the module; nothing was applied."""
+
+
+class InputError(IrvizError, ValueError):
+    """Inputs, sizes or limits that a function cannot be called with."""
+
+
+class RunError(IrvizError, RuntimeError):
+    """A function that cannot be built or run, or that did not survive it."""
+
+
+class CancelledRunError(RunError):
+    """A run that was cancelled."""
+
+
+class DrawError(IrvizError, ValueError):
+    """A theme, a direction or a kind of picture that does not exist or does not fit."""

@@ -1,0 +1,288 @@
+"""What happens beside the state: runs, measurements, tries and files.
+
+Everything that takes long or leaves something behind is started here, and reported as an action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import singledispatchmethod
+from pathlib import Path
+
+from irviz.atomic_write import atomic_write
+from irviz.explorer import actions
+from irviz.explorer.actions import Action
+from irviz.explorer.jobs.incremental import Incremental
+from irviz.explorer.jobs.job_queue import Job, JobQueue
+from irviz.explorer.state import FIRST, CallKey, Inquiry, Jobs, RunKey, State
+from irviz.explorer.store import Store
+from irviz.explorer.view_model import call_key, dimmed, location, overlay, selected_trace
+from irviz.model.graph.graph import NodeId
+from irviz.model.runs.run_result import RunResult
+from irviz.runtime.run import TraceRequest, error_summary
+from irviz.session.divergence_report import DivergenceReport, compare_traces
+from irviz.session.runs import node_arrays
+from irviz.session.schedule_times import ScheduleTimes, measure_schedule
+from irviz.session.session import Session
+from irviz.transforms.kernels.candidates import Candidate, iter_candidates
+from irviz.transforms.schedules.schedule_step import ScheduleStep
+from irviz.view.text.tables import TimingTable
+from irviz.worker.supervisor import RUNS, OnProgress
+
+_MOST_WRITTEN = 100_000
+"""The most bytes of arrays that a copied script holds itself."""
+
+
+class Effects:
+    """Start what a state or an action asks for; report by actions, in the kernel's own thread."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._queue = JobQueue(
+            RUNS.cancel,
+            self._report,
+            lambda failure: self._say(error_summary(failure), is_error=True),
+        )
+        self._tried: CallKey | None = None
+        self._tries = Incremental(self._offer)
+        store.subscribe(self._follow)
+        store.listen(lambda action, state: self._perform(action, state))
+
+    def cancel(self) -> None:
+        """Cancel all jobs and tries."""
+        self._queue.cancel()
+        self._tries.leave()
+
+    # --- what follows from the state -----------------------------------------------------------
+
+    def _follow(self, state: State, before: State) -> None:
+        if state.epoch != before.epoch:  # what runs now is given what is out of date
+            self._queue.cancel()
+            if state.runs_new_stages:
+                self._run(state, [FIRST, *state.pair[::-1]])
+        elif state.session is not before.session and state.runs_new_stages:
+            known = {stage.id for stage in before.session.stages}
+            new = [s.id for s in state.session.stages if s.id not in known and not s.error]
+            if new:
+                self._run(state, [FIRST, state.pair[1], *new])
+        if state.inquiry is not None and state.inquiry is not before.inquiry:
+            self._inquire(state, state.inquiry)
+        self._try(state)
+
+    def _try(self, state: State) -> None:
+        """Try what could be called in the place of the selected call."""
+        call = call_key(state)
+        if call == self._tried:
+            return
+        self._tried = call
+        if call is None:
+            self._tries.leave()
+        else:
+            self._tries.follow(iter_candidates(call.stage.module, call.function, call.node))
+
+    def _offer(self, found: tuple[Candidate, ...]) -> None:
+        if self._tried is not None:
+            self._store.dispatch(actions.CandidatesFound(self._tried, found))
+
+    def _inquire(self, state: State, inquiry: Inquiry) -> None:
+        """Record what is missing, or compare what was recorded."""
+        if inquiry.is_recorded:
+            self._compare(state)
+            return
+        for stage_id in inquiry.stages:
+            is_known = state.function_runs.has_trace(stage_id, inquiry.case)
+            if not is_known and not state.session.stage(stage_id).error:
+                self._run_stage(state, stage_id, inquiry.case)
+
+    def _compare(self, state: State) -> None:
+        """Compare two traces: values that were not kept are fetched for it."""
+        session, pair, traces = state.session, state.pair, state.traces
+        if traces is None:
+            return
+
+        def job(on_progress: OnProgress) -> DivergenceReport:
+            return compare_traces(session, pair, traces, on_progress)
+
+        key, name = (
+            ("comparison", state.function, *traces),
+            f"comparing stages {' and '.join(pair)}",
+        )
+        self._do(key, name, job, lambda answer: actions.TracesCompared(traces, answer))
+
+    # --- what actions ask for ------------------------------------------------------------------
+
+    @singledispatchmethod
+    def _perform(self, action: Action, state: State) -> None:
+        """Do what an action asks for besides its change of the state."""
+
+    @_perform.register
+    def _(self, action: actions.Run, state: State) -> None:
+        chosen = action.stages or (state.stage_id,)
+        self._run(state, [one for one in (FIRST, state.pair[1]) if one not in chosen])
+        self._run(state, chosen, again=action.again)
+
+    @_perform.register
+    def _(self, _action: actions.Cancel, _state: State) -> None:
+        self._queue.cancel()
+
+    @_perform.register
+    def _(self, action: actions.Measure, state: State) -> None:
+        session, case = state.session, state.case
+        pair = dict.fromkeys((FIRST, state.pair[1], state.stage_id))
+        wanted = [one.id for one in session.stages] if action.every else list(pair)
+        chosen = [one for one in wanted if not session.stage(one).error]
+
+        def job(on_progress: OnProgress) -> TimingTable:
+            return session.measure(*chosen, case=case, on_progress=on_progress)
+
+        key = ("measure", state.function, state.epoch, *chosen)
+        self._do(
+            key,
+            "measuring",
+            job,
+            lambda answer: actions.Measured(state.function, state.epoch, answer),
+        )
+
+    @_perform.register
+    def _(self, action: actions.MeasureSteps, state: State) -> None:
+        wanted, store = state.steps, self._store
+        if wanted is None:
+            return
+
+        def job(on_progress: OnProgress) -> ScheduleTimes | None:
+            if store.state.steps is not wanted:  # something newer waits
+                return None
+            return measure_schedule(
+                wanted, store.state.step_times, everything=action.every, on_progress=on_progress
+            )
+
+        key = ("steps", wanted.function, wanted.sizes, wanted.stages[-1].id, action.every)
+        self._do(key, f"measuring {wanted.function}", job, actions.StepsMeasured)
+
+    @_perform.register
+    def _(self, action: actions.Apply, state: State) -> None:
+        if isinstance(action.transform, ScheduleStep):
+            self._measure_step(state)
+
+    @_perform.register
+    def _(self, _action: actions.ReplaySchedule, state: State) -> None:
+        self._measure_step(state)
+
+    def _measure_step(self, state: State) -> None:
+        if state.measures_steps and state.failure is None:
+            self._store.dispatch(actions.MeasureSteps())
+
+    @_perform.register
+    def _(self, _action: actions.FetchValue, state: State) -> None:
+        found, trace, session = location(state), selected_trace(state), state.session
+        if found is None or trace is None or found.node not in trace.visits:
+            return
+        node, stage_id, case = NodeId(found.node), found.stage.id, trace.case
+
+        def job(on_progress: OnProgress) -> object:
+            return node_arrays(session, stage_id, node, case, on_progress)
+
+        key, value = ("value", state.function, stage_id, node, case), trace[node].value
+        name = f"fetching {node} of stage {stage_id}"
+        self._do(key, name, job, lambda answer: actions.ValueFetched(value, answer))
+
+    @_perform.register
+    def _(self, action: actions.SaveStage, state: State) -> None:
+        def write() -> Path:
+            figure = state.session.draw(
+                view=state.view,
+                theme=action.theme,
+                direction=action.direction,
+                overlay=overlay(state, "current"),
+                dimmed=dimmed(state, "current"),
+            )
+            return figure.save(action.path)
+
+        self._save(write)
+
+    @_perform.register
+    def _(self, action: actions.SaveDrawing, _state: State) -> None:
+        self._save(lambda: action.drawing.save(action.path))
+
+    @_perform.register
+    def _(self, action: actions.SaveSession, state: State) -> None:
+        self._save(
+            lambda: state.session.save(action.path, params=action.params),
+            "; Session.load opens it",
+        )
+
+    @_perform.register
+    def _(self, action: actions.SaveScript, state: State) -> None:
+        self._save(lambda: _save_script(state.session, Path(action.path)))
+
+    @_perform.register
+    def _(self, action: actions.CopyScript, state: State) -> None:
+        try:
+            text, file = _script(state.session, Path(action.path))
+        except Exception as failure:  # whatever it is, the explorer lives on
+            self._say(str(failure), is_error=True)
+            return
+        self._store.dispatch(actions.Copied(text))
+        words = f"copied {len(text.splitlines())} lines of Python"
+        self._say(f"{words}; its arrays are in {file}" if file and file in text else words)
+
+    # --- how it is done ------------------------------------------------------------------------
+
+    def _run(self, state: State, stage_ids: Sequence[str], *, again: bool = False) -> None:
+        """Run stages that have not been run, or all of these again."""
+        for stage_id in dict.fromkeys(stage_ids):
+            wanted = (state.function, stage_id, state.epoch)
+            is_running = any(
+                isinstance(key, RunKey) and (key.function, key.stage, key.epoch) == wanted
+                for key in self._queue.keys
+            )
+            is_known = is_running or (stage_id in state.function_runs.results and not again)
+            if not is_known and not state.session.stage(stage_id).error:
+                self._run_stage(state, stage_id, None)
+
+    def _run_stage(self, state: State, stage_id: str, case: int | None) -> None:
+        session, key = state.session, RunKey(state.function, stage_id, case, state.epoch)
+
+        def job(on_progress: OnProgress) -> RunResult:
+            trace = None if case is None else TraceRequest(case)
+            return session.run(stage=stage_id, trace=trace, on_progress=on_progress)
+
+        name = f"stage {stage_id}" if case is None else f"values of stage {stage_id}"
+        self._do(key, name, job, lambda answer: actions.RunFinished(key, answer))
+
+    def _do(self, key: Hashable, name: str, job: Job, finished: Callable[[object], Action]) -> None:
+        """Do a job when those before it are done, and report its answer."""
+        self._queue.do(key, name, job, lambda answer: self._store.dispatch(finished(answer)))
+
+    def _report(self) -> None:
+        queue = self._queue
+        jobs = Jobs(queue.name, queue.words, queue.waiting, queue.key, queue.keys)
+        self._store.dispatch(actions.JobsChanged(jobs))
+
+    def _save(self, write: Callable[[], Path], hint: str = "") -> None:
+        """Write a file and say where it is, with a hint; or why it could not be written."""
+        try:
+            path = write()
+        except Exception as failure:  # whatever it is, the explorer lives on
+            self._say(str(failure), is_error=True)
+        else:
+            self._say(f"saved {path.resolve()}{hint}")
+
+    def _say(self, words: str, is_error: bool = False) -> None:
+        self._store.dispatch(actions.Say(words, is_error))
+
+
+def _script(session: Session, path: Path) -> tuple[str, str]:
+    """Return a script for the current stage, and the file of its arrays, "" where it has all."""
+    is_small = sum(array.nbytes for array in session.call_inputs.params.values()) <= _MOST_WRITTEN
+    file = "" if is_small else str(path.with_suffix(".npz"))
+    return session.to_python(arrays_file=file), file
+
+
+def _save_script(session: Session, path: Path) -> Path:
+    if path.suffix != ".py":
+        raise ValueError(f"{str(path)!r} is no name for a script: give one ending in .py")
+    text = session.to_python(arrays_file=path.with_suffix(".npz"))
+    with atomic_write(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+    return path

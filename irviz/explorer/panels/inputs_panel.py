@@ -1,0 +1,230 @@
+"""What a run is given: the reader's own inputs, random ones, zeros or a file, and which sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import ipywidgets as widgets
+from tvm import relax, tirx
+
+from irviz.explorer import actions
+from irviz.explorer.panels.controls import paragraph, show_if, wide_field
+from irviz.explorer.panels.panel import Panel
+from irviz.explorer.state import State
+from irviz.explorer.store import Store
+from irviz.ir.functions import function_named
+from irviz.ir.shapes.symbolic_shapes import parameter_types, symbolic_sizes
+from irviz.loaders.arrays.input_files import missing_inputs, read_inputs
+from irviz.runtime.inputs.argument_lists import Array, Inputs, Plan, plan_inputs
+from irviz.runtime.inputs.prim_func_call import own_inputs
+from irviz.runtime.inputs.symbolic_dims import SIZE
+from irviz.runtime.inputs.synthetic_inputs import RANDOM, WORDS, ZEROS
+from irviz.view.templating import render
+
+GIVEN, FILE = "given", "file"
+_MOST_LINES = 4
+_LARGEST = 1 << 53
+_NO_FILE = "give the path of an .npy, an .npz, an image, or a folder of images"
+
+
+class InputsPanel(Panel):
+    """Choose where inputs come from, the seed, and the sizes that nothing tells.
+
+    A choice is sent when the function can be called with it; why it cannot be is said in the
+    panel, and what was chosen before holds. Choices stay while stages change, and what a file held
+    stays as it was read, so that all stages are given the same.
+    """
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        session = store.state.session
+        given = self._given = session.call_inputs.inputs
+        self._function: relax.Function | tirx.PrimFunc | None = None
+        self._params: Mapping[str, Array] = {}
+        self._sizes = dict(session.call_inputs.sizes)
+        self._read: dict[str, Array] = {}
+        self._refused = ""
+        is_word = given is None or isinstance(given, str)
+        options = [("random", RANDOM), ("zeros", ZEROS), ("file", FILE)]
+        self._source = widgets.Dropdown(
+            options=options if is_word else [("as given", GIVEN), *options],
+            value=(given if given in WORDS else RANDOM) if is_word else GIVEN,
+            description="inputs",
+            **wide_field(),
+        )
+        self._seed = widgets.BoundedIntText(
+            value=session.call_inputs.seed, min=0, max=_LARGEST, description="seed", **wide_field()
+        )
+        self._path = widgets.Text(description="file", continuous_update=False, **wide_field())
+        self._again = widgets.Button(
+            description="Read", tooltip="Read the file again", layout=widgets.Layout(width="auto")
+        )
+        self._file = widgets.HBox([self._path, self._again])
+        self._fields: dict[str, widgets.BoundedIntText] = {}
+        self._row = widgets.HBox(layout=widgets.Layout(flex_flow="row wrap"))
+        self._line = widgets.HTML()
+        for part, name in (
+            *((self._source, "source"), (self._seed, "seed"), (self._path, "path")),
+            *((self._again, "read"), (self._row, "sizes"), (self._line, "line")),
+        ):
+            part.add_class(f"irviz-inputs-{name}")
+        self.on_change(self._source, lambda _: self._choose())
+        self.on_change(self._seed, lambda _: self._report())
+        self.on_change(self._path, lambda _: self._choose())
+        self._again.on_click(lambda _: self._choose())
+        self.widget = widgets.VBox([self._source, self._seed, self._file, self._row, self._line])
+        self.widget.add_class("irviz-inputs")
+
+    @property
+    def source(self) -> str:
+        """Where inputs come from: "given", "random", "zeros" or "file"."""
+        return str(self._source.value)
+
+    def parts(self, state: State) -> tuple[object, ...]:
+        """Return the function, and the arrays of its parameters."""
+        return state.stage.module, state.function, state.session.call_inputs.params
+
+    def show(self, state: State) -> None:
+        """Show what the function will be given; with one that cannot be called nothing."""
+        function = function_named(state.stage.module, state.function)
+        is_known = isinstance(function, relax.Function | tirx.PrimFunc)
+        self._function = function if is_known else None
+        # the arrays of parameters are those of Relax functions
+        self._params = (
+            {} if isinstance(function, tirx.PrimFunc) else state.session.call_inputs.params
+        )
+        show_if(self.widget, is_known)
+        if is_known:
+            self._show()
+
+    def _choose(self) -> None:
+        """Take another source or file."""
+        self._read = {}
+        path, failed = self._path.value.strip(), ""
+        if self.source == FILE and path and self._function is not None:
+            wanted = missing_inputs(self._function, self._params)
+            try:
+                self._read = read_inputs(Path(path).expanduser(), wanted)
+            except (ValueError, RuntimeError) as failure:  # the second where there is no home
+                failed = str(failure)
+        self._report(failed)
+
+    def _resize(self, name: str, size: int) -> None:
+        self._sizes[name] = size
+        self._report()
+
+    def _report(self, failed: str = "") -> None:
+        """Say that something else was chosen, if the function can be called with it."""
+        if self._function is None:
+            return
+        if self.source == FILE and not self._read:
+            failed = failed or _NO_FILE
+        self._refused = failed or self._plan()[0]
+        with self.updating():
+            self._show()
+        if not self._refused:
+            seed, sizes = int(self._seed.value), self._said_sizes()
+            self.send(actions.SetInputs(self._inputs(), seed, sizes))
+
+    def _show(self) -> None:
+        """Set every part from what is chosen."""
+        self._seed.layout.display = "" if self._is_random() else "none"
+        self._file.layout.display = "" if self.source == FILE else "none"
+        error, plan = self._plan()
+        self._ask(plan.dims if plan else {})
+        if self._refused:
+            error = f"{self._refused}; runs are still given what was chosen before"
+        if error or plan is None:
+            self._line.value = paragraph(error, "irviz-error", "alert")
+        else:
+            lines = plan.lines(f"from {self._path.value}" if self._read else "as given")
+            self._line.value = _lines_html(lines)
+
+    def _plan(self) -> tuple[str, Plan | None]:
+        """Return what the function will be called with, or why it cannot be."""
+        assert self._function is not None, "nothing is called"
+        seed, sizes = int(self._seed.value), self._said_sizes()
+        try:
+            return "", plan_inputs(
+                self._function, self._own(), self._params, seed=seed, sizes=sizes
+            )
+        except ValueError as failure:
+            return str(failure), None
+
+    def _ask(self, dims: Mapping[str, int]) -> None:
+        """Show a field for each size that nothing tells."""
+        asked = self._asked()
+        if list(self._fields) != list(asked):
+            self._fields = {name: self._field(name) for name in asked}
+            self._row.children = tuple(self._fields.values())
+        for name, field in self._fields.items():
+            field.value = self._sizes.get(name, dims.get(name, SIZE))
+        self._row.layout.display = "" if asked else "none"
+
+    def _field(self, name: str) -> widgets.BoundedIntText:
+        field = widgets.BoundedIntText(
+            value=SIZE,
+            min=1,
+            max=_LARGEST,
+            description=name,
+            tooltip=f"the size {name}",
+            **wide_field(),
+        )
+        field.add_class("irviz-inputs-size")
+        self.on_change(field, lambda size: self._resize(name, int(size)))
+        return field
+
+    def _asked(self) -> tuple[str, ...]:
+        assert self._function is not None, "there is nothing to ask for"
+        if self.source == FILE and not self._read:
+            return ()  # the file may tell them
+        inputs, names = self._own(), parameter_types(self._function)
+        told = {name for name in names if name in self._params}
+        if isinstance(inputs, Mapping):
+            told |= {name for name, value in inputs.items() if not _is_word(value)}
+        elif not _is_word(inputs):
+            told |= set(names)
+        return symbolic_sizes(self._function, told)
+
+    def _said_sizes(self) -> dict[str, int]:
+        """Return the sizes that the reader said, but those that arrays tell here."""
+        assert self._function is not None, "there are no sizes of nothing"
+        told = set(symbolic_sizes(self._function)) - set(self._asked())
+        return {name: size for name, size in self._sizes.items() if name not in told}
+
+    def _inputs(self) -> Inputs:
+        if self.source == GIVEN:
+            return self._given
+        return {**self._others(), **self._read} if self.source == FILE else self.source
+
+    def _own(self) -> Inputs:
+        """Return what of the inputs is the function's."""
+        is_prim_func = isinstance(self._function, tirx.PrimFunc)
+        return own_inputs(self._function, self._inputs()) if is_prim_func else self._inputs()
+
+    def _others(self) -> dict[str, str]:
+        """Return words for what no file holds, such as shapes and numbers."""
+        assert self._function is not None, "there are no parameters of nothing"
+        there = {*self._params, *self._read}
+        return {
+            name: RANDOM
+            for name, type_ in parameter_types(self._function).items()
+            if name not in there and not isinstance(type_, relax.TensorType)
+        }
+
+    def _is_random(self) -> bool:
+        inputs = self._own()
+        values = inputs.values() if isinstance(inputs, Mapping) else (inputs,)
+        return any(isinstance(value, str) and value == RANDOM for value in values)
+
+
+def _is_word(value: object) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _lines_html(lines: tuple[str, ...]) -> str:
+    shown = list(lines[:_MOST_LINES])
+    if len(lines) > _MOST_LINES:
+        shown.append(f"… and {len(lines) - _MOST_LINES} more")
+    return str(render("lines", lines=shown or ["no inputs: the parameters are all given"]))

@@ -1,0 +1,191 @@
+"""What memory the shown stage takes as it runs, and the buffers that its calls write into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import ipywidgets as widgets
+from tvm import relax
+
+from irviz.errors import InputError
+from irviz.explorer import actions
+from irviz.explorer.panels.controls import button, heading, paragraph, show_if, wide
+from irviz.explorer.panels.panel import Panel
+from irviz.explorer.state import State
+from irviz.explorer.store import Store
+from irviz.ir.dps_view import destination_passing
+from irviz.ir.functions import drawable_functions, relax_function
+from irviz.ir.shapes.symbolic_shapes import symbolic_sizes
+from irviz.model.runs.memory_use import MemoryUse, format_bytes
+from irviz.runtime.memory.measure_memory import memory_use
+from irviz.transforms.stage import Stage
+from irviz.view.figure import Figure
+from irviz.view.graph.figure import GraphFigure, draw_graph
+from irviz.view.memory_chart import memory_chart
+from irviz.view.templating import render
+from irviz.view.theme import THEMES
+
+_SIZE = 128
+"""What a symbolic size is, when nothing else is said."""
+_MOST_NAMES = 6
+
+
+class _Shown:
+    """A picture that was asked for, with a field to save it."""
+
+    def __init__(self, kind: str, send: Callable[[actions.Action], None]) -> None:
+        self.picture: Figure | GraphFigure | None = None
+        self._kind, self._send = kind, send
+        self._html = widgets.HTML()
+        self._html.add_class(f"irviz-{kind}-picture")
+        self._path = widgets.Text(description="file", layout=wide())
+        self._path.add_class(f"irviz-{kind}-path")
+        save = button("Save SVG", "Write this picture to a file", "save", f"irviz-{kind}-save")
+        save.on_click(lambda _: self._save())
+        self.widget = widgets.VBox([self._html, widgets.HBox([self._path, save])])
+        self.clear("")
+
+    def clear(self, name: str) -> None:
+        """Show nothing, and suggest a file name for what is shown next."""
+        self.picture, self._html.value = None, ""
+        self._path.value = f"{name}-{self._kind}.svg"
+        self.widget.layout.display = "none"
+
+    def show(self, picture: Figure | GraphFigure) -> None:
+        """Show a picture in a part of the page of its own: it may be wider than the panel."""
+        self.picture = picture
+        frame = "overflow: auto; max-height: 600px"
+        self._html.value = f'<div style="{frame}">{picture.svg}</div>'
+        self.widget.layout.display = ""
+
+    def _save(self) -> None:
+        if self.picture is not None:
+            self._send(actions.SaveDrawing(self.picture, self._path.value))
+
+
+class MemoryPanel(Panel):
+    """Show what a function holds as it runs, when that is asked for; `use` is what was found."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.use: MemoryUse | None = None
+        self._key: tuple[object, ...] = ()
+        self._sizes = widgets.Text(description="sizes", layout=wide())
+        self._sizes.add_class("irviz-memory-sizes")
+        self._theme = widgets.Dropdown(options=tuple(THEMES), description="theme", layout=wide())
+        self._theme.add_class("irviz-memory-theme")
+        self._theme.observe(lambda _: self._redraw(), "value")
+        self.ask = button("Show memory", "Plan the memory as the build does", "bar-chart")
+        self.ask.on_click(lambda _: self._try(self._show_use))
+        self._facts = widgets.HTML()
+        self._facts.add_class("irviz-memory-facts")
+        self._planned = widgets.Checkbox(
+            value=False, description="with the storages of the plan", indent=False, layout=wide()
+        )
+        self.ask_buffers = button(
+            "Destination-passing view",
+            "Draw the buffers that each call reads and writes",
+            "sitemap",
+        )
+        self.ask_buffers.on_click(lambda _: self._try(self._show_buffers))
+        self.chart, self.buffers = _Shown("memory", self.send), _Shown("buffers", self.send)
+        self._parts = widgets.VBox(
+            [
+                *(self._sizes, self._theme, self.ask, self._facts, self.chart.widget),
+                *(self.ask_buffers, self._planned, self.buffers.widget),
+            ]
+        )
+        self._hint = widgets.HTML()
+        self.widget = widgets.VBox([heading("Memory"), self._hint, self._parts])
+        self.widget.add_class("irviz-memory")
+
+    def parts(self, state: State) -> tuple[object, ...]:
+        """Return the function, what it is called with, and the page's colours."""
+        stage, call = state.stage, state.session.call_inputs
+        return stage.id, stage.module, state.function, call, state.is_dark
+
+    def show(self, state: State) -> None:
+        """Take the current function; what was shown of another is taken away."""
+        stage, function = state.stage, state.function
+        self._theme.value = "dark" if state.is_dark else "course"
+        known = dict(state.session.resolved_sizes())
+        key = (stage.id, stage.module, function, tuple(sorted(known.items())))
+        if key == self._key:
+            return
+        self._key = key
+        self.use, self._facts.value = None, ""
+        self.chart.clear(f"{function}-{stage.id}")
+        self.buffers.clear(f"{function}-{stage.id}")
+        there = drawable_functions(stage.module).get(function)
+        is_relax = isinstance(there, relax.Function)
+        show_if(self._parts, is_relax)
+        is_other = there is not None and not is_relax
+        words = f"{function} is a PrimFunc: look at a function that calls it." if is_other else ""
+        self._hint.value = paragraph(words, "irviz-hint")
+        names = symbolic_sizes(there) if is_relax else ()
+        show_if(self._sizes, bool(names))
+        self._sizes.value = ", ".join(f"{name}={known.get(name, _SIZE)}" for name in names)
+
+    def _show_use(self, stage: Stage) -> None:
+        self.use = None
+        self.chart.clear(f"{self.state.function}-{stage.id}")
+        self.use = memory_use(stage.module, self.state.function, self._written_sizes())
+        self._facts.value = facts_html(self.use)
+        self.chart.show(memory_chart(self.use, self._theme.value))
+
+    def _show_buffers(self, stage: Stage) -> None:
+        self._facts.value = facts_html(self.use) if self.use else ""
+        self.buffers.clear(f"{self.state.function}-{stage.id}")
+        relax_function(stage.module, self.state.function)
+        graph = destination_passing(stage.module, self.state.function, planned=self._planned.value)
+        self.buffers.show(draw_graph(graph, self._theme.value))
+
+    def _redraw(self) -> None:
+        """Draw what is shown in the chosen theme."""
+        if self.chart.picture is not None and self.use is not None:
+            self.chart.show(memory_chart(self.use, self._theme.value))
+        if self.buffers.picture is not None:
+            self._try(self._show_buffers)
+
+    def _try(self, act: Callable[[Stage], None]) -> None:
+        self.ask.disabled = self.ask_buffers.disabled = True
+        try:
+            act(self.state.stage)
+        except Exception as failure:  # whatever it is, the explorer lives on
+            self._facts.value = paragraph(str(failure), "irviz-error", "alert")
+        finally:
+            self.ask.disabled = self.ask_buffers.disabled = False
+
+    def _written_sizes(self) -> dict[str, int]:
+        """Return the sizes that stand in the field; raise InputError for what is none."""
+        found = {}
+        for part in filter(str.strip, self._sizes.value.split(",")):
+            name, _, size = part.partition("=")
+            if not name.strip() or not size.strip().isdecimal():
+                raise InputError(f"{part.strip()!r} is no size: write sizes such as n=128, m=784")
+            found[name.strip()] = int(size)
+        return found
+
+
+def facts_html(use: MemoryUse) -> str:
+    """Return what a function holds in a few numbers, and what is wrong with its plan."""
+    facts = [("peak", format_bytes(use.peak))]
+    if use.peak_step is not None:
+        facts[0] = ("peak", f"{facts[0][1]} at step {use.peak_step}, {_step(use)}")
+    saved = f", {use.unplanned / use.peak:.1f}× the peak" if use.peak else ""
+    facts += [
+        ("without reuse", f"{format_bytes(use.unplanned)}{saved}"),
+        ("storages", f"{len(use.storages)} for {len(use.allocations)} buffers"),
+        ("parameters and constants", format_bytes(use.given)),
+    ]
+    if use.unseen:
+        more = len(use.unseen) - _MOST_NAMES
+        names = [*use.unseen[:_MOST_NAMES], *([f"{more} more"] if more > 0 else [])]
+        facts.append(("not counted", f"what {', '.join(names)} allocate by themselves"))
+    return str(render("memory", facts=facts, warnings=use.warnings))
+
+
+def _step(use: MemoryUse) -> str:
+    assert use.peak_step is not None, "something runs"
+    step = use.steps[use.peak_step]
+    return step.name if step.node is None else f"{step.name}, which makes {step.node}"

@@ -1,0 +1,118 @@
+"""What can be done with the selected node: open, close, look around it, at other copies."""
+
+from __future__ import annotations
+
+import ipywidgets as widgets
+
+from irviz.explorer import actions
+from irviz.explorer.panels.controls import button, show_if
+from irviz.explorer.panels.panel import Panel
+from irviz.explorer.state import Side, State
+from irviz.explorer.store import Store
+from irviz.explorer.view_model import location
+from irviz.model.folding.container_path import RepeatCopies, repeat_copies
+from irviz.model.graph.neighbourhood import AFTER, BEFORE
+
+_NARROW = {"description_width": "initial"}
+
+
+class Navigation(Panel):
+    """Controls for the selected node: what is in it, beside it, and in its place elsewhere."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._start = self._container = self._copies = ""
+        self._open = button("Open", "Show what is in this")
+        self._close = button("Close", "Show the frame around this as one node")
+        self._near = button("Nearby", "Show only what is a few uses away")
+        self._steps = widgets.BoundedIntText(
+            value=2,
+            min=1,
+            max=99,
+            description="steps",
+            layout=widgets.Layout(width="100px"),
+            style=_NARROW,
+        )
+        self._steps.add_class("irviz-steps")
+        self._from = button("Path from here", "Choose this as one end of a path")
+        self._to = button(
+            "Path to here", "Show only what lies between the two", "", "irviz-path-to"
+        )
+        self._whole = button("Whole function", "Show everything again")
+        self._copy = widgets.BoundedIntText(
+            min=1, layout=widgets.Layout(width="170px"), style=_NARROW
+        )
+        self._copy.add_class("irviz-copy")
+        self._open.on_click(lambda _: self.send(actions.Toggle(self._node, self._side)))
+        self._close.on_click(lambda _: self.send(actions.Toggle(self._container, self._side)))
+        self._near.on_click(
+            lambda _: self.send(actions.LookAround(self._node, int(self._steps.value)))
+        )
+        self._from.on_click(lambda _: self._begin())
+        self._to.on_click(lambda _: self.send(actions.LookAround(self._start, to=self._node)))
+        self._whole.on_click(lambda _: self.send(actions.LookAtWhole()))
+        self.on_change(self._copy, self._show_copy)
+        self.widget = widgets.Box(
+            [
+                *(self._open, self._close, self._copy, self._near, self._steps),
+                *(self._from, self._to, self._whole),
+            ]
+        )
+        self.widget.add_class("irviz-around")
+
+    @property
+    def _node(self) -> str:
+        found = location(self.state)
+        return "" if found is None else found.node
+
+    @property
+    def _side(self) -> Side:
+        return self.state.selection.side
+
+    def parts(self, state: State) -> tuple[object, ...]:
+        """Return the selected node, and how the function is looked at."""
+        return location(state), state.view, state.function
+
+    def show(self, state: State) -> None:
+        """Offer what can be done with the selected node."""
+        found, look = location(state), state.view
+        here: RepeatCopies | None = None
+        is_main = is_openable = False
+        self._container = ""
+        if found is not None:
+            view, node = found.view, found.node
+            is_main = found.function == state.function and found.inner in found.graph.index
+            is_main = is_main and found.inner not in (BEFORE, AFTER)
+            is_main = is_main and found.stage is state.stage
+            is_openable = node in view.openable
+            self._container = view.around(node)
+            self._close.description = f"Close {view.name(self._container)}"
+            if is_main and look.around is None:
+                here = repeat_copies(view.visible.tree, found.inner)
+        if look.around is not None and look.to is None:
+            self._steps.value = look.steps
+        self._to.description = f"Path from {self._start} to here"
+        if here is not None:
+            self._copy.max = len(here.nodes)
+            self._copy.value = here.copy + 1
+            self._copy.description = f"copy (1 to {len(here.nodes)})"
+        self._copies = here.container if here is not None else ""
+        is_end = is_main and found is not None and self._start not in ("", found.node)
+        for control, is_shown in (
+            (self._open, is_openable),
+            (self._close, bool(self._container)),
+            (self._copy, here is not None),
+            (self._near, is_main),
+            (self._steps, is_main),
+            (self._from, is_main),
+            (self._to, is_end),
+            (self._whole, look.around is not None),
+        ):
+            show_if(control, is_shown)
+
+    def _begin(self) -> None:
+        self._start = self._node
+
+    def _show_copy(self, number: int) -> None:
+        if self._copies:
+            self.send(actions.ShowCopy(self._copies, number - 1))

@@ -1,0 +1,75 @@
+"""The base of all panels: a part of the page that is a function of the state."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import ipywidgets as widgets
+
+from irviz.explorer.actions import Action
+from irviz.explorer.state import State
+from irviz.explorer.store import Store
+from irviz.explorer.view_model import unchanged
+
+
+class Panel(ABC):
+    """Show some parts of the state in `widget`, and send actions; know no other panel.
+
+    A panel keeps nothing but its widgets with what the reader has not sent yet.
+    """
+
+    widget: widgets.Widget
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._shown: tuple[object, ...] | None = None
+        self._is_updating = False
+
+    @property
+    def state(self) -> State:
+        """The current state."""
+        return self._store.state
+
+    @abstractmethod
+    def parts(self, state: State) -> tuple[object, ...]:
+        """Return the parts of the state that the panel shows."""
+
+    @abstractmethod
+    def show(self, state: State) -> None:
+        """Set the traits of the widgets from a state."""
+
+    def update(self, state: State, _: State | None = None) -> None:
+        """Show a state, unless it differs from the last one in other parts alone."""
+        parts = self.parts(state)
+        if self._shown is not None and unchanged(self._shown, parts):
+            return
+        self._shown = parts
+        with self.updating():
+            self.show(state)
+
+    @contextmanager
+    def updating(self) -> Iterator[None]:
+        """Set traits until the block ends: what widgets report meanwhile is not the reader's."""
+        before, self._is_updating = self._is_updating, True
+        try:
+            yield
+        finally:
+            self._is_updating = before
+
+    def on_change(
+        self, widget: widgets.Widget, act: Callable[[Any], None], trait: str = "value"
+    ) -> None:
+        """Call a function with each new value that the reader gives a trait of a widget."""
+
+        def changed(change: Any) -> None:
+            if not self._is_updating:
+                act(change.new)
+
+        widget.observe(changed, trait)
+
+    def send(self, action: Action) -> None:
+        """Dispatch an action of the reader."""
+        self._store.dispatch(action)

@@ -1,0 +1,272 @@
+"""What a pass takes, as a form: a fitting control for each parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ipywidgets as widgets
+
+from irviz.errors import TransformError
+from irviz.explorer.panels.controls import paragraph
+from irviz.ir.functions import relax_functions
+from irviz.loaders.arrays.param_files import load_params
+from irviz.session.session import Session
+from irviz.transforms.passes.hints import PATTERN_MODULES
+from irviz.transforms.passes.parameters import ParameterKind, PassParameter
+from irviz.transforms.passes.resolve_arguments import symbolic_names
+
+_TARGETS = ("llvm", "c", "cuda", "rocm", "metal", "vulkan", "opencl", "webgpu", "hexagon")
+_HINTS = {
+    ParameterKind.TARGET: 'a kind such as llvm, or {"kind": "llvm", "num-cores": 4}',
+    ParameterKind.DEVICE: "llvm, or cuda:1",
+    ParameterKind.PATTERNS: "a backend such as cublas, or the beginning of a pattern's name",
+    ParameterKind.LAYOUTS: "relax.nn.conv2d: NHWC, OHWI",
+    ParameterKind.LIST: "separated by commas",
+    ParameterKind.INT: "a whole number; none if it is empty",
+    ParameterKind.FLOAT: "a number; none if it is empty",
+}
+_CHOOSING = (ParameterKind.FUNCTIONS, ParameterKind.NAMES, ParameterKind.VARS)
+_MOST_ROWS = 6
+
+
+class PassForm:
+    """Ask for the arguments of a pass; what was given stays while it is the same pass."""
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self.fields: dict[str, widgets.Widget] = {}
+        self.paths: dict[str, widgets.Text] = {}
+        self.widget = widgets.VBox()
+        self.widget.add_class("irviz-pass-form")
+        self._parameters: tuple[PassParameter, ...] = ()
+        self._session: Session | None = None
+        self._changed = changed
+
+    def ask(self, parameters: tuple[PassParameter, ...]) -> None:
+        """Ask for these parameters, beginning with their defaults."""
+        self._parameters = parameters
+        formed = [one for one in parameters if one.kind is not ParameterKind.CODE]
+        self.fields = {one.name: _field(one) for one in formed}
+        self.paths = {one.name: _path() for one in formed if one.kind is ParameterKind.PARAMS}
+        rows: list[widgets.Widget] = []
+        for one in parameters:
+            rows += [self.fields[one.name]] if one.name in self.fields else []
+            rows += [self.paths[one.name]] if one.name in self.paths else []
+            rows.append(widgets.HTML(_explained(one)))
+        self.widget.children = tuple(rows)
+        for field in (*self.fields.values(), *self.paths.values()):
+            field.observe(self._hear, "value")
+        self._offer(is_new=True)
+
+    def show(self, session: Session) -> None:
+        """Offer the functions, parameters and arrays of the session's shown stage."""
+        self._session = session
+        self._offer()
+
+    def arguments(self) -> dict[str, object]:
+        """Return the arguments that are not the defaults.
+
+        Raises TransformError for text that cannot be read, ParamsError for such a file.
+        """
+        found: dict[str, object] = {}
+        for one in self._parameters:
+            if one.name not in self.fields:
+                continue
+            value = self._value(one)
+            if value is None and one.is_required:
+                raise TransformError(f"{one.name} is empty, and takes {one.kind.value}: give it")
+            if value is not None and (one.is_required or value != one.default):
+                found[one.name] = value
+        return found
+
+    def _value(self, parameter: PassParameter) -> object:
+        given = self.fields[parameter.name].value
+        if parameter.kind is ParameterKind.PARAMS:
+            path = self.paths[parameter.name].value.strip()
+            arrays = (
+                load_params(path)
+                if path
+                else self._session.call_inputs.params
+                if self._session
+                else {}
+            )
+            return {name: arrays[name] for name in (arrays if path else given)}
+        if parameter.kind in _CHOOSING:
+            return tuple(given) or None
+        if not isinstance(given, str) or parameter.kind is ParameterKind.CHOICE:
+            return given
+        text = given.strip()
+        return _read(parameter, text) if text else None
+
+    def _hear(self, change: Any) -> None:
+        kinds = {self.fields[p.name]: p.kind for p in self._parameters if p.name in self.fields}
+        if kinds.get(change.owner) is ParameterKind.FUNCTION:
+            self._offer()
+        self._changed()
+
+    def _offer(self, is_new: bool = False) -> None:
+        """Set what is chosen from: the functions first, then what belongs to the chosen one."""
+        if self._session is None:
+            return
+        function = ""
+        for one in self._parameters:
+            if one.kind is ParameterKind.FUNCTION:
+                function = self._offer_functions(one, is_new) or function
+        for one in self._parameters:
+            if one.name in self.fields:
+                self._offer_of(one, function or self._session.function, is_new)
+
+    def _offer_functions(self, parameter: PassParameter, is_new: bool) -> str:
+        assert self._session is not None, "there is something to choose from"
+        field, names = self.fields[parameter.name], [*relax_functions(self._session.current.module)]
+        value = self._session.function if is_new and parameter.is_required else field.value
+        if value not in names:
+            value = names[0] if names and parameter.is_required else None
+        options = [(name, name) for name in names]
+        if not parameter.is_required:
+            options.insert(0, ("–", ""))
+            value = value or ""
+        _set(field, options, value)
+        return str(value or "")
+
+    def _offer_of(self, parameter: PassParameter, function: str, is_new: bool) -> None:
+        session, field = self._session, self.fields[parameter.name]
+        assert session is not None, "there is something to choose from"
+        of_it = relax_functions(session.current.module).get(function)
+        params = [param.name for param in of_it.params] if of_it is not None else []
+        if parameter.kind is ParameterKind.DIMS:
+            names = symbolic_names(session.current.module, function if of_it is not None else None)
+            field.placeholder = ", ".join(f"{name}=1" for name in names) or "no symbolic sizes"
+        elif parameter.kind is ParameterKind.FUNCTIONS:
+            _keep(field, [gvar.name_hint for gvar in session.current.module.functions], ())
+        elif parameter.kind in _CHOOSING:
+            _keep(field, params, ())
+        elif parameter.kind is ParameterKind.PARAMS:
+            _keep(
+                field,
+                [*session.call_inputs.params],
+                [n for n in session.call_inputs.params if n in params],
+                is_new,
+            )
+
+
+def _field(parameter: PassParameter) -> widgets.Widget:
+    """Return the control of a parameter."""
+    begin, kind = parameter.begins_with, parameter.kind
+    look: dict[str, Any] = {
+        "description": parameter.name,
+        "style": {"description_width": "initial"},
+        "layout": widgets.Layout(width="auto"),
+    }
+    text = ", ".join(map(str, begin)) if isinstance(begin, tuple) else str(begin or "")
+    if kind is ParameterKind.BOOL:
+        field = widgets.Checkbox(value=bool(begin), indent=False, **look)
+    elif kind is ParameterKind.CHOICE:
+        options = [("–" if one is None else str(one), one) for one in parameter.choices]
+        value = begin if begin in parameter.choices else parameter.choices[0]
+        field = widgets.Dropdown(options=options, value=value, **look)
+    elif kind is ParameterKind.FUNCTION:
+        field = widgets.Dropdown(**look)
+    elif kind in (*_CHOOSING, ParameterKind.PARAMS):
+        field = widgets.SelectMultiple(rows=2, **look)
+    elif kind is ParameterKind.INT and isinstance(begin, int):
+        field = widgets.IntText(value=begin, **look)
+    elif kind is ParameterKind.FLOAT and isinstance(begin, float | int):
+        field = widgets.FloatText(value=begin, **look)
+    elif kind in (ParameterKind.TARGET, ParameterKind.DEVICE):
+        field = widgets.Combobox(value=text, options=_TARGETS, placeholder=_HINTS[kind], **look)
+    elif kind is ParameterKind.PATTERNS:
+        backends = tuple(PATTERN_MODULES)
+        field = widgets.Combobox(value=text, options=backends, placeholder=_HINTS[kind], **look)
+    else:
+        field = widgets.Text(value=text, placeholder=_HINTS.get(kind, ""), **look)
+    field.tooltip = parameter.summary or kind.value
+    field.add_class(f"irviz-pass-{parameter.name}")
+    return field
+
+
+def _path() -> widgets.Text:
+    path = widgets.Text(
+        description="or a file",
+        placeholder="the path of an .npz",
+        style={"description_width": "initial"},
+        layout=widgets.Layout(width="auto"),
+    )
+    path.add_class("irviz-pass-file")
+    return path
+
+
+def _explained(parameter: PassParameter) -> str:
+    words = parameter.summary or f"Takes {parameter.kind.value}."
+    if parameter.kind is ParameterKind.CODE:
+        words = f"{parameter.name} is for code. {parameter.summary}"
+    return paragraph(words, "irviz-hint")
+
+
+def _read(parameter: PassParameter, text: str) -> object:
+    """Return what a text says for a parameter; raise TransformError with what would be right."""
+    try:
+        return (
+            _READERS.get(parameter.kind, str)(text) if parameter.item is not int else _whole(text)
+        )
+    except ValueError:
+        example = _HINTS.get(parameter.kind, "n=128, m=784")
+        raise TransformError(
+            f"{parameter.name} is {text!r}, and takes {parameter.kind.value}: write {example}"
+        ) from None
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(one.strip() for one in text.split(",") if one.strip())
+
+
+def _whole(text: str) -> tuple[int, ...]:
+    return tuple(map(int, _listed(text)))
+
+
+def _sizes(text: str) -> dict[str, int]:
+    pairs = [one.partition("=") for one in _listed(text)]
+    return {name.strip(): int(size) for name, _, size in pairs}
+
+
+def _layouts(text: str) -> dict[str, tuple[str, ...]]:
+    """Read "name: layout, layout; name: layout"."""
+    found = {}
+    for part in filter(str.strip, text.split(";")):
+        name, colon, layouts = part.partition(":")
+        if not colon or not name.strip():
+            raise ValueError(part)
+        found[name.strip()] = _listed(layouts)
+    return found
+
+
+_READERS: dict[ParameterKind, Callable[[str], object]] = {
+    ParameterKind.INT: int,
+    ParameterKind.FLOAT: float,
+    ParameterKind.LIST: _listed,
+    ParameterKind.DIMS: _sizes,
+    ParameterKind.LAYOUTS: _layouts,
+}
+
+
+def _set(field: widgets.Dropdown, options: list[tuple[str, str]], value: object) -> None:
+    """Change what is offered, without a choice that nobody made in between."""
+    if list(field.options) != options:
+        field.index = None
+        field.options = options
+    if field.value != value:
+        field.value = value
+
+
+def _keep(
+    field: widgets.SelectMultiple, names: list[str], first: object, is_new: bool = False
+) -> None:
+    """Change what is offered, and keep what was chosen of it."""
+    chosen = first if is_new else field.value
+    if list(field.options) != names:
+        field.value = ()
+        field.options = names
+        field.rows = min(max(len(names), 2), _MOST_ROWS)
+    kept = tuple(name for name in names if name in chosen)  # type: ignore[operator]
+    if field.value != kept:
+        field.value = kept

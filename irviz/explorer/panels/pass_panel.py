@@ -1,0 +1,156 @@
+"""Choose a pass of the catalog, give what it takes, see what it would change, and apply it."""
+
+from __future__ import annotations
+
+import ipywidgets as widgets
+from tvm import ir
+
+from irviz.explorer import actions
+from irviz.explorer.panels.controls import button, heading, paragraph, wide
+from irviz.explorer.panels.panel import Panel
+from irviz.explorer.panels.pass_form import PassForm
+from irviz.explorer.state import State
+from irviz.explorer.store import Store
+from irviz.transforms.passes.catalog import GROUPS, catalog, search
+from irviz.transforms.passes.catalog_entry import CatalogEntry
+from irviz.transforms.passes.pass_call import PassCall, named_pass
+from irviz.transforms.stage import Stage, Transform
+from irviz.transforms.trial import try_transform
+from irviz.view.templating import render
+
+_ROWS = 8
+_MOST_CHARACTERS = 60
+_ALL = "all groups"
+
+
+class PassPanel(Panel):
+    """Find a pass by name or words, fill in its form, preview it, apply it."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._stage: Stage | None = None
+        self._chosen: CatalogEntry | None = None
+        self._name = widgets.Text(placeholder="a name such as LegalizeOps, or words", layout=wide())
+        self._name.add_class("irviz-pass-name")
+        self._group = widgets.Dropdown(options=(_ALL, *GROUPS), value=_ALL, layout=wide())
+        self._group.add_class("irviz-pass-group")
+        self._found = widgets.Select(rows=_ROWS, layout=wide())
+        self._found.add_class("irviz-passes")
+        self._found.add_class("irviz-pass-found")
+        self._summary = widgets.HTML()
+        self._summary.add_class("irviz-pass-summary")
+        self.form = PassForm(self._forget)
+        self._preview = button("Preview", "Try it in another process: what would it change?", "eye")
+        self._apply = button("Apply pass", "Apply this pass to the shown stage", "play")
+        self._words = widgets.HTML()
+        self._words.add_class("irviz-pass-preview")
+        self._name.observe(lambda _: self._search(), "value")
+        self._group.observe(lambda _: self._search(), "value")
+        self._found.observe(lambda change: self._choose(change.new), "value")
+        self._preview.on_click(lambda _: self._show_preview())
+        self._apply.on_click(lambda _: self._send_pass())
+        self.widget = widgets.VBox(
+            [
+                heading("Apply a pass"),
+                widgets.HBox([self._name, self._group]),
+                self._found,
+                self._summary,
+                self.form.widget,
+                widgets.HBox([self._preview, self._apply]),
+                self._words,
+            ]
+        )
+        self.widget.add_class("irviz-pass")
+        self._search()
+
+    def parts(self, state: State) -> tuple[object, ...]:
+        """Return the session, and how many passes there are: more may be registered."""
+        return state.session, len(catalog())
+
+    def show(self, state: State) -> None:
+        """Offer what the current stage has; what was typed and chosen stays."""
+        if self._stage is not state.stage:
+            self._forget()
+        self._stage = state.stage
+        self.form.show(state.session)
+        if len(self._listed()) != len(self._found.options):  # passes were registered meanwhile
+            self._search()
+
+    def _listed(self) -> tuple[CatalogEntry, ...]:
+        group = self._group.value
+        return tuple(e for e in search(self._name.value) if group in (_ALL, e.group))
+
+    def _search(self) -> None:
+        """List what fits the words; a name that is written out is chosen."""
+        typed, entries = self._name.value.strip(), self._listed()
+        exact = [entry for entry in entries if typed in (entry.name, entry.full_name)]
+        kept = self._chosen.full_name if self._chosen else None
+        value = kept if kept in [entry.full_name for entry in entries] else None
+        if exact and value not in [entry.full_name for entry in exact]:
+            value = exact[0].full_name
+        self._found.index = None
+        self._found.options = [(_line(entry), entry.full_name) for entry in entries]
+        self._found.value = value
+        self._choose(value)
+
+    def _choose(self, full_name: str | None) -> None:
+        entry = next((one for one in catalog() if one.full_name == full_name), None)
+        if entry == self._chosen:
+            return
+        self._chosen = entry
+        self._forget()
+        self._apply.disabled = self._preview.disabled = bool(entry and entry.code_only)
+        self._summary.value = "" if entry is None else _described(entry)
+        self.form.ask(() if entry is None or entry.code_only else entry.parameters)
+
+    def _send_pass(self) -> None:
+        try:
+            call = self._call()
+        except Exception as failure:  # a file of the form, for example
+            self.send(actions.Say(str(failure), is_error=True))
+        else:
+            self.send(actions.Apply(call))
+
+    def _call(self) -> PassCall:
+        """Return what is to be applied; what was typed where no pass was chosen."""
+        if self._chosen is None:
+            return named_pass(self._name.value.strip())
+        return named_pass(self._chosen.full_name, **self.form.arguments())
+
+    def _show_preview(self) -> None:
+        try:
+            words, is_error = preview(self.state.stage.module, self._call())
+        except Exception as failure:  # whatever it is, the explorer lives on
+            words, is_error = str(failure), True
+        self._words.value = paragraph(words, "irviz-error" if is_error else "irviz-said", "status")
+
+    def _forget(self) -> None:
+        """Take away the words of a preview: they were about something else."""
+        self._words.value = ""
+
+
+def preview(mod: ir.IRModule, transform: Transform) -> tuple[str, bool]:
+    """Say what a transform would change, tried in the worker, and whether that is an error."""
+    tried = transform.tried_as
+    outcome = try_transform(mod, tried, look=True) if tried is not None else None
+    if outcome is not None and outcome.error:
+        return f"it would fail: {outcome.error}", True
+    if outcome is None or outcome.change is None:
+        return "it cannot be tried apart: apply it to see what it changes", False
+    words = str(outcome.change)
+    return f"it would change{':' if outcome.change else ''} {words}", False
+
+
+def _line(entry: CatalogEntry) -> str:
+    """Return the entry's line in the list: its name, its group and how its summary begins."""
+    text = f"{entry.name}  · {entry.group} ·  {entry.summary}"
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"
+
+
+def _described(entry: CatalogEntry) -> str:
+    words, _, code = entry.code_only.partition(": ")
+    code_only = (words, code) if entry.code_only else None
+    summary = render(
+        "pass_summary", name=entry.full_name, summary=entry.summary, code_only=code_only
+    )
+    return str(summary)

@@ -1,0 +1,63 @@
+"""The current stage as a script: on the clipboard, or in a file."""
+
+from __future__ import annotations
+
+import anywidget
+import ipywidgets as widgets
+import traitlets
+
+from irviz.explorer import actions
+from irviz.explorer.panels.controls import button, heading, wide
+from irviz.explorer.panels.panel import Panel
+from irviz.explorer.state import State
+from irviz.explorer.store import Store
+from irviz.explorer.viewer import STATIC
+from irviz.explorer.viewer.messages import Copy, CopyMessage, parse
+
+
+class CopyButton(anywidget.AnyWidget):
+    """Ask for a text when it is pressed, and put that on the clipboard.
+
+    Traits:
+        label: The words on the button.
+        text: What is copied when it comes; `serial` changes with each press that was answered.
+    """
+
+    _esm = STATIC / "copy.js"
+
+    label = traitlets.Unicode("Copy").tag(sync=True)
+    text = traitlets.Unicode("").tag(sync=True)
+    serial = traitlets.Int(0).tag(sync=True)
+
+
+class PythonPanel(Panel):
+    """Give the script that makes the current stage from the first, with TVM alone."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._suggested = ""
+        self.copy = CopyButton(label="Copy as Python")
+        self.copy.on_msg(self._receive)
+        self._path = widgets.Text(description="file", layout=wide())
+        self._path.add_class("irviz-python-path")
+        save = button(
+            "Save as Python", "Write a script with TVM alone that makes the shown stage", "save"
+        )
+        save.on_click(lambda _: self.send(actions.SaveScript(self._path.value)))
+        self.widget = widgets.VBox([heading("Script"), self.copy, self._path, save])
+
+    def parts(self, state: State) -> tuple[object, ...]:
+        """Return what a file is named after, and what was copied last."""
+        return state.function, state.stage_id, state.clipboard
+
+    def show(self, state: State) -> None:
+        """Suggest a file name for the current stage; hand what was copied to the page."""
+        path = f"{state.function or 'module'}-{state.stage_id}.py"
+        if path != self._suggested:
+            self._suggested = self._path.value = path
+        with self.copy.hold_sync():
+            self.copy.text, self.copy.serial = state.clipboard.text, state.clipboard.serial
+
+    def _receive(self, _: object, content: object, __: object) -> None:
+        if isinstance(parse(content, CopyMessage), Copy):
+            self.send(actions.CopyScript(self._path.value))

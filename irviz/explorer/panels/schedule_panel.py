@@ -1,0 +1,252 @@
+"""The schedule of a PrimFunc: primitives chosen by clicks on its loop nest, and their trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import ipywidgets as widgets
+
+from irviz.errors import TransformError
+from irviz.explorer import actions
+from irviz.explorer.loop_view import LoopView
+from irviz.explorer.panels.controls import button, offer, paragraph, show_if, wide_field
+from irviz.explorer.panels.panel import Panel
+from irviz.explorer.panels.step_form import FieldError, StepForm
+from irviz.explorer.state import State
+from irviz.explorer.store import Store
+from irviz.explorer.view_model import loop_addresses, nest, prim_func, prim_funcs, schedule_trace
+from irviz.model.loops import (
+    Block,
+    Loop,
+    LoopNest,
+    ScheduleAddress,
+    innermost_node,
+    walk,
+)
+from irviz.transforms.python_script import UnwritableError
+from irviz.transforms.schedules.primitives import FOR_CODE, Primitive, primitives
+from irviz.transforms.schedules.schedule_error import IllegalStepError
+from irviz.transforms.schedules.schedule_step import ScheduleStep, schedule_step
+from irviz.transforms.schedules.schedule_trace import parse_trace
+from irviz.view.templating import render
+
+
+class SchedulePanel(Panel):
+    """Choose a PrimFunc, loops and blocks of it, and a primitive to apply to these."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._nest = LoopNest("", (), (), ())
+        self._addresses: Mapping[str, ScheduleAddress] = {}
+        self._shown_primitive: Primitive | None = None
+        self._functions = widgets.Dropdown(description="PrimFunc", **wide_field())
+        self._functions.add_class("irviz-schedule-function")
+        self.view = LoopView()
+        self._several = widgets.Checkbox(
+            value=False, description="a click adds to what is chosen", indent=False, **wide_field()
+        )
+        self._primitives = widgets.Dropdown(
+            options=[("choose a step", "")], description="step", **wide_field()
+        )
+        self._primitives.add_class("irviz-schedule-primitive")
+        self._hint, self._error = widgets.HTML(), widgets.HTML()
+        self.form = StepForm()
+        self._apply = button("Apply step", "Do this to the loops and blocks that are chosen")
+        self._apply.add_class("irviz-schedule-apply")
+        self._automatic = widgets.Checkbox(
+            value=True, description="measure each step", indent=False, **wide_field()
+        )
+        self.on_change(self._functions, self._choose_function)
+        self._primitives.observe(lambda _: self._show_primitive(), "value")
+        self.view.observe(lambda _: self._show_choice(), "chosen")
+        self.on_change(self._automatic, lambda on: self.send(actions.MeasureEachStep(bool(on))))
+        widgets.link((self._several, "value"), (self.view, "many"))
+        self._apply.on_click(lambda _: self._send_step())
+        controls = widgets.HBox([self._apply, self._automatic])
+        self._controls = widgets.VBox(
+            [
+                *(self.view, self._several, self._primitives, self._hint, self.form.widget),
+                *(controls, self._error),
+            ]
+        )
+        self.widget = widgets.VBox([self._functions, self._controls])
+        self.widget.add_class("irviz-schedule")
+
+    def parts(self, state: State) -> tuple[object, ...]:
+        """Return the PrimFunc, its loops, and why its last step was refused."""
+        name = prim_func(state)
+        loops = nest(state) if name else None
+        options = state.measures_steps, state.stage_id
+        return (name, loops, state.stage, *prim_funcs(state), *options, _refusal(state, name))
+
+    def show(self, state: State) -> None:
+        """Show the PrimFunc's loops; what was chosen of them stays while they are the same."""
+        names, function = prim_funcs(state), prim_func(state)
+        offer(self._functions, names or [("none in this stage", "")], function)
+        self._automatic.value = state.measures_steps
+        show_if(self._controls, bool(function))
+        if not function:
+            return
+        loops = nest(state)
+        if loops != self._nest:
+            self._nest, self._addresses = loops, loop_addresses(state)
+            self.view.chosen, self._primitives.value = [], ""
+        self.view.show(loops, self._addresses, f"loops of {function}, stage {state.stage_id}")
+        refused = _refusal(state, function)
+        self.view.mark(self._marks(refused))
+        self._error.value = refusal_html(refused)
+        self._show_choice()
+
+    def _choose_function(self, name: str | None) -> None:
+        if name:
+            self.send(actions.ChoosePrimFunc(name))
+
+    def _show_choice(self) -> None:
+        """Offer the primitives, first those that fit what is chosen."""
+        chosen = self._chosen()
+        fitting, others = list[tuple[str, str]](), list[tuple[str, str]]()
+        for one in primitives().values():
+            if one.name not in FOR_CODE:
+                fits = one.placed(chosen) is not None
+                words = f"{one.name} ({one.group})" if fits else f"{one.name}: takes {one.needs}"
+                (fitting if fits else others).append((words, one.name))
+        offer(
+            self._primitives,
+            [("choose a step", ""), *fitting, *others],
+            self._primitives.value or "",
+        )
+        self._show_primitive()
+
+    def _show_primitive(self) -> None:
+        if self._primitives.value is None:  # between two lists of options
+            return
+        known = self._primitive()
+        chosen = self._chosen()
+        self.form.show(known, chosen, self._nest)
+        words = f"chosen: {', then '.join(map(self._name, self.view.chosen)) or 'nothing'}."
+        if known is not None:
+            words += f" {known.summary}"
+            if known.placed(chosen) is None:
+                words += f" Choose {known.needs}."
+        if known is not self._shown_primitive:
+            self._shown_primitive = known
+            self._several.value = known is not None and known.takes_several
+        self._hint.value = paragraph(words, "irviz-hint")
+        self._apply.disabled = known is None or known.placed(chosen) is None
+
+    def _send_step(self) -> None:
+        self.form.show_error(None)
+        try:
+            step = self._step()
+        except FieldError as failure:
+            self.send(actions.Say(str(failure), is_error=True))
+            self.form.show_error(failure)
+        except TransformError as failure:  # the parameters do not go together
+            self.send(actions.Say(str(failure), is_error=True))
+            self._error.value = refusal_html(failure)
+        else:
+            self.send(actions.Apply(step))
+
+    def _step(self) -> ScheduleStep:
+        known = self._primitive()
+        placed = known.placed(self._chosen()) if known else None
+        if known is None or placed is None:
+            raise TransformError("choose a step, and the loops and blocks that it takes")
+        named = {**placed, **self.form.values()}
+        several = [one.name for one in known.addresses if one.is_variadic]
+        positional = [loop for name in several for loop in named.pop(name)]  # type: ignore[attr-defined]
+        return schedule_step(prim_func(self.state), known.name, *positional, **named)
+
+    def _primitive(self) -> Primitive | None:
+        return primitives().get(self._primitives.value or "")
+
+    def _chosen(self) -> list[ScheduleAddress]:
+        return [self._addresses[one] for one in self.view.chosen if one in self._addresses]
+
+    def _marks(self, refused: Exception | None) -> list[str]:
+        """Return what TVM's refusal points at, and the chosen loops if it points at no loop.
+
+        A refusal that points at nothing is about the other arguments.
+        """
+        if not isinstance(refused, IllegalStepError):
+            return []
+        marks = [one for path in refused.paths if (one := innermost_node(self._nest, path))]
+        there = {node.id: node for node in walk(self._nest)}
+        if marks and not any(isinstance(there[one], Loop) for one in marks):
+            marks += [one for one in self.view.chosen if isinstance(there.get(one), Loop)]
+        return marks
+
+    def _name(self, node_id: str) -> str:
+        """Return what a reader calls a node."""
+        node = next((one for one in walk(self._nest) if one.id == node_id), None)
+        match node:
+            case Loop(variable=name):
+                return name
+            case Block(name=name):
+                return f"block {name}"
+        return node_id
+
+
+class TracePanel(Panel):
+    """Show the trace of the PrimFunc's schedule as text, to be edited and replayed."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._trace = widgets.Textarea(rows=6, layout=widgets.Layout(width="auto"))
+        self._trace.add_class("irviz-trace")
+        replay = button("Replay", "Do the steps of this text, from where the trace begins")
+        replay.add_class("irviz-schedule-replay")
+        replay.on_click(lambda _: self._replay())
+        self._error = widgets.HTML()
+        self.widget = widgets.VBox(
+            [widgets.HTML("<h5>trace</h5>"), self._trace, self._error, widgets.HBox([replay])]
+        )
+
+    def parts(self, state: State) -> tuple[object, ...]:
+        """Return the steps of the schedule."""
+        return (schedule_trace(state) if prim_func(state) else None,)
+
+    def show(self, state: State) -> None:
+        """Show the steps of the schedule, up to the current stage."""
+        show_if(self.widget, bool(prim_func(state)))
+        self._error.value = ""
+        if prim_func(state):
+            self._trace.value = "".join(map(_line, schedule_trace(state).steps))
+
+    def _replay(self) -> None:
+        function = prim_func(self.state)
+        try:
+            steps = parse_trace(self._trace.value, function)
+        except TransformError as failure:
+            self.send(actions.Say(str(failure), is_error=True))
+            self._error.value = refusal_html(failure)
+        else:
+            self._error.value = ""
+            self.send(actions.ReplaySchedule(function, tuple(steps)))
+
+
+def _refusal(state: State, function: str) -> Exception | None:
+    """Return why the last step of a PrimFunc's schedule was refused, None where it was not."""
+    if state.failure is None:
+        return None
+    match state.failure.action:
+        case actions.Apply(transform=ScheduleStep(function=name)) if name == function:
+            return state.failure.error
+        case actions.ReplaySchedule(function=name) if name == function:
+            return state.failure.error
+    return None
+
+
+def refusal_html(refused: Exception | None) -> str:
+    """Return why a step was refused, and behind a fold all that TVM says; "" for no refusal."""
+    if refused is None:
+        return ""
+    words, details = str(refused), getattr(refused, "details", "")
+    return str(render("refusal", words=words, details="" if details in words else details))
+
+
+def _line(step: ScheduleStep) -> str:
+    try:
+        return f"{step.line}\n"
+    except UnwritableError as failure:
+        return f"# {step.primitive}: only code can do this; {failure}\n"

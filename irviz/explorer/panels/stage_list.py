@@ -1,0 +1,83 @@
+"""The tree of stages at the explorer's left: which there are, how they compare, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import anywidget
+import traitlets
+
+from irviz.explorer import actions
+from irviz.explorer.panels.panel import Panel
+from irviz.explorer.stage_rows import stage_rows
+from irviz.explorer.state import State
+from irviz.explorer.store import Store
+from irviz.explorer.viewer import STATIC
+from irviz.explorer.viewer.messages import (
+    Choose,
+    Drop,
+    OpenFile,
+    Redo,
+    Refused,
+    Rename,
+    StageMessage,
+    StageRow,
+    Undo,
+    parse,
+)
+
+
+class TreeView(anywidget.AnyWidget):
+    """Show rows of stages; report what the reader wants done with one.
+
+    Traits:
+        rows: One StageRow a stage, in the order in which they are drawn.
+        undoable, redoable: Whether there is anything to undo, or to do again.
+    """
+
+    _esm = STATIC / "stages.js"
+    _css = STATIC / "stages.css"
+
+    rows: traitlets.List[StageRow] = traitlets.List().tag(sync=True)
+    undoable = traitlets.Bool(False).tag(sync=True)
+    redoable = traitlets.Bool(False).tag(sync=True)
+
+
+class StageList(Panel):
+    """Show a session's stages as a tree by indentation."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.widget = TreeView()
+        self.widget.add_class("irviz-stages")
+        self.widget.on_msg(self._receive)
+
+    def parts(self, state: State) -> tuple[object, ...]:
+        """Return the rows, and the tree of which some can be undone."""
+        return stage_rows(state), state.session.tree
+
+    def show(self, state: State) -> None:
+        """Show the stages, the current one marked."""
+        tree = state.session.tree
+        with self.widget.hold_sync():
+            self.widget.rows = stage_rows(state)
+            self.widget.undoable = tree.past is not None
+            self.widget.redoable = tree.future is not None
+
+    def _receive(self, _: object, content: object, buffers: Sequence[memoryview | bytes]) -> None:
+        """Do what the page asks for; anything else that it may send is ignored."""
+        match parse(content, StageMessage):
+            case OpenFile(name) if len(buffers) == 1:
+                self.send(actions.OpenFile(name, bytes(buffers[0])))
+            case Refused(words):
+                self.send(actions.Say(words, is_error=True))
+            case Choose(stage_id):
+                self.send(actions.Checkout(stage_id))
+            case Rename(stage_id, label):
+                self.send(actions.Rename(stage_id, label))
+            case Drop(stage_id):
+                self.send(actions.Drop(stage_id))
+            case Undo():
+                self.send(actions.Undo())
+            case Redo():
+                self.send(actions.Redo())

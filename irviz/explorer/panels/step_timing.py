@@ -1,0 +1,69 @@
+"""How long each step of a schedule takes."""
+
+from __future__ import annotations
+
+import ipywidgets as widgets
+
+from irviz.explorer import actions
+from irviz.explorer.panels.controls import button, paragraph, show_if, wide_field
+from irviz.explorer.panels.panel import Panel
+from irviz.explorer.state import Jobs, State
+from irviz.explorer.store import Store
+from irviz.explorer.view_model import prim_func, schedule_trace, steps_to_time
+
+
+class StepTiming(Panel):
+    """Measure the stages of a schedule, and show their times."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._sizes = widgets.Text(description="sizes", continuous_update=False, **wide_field())
+        self.on_change(self._sizes, lambda text: self.send(actions.SetStepSizes(_read(text))))
+        every = button("Measure all", "Measure all stages of the trace in turn")
+        every.on_click(lambda _: self.send(actions.MeasureSteps(every=True)))
+        self._cancel = button("Cancel", "Stop measuring", "stop")
+        self._cancel.on_click(lambda _: self.send(actions.Cancel()))
+        self._line, self._table = widgets.HTML(), widgets.HTML()
+        self._line.add_class("irviz-schedule-time")
+        controls = widgets.HBox([self._sizes, every, self._cancel])
+        self.widget = widgets.VBox([self._line, controls, self._table])
+
+    def parts(self, state: State) -> tuple[object, ...]:
+        """Return the steps, how they are measured, and what is known of them."""
+        if not prim_func(state):
+            return (None,)
+        jobs = _jobs(state)
+        measured = state.step_times, state.step_sizes, jobs.name, jobs.progress
+        return (schedule_trace(state), state.session.run_config, *measured)
+
+    def show(self, state: State) -> None:
+        """Show what is being done, or what was found, and ask for the symbolic sizes."""
+        steps, jobs = steps_to_time(state), _jobs(state)
+        show_if(self.widget, steps is not None)
+        show_if(self._cancel, bool(jobs.name))
+        if steps is None:
+            return
+        show_if(self._sizes, bool(steps.sizes))
+        self._sizes.value = ", ".join(f"{name}={size}" for name, size in steps.sizes)
+        times = state.step_times
+        is_known = times.is_of(steps)
+        line = times.summary(steps) if is_known else ""
+        self._line.value = paragraph(": ".join(filter(None, (jobs.name, jobs.progress))) or line)
+        self._table.value = times.html(steps) if is_known else ""
+
+
+def _jobs(state: State) -> Jobs:
+    """Return the jobs, while the current one measures steps."""
+    key = state.jobs.key
+    is_ours = isinstance(key, tuple) and bool(key) and key[0] == "steps"
+    return state.jobs if is_ours else Jobs()
+
+
+def _read(text: str) -> dict[str, int]:
+    """Return the sizes that are written; what cannot be read counts as nothing."""
+    found = {}
+    for part in text.split(","):
+        name, _, size = part.partition("=")
+        if size.strip().isdecimal() and int(size) > 0:
+            found[name.strip()] = int(size)
+    return found

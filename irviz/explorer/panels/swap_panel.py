@@ -1,0 +1,136 @@
+"""Let a call call something else: what computes the same is offered, the rest has its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import ipywidgets as widgets
+
+from irviz.explorer import actions
+from irviz.explorer.panels.controls import button, heading, offer, paragraph, show_if, wide
+from irviz.explorer.panels.panel import Panel
+from irviz.explorer.state import CallKey, State
+from irviz.explorer.store import Store
+from irviz.explorer.view_model import call_key, selected_call
+from irviz.ir.functions import relax_function
+from irviz.transforms.kernels.call_targets import dps_calls
+from irviz.transforms.kernels.candidates import Candidate
+from irviz.transforms.kernels.equivalence_tests import Equivalence
+from irviz.transforms.kernels.library import definitions, kernels
+from irviz.transforms.kernels.swap import Swap
+from irviz.view.templating import render
+
+
+class SwapPanel(Panel):
+    """Offer what computes the same as what the selected call calls, and swap it."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._call: CallKey | None = None
+        self._callee, self._is_known = "", False
+        self._found: tuple[Candidate, ...] = ()
+        # a layout each: to hide one widget is not to hide another
+        self._to = widgets.Dropdown(layout=wide())
+        self._to.add_class("irviz-swap-to")
+        self._to.observe(lambda _: self._describe(), "value")
+        self._about = widgets.HTML()
+        self._about.add_class("irviz-swap-about")
+        self._everywhere = widgets.Checkbox(value=False, indent=False, layout=wide())
+        self._everywhere.add_class("irviz-swap-everywhere")
+        swap = button("Swap", "Let the call call this instead", "exchange")
+        swap.on_click(lambda _: self._swap())
+        self._count, self._reasons = widgets.HTML(), widgets.HTML()
+        self._count.add_class("irviz-swap-count")
+        self._reasons.add_class("irviz-swap-reasons")
+        self._controls = widgets.VBox([self._to, self._about, self._everywhere, swap])
+        self._controls.add_class("irviz-swap-controls")
+        # what changes its height as it is tried stands below what is clicked meanwhile
+        self.widget = widgets.VBox(
+            [heading("Call something else"), self._controls, self._count, self._reasons]
+        )
+
+    def parts(self, state: State) -> tuple[object, ...]:
+        """Return the selected call, and what could be called instead."""
+        call = call_key(state)
+        return (*(call or (None,)), _candidates(state, call))
+
+    def show(self, state: State) -> None:
+        """Offer what computes the same, as far as it is known."""
+        call, node = call_key(state), selected_call(state)
+        show_if(self.widget, call is not None)
+        if call is None or node is None:
+            self._call = None
+            return
+        is_new = self._call is None or (self._call.node, self._callee) != (call.node, node.callee)
+        self._call, self._callee = call, node.callee
+        function = relax_function(state.stage.module, call.function)
+        count = sum(each.callee == node.callee for each in dps_calls(function).values())
+        self._everywhere.description = f"all {count} calls of {node.callee}"
+        self._everywhere.value = self._everywhere.value and not is_new
+        show_if(self._everywhere, count > 1)
+        found = _candidates(state, call)
+        is_complete = bool(found) and not any(each.is_pending for each in found)
+        self._is_known = self._is_known and not is_new
+        if self._is_known and not is_complete:
+            return  # what was found before stays meanwhile, for whoever is about to click
+        self._is_known = is_complete
+        self._offer(found, "" if is_new else str(self._to.value))
+
+    def _offer(self, found: tuple[Candidate, ...], chosen: str) -> None:
+        self._found = found
+        same = [each.name for each in found if each.computes_the_same]
+        if same:
+            offer(self._to, same, chosen if chosen in same else same[0])
+        show_if(self._controls, bool(same))
+        self._describe()
+        self._count.value = paragraph(_counted(found)) if found else ""
+        self._reasons.value = _reasons_html(found)
+
+    def _describe(self) -> None:
+        found = next((each for each in self._found if each.name == self._to.value), None)
+        words = "" if found is None else f"{found.kind.value}, {found.reason}. {_summary(found)}"
+        self._about.value = paragraph(words, "irviz-hint")
+
+    def _swap(self) -> None:
+        if self._call is not None:
+            node = None if self._everywhere.value else self._call.node
+            swap = Swap(self._callee, str(self._to.value), node, self._call.function)
+            self.send(actions.Apply(swap))
+
+
+def _candidates(state: State, call: CallKey | None) -> tuple[Candidate, ...]:
+    known = state.candidates
+    return known[1] if known is not None and known[0] == call else ()
+
+
+def _counted(found: tuple[Candidate, ...]) -> str:
+    same = sum(each.computes_the_same for each in found)
+    fitting = sum(each.verdict is not Equivalence.MISFIT for each in found)
+    if any(each.is_pending for each in found):
+        return f"trying what fits: {same} of {fitting} compute the same so far"
+    verb = "computes" if same == 1 else "compute"
+    return f"{same} of the {fitting} that fit {verb} the same"
+
+
+def _reasons_html(found: tuple[Candidate, ...]) -> str:
+    """Return two lists that open: what fits and is not offered, and what does not fit."""
+    others = [each for each in found if not (each.computes_the_same or each.is_pending)]
+    misfits = [each for each in others if each.verdict is Equivalence.MISFIT]
+    tried = [each for each in others if each.verdict is not Equivalence.MISFIT]
+    lists = [
+        (f"{len(tried)} fit and are not offered", _by_reason(tried)),
+        (f"{len(misfits)} do not fit", _by_reason(misfits)),
+    ]
+    return str(render("reasons", lists=lists))
+
+
+def _by_reason(found: Iterable[Candidate]) -> list[tuple[str, str]]:
+    names: dict[str, list[str]] = {}
+    for each in found:
+        names.setdefault(each.reason, []).append(each.name)
+    return [(", ".join(those), reason) for reason, those in names.items()]
+
+
+def _summary(found: Candidate) -> str:
+    known = kernels().get(found.name) or definitions().get(found.name)
+    return known.summary if known is not None else ""

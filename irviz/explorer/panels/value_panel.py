@@ -1,0 +1,235 @@
+"""The value of the selected node: facts, pictures, and the way to the whole of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import ipywidgets as widgets
+
+from irviz.explorer import actions
+from irviz.explorer.panels.controls import button, offer, paragraph, show_if, wide
+from irviz.explorer.panels.panel import Panel
+from irviz.explorer.state import State
+from irviz.explorer.store import Store
+from irviz.explorer.view_model import cost_words, selected_trace, selected_value
+from irviz.model.runs.array_summary import ArraySummary
+from irviz.model.runs.trace import Array, NodeValue
+from irviz.view.figure import Figure
+from irviz.view.text.details import value_html
+from irviz.view.values.charts import HEAT_MAP, HISTOGRAM, IMAGES, draw_chart, fitting_charts
+from irviz.view.values.image import images_shape
+from irviz.view.values.image_strip import MAX_IMAGES
+
+_UNSAFE = re.compile(r"[^\w.-]+")
+"""What a file is better not called."""
+
+
+class ValuePanel(Panel):
+    """Show the value of the selected node in numbers and pictures, and save these.
+
+    What the reader chose last, a tensor of a tuple or a kind of picture, stays from node to node
+    where it fits.
+    """
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._value: NodeValue | None = None
+        self._label = self._words = ""
+        self._theme = "course"
+        self._tensor, self._kind, self._wanted = 0, "", ""  # wanted: what the reader chose last
+        self._drawing: Figure | None = None
+        self._facts, self._picture = widgets.HTML(), widgets.HTML()
+        self._facts.add_class("irviz-value-facts")
+        self._picture.add_class("irviz-value-picture")
+        self._tensors = _dropdown("tensor", "irviz-value-tensor")
+        self._kinds = _dropdown("picture", "irviz-value-kind")
+        self._places = widgets.VBox()
+        self._whole = button("Fetch whole value", "Run again and keep this value", "download")
+        self._path = widgets.Text(description="file", layout=wide())
+        self._path.add_class("irviz-value-path")
+        save = button("Save SVG", "Write this picture of the value as a file", "save")
+        self._saving = widgets.VBox([self._path, save])
+        self.on_change(self._tensors, self._choose_tensor, "index")
+        self.on_change(self._kinds, self._choose_kind)
+        self._whole.on_click(lambda _: self.send(actions.FetchValue()))
+        save.on_click(lambda _: self._save())
+        chosen = [self._tensors, self._whole, self._kinds, self._places]
+        self.widget = widgets.VBox([self._facts, *chosen, self._picture, self._saving])
+        self.widget.add_class("irviz-value")
+
+    def parts(self, state: State) -> tuple[object, ...]:
+        """Return the value with its name and words, and the theme."""
+        shown = selected_value(state)
+        return shown.value, shown.label, shown.words, state.is_dark
+
+    def show(self, state: State) -> None:
+        """Show the value; one that is shown already is not drawn again."""
+        shown, theme = selected_value(state), "dark" if state.is_dark else "course"
+        is_drawn = shown.value is not None and shown.value is self._value
+        is_drawn = is_drawn and shown.label == self._label and theme == self._theme
+        count = len(shown.value.summaries) if shown.value is not None else 0
+        if shown.label != self._label or self._tensor >= count:
+            self._tensor = 0
+        self._value, self._label, self._words = shown.value, shown.label, shown.words
+        self._theme = theme
+        if is_drawn:
+            self._show_facts()
+        else:
+            self._show_value()
+
+    @property
+    def _summary(self) -> ArraySummary | None:
+        """What is known of the chosen tensor; None where the value is none."""
+        summaries = self._value.summaries if self._value is not None else ()
+        return summaries[self._tensor] if summaries else None
+
+    @property
+    def _array(self) -> Array | None:
+        """The chosen tensor, where it was kept or fetched."""
+        arrays = self._value.arrays if self._value is not None else ()
+        return arrays[self._tensor] if self._tensor < len(arrays) else None
+
+    @property
+    def _is_left_out(self) -> bool:
+        return self._summary is not None and self._summary.nbytes > 0 and self._array is None
+
+    def _show_value(self) -> None:
+        """Set every control from what is chosen, and draw."""
+        show_if(self.widget, self._value is not None or bool(self._words))
+        summaries = self._value.summaries if self._value is not None else ()
+        names = [f"{place}: {one.dtype} {one.shape}" for place, one in enumerate(summaries)]
+        if names:
+            offer(self._tensors, names, names[self._tensor])
+        show_if(self._tensors, len(names) > 1)
+        show_if(self._whole, self._is_left_out)
+        kinds = self._fitting()
+        self._kind = self._wanted if self._wanted in kinds else next(iter(kinds), "")
+        if kinds:
+            offer(self._kinds, kinds, self._kind)
+        show_if(self._kinds, len(kinds) > 1)
+        self._show_facts()
+        self._show_kind()
+
+    def _show_facts(self) -> None:
+        text = self._value.text if self._value is not None else ""
+        left_out = "It is too large to be kept; its numbers are known." if self._is_left_out else ""
+        words = " ".join(part for part in (self._words, left_out) if part)
+        self._facts.value = value_html(self._label, self._summary, text, words)
+
+    def _show_kind(self) -> None:
+        """Offer what can be chosen of a kind of picture, suggest a file for it, and draw it."""
+        boxes = _places(self._kind, self._summary.shape if self._summary is not None else ())
+        for box in boxes:
+            box.observe(lambda _: self._draw(), "value")
+        self._places.children = boxes
+        name = _UNSAFE.sub("-", self._label).strip("-.") or "value"
+        self._path.value = f"{name}-{self._kind.replace(' ', '-')}.svg"
+        self._draw()
+
+    def _fitting(self) -> tuple[str, ...]:
+        """Return the pictures that can be drawn now."""
+        summary = self._summary
+        if summary is None:
+            return ()
+        return tuple(
+            kind
+            for kind in fitting_charts(summary.shape)
+            if (summary.counts if kind == HISTOGRAM else self._array is not None)
+        )
+
+    def _draw(self) -> None:
+        summary = self._summary
+        self._drawing, shown = None, ""
+        if summary is not None and self._kind:
+            try:
+                self._drawing = draw_chart(
+                    self._kind,
+                    self._array,
+                    summary,
+                    self._theme,
+                    index=self._index(summary.shape),
+                    title=self._label,
+                )
+                shown = self._drawing.svg
+            except ValueError as failure:
+                shown = paragraph(str(failure), "irviz-error")
+        self._picture.value = shown
+        show_if(self._saving, self._drawing is not None)
+
+    def _index(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Return the chosen slice or image; dimensions of one number have no control."""
+        chosen = iter(int(box.value) for box in self._places.children)
+        if self._kind != HEAT_MAP:
+            return tuple(chosen)
+        return tuple(next(chosen) if side > 1 else 0 for side in shape[:-2])
+
+    def _choose_tensor(self, place: int | None) -> None:
+        if place is not None:
+            self._tensor = place
+            with self.updating():
+                self._show_value()
+
+    def _choose_kind(self, kind: str | None) -> None:
+        if kind is not None:
+            self._kind = self._wanted = kind
+            self._show_kind()
+
+    def _save(self) -> None:
+        if self._drawing is not None:
+            self.send(actions.SaveDrawing(self._drawing, self._path.value))
+
+
+class RecordButton(Panel):
+    """Record the values at every node of the current stage; `cost` says what that took."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.widget = button(
+            "Record values", "Run once more and keep the value at every node", "eye", "irviz-record"
+        )
+        self.widget.on_click(lambda _: self.send(actions.Record()))
+        self.cost = widgets.HTML()
+        self.cost.add_class("irviz-record-cost")
+
+    def parts(self, state: State) -> tuple[object, ...]:
+        """Return whether there are values to record, and what recording them took."""
+        return state.can_record(state.stage_id), cost_words(selected_trace(state))
+
+    def show(self, state: State) -> None:
+        """Offer to record values, where there are some."""
+        show_if(self.widget, state.can_record(state.stage_id))
+        self.cost.value = paragraph(cost_words(selected_trace(state)), "irviz-hint")
+
+
+def _places(kind: str, shape: Sequence[int]) -> tuple[widgets.BoundedIntText, ...]:
+    """Return the controls for what a picture does not show at once: slices, or further images."""
+    if kind == IMAGES:
+        images = images_shape(shape)
+        if images is None or images[0] <= MAX_IMAGES:
+            return ()
+        return (_number(f"first image (0 to {images[0] - 1:,})", images[0]),)
+    leading = shape[:-2] if kind == HEAT_MAP else ()
+    return tuple(
+        _number(f"index {axis} (0 to {side - 1:,})", side)
+        for axis, side in enumerate(leading)
+        if side > 1
+    )
+
+
+def _number(words: str, count: int) -> widgets.BoundedIntText:
+    box = widgets.BoundedIntText(
+        min=0,
+        max=count - 1,
+        description=words,
+        style={"description_width": "initial"},
+        layout=wide(),
+    )
+    box.add_class("irviz-value-index")
+    return box
+
+
+def _dropdown(words: str, name: str) -> widgets.Dropdown:
+    dropdown = widgets.Dropdown(description=words, layout=wide())
+    dropdown.add_class(name)
+    return dropdown

@@ -1,0 +1,35 @@
+"""Recordings that open as an explorer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from irviz.explorer.explorer import Explorer
+from irviz.session.session import Session
+from irviz.transforms.recordings.recording import Recording
+from irviz.transforms.recordings.recording import record_passes as record_passes
+
+
+class ExplorableRecording(Recording):
+    """A recording whose passes are the stages of a session."""
+
+    def session(self) -> Session:
+        """Return a session with a stage for each pass; raise ValueError when none was run."""
+        return Session.from_stages(self.stages())
+
+    def explore(self) -> Explorer:
+        """Open the explorer on the stages; raise ValueError when no pass was run."""
+        return Explorer(self.session())
+
+
+@contextmanager
+def record() -> Iterator[ExplorableRecording]:
+    """Record every pass that the block runs, in code of whoever wrote it.
+
+    `with irviz.record() as recording: tvm.compile(mod, "llvm")`, then `recording.explore()`.
+    An exception goes on its way; what was recorded until then is kept, with the pass that
+    raised it.
+    """
+    with record_passes(ExplorableRecording) as recording:
+        yield recording

@@ -1,0 +1,106 @@
+"""The rows of the tree of stages: what each was made from, and how its results compare."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+from irviz.explorer.state import FIRST, State
+from irviz.explorer.view_model import comparison, derived
+from irviz.explorer.viewer.messages import Heading, StageRow
+from irviz.transforms.stage import Stage
+from irviz.view.text.run_results import badge_html, format_duration, running_badge_html
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a stage is drawn: inside of what, after a stage that was recorded in `around`."""
+
+    stage: Stage
+    depth: int = 0
+    enclosing: int = 0
+    """How many of the passes it was recorded in `depth` has in it."""
+    around: tuple[str, ...] = ()
+    is_branch: bool = False
+
+
+@derived(
+    lambda state: (
+        *(state.session, state.function_runs, state.function, state.jobs.key, state.jobs.keys),
+    )
+)
+def stage_rows(state: State) -> list[StageRow]:
+    """Return the stages depth first: what a stage was made from can be read from the rows.
+
+    An only child is drawn below its parent and as deep. Of several, each is a branch: one step
+    deeper, with all that was made from it.
+    """
+    children = defaultdict(list)
+    for stage in state.session.stages:
+        children[stage.parent].append(stage)
+    places = [_Place(stage) for stage in reversed(children[None])]
+    rows: list[StageRow] = []
+    while places:
+        place = places.pop()
+        stage, within = place.stage, place.stage.enclosing_passes
+        shared = _shared(within, place.around)
+        enclosing = min(place.enclosing, shared)
+        offset = place.depth - enclosing
+        depth = offset + len(within)
+        rows.append(
+            {
+                "id": stage.id,
+                "label": stage.label,
+                "parent": stage.parent or "",
+                "depth": depth,
+                "isBranch": place.is_branch,
+                "headings": [
+                    Heading(name=within[at], depth=offset + at) for at in range(shared, len(within))
+                ],
+                "badge": _badge(state, stage),
+                "title": stage.error or stage.stderr or stage.label,
+                "isShown": stage.id == state.stage_id,
+                "isSame": stage.is_unchanged,
+            }
+        )
+        match children[stage.id]:
+            case [child]:
+                places.append(_Place(child, place.depth, enclosing, within))
+            case several:
+                places += [
+                    _Place(
+                        child,
+                        depth + 1,
+                        _shared(child.enclosing_passes, within),
+                        within,
+                        is_branch=True,
+                    )
+                    for child in reversed(several)
+                ]
+    return rows
+
+
+def _shared(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return how many passes two stages were both recorded in."""
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _badge(state: State, stage: Stage) -> str:
+    """Return how a stage compares with the first; a recorded pass has its time as well."""
+    badge = _run_badge(state, stage)
+    if stage.seconds is None:
+        return badge
+    return f"<small>{format_duration(stage.seconds)}</small> {badge}"
+
+
+def _run_badge(state: State, stage: Stage) -> str:
+    if state.is_running(stage.id):
+        return running_badge_html(is_waiting=state.is_waiting(stage.id))
+    runs = state.function_runs
+    error, result = stage.error or runs.errors.get(stage.id, ""), runs.results.get(stage.id)
+    if stage.seconds is not None and result is None and not error:
+        return ""  # a recording has many stages, and its passes have their times
+    return badge_html(result, comparison(state, stage.id, FIRST), error)

@@ -1,0 +1,320 @@
+"""What the explorer shows and what the reader has chosen, as one immutable value."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irviz.explorer.jobs.job_queue import was_cancelled
+from irviz.ir.functions import relax_functions
+from irviz.model.graph.graph import NodeId
+from irviz.model.runs.run_result import RunResult
+from irviz.model.runs.trace import Array, NodeValue, Trace
+from irviz.runtime.inputs.argument_lists import Inputs
+from irviz.session.divergence_report import DivergenceReport
+from irviz.session.overlays import OverlayKind
+from irviz.session.schedule_times import ScheduleStages, ScheduleTimes
+from irviz.session.session import Session
+from irviz.session.stage_view import ViewState
+from irviz.transforms.kernels.candidates import Candidate
+from irviz.transforms.stage import Stage
+from irviz.view.text.tables import TimingTable
+
+Side = Literal["current", "reference"]
+"""One of the two pictures: that of the current stage, or of the one that it is compared with."""
+
+Value = TypeVar("Value")
+
+FIRST = "0"
+"""The id of the stage that others are compared with where no other one is chosen."""
+
+_MOST_TRACES = 8
+"""How many stages' values are kept, each in up to its budget of memory."""
+_WHOLE = ViewState()
+
+
+class RunKey(NamedTuple):
+    """Identifies the run of a stage; it is traced where a `case` is given."""
+
+    function: str
+    stage: str
+    case: int | None
+    epoch: int
+
+
+class CallKey(NamedTuple):
+    """Identifies a call in a stage, whose callee can be replaced."""
+
+    stage: Stage
+    function: str
+    node: NodeId
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The one node that is selected: in which function, and in the picture of which side."""
+
+    node: str = ""
+    function: str = ""
+    side: Side = "current"
+
+
+@dataclass(frozen=True)
+class Message:
+    """Words for the status bar."""
+
+    words: str
+    is_error: bool = False
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An action that was refused, and why; the state is as it was before."""
+
+    action: object
+    error: Exception
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """What is being done beside the kernel: the current job, its progress, and what waits."""
+
+    name: str = ""
+    progress: str = ""
+    waiting: int = 0
+    key: Hashable = None
+    keys: frozenset[Hashable] = frozenset()
+
+
+@dataclass(frozen=True)
+class Clipboard:
+    """A text for the clipboard; `serial` changes with each."""
+
+    text: str = ""
+    serial: int = 0
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """Traces that are being recorded for the reader.
+
+    Args:
+        stages: The stages to record, the current one first.
+        case: The number of the input to record.
+        compares: Whether the traces are to be compared node by node.
+        goes_there: Whether to go to the first difference.
+        is_recorded: Whether the traces are there, so that only the comparison is missing.
+    """
+
+    stages: tuple[str, ...]
+    case: int
+    compares: bool = False
+    goes_there: bool = False
+    is_recorded: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """What the runs of one function's stages gave, by the stages' ids.
+
+    `errors` says why a stage could not be run, `untraced` why its values could not be recorded.
+    Traces are in the order in which their stages were looked at.
+    """
+
+    results: Mapping[str, RunResult] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)
+    traces: Mapping[str, Trace] = field(default_factory=dict)
+    untraced: Mapping[str, str] = field(default_factory=dict)
+
+    def add(self, stage: str, case: int | None, answer: object) -> Runs:
+        """Add the answer of a run, a result or an exception; a cancelled run changes no result."""
+        if isinstance(answer, RunResult):
+            traces, untraced = self.traces, self.untraced
+            if answer.trace is not None:
+                traces = _latest({**_without(traces, stage), stage: answer.trace})
+                untraced = _without(untraced, stage)
+            results = {**self.results, stage: replace(answer, trace=None)}
+            return Runs(results, _without(self.errors, stage), traces, untraced)
+        why = "it was cancelled" if was_cancelled(answer) else str(answer) or type(answer).__name__
+        found = self
+        if case is not None:
+            found = replace(found, untraced={**found.untraced, stage: why})
+        if was_cancelled(answer):
+            return found
+        # what can be run but not traced has not failed, and neither has what has no trace
+        if case is None or (stage not in self.results and not isinstance(answer, ValueError)):
+            results = _without(found.results, stage)  # what it gives now is not known
+            found = replace(found, results=results, errors={**found.errors, stage: why})
+        return found
+
+    def touch(self, stages: tuple[str, ...]) -> Runs:
+        """Put the traces of these stages behind the others, which are dropped before them."""
+        touched = {one: self.traces[one] for one in stages if one in self.traces}
+        others = {one: trace for one, trace in self.traces.items() if one not in touched}
+        return replace(
+            self, traces={**others, **touched}, untraced=_without(self.untraced, *stages)
+        )
+
+    def has_trace(self, stage: str, case: int | None = None) -> bool:
+        """Tell whether the values of a stage are known, for this input or for any."""
+        trace = self.traces.get(stage)
+        return trace is not None and case in (None, trace.case)
+
+
+_NO_RUNS = Runs()
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """All that more than one part of the explorer shows or acts on.
+
+    Attributes:
+        session: The stages, which of them is current, and how they are called and run.
+        given: The inputs and labels that the reader brought, which can be chosen again.
+        wanted_function: The function that the reader chose; a stage without it shows another.
+        views: How each function is looked at, by its name.
+        anchor: What was opened or closed last, which stays in its place on the page.
+        selection: The selected node, in one of the two pictures.
+        reference: The id of the stage in the second picture, "" for none.
+        colour_by: What nodes are coloured by, None for nothing.
+        is_dimmed: Whether what is equal before the first difference is drawn pale.
+        search: The words that nodes are searched by.
+        case: The number of the input that is looked at.
+        runs_new_stages: Whether each new stage is run.
+        runs: What the runs gave, by function.
+        epoch: Counts how often stages were given other inputs: earlier runs are of no use.
+        inquiry: What is being recorded for the reader, None for nothing.
+        report: How the last two traces that were compared differ.
+        incomparable: Two traces that could not be compared.
+        jobs: What is being done beside the kernel.
+        timing: The last measurement of stages, or why there is none.
+        prim_func: The PrimFunc whose schedule is looked at; a stage without it shows another.
+        measures_steps: Whether each step of a schedule is measured.
+        step_sizes: The symbolic sizes that steps are measured with, by name.
+        steps: The steps that are to be measured next.
+        step_times: The measurements of the steps of a schedule.
+        candidates: What could be called in the place of the selected call, as far as it is known.
+        fetched: A value that was too large to keep, with its tensors.
+        clipboard: The text that was copied last.
+        message: The words that were said last, None for none.
+        failure: The action that was refused last, until another one is done.
+        is_dark: Whether the page is dark.
+    """
+
+    session: Session
+    given: tuple[Inputs, NDArray[np.int64] | None] = (None, None)
+    wanted_function: str = ""
+    views: Mapping[str, ViewState] = field(default_factory=dict)
+    anchor: str = ""
+    selection: Selection = Selection()
+    reference: str = ""
+    colour_by: OverlayKind | None = None
+    is_dimmed: bool = False
+    search: str = ""
+    case: int = 0
+    runs_new_stages: bool = True
+    runs: Mapping[str, Runs] = field(default_factory=dict)
+    epoch: int = 0
+    inquiry: Inquiry | None = None
+    report: DivergenceReport | None = None
+    incomparable: tuple[Trace, Trace] | None = None
+    jobs: Jobs = Jobs()
+    timing: TimingTable | str = ""
+    prim_func: str = ""
+    measures_steps: bool = True
+    step_sizes: Mapping[str, int] = field(default_factory=dict)
+    steps: ScheduleStages | None = None
+    step_times: ScheduleTimes = field(default_factory=ScheduleTimes)
+    candidates: tuple[CallKey, tuple[Candidate, ...]] | None = None
+    fetched: tuple[NodeValue, tuple[Array, ...]] | None = None
+    clipboard: Clipboard = Clipboard()
+    message: Message | None = None
+    failure: Failure | None = None
+    is_dark: bool = False
+
+    @classmethod
+    def of(cls, session: Session) -> State:
+        """Return the state that an explorer of a session begins with."""
+        shown = session.select_available_function(session.function)
+        given = session.call_inputs.inputs, session.call_inputs.labels
+        return cls(shown, given=given, wanted_function=session.function)
+
+    @property
+    def function(self) -> str:
+        """The name of the function that is looked at."""
+        return self.session.function
+
+    @property
+    def stage(self) -> Stage:
+        """The current stage."""
+        return self.session.current
+
+    @property
+    def stage_id(self) -> str:
+        """The id of the current stage."""
+        return self.session.current_id
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """The ids of the current stage and of the one that its values are compared with."""
+        return self.stage_id, self.reference or FIRST
+
+    @property
+    def view(self) -> ViewState:
+        """How the function is looked at."""
+        return self.views.get(self.function, _WHOLE)
+
+    @property
+    def function_runs(self) -> Runs:
+        """What the runs of the function gave."""
+        return self.runs.get(self.function, _NO_RUNS)
+
+    @property
+    def traces(self) -> tuple[Trace, Trace] | None:
+        """The traces of the pair, None where they are not both known for the same input."""
+        known = self.function_runs.traces
+        if not set(self.pair) <= known.keys():
+            return None
+        first, second = (known[one] for one in self.pair)
+        return (first, second) if first.case == second.case else None
+
+    @property
+    def divergence(self) -> DivergenceReport | None:
+        """How the traces of the pair differ, None where that is not known."""
+        report, traces = self.report, self.traces
+        return report if report is not None and report.traces == traces else None
+
+    def stage_of(self, side: Side) -> Stage | None:
+        """Return the stage of one of the two pictures, None where there is no second one."""
+        if side == "current":
+            return self.stage
+        return self.session.stage(self.reference) if self.reference else None
+
+    def can_record(self, stage_id: str) -> bool:
+        """Tell whether a stage has values to record: a PrimFunc has none but its buffers."""
+        stage = self.session.stage(stage_id)
+        return not stage.error and self.function in relax_functions(stage.module)
+
+    def is_running(self, stage_id: str) -> bool:
+        """Tell whether a run of a stage is under way or waits."""
+        return any(self._runs_in(key, stage_id) for key in self.jobs.keys)
+
+    def is_waiting(self, stage_id: str) -> bool:
+        """Tell whether a stage is about to run, when something else is done."""
+        return not self._runs_in(self.jobs.key, stage_id) and self.is_running(stage_id)
+
+    def _runs_in(self, key: Hashable, stage_id: str) -> bool:
+        wanted = (self.function, stage_id, self.epoch)
+        return isinstance(key, RunKey) and (key.function, key.stage, key.epoch) == wanted
+
+
+def _without(known: Mapping[str, Value], *names: str) -> dict[str, Value]:
+    return {name: value for name, value in known.items() if name not in names}
+
+
+def _latest(traces: Mapping[str, Trace]) -> dict[str, Trace]:
+    return dict(list(traces.items())[-_MOST_TRACES:])

@@ -1,0 +1,560 @@
+"""What the page shows, as functions of the state: pictures, marks, facts and words.
+
+Each function is given the whole state and looks at some parts of it. What takes long is computed
+once for these parts, however many panels ask for it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
+
+from markupsafe import Markup, escape
+from tvm import tirx
+
+from irviz.explorer.state import CallKey, Message, Side, State
+from irviz.ir.functions import function_named
+from irviz.ir.module_contents import contents
+from irviz.ir.text.script import prim_func_script
+from irviz.ir.tir.loop_nest_reader import loop_nest
+from irviz.model.folding.container_path import repeat_copies
+from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, RegionKind, Resolution
+from irviz.model.graph.inlined_ids import id_in_callee
+from irviz.model.graph.search import search_nodes
+from irviz.model.loops import LoopNest, ScheduleAddress, schedule_addresses
+from irviz.model.matching.graph_diff import changed_nodes
+from irviz.model.runs.array_summary import summarise
+from irviz.model.runs.run_result import Comparison, RunResult, compare_runs
+from irviz.model.runs.trace import NodeValue, Trace
+from irviz.runtime.inputs.prim_func_call import prim_func_sizes
+from irviz.session.overlays import trace_overlay
+from irviz.session.schedule_times import ScheduleStages
+from irviz.session.stage_cache import array_of, graph_of, script_of, tree_of
+from irviz.session.stage_view import StageView, stage_view
+from irviz.transforms.schedules import schedule_trace as traces
+from irviz.transforms.schedules.schedule_trace import ScheduleTrace
+from irviz.transforms.stage import Stage
+from irviz.view.graph.figure import GraphFigure
+from irviz.view.graph.overlay import Overlay
+from irviz.view.text.details import (
+    KIND_NAMES,
+    constant_facts,
+    copies_html,
+    module_html,
+    node_html,
+    source_html,
+)
+from irviz.view.text.divergence_text import node_path
+from irviz.view.text.loop_nest_html import loop_nest_html
+from irviz.view.text.run_results import (
+    comparison_summary,
+    format_duration,
+)
+
+P = ParamSpec("P")
+Result = TypeVar("Result")
+
+MOST_FOUND = 200
+"""How many of the nodes that were found are listed."""
+_SIZE = 128
+"""What a symbolic size is measured with, when nothing else is said."""
+_KEPT = 8
+"""How many results of each function are kept: two pictures, before and after a few clicks."""
+_MOST_NAMES = 2
+_MOST_SEARCHED = 50
+_PLAIN = (str, int, float, bool, frozenset, type(None))
+_VALUELESS = (
+    *(NodeKind.FUNCTION, NodeKind.BLOCK, NodeKind.ALLOC, NodeKind.GROUP, NodeKind.CONSTANT),
+)
+"""Kinds of nodes whose values a run does not report."""
+_REPLACEABLE = (NodeKind.CALL_TIR, NodeKind.CALL_DPS_PACKED)
+
+
+def unchanged(before: Sequence[object], after: Sequence[object]) -> bool:
+    """Tell whether parts of a state are the same objects, or equal words and numbers."""
+    return len(before) == len(after) and all(
+        a is b or (isinstance(a, _PLAIN) and type(a) is type(b) and a == b)
+        for a, b in zip(before, after, strict=True)
+    )
+
+
+def derived(
+    parts: Callable[Concatenate[State, P], tuple[object, ...]],
+) -> Callable[[Callable[Concatenate[State, P], Result]], Callable[Concatenate[State, P], Result]]:
+    """Compute a function of the state once for the `parts` that it depends on."""
+
+    def decorate(
+        function: Callable[Concatenate[State, P], Result],
+    ) -> Callable[Concatenate[State, P], Result]:
+        known: deque[tuple[tuple[object, ...], Result]] = deque(maxlen=_KEPT)
+
+        @wraps(function)
+        def found(state: State, /, *args: P.args, **kwargs: P.kwargs) -> Result:
+            key = parts(state, *args, **kwargs)
+            for earlier, value in known:
+                if unchanged(earlier, key):
+                    return value
+            value = function(state, *args, **kwargs)
+            known.appendleft((key, value))
+            return value
+
+        return found
+
+    return decorate
+
+
+# --- pictures ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A stage as it is drawn, or why it cannot be.
+
+    `view` is None where the stage cannot be read, `figure` where it cannot be drawn; `error` then
+    says why.
+    """
+
+    stage: Stage
+    view: StageView | None
+    figure: GraphFigure | None
+    error: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Location:
+    """The selected node: in the picture of which stage, and in which function of that."""
+
+    stage: Stage
+    view: StageView
+    node: str
+    function: str
+    inner: NodeId
+    graph: Graph
+
+
+def _graph(stage: Stage, function: str) -> Graph | Exception:
+    """Return the graph of a function, or why it cannot be read."""
+    try:
+        return graph_of(stage, function)
+    except Exception as failure:  # to be said where it would be shown
+        return failure
+
+
+def _graph_or_none(stage: Stage, function: str) -> Graph | None:
+    graph = _graph(stage, function)
+    return None if isinstance(graph, Exception) else graph
+
+
+@derived(
+    lambda state, side: (
+        *(side, stage := state.stage_of(side), state.view, state.function),
+        # names may lead elsewhere by now
+        None if stage is None else _graph_or_none(stage, state.function),
+    )
+)
+def _view(state: State, side: Side) -> StageView | Exception:
+    stage = state.stage_of(side)
+    if stage is None:
+        return ValueError("there is no second stage")
+    try:
+        try:
+            return stage_view(stage, state.function, state.view)
+        except ValueError:  # it lacks what is looked at: all of it is drawn
+            return stage_view(stage, state.function, state.view.whole)
+    except Exception as failure:  # why is said in the place of the picture
+        return failure
+
+
+def view_or_none(state: State, side: Side) -> StageView | None:
+    """Return what is drawn of the stage of a side, None where it cannot be read."""
+    found = _view(state, side)
+    return found if isinstance(found, StageView) else None
+
+
+@derived(
+    lambda state, side: (
+        *(side, state.stage_of(side), view_or_none(state, side), state.colour_by),
+        *(state.function_runs.traces.get(_stage_id(state, side)), state.divergence),
+    )
+)
+def overlay(state: State, side: Side) -> Overlay | None:
+    """Return what nodes are coloured by: each side by its own trace, None without one."""
+    view, stage_id = view_or_none(state, side), _stage_id(state, side)
+    trace = state.function_runs.traces.get(stage_id)
+    if trace is None or view is None or not state.colour_by:
+        return None
+    if state.colour_by != "difference":
+        return trace_overlay(state.colour_by, trace, view)
+    report = state.divergence
+    return report.overlay(view, stage_id) if report and stage_id in state.pair else None
+
+
+@derived(lambda state, side: (side, state.stage_of(side), _view(state, side), overlay(state, side)))
+def scene(state: State, side: Side) -> Scene:
+    """Draw the stage of a side; whatever fails is said in the scene. Raises for no stage."""
+    stage = state.stage_of(side)
+    if stage is None:
+        raise ValueError("there is no second stage")
+    view = _view(state, side)
+    try:
+        if isinstance(view, Exception):
+            raise view
+        return Scene(stage, view, view.figure(overlay=overlay(state, side)))
+    except Exception as failure:  # whatever it is, another stage's picture must not stay
+        words = str(failure) or type(failure).__name__
+        return Scene(stage, None, None, f"This stage cannot be drawn: {words}")
+
+
+@derived(
+    lambda state, side: (
+        *(side, state.stage_of(side), view_or_none(state, side)),
+        *(state.is_dimmed, state.divergence),
+    )
+)
+def dimmed(state: State, side: Side) -> list[str]:
+    """Return the nodes to draw pale: what is equal before the first difference."""
+    view, report = view_or_none(state, side), state.divergence
+    if view is None or report is None or not state.is_dimmed:
+        return []
+    return report.dimmed(view, _stage_id(state, side))
+
+
+@derived(
+    lambda state, side: (
+        *(side, state.stage, state.stage_of("reference"), view_or_none(state, side)),
+        state.function,
+    )
+)
+def changes(state: State, side: Side) -> list[str]:
+    """Return the nodes of a picture that the other stage lacks; none without another stage."""
+    view, other = view_or_none(state, side), state.stage_of("reference")
+    stages = (state.stage, other) if side == "current" else (other, state.stage)
+    if view is None or other is None:
+        return []
+    try:
+        here, there = (graph_of(one, state.function) for one in stages if one is not None)
+    except Exception:  # a stage that cannot be read is compared with nothing
+        return []
+    return view.marks(changed_nodes(here, there))
+
+
+def _stage_id(state: State, side: Side) -> str:
+    return state.stage_id if side == "current" else state.reference
+
+
+def caption(state: State, side: Side) -> tuple[str, str, tuple[str, ...]]:
+    """Return which stage a picture is of, its label, and how much of it is drawn."""
+    stage, view = state.stage_of(side), view_or_none(state, side)
+    if stage is None:
+        return "", "", ()
+    facts: list[str] = []
+    if view is not None:
+        if view.count != view.size:
+            facts.append(f"{view.count:,} of {view.size:,} nodes")
+        copies = [one.name for one in view.graph.regions if one.kind is RegionKind.REPEAT]
+        facts += [f"equal layers {name}" for name in copies[:_MOST_NAMES]]
+    return stage.id, stage.label, tuple(facts)
+
+
+# --- the selected node -------------------------------------------------------------------------
+
+
+def shown_selection(state: State, side: Side) -> str:
+    """Return what shows the selected node in the picture of a side, "" where it is not there."""
+    chosen, view = state.selection, view_or_none(state, side)
+    if chosen.side != side or chosen.function != state.function or view is None:
+        return ""
+    node = chosen.node
+    if not node or node in view.graph.index:
+        return node
+    if node in view.whole.index:
+        return str(view.where(NodeId(node)) or "")
+    call = next((one for one in view.graph.index if id_in_callee(one, node) is not None), "")
+    first = (one.id for one in view.graph.nodes if view.around(one.id) == node)
+    return str(call or next(first, ""))  # what it is in, or what is in it
+
+
+@derived(
+    lambda state: (
+        *(state.selection, state.function, state.stage_of(state.selection.side)),
+        view_or_none(state, state.selection.side),
+    )
+)
+def location(state: State) -> Location | None:
+    """Return where the selected node is, None for no node."""
+    side = state.selection.side
+    stage, view = state.stage_of(side), view_or_none(state, side)
+    node = shown_selection(state, side)
+    if stage is None or view is None or not node:
+        return None
+    return Location(stage, view, node, *view.locate(node))
+
+
+def selected_call(state: State) -> Node | None:
+    """Return the selected call, of the current stage's function, whose callee can be replaced."""
+    node = selected_node(state)
+    return node if node is not None and node.kind in _REPLACEABLE else None
+
+
+def selected_node(state: State) -> Node | None:
+    """Return the selected node where it is one of the current stage's function."""
+    found = location(state)
+    if found is None or found.stage is not state.stage or found.function != state.function:
+        return None
+    whole = graph_of(found.stage, found.function)
+    return whole[found.inner] if found.inner in whole.index else None
+
+
+def call_key(state: State) -> CallKey | None:
+    """Identify the selected call, None for another node."""
+    node = selected_call(state)
+    return None if node is None else CallKey(state.stage, state.function, node.id)
+
+
+_HINT = Markup('<p class="irviz-hint">Click a node to see what it is.</p>')
+
+
+@derived(lambda state: (state.stage, state.function, state.selection.side, location(state)))
+def node_facts(state: State) -> str:
+    """Return as HTML what the selected node is, or with none selected what the module holds."""
+    found = location(state)
+    if found is None:
+        return f"{_HINT}{module_html(contents(state.stage.module))}"
+    where = ""
+    if state.selection.side == "reference":
+        where = f'<p class="irviz-hint">in stage {escape(found.stage.id)}:</p>'
+    whole = graph_of(found.stage, found.function)
+    if found.inner not in whole.index:  # a group, or what is left out
+        return f"{where}{node_html(found.view.graph, found.view.graph[NodeId(found.node)])}"
+    node = whole[found.inner]
+    array = None
+    if node.kind is NodeKind.CONSTANT:
+        array = array_of(found.stage, found.function, found.inner)
+    facts = node_html(whole, node, () if array is None else constant_facts(array))
+    here = repeat_copies(tree_of(found.stage, found.function), found.inner)
+    return f"{where}{facts}{copies_html(here, whole) if here else ''}"
+
+
+@derived(lambda state: (state.stage, state.function, location(state)))
+def node_source(state: State) -> str:
+    """Return as HTML the selected node's line of TVMScript, and the PrimFunc behind it."""
+    found = location(state)
+    if found is None:
+        return _source_html(state.stage, state.function)
+    whole = graph_of(found.stage, found.function)
+    if found.inner not in whole.index:
+        return ""
+    node, printed = whole[found.inner], script_of(found.stage)
+    number = printed.lines.get((found.function, found.inner), 0)
+    is_line = number and node.kind is not NodeKind.PARAM
+    name = node.callee if node.resolution is Resolution.PRIM_FUNC else found.function
+    return _source_html(found.stage, name, printed.line(number) if is_line else "", number)
+
+
+def _source_html(stage: Stage, name: str, line: str = "", number: int = 0) -> str:
+    """Return a line of TVMScript, and the PrimFunc of this name with its loop nest."""
+    found = function_named(stage.module, name)
+    source = source_html(name, prim_func_script(stage.module, name), line, number)
+    if not isinstance(found, tirx.PrimFunc):
+        return str(source)
+    return f"{source}<h5>loop nest</h5>{loop_nest_html(loop_nest(found, name))}"
+
+
+# --- values ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class ShownValue:
+    """The value of the selected node, None where it is not known; `words` say more of it."""
+
+    value: NodeValue | None = None
+    label: str = ""
+    words: str = ""
+
+
+def selected_trace(state: State) -> Trace | None:
+    """Return the trace of the stage whose picture the selected node is in."""
+    return state.function_runs.traces.get(_stage_id(state, state.selection.side))
+
+
+@derived(lambda state: (location(state), selected_trace(state), state.divergence, state.fetched))
+def selected_value(state: State) -> ShownValue:
+    """Return the value of the selected node, as far as it was recorded or fetched."""
+    found = location(state)
+    if found is None:
+        return ShownValue()
+    trace, label = selected_trace(state), node_path(found.node)
+    if trace is not None and found.node in trace.visits:
+        is_current = found.stage is state.stage
+        line = state.divergence.line_of(found.node) if state.divergence and is_current else ""
+        words = [f"input {trace.case}", _time(trace, found.node), line]
+        value = trace[found.node].value
+        return ShownValue(_whole(state, value), label, "; ".join(filter(None, words)))
+    constant = _constant(found)
+    if constant is not None or trace is None or found.inner not in found.graph.index:
+        return ShownValue(constant, label)
+    is_reported = found.graph[found.inner].kind not in _VALUELESS
+    return ShownValue(None, label, f"input {trace.case}: it was not reached" if is_reported else "")
+
+
+def _whole(state: State, value: NodeValue) -> NodeValue:
+    """Return a value with its tensors, where they were fetched."""
+    if state.fetched is None or state.fetched[0] is not value:
+        return value
+    return NodeValue(value.summaries, state.fetched[1], value.text)
+
+
+def _constant(found: Location) -> NodeValue | None:
+    array = array_of(found.stage, found.function, found.inner)
+    return None if array is None else NodeValue((summarise(array),), (array,))
+
+
+def _time(trace: Trace, node_id: str) -> str:
+    """Say how long a node took, and which part of the call that is."""
+    taken, share = trace.taken(node_id), trace.share(node_id)
+    if taken is None or share is None:
+        return ""
+    return f"{format_duration(taken)}, {share:.0%} of the call"
+
+
+def cost_words(trace: Trace | None) -> str:
+    """Say what the recording of a trace cost, "" for none."""
+    if trace is None:
+        return ""
+    untraced, cost = format_duration(trace.untraced), format_duration(trace.cost)
+    return f"{len(trace.visits)} values recorded in {cost}; a call takes {untraced} without that"
+
+
+# --- runs --------------------------------------------------------------------------------------
+
+
+def comparison(state: State, stage_id: str, reference: str) -> Comparison | None:
+    """Return how the results of two stages compare, None where not both were run."""
+    results = state.function_runs.results
+    if stage_id == reference or not {stage_id, reference} <= results.keys():
+        return None
+    return _compared(results[stage_id], results[reference])
+
+
+_comparisons: deque[tuple[RunResult, RunResult, Comparison]] = deque(maxlen=256)
+
+
+def _compared(result: RunResult, reference: RunResult) -> Comparison:
+    for one, other, found in _comparisons:
+        if one is result and other is reference:
+            return found
+    found = compare_runs(result, reference)
+    _comparisons.appendleft((result, reference, found))
+    return found
+
+
+def verdict(state: State) -> str:
+    """Say how the results of the two stages compare, or that one was not run; "" for one stage."""
+    if not state.reference:
+        return ""
+    words, compared = "not compared: run both", comparison(state, state.stage_id, state.reference)
+    if compared is not None:
+        words = f"{comparison_summary(compared)}, {compared.time_ratio:.2f}× as fast"
+    return f"stage {state.stage_id} against stage {state.reference}: {words}"
+
+
+def status(state: State) -> Message | None:
+    """Return what was said last, or else why the current stage failed, or what TVM wrote."""
+    stage = state.stage
+    if state.message is not None and state.message.words:
+        return state.message
+    if stage.error:
+        return Message(f"{stage.label} failed; the module is as before. {stage.error}", True)
+    if stage.stderr:
+        return Message(f"TVM wrote while {stage.label} ran: {stage.stderr}")
+    return None
+
+
+# --- schedules ---------------------------------------------------------------------------------
+
+
+@derived(lambda state: (state.stage.module,))
+def prim_funcs(state: State) -> tuple[str, ...]:
+    """Return the names of the current stage's PrimFuncs."""
+    functions = state.stage.module.functions.items()
+    return tuple(sorted(v.name_hint for v, f in functions if isinstance(f, tirx.PrimFunc)))
+
+
+def prim_func(state: State) -> str:
+    """Return the PrimFunc whose schedule is looked at, "" where the stage has none."""
+    names = prim_funcs(state)
+    return state.prim_func if state.prim_func in names else next(iter(names), "")
+
+
+@derived(lambda state: (state.session, prim_func(state)))
+def schedule_trace(state: State) -> ScheduleTrace:
+    """Return the steps of the PrimFunc's schedule, up to the current stage."""
+    return traces.schedule_trace(state.session.stages, state.stage_id, prim_func(state))
+
+
+@derived(lambda state: (state.stage.module, prim_func(state)))
+def nest(state: State) -> LoopNest:
+    """Return the loops of the PrimFunc."""
+    name = prim_func(state)
+    return loop_nest(state.stage.module[name], name)
+
+
+@derived(lambda state: (nest(state),))
+def loop_addresses(state: State) -> Mapping[str, ScheduleAddress]:
+    """Return the addresses of the loops and blocks that steps can be applied to, by their ids."""
+    return schedule_addresses(nest(state))
+
+
+def steps_to_time(state: State) -> ScheduleStages | None:
+    """Return the stages of the schedule, and how they are measured; None for no PrimFunc."""
+    name = prim_func(state)
+    if not name:
+        return None
+    trace = schedule_trace(state)
+    names = prim_func_sizes(state.stage.module, name)
+    sizes = tuple((one, state.step_sizes.get(one, _SIZE)) for one in names)
+    return ScheduleStages((trace.base, *trace.stages), name, sizes, state.session.run_config)
+
+
+# --- search ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Found:
+    """The nodes that were searched for: function, id and line of each; and what went wrong."""
+
+    nodes: tuple[tuple[str, NodeId, str], ...] = ()
+    errors: tuple[str, ...] = ()
+
+
+@derived(lambda state: (state.search, state.stage, state.function))
+def found_nodes(state: State) -> Found:
+    """Return the nodes that match the words, those of the current function first."""
+    words = state.search.strip()
+    if not words:
+        return Found()
+    others = [name for name in state.session.functions if name != state.function]
+    matches: list[tuple[str, Node]] = []
+    errors: list[str] = []
+    for function in (state.function, *others[:_MOST_SEARCHED]):
+        graph = _graph(state.stage, function)
+        if isinstance(graph, Exception):  # the other functions can be searched
+            errors.append(f"{function!r} cannot be searched: {graph}")
+        else:
+            matches += [(function, graph[node_id]) for node_id in search_nodes(graph, words)]
+    width = min(max((len(node.id) for _, node in matches[:MOST_FOUND]), default=0), 24)
+    lines = tuple(
+        (function, node.id, _line(node, width, "" if function == state.function else function))
+        for function, node in matches
+    )
+    return Found(lines, tuple(errors))
+
+
+def _line(node: Node, width: int, function: str) -> str:
+    """Return the words that a node is found by, in columns."""
+    what = node.callee.removeprefix("relax.") or KIND_NAMES[node.kind]
+    line = f"{node.id:<{width}}  {what:<16}  {node.type_label}"
+    return f"{line}  in {function}" if function else line

@@ -1,0 +1,88 @@
+"""The functions of a module, by name and kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tvm import ir, relax, tirx
+
+from irviz.errors import NotFoundError
+
+
+class NoFunctionError(NotFoundError):
+    """A function name that the module does not have; the message lists the names it has."""
+
+
+def relax_functions(mod: ir.IRModule) -> dict[str, relax.Function]:
+    """Return the module's Relax functions by name, in alphabetical order."""
+    found = {
+        gvar.name_hint: function
+        for gvar, function in mod.functions.items()
+        if isinstance(function, relax.Function)
+    }
+    return dict(sorted(found.items()))
+
+
+def drawable_functions(mod: ir.IRModule) -> dict[str, relax.Function | tirx.PrimFunc]:
+    """Return the functions that have a graph, by name: Relax functions, then PrimFuncs."""
+    prim_funcs = {
+        gvar.name_hint: function
+        for gvar, function in mod.functions.items()
+        if isinstance(function, tirx.PrimFunc)
+    }
+    return {**relax_functions(mod), **dict(sorted(prim_funcs.items()))}
+
+
+def python_functions(mod: ir.IRModule) -> frozenset[str]:
+    """Return the names of a BasePyModule's Python functions, also after passes or after loading.
+
+    A pass or a file keeps only an ExternFunc with a mark of each, and the module's own list is
+    lost.
+    """
+    marked = [
+        str(gvar.name_hint)
+        for gvar, function in mod.functions.items()
+        if isinstance(function, relax.ExternFunc)
+        and function.attrs is not None
+        and "is_pyfunc" in function.attrs.keys()  # noqa: SIM118 - no iterator
+    ]
+    return frozenset([*marked, *map(str, getattr(mod, "pyfuncs", None) or ())])
+
+
+def function_named(mod: ir.IRModule, name: str) -> ir.BaseFunc | None:
+    """Return the module's function of this name and any kind, or None."""
+    for gvar, function in mod.functions.items():
+        if gvar.name_hint == name:
+            return function
+    return None
+
+
+def relax_function(mod: ir.IRModule, name: str) -> relax.Function:
+    """Return the Relax function of this name, or raise NoFunctionError."""
+    found = function_named(mod, name)
+    if isinstance(found, relax.Function):
+        return found
+    advice = _advice(relax_functions(mod))
+    if found is not None:
+        raise NoFunctionError(f"{name!r} is a PrimFunc, not a Relax function; {advice}")
+    raise NoFunctionError(f"the module has no function {name!r}; {advice}")
+
+
+def drawable_function(mod: ir.IRModule, name: str) -> relax.Function | tirx.PrimFunc:
+    """Return the Relax function or PrimFunc of this name, or raise NoFunctionError."""
+    found = function_named(mod, name)
+    return found if isinstance(found, tirx.PrimFunc) else relax_function(mod, name)
+
+
+def default_function(mod: ir.IRModule) -> str:
+    """Return "main", or the name of the only Relax function, or that of the first PrimFunc."""
+    functions = relax_functions(mod)
+    if "main" in functions or len(functions) > 1:
+        return "main"
+    return next(iter(functions or drawable_functions(mod)), "main")
+
+
+def _advice(functions: Mapping[str, relax.Function]) -> str:
+    if not functions:
+        return "it has no Relax function at all: give an IRModule with an @R.function"
+    return f"its Relax functions are {', '.join(map(repr, functions))}: give one of these"

@@ -1,0 +1,300 @@
+"""The only reader of Relax bindings: a function becomes nodes, edges and regions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import repeat
+
+import tvm
+from tvm import ir, relax
+
+from irviz.ir.node_ids import MAX_NESTING, NodeIds, nested_bodies, unique_id
+from irviz.ir.relax.calls import FIRST, CallReader, Passing, Position, ValueReading, leaves
+from irviz.ir.relax.literals import LiteralReader, is_arithmetic, is_tensor_constant
+from irviz.ir.text.labels import attributes, expression_label
+from irviz.ir.text.text_cache import TextCache, TypeText
+from irviz.model.graph.graph import Edge, Literal, Node, NodeId, NodeKind, Region, RegionKind
+
+ConstantNames = Mapping[tvm.runtime.Tensor, str]
+"""Names of tensors that became constants, by the identity of the tensor."""
+
+# An Array's own methods call these, and spend time on slices and negative indices.
+_size, _item = tvm.get_global_func("ffi.ArraySize"), tvm.get_global_func("ffi.ArrayGetItem")
+
+
+class GraphReader:
+    """Reads a function from its first line to its last; variables are looked up by address."""
+
+    def __init__(self, mod: ir.IRModule, constant_names: ConstantNames) -> None:
+        self.names = NodeIds()
+        self.ids: dict[int, NodeId] = {}
+        self.nodes: list[Node] = []
+        self.edges: list[Edge] = []
+        self.regions: list[Region] = []
+        self.constants: dict[NodeId, tvm.runtime.Tensor] = {}
+        self._constant_names = constant_names
+        self._texts = TextCache()
+        self._calls = CallReader(mod, self._texts)
+        self._literals = LiteralReader(self.ids)
+        self._returned: dict[int, NodeId] = {}
+
+    def params(self, params: Sequence[ir.Var], region: int | None) -> None:
+        """Read the parameters of a function."""
+        for param in params[:]:
+            name = str(param.name)
+            node_id = self.ids[param.__chandle__()] = self.names.define(name)
+            self.nodes.append(
+                Node(
+                    id=node_id,
+                    kind=NodeKind.PARAM,
+                    name=name,
+                    type_text=TypeText(param, self._texts),
+                    region=region,
+                )
+            )
+
+    def blocks(self, body: ir.Expr, parent: int | None, depth: int) -> None:
+        """Read the bindings of a body, block after block."""
+        ids, define, texts = self.ids, self.names.define, self._texts
+        for block in body.blocks if isinstance(body, relax.SeqExpr) else ():
+            is_dataflow = isinstance(block, relax.DataflowBlock)
+            kind = RegionKind.DATAFLOW_BLOCK if is_dataflow else RegionKind.BINDING_BLOCK
+            region = self._region(Region(kind, "", parent))
+            bindings = block.bindings
+            for index in range(_size(bindings)):
+                binding = _item(bindings, index)
+                var = binding.var
+                name = str(var.name)
+                node_id = define(name)
+                label = TypeText(var, texts)
+                value = binding.value
+                if type(binding) is relax.MatchCast:
+                    found = ValueReading(NodeKind.MATCH_CAST, list(leaves([value])))
+                    self._add(node_id, name, label, found, region)
+                elif type(value) is not ir.Call or not self._read_common_call(
+                    value, node_id, name, label, region
+                ):
+                    if isinstance(value, relax.Function):  # which may call itself
+                        ids[var.__chandle__()] = node_id
+                    found = self.value(value, node_id, region, depth)
+                    self._add(node_id, name, label, found, region)
+                ids[var.__chandle__()] = node_id
+
+    def _read_common_call(
+        self, call: ir.Call, node_id: NodeId, name: str, label: TypeText, region: int
+    ) -> bool:
+        """Read a call whose arguments are variables and constants; return False for any other.
+
+        `value` reads every call. This does the same for the common ones in half the time.
+        """
+        form = self._calls.forms.get(call.op.__chandle__())
+        if form is None:
+            return False
+        kind, operator, passing, is_pure = form
+        ids, args = self.ids, call.args
+        callee = None
+        if passing is not None:
+            if passing is not Passing.TUPLED or _size(args) != 2:
+                return False
+            callee, packed = self._calls.callees.get(_item(args, 0).__chandle__()), _item(args, 1)
+            if callee is None or type(packed) is not ir.Tuple:
+                return False
+            args = packed.fields
+        found = [_item(args, index) for index in range(_size(args))]
+        if len(found) > len(FIRST):
+            return False
+        sources = [ids.get(argument.__chandle__()) for argument in found]
+        literals: tuple[Literal, ...] = ()
+        if None in sources:
+            literals = self._literals.read_constants(found, sources)
+            if len(literals) != sources.count(None):
+                return False
+            self.edges += [
+                Edge(source, node_id, position)
+                for source, position in zip(sources, FIRST, strict=False)
+                if source is not None
+            ]
+        else:
+            self.edges += map(Edge, sources, repeat(node_id), FIRST)  # type: ignore[arg-type]
+        attrs = call.attrs
+        texts = () if attrs is None else self._texts.attributes(attrs)
+        computes: int | str = operator
+        called, resolution = operator, None
+        if callee is not None:
+            called, resolution, _, computes = callee
+        structure = hash((kind.value, computes or called, operator, texts, literals))
+        self.nodes.append(
+            Node(
+                node_id,
+                kind,
+                name,
+                label,
+                called,
+                resolution,
+                literals,
+                texts,
+                region,
+                operator,
+                is_pure,
+                structure,
+            )
+        )
+        return True
+
+    def results(
+        self, body: ir.Expr, target: NodeId, position: Position, region: int | None
+    ) -> list[tuple[Position, NodeId]]:
+        """Return the nodes of a body's results, by position; add those that do not exist yet."""
+        found = []
+        result = body.body if isinstance(body, relax.SeqExpr) else body
+        is_tuple = isinstance(result, ir.Tuple) and len(result.fields) > 0
+        for place, leaf in leaves(result.fields[:] if is_tuple else [result]):
+            at = (*position, *(place if is_tuple else place[1:]))
+            source = self._source(leaf)
+            if source is None:
+                name = f"{target}{list(at)}"
+                if isinstance(leaf, ir.GenericConst):
+                    source = self._constant(leaf, name, region)
+                else:
+                    source = unique_id(name, self.names.seen)
+                    label = TypeText(leaf, self._texts)
+                    self._add(source, "", label, self.value(leaf, source, region, 0), region)
+            found.append((at, source))
+        return found
+
+    def value(
+        self, value: ir.Expr, node_id: NodeId, region: int | None, depth: int
+    ) -> ValueReading:
+        """Read a value of any kind."""
+        match value:
+            case ir.Call() if not is_arithmetic(value):
+                return self._calls.read(value, self.ids) or self._read_as_text(value)
+            case ir.Tuple():
+                return ValueReading(NodeKind.TUPLE, list(leaves(value.fields[:])))
+            case ir.TupleGetItem():
+                return ValueReading(
+                    NodeKind.TUPLE_GET_ITEM,
+                    list(leaves([value.tuple_value])),
+                    attributes=(("index", str(value.index)),),
+                )
+            case relax.If() | relax.Function() | relax.SeqExpr() if depth < MAX_NESTING:
+                return self._read_nested(value, node_id, region, depth + 1)
+            case ir.Var() | ir.GenericConst():
+                return ValueReading(NodeKind.VALUE, [(FIRST[0], value)])
+            case relax.ShapeExpr() | ir.StringImm() | ir.GlobalVar() | relax.ExternFunc():
+                return ValueReading(NodeKind.VALUE, [(FIRST[0], value)])
+            case _ if ir.is_prim_expr(value):
+                return ValueReading(NodeKind.VALUE, [(FIRST[0], value)])
+            case _:
+                return self._read_as_text(value)
+
+    def _region(self, region: Region) -> int:
+        self.regions.append(region)
+        return len(self.regions) - 1
+
+    def _add(
+        self, node_id: NodeId, name: str, label: TypeText, reading: ValueReading, region: int | None
+    ) -> None:
+        literals: tuple[Literal, ...] = ()
+        ids = self.ids
+        for position, argument in reading.arguments:
+            source = ids.get(argument.__chandle__())
+            if source is not None:
+                self.edges.append(Edge(source, node_id, position))
+            elif is_tensor_constant(argument):
+                source = self._constant(argument, f"{node_id}{list(position)}", region)
+                self.edges.append(Edge(source, node_id, position))
+            else:
+                text, used, effect = self._literals.read(argument)
+                if effect:
+                    reading = reading._replace(is_pure=False)
+                literals = (*literals, Literal(position, text))
+                for index, source in enumerate(used):
+                    self.edges.append(Edge(source, node_id, (*position, index)))
+        for position, source in reading.results:
+            self.edges.append(Edge(source, node_id, position))
+        kind, _, callee, resolution, operator, attributes_, is_pure, computes, _ = reading
+        structure = hash((kind.value, computes or callee, operator, attributes_, literals))
+        self.nodes.append(
+            Node(
+                node_id,
+                kind,
+                name,
+                label,
+                callee,
+                resolution,
+                literals,
+                attributes_,
+                region,
+                operator,
+                is_pure,
+                structure,
+            )
+        )
+
+    def _read_nested(
+        self, value: ir.Expr, node_id: NodeId, region: int | None, depth: int
+    ) -> ValueReading:
+        """Read the branches of an If, or the body of a function or a sequence."""
+        is_if = isinstance(value, relax.If)
+        first, first_edge = len(self.nodes), len(self.edges)
+        results: list[tuple[Position, NodeId]] = []
+        for index, (name, params, body) in enumerate(nested_bodies(value)):
+            kind = RegionKind.FUNCTION if isinstance(value, relax.Function) else RegionKind.BRANCH
+            inner = self._region(Region(kind, name or str(node_id), region, node_id))
+            self.params(params, inner)
+            self.blocks(body, inner, depth)
+            position = (index + 1,) if is_if else (0,)
+            results += self.results(body, node_id, position, inner)
+        inside = self.nodes[first:]
+        structure = hash((tuple(n.structure for n in inside), len(self.edges) - first_edge))
+        is_pure = all(node.is_pure for node in inside)
+        if is_if:
+            condition = list(leaves([value.cond]))
+            return ValueReading(
+                NodeKind.IF, condition, is_pure=is_pure, structure=structure, results=results
+            )
+        if isinstance(value, relax.Function):
+            attrs = attributes(value.attrs)
+            return ValueReading(
+                NodeKind.FUNCTION, [], attributes=attrs, structure=structure, results=results
+            )
+        return ValueReading(
+            NodeKind.VALUE, [], is_pure=is_pure, structure=structure, results=results
+        )
+
+    def _read_as_text(self, value: ir.Expr) -> ValueReading:
+        """Keep TVM's own text and every variable that the value uses."""
+        return ValueReading(
+            NodeKind.OTHER,
+            [],
+            callee=type(value).__name__,
+            attributes=(("text", expression_label(value)),),
+            results=[
+                ((index,), source) for index, source in enumerate(self._literals.used_nodes(value))
+            ],
+        )
+
+    def _source(self, leaf: ir.Expr) -> NodeId | None:
+        if not isinstance(leaf, ir.Var | ir.GenericConst):
+            return None
+        return self.ids.get(leaf.__chandle__()) or self._returned.get(leaf.__chandle__())
+
+    def _constant(self, constant: ir.GenericConst, id_hint: str, region: int | None) -> NodeId:
+        # a scalar is a node where it is returned, and a literal elsewhere
+        ids = self.ids if is_tensor_constant(constant) else self._returned
+        node_id = ids[constant.__chandle__()] = unique_id(id_hint, self.names.seen)
+        name = ""
+        if isinstance(constant.value, tvm.runtime.Tensor):
+            self.constants[node_id] = constant.value
+            name = self._constant_names.get(constant.value, "")
+        self.nodes.append(
+            Node(
+                id=node_id,
+                kind=NodeKind.CONSTANT,
+                name=name,
+                type_text=TypeText(constant, self._texts),
+                region=region,
+            )
+        )
+        return node_id

@@ -1,0 +1,140 @@
+"""Short text for types, shapes, attributes and expressions."""
+
+from __future__ import annotations
+
+import re
+
+import tvm
+from tvm import ir, relax, tirx
+from tvm.relax.distributed.type import DTensorType
+
+_MAX_FIELDS = 4
+_MAX_NESTING = 20
+_SIZED_INT = re.compile(r"\bT\.u?int\d+\((-?\d+)\)")
+_ADDRESS = re.compile(r"\(0x[0-9a-f]+\)")
+"""TVM prints it for an expression without a text form; it differs in every run."""
+
+
+def type_label(type_: ir.Type | None, depth: int = 0) -> str:
+    """Return a type as short text, without the dtype if that is float32.
+
+    >>> type_label(relax.TensorType([1, 128], "float32"))
+    'Tensor[(1, 128)]'
+    >>> type_label(relax.TensorType([4], "int64"))
+    'Tensor[(4,), int64]'
+
+    The label includes a tensor's device (`Tensor[(2,), cuda:0]`) or how it is sharded.
+    """
+    match type_:
+        case relax.TensorType():
+            return _tensor_label(type_)
+        case relax.ShapeType():
+            if type_.values is None:
+                return f"Shape[ndim={type_.ndim}]" if type_.ndim >= 0 else "Shape"
+            return f"Shape[{shape_label(type_.values)}]"
+        case ir.TupleType():
+            return _tuple_label(type_, depth)
+        case DTensorType():
+            placement = str(type_.placement).strip('"')
+            mesh = shape_label(type_.device_mesh.shape)
+            return f"D{_tensor_label(type_.tensor_ty)[:-1]}, {placement} on mesh {mesh}]"
+        case ir.PrimType():
+            return str(type_.dtype)
+        case ir.StringType():
+            return "String"
+        case relax.FuncType():
+            return "Function"
+        case relax.AnyType():
+            return "Any"
+        case _:
+            is_known = type_ is not None and type(type_) is not ir.Type
+            return str(type_) if is_known else "?"
+
+
+def _tensor_label(type_: relax.TensorType) -> str:
+    dtype = "" if type_.dtype is None else str(type_.dtype)
+    shape = type_.shape
+    if isinstance(shape, relax.ShapeExpr):
+        dims = shape_label(shape.values)
+    elif isinstance(shape, ir.Var):
+        dims = str(shape.name)
+    else:
+        dims = f"ndim={type_.ndim}" if type_.ndim >= 0 else ""
+    vdevice = type_.vdevice
+    device = "" if vdevice is None else f"{vdevice.target.kind.name}:{vdevice.vdevice_id}"
+    parts = [part for part in (dims, "" if dtype == "float32" else dtype, device) if part]
+    return f"Tensor[{', '.join(parts)}]" if parts else "Tensor"
+
+
+def _tuple_label(type_: ir.TupleType, depth: int) -> str:
+    if depth == _MAX_NESTING:
+        return "Tuple[…]"
+    fields = [type_label(field, depth + 1) for field in type_.fields]
+    rest = len(fields) - _MAX_FIELDS
+    if rest > 0:
+        fields[_MAX_FIELDS:] = [f"… +{rest}"]
+    return f"Tuple[{', '.join(fields)}]"
+
+
+def shape_label(dims: object) -> str:
+    """Return the dimensions of a shape as a Python tuple, symbolic ones by name."""
+    labels = [dim_label(dim) for dim in dims]  # type: ignore[attr-defined]
+    return f"({labels[0]},)" if len(labels) == 1 else f"({', '.join(labels)})"
+
+
+def dim_label(value: object) -> str:
+    """Return one dimension as text: `128`, `n`, `n * 2`."""
+    if isinstance(value, tirx.IntImm):
+        return str(value.value)
+    if isinstance(value, ir.Var):
+        return str(value.name)
+    return _SIZED_INT.sub(r"\1", str(value).splitlines()[-1])
+
+
+def attributes(attrs: ir.Attrs | None) -> tuple[tuple[str, str], ...]:
+    """Return the names and values of the attributes that are not None, in TVM's order."""
+    if attrs is None:
+        return ()
+    if isinstance(attrs, ir.DictAttrs):
+        items = [(str(key), attrs[key]) for key in attrs.keys()]  # noqa: SIM118 - no iterator
+    else:
+        names = [field.name for field in type(attrs).__tvm_ffi_type_info__.fields]
+        items = [(name, getattr(attrs, name)) for name in names]
+    return tuple(
+        (name, dim_label(value) if isinstance(value, ir.Expr) else str(value))
+        for name, value in items
+        if value is not None
+    )
+
+
+def literal_label(value: ir.Expr) -> str:
+    """Return the text of an argument that is shown inside its call, not as a node."""
+    match value:
+        case ir.GenericConst(value=tvm.runtime.Tensor() as tensor):
+            try:
+                return str(tensor.numpy())
+            except Exception:  # NumPy has no such dtype
+                return f"<{tensor.dtype}>"
+        case ir.GenericConst():
+            return str(value.value)
+        case relax.ShapeExpr():
+            return shape_label(value.values)
+        case ir.StringImm():
+            return repr(str(value.value))
+        case ir.GlobalVar():
+            return str(value.name_hint)
+        case ir.Tuple(fields=fields) if not len(fields):
+            return "()"
+        case _:
+            return expression_label(value)
+
+
+def expression_label(value: object) -> str:
+    """Return TVM's own text of an expression, or its class in angle brackets if TVM has none."""
+    try:
+        if ir.is_prim_expr(value):
+            return _ADDRESS.sub("", dim_label(value))
+        lines = [line for line in str(value).splitlines() if not line.startswith("# from ")]
+    except Exception:  # TVM's printer raises on some values, and the graph is drawn all the same
+        return f"<{type(value).__name__}>"
+    return _ADDRESS.sub("", "\n".join(lines).strip())

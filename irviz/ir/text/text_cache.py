@@ -1,0 +1,64 @@
+"""The text of types and attributes, made once for all values that are alike."""
+
+from __future__ import annotations
+
+import tvm_ffi
+from tvm import ir
+
+from irviz.ir.text.labels import attributes, type_label
+
+
+class TextCache:
+    """Caches texts by TVM's structural hash: a large module has few different ones.
+
+    Symbolic sizes are hashed by identity, so a cache serves one module.
+    """
+
+    def __init__(self) -> None:
+        self._types: dict[int, str] = {}
+        self._attributes: dict[int, tuple[tuple[str, str], ...]] = {}
+
+    def type_label(self, type_: ir.Type | None) -> str:
+        """Return a type as short text."""
+        if type_ is None:
+            return type_label(None)
+        key = tvm_ffi.structural_hash(type_)
+        found = self._types.get(key)
+        if found is None:
+            found = self._types[key] = type_label(type_)
+        return found
+
+    def attributes(self, attrs: ir.Attrs | None) -> tuple[tuple[str, str], ...]:
+        """Return the attributes of a call."""
+        if attrs is None:
+            return ()
+        key = tvm_ffi.structural_hash(attrs)
+        found = self._attributes.get(key)
+        if found is None:
+            found = self._attributes[key] = attributes(attrs)
+        return found
+
+
+class TypeText:
+    """The label of a value's type, made on first use."""
+
+    __slots__ = ("_texts", "_value")
+
+    def __init__(self, value: ir.Expr, texts: TextCache) -> None:
+        self._value = value
+        self._texts = texts
+
+    def __str__(self) -> str:
+        return self._texts.type_label(getattr(self._value, "ty", None))
+
+    def __repr__(self) -> str:
+        return repr(str(self))
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)
+
+    def __eq__(self, other: object) -> bool:
+        return str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))

@@ -1,0 +1,1 @@
+"""Read arrays, parameters and images from files, running nothing in them."""

@@ -1,0 +1,214 @@
+"""Convert images to arrays of the shape that a model takes."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irviz.errors import InputError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+MAX_PIXELS = 1 << 26
+"""Images with more pixels are not read: a small file can declare any size."""
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
+_FORMATS = (
+    "PNG",
+    "JPEG",
+    "BMP",
+    "GIF",
+    "WEBP",
+    "TIFF",
+    "PPM",
+)  # no decoder of these starts a program
+_CHANNELS = {1: "L", 3: "RGB", 4: "RGBA"}
+_ROW, _PLANE, _CHANNELS_FIRST, _CHANNELS_LAST = "row", "HW", "CHW", "HWC"
+
+
+class ImageError(InputError):
+    """An image that cannot be an input; the message follows the file's name."""
+
+
+@dataclass(frozen=True)
+class ImageLayout:
+    """The array of an image: order and size of its axes, and its dtype.
+
+    `batch` is the size of the batch axis, None without one. `height` and `width` are None if the
+    image's own size is used.
+    """
+
+    batch: int | None
+    channels: int
+    order: str
+    height: int | None
+    width: int | None
+    dtype: np.dtype[Any]
+
+    @property
+    def images_per_input(self) -> int:
+        """The number of images in one input."""
+        return self.batch or 1
+
+    def input_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Return the shape of one input, for the shape of one image."""
+        return tuple(shape) if self.batch is None else (self.batch, *shape)
+
+
+def image_layout(name: str, shape: tuple[int | None, ...] | None, dtype: str | None) -> ImageLayout:
+    """Return the layout of images for an input; a None in its shape stands for any size.
+
+    The shape is (1, channels, h, w) or (1, h, w, channels), the same without the 1, (h, w) for grey
+    images, or a row of n * n numbers, three times as many for colour images. Raises ImageError for
+    another shape or dtype.
+    """
+    takes = "any shape" if shape is None else str(shape).replace("None", "?")
+    refused = ImageError(
+        f"is an image, and {name!r} takes {takes}, which is not the shape of an image: give arrays "
+        "as .npy or .npz"
+    )
+    batch, order, channels, height, width = _axes(shape or (), refused)
+    if any(size is not None and size < 1 for size in (batch, height, width)):
+        raise refused
+    if (height or 1) * (width or 1) > MAX_PIXELS:
+        raise ImageError(
+            f"is an image, and {name!r} takes {takes}, which are more than {MAX_PIXELS:,} "
+            "pixels: give smaller sizes"
+        )
+    return ImageLayout(batch, channels, order, height, width, _dtype(name, dtype))
+
+
+def open_image(content: bytes) -> Image:
+    """Return the image in a file, upright; raise ImageError if it is damaged or too large."""
+    from PIL import Image, ImageOps, UnidentifiedImageError
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore"
+            )  # about sizes, which are checked here, and about odd metadata
+            image: Image.Image = Image.open(BytesIO(content), formats=_FORMATS)
+            if image.width * image.height > MAX_PIXELS:
+                raise ImageError(_too_large(f"{image.width} by {image.height}"))
+            image.load()
+            return ImageOps.exif_transpose(image)
+    except ImageError:
+        raise
+    except UnidentifiedImageError as failure:
+        raise ImageError(
+            f"begins with {content[:8]!r} and is neither an array nor a whole image: give an .npy, "
+            "an .npz, or an image as .png, .jpg or .bmp"
+        ) from failure
+    except Image.DecompressionBombError as failure:
+        raise ImageError(_too_large("far too many")) from failure
+    except Exception as failure:  # decoders raise errors of any class for damaged images
+        words = " ".join(str(failure).split()) or type(failure).__name__
+        raise ImageError(
+            f"is an image that is damaged or cut short ({words}): save it again, as .png"
+        ) from failure
+
+
+def image_array(image: Image, layout: ImageLayout) -> NDArray[Any]:
+    """Return the array of one image, converted to the layout's channels, size and dtype.
+
+    Floats are from 0, black, to 1; integers from 0 to 255. Transparent parts become white.
+    """
+    from PIL import Image
+
+    levels = _byte_image(image, layout.channels)
+    size = (layout.width or levels.width, layout.height or levels.height)
+    if size != levels.size:
+        levels = levels.resize(size, Image.Resampling.BILINEAR)
+    array: NDArray[Any] = np.asarray(levels)
+    if layout.dtype.kind not in "iu":
+        array = array.astype(np.float32) / np.float32(255)
+    array = array.reshape(size[1], size[0], layout.channels).astype(layout.dtype)
+    if layout.order == _PLANE:
+        return array[:, :, 0]
+    if layout.order == _CHANNELS_LAST:
+        return array
+    planes = np.ascontiguousarray(array.transpose(2, 0, 1))
+    return planes.reshape(-1) if layout.order == _ROW else planes
+
+
+def _axes(
+    shape: tuple[int | None, ...], refused: ImageError
+) -> tuple[int | None, str, int, int | None, int | None]:
+    """Return the batch, the order of the axes, the channels, the height and the width."""
+    match shape:
+        case (count, first, middle, last):
+            return _channel_axes(1 if count is None else count, (first, middle, last), refused)
+        case (first, middle, last) if first in _CHANNELS or last in _CHANNELS:
+            return _channel_axes(None, (first, middle, last), refused)
+        case (count, height, width):
+            return 1 if count is None else count, _PLANE, 1, height, width
+        case (1 | None, pixels):
+            return 1, _ROW, *_square(pixels, refused)
+        case (height, width):
+            return None, _PLANE, 1, height, width
+        case (pixels,):
+            return None, _ROW, *_square(pixels, refused)
+    raise refused
+
+
+def _channel_axes(
+    batch: int | None, sizes: tuple[int | None, int | None, int | None], refused: ImageError
+) -> tuple[int | None, str, int, int | None, int | None]:
+    first, middle, last = sizes
+    if first in _CHANNELS:
+        return batch, _CHANNELS_FIRST, first or 1, middle, last
+    if last in _CHANNELS:
+        return batch, _CHANNELS_LAST, last or 1, first, middle
+    raise refused
+
+
+def _square(pixels: int | None, refused: ImageError) -> tuple[int, int | None, int | None]:
+    """Return the channels, the height and the width of a square image in a row of numbers."""
+    if pixels is None:
+        return 1, None, None
+    for channels in (1, 3):
+        side = math.isqrt(max(pixels, 0) // channels)
+        if side > 1 and channels * side**2 == pixels:
+            return channels, side, side
+    raise refused
+
+
+def _dtype(name: str, dtype: str | None) -> np.dtype[Any]:
+    try:
+        found = np.dtype(dtype or "float32")
+    except TypeError:
+        found = np.dtype(object)
+    is_float = str(found).startswith(("float", "bfloat"))
+    if not is_float and not (found.kind in "iu" and np.iinfo(found).max >= 255):
+        raise ImageError(
+            f"is an image, and {name!r} takes {dtype}, which cannot hold 0 to 255: give arrays "
+            "as .npy or .npz"
+        )
+    return found
+
+
+def _byte_image(image: Image, channels: int) -> Image:
+    """Return the image with one byte for each channel of each pixel."""
+    from PIL import Image
+
+    if image.mode == "F":
+        raise ImageError("is an image of floats with an unknown range: give the array, as .npy")
+    if image.mode.startswith("I"):  # 16-bit grey, which Pillow would clip instead of scale
+        deep = np.clip(np.asarray(image, np.float64) / 257, 0, 255)
+        image = Image.fromarray(np.rint(deep).astype(np.uint8))
+    if channels < 4 and image.has_transparency_data:
+        white = Image.new("RGBA", image.size, "white")
+        image = Image.alpha_composite(white, image.convert("RGBA"))
+    return image.convert(_CHANNELS[channels])
+
+
+def _too_large(pixels: str) -> str:
+    return f"has {pixels} pixels, and at most {MAX_PIXELS:,} are read: give a smaller image"

@@ -1,0 +1,204 @@
+"""Read the inputs of a run from a file: arrays, an image, or a folder of images."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tvm import ir, relax, tirx
+
+from irviz.errors import InputError
+from irviz.ir.shapes.symbolic_shapes import evaluate_dim, parameter_types, type_dims
+from irviz.ir.text.labels import dim_label
+from irviz.loaders.arrays.images import SUFFIXES, ImageError, image_array, image_layout, open_image
+from irviz.loaders.arrays.numeric_arrays import ParamsError, native_array
+from irviz.loaders.arrays.param_files import load_params
+from irviz.loaders.read_file import FileError, read_file
+
+MAX_BYTES = 1 << 31
+"""Larger files are not read, and larger inputs are not made of images."""
+
+_NPY, _ZIP = b"\x93NUMPY", (b"PK\x03\x04", b"PK\x05\x06")
+_KINDS = "an .npy, an .npz or an image (.png, .jpg, .bmp), or a folder of images"
+
+
+class InputFileError(InputError):
+    """A file from which no inputs can be read; the message says what would be right."""
+
+
+@dataclass(frozen=True)
+class InputTensor:
+    """The shape and dtype of an input; None where the file determines them."""
+
+    shape: tuple[int | None, ...] | None = None
+    dtype: str | None = None
+
+
+def missing_inputs(
+    function: relax.Function | tirx.PrimFunc, params: Mapping[str, NDArray[Any]]
+) -> dict[str, InputTensor]:
+    """Return the tensors that are parameters of a function and not among `params`, by name.
+
+    Symbolic sizes are known from the params, or else None.
+    """
+    dims: dict[str, int] = {}
+    types = parameter_types(function)
+    tensors = {name: type_ for name, type_ in types.items() if isinstance(type_, relax.TensorType)}
+    for name, type_ in tensors.items():
+        for size, dim in zip(np.shape(params.get(name, ())), type_dims(type_) or (), strict=False):
+            if isinstance(dim, ir.Var):
+                dims.setdefault(dim_label(dim), size)
+    return {
+        name: _input_tensor(type_, dims) for name, type_ in tensors.items() if name not in params
+    }
+
+
+def read_inputs(
+    path: str | os.PathLike[str], wanted: Mapping[str, InputTensor]
+) -> dict[str, NDArray[Any]]:
+    """Read arrays for the `wanted` inputs from a file or a folder of images; run nothing in it.
+
+    An .npz has arrays by name. An .npy is the only wanted input. An image, or each image of a
+    folder in alphabetical order, is one case of the only wanted input, converted to its channels
+    and size, as floats from 0 to 1 or integers from 0 to 255. The first bytes determine the kind of
+    file. Raises InputFileError for anything else.
+    """
+    name = os.fspath(path)
+    try:
+        file = Path(path)
+        if file.is_dir():
+            return _from_folder(file, wanted)
+        content = _content(file)
+        if content.startswith(_ZIP):
+            return _by_name(load_params(file), wanted)
+        if content.startswith(_NPY):
+            return {_only(wanted, "one array"): _npy(content)}
+        return _from_images([file], wanted)
+    except ParamsError as failure:  # its message has the file's name
+        raise InputFileError(str(failure)) from failure
+    except (InputFileError, ImageError) as failure:
+        raise InputFileError(f"{name!r} {failure}") from failure
+    except (OSError, ValueError) as failure:
+        reason = getattr(failure, "strerror", None) or failure
+        raise InputFileError(
+            f"{name!r} cannot be read ({reason}): give the path of {_KINDS}, that this user may "
+            "read"
+        ) from failure
+
+
+def _content(path: Path) -> bytes:
+    try:
+        content = read_file(path, MAX_BYTES)
+    except FileError as failure:
+        raise InputFileError(str(failure)) from failure
+    if not content:
+        raise InputFileError(f"is empty: give {_KINDS}")
+    return content
+
+
+def _npy(content: bytes) -> NDArray[Any]:
+    file = BytesIO(content)
+    try:
+        array = np.lib.format.read_array(file, allow_pickle=False)
+        return native_array("it", array)
+    except ParamsError as failure:
+        raise InputFileError(str(failure)) from failure
+    except (
+        Exception
+    ) as failure:  # NumPy raises errors of any class for a damaged header, MemoryError too
+        words = " ".join(str(failure).split()) or type(failure).__name__
+        raise InputFileError(
+            f"is damaged or not an array of numbers ({words}): write it again with "
+            "numpy.save(path, array)"
+        ) from failure
+
+
+def _by_name(arrays: dict[str, NDArray[Any]], wanted: Mapping[str, InputTensor]) -> dict[str, Any]:
+    """Return the arrays by name; a single array is for the only wanted input."""
+    if len(arrays) == len(wanted) == 1:
+        return dict(zip(wanted, arrays.values(), strict=True))
+    missing = [name for name in wanted if name not in arrays]
+    unknown = [name for name in arrays if name not in wanted]
+    if missing or unknown:
+        raise InputFileError(
+            f"holds {_listed(arrays)}, and the inputs are {_listed(wanted)}: save these by name, "
+            "as in numpy.savez(path, x=...)"
+        )
+    return arrays
+
+
+def _only(wanted: Mapping[str, InputTensor], what: str) -> str:
+    if len(wanted) != 1:
+        raise InputFileError(
+            f"holds {what}, and the inputs are {_listed(wanted)}: save arrays by name, as in "
+            "numpy.savez(path, x=...)"
+        )
+    return next(iter(wanted))
+
+
+def _from_folder(folder: Path, wanted: Mapping[str, InputTensor]) -> dict[str, NDArray[Any]]:
+    found = sorted(
+        one
+        for one in folder.iterdir()
+        if one.suffix.lower() in SUFFIXES and not one.name.startswith(".") and one.is_file()
+    )
+    if not found:
+        raise InputFileError(f"is a folder without images ({', '.join(SUFFIXES)}): put some in it")
+    total = sum(one.stat().st_size for one in found)
+    if total > MAX_BYTES:
+        raise InputFileError(
+            f"has images of {total:,} bytes, and at most {MAX_BYTES:,} are read: give fewer"
+        )
+    return _from_images(found, wanted, are_in_folder=True)
+
+
+def _from_images(
+    files: Sequence[Path], wanted: Mapping[str, InputTensor], *, are_in_folder: bool = False
+) -> dict[str, NDArray[Any]]:
+    """Return the only wanted input, with one case for each image."""
+    name = _only(wanted, "an image" if len(files) == 1 else "images")
+    layout = image_layout(name, wanted[name].shape, wanted[name].dtype)
+    per_input = layout.images_per_input
+    if len(files) % per_input:
+        raise InputFileError(
+            f"holds {len(files)} images, and {name!r} takes {per_input} at once: give a folder "
+            f"with {per_input} of them, or a multiple"
+        )
+    arrays: list[NDArray[Any]] = []
+    for number, file in enumerate(files):
+        try:
+            array = image_array(open_image(_content(file)), layout)
+        except (ImageError, InputFileError) as failure:
+            if not are_in_folder:
+                raise
+            raise InputFileError(f"holds {file.name!r}, which {failure}") from failure
+        if array.nbytes * len(files) > MAX_BYTES:
+            raise InputFileError(
+                f"would be {array.nbytes * len(files):,} bytes of inputs, and at most "
+                f"{MAX_BYTES:,} are made: give fewer images"
+            )
+        if number and array.shape != arrays[0].shape:
+            raise InputFileError(
+                f"holds images of different sizes, {arrays[0].shape} and {array.shape}, and "
+                f"{name!r} has no size of its own: resize them"
+            )
+        arrays.append(array)
+    stacked = np.stack(arrays)
+    return {name: stacked.reshape(len(arrays) // per_input, *layout.input_shape(stacked.shape[1:]))}
+
+
+def _input_tensor(type_: relax.TensorType, dims: Mapping[str, int]) -> InputTensor:
+    sizes = type_dims(type_)
+    shape = None if sizes is None else tuple(evaluate_dim(size, dims) for size in sizes)
+    return InputTensor(shape, None if type_.dtype is None else str(type_.dtype))
+
+
+def _listed(names: Mapping[str, object]) -> str:
+    listed = ", ".join(map(repr, list(names)[:8])) or "none"
+    return f"{listed}, …" if len(names) > 8 else listed

@@ -1,0 +1,103 @@
+"""Read arrays from a .safetensors file: a header in JSON, then the bytes of all arrays.
+
+The safetensors library checks that the arrays lie one after the other, overlap nowhere and fill
+the file. Two checks are added: a key that occurs twice, for which readers differ in the value that
+they take, and unknown fields.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, deserialize
+
+from irviz.loaders.arrays.numeric_arrays import NUMBERS, Params, ParamsError, brief
+
+_LENGTH: Final = 8
+_MAX_HEADER: Final = 100_000_000
+"""The longest header that the format allows, in bytes."""
+_METADATA: Final = "__metadata__"
+_FIELDS: Final = {"dtype", "shape", "data_offsets"}
+_DTYPES: Final = {
+    "BOOL": "?",
+    "I8": "i1",
+    "I16": "<i2",
+    "I32": "<i4",
+    "I64": "<i8",
+    "U8": "u1",
+    "U16": "<u2",
+    "U32": "<u4",
+    "U64": "<u8",
+    "F16": "<f2",
+    "F32": "<f4",
+    "F64": "<f8",
+}
+_ML_DTYPES: Final = {"BF16": "bfloat16", "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2"}
+_ADVICE: Final = "save the arrays with safetensors.numpy.save_file(params, path) and load that file"
+
+
+def is_safetensors(content: bytes) -> bool:
+    """Tell whether bytes begin like a .safetensors file: with a length, then JSON."""
+    length = int.from_bytes(content[:_LENGTH], "little")
+    return content[_LENGTH : _LENGTH + 1] == b"{" and length <= _MAX_HEADER
+
+
+def from_safetensors(content: bytes) -> Params:
+    """Return the arrays by name, in native byte order; raise ParamsError for any other file.
+
+    Arrays of bfloat16 and of 8-bit floats have the dtypes of ml_dtypes.
+    """
+    try:
+        entries = deserialize(content)  # type: ignore[no-untyped-call]
+        _check_header(content)
+        return {name: _array(name, entry) for name, entry in entries}
+    except ParamsError:
+        raise
+    except (SafetensorError, ValueError, RecursionError) as failure:
+        raise ParamsError(
+            f"is damaged, cut short or not a .safetensors file ({failure}); {_ADVICE}"
+        ) from failure
+
+
+def _check_header(content: bytes) -> None:
+    length = int.from_bytes(content[:_LENGTH], "little")
+    header = json.loads(content[_LENGTH : _LENGTH + length], object_pairs_hook=_unique_keys)
+    header.pop(_METADATA, None)
+    for name, entry in header.items():
+        if entry.keys() != _FIELDS:
+            raise ValueError(f"unknown field in {brief(name)}: {brief(entry)}")
+
+
+def _unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key of the header occurs twice")
+    return found
+
+
+def _array(name: str, entry: Mapping[str, Any]) -> NDArray[Any]:
+    dtype = _dtype(name, entry["dtype"])
+    flat: NDArray[Any] = np.frombuffer(entry["data"], dtype)
+    return flat.astype(dtype.newbyteorder("="), copy=False).reshape(entry["shape"])
+
+
+def _dtype(name: str, dtype: str) -> np.dtype[Any]:
+    if dtype in _DTYPES:
+        return np.dtype(_DTYPES[dtype])
+    if dtype not in _ML_DTYPES:
+        raise ParamsError(
+            f"holds {brief(name)} of dtype {brief(dtype)}, where {NUMBERS}, or bfloat16, is "
+            f"needed; convert it, and {_ADVICE}"
+        )
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise ParamsError(
+            f"holds {brief(name)} of dtype {dtype!r}, which ml_dtypes has: pip install ml_dtypes"
+        ) from None
+    found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, _ML_DTYPES[dtype]))
+    return found

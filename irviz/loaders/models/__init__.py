@@ -1,0 +1,1 @@
+"""Load models of PyTorch, ONNX and TVM's own frontend as IRModules."""

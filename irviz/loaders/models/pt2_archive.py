@@ -1,0 +1,233 @@
+"""Remove everything from a .pt2 archive that torch would run as it reads it.
+
+torch.export.load unpickles sample inputs, and does it again without its safe unpickler if that
+refuses them. It unpickles old weights and constants, loads compiled libraries, evaluates the text
+of symbolic sizes, imports the names in the text of a structure, and writes names into Python code
+that it runs. So a new archive is made, of only the graph and plain numbers, and every string in it
+is checked: names are identifiers, operators are ATen's, sizes are arithmetic.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import zipfile
+from io import BytesIO
+from typing import Any, Final
+
+from irviz.errors import IrvizError
+
+_AGAIN: Final = "save it again with torch.export.save(torch.export.export(model, inputs), path)"
+_ROOT: Final = "model"
+_MAX_GROWTH: Final = 1 << 26
+_NAME: Final = re.compile(r"[\w.]*")
+_OPERATOR: Final = re.compile(r"torch\.ops\.aten\.(__(and|or|xor)__|[a-z]\w*)\.[A-Za-z]\w*")
+_FILES: Final = re.compile(r"torch\.ops\.aten\.(from_file|save|load)\b")
+_HIGHER: Final = re.compile(
+    r"torch\.ops\.higher_order\.(cond|while_loop|wrap_with_set_grad_enabled|wrap_with_autocast)"
+)
+_SCALARS: Final = re.compile(
+    r"_operator\.(add|sub|mul|truediv|floordiv|mod|neg|pos|pow|eq|ne|lt|le|gt|ge|and_|or_|not_"
+    r"|getitem)|math\.(ceil|floor|trunc)|torch\.sym_(int|float|max|min|not|ite|sum|sqrt)"
+)
+_FUNCTION_NAMES: Final = """
+    Symbol Integer Rational Float Add Mul Pow Mod Max Min Abs Eq Ne Lt Le Gt Ge And Or Not
+    Equality Unequality StrictLessThan LessThan StrictGreaterThan GreaterThan floor ceiling
+    FloorDiv ModularIndexing Where PythonMod CleanDiv CeilToInt FloorToInt CeilDiv LShift RShift
+    PowByNatural FloatPow FloatTrueDiv IntTrueDiv TruncToFloat TruncToInt RoundToInt RoundDecimal
+    ToFloat Identity
+"""
+_FUNCTIONS: Final = frozenset(_FUNCTION_NAMES.split())
+_ARITHMETIC: Final = (
+    *(ast.Expression, ast.Call, ast.Name, ast.Load, ast.Constant, ast.keyword),
+    *(ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Compare, ast.cmpop),
+)
+_STRUCTURES: Final = (None, "builtins.tuple", "builtins.list", "builtins.dict")
+_DROPPED: Final = ("metadata", "treespec_namedtuple_fields")
+_UNCHECKED: Final = ("as_string", "as_strings", "torch_version")  # torch only quotes these
+_MAX_NESTING: Final = 60
+_MAX_EXPRESSION: Final = 4_000  # characters of a symbolic size, which Python's parser reads
+
+
+class UnsafeError(IrvizError, ValueError):
+    """An archive that torch would run parts of; the message follows the file's name."""
+
+
+def plain_archive(content: bytes) -> bytes:
+    """Return an archive of only the graph and the numbers, for torch.export.load.
+
+    Raises UnsafeError if the model needs anything else, or if it is not such an archive.
+    """
+    try:
+        with zipfile.ZipFile(BytesIO(content)) as archive:
+            return _plain(archive)
+    except UnsafeError:
+        raise
+    except Exception as failure:  # zipfile and json raise errors of any class for damaged files
+        words = " ".join(str(failure).split()) or type(failure).__name__
+        raise UnsafeError(f"is damaged or cut short ({words}); {_AGAIN}") from failure
+
+
+def _plain(archive: zipfile.ZipFile) -> bytes:
+    names = _members(archive)
+    if not names or min(info.header_offset for info in names.values()):
+        # the end is missing, and zipfile found the end of an archive inside this one
+        raise UnsafeError(f"is damaged or cut short; {_AGAIN}")
+    graphs = [name for name in names if re.fullmatch(r"models/\w+\.json", name)]
+    if "archive_format" not in names or not graphs:
+        raise UnsafeError(f"is {_other_archive(names)}, not a torch.export program; {_AGAIN}")
+    if len(graphs) > 1:
+        raise UnsafeError(f"holds {len(graphs)} programs: save one of them alone")
+    declared = sum(info.file_size for info in names.values())
+    if declared > 2 * sum(info.compress_size for info in names.values()) + _MAX_GROWTH:
+        raise UnsafeError(f"would be {declared:,} bytes unpacked, far more than packed; {_AGAIN}")
+    model = graphs[0][len("models/") : -len(".json")]
+    program = json.loads(archive.read(names[graphs[0]]))
+    members = {
+        f"models/{_ROOT}.json": json.dumps(_checked(program)).encode(),
+        f"data/sample_inputs/{_ROOT}.pt": b"",
+        "archive_format": b"pt2",
+        "archive_version": archive.read(names["archive_version"]),
+        ".data/version": b"6\n",
+        "byteorder": b"little",
+    }
+    for folder in ("weights", "constants"):
+        config = f"data/{folder}/{model}_{folder}_config.json"
+        if config not in names:
+            raise UnsafeError(f"keeps its {folder} in pickles, as older versions did; {_AGAIN}")
+        read = json.loads(archive.read(names[config]))
+        _check_payload(read, folder)
+        members[f"data/{folder}/{_ROOT}_{folder}_config.json"] = json.dumps(read).encode()
+        for entry in read["config"].values():
+            path = f"data/{folder}/{entry['path_name']}"
+            members[path] = archive.read(names[path])
+    return _write_archive(members)
+
+
+def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """Return the members by name, without the folder that contains all of them."""
+    return {info.filename.partition("/")[2]: info for info in archive.infolist()}
+
+
+def _other_archive(names: dict[str, zipfile.ZipInfo]) -> str:
+    """Name the other kind of zip archive."""
+    if any(name.startswith("code/") for name in names):
+        return "TorchScript, which is code"
+    if "data.pkl" in names:
+        return "a pickle from torch.save, which may run anything"
+    return "a zip archive"
+
+
+def _write_archive(members: dict[str, bytes]) -> bytes:
+    file = BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(f"{_ROOT}/{name}", content)
+    return file.getvalue()
+
+
+def _check_payload(read: Any, folder: str) -> None:
+    _checked(read)
+    wanted = "weight" if folder == "weights" else "tensor"
+    for name, entry in read["config"].items():
+        if entry["use_pickle"] is not False or entry["tensor_meta"] is None:
+            raise UnsafeError(f"keeps {name!r} as a pickle, which may run anything; {_AGAIN}")
+        if not re.fullmatch(rf"{wanted}_\d+", entry["path_name"]):
+            raise UnsafeError(
+                f"holds a custom object ({entry['path_name'][:80]!r}), which only code can "
+                "make: export a model of only tensors"
+            )
+
+
+def _checked(value: Any, key: str = "", depth: int = 0) -> Any:
+    """Return a part of the program without anything that torch could run; raise UnsafeError."""
+    if depth > _MAX_NESTING:
+        raise UnsafeError(f"is nested more than {_MAX_NESTING} deep; {_AGAIN}")
+    match value:
+        case dict():
+            return {
+                _text(name, ""): {} if name in _DROPPED else _checked(part, name, depth + 1)
+                for name, part in value.items()
+                if name != "guards_code"
+            }
+        case list():
+            return [_checked(part, key, depth + 1) for part in value]
+        case str():
+            return _text(value, key)
+        case _:
+            return value
+
+
+def _text(text: str, key: str) -> str:
+    match key:
+        case "expr_str":
+            return _arithmetic(text)
+        case "in_spec" | "out_spec":
+            _check_structure(text)
+            return text
+        case "target" | "as_operator":
+            _check_operator(text)
+            return text
+        case _ if key in _UNCHECKED or _NAME.fullmatch(text):
+            return text
+    raise UnsafeError(f"has {_brief(text)} where a name should be, so it was not read; {_AGAIN}")
+
+
+def _check_operator(text: str) -> None:
+    is_known = any(kind.fullmatch(text) for kind in (_OPERATOR, _HIGHER, _SCALARS))
+    if not is_known or _FILES.match(text):
+        raise UnsafeError(
+            f"calls {_brief(text)}, which is not an operator of ATen, so it was not read: "
+            "export the model with torch's own operators"
+        )
+
+
+def _arithmetic(text: str) -> str:
+    """Return the text of a symbolic size; raise UnsafeError if it is more than arithmetic."""
+    try:
+        tree = ast.parse(text, mode="eval") if len(text) <= _MAX_EXPRESSION else None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = None
+    if tree is None or not all(_is_arithmetic(node) for node in ast.walk(tree)):
+        raise UnsafeError(f"has {_brief(text)} where a size should be, so it was not read")
+    return ast.unparse(tree)
+
+
+def _is_arithmetic(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id=name)):
+            return name in _FUNCTIONS
+        case ast.Call():
+            return False
+        case ast.Name(id=name):
+            return name in _FUNCTIONS or re.fullmatch(r"[a-z]+\d+", name) is not None
+        case ast.Constant(value=str() as name):
+            return re.fullmatch(r"\w+", name) is not None
+        case ast.Constant(value=value):
+            return isinstance(value, bool | int | float)
+        case _:
+            return isinstance(node, _ARITHMETIC)
+
+
+def _check_structure(text: str) -> None:
+    """Raise UnsafeError unless a structure consists of tuples, lists and dicts."""
+    version, outermost = json.loads(text)
+    parts = [outermost]
+    while parts:
+        part = parts.pop()
+        context = part["context"]
+        keys = json.loads(context) if context is not None else None
+        is_plain = keys is None or (
+            isinstance(keys, list) and all(isinstance(k, str) for k in keys)
+        )
+        if version != 1 or part["type"] not in _STRUCTURES or not is_plain:
+            raise UnsafeError(
+                f"takes or returns a {_brief(str(part['type']))}, which only code can make: "
+                "export a model that takes and returns tensors, tuples, lists and dicts"
+            )
+        parts += part["children_spec"]
+
+
+def _brief(text: str) -> str:
+    return repr(text if len(text) <= 80 else f"{text[:79]}…")

@@ -1,0 +1,81 @@
+"""Load functions, and modules of `relax.frontend.nn`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from tvm import ir, relax, tirx
+from tvm.relax.frontend import nn
+from tvm.relax.frontend.nn import spec
+
+from irviz.errors import LoadError
+from irviz.loaders.loaded import Loaded, to_numpy
+
+_SPEC = (
+    "give the specs of its inputs, as in irviz.load(model, inputs={'forward': {'x': "
+    "nn.spec.Tensor([1, 784], 'float32')}})"
+)
+
+
+def from_function(function: relax.Function | tirx.PrimFunc) -> Loaded:
+    """Return a module of one function, named by its global symbol, or "main"."""
+    attributes = function.attrs or {}
+    name = str(attributes["global_symbol"]) if "global_symbol" in attributes else "main"
+    public = function.with_attr("global_symbol", name)
+    return Loaded(ir.IRModule({ir.GlobalVar(name): public}), function=name)
+
+
+def from_nn(model: nn.Module, inputs: Any) -> Loaded:
+    """Return a `relax.frontend.nn` module as TVM exports it, with the weights that it has.
+
+    Args:
+        model: The module.
+        inputs: Specs or arrays for `forward`, in order or by name; or those of several methods, in
+            a dict by the method's name.
+
+    Raises:
+        LoadError: If it cannot be exported.
+    """
+    if inputs is None:
+        raise LoadError(f"{type(model).__name__} has no sizes of its own: {_SPEC}")
+    methods = _methods(model, inputs)
+    specs = {
+        method: {name: _spec(name, value) for name, value in parameters.items()}
+        for method, parameters in methods.items()
+    }
+    try:
+        mod, weights = model.export_tvm(specs)[:2]
+    except Exception as failure:  # the model's own code raises anything
+        words = " ".join(str(failure).split())[:500] or type(failure).__name__
+        raise LoadError(f"{type(model).__name__} cannot be exported by TVM: {words}") from failure
+    method, parameters = next(iter(methods.items()))
+    params = {name: to_numpy(weight.data) for name, weight in weights if weight.data is not None}
+    arrays = {n: value for n, value in parameters.items() if isinstance(value, np.ndarray)}
+    return Loaded(mod, params, arrays if len(arrays) == len(parameters) else None, method)
+
+
+def _methods(model: nn.Module, inputs: Any) -> dict[str, dict[str, Any]]:
+    """Return the inputs of each method, by parameter."""
+    if isinstance(inputs, Mapping):
+        if all(isinstance(value, Mapping) for value in inputs.values()):
+            return {str(method): dict(value) for method, value in inputs.items()}
+        return {"forward": dict(inputs)}
+    values = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
+    names = list(inspect.signature(model.forward).parameters)
+    if len(values) > len(names):
+        raise LoadError(
+            f"{len(values)} inputs were given, and {type(model).__name__}.forward takes "
+            f"{', '.join(names) or 'none'}: {_SPEC}"
+        )
+    return {"forward": dict(zip(names, values, strict=False))}
+
+
+def _spec(name: str, value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return spec.Tensor(list(value.shape), str(value.dtype))
+    if isinstance(value, spec.Tensor | spec.Tuple | spec.Object) or value is int:
+        return value
+    raise LoadError(f"{name!r} is {value!r}, which has no size: {_SPEC}")

@@ -1,0 +1,220 @@
+"""Load PyTorch's modules, traced graphs, exported programs and .pt2 files."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from irviz.errors import LoadError
+from irviz.loaders.loaded import Loaded, Params, detach_weights
+from irviz.loaders.models.pt2_archive import UnsafeError, plain_archive
+from irviz.worker.stderr_capture import captured_stderr
+from irviz.worker.supervisor import TRIES, WorkerError
+
+if TYPE_CHECKING:
+    import torch
+
+NEEDED = "it needs PyTorch: install irviz[torch], as in pip install 'irviz[torch]'"
+SECONDS = 300.0
+"""The time limit for reading a file in the worker."""
+MEMORY = 8 << 30
+"""The memory limit for it, in bytes."""
+_EXAMPLES = "give example inputs, as in irviz.load(model, inputs=(torch.ones(1, 784),))"
+
+
+def from_module(model: torch.nn.Module, inputs: Any) -> Loaded:
+    """Return a PyTorch module as TVM imports it, with its weights as parameters.
+
+    torch.export exports the module in evaluation mode. A GraphModule of torch.fx is imported
+    directly.
+
+    Args:
+        model: The module.
+        inputs: Example inputs, which determine the shapes: a tensor or array, a sequence of them,
+            or a dict by the parameters of `forward`. For a GraphModule also pairs of shape and
+            dtype.
+
+    Raises:
+        LoadError: If it cannot be imported.
+    """
+    import torch
+
+    if inputs is None:
+        raise LoadError(
+            f"{_type_name(model)} is a PyTorch model, whose graph depends on inputs: {_EXAMPLES}"
+        )
+    if isinstance(model, torch.fx.GraphModule):
+        return _from_graph_module(model, inputs)
+    positional, named = _examples(inputs)
+    with (
+        _quiet(),
+        _evaluating(model),
+        _load_errors(f"{_type_name(model)} cannot be exported by torch.export"),
+    ):
+        program = torch.export.export(model, positional, named)
+    return from_program(program, (positional, named))
+
+
+def from_program(program: torch.export.ExportedProgram, inputs: Any = None) -> Loaded:
+    """Return an exported program as TVM imports it, with its weights as parameters.
+
+    `inputs` are example inputs as (positional, named), by default those stored in the program.
+    Raises LoadError if TVM cannot import it.
+    """
+    from tvm.relax.frontend.torch import from_exported_program
+
+    with _quiet(), _load_errors("the exported program cannot be imported by TVM"):
+        mod = from_exported_program(
+            program, keep_params_as_input=True, unwrap_unit_return_tuple=True
+        )
+    mod, params = detach_weights(mod)
+    return Loaded(mod, params, _by_name(mod, params, inputs or program.example_inputs))
+
+
+def from_pt2(content: bytes, name: str) -> Loaded:
+    """Return the program in a .pt2 file, running nothing in it; raise LoadError for other files.
+
+    Parts that torch would run are removed first, or the file is refused. The worker reads the rest.
+    """
+    try:
+        archive = plain_archive(content)
+    except UnsafeError as failure:
+        raise LoadError(f"{name!r} {failure}") from failure
+    try:
+        return TRIES.call(_read_pt2, archive, seconds=SECONDS, memory=MEMORY)
+    except LoadError as failure:
+        raise LoadError(f"{name!r}: {failure}") from failure
+    except WorkerError as failure:
+        raise LoadError(f"{name!r} could not be read: {failure}") from failure
+
+
+def _read_pt2(archive: bytes) -> Loaded:
+    """Read a plain archive; runs in the worker."""
+    try:
+        import torch
+    except ImportError:
+        raise LoadError(NEEDED) from None
+    with _quiet(), _load_errors(f"it is damaged, or not from torch {torch.__version__}"):
+        program = torch.export.load(BytesIO(archive))
+    return from_program(program)
+
+
+def _from_graph_module(model: torch.fx.GraphModule, inputs: Any) -> Loaded:
+    from tvm.relax.frontend.torch import from_fx
+
+    examples = _in_order(inputs, [n.target for n in model.graph.nodes if n.op == "placeholder"])
+    pairs = [_shape_and_dtype(example) for example in examples]
+    with _quiet(), _load_errors(f"{_type_name(model)} cannot be imported by TVM"):
+        mod = from_fx(model, pairs, keep_params_as_input=True, unwrap_unit_return_tuple=True)
+    mod, params = detach_weights(mod)
+    if any(_is_pair(example) for example in examples):
+        return Loaded(mod, params)
+    return Loaded(mod, params, _by_name(mod, params, (tuple(examples), {})))
+
+
+def _examples(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return example inputs by position and by name, as torch.export takes them."""
+    if isinstance(inputs, Mapping):
+        return (), {str(name): _tensor(value) for name, value in inputs.items()}
+    return tuple(_tensor(value) for value in _in_order(inputs)), {}
+
+
+def _in_order(inputs: Any, names: Sequence[str] = ()) -> list[Any]:
+    """Return inputs in the order of these names; raise LoadError if one is missing."""
+    if isinstance(inputs, Mapping):
+        if set(inputs) != set(names):
+            listed = ", ".join(map(repr, names)) or "none"
+            raise LoadError(f"inputs for {list(inputs)} were given; the model takes {listed}")
+        return [inputs[name] for name in names]
+    if isinstance(inputs, list | tuple) and not _is_pair(inputs):
+        return list(inputs)
+    return [inputs]
+
+
+def _tensor(value: Any) -> Any:
+    """Return an array as a PyTorch tensor, and any other value unchanged."""
+    import torch
+
+    if isinstance(value, str) or _is_pair(value):
+        raise LoadError(f"{value!r} is not an example input: {_EXAMPLES}")
+    return torch.from_numpy(value.copy()) if isinstance(value, np.ndarray) else value
+
+
+def _is_pair(value: Any) -> bool:
+    """Tell whether a value is a pair of shape and dtype."""
+    return isinstance(value, list | tuple) and len(value) == 2 and isinstance(value[1], str)
+
+
+def _shape_and_dtype(example: Any) -> tuple[tuple[int, ...], str]:
+    if _is_pair(example):
+        return tuple(int(size) for size in example[0]), example[1]
+    if not hasattr(example, "shape"):
+        raise LoadError(
+            f"{example!r} is not an example input: give a tensor, or a shape and a dtype, as in "
+            "irviz.load(graph_module, inputs=[((1, 784), 'float32')])"
+        )
+    return tuple(example.shape), str(example.dtype).removeprefix("torch.")
+
+
+def _by_name(mod: Any, params: Params, examples: Any) -> dict[str, Any] | None:
+    """Return example inputs by the names of the parameters without weights, or None."""
+    from torch.utils import _pytree
+
+    if examples is None:
+        return None
+    names = [param.name for param in mod["main"].params if param.name not in params]
+    positional, named = examples
+    known = {name: value for name, value in named.items() if name in names}
+    others = [value for name, value in named.items() if name not in names]
+    leaves = [one for one in _pytree.tree_leaves((positional, others)) if hasattr(one, "shape")]
+    left = [name for name in names if name not in known]
+    if len(leaves) != len(left):  # numbers and flags are constants of the graph
+        return None
+    found = {**known, **dict(zip(left, leaves, strict=True))}
+    return {name: _array(found[name]) for name in names}
+
+
+def _array(value: Any) -> Any:
+    return value if isinstance(value, np.ndarray) else value.detach().cpu().numpy()
+
+
+def _type_name(model: torch.nn.Module) -> str:
+    return type(model).__name__
+
+
+@contextlib.contextmanager
+def _evaluating(model: torch.nn.Module) -> Iterator[None]:
+    """Switch a model to evaluation mode, and restore the mode of each part."""
+    before = [(part, part.training) for part in model.modules()]
+    try:
+        model.eval()
+        yield
+    finally:
+        for part, training in before:
+            part.training = training
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Suppress the warnings of torch's own code and of TVM's importer."""
+    with warnings.catch_warnings(), captured_stderr():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextlib.contextmanager
+def _load_errors(failed: str) -> Iterator[None]:
+    """Raise LoadError instead of errors of any class from torch and TVM."""
+    try:
+        yield
+    except LoadError:
+        raise
+    except Exception as failure:
+        lines = [line for line in str(failure).splitlines() if line.strip()]
+        words = lines[0].strip() if lines else type(failure).__name__
+        raise LoadError(f"{failed}: {words}") from failure

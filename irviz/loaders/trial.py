@@ -1,0 +1,65 @@
+"""Try a reader in the worker first: TVM's readers can crash, hang or fill the memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tvm import ir
+
+from irviz.ir.extract import extract
+from irviz.ir.functions import relax_functions
+from irviz.worker.supervisor import TRIES, CrashedError, StartError, TimedOutError, WorkerError
+
+
+def trial_failure(
+    read: Callable[..., object],
+    *arguments: object,
+    seconds: float,
+    memory: int | None = None,
+) -> str:
+    """Return the reason why a call fails in the worker, or "" if it returns.
+
+    Args:
+        read: A function of a module, which reads something and draws it (see `draw_all`).
+        arguments: Its arguments.
+        seconds: The time limit.
+        memory: The limit of the worker's memory in bytes.
+
+    Returns:
+        The message of the error that `read` raised, or a description of how the worker died.
+    """
+    try:
+        return TRIES.call(_message, read, arguments, seconds=seconds, memory=memory)
+    except TimedOutError:
+        return f"reading takes more than {seconds:g} s"
+    except StartError as failure:
+        return f"no process could be started to try it in ({failure})"
+    except CrashedError:
+        return "reading crashes TVM"
+    except MemoryError:
+        return "reading takes all memory"
+    except WorkerError as failure:
+        return str(failure)
+
+
+def _message(read: Callable[..., object], arguments: tuple[object, ...]) -> str:
+    """Return the message of the error that a call raises, or ""; runs in the worker."""
+    try:
+        read(*arguments)
+    except MemoryError:
+        raise
+    except Exception as failure:  # TVM's readers raise errors of any class
+        return str(failure).strip() or type(failure).__name__
+    return ""
+
+
+def draw_all(mod: ir.IRModule) -> None:
+    """Do everything with a module that a picture of it needs."""
+    for name in relax_functions(mod):
+        extract(mod, name)
+    mod.script()
+
+
+def last_line(message: str) -> str:
+    """Return the last line of a message of TVM's, which has the reason."""
+    return message.strip().splitlines()[-1].strip()[:500]

@@ -1,0 +1,96 @@
+"""Check every node of an admitted text again, wherever it stands.
+
+`admission` follows the text as TVM does, and knows the role of each node. Should it miss one, this
+check still finds it: no builtin of Python is called, no attribute is private, and every function of
+a dialect is known.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+
+from irviz.loaders.tvmscript.dialect import (
+    DECORATORS,
+    FUNCTIONS,
+    METHODS,
+    may_call,
+    may_reference,
+    refusal_reason,
+)
+from irviz.loaders.tvmscript.text_scope import SourceText, dotted
+
+_CALLABLE = frozenset({"range", "TypeVar"})
+_BUILTINS = frozenset(dir(builtins)) - _CALLABLE
+_TVM_CALLS = ("ir.load_json", "script.ir_module")
+
+
+def audit_text(text: SourceText) -> None:
+    """Raise RefusedError for anything in a text that TVMScript does not need."""
+    nodes = list(ast.walk(text.tree))
+    bound = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    bound |= {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    inner = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+    for node in nodes:
+        match node:
+            case ast.Name(id=name) if name.startswith("__"):
+                raise text.refused(node, f"the name {name} is refused: it begins with underscores")
+            case ast.Attribute(attr=name) if name.startswith("_"):
+                raise text.refused(node, f"{name} is refused: it is private")
+            case ast.Attribute() if id(node) not in inner:
+                _check_dotted(node, text)
+            case ast.Dict(values=values):
+                _refuse_types(values, text)
+            case ast.Call():
+                _check_call(node, bound, text)
+
+
+def _check_call(node: ast.Call, bound: set[str], text: SourceText) -> None:
+    match node.func:
+        case ast.Name(id=name):
+            if name in _BUILTINS - bound:
+                raise text.refused(node, f"a call of {name} is refused: it is a builtin of Python")
+        case ast.Attribute() as function:
+            _check_method(function, text)
+            if dotted(function) == ("R", "call_packed"):  # its keywords become attributes
+                _refuse_types([one.value for one in node.keywords if one.arg != "ty_args"], text)
+        case _:
+            raise text.refused(node, "a call of an expression is refused: TVMScript calls names")
+
+
+def _refuse_types(nodes: list[ast.expr], text: SourceText) -> None:
+    """Raise RefusedError for a type in attributes: TVM would keep the Python function behind it."""
+    parts = [part for node in nodes for part in ast.walk(node)]
+    inner = {id(part.func) for part in parts if isinstance(part, ast.Call)}
+    inner |= {id(part.value) for part in parts if isinstance(part, ast.Attribute)}
+    for part in parts:
+        if (
+            id(part) not in inner
+            and isinstance(part, ast.Attribute)
+            and dotted(part)[0] in FUNCTIONS
+        ):
+            raise text.refused(part, "a type in attributes is refused: TVM would keep a function")
+
+
+def _check_dotted(node: ast.Attribute, text: SourceText) -> None:
+    root, path = dotted(node)
+    is_known = (
+        root not in FUNCTIONS
+        or may_call(root, path)
+        or may_reference(root, path)
+        or f"{root}.{path}" in DECORATORS
+    )
+    if not is_known:
+        raise text.refused(node, refusal_reason(root, path))
+
+
+def _check_method(node: ast.Attribute, text: SourceText) -> None:
+    root, path = dotted(node)
+    is_known = (
+        root in FUNCTIONS
+        or node.attr in METHODS
+        or text.is_module(node.value)
+        or (root == "tvm" and path in _TVM_CALLS)
+    )
+    if not is_known:
+        raise text.refused(node, f"a call of {node.attr} is refused: no value has such a method")

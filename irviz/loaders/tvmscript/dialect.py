@@ -1,0 +1,180 @@
+"""The names of T, R and I that a text may use: an allowlist, as no blocklist is safe.
+
+T, R and I are Python modules. Besides TVMScript's functions they contain TVM's own means: modules
+(`T.external_kernel` contains `os`, `T.tile` contains `tvm`), decorators that run the decorated
+function, functions that open files or start a compiler. A name is in these lists for one reason:
+whatever a text passes to it, it makes a piece of IR and does nothing else, and its result contains
+no string of the caller's.
+
+`T.call_packed`, `T.call_extern` and the like make a call that happens when the module runs.
+"""
+
+from __future__ import annotations
+
+import re
+
+_RELAX = """
+abs acos acosh add arange argmax argmin argsort asin asinh assert_op astype atan atan2 atanh
+bitwise_and bitwise_not bitwise_or bitwise_xor broadcast_to bucketize call_builtin_with_ctx
+call_dps_packed call_inplace_packed call_packed call_pure_packed call_tir call_tir_inplace
+call_tir_with_grad ceil clip collapse_sum_like collapse_sum_to concat const cos cosh cumprod
+cumsum dequantize device device_mesh divide dtype dynamic_strided_slice einsum equal erf
+ewise_fma exp expand_dims eye eye_like flatten flip floor floor_divide floor_mod full full_like
+func_attr gather_elements gather_nd greater greater_equal hamming_window hint_on_device
+index_put index_tensor invoke_closure invoke_pure_closure isfinite isinf isnan layout_transform
+left_shift less less_equal linear log log_add_exp logical_and logical_not logical_or logical_xor
+make_closure match_cast matmul max maximum mean median meshgrid min minimum mod
+multinomial_from_uniform multiply negative nonzero not_equal null_value one_hot ones ones_like
+outer output permute_dims power prim_value print prod quantize repeat reshape reverse_sequence
+right_shift round rsqrt scatter_elements scatter_nd shape shape_of shape_to_tensor sigmoid sign
+sin sinh size slice_scatter sort split sqrt square squeeze stack std stop_lift_params str
+strided_slice subtract sum take tan tanh tensor_to_shape tile to_vdevice topk tril triu trunc
+tuple unique variance where wrap_param zeros zeros_like
+Any Callable DTensor ExternFunc Object Prim Shape Tensor Tuple
+dataflow
+builtin.alloc_tensor builtin.stop_lift_params
+ccl.allgather ccl.allreduce ccl.broadcast_from_worker0 ccl.scatter_from_worker0
+dist.annotate_sharding dist.call_tir dist.call_tir_local_view dist.const dist.redistribute
+dist.redistribute_replica_to_shard
+grad.avg_pool2d_backward grad.end_checkpoint grad.max_pool2d_backward grad.nll_loss_backward
+grad.no_grad grad.start_checkpoint grad.take_backward
+image.affine_grid image.grid_sample image.resize2d image.resize3d
+memory.alloc_storage memory.alloc_tensor memory.ensure_zero_offset memory.kill_storage
+memory.kill_tensor memory.view
+nn.adaptive_avg_pool1d nn.adaptive_avg_pool2d nn.adaptive_avg_pool3d nn.attention
+nn.attention_bias nn.attention_var_len nn.avg_pool1d nn.avg_pool2d nn.avg_pool3d
+nn.batch_flatten nn.batch_norm nn.conv1d nn.conv1d_transpose nn.conv2d nn.conv2d_transpose
+nn.conv3d nn.conv3d_transpose nn.cross_entropy_with_logits nn.dropout nn.gelu nn.gelu_tanh
+nn.group_norm nn.instance_norm nn.layer_norm nn.leakyrelu nn.log_softmax nn.max_pool1d
+nn.max_pool2d nn.max_pool3d nn.nll_loss nn.pad nn.pixel_shuffle nn.prelu nn.relu nn.relu6
+nn.rms_norm nn.selu nn.silu nn.softmax nn.softplus
+vision.all_class_non_max_suppression vision.get_valid_counts vision.multibox_transform_loc
+vision.non_max_suppression vision.roi_align vision.roi_pool
+vm.alloc_storage vm.alloc_tensor vm.call_tir_dyn vm.kill_object
+"""
+
+_TIRX = """
+TVMBackendAllocWorkspace TVMBackendFreeWorkspace abs acos acosh address_of anylist_getitem
+anylist_resetitem anylist_setitem_call_cpacked anylist_setitem_call_packed asin asinh assume
+atan atan2 atanh bitwise_and bitwise_not bitwise_or bitwise_xor break_loop call_cpacked
+call_cpacked_lowered call_extern call_ffi_kernel call_intrin call_llvm_intrin
+call_llvm_pure_intrin call_packed call_packed_lowered call_pure_extern ceil ceildiv clz
+continue_loop copysign cos cosh dp4a end_profile_intrinsic erf exp exp10 exp2 fabs floor
+floordiv floormod fma fmod get_active_lane_mask handle_add_byte_offset hypot if_then_else
+ignore_loop_partition infinity isfinite isinf isnan isnullptr ldexp likely log log10 log1p log2
+lookup_param masked_load masked_store max_value min_value nearbyint nextafter popcount pow
+ptr_byte_offset q_multiply_shift q_multiply_shift_per_axis reinterpret round rsqrt selector
+shift_left shift_right sigmoid sin sinh sqrt start_profile_intrinsic tan tanh thread_return
+trunc truncdiv truncmod tvm_access_ptr tvm_bmma_sync tvm_call_cpacked tvm_call_cpacked_lowered
+tvm_call_packed tvm_call_packed_lowered tvm_fill_fragment tvm_global_barrier_kinit
+tvm_kernel_replace_point tvm_load_matrix_sync tvm_mma_sync tvm_stack_alloca tvm_stack_make_array
+tvm_stack_make_shape tvm_storage_sync tvm_store_matrix_sync tvm_struct_get tvm_struct_set
+tvm_thread_allreduce tvm_thread_invariant tvm_throw_last_error tvm_tuple tvm_warp_activemask
+tvm_warp_shuffle tvm_warp_shuffle_down tvm_warp_shuffle_up tvm_warp_shuffle_xor type_annotation
+undef vectorcombine vectorhigh vectorlow vscale
+Add And BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Broadcast Cast Div EQ FloorDiv FloorMod GE GT
+LE LShift LT Max Min Mod Mul NE Not Or RShift Ramp Select Shuffle Sub
+Bind Buffer Let Range Tuple alloc_buffer alloc_local alloc_scalar alloc_shared attr bind
+bool buffer_store cast comm_reducer decl_buffer decl_scalar env_thread evaluate func_attr grid
+handle index_map init iter_var launch_thread let local_scalar match_buffer max min parallel reads
+sblock sblock_alloc_buffer sblock_attr serial target thread_binding unroll vectorized void where
+writes
+axis.R axis.S axis.opaque axis.reduce axis.remap axis.scan axis.spatial
+metal.make_filled_simdgroup_matrix metal.simd_shuffle metal.simd_shuffle_down
+metal.simd_shuffle_up metal.simdgroup_load metal.simdgroup_multiply_accumulate
+metal.simdgroup_store ptx_legacy.ldmatrix ptx_legacy.mma
+webgpu.subgroup_shuffle webgpu.subgroup_shuffle_down webgpu.subgroup_shuffle_up
+"""
+
+_IR = "Range dummy_global_info module_attrs module_global_infos vdevice"
+
+FUNCTIONS = {
+    "R": frozenset(_RELAX.split()),
+    "T": frozenset(_TIRX.split()),
+    "I": frozenset(_IR.split()),
+}
+"""The names that a text may call, by dialect."""
+
+_DTYPE = re.compile(
+    r"(?:bf|bfloat|f|float|i|int|u|uint)\d+(?:_?e\d+m\d+(?:b\d+)?(?:fn)?(?:uz|u)?)?(?:x\d+)?"
+)
+
+TYPES = {
+    "R": frozenset({"Any", "Callable", "Object", "Shape", "Tensor", "Tuple"}),
+    "T": frozenset({"bool", "handle", "let", "void"}),
+    "I": frozenset[str](),
+}
+"""The names that may occur without a call. TVM calls them without arguments."""
+
+SHAPES = {
+    "R.Tensor": "shape",
+    "R.DTensor": "shape",
+    "R.Shape": "values",
+    "T.Buffer": "shape",
+}
+"""The functions whose first argument may contain expressions in quotes, and its name.
+
+TVM evaluates these: Relax by `eval`, T.Buffer as a part of the text.
+"""
+
+SIGNATURES = frozenset({*SHAPES, "R.Callable", "R.Tuple"})
+"""The types of parameters and results that contain such expressions, or types that do."""
+
+LAMBDAS = frozenset({"T.comm_reducer", "T.index_map"})
+"""The functions that take a lambda, and call it with variables."""
+
+DECORATORS = {
+    "I.ir_module": frozenset({"check_well_formed", "s_tir"}),
+    "T.prim_func": frozenset({"check_well_formed", "persistent", "private", "s_tir"}),
+    "R.function": frozenset({"check_well_formed", "private", "pure"}),
+}
+"""The decorators and their options, which are True or False."""
+
+ATTRIBUTES = frozenset({"data", "elem_offset", "shape", "strides"})
+"""The attributes of values that may be read; none of them is a string."""
+
+METHODS = frozenset({"access_ptr", "astype", "view", "vload", "vstore"})
+"""The methods of values that may be called."""
+
+METADATA = frozenset({"ffi.Tensor", "ir.GenericConst"})
+"""The types of constants in a text's JSON; they are neither strings nor functions."""
+
+_WHY = {
+    "T.inline": "it defines a Python function",
+    "T.macro": "it defines a Python function",
+    "R.macro": "it defines a Python function",
+    "T.jit": "it defines a Python function",
+    "I.pyfunc": "it defines a Python function",
+    "R.call_py_func": "it calls a Python function",
+    "R.emit_te": "it calls a Python function",
+    "T.call_kernel": "it opens files and starts a compiler",
+    "T.meta_var": "it keeps a Python value",
+    "I.meta_var": "it keeps a Python value",
+    "T.print_buffer": "it is for TVM's own passes",
+}
+
+
+def may_call(root: str, path: str) -> bool:
+    """Tell whether a text may call `path` of a dialect, such as "nn.relu" of "R"."""
+    return path in FUNCTIONS[root] or _is_dtype(root, path)
+
+
+def may_reference(root: str, path: str) -> bool:
+    """Tell whether a text may use `path` without calling it, as annotations do."""
+    return path in TYPES[root] or _is_dtype(root, path)
+
+
+def _is_dtype(root: str, path: str) -> bool:
+    return root == "T" and _DTYPE.fullmatch(path) is not None
+
+
+def refusal_reason(root: str, path: str) -> str:
+    """Return the reason why a text may not use a name, to follow its place."""
+    name = f"{root}.{path}"
+    if name in _WHY:
+        return f"{name} is refused: {_WHY[name]}"
+    if name in DECORATORS:
+        return f"{name} is refused here: it is a decorator"
+    if may_call(root, path):
+        return f"{name} is refused here: it must be called"
+    return f"{name} is refused: TVMScript does not need it"

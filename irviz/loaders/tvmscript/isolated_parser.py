@@ -1,0 +1,74 @@
+"""Run TVM's parser of TVMScript without Python's builtins and without starting programs.
+
+It gets only texts that `admission` admits. Should one of them contain hostile Python all the same,
+there is little that this could use.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+from collections.abc import Callable, Iterator
+from threading import Lock
+from types import SimpleNamespace
+from typing import Any, TypeVar
+
+import tvm
+from tvm.relax.script.parser import entry
+from tvm.script import parser
+from tvm.script.parser.core import evaluator
+
+_ROCM_ARCH = "tvm_callback_rocm_get_arch"
+_patching = Lock()
+"""Held while TVM's parser is patched."""
+
+
+def parse_admitted(text: str) -> object:
+    """Return the module or function in an admitted text; raise what TVM's parser raises."""
+    with _isolated():
+        return tvm.script.from_source(text, extra_vars=_names())
+
+
+@contextlib.contextmanager
+def _isolated() -> Iterator[None]:
+    """Patch TVM's parser: no builtins in `eval` and `exec`, and no programs started.
+
+    The parser evaluates some sizes, and the targets of assignments, with all builtins, regardless
+    of the names passed to it. For the target "rocm" it runs `which` and `rocminfo`.
+    """
+    with _patching:
+        registered = tvm.get_global_func(_ROCM_ARCH, allow_missing=True)
+        if registered is not None:
+            tvm.register_global_func(_ROCM_ARCH, lambda *_: "gfx900", override=True)
+        entry.eval, evaluator.exec = _without_builtins(eval), _without_builtins(exec)
+        try:
+            yield
+        finally:
+            del entry.eval, evaluator.exec
+            if registered is not None:
+                tvm.register_global_func(_ROCM_ARCH, registered, override=True)
+
+
+def _without_builtins(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `eval` or `exec` without builtins."""
+
+    def call(code: object, names: dict[str, Any], variables: Any = None) -> Any:
+        return run(code, {**names, "__builtins__": {}}, variables)
+
+    return call
+
+
+def _names() -> dict[str, object]:
+    """Return the names that a text can use; TVM's own list has all of TVM and Python."""
+    hidden = dict.fromkeys(dir(builtins), None)
+    json = SimpleNamespace(load_json=tvm.ir.load_json)
+    return {
+        **hidden,
+        "__builtins__": {},
+        "range": range,
+        "I": parser.ir,
+        "R": parser.relax,
+        "T": parser.tirx,
+        "TypeVar": TypeVar,
+        "tvm": SimpleNamespace(ir=json),
+    }

@@ -1,0 +1,181 @@
+"""Parse Python into a syntax tree, within limits of size and depth.
+
+Python's parser takes a thousand times a text's size in memory. So the tokens outside strings and
+comments are counted first, by a scan that takes no memory.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator
+
+from irviz.errors import IrvizError
+
+MAX_TEXT = 64 * 2**20
+"""The limit of characters; a large text consists mostly of weights in JSON."""
+MAX_TOKENS = 2_000_000
+"""The limit of tokens; a module of 17,000 bindings has one million."""
+MAX_DEPTH = 150
+"""The limit of nesting; TVM's own parser fails at about this depth."""
+
+_OPENING = re.compile(r"#|(?P<before>\w{0,2})(?P<quote>\"\"\"|'''|\"|')")
+_FORMATTED = frozenset({"f", "fr", "rf", "t", "tr", "rt"})
+_CLOSING = {
+    quote: re.compile(r"(?:\\[\s\S]){1,999}|" + end)
+    for quote, end in {
+        '"""': '"""',
+        "'''": "'''",
+        '"': r'"|\n',
+        "'": r"'|\n",
+    }.items()
+}
+_LEAVES = (ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.alias)
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+class RefusedError(IrvizError, ValueError):
+    """A text, or a part of it, that is not admitted.
+
+    `line` and `column` are its place, counted from 1; `reason` says what is refused and why.
+    """
+
+    def __init__(self, name: str, line: int, column: int, reason: str) -> None:
+        super().__init__(f"{name}, line {line}, column {column}: {reason}")
+        self.name, self.line, self.column, self.reason = name, line, column, reason
+
+    def __reduce__(self) -> tuple[type[RefusedError], tuple[str, int, int, str]]:
+        return RefusedError, (self.name, self.line, self.column, self.reason)
+
+
+def parse_tree(text: str, name: str) -> ast.Module:
+    """Return a text's syntax tree; raise RefusedError if it is not Python or exceeds a limit."""
+    if len(text) > MAX_TEXT:
+        raise RefusedError(
+            name,
+            1,
+            1,
+            f"a text of {len(text):,} characters is refused: up to {MAX_TEXT:,} are read",
+        )
+    if (at := text.find("\0")) >= 0:
+        raise RefusedError(
+            name, *_position(text, at), "a NUL character is refused: this is not a text"
+        )
+    _check_tokens(text, name)
+    tree = _parse(text, name)
+    _check_depth(tree, text, name)
+    return tree
+
+
+def _parse(text: str, name: str) -> ast.Module:
+    """Parse a text as TVM does: in the syntax of Python 3.8, or else in the current one."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about invalid escapes in strings
+        try:
+            try:
+                return ast.parse(text, feature_version=(3, 8))
+            except SyntaxError:
+                return ast.parse(text)
+        except SyntaxError as failure:
+            line, column = failure.lineno or 1, failure.offset or 1
+            raise RefusedError(
+                name, line, max(column, 1), f"this is not Python: {failure.msg}"
+            ) from None
+        except (MemoryError, RecursionError):
+            raise too_deep(name) from None
+        except ValueError as failure:  # a lone surrogate, or a number of thousands of digits
+            raise RefusedError(name, 1, 1, f"this is not Python: {failure}") from None
+
+
+def too_deep(name: str) -> RefusedError:
+    """Return the error for a text that overflows the stack, which leaves no line."""
+    return RefusedError(
+        name, 1, 1, "an expression nested too deeply is refused: TVM could not read it"
+    )
+
+
+def _check_depth(tree: ast.Module, text: str, name: str) -> None:
+    """Raise RefusedError if a node is nested too deeply; never recurse."""
+    level: list[ast.AST] = [tree]
+    for _ in range(MAX_DEPTH):
+        level = [
+            child
+            for node in level
+            if not isinstance(node, _LEAVES)
+            for child in ast.iter_child_nodes(node)
+        ]
+        if not level:
+            return
+    node = next((one for one in level if hasattr(one, "lineno")), None)
+    line, column = position(node, text.split("\n")) if node is not None else (1, 1)
+    raise RefusedError(
+        name,
+        line,
+        column,
+        f"more than {MAX_DEPTH} levels of nesting are refused: TVM could not read them",
+    )
+
+
+def position(node: ast.AST, lines: list[str]) -> tuple[int, int]:
+    """Return the line and the column of a node, counted from 1 in characters."""
+    line: int = getattr(node, "lineno", 1)
+    offset: int = getattr(node, "col_offset", 0)
+    before = lines[line - 1].encode()[:offset] if line <= len(lines) else b""
+    return line, len(before.decode(errors="replace")) + 1
+
+
+def _check_tokens(text: str, name: str) -> None:
+    count = 0
+    for start, end in _outside_strings(text, name):
+        for token in _TOKEN.finditer(text, start, end):
+            count += 1
+            if count > MAX_TOKENS:
+                raise RefusedError(
+                    name,
+                    *_position(text, token.start()),
+                    f"a text of more than {MAX_TOKENS:,} tokens is refused",
+                )
+
+
+def _outside_strings(text: str, name: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans outside comments and strings; a span ends with an opening quote.
+
+    After a string that is not closed, the whole rest is one span: either the text is not Python,
+    or the rest is counted in full.
+    """
+    at = 0
+    while (found := _OPENING.search(text, at)) is not None:
+        yield at, found.end()
+        if found.group() == "#":
+            at = text.find("\n", found.end())
+        elif found["before"].lower() in _FORMATTED:
+            line, column = _position(text, found.start())
+            raise RefusedError(
+                name, line, column, "a formatted string is refused: TVMScript has plain ones"
+            )
+        else:
+            at = _end_of_string(text, found.end(), found["quote"])
+        if at < 0:
+            yield found.end(), len(text)
+            return
+    yield at, len(text)
+
+
+def _end_of_string(text: str, at: int, quote: str) -> int:
+    closing = _CLOSING[quote]
+    while (found := closing.search(text, at)) is not None:
+        at = found.end()
+        if text[found.start()] != "\\":
+            return at
+    return -1
+
+
+def _position(text: str, at: int) -> tuple[int, int]:
+    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+
+
+def start_line(node: ast.stmt) -> int:
+    """Return the first line of a definition, decorators included, or of another statement."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(one.lineno for one in decorators)])

@@ -1,0 +1,101 @@
+"""Rewrite Python that builds and schedules: builds, targets, schedules, stored constants."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import libcst as cst
+
+from irviz.loaders.upgrade.names import DottedNames, parts
+from irviz.loaders.upgrade.notes import AddNote
+
+_BUILDS: Final = (
+    "tvm.build",
+    "tvm.tirx.build",
+    "tvm.compile",
+    "tvm.relax.build",
+    "tvm.relax.vm.build",
+    "tvm.target.Target",
+)
+_VM_BUILDS: Final = ("tvm.relax.vm.build", "tvm.relax.vm_build.build")
+# Methods of schedules; no other object in a lecture has them.
+_METHODS: Final = {"get_block": "get_sblock"}
+_CONSTANTS: Final = ("relay.Constant", "relax.Constant", "relax.expr.Constant")
+
+
+def rewrite_call(
+    old: cst.Call, new: cst.Call, meaning: str, names: DottedNames, add_note: AddNote
+) -> cst.BaseExpression:
+    """Return a call of TVM's Python API in today's form."""
+    if meaning in _VM_BUILDS:
+        keywords = [arg.keyword.value if arg.keyword else "" for arg in old.args]
+        is_plain = len(keywords) <= 2 and all(name in ("", "mod", "target") for name in keywords)
+        function = "tvm.compile" if is_plain else "tvm.relax.build"
+        new = new.with_changes(func=names.spelled(function, old.func))
+    if meaning == "tvm.build" and len(old.args) > 1 and isinstance(old.args[1].value, cst.List):
+        add_note(
+            "tvm.build", "a schedule of tensor expressions was built; build its PrimFunc instead"
+        )
+        return new
+    args = [
+        arg.with_changes(value=_target(arg.value)) if _is_target(meaning, index, arg) else arg
+        for index, arg in enumerate(new.args)
+    ]
+    return new.with_changes(args=args)
+
+
+def _is_target(meaning: str, index: int, arg: cst.Arg) -> bool:
+    if arg.keyword is not None:
+        return arg.keyword.value == "target"
+    return (meaning in _BUILDS and index == 1) or (meaning == "tvm.target.Target" and index == 0)
+
+
+def _target(node: cst.BaseExpression) -> cst.BaseExpression:
+    """Return `"llvm -num-cores=1"` as a dictionary, today's form of a target with options."""
+    value = node.evaluated_value if isinstance(node, cst.SimpleString) else None
+    if not isinstance(value, str) or " -" not in value:
+        return node
+    kind, *options = value.split()
+    if any(not option.startswith("-") or "=" not in option for option in options):
+        return node
+    items = [f'"kind": "{kind}"']
+    for option in options:
+        name, _, text = option.lstrip("-").partition("=")
+        texts = ", ".join(f'"{each}"' for each in text.split(","))
+        listed = name in ("keys", "mattr", "libs")
+        items.append(f'"{name}": ' + (f"[{texts}]" if listed else _number(text)))
+    return cst.parse_expression(f"{{{', '.join(items)}}}")
+
+
+def _number(text: str) -> str:
+    return text if text.isascii() and text.isdecimal() else f'"{text}"'
+
+
+def rewrite_method(old: cst.Call, new: cst.Call) -> cst.Call:
+    """Return a call of a schedule's method by today's name."""
+    func = new.func
+    if not isinstance(func, cst.Attribute) or func.attr.value not in _METHODS or not old.args:
+        return new
+    return new.with_changes(func=func.with_changes(attr=cst.Name(_METHODS[func.attr.value])))
+
+
+def is_metadata(node: cst.Subscript) -> bool:
+    """Tell whether a node is a table of constants as TVM printed it: `meta[relay.Constant]`."""
+    if not isinstance(node.value, cst.Name) or len(node.slice) != 1:
+        return False
+    index = node.slice[0].slice
+    if not isinstance(index, cst.Index):
+        return False
+    if node.value.value == "meta":
+        return ".".join(parts(index.value)) in _CONSTANTS
+    return (
+        node.value.value == "metadata"
+        and isinstance(index.value, cst.SimpleString)
+        and index.value.evaluated_value in _CONSTANTS
+    )
+
+
+def rewrite_metadata(node: cst.Subscript) -> cst.Subscript:
+    """Return a table of constants under the name that TVM prints today."""
+    index = cst.SubscriptElement(cst.Index(cst.SimpleString('"ir.GenericConst"')))
+    return node.with_changes(value=cst.Name("metadata"), slice=[index])

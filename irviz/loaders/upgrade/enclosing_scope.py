@@ -1,0 +1,103 @@
+"""The function and the module that enclose a piece of TVMScript."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+
+import libcst as cst
+
+from irviz.loaders.upgrade.names import DottedNames, parts
+
+_BLOCKS = ("T.block", "T.sblock")
+_IR_MODULES = ("tvm.script.ir_module", "I.ir_module")
+
+
+@dataclass
+class Function:
+    """A function of the text; its kind is "prim", "relax", or "" for a Python function.
+
+    `old` tells whether a PrimFunc is in an earlier dialect. `module` is the enclosing class, and
+    `cls` the body's name for it.
+    """
+
+    kind: str
+    old: bool = False
+    module: str = ""
+    siblings: frozenset[str] = frozenset()
+    cls: str = ""
+    uses_cls: bool = False
+
+
+def function_of(node: cst.FunctionDef, names: DottedNames, owner: cst.ClassDef | None) -> Function:
+    """Return the kind and the context of a function, from its decorators and its body."""
+    for decorator in node.decorators:
+        called = decorator.decorator
+        target = called.func if isinstance(called, cst.Call) else called
+        meaning = names.meaning(target)
+        if meaning == "T.prim_func":
+            return Function("prim", old=_is_old(node, called, target, names))
+        if meaning == "R.function":
+            return _relax_function(node, names, owner)
+    return Function("")
+
+
+def _is_ir_module(node: cst.ClassDef, names: DottedNames) -> bool:
+    """Tell whether a class defines an IRModule."""
+    targets = (
+        each.decorator.func if isinstance(each.decorator, cst.Call) else each.decorator
+        for each in node.decorators
+    )
+    return any(names.meaning(target) in _IR_MODULES for target in targets)
+
+
+def _relax_function(
+    node: cst.FunctionDef, names: DottedNames, owner: cst.ClassDef | None
+) -> Function:
+    if owner is None or not _is_ir_module(owner, names):
+        return Function("relax")
+    siblings = frozenset(
+        each.name.value for each in owner.body.body if isinstance(each, cst.FunctionDef)
+    )
+    cls = _module_alias(node, owner.name.value)
+    if not cls:
+        used = {each.value for each in every(node, cst.Name)}
+        candidates = (f"cls{number}" if number > 1 else "cls" for number in count(1))
+        cls = next(name for name in candidates if name not in used)
+        return Function("relax", module=owner.name.value, siblings=siblings, cls=cls)
+    return Function("relax", siblings=siblings, cls=cls)
+
+
+def _module_alias(node: cst.FunctionDef, module: str) -> str:
+    """Return the alias of the module in a function's body, or ""."""
+    for statement in every(node.body, cst.Assign):
+        value, target = statement.value, statement.targets[0].target
+        if isinstance(value, cst.Name) and value.value == module and isinstance(target, cst.Name):
+            return target.value
+    return ""
+
+
+def _is_old(
+    node: cst.FunctionDef,
+    called: cst.BaseExpression,
+    target: cst.BaseExpression,
+    names: DottedNames,
+) -> bool:
+    if isinstance(called, cst.Call) and any(
+        arg.keyword is not None and arg.keyword.value == "s_tir" for arg in called.args
+    ):
+        return False
+    if names.root(target) == "tvm.script.tir" or parts(target)[:3] == ["tvm", "script", "tir"]:
+        return True
+    return any(names.meaning(each) in _BLOCKS for each in every(node.body, cst.Attribute))
+
+
+def every(node: cst.CSTNode, kind: type[cst.CSTNodeT]) -> Iterator[cst.CSTNodeT]:
+    """Yield every node of a class in a tree, the root included."""
+    left: list[cst.CSTNode] = [node]
+    while left:
+        each = left.pop()
+        if isinstance(each, kind):
+            yield each
+        left.extend(reversed(each.children))

@@ -1,0 +1,160 @@
+"""Tables of names that moved or were removed since earlier versions of TVM."""
+
+from __future__ import annotations
+
+from typing import Final
+
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+# TVMScript's dialects have these short names here, whatever a script imports them as.
+SHORT: Final = {
+    "tvm.script.tir": "T",
+    "tvm.script.tirx": "T",
+    "tvm.script.relax": "R",
+    "tvm.script.ir": "I",
+}
+
+# The meaning of names that the text does not bind: a lecture's cell comes without its imports.
+USUAL: Final = {
+    "T": "tvm.script.tirx",
+    "R": "tvm.script.relax",
+    "I": "tvm.script.ir",
+    "tvm": "tvm",
+    "relax": "tvm.relax",
+    "te": "tvm.te",
+    "topi": "tvm.topi",
+    "tir": "tvm.tir",
+    "ms": "tvm.meta_schedule",
+    "relay": "tvm.relay",
+}
+
+# Operators that moved into the namespace nn.
+_OPS_OF_NN: Final = _words(
+    "adaptive_avg_pool2d avg_pool2d batch_norm conv1d conv2d conv2d_transpose "
+    "cross_entropy_with_logits dropout gelu group_norm layer_norm leakyrelu log_softmax "
+    "max_pool2d nll_loss relu silu softmax"
+)
+
+_SCHEDULES: Final = _words(
+    "MatchBufferRegion Schedule ScheduleError ScheduleState StmtSRef TensorIntrin Trace"
+)
+_BLOCKS: Final = ("Block", "BlockRealize", "BlockScope", "BlockDependenceInfo")
+_LAYOUTS: Final = {
+    "BijectiveLayout": "SBijectiveLayout",
+    "Layout": "SLayout",
+    "bijective_layout": "sbijective_layout",
+    "layout": "slayout",
+}
+_SCHEDULE_PASSES: Final = _words(
+    "AnnotateIrregularLoop CanonicalizeLoop CompactBufferAllocation ConvertBlocksToOpaque "
+    "DefaultGPUSchedule HoistExpression HoistIfThenElse InferFragment InjectDoubleBuffer "
+    "InjectPTXAsyncCopy InjectPermutedLayout InjectSoftwarePipeline InjectVirtualThread "
+    "InstrumentBoundCheckers LiftThreadBinding LoopPartition LowerAsyncDMA LowerAutoCopy "
+    "LowerCrossThreadReduction LowerInitBlock LowerMatchBuffer LowerOpaqueBlock "
+    "LowerThreadAllreduce LowerVtcmAlloc ManifestSharedMemoryLocalStage "
+    "MergeSharedMemoryAllocations PlanAndUpdateBufferAllocationLocation RemoveStoreUndef "
+    "RemoveWeightLayoutRewriteBlock RenormalizeSplitPattern RewriteUnsafeSelect ThreadSync "
+    "TransformMmaBufferLayout UnifyThreadBinding UseAssumeToReduceBranches VerifyVTCMLimit"
+)
+_SCHEDULE_ANALYSES: Final = _words(
+    "OOBChecker assert_pure_function calculate_allocated_bytes detect_buffer_access_lca "
+    "estimate_tir_flops get_vtcm_compaction_passes is_pure_function verify_gpu_code"
+)
+
+MOVED: Final[dict[str, str]] = {
+    "tvm.script.ir_module": "I.ir_module",
+    "T.block": "T.sblock",
+    "T.block_attr": "T.sblock_attr",
+    "R.relu": "R.nn.relu",
+    "tvm.nd": "tvm.runtime",
+    "tvm.nd.array": "tvm.runtime.tensor",
+    "tvm.nd.NDArray": "tvm.runtime.Tensor",
+    "tvm.runtime.NDArray": "tvm.runtime.Tensor",
+    "tvm.runtime.ndarray": "tvm.runtime",
+    "tvm.runtime.ndarray.array": "tvm.runtime.tensor",
+    "tvm.runtime.ndarray.NDArray": "tvm.runtime.Tensor",
+    "tvm.gpu": "tvm.cuda",
+    "tvm.nd.gpu": "tvm.cuda",
+    "tvm.register_func": "tvm.register_global_func",
+    "tvm.ffi.register_func": "tvm.register_global_func",
+    "tvm._ffi.register_func": "tvm.register_global_func",
+    "tvm.ffi.get_global_func": "tvm.get_global_func",
+    "tvm._ffi.get_global_func": "tvm.get_global_func",
+    "tvm.ir.structural_equal": "tvm_ffi.structural_equal",
+    "tvm.ir.structural_hash": "tvm_ffi.structural_hash",
+    "tvm.ir.get_first_structural_mismatch": "tvm_ffi.get_first_structural_mismatch",
+    "tvm.build": "tvm.tirx.build",
+    "tvm.tir": "tvm.tirx",
+    "tvm.tir.Schedule.trace": "tvm.s_tir.Schedule.trace",
+    "tvm.tir.schedule": "tvm.s_tir.schedule",
+    "tvm.tir.schedule.BlockRV": "tvm.s_tir.schedule.SBlockRV",
+    "tvm.tir.tensor_intrin": "tvm.s_tir.tensor_intrin",
+    "tvm.meta_schedule": "tvm.s_tir.meta_schedule",
+    "tvm.dlight": "tvm.s_tir.dlight",
+    "tvm.relax.Executable": "tvm.relax.VMExecutable",
+    "tvm.relax.vm.Executable": "tvm.relax.VMExecutable",
+    "tvm.relax.struct_info": "tvm.relax",
+    **{f"tvm.relax.op.{name}": f"tvm.relax.op.nn.{name}" for name in _OPS_OF_NN},
+    **{f"R.{name}": f"R.nn.{name}" for name in _OPS_OF_NN},
+    **{f"tvm.tir.{name}": f"tvm.s_tir.{name}" for name in _SCHEDULES},
+    **{f"tvm.tir.{name}": f"tvm.s_tir.S{name}" for name in _BLOCKS},
+    **{f"tvm.tir.{old}": f"tvm.s_tir.{new}" for old, new in _LAYOUTS.items()},
+    **{f"tvm.tir.transform.{name}": f"tvm.s_tir.transform.{name}" for name in _SCHEDULE_PASSES},
+    **{f"tvm.tir.analysis.{name}": f"tvm.s_tir.analysis.{name}" for name in _SCHEDULE_ANALYSES},
+    **{
+        f"tvm.relax.{place}{old}": f"tvm.{new}"
+        for place in ("", "struct_info.")
+        for old, new in {
+            "StructInfo": "relax.Type",
+            "TensorStructInfo": "relax.TensorType",
+            "ShapeStructInfo": "relax.ShapeType",
+            "TupleStructInfo": "relax.TupleType",
+            "FuncStructInfo": "relax.FuncType",
+            "ObjectStructInfo": "relax.AnyType",
+        }.items()
+    },
+    "tvm.relax.Constant": "tvm.ir.GenericConst",
+    "tvm.relax.expr.Constant": "tvm.ir.GenericConst",
+}
+
+# Names that the installed TVM no longer has, and the reason why nothing replaces them.
+GONE: Final[dict[str, str]] = {
+    "tvm.relay": "Relay is no longer part of TVM; Relax has its operators and importers",
+    "tvm.autotvm": "AutoTVM is no longer part of TVM; tvm.s_tir.meta_schedule tunes TensorIR",
+    "tvm.auto_scheduler": (
+        "the auto-scheduler is no longer part of TVM; tvm.s_tir.meta_schedule tunes TensorIR"
+    ),
+    "tvm.micro": "microTVM is no longer part of TVM",
+    "tvm.lower": "tvm.lower is gone; tvm.tirx.build lowers and builds at once",
+    "tvm.te.create_schedule": (
+        "schedules of tensor expressions are gone; schedule te.create_prim_func(...) instead"
+    ),
+    "tvm.TVMError": "TVM's errors are RuntimeError, ValueError and others of Python now",
+    "tvm.tir.stmt_functor": (
+        "walks over statements are tvm_ffi.StructuralVisitor and StructuralMutator now, "
+        "which are written differently"
+    ),
+    "tvm.relax.PrimStructInfo": "a number's type is tvm.ir.PrimType now, which holds no value",
+    "T.preflattened_buffer": "buffers are no longer flattened by hand",
+    "R.match_shape": "it is R.match_cast(x, R.Tensor(shape, dtype)) now: the dtype is not known",
+}
+
+
+def moved(meaning: str) -> str:
+    """Return today's place of a dotted name, which is the name itself if it has not moved."""
+    parts = meaning.split(".")
+    for length in range(len(parts), 0, -1):
+        new = MOVED.get(".".join(parts[:length]))
+        if new is not None:
+            return ".".join([new, *parts[length:]])
+    return meaning
+
+
+def gone(meaning: str) -> str:
+    """Return the reason why a dotted name is gone, or "" if it is not."""
+    parts = meaning.split(".")
+    heads = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next((GONE[head] for head in heads if head in GONE), "")

@@ -1,0 +1,97 @@
+"""Rewrite PrimFuncs: their decorator, buffers and blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from irviz.loaders.upgrade.enclosing_scope import Function
+from irviz.loaders.upgrade.names import DottedNames
+
+_PROXIES = ("T.Buffer", "R.Tensor")
+
+
+def rewrite_decorator(node: cst.Decorator) -> cst.Decorator:
+    """Return an old PrimFunc's decorator with today's option for functions with blocks."""
+    called = node.decorator
+    flag = cst.Arg(cst.Name("True"), keyword=cst.Name("s_tir"), equal=TIGHT)
+    if isinstance(called, cst.Call):
+        return node.with_changes(decorator=called.with_changes(args=with_arg(called.args, flag)))
+    return node.with_changes(decorator=cst.Call(called, [flag]))
+
+
+def rewrite_subscript(
+    node: cst.Subscript, updated: cst.Subscript, names: DottedNames
+) -> cst.BaseExpression:
+    """Return `T.Buffer[shape, dtype]` as a call, and any other subscript unchanged."""
+    if names.meaning(node.value) not in _PROXIES and not (
+        isinstance(node.value, cst.Name)
+        and node.value.value == "Tensor"
+        and not names.bound(node.value)
+    ):
+        return updated
+    args = []
+    for element in updated.slice:
+        if not isinstance(element.slice, cst.Index) or element.slice.star:
+            return updated
+        args.append(cst.Arg(element.slice.value, comma=element.comma))
+    return cst.Call(
+        updated.value,
+        args,
+        lpar=updated.lpar,
+        rpar=updated.rpar,
+        whitespace_before_args=updated.lbracket.whitespace_after,
+    )
+
+
+def rewrite_call(node: cst.Call, meaning: str, function: Function | None) -> cst.Call:
+    """Return a call in a PrimFunc in today's form."""
+    if meaning == "T.alloc_buffer":
+        return _alloc_buffer(node, function)
+    if meaning == "T.func_attr":
+        return _func_attr(node, function)
+    return node
+
+
+def _alloc_buffer(node: cst.Call, function: Function | None) -> cst.Call:
+    """Return a block's allocation by today's name, if the function is old."""
+    if function is None or function.kind != "prim" or not function.old:
+        return node
+    if isinstance(node.func, cst.Attribute):
+        func = node.func.with_changes(attr=cst.Name("sblock_alloc_buffer"))
+        return node.with_changes(func=func)
+    return node
+
+
+def _func_attr(node: cst.Call, function: Function | None) -> cst.Call:
+    """Return an old PrimFunc's attributes with the prefix `tirx.` instead of `tir.`."""
+    if function is None or not function.old or len(node.args) != 1:
+        return node
+    attributes = node.args[0].value
+    if not isinstance(attributes, cst.Dict):
+        return node
+    elements = [
+        element.with_changes(key=cst.SimpleString(element.key.value.replace("tir.", "tirx.", 1)))
+        if isinstance(element, cst.DictElement)
+        and isinstance(element.key, cst.SimpleString)
+        and element.key.value[1:].startswith("tir.")
+        else element
+        for element in attributes.elements
+    ]
+    whole = attributes.with_changes(elements=elements)
+    return node.with_changes(args=[node.args[0].with_changes(value=whole)])
+
+
+TIGHT = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+SPACED = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+
+
+def with_arg(args: Sequence[cst.Arg], new: cst.Arg) -> list[cst.Arg]:
+    """Return arguments with one more at the end, in the layout of the last one."""
+    if not args:
+        return [new]
+    *first, last = args
+    closing = new.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+    opened = last.with_changes(comma=SPACED, whitespace_after_arg=cst.SimpleWhitespace(""))
+    return [*first, opened, closing]

@@ -1,0 +1,97 @@
+"""The containers around a node, and the corresponding nodes in other copies of a repeat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irviz.model.folding.containers import Container, ContainerTree
+from irviz.model.folding.expansion import Expansion
+from irviz.model.graph.graph import NodeId
+
+
+@dataclass(frozen=True, eq=False)
+class ContainerPosition:
+    """A container around a step: its first step there, and the copy that the step is in."""
+
+    container: Container
+    start: int
+    copy: int
+
+
+@dataclass(frozen=True)
+class RepeatCopies:
+    """Corresponding nodes of a repeat, one for each copy; `copy` is that of the given node."""
+
+    container: str
+    copy: int
+    nodes: tuple[NodeId, ...]
+
+
+def container_path(tree: ContainerTree, step: int) -> tuple[ContainerPosition, ...]:
+    """Return the containers around a step without the root, the outer ones first."""
+    places: list[ContainerPosition] = []
+    container, offset = tree.root, 0
+    while True:
+        inner = next(
+            (
+                child
+                for child in container.children
+                if isinstance(child, Container)
+                and child.start + offset <= step < child.stop + offset
+            ),
+            None,
+        )
+        if inner is None:
+            return tuple(places)
+        start = inner.start + offset
+        copy = (step - start) // inner.held
+        places.append(ContainerPosition(inner, start, copy))
+        container, offset = inner, offset + copy * inner.held
+
+
+def reveal(tree: ContainerTree, expansion: Expansion, node_id: NodeId) -> Expansion:
+    """Expand all containers around a node, and show the copies that it is in."""
+    step = _step(tree, node_id)
+    for place in container_path(tree, step) if step is not None else ():
+        expansion = expansion.open(place.container.id)
+        if place.container.copies > 1:
+            expansion = expansion.show_copy(place.container.id, place.copy)
+    return expansion
+
+
+def repeat_copies(tree: ContainerTree, node_id: NodeId) -> RepeatCopies | None:
+    """Return the corresponding nodes in the copies of the innermost repeat around a node.
+
+    None for a node outside repeats, and for a parameter or constant that all copies share.
+    """
+    bound = tree.bound
+    step = _step(tree, node_id)
+    around = (
+        [p for p in container_path(tree, step) if p.container.copies > 1]
+        if step is not None
+        else []
+    )
+    if step is None or not around:
+        return None
+    place = around[-1]
+    held, count = place.container.held, place.container.copies
+    first = place.start + (step - place.start) % held
+    steps = range(first, first + count * held, held)
+    if node_id in bound.at:
+        nodes = tuple(bound.nodes[one].id for one in steps)
+    else:
+        slot = next(i for i, one in enumerate(bound.operands[step]) if one.node == node_id)
+        nodes = tuple(bound.operands[one][slot].node for one in steps)
+        if any(one in bound.at for one in nodes):  # an input of the first copy only
+            return None
+    is_shared = len(set(nodes)) == 1
+    return None if is_shared else RepeatCopies(place.container.id, place.copy, nodes)
+
+
+def _step(tree: ContainerTree, node_id: NodeId) -> int | None:
+    """Return the step of a node, for an input that of its first user."""
+    bound = tree.bound
+    if node_id in bound.at:
+        return bound.at[node_id]
+    uses = bound.graph.leaving.get(node_id, ())
+    return bound.at[uses[0].target] if uses else None

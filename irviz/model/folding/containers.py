@@ -1,0 +1,201 @@
+"""The containers of a graph, which can be expanded and collapsed: regions, repeats and parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from irviz.gc_pause import gc_paused
+from irviz.model.folding.repeats import BoundNodes, bound_nodes, find_repeats
+from irviz.model.graph.graph import Graph, NodeId, Region, RegionKind
+
+MAX_CHILDREN = 120
+"""The most children of a container; longer sequences are divided into parts."""
+_PART = 40
+_SMALL_GRAPH = 60
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Container:
+    """The steps from `start` to before `stop`, which can be drawn as one node.
+
+    `children` are containers and steps; the children of a repeat are those of its first copy.
+    `owner` is the node whose value a region makes.
+    """
+
+    id: str
+    kind: RegionKind
+    name: str
+    start: int
+    stop: int
+    children: tuple[Container | int, ...]
+    copies: int = 1
+    owner: NodeId | None = None
+
+    @property
+    def held(self) -> int:
+        """The number of steps in a copy."""
+        return (self.stop - self.start) // self.copies
+
+
+@dataclass(frozen=True, eq=False)
+class ContainerTree:
+    """The containers of a graph; the root holds all of its steps."""
+
+    bound: BoundNodes
+    root: Container
+
+    @property
+    def graph(self) -> Graph:
+        """The whole graph."""
+        return self.bound.graph
+
+
+@gc_paused()
+def container_tree(graph: Graph) -> ContainerTree:
+    """Find the containers of a graph in O(n log n) time.
+
+    The only containers of a small graph are its regions.
+    """
+    bound = bound_nodes(graph)
+    builder = _Builder(bound, is_small=len(graph.nodes) <= _SMALL_GRAPH)
+    children = builder.divided(builder.children(builder.units(None, 0, len(bound.nodes))))
+    root = Container("", RegionKind.FUNCTION, graph.function, 0, len(bound.nodes), tuple(children))
+    return ContainerTree(bound, root)
+
+
+Unit = Container | int
+
+
+class _Builder:
+    def __init__(self, bound: BoundNodes, *, is_small: bool) -> None:
+        self.bound, self.is_small = bound, is_small
+        self._ids: set[str] = set(bound.graph.index)
+        self._paths: dict[int, tuple[int, ...]] = {}
+        self._codes: dict[str, int] = {}
+
+    def units(self, region: int | None, start: int, stop: int) -> list[Unit]:
+        """Return the steps of a region, with the steps of an inner region as one container."""
+        depth = len(self._path(region))
+        units: list[Unit] = []
+        index = start
+        while index < stop:
+            path = self._path(self.bound.nodes[index].region)
+            if len(path) == depth:
+                units.append(index)
+                index += 1
+                continue
+            inner = path[depth]
+            end = index + 1
+            while (
+                end < stop
+                and self._path(self.bound.nodes[end].region)[: depth + 1] == path[: depth + 1]
+            ):
+                end += 1
+            units.append(self._region(inner, index, end))
+            index = end
+        return units
+
+    def children(self, units: Sequence[Unit]) -> list[Unit]:
+        """Put the repeats among some units into containers."""
+        if self.is_small or len(units) < 2:
+            return list(units)
+        codes = [self._code(unit) for unit in units]
+        bounds = [_start(unit) for unit in units]
+        bounds.append(_stop(units[-1]))
+        children: list[Unit] = []
+        index = 0
+        for start, period, copies in find_repeats(self.bound, codes, bounds, 0, len(units)):
+            children += units[index:start]
+            inner = self.divided(self.children(units[start : start + period]))
+            index = start + period * copies
+            children.append(
+                Container(
+                    self._id(f"repeat{copies}", bounds[start]),
+                    RegionKind.REPEAT,
+                    f"×{copies}",
+                    bounds[start],
+                    bounds[index],
+                    tuple(inner),
+                    copies,
+                )
+            )
+        return [*children, *units[index:]]
+
+    def divided(self, units: Sequence[Unit]) -> list[Unit]:
+        """Divide a long sequence into parts, at positions that few values cross."""
+        while len(units) > MAX_CHILDREN:
+            parts: list[Unit] = []
+            index = 0
+            size = min(max(_PART, -(-len(units) // MAX_CHILDREN)), MAX_CHILDREN // 2)
+            while index < len(units):
+                end = len(units)
+                if index + size + size // 2 < len(units):
+                    near = range(index + size // 2, index + size + size // 2)
+                    middle = index + size
+                    end = min(
+                        near,
+                        key=lambda at: (self.bound.live[_start(units[at])], abs(at - middle)),
+                    )
+                parts.append(self._part(tuple(units[index:end])))
+                index = end
+            units = parts
+        return list(units)
+
+    def _part(self, units: tuple[Unit, ...]) -> Container:
+        start, stop = _start(units[0]), _stop(units[-1])
+        name = f"steps {start + 1} – {stop}"
+        return Container(
+            self._id(f"part{len(units)}", start), RegionKind.PART, name, start, stop, units
+        )
+
+    def _region(self, index: int, start: int, stop: int) -> Container | int:
+        region: Region = self.bound.graph.regions[index]
+        units = self.units(index, start, stop)
+        children = self.divided(self.children(units))
+        name = region.name
+        if region.kind is RegionKind.DATAFLOW_BLOCK:
+            name = "dataflow"
+        found = self._id(region.kind.value if not region.name else region.name, start)
+        which = region.name if region.kind is RegionKind.BRANCH else ""
+        self._codes[found] = hash((region.kind.value, which, *map(self._code, units)))
+        return Container(
+            found,
+            region.kind,
+            name,
+            start,
+            stop,
+            tuple(children),
+            owner=region.owner,
+        )
+
+    def _path(self, region: int | None) -> tuple[int, ...]:
+        """Return the regions around a region and itself, without binding blocks."""
+        if region is None:
+            return ()
+        if region not in self._paths:
+            found = self.bound.graph.regions[region]
+            around = self._path(found.parent)
+            is_container = found.kind is not RegionKind.BINDING_BLOCK
+            self._paths[region] = (*around, region) if is_container else around
+        return self._paths[region]
+
+    def _code(self, unit: Unit) -> int:
+        if isinstance(unit, int):
+            return self.bound.codes[unit]
+        return self._codes[unit.id]
+
+    def _id(self, prefix: str, start: int) -> str:
+        found = f"{prefix}:{self.bound.nodes[start].id}"
+        while found in self._ids:
+            found += "'"
+        self._ids.add(found)
+        return found
+
+
+def _start(unit: Unit) -> int:
+    return unit if isinstance(unit, int) else unit.start
+
+
+def _stop(unit: Unit) -> int:
+    return unit + 1 if isinstance(unit, int) else unit.stop

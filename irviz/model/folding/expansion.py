@@ -1,0 +1,128 @@
+"""Which containers are expanded: those that the reader chose, and more while there is space."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from irviz.model.folding.containers import Container, ContainerTree
+
+AUTOMATIC = 150
+"""The most nodes that are shown before the reader has expanded anything."""
+LIMIT = 300
+"""The most nodes that are ever laid out."""
+MIN_NODES = 8
+"""The fewest nodes of a first picture, if the function has as many."""
+MAX_INPUTS = 8
+"""More parameters or constants with the same users than this are drawn as one node."""
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """What the reader expanded and collapsed.
+
+    Attributes:
+        opened: The expanded containers, the latest last.
+        closed: The collapsed containers.
+        copies: The copy of each repeat that is shown, counted from 0; the first by default.
+    """
+
+    opened: tuple[str, ...] = ()
+    closed: frozenset[str] = frozenset()
+    copies: Mapping[str, int] = field(default_factory=dict)
+
+    def open(self, container: str) -> Expansion:
+        """Expand a container."""
+        now = (*(one for one in self.opened if one != container), container)
+        return replace(self, opened=now, closed=self.closed - {container})
+
+    def close(self, container: str) -> Expansion:
+        """Collapse a container."""
+        now = tuple(one for one in self.opened if one != container)
+        return replace(self, opened=now, closed=self.closed | {container})
+
+    def show_copy(self, container: str, copy: int) -> Expansion:
+        """Show another copy of a repeat, counted from 0."""
+        return replace(self, copies={**self.copies, container: copy})
+
+
+def expanded_containers(
+    tree: ContainerTree, expansion: Expansion, limit: int = LIMIT, minimum: int = 0
+) -> set[str]:
+    """Return the ids of the expanded containers, which show at most `limit` nodes together.
+
+    The reader's choices come first, the latest of them before the others, then the outer
+    containers before the inner ones. The container around an expanded one is expanded too.
+
+    While that shows fewer than `minimum` steps and collapsed containers (at most MIN_NODES), the
+    largest of these is expanded. They are within LIMIT: a container has at most MAX_CHILDREN.
+    """
+    budget = _NodeBudget(tree)
+    paths = dict(_paths(tree.root, ()))
+    for container_id in reversed(expansion.opened):
+        for container in paths.get(container_id, ()):
+            if container.id in expansion.closed or not budget.open(container, limit, 1):
+                break
+    level = [tree.root]
+    while level:
+        inner = [one for around in level for one in _children(around)]
+        automatic = min(AUTOMATIC, limit)
+        level = [
+            one for one in inner if one.id not in expansion.closed and budget.open(one, automatic)
+        ]
+    collapsed = _children(tree.root)
+    while budget.count_items() < minimum and collapsed:
+        largest = max(collapsed, key=lambda one: one.stop - one.start)
+        collapsed.remove(largest)
+        if largest.id not in expansion.closed and budget.open(largest, limit, 1):
+            collapsed += _children(largest)
+    return budget.is_open
+
+
+class _NodeBudget:
+    """Counts the nodes that expanded containers show.
+
+    There are three counts: with up to `MAX_INPUTS` inputs for each step, with one node for all
+    inputs of a step, which is what a lack of space leads to, and without inputs.
+    """
+
+    def __init__(self, tree: ContainerTree) -> None:
+        self._tree = tree
+        self._counts = {most: 1 + self._weight(tree.root, most) for most in (0, 1, MAX_INPUTS)}
+        self.is_open = {tree.root.id}
+
+    def open(self, container: Container, limit: int, max_inputs: int = MAX_INPUTS) -> bool:
+        """Expand a container if its nodes are within the limit; return whether it is expanded."""
+        if container.id not in self.is_open:
+            more = {most: self._weight(container, most) - 1 for most in self._counts}
+            if self._counts[max_inputs] + more[max_inputs] > limit:
+                return False
+            self._counts = {most: count + more[most] for most, count in self._counts.items()}
+            self.is_open.add(container.id)
+        return True
+
+    def count_items(self) -> int:
+        """Return the number of steps and collapsed containers that are shown."""
+        return self._counts[0] - 1
+
+    def _weight(self, container: Container, most: int) -> int:
+        operands = self._tree.bound.operands
+        leaves = [
+            sum(operand.step < 0 for operand in operands[child])
+            for child in container.children
+            if isinstance(child, int)
+        ]
+        return len(container.children) + sum(min(count, most) for count in leaves)
+
+
+def _paths(
+    container: Container, around: tuple[Container, ...]
+) -> Iterator[tuple[str, tuple[Container, ...]]]:
+    """Yield the id of every container with the containers around it and itself."""
+    for one in _children(container):
+        yield one.id, (*around, one)
+        yield from _paths(one, (*around, one))
+
+
+def _children(container: Container) -> list[Container]:
+    return [child for child in container.children if isinstance(child, Container)]

@@ -1,0 +1,218 @@
+"""The region in which each leaf (a parameter or a constant) is drawn: where it is used."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from irviz.model.folding.expansion import MAX_INPUTS
+from irviz.model.folding.repeats import BoundNodes, Operand
+from irviz.model.graph.graph import Node, NodeId, NodeKind, Region, RegionKind
+
+_CONTAINS_PARAMS = (RegionKind.REPEAT, RegionKind.PART)
+"""Containers that a parameter is drawn in if nothing outside uses it."""
+
+
+class Use(NamedTuple):
+    """A use that is drawn.
+
+    Attributes:
+        source: The step or the input that is used.
+        item: The index of the scene's item that uses it.
+        frame: The region of the use, which is not the item's own for a use by another copy.
+        is_carried: Whether the value goes from one copy of a repeat to the next.
+        is_other: Whether another copy than the one that is shown uses it.
+    """
+
+    source: Operand
+    item: int
+    frame: int | None
+    is_carried: bool = False
+    is_other: bool = False
+
+
+@dataclass(eq=False)
+class Scene:
+    """The drawn graph without its parameters and constants.
+
+    Attributes:
+        same: The step that is drawn for each step.
+        item_at: The index of the item for each step that is drawn.
+        groups: The kind of container for each item that is a collapsed one.
+        frames: The regions of the drawn graph.
+    """
+
+    bound: BoundNodes
+    same: list[int]
+    items: list[Node] = field(default_factory=list)
+    item_at: dict[int, int] = field(default_factory=dict)
+    groups: dict[int, RegionKind] = field(default_factory=dict)
+    frames: list[Region] = field(default_factory=list)
+
+
+class LeafPlacement:
+    """Draws each parameter and constant in the innermost region around all of its uses.
+
+    Several inputs become one node if there would be more than `room` nodes otherwise. Of several
+    inputs with the same users the first ones remain nodes of their own, up to `minimum` nodes.
+
+    Attributes:
+        places: The drawn node for each input.
+        nodes: The drawn inputs, by their first input.
+        held: The number of inputs inside each collapsed container.
+    """
+
+    def __init__(
+        self,
+        scene: Scene,
+        uses: Sequence[Use],
+        opened: Sequence[str],
+        room: int,
+        minimum: int = 0,
+    ) -> None:
+        self._scene = scene
+        self.places: dict[NodeId, NodeId] = {}
+        self.nodes: dict[NodeId, Node] = {}
+        self.held: Counter[int] = Counter()
+        users: dict[NodeId, set[tuple[int, int | None]]] = {}
+        for source, item, frame, *_ in uses:
+            if source.step < 0:
+                users.setdefault(source.node, set()).add((item, frame))
+        for bundle in _bundled(self._homes(users), opened, room, minimum):
+            self._put(*bundle)
+
+    def _homes(
+        self, users: Mapping[NodeId, set[tuple[int, int | None]]]
+    ) -> dict[tuple[int | None, frozenset[int]], list[Node]]:
+        """Return the inputs that are drawn, by their region and their users."""
+        graph, items = self._scene.bound.graph, self._scene.items
+        found: dict[tuple[int | None, frozenset[int]], list[Node]] = {}
+        for node in graph.nodes:
+            if node.id in self._scene.bound.at:
+                continue
+            used_by = users.get(node.id, set())
+            if not used_by and node.id in graph.leaving:
+                continue  # used by copies that are not shown
+            users_ = frozenset(item for item, _ in used_by)
+            only = min(users_) if len(users_) == 1 else None
+            if only is not None and used_by == {(only, items[only].region)}:
+                kind = self._scene.groups.get(only)
+                if kind is not None and self._is_held(node, kind, items[only].region):
+                    self.places[node.id] = items[only].id
+                    self.held[only] += 1
+                    continue
+            frame = self._innermost([frame for _, frame in used_by])
+            if node.kind is NodeKind.PARAM:
+                frame = self._outside(frame, node)
+            if not used_by and node.region is not None:
+                owner = graph.regions[node.region].owner
+                frame = self._frame_of(owner) if owner else None
+            found.setdefault((frame, users_), []).append(node._replace(region=frame))
+        return found
+
+    def _is_held(self, leaf: Node, kind: RegionKind, frame: int | None) -> bool:
+        """Return whether a leaf that only a collapsed container uses is part of it.
+
+        A parameter is part of its function, and of a repeat or part, which is not a scope.
+        """
+        if leaf.kind is NodeKind.CONSTANT or kind in _CONTAINS_PARAMS:
+            return True
+        owner = None if leaf.region is None else self._scene.bound.graph.regions[leaf.region].owner
+        return owner is not None and self._frame_of(owner) == frame
+
+    def _put(
+        self, alone: Sequence[Node], rest: Sequence[Node], group_id: NodeId, frame: int | None
+    ) -> None:
+        """Draw inputs in a region, some each as a node of its own and the rest as one node."""
+        self.nodes.update({node.id: node for node in alone})
+        self.places.update({node.id: node.id for node in alone})
+        if not rest:
+            return
+        kinds = {node.kind for node in rest}
+        what = f"{kinds.pop().value}s" if len(kinds) == 1 else "leaves"
+        names = f"{rest[0].name or rest[0].id} … {rest[-1].name or rest[-1].id}"
+        self.nodes[rest[0].id] = Node(
+            group_id,
+            NodeKind.GROUP,
+            f"{len(rest)} {what}",
+            names,
+            region=frame,
+            size=len(rest),
+        )
+        self.places.update(dict.fromkeys((node.id for node in rest), group_id))
+
+    def _outside(self, frame: int | None, param: Node) -> int | None:
+        """Return the region around the blocks and branches that only use a parameter."""
+        graph, frames = self._scene.bound.graph, self._scene.frames
+        owner = None if param.region is None else graph.regions[param.region].owner
+        while frame is not None and frames[frame].kind not in _CONTAINS_PARAMS:
+            if owner is not None and frames[frame].owner == owner:
+                break
+            frame = frames[frame].parent
+        return frame
+
+    def _frame_of(self, owner: NodeId) -> int | None:
+        scene = self._scene
+        step = scene.bound.at.get(owner)  # a subgraph may lack it
+        return None if step is None else scene.items[scene.item_at[scene.same[step]]].region
+
+    def _innermost(self, frames: Sequence[int | None]) -> int | None:
+        """Return the innermost region around all of these."""
+        paths = [self._path(frame) for frame in frames]
+        around = [level[0] for level in zip(*paths, strict=False) if len(set(level)) == 1]
+        return around[-1] if around else None
+
+    def _path(self, frame: int | None) -> list[int]:
+        path: list[int] = []
+        while frame is not None:
+            path.insert(0, frame)
+            frame = self._scene.frames[frame].parent
+        return path
+
+
+def _bundle_id(leaves: Sequence[Node]) -> NodeId:
+    return NodeId(f"leaves:{leaves[0].id}")
+
+
+def _bundled(
+    homes: Mapping[tuple[int | None, frozenset[int]], list[Node]],
+    opened: Sequence[str],
+    room: int,
+    minimum: int,
+) -> list[tuple[list[Node], list[Node], NodeId, int | None]]:
+    """Return sets of inputs: those with nodes of their own, the rest as one, its id, the region.
+
+    A set of many inputs with the same users is one node, unless the reader expanded it and there
+    is space. If there is not enough space, all inputs with the same users are one node, then all
+    inputs of a region, then all inputs.
+    """
+    of_frame: dict[int | None, list[Node]] = {}
+    for (frame, _), leaves in homes.items():
+        of_frame.setdefault(frame, []).extend(leaves)
+    alike = [(leaves, frame) for (frame, _), leaves in homes.items()]
+    framed = [(leaves, frame) for frame, leaves in of_frame.items()]
+    together = [([node for leaves, _ in framed for node in leaves], None)]
+    for most, found in ((MAX_INPUTS, alike), (1, alike), (1, framed), (1, together)):
+        bundles = {_bundle_id(leaves): len(leaves) for leaves, _ in found if len(leaves) > most}
+        count = sum(len(leaves) for leaves, _ in found) - sum(bundles.values()) + len(bundles)
+        if count <= room:
+            break
+    alone = dict.fromkeys(bundles, 0)
+    for bundle, size in bundles.items():
+        alone[bundle] = min(max(0, minimum - count), size - 2)
+        count += alone[bundle]
+    for bundle in map(NodeId, reversed(opened)):
+        if bundle in bundles:
+            more = bundles[bundle] - alone[bundle] - 1
+            if count + more <= room:
+                count += more
+                alone[bundle] = bundles.pop(bundle)
+    drawn = []
+    for leaves, frame in found:
+        if leaves:
+            bundle = _bundle_id(leaves)
+            cut = alone[bundle] if bundle in bundles else len(leaves)
+            drawn.append((leaves[:cut], leaves[cut:], bundle, frame))
+    return drawn

@@ -1,0 +1,232 @@
+"""Repeats: consecutive copies of one structure among the bound nodes of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple
+
+from irviz.model.folding.tandem_repeats import tandem_repeats
+from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId
+
+_MIN_STEPS = 16
+"""Shorter repeats are easier to read as they are."""
+_MAX_STARTS = 3
+"""The positions that are tried for the first copy, and as many more that lose one copy."""
+
+
+class Operand(NamedTuple):
+    """An operand of a step: the step that makes it, -1 for an input; its node; its position."""
+
+    step: int
+    node: NodeId
+    position: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class BoundNodes:
+    """The nodes of a graph without its parameters and constants, in order.
+
+    A step is the index of one of them.
+
+    Attributes:
+        codes: Numbers that are equal for steps with the same operation and type.
+        last: The last step that uses the value of each step.
+        live: The number of values, made or used before each step, that it or a later step uses.
+    """
+
+    graph: Graph
+    nodes: Sequence[Node]
+    at: Mapping[NodeId, int]
+    operands: Sequence[Sequence[Operand]]
+    codes: Sequence[int]
+    last: Sequence[int]
+    live: Sequence[int]
+
+
+def bound_nodes(graph: Graph) -> BoundNodes:
+    """Return the bound nodes of a graph."""
+    nodes = [node for node in graph.nodes if node.kind not in INPUT_KINDS]
+    at = {node.id: index for index, node in enumerate(nodes)}
+    operands: list[list[Operand]] = [[] for _ in nodes]
+    last = list(range(len(nodes)))
+    leaves: dict[NodeId, tuple[int, int]] = {}
+    for edge in graph.edges:
+        source, target = at.get(edge.source, -1), at[edge.target]
+        operands[target].append(Operand(source, edge.source, edge.position))
+        if source < 0:
+            first, latest = leaves.get(edge.source, (target, target))
+            leaves[edge.source] = min(first, target), max(latest, target)
+        elif target > last[source]:
+            last[source] = target
+    for output in graph.outputs:
+        if output in at:
+            last[at[output]] = len(nodes)
+    changes = [0] * (len(nodes) + 2)
+    for index, used in (*enumerate(last), *leaves.values()):
+        changes[index + 1] += 1
+        changes[used + 1] -= 1
+    codes = [hash((node.structure, node.type_label)) for node in nodes]
+    return BoundNodes(graph, nodes, at, operands, codes, last, list(accumulate(changes)))
+
+
+class Repeat(NamedTuple):
+    """The units from `start` to before `start + period * copies`; `period` units are a copy."""
+
+    start: int
+    period: int
+    copies: int
+
+
+def find_repeats(
+    bound: BoundNodes, codes: Sequence[int], bounds: Sequence[int], low: int, high: int
+) -> list[Repeat]:
+    """Return the repeats among the units from `low` to before `high`, in order, without overlaps.
+
+    A unit is a step or a region: unit u has the steps from bounds[u] to before bounds[u + 1]. Two
+    sequences of units are copies if their steps have the same operations and operands, whatever
+    their names. An operand may be of the same copy, of the copy before, or from outside: the same
+    for all copies, or for each copy another one of the same kind.
+    """
+    found: list[Repeat] = []
+    is_taken = [False] * (high - low)
+    effort = 40 * (bounds[high] - bounds[low]) + 1000  # bounds the time for any input
+    for run in tandem_repeats(codes[low:high]):
+        free = _free(is_taken, run.start, run.start + run.length)
+        if free is None or free[1] - free[0] < 2 * run.period:
+            continue
+        best: list[Repeat] = []
+        begin, end = low + free[0], low + free[1]
+        for period, start in _attempts(bound, bounds, begin, end, run.period):
+            copies = (end - start) // period
+            effort -= (bounds[start + period] - bounds[start]) * copies
+            if effort < 0:
+                break
+            best = max(best, _alike(bound, bounds, start, period, copies), key=_covered)
+            if _covered(best) == ((end - begin) // period * period, -1):
+                break
+        for one in best:
+            count = one.period * one.copies
+            is_taken[one.start - low : one.start - low + count] = [True] * count
+        found += best
+        if effort < 0:
+            break
+    return sorted(found)
+
+
+def _free(is_taken: Sequence[bool], start: int, stop: int) -> tuple[int, int] | None:
+    """Return the longest range between `start` and `stop` that is not taken."""
+    if not is_taken[start] and not is_taken[stop - 1] and stop - start < 64:
+        return None if any(is_taken[start:stop]) else (start, stop)
+    best: tuple[int, int] | None = None
+    begin = start
+    for index in range(start, stop + 1):
+        if index == stop or is_taken[index]:
+            if index > begin and (best is None or index - begin > best[1] - best[0]):
+                best = (begin, index)
+            begin = index + 1
+    return best
+
+
+def _starts(
+    bound: BoundNodes, bounds: Sequence[int], start: int, stop: int, period: int
+) -> list[int]:
+    """Return candidates for the start of the first copy: few values between copies are better."""
+
+    def crossed(at: int) -> tuple[int, int]:
+        return bound.live[bounds[at + period]], at
+
+    spare = start + (stop - start) % period + 1  # a later start loses a copy
+    early = sorted(range(start, spare), key=crossed)
+    late = sorted(range(spare, min(start + period, stop - 2 * period + 1)), key=crossed)
+    return sorted(early[:_MAX_STARTS] + late[:_MAX_STARTS], key=crossed)
+
+
+def _attempts(
+    bound: BoundNodes, bounds: Sequence[int], start: int, stop: int, period: int
+) -> Iterator[tuple[int, int]]:
+    """Yield candidates for the length of a copy and the start of the first one.
+
+    Layers with the same operations may alternate between two or three variants.
+    """
+    for count in (1, 2, 3):
+        if 2 * count * period <= stop - start:
+            for begin in _starts(bound, bounds, start, stop, count * period):
+                yield count * period, begin
+
+
+def _covered(repeats: Sequence[Repeat]) -> tuple[int, int]:
+    """Return a score: more units are better, then fewer repeats."""
+    return sum(one.period * one.copies for one in repeats), -len(repeats)
+
+
+def _alike(
+    bound: BoundNodes, bounds: Sequence[int], start: int, period: int, copies: int
+) -> list[Repeat]:
+    """Return the repeats of at least two copies that are equal operand by operand."""
+    found = []
+    first = 0
+    held = bounds[start + period] - bounds[start]
+    begin = bounds[start]
+    seen: set[NodeId] = set()
+    for copy in range(copies):
+        is_last = copy == copies - 1
+        if is_last or not _continues(bound, begin + copy * held, held, begin + first * held, seen):
+            count = copy - first + 1
+            if count > 1 and count * held >= _MIN_STEPS:
+                found.append(Repeat(start + first * period, period, count))
+            first = copy + 1
+            seen = set()
+    return found
+
+
+def _continues(bound: BoundNodes, start: int, held: int, first: int, seen: set[NodeId]) -> bool:
+    """Return whether the steps after a copy are the next copy; the first one starts at `first`.
+
+    `seen` has the values from outside that the copies before this one use; those of these two
+    copies are added.
+    """
+    after: dict[NodeId, NodeId] = {}
+    before: dict[NodeId, NodeId] = {}
+    for step in range(start, start + held):
+        mine, theirs = bound.operands[step], bound.operands[step + held]
+        if [one.position for one in mine] != [other.position for other in theirs]:
+            return False
+        for slot, (one, other) in enumerate(zip(mine, theirs, strict=True)):
+            if other.step == one.step + held and one.step >= first:
+                continue  # each is of its own copy, or of the copy before
+            is_entry = start == first and one.step < first <= other.step < start + held
+            if not is_entry and not _is_outside(bound, one, other, first):
+                return False
+            if start > first and _is_shared(bound, first + step - start, held, slot) != (
+                one.node == other.node
+            ):
+                return False
+            # a value that one copy uses twice corresponds to one that the next uses twice
+            is_same = after.setdefault(one.node, other.node) == other.node
+            if not is_same or before.setdefault(other.node, one.node) != one.node:
+                return False
+    seen.update(after)
+    own = {other for one, other in after.items() if one != other}
+    if not own.isdisjoint(seen):
+        return False
+    seen |= own
+    return True
+
+
+def _is_shared(bound: BoundNodes, step: int, held: int, slot: int) -> bool:
+    """Return whether the first two copies share an operand: then all do, else each has its own."""
+    return bound.operands[step][slot].node == bound.operands[step + held][slot].node
+
+
+def _is_outside(bound: BoundNodes, one: Operand, other: Operand, first: int) -> bool:
+    """Return whether two operands are the same value from outside, or values of one kind."""
+    if one.step >= first or other.step >= first or (one.step < 0) != (other.step < 0):
+        return False
+    if one.node == other.node:
+        return True
+    nodes, index = bound.graph.nodes, bound.graph.index
+    mine, theirs = nodes[index[one.node]], nodes[index[other.node]]
+    is_alike = mine.kind is theirs.kind and mine.structure == theirs.structure
+    return is_alike and mine.type_label == theirs.type_label

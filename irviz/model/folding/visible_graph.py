@@ -1,0 +1,274 @@
+"""The graph that is drawn: expanded containers are regions, collapsed ones are group nodes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from irviz.gc_pause import gc_paused
+from irviz.model.folding.containers import Container, ContainerTree
+from irviz.model.folding.expansion import LIMIT, Expansion, expanded_containers
+from irviz.model.folding.leaf_placement import LeafPlacement, Scene, Use
+from irviz.model.folding.repeats import BoundNodes
+from irviz.model.graph.graph import Edge, Graph, Node, NodeId, NodeKind, Region
+
+_MAX_NAMES = 3
+
+
+@dataclass(frozen=True, eq=False)
+class VisibleGraph:
+    """The graph that is drawn, and the position of everything of the whole graph in it.
+
+    A step is the index of a bound node (`BoundNodes`).
+
+    Attributes:
+        same: The step that is drawn for each step: that of the copy that is shown for the steps
+            of the other copies of an expanded repeat.
+        places: The drawn node for each of these steps, and for parameters and constants.
+        repeats: The expanded repeats, the outer ones first.
+    """
+
+    graph: Graph
+    tree: ContainerTree
+    same: Sequence[int]
+    places: Mapping[int | NodeId, NodeId]
+    repeats: Sequence[OpenRepeat]
+
+    def where(self, node_id: NodeId) -> NodeId:
+        """Return the drawn node that shows a node of the whole graph, or contains it."""
+        bound = self.tree.bound
+        step = bound.at.get(node_id)
+        if step is not None:
+            return self.places[self.same[step]]
+        if node_id in self.places:
+            return self.places[node_id]
+        # a leaf of a copy that is not shown: find the one of the copy that is
+        use = bound.graph.leaving[node_id][0]
+        step = bound.at[use.target]
+        slot = next(i for i, one in enumerate(bound.operands[step]) if one.position == use.position)
+        for one in self.repeats:
+            step = one.in_place_of(step)
+            leaf = bound.operands[step][slot].node
+            if leaf in self.places:
+                return self.places[leaf]
+        raise KeyError(node_id)
+
+
+class OpenRepeat(NamedTuple):
+    """An expanded repeat.
+
+    Attributes:
+        held: The number of steps in a copy.
+        copy: The copy that is shown, counted from 0.
+        around: The region around the repeat in the drawn graph, None for the function itself.
+    """
+
+    start: int
+    held: int
+    copies: int
+    copy: int
+    around: int | None
+
+    def copy_of(self, step: int) -> int | None:
+        """Return the copy that a step is in, None for a step outside the repeat."""
+        copy, is_in = (step - self.start) // self.held, step >= self.start
+        return copy if is_in and copy < self.copies else None
+
+    def in_place_of(self, step: int) -> int:
+        """Return the step of the shown copy that corresponds to a step of any copy."""
+        copy = self.copy_of(step)
+        return step if copy is None else step + (self.copy - copy) * self.held
+
+
+@gc_paused()
+def visible_graph(
+    tree: ContainerTree,
+    expansion: Expansion | None = None,
+    limit: int = LIMIT,
+    minimum: int = 0,
+) -> VisibleGraph:
+    """Return nodes that stand for the whole graph, and the edges between them.
+
+    Args:
+        tree: The containers of the graph.
+        expansion: What the reader expanded and collapsed.
+        limit: The most nodes.
+        minimum: The fewest nodes, at most MIN_NODES, if there are so many where everything is
+            expanded (of a repeat, one copy) and the reader collapsed nothing.
+    """
+    expansion = expansion or Expansion()
+    walk = _SceneBuilder(tree, expansion, expanded_containers(tree, expansion, limit, minimum))
+    scene, uses = walk.scene, walk.uses()
+    more = 0 if expansion.closed else minimum - len(scene.items)
+    leaves = LeafPlacement(scene, uses, expansion.opened, limit - len(scene.items), more)
+    places: dict[int | NodeId, NodeId] = {
+        step: scene.items[item].id for step, item in scene.item_at.items()
+    }
+    places.update(leaves.places.items())
+    edges: Counter[tuple[NodeId, NodeId, tuple[int, ...], bool]] = Counter()
+    own: set[tuple[NodeId, NodeId, tuple[int, ...], bool]] = set()
+    for source, item, _, is_carried, is_other in uses:
+        start = places[scene.same[source.step] if source.step >= 0 else source.node]
+        end = scene.items[item].id
+        is_inside = item in scene.groups and start == end and not is_carried
+        if not is_inside:
+            position = () if item in scene.groups else source.position
+            ends = (start, end, position, is_carried)
+            edges[ends] += 1
+            if not is_other and (source.step < 0 or scene.same[source.step] == source.step):
+                own.add(ends)  # used by the copy that is drawn
+    nodes = _ordered(scene, leaves)
+    order = {node.id: index for index, node in enumerate(nodes)}
+    drawn = [
+        Edge(*ends[:3], count, ends[3], not ends[3] and ends not in own)
+        for ends, count in edges.items()
+    ]
+    drawn.sort(key=lambda edge: (order[edge.target], edge.position, order[edge.source]))
+    whole = scene.bound.graph
+    graph = Graph(
+        whole.function, nodes, tuple(drawn), tuple(scene.frames), (), attributes=whole.attributes
+    )
+    found = VisibleGraph(graph, tree, scene.same, places, walk.repeats)
+    outputs = [found.where(one) for one in whole.outputs]
+    is_whole = len(nodes) == len(whole.nodes)
+    return replace(
+        found,
+        graph=replace(graph, outputs=tuple(outputs if is_whole else dict.fromkeys(outputs))),
+    )
+
+
+class _SceneBuilder:
+    """Builds the scene from the expanded containers, from the outside in."""
+
+    def __init__(self, tree: ContainerTree, expansion: Expansion, is_open: Collection[str]) -> None:
+        self.scene = Scene(tree.bound, list(range(len(tree.bound.nodes))))
+        self.repeats: list[OpenRepeat] = []  # the outer ones first
+        self._expansion, self._is_open = expansion, is_open
+        self._show(tree.root, 0, None)
+
+    def _show(self, container: Container, offset: int, frame: int | None) -> None:
+        """Add the contents of a container; `offset` is from the first copies to those shown."""
+        scene = self.scene
+        for child in container.children:
+            if isinstance(child, int):
+                scene.item_at[child + offset] = len(scene.items)
+                scene.items.append(scene.bound.nodes[child + offset]._replace(region=frame))
+            elif child.id in self._is_open:
+                self._open(child, offset, frame)
+            else:
+                span = range(child.start + offset, child.stop + offset)
+                scene.groups[len(scene.items)] = child.kind
+                scene.item_at.update(dict.fromkeys(span, len(scene.items)))
+                scene.items.append(_group_node(scene.bound, child, span)._replace(region=frame))
+
+    def _open(self, child: Container, offset: int, frame: int | None) -> None:
+        """Add a region with one copy of the contents; the other copies are drawn as that one."""
+        scene = self.scene
+        copy = min(max(self._expansion.copies.get(child.id, 0), 0), child.copies - 1)
+        name = child.name + (f" · copy {copy + 1}" if child.copies > 1 else "")
+        scene.frames.append(Region(child.kind, name, frame, child.owner, child.id))
+        held, start = child.held, child.start + offset
+        self._show(child, offset + copy * held, len(scene.frames) - 1)
+        if child.copies > 1:
+            here = scene.same[start + copy * held : start + (copy + 1) * held]
+            scene.same[start : start + child.copies * held] = here * child.copies
+            self.repeats.insert(0, OpenRepeat(start, held, child.copies, copy, frame))
+
+    def uses(self) -> list[Use]:
+        """Return the uses that are drawn: those of the shown copies, and some of the others.
+
+        Those are the values that go from copy to copy, and the values from outside that only one
+        copy uses: steps, and inputs that are drawn for another use anyway.
+        """
+        scene, operands = self.scene, self.scene.bound.operands
+        found: list[Use] = []
+        known: set[tuple[int, int]] = set()
+        own: dict[tuple[int, int], Use] = {}
+        for one, step, slot, is_next in self._crossing_operands():
+            item = scene.item_at[scene.same[step]]
+            if is_next:
+                carried = operands[step + one.held][slot]
+                found.append(Use(carried, item, scene.items[item].region, True))
+            for user in range(step, step + (1 if is_next else one.copies) * one.held, one.held):
+                operand = operands[user][slot]
+                use = Use(operand, item, one.around, is_other=user not in scene.item_at)
+                if operand.step < 0 and not is_next:
+                    own[user, slot] = use
+                    continue
+                if (user, slot) not in known and not self._is_carried(operand.step, user):
+                    found.append(use)
+                known.add((user, slot))
+        for step, item in scene.item_at.items():
+            frame = scene.items[item].region
+            for slot, operand in enumerate(operands[step]):
+                if (step, slot) not in known and not self._is_carried(operand.step, step):
+                    found.append(Use(operand, item, frame))
+                known.add((step, slot))
+        drawn = {use.source.node for use in found}
+        more = (use for key, use in own.items() if key not in known and use.source.node in drawn)
+        return [*found, *more]
+
+    def _crossing_operands(self) -> Iterator[tuple[OpenRepeat, int, int, bool]]:
+        """Yield the operands through which copies of expanded repeats use values from outside.
+
+        Each is a repeat, a step of its first copy, the index of the operand, and whether the value
+        comes from the copy before; otherwise each copy has its own value.
+        """
+        operands = self.scene.bound.operands
+        for one in self.repeats:
+            for step in range(one.start, one.start + one.held):
+                pairs = zip(operands[step], operands[step + one.held], strict=True)
+                for slot, (first, second) in enumerate(pairs):
+                    if one.copy_of(second.step) == 0:
+                        yield one, step, slot, True
+                    elif first.step < one.start and first.node != second.node:
+                        yield one, step, slot, False
+
+    def _is_carried(self, source: int, target: int) -> bool:
+        """Return whether a step of a copy that is not shown is used by another copy."""
+        if source < 0 or self.scene.same[source] == source:
+            return False
+        return any(
+            one.copy_of(source) is not None
+            and one.copy_of(target) is not None
+            and one.copy_of(source) != one.copy_of(target)
+            for one in self.repeats
+        )
+
+
+def _ordered(scene: Scene, leaves: LeafPlacement) -> tuple[Node, ...]:
+    """Return the nodes in the order of the text, with the inputs counted in their groups."""
+    index = scene.bound.graph.index
+    first: dict[int, int] = {}
+    for step, item in scene.item_at.items():
+        first.setdefault(item, step)
+    found = [(index[node_id], node) for node_id, node in leaves.nodes.items()]
+    for item, node in enumerate(scene.items):
+        sized = node._replace(size=node.size + leaves.held[item])
+        found.append((index[scene.bound.nodes[first[item]].id], sized))
+    return tuple(node for _, node in sorted(found, key=lambda one: one[0]))
+
+
+def _group_node(bound: BoundNodes, container: Container, span: range) -> Node:
+    """Return the node that stands for a collapsed container.
+
+    Its attributes list the most frequent callees, its type the values that are used outside.
+    """
+    one = bound.nodes[span.start : span.start + container.held]
+    names = Counter(node.callee.removeprefix("relax.") or node.kind.value for node in one)
+    out = [bound.nodes[step] for step in span if bound.last[step] >= span.stop]
+    most = [f"{name} ×{n}" if n > 1 else name for name, n in names.most_common(_MAX_NAMES)]
+    if len(names) > _MAX_NAMES:
+        most.append("…")
+    holds = "each holds" if container.copies > 1 else "holds"
+    return Node(
+        NodeId(container.id),
+        NodeKind.GROUP,
+        container.name,
+        f"{out[0].name}: {out[0].type_label}" if len(out) == 1 else f"{len(out)} values",
+        attributes=((holds, ", ".join(most)),),
+        is_pure=all(node.is_pure for node in one),
+        size=len(span),
+    )

@@ -1,0 +1,229 @@
+"""The graph of a function, as plain data: nodes, edges and regions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import NamedTuple, NewType
+
+import networkx as nx
+
+from irviz.errors import NotFoundError
+
+NodeId = NewType("NodeId", str)
+"""The id of a node: the name of its variable, so it is stable across most passes."""
+
+
+class UnknownNodeError(NotFoundError, KeyError):
+    """A node that does not exist, or has no value; the message lists what there is."""
+
+
+OUTPUT = NodeId("return")
+"""The target of the edges to the function's result; no node has this id."""
+
+CALLEE: tuple[int, ...] = ()
+"""The position of the edge from a closure to the node that calls it."""
+
+
+class NodeKind(Enum):
+    """The kind of a node; the value is its CSS class in pictures."""
+
+    PARAM = "param"
+    CONSTANT = "constant"
+    CALL_TIR = "call_tir"
+    CALL_DPS_PACKED = "call_dps_packed"
+    CALL_PACKED = "call_packed"
+    CALL_FUNCTION = "call_function"
+    OPERATOR = "operator"
+    TUPLE = "tuple"
+    TUPLE_GET_ITEM = "tuple_get_item"
+    MATCH_CAST = "match_cast"
+    IF = "if"
+    FUNCTION = "inner_function"
+    VALUE = "plain_value"
+    OTHER = "other"
+    BLOCK = "block"
+    ALLOC = "alloc"
+    GROUP = "group"
+
+
+INPUT_KINDS = (NodeKind.PARAM, NodeKind.CONSTANT)
+"""The kinds of nodes without a binding and without operands."""
+
+
+class Resolution(Enum):
+    """The kind of function that the name of a callee refers to when the module runs."""
+
+    PRIM_FUNC = "prim_func"
+    FUNCTION = "function"
+    PYTHON = "python"
+    LIBRARY = "library"
+    UNKNOWN = "unknown"
+
+
+class Literal(NamedTuple):
+    """An argument that is not a variable: a number, a shape, a string."""
+
+    position: tuple[int, ...]
+    text: str
+
+
+class Node(NamedTuple):
+    """A binding, a parameter or a constant of a function, or a group of them.
+
+    Attributes:
+        type_text: An object whose text is the label of the type: a large graph creates only the
+            labels that are shown.
+        callee: The name of the function or operator that is called, "" for other nodes.
+        attributes: Further facts, by name.
+        region: The index of the innermost region of the graph, None for the function itself.
+        operator: The Op of the call: "relax.call_tir", or the callee itself if that is an Op; ""
+            for a direct call of a function.
+        is_pure: Whether the node has no effect.
+        structure: A number that is equal for nodes with the same operation, whatever their names.
+        size: The number of nodes that a group stands for.
+    """
+
+    id: NodeId
+    kind: NodeKind
+    name: str
+    type_text: object
+    callee: str = ""
+    resolution: Resolution | None = None
+    literals: tuple[Literal, ...] = ()
+    attributes: tuple[tuple[str, str], ...] = ()
+    region: int | None = None
+    operator: str = ""
+    is_pure: bool = True
+    structure: int = 0
+    size: int = 1
+
+    @property
+    def type_label(self) -> str:
+        """The label of the type of the node's value."""
+        return str(self.type_text)
+
+
+class Edge(NamedTuple):
+    """A use of a node's value.
+
+    Attributes:
+        position: The index of the argument, with one more number for each level of nested tuples;
+            empty for `CALLEE`. An IF has its condition at 0 and the values of its branches at 1
+            and 2, a FUNCTION its result at 0.
+        uses: The number of uses that an edge of a group stands for.
+        is_carried: Whether the value goes from one copy of a repeat to the next.
+        is_other: Whether it comes from, or is used by, another copy than the one that is drawn.
+        is_write: Whether the target is a buffer and the source a call that writes to it.
+    """
+
+    source: NodeId
+    target: NodeId
+    position: tuple[int, ...]
+    uses: int = 1
+    is_carried: bool = False
+    is_other: bool = False
+    is_write: bool = False
+
+
+class RegionKind(Enum):
+    """The kind of a region; the value is its CSS class in pictures."""
+
+    BINDING_BLOCK = "binding_block"
+    DATAFLOW_BLOCK = "dataflow"
+    BRANCH = "branch"
+    FUNCTION = "function"
+    REPEAT = "repeat"
+    PART = "part"
+
+
+class Region(NamedTuple):
+    """A part of a function that contains nodes and regions: a block, a branch, an inner function.
+
+    Attributes:
+        parent: The index of the region around it, None for the function itself.
+        owner: The node whose value it computes: the IF of a branch, the FUNCTION of a body.
+        id: The id of the container that the region shows, "" if it cannot be collapsed.
+    """
+
+    kind: RegionKind
+    name: str = ""
+    parent: int | None = None
+    owner: NodeId | None = None
+    id: str = ""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A function as nodes and edges, in the order of its text.
+
+    The contents of a region come before its owner, so edges lead forwards, except those of a
+    recursive function.
+    """
+
+    function: str
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    regions: tuple[Region, ...]
+    outputs: tuple[NodeId, ...]
+    attributes: tuple[tuple[str, str], ...] = field(default=(), kw_only=True)
+
+    def __getitem__(self, node_id: str) -> Node:
+        """Return the node with this id; raise UnknownNodeError if there is none."""
+        index = self.index.get(NodeId(node_id))
+        if index is not None:
+            return self.nodes[index]
+        known = ", ".join(repr(str(node.id)) for node in self.nodes[:20])
+        more = f" and {len(self.nodes) - 20} more" if len(self.nodes) > 20 else ""
+        raise UnknownNodeError(
+            f"{node_id!r} is no node of {self.function!r}; its nodes are {known}{more}"
+        )
+
+    @cached_property
+    def index(self) -> Mapping[NodeId, int]:
+        """The index in `nodes` of each id."""
+        return {node.id: index for index, node in enumerate(self.nodes)}
+
+    @cached_property
+    def entering(self) -> Mapping[NodeId, Sequence[Edge]]:
+        """The edges that enter each node, in order; nodes without such edges are missing."""
+        entering: dict[NodeId, list[Edge]] = {}
+        for edge in self.edges:
+            entering.setdefault(edge.target, []).append(edge)
+        return entering
+
+    @cached_property
+    def leaving(self) -> Mapping[NodeId, Sequence[Edge]]:
+        """The edges that leave each node, in order; nodes without such edges are missing."""
+        leaving: dict[NodeId, list[Edge]] = {}
+        for edge in self.edges:
+            leaving.setdefault(edge.source, []).append(edge)
+        return leaving
+
+    def to_networkx(self) -> nx.MultiDiGraph[NodeId]:
+        """Return the graph as a `networkx.MultiDiGraph` with one edge for each use.
+
+        Nodes carry `kind`, `name`, `type_label`, `callee`, `operator`, `resolution`, `is_pure`
+        and `region`; an edge's key and `position` are the argument position it enters at. The
+        graph's own attributes are `function` and `outputs`.
+        """
+        graph: nx.MultiDiGraph[NodeId] = nx.MultiDiGraph(
+            function=self.function, outputs=self.outputs
+        )
+        for node in self.nodes:
+            graph.add_node(
+                node.id,
+                kind=node.kind.value,
+                name=node.name,
+                type_label=node.type_label,
+                callee=node.callee,
+                operator=node.operator,
+                resolution=node.resolution.value if node.resolution else "",
+                is_pure=node.is_pure,
+                region=node.region,
+            )
+        for edge in self.edges:
+            graph.add_edge(edge.source, edge.target, key=edge.position, position=edge.position)
+        return graph

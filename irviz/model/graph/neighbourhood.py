@@ -1,0 +1,91 @@
+"""Parts of a graph: the nodes near a node, or between two nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
+
+from irviz.model.graph.graph import Edge, Graph, Node, NodeId, NodeKind
+
+BEFORE, AFTER = NodeId("more:before"), NodeId("more:after")
+"""The groups for the nodes that a subgraph leaves out: its operands and its users."""
+
+
+def neighbourhood(graph: Graph, node_id: NodeId, steps: int) -> frozenset[NodeId]:
+    """Return the nodes that are at most this many edges away, in either direction."""
+    reached = {node_id}
+    frontier = {node_id}
+    for _ in range(steps):
+        frontier = {*_sources(graph, frontier), *_targets(graph, frontier)} - reached
+        reached |= frontier
+    return frozenset(reached)
+
+
+def nodes_between(graph: Graph, start: NodeId, end: NodeId) -> frozenset[NodeId]:
+    """Return the nodes on all paths from one node to another, or back from that to the first.
+
+    Empty if there is no path.
+    """
+    for first, last in ((start, end), (end, start)):
+        after = _reached(first, lambda some: _targets(graph, some))
+        if last in after:
+            return frozenset(after & _reached(last, lambda some: _sources(graph, some)))
+    return frozenset()
+
+
+def subgraph(graph: Graph, kept: Collection[NodeId]) -> Graph:
+    """Return the graph of some nodes, with one group for their operands and one for their users."""
+    edges: list[Edge] = []
+    before: set[NodeId] = set()
+    after: set[NodeId] = set()
+    incoming: dict[NodeId, int] = {}
+    outgoing: dict[NodeId, int] = {}
+    for edge in graph.edges:
+        if edge.target in kept:
+            if edge.source in kept:
+                edges.append(edge)
+            else:
+                before.add(edge.source)
+                incoming[edge.target] = incoming.get(edge.target, 0) + 1
+        elif edge.source in kept:
+            after.add(edge.target)
+            outgoing[edge.source] = outgoing.get(edge.source, 0) + 1
+    edges = [
+        *(Edge(BEFORE, node, (-1,), uses) for node, uses in incoming.items()),
+        *edges,
+        *(Edge(node, AFTER, (), uses) for node, uses in outgoing.items()),
+    ]
+    nodes = [node for node in graph.nodes if node.id in kept]
+    if before:
+        nodes.insert(0, _group(BEFORE, len(before), "are used by these"))
+    if after:
+        nodes.append(_group(AFTER, len(after), "use these"))
+    return replace(
+        graph,
+        nodes=tuple(nodes),
+        edges=tuple(edges),
+        outputs=tuple(output for output in graph.outputs if output in kept),
+    )
+
+
+def _group(node_id: NodeId, count: int, role: str) -> Node:
+    return Node(
+        node_id, NodeKind.GROUP, f"{count} more", "", attributes=(("they", role),), size=count
+    )
+
+
+def _reached(start: NodeId, step: Callable[[Iterable[NodeId]], set[NodeId]]) -> set[NodeId]:
+    reached = {start}
+    frontier = {start}
+    while frontier:
+        frontier = step(frontier) - reached
+        reached |= frontier
+    return reached
+
+
+def _sources(graph: Graph, nodes: Iterable[NodeId]) -> set[NodeId]:
+    return {edge.source for node in nodes for edge in graph.entering.get(node, ())}
+
+
+def _targets(graph: Graph, nodes: Iterable[NodeId]) -> set[NodeId]:
+    return {edge.target for node in nodes for edge in graph.leaving.get(node, ())}

@@ -1,0 +1,224 @@
+"""A whole function with all called functions inlined, for comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from irviz.model.graph.graph import Edge, Graph, Node, NodeId, NodeKind, Region
+from irviz.model.graph.inlined_ids import SEPARATOR, inlined_id
+from irviz.model.matching.correspondence import correspondence
+
+MAX_CALL_DEPTH = 8
+"""The depth up to which calls are inlined."""
+
+Position = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class InlinedGraph:
+    """A function and all functions that it calls as one graph.
+
+    Attributes:
+        graph: The graph; nodes of called functions have the ids of `inlined_id`.
+        same: The source of each node that only forwards a value: the result of the called
+            function for a call, the argument for a parameter, the element for an item of a tuple.
+    """
+
+    graph: Graph
+    same: Mapping[NodeId, NodeId]
+
+    def origin(self, node_id: NodeId) -> NodeId:
+        """Return the node that computes the value of a node: itself, unless it forwards one."""
+        while node_id in self.same:
+            node_id = self.same[node_id]
+        return node_id
+
+
+def inline_calls(function: str, graphs: Mapping[str, Graph]) -> InlinedGraph:
+    """Inline every call of a function with a graph, except recursive calls.
+
+    Args:
+        graphs: The graphs of functions by name.
+
+    Raises:
+        KeyError: If the function has no graph.
+    """
+    builder = _InlinedGraphBuilder(graphs)
+    outer = graphs[function]
+    builder.add(outer, "", None, {}, (function,))
+    graph = replace(
+        outer,
+        nodes=tuple(builder.nodes),
+        edges=tuple(builder.edges),
+        regions=tuple(builder.regions),
+    )
+    return InlinedGraph(graph, builder.same)
+
+
+def inlined_correspondence(
+    inlined: InlinedGraph,
+    reference: InlinedGraph,
+    identical: Mapping[NodeId, NodeId] | None = None,
+) -> Mapping[NodeId, NodeId]:
+    """Match the nodes of two functions and of all functions that they call.
+
+    So a node inside a fused function is matched with the node that it was before. Nodes that
+    forward a value are matched with each other. A call without such a partner is matched with the
+    node that computes its value: the only case in which two nodes have the same partner.
+
+    Args:
+        reference: The function that its nodes are matched with.
+        identical: Pairs that are known, such as nodes of the same variable.
+    """
+    known = dict(identical or {})
+    origins = {inlined.origin(one): reference.origin(other) for one, other in known.items()}
+    made = {one: other for one, other in known.items() if one not in inlined.same}
+    found = dict(
+        correspondence(
+            _without_forwarding(inlined), _without_forwarding(reference), {**origins, **made}
+        )
+    )
+    forwarding: dict[NodeId, list[NodeId]] = {}
+    for other in reference.same:
+        forwarding.setdefault(reference.origin(other), []).append(other)
+    taken: set[NodeId] = set()
+    for node in reversed(inlined.graph.nodes):  # a call before its contents
+        if node.id not in inlined.same:
+            continue
+        origin = found.get(inlined.origin(node.id))
+        if origin is None:
+            continue
+        left = [one for one in forwarding.get(origin, ()) if one not in taken]
+        candidates = [
+            *_expected_partners(node, known, found),
+            *_calls_alike(node, left, reference.graph),
+        ]
+        chosen = next((one for one in candidates if one in left), None)
+        if chosen is not None:
+            taken.add(chosen)
+            found[node.id] = chosen
+        elif node.kind is NodeKind.CALL_FUNCTION:
+            found[node.id] = origin
+    return {node.id: found[node.id] for node in inlined.graph.nodes if node.id in found}
+
+
+def _expected_partners(
+    node: Node, known: Mapping[NodeId, NodeId], found: Mapping[NodeId, NodeId]
+) -> Iterator[NodeId]:
+    """Yield the partners that a forwarding node should have: known, or in its call's partner."""
+    if node.id in known:
+        yield known[node.id]
+    call, _, own = node.id.rpartition(SEPARATOR)
+    if not call:
+        yield node.id
+    elif NodeId(call) in found:
+        yield inlined_id(found[NodeId(call)], own)
+
+
+def _calls_alike(node: Node, others: Sequence[NodeId], reference: Graph) -> list[NodeId]:
+    """Return the calls of the same function, whose variables may have other names."""
+    if node.kind is not NodeKind.CALL_FUNCTION:
+        return []
+    nodes = (reference.nodes[reference.index[one]] for one in others)
+    return [one.id for one in nodes if one.kind is node.kind and one.callee == node.callee]
+
+
+def _without_forwarding(inlined: InlinedGraph) -> Graph:
+    """Return the graph without the nodes that only forward values."""
+    graph, same = inlined.graph, inlined.same
+    return replace(
+        graph,
+        nodes=tuple(node for node in graph.nodes if node.id not in same),
+        edges=tuple(
+            edge._replace(source=inlined.origin(edge.source)) if edge.source in same else edge
+            for edge in graph.edges
+            if edge.target not in same
+        ),
+        outputs=tuple(map(inlined.origin, graph.outputs)),
+    )
+
+
+@dataclass
+class _InlinedGraphBuilder:
+    """Builds an inlined graph; `fields` has the sources of a tuple's elements by position."""
+
+    graphs: Mapping[str, Graph]
+    nodes: list[Node] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+    regions: list[Region] = field(default_factory=list)
+    same: dict[NodeId, NodeId] = field(default_factory=dict)
+    fields: dict[NodeId, dict[Position, Node]] = field(default_factory=dict)
+    known: dict[NodeId, Node] = field(default_factory=dict)
+
+    def add(
+        self,
+        graph: Graph,
+        call: str,
+        region: int | None,
+        arguments: Mapping[int, dict[Position, Node]],
+        around: tuple[str, ...],
+    ) -> None:
+        """Add the nodes of a function; those of a called function come before the call."""
+        first, count = len(self.regions), 0
+        for one in graph.regions:
+            parent = region if one.parent is None else first + one.parent
+            owner = None if one.owner is None else _id_in(call, one.owner)
+            self.regions.append(one._replace(parent=parent, owner=owner))
+        for node in graph.nodes:
+            at = region if node.region is None else first + node.region
+            placed = node._replace(id=_id_in(call, node.id), region=at)
+            entering = graph.entering.get(node.id, ())
+            sources = {edge.position: _id_in(call, edge.source) for edge in entering}
+            if node.kind is NodeKind.PARAM and node.region is None:
+                self.add_forwarding(placed, arguments.get(count, {}))
+                count += 1
+            elif self.is_inlined(node, around):
+                self.inline(placed, sources, around)
+            else:
+                self.nodes.append(placed)
+                self.edges += [Edge(one, placed.id, at) for at, one in sources.items()]
+                self.take_item(placed, sources)
+            self.known[placed.id] = placed
+
+    def is_inlined(self, node: Node, around: tuple[str, ...]) -> bool:
+        is_call = node.kind is NodeKind.CALL_FUNCTION and node.callee in self.graphs
+        return is_call and node.callee not in around and len(around) <= MAX_CALL_DEPTH
+
+    def inline(
+        self, call: Node, sources: Mapping[Position, NodeId], around: tuple[str, ...]
+    ) -> None:
+        inner = self.graphs[call.callee]
+        arguments: dict[int, dict[Position, Node]] = {}
+        for position, source in sources.items():
+            if position and source in self.known:
+                arguments.setdefault(position[0], {})[position[1:]] = self.known[source]
+        self.add(inner, call.id, call.region, arguments, (*around, call.callee))
+        given = [self.known[_id_in(call.id, output)] for output in inner.outputs]
+        is_one = len(given) == 1
+        self.add_forwarding(call, {() if is_one else (at,): one for at, one in enumerate(given)})
+
+    def add_forwarding(self, node: Node, parts: dict[Position, Node]) -> None:
+        """Add a node that forwards the value of another node, or a tuple of others."""
+        self.nodes.append(node)
+        self.edges += [Edge(one.id, node.id, position) for position, one in parts.items()]
+        if () in parts:
+            self.same[node.id] = parts[()].id
+            if parts[()].id in self.fields:
+                self.fields[node.id] = self.fields[parts[()].id]
+        elif parts:
+            self.fields[node.id] = parts
+
+    def take_item(self, node: Node, sources: Mapping[Position, NodeId]) -> None:
+        """Record the source of an item of a tuple whose elements are known."""
+        if node.kind is NodeKind.TUPLE_GET_ITEM and len(sources) == 1:
+            (source,) = sources.values()
+            index = int(dict(node.attributes).get("index", -1))
+            part = self.fields.get(source, {}).get((index,))
+            # equal types show that no nested tuple has shifted the positions
+            if part is not None and part.type_label == node.type_label:
+                self.same[node.id] = part.id
+
+
+def _id_in(call: str, node_id: str) -> NodeId:
+    return inlined_id(call, node_id) if call else NodeId(node_id)

@@ -1,0 +1,135 @@
+"""Statistics of an array: range, mean, standard deviation, histogram."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+_Numbers = NDArray[np.float64]
+_BINS = 24
+_HUGE, _TINY = 1e150, 1e-150
+"""Beyond these magnitudes, squares overflow or underflow in float64."""
+_LARGEST = float(np.finfo(np.float64).max)
+_MIN_WIDTH = 1e-300
+"""A narrower range cannot be divided into bins."""
+
+
+@dataclass(frozen=True)
+class ArraySummary:
+    """Statistics of an array.
+
+    Attributes:
+        minimum: The smallest finite number; None, as the next three, if there is none.
+        maximum: The largest finite number.
+        mean: The mean of the finite numbers.
+        std: The standard deviation of the finite numbers.
+        nans: The count of NaN.
+        infs: The count of infinities.
+        counts: The histogram of the finite numbers, empty if there are none.
+        edges: The borders of the histogram's bins, one more than there are bins.
+        digest: A hash of bytes, shape and dtype.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    nbytes: int
+    minimum: float | None
+    maximum: float | None
+    mean: float | None
+    std: float | None
+    nans: int
+    infs: int
+    counts: tuple[int, ...]
+    edges: tuple[float, ...]
+    digest: bytes
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether the array has neither a NaN nor an infinity."""
+        return not (self.nans or self.infs)
+
+    @property
+    def largest(self) -> float | None:
+        """The largest magnitude of the finite numbers, None if there are none."""
+        if self.minimum is None or self.maximum is None:
+            return None
+        return max(abs(self.minimum), abs(self.maximum))
+
+
+def summarise(array: NDArray[np.generic]) -> ArraySummary:
+    """Compute the statistics of an array in float64.
+
+    Raises:
+        ValueError: For a dtype that does not hold real numbers or bools.
+    """
+    dtype = array.dtype
+    if dtype.kind in "OSUMmc" or dtype.type is np.void:
+        raise ValueError(f"an array of {dtype} has no summary: give one of real numbers or bools")
+    contiguous = np.ascontiguousarray(array)
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(f"{array.shape} {dtype}".encode())
+    digest.update(contiguous.reshape(-1).view(np.uint8).data if array.size else b"")
+    with np.errstate(all="ignore"):  # a signalling NaN raises a flag
+        values = contiguous.reshape(-1).astype(np.float64)
+    is_finite = np.isfinite(values)
+    nans = int(np.isnan(values).sum())
+    finite = values if is_finite.all() else values[is_finite]
+    low = high = mean = std = None
+    counts: tuple[int, ...] = ()
+    edges: tuple[float, ...] = ()
+    if finite.size:
+        low, high = float(finite.min()), float(finite.max())
+        mean, std = _mean_and_std(finite, low, high)
+        counts, edges = _histogram(finite, low, high)
+    return ArraySummary(
+        shape=tuple(array.shape),
+        dtype=str(dtype),
+        nbytes=int(array.nbytes),
+        minimum=low,
+        maximum=high,
+        mean=mean,
+        std=std,
+        nans=nans,
+        infs=int(values.size - finite.size - nans),
+        counts=counts,
+        edges=edges,
+        digest=digest.digest(),
+    )
+
+
+def _mean_and_std(values: _Numbers, low: float, high: float) -> tuple[float, float]:
+    """Return the mean and standard deviation of finite numbers of any magnitude."""
+    if low == high:  # the sum would be rounded
+        return low, 0.0
+    largest = max(abs(low), abs(high))
+    fraction, exponent = math.frexp(largest)
+    if _TINY < largest < _HUGE:
+        fraction, exponent = largest, 0
+    scaled = np.ldexp(values, -exponent) if exponent else values
+    mean = math.ldexp(float(np.clip(scaled.mean(), -fraction, fraction)), exponent)
+    std = math.ldexp(min(float(scaled.std()), fraction), exponent)
+    return min(max(mean, low), high), std
+
+
+def _histogram(
+    values: _Numbers, low: float, high: float
+) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """Count finite numbers in bins of equal width."""
+    low, high = _range(low, high)
+    scale = 4 if max(abs(low), abs(high)) > _LARGEST / 4 else 1  # NumPy overflows otherwise
+    taken = values / scale if scale != 1 else values
+    counts, edges = np.histogram(taken, _BINS, (low / scale, high / scale))
+    return tuple(map(int, counts)), tuple(float(edge) * scale for edge in edges)
+
+
+def _range(low: float, high: float) -> tuple[float, float]:
+    """Widen a range that is too narrow to be divided into bins."""
+    largest = max(abs(low), abs(high))
+    if high - low > max(largest * 1e-12, _MIN_WIDTH):
+        return low, high
+    margin = max(largest / 2, _MIN_WIDTH) if largest else 0.5
+    return max(low - margin, -_LARGEST), min(high + margin, _LARGEST)

@@ -1,0 +1,271 @@
+"""The first divergence of two runs: a node whose value differs while its operands are equal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeId
+from irviz.model.runs.array_diff import ArrayDiff, Tolerance, Verdict, compare_arrays, is_numeric
+from irviz.model.runs.trace import NodeValue, Trace
+
+Arrays = Sequence[NDArray[np.generic] | None]
+FetchArrays = Callable[[Trace, NodeId], Arrays]
+"""Gets the tensors of a node's value that a trace did not keep, in their order."""
+
+
+@dataclass(frozen=True)
+class NodeDifference:
+    """The difference between the values of a node and of its partner in the reference run.
+
+    Attributes:
+        verdict: How the values compare; None if they are not equal and a tensor was not kept, so
+            that it is unknown how close they are.
+        max_abs: The largest |Δ|, nan if it is unknown or the values are not numbers.
+        past: The count of numbers that are not within tolerance.
+        max_ulp: The largest distance in units in the last place, None if there is none.
+        reason: Why the values cannot be compared, or a remark about the comparison.
+    """
+
+    reference: NodeId
+    verdict: Verdict | None
+    max_abs: float = float("nan")
+    past: int = 0
+    numbers: int = 0
+    max_ulp: int | None = None
+    reason: str = ""
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the values are equal, or within tolerance."""
+        return self.verdict in (Verdict.EQUAL, Verdict.CLOSE)
+
+    @property
+    def is_different(self) -> bool:
+        """Whether the values are known to differ by more than the tolerance."""
+        return self.verdict is Verdict.DIFFERENT
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """The node whose operation caused the first difference that matters.
+
+    Attributes:
+        reference: Its partner in the reference run.
+        difference: The difference of their values.
+        upstream: The nodes that ran before and have the same values, in the order of the run.
+        drift: The largest |Δ| of these.
+        absorbed: The nodes that ran before and differ, without an effect on the result.
+        between: Operands of the node with unknown values, and theirs in turn: the difference may
+            come from one of these.
+        is_input: Whether the node is an input: the runs had other inputs or constants.
+        reaches_output: Whether the difference continues to the function's result.
+    """
+
+    node: NodeId
+    reference: NodeId
+    difference: NodeDifference
+    upstream: tuple[NodeId, ...] = ()
+    drift: float = 0.0
+    absorbed: tuple[NodeId, ...] = ()
+    between: tuple[NodeId, ...] = ()
+    is_input: bool = False
+    reaches_output: bool = True
+
+
+def node_differences(
+    trace: Trace,
+    reference: Trace,
+    pairs: Mapping[NodeId, NodeId],
+    *,
+    tolerance: Tolerance | None = None,
+    fetch: FetchArrays | None = None,
+) -> Mapping[NodeId, NodeDifference]:
+    """Compare the value of each node with that of its partner.
+
+    Args:
+        pairs: The partner of each node.
+        tolerance: What counts as close, `default_tolerance` of each tensor if it is None.
+        fetch: Gets tensors that were not kept, if their digests differ; None to do without.
+
+    Returns:
+        The differences in the order of the run, without nodes that one of the runs did not reach.
+    """
+    differences = {}
+    for node_id, visit in trace.visits.items():
+        other = pairs.get(node_id)
+        if other is None or other not in reference.visits:
+            continue
+        value, expected = visit.value, reference.visits[other].value
+        difference = _difference_without_numbers(value, expected, other)
+        if difference is None:
+            arrays, others = value.arrays, expected.arrays
+            if fetch is not None:
+                arrays = arrays if _is_kept(value) else tuple(fetch(trace, node_id))
+                others = others if _is_kept(expected) else tuple(fetch(reference, other))
+            difference = _difference(other, value, expected, arrays, others, tolerance)
+        differences[node_id] = difference
+    return differences
+
+
+def first_divergence(
+    trace: Trace, graph: Graph, differences: Mapping[NodeId, NodeDifference]
+) -> Divergence | None:
+    """Return the first divergence of two runs, None if no value is known to differ.
+
+    The operands of a node without a partner, or without a known difference, stand for the node. Of
+    several nodes, the first is returned whose difference continues to the function's result: a
+    difference that disappears later was absorbed, or its node has a wrong partner.
+
+    Args:
+        graph: The function that ran, with called functions inlined if their nodes were recorded.
+        differences: The differences of `node_differences`.
+    """
+    flow = _DifferenceFlow(graph, differences)
+    reaching = flow.reaching_output()
+    origins = [node_id for node_id in trace.visits if flow.is_origin(node_id)]
+    if not origins:
+        return None
+    first = next((one for one in origins if one in reaching), origins[0])
+    before = [
+        one for one in takewhile(lambda one: one != first, trace.visits) if one in differences
+    ]
+    upstream = tuple(one for one in before if differences[one].is_same)
+    return Divergence(
+        node=first,
+        reference=differences[first].reference,
+        difference=differences[first],
+        upstream=upstream,
+        drift=max((differences[one].max_abs for one in upstream), default=0.0),
+        absorbed=tuple(one for one in before if differences[one].is_different),
+        between=flow.unknown_operands(first),
+        is_input=graph[first].kind in INPUT_KINDS and not graph.entering.get(first),
+        reaches_output=first in reaching,
+    )
+
+
+class _DifferenceFlow:
+    """How differences spread through a graph.
+
+    `carries` tells of each node whether its value differs; a node with an unknown difference
+    differs if one of its operands does.
+    """
+
+    def __init__(self, graph: Graph, differences: Mapping[NodeId, NodeDifference]) -> None:
+        self.graph, self.differences = graph, differences
+        self.carries: dict[NodeId, bool] = {}
+        for node in graph.nodes:
+            if self.is_known(node.id):
+                self.carries[node.id] = differences[node.id].is_different
+            else:
+                self.carries[node.id] = any(map(self.carries.get, self.operands(node.id)))
+
+    def is_known(self, node_id: NodeId) -> bool:
+        """Return whether a node is known to be the same, or known to differ."""
+        difference = self.differences.get(node_id)
+        return difference is not None and (difference.is_same or difference.is_different)
+
+    def is_origin(self, node_id: NodeId) -> bool:
+        """Return whether a node differs and none of its operands does."""
+        if node_id not in self.differences or node_id not in self.carries:
+            return False
+        is_different = self.differences[node_id].is_different
+        return is_different and not any(self.carries[one] for one in self.operands(node_id))
+
+    def operands(self, node_id: NodeId) -> Iterator[NodeId]:
+        """Yield the operands of a node, except a recursive function that is its own operand."""
+        index = self.graph.index
+        for edge in self.graph.entering.get(node_id, ()):
+            if index[edge.source] < index[node_id]:
+                yield edge.source
+
+    def unknown_operands(self, node_id: NodeId) -> tuple[NodeId, ...]:
+        """Return the unknown operands of a node, and the unknown operands of these."""
+        unknown: set[NodeId] = set()
+        pending = list(self.operands(node_id))
+        while pending:
+            at = pending.pop()
+            if not self.is_known(at) and at not in unknown:
+                unknown.add(at)
+                pending += self.operands(at)
+        return tuple(sorted(unknown, key=lambda one: self.graph.index[one]))
+
+    def reaching_output(self) -> set[NodeId]:
+        """Return the nodes from which a difference continues to the function's result."""
+        pending = [one for one in self.graph.outputs if self.carries[one]]
+        reaching: set[NodeId] = set()
+        while pending:
+            at = pending.pop()
+            if at not in reaching:
+                reaching.add(at)
+                pending += [one for one in self.operands(at) if self.carries[one]]
+        return reaching
+
+
+def _is_kept(value: NodeValue) -> bool:
+    return all(array is not None for array in value.arrays)
+
+
+def _difference_without_numbers(
+    value: NodeValue, expected: NodeValue, other: NodeId
+) -> NodeDifference | None:
+    """Return the difference if shapes, digests and texts tell it, None if numbers are needed."""
+    sizes = sum(prod(summary.shape) for summary in value.summaries)
+    if value.is_same(expected):
+        return NodeDifference(other, Verdict.EQUAL, 0.0, 0, sizes)
+    if value.text != expected.text:
+        reason = f"it is {value.text!r} here and {expected.text!r} there"
+        return NodeDifference(other, Verdict.DIFFERENT, numbers=sizes, reason=reason)
+    shapes = [summary.shape for summary in value.summaries]
+    others = [summary.shape for summary in expected.summaries]
+    if shapes != others:
+        reason = f"it has the shapes {shapes} here and {others} there"
+        return NodeDifference(other, Verdict.INCOMPARABLE, numbers=sizes, reason=reason)
+    return None
+
+
+def _difference(
+    other: NodeId,
+    value: NodeValue,
+    expected: NodeValue,
+    arrays: Arrays,
+    others: Arrays,
+    tolerance: Tolerance | None,
+) -> NodeDifference:
+    """Compare tensor by tensor; equal digests need no numbers."""
+    diffs: list[ArrayDiff] = []
+    is_unknown = False
+    for mine, theirs, a, b in zip(value.summaries, expected.summaries, arrays, others, strict=True):
+        if mine.digest == theirs.digest:
+            diffs.append(ArrayDiff(prod(mine.shape)))
+        elif a is None or b is None:
+            is_unknown = True
+        elif not (is_numeric(a.dtype) and is_numeric(b.dtype)):
+            reason = f"it is {a.dtype} here and {b.dtype} there, and only numbers are compared"
+            return NodeDifference(other, Verdict.INCOMPARABLE, reason=reason)
+        else:
+            diffs.append(compare_arrays(a, b, tolerance))
+    past = sum(one.past for one in diffs)
+    numbers = sum(prod(summary.shape) for summary in value.summaries)
+    if is_unknown:
+        reason = "equal it is not, and its numbers were not kept"
+        verdict = Verdict.DIFFERENT if past else None
+        return NodeDifference(other, verdict, past=past, numbers=numbers, reason=reason)
+    names = [
+        (one.dtype, two.dtype) for one, two in zip(value.summaries, expected.summaries, strict=True)
+    ]
+    changed = [f"it is {one} here and {two} there" for one, two in names if one != two]
+    return NodeDifference(
+        other,
+        Verdict.DIFFERENT if past else Verdict.CLOSE,
+        max((one.max_abs for one in diffs), default=0.0),
+        past,
+        numbers,
+        max((one.max_ulp for one in diffs if one.max_ulp is not None), default=None),
+        "; ".join(changed),
+    )

@@ -1,0 +1,136 @@
+"""The memory that a run of a function holds, step by step."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from irviz.model.graph.graph import NodeId
+
+_UNITS = ("KiB", "MiB", "GiB", "TiB")
+
+
+class MemoryStep(NamedTuple):
+    """One call: the name of the callee, and the node whose value it makes, None if unknown."""
+
+    name: str
+    node: NodeId | None = None
+
+
+@dataclass(frozen=True)
+class Storage:
+    """A block of memory for buffers that do not live at the same time; `nbytes` in bytes.
+
+    It is held from step `start` to the step before `stop`, counted from 0.
+    """
+
+    name: str
+    nbytes: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """A buffer of `nbytes` bytes, which is held from step `start` to the step before `stop`.
+
+    `storage` is the index of its storage, `node` the node whose value it holds, None if unknown.
+    """
+
+    name: str
+    node: NodeId | None
+    nbytes: int
+    start: int
+    stop: int
+    storage: int
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """The memory that is allocated while a function runs; all sizes in bytes.
+
+    Both branches of an `if` have steps, one branch after the other. Each begins with the memory
+    that is held before the `if`; what follows continues from the branch that holds more.
+
+    Attributes:
+        live: The bytes that are held while each step runs.
+        allocations: The buffers in them.
+        unplanned: The sum of all buffers: the memory if each had its own until the end.
+        given: The bytes of parameters and constants, which are part of neither sum.
+        unseen: Calls that allocate their results themselves, so that the bytes are unknown.
+        warnings: Problems of the memory plan.
+    """
+
+    function: str
+    steps: tuple[MemoryStep, ...]
+    live: tuple[int, ...]
+    storages: tuple[Storage, ...]
+    allocations: tuple[Allocation, ...]
+    unplanned: int
+    given: int = 0
+    unseen: tuple[str, ...] = field(default=(), kw_only=True)
+    warnings: tuple[str, ...] = field(default=(), kw_only=True)
+
+    def __repr__(self) -> str:
+        """Return the peak; the details are in `storages` and `allocations`."""
+        return (
+            f"<MemoryUse of {self.function!r}: peak {format_bytes(self.peak)} in {len(self.steps)} "
+            f"steps, {len(self.allocations)} buffers in {len(self.storages)} storages>"
+        )
+
+    @property
+    def peak(self) -> int:
+        """The largest number of bytes that are held at once."""
+        return max(self.live, default=0)
+
+    @property
+    def peak_step(self) -> int | None:
+        """The first step that holds the peak, None if nothing runs."""
+        return self.live.index(self.peak) if self.live else None
+
+    def at(self, step: int) -> tuple[Allocation, ...]:
+        """Return the buffers that a step holds; raise IndexError for an unknown step."""
+        if not 0 <= step < len(self.steps):
+            raise IndexError(f"there is no step {step}: {len(self.steps)} are counted from 0")
+        return tuple(one for one in self.allocations if one.start <= step < one.stop)
+
+
+def storage_offsets(storages: Sequence[Storage]) -> tuple[int, ...]:
+    """Return an offset in bytes for each storage, so that none overlap at the same time.
+
+    Each storage gets the first gap that it fits in (first fit), so the highest end may be above
+    the peak. The offsets are for drawing: the operating system chooses the real addresses.
+    """
+    offsets = [0] * len(storages)
+    held: list[tuple[int, int, int]] = []
+    for index in sorted(range(len(storages)), key=lambda one: storages[one].start):
+        one = storages[index]
+        held = [entry for entry in held if entry[2] > one.start]
+        offset = 0
+        for begin, end, _ in held:
+            if begin - offset >= one.nbytes:
+                break
+            offset = max(offset, end)
+        offsets[index] = offset
+        if one.nbytes:
+            bisect.insort(held, (offset, offset + one.nbytes, max(one.stop, one.start + 1)))
+    return tuple(offsets)
+
+
+def format_bytes(count: float) -> str:
+    """Return a number of bytes with up to three digits, in B, KiB, MiB, GiB or TiB.
+
+    >>> format_bytes(512), format_bytes(401408)
+    ('512 B', '392 KiB')
+    """
+    if count < 1024:
+        return f"{count:g} B"
+    power = min(max(int(math.log(count, 1024)), 1), len(_UNITS))
+    count /= 1024**power
+    if count >= 1023.5 and power < len(_UNITS):  # three digits would round it to 1024
+        count, power = count / 1024, power + 1
+    unit = _UNITS[power - 1]
+    return f"{count:.0f} {unit}" if count >= 99.95 else f"{count:.3g} {unit}"

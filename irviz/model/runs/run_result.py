@@ -1,0 +1,157 @@
+"""The outputs and the time of a run, and the comparison of two runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irviz.model.runs.array_diff import ArrayDiff, compare_arrays, is_numeric
+from irviz.model.runs.array_diff import Tolerance as Tolerance  # part of what a comparison is
+from irviz.model.runs.array_diff import Verdict as Verdict
+from irviz.model.runs.trace import Trace
+
+
+@dataclass(frozen=True, eq=False)
+class RunResult:
+    """The outputs of a stage for all cases of its inputs.
+
+    Attributes:
+        outputs: An array for each output; its first axis is the case.
+        seconds: The median time of one case.
+        labels: The right classes, None if they are unknown.
+        trace: The values and times of the nodes in one case, None if they were not recorded.
+    """
+
+    outputs: tuple[NDArray[np.generic], ...]
+    seconds: float
+    labels: NDArray[np.int64] | None = None
+    trace: Trace | None = None
+
+    def __repr__(self) -> str:
+        """Return the shapes and the time; the numbers are in `outputs`."""
+        shapes = ", ".join(f"{output.shape} {output.dtype}" for output in self.outputs)
+        return f"<RunResult of {self.cases} cases: {shapes}; {self.seconds:.3g} s each>"
+
+    @property
+    def cases(self) -> int:
+        """The number of calls of the function."""
+        return len(self.outputs[0]) if self.outputs else 0
+
+    @cached_property
+    def classes(self) -> NDArray[np.int64] | None:
+        """The predicted class of each case, None if the first output is not a row of scores."""
+        if not self.outputs:
+            return None
+        scores = self.outputs[0]
+        is_row = scores.ndim == 3 and scores.shape[1] == 1 and scores.shape[2] > 1
+        return scores[:, 0, :].argmax(axis=1) if is_row else None
+
+    @cached_property
+    def correct(self) -> int | None:
+        """The number of right classes, None if there are no classes or no labels."""
+        if self.classes is None or self.labels is None:
+            return None
+        return int((self.classes == self.labels).sum())
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A run compared with a reference run on the same inputs.
+
+    Attributes:
+        verdict: The worst verdict of all outputs.
+        max_abs_diff: The largest |Δ| of all outputs, nan if they are not comparable.
+        same_classes: The number of cases with the same predicted class, None without classes.
+        time_ratio: The reference's median time of a case divided by this run's: above 1 is faster.
+        reason: Why the runs are not comparable, or a remark about the comparison.
+        max_relative: The largest `ArrayDiff.max_relative` of all outputs.
+        max_ulp: The largest `ArrayDiff.max_ulp` of all outputs.
+        worst_case: The first case with the largest |Δ|, None if nothing differs.
+        past: The count of numbers that are not within tolerance.
+    """
+
+    verdict: Verdict
+    max_abs_diff: float
+    same_classes: int | None
+    cases: int
+    time_ratio: float
+    reason: str = ""
+    max_relative: float | None = None
+    max_ulp: int | None = None
+    worst_case: int | None = None
+    past: int = 0
+    numbers: int = 0
+
+
+def compare_runs(
+    result: RunResult, reference: RunResult, tolerance: Tolerance | None = None
+) -> Comparison:
+    """Compare two runs on the same inputs.
+
+    Args:
+        tolerance: What counts as close, `default_tolerance` of each output if it is None.
+    """
+    ratio = reference.seconds / result.seconds if result.seconds else float("nan")
+    reason = _obstacle(result, reference)
+    if reason:
+        return Comparison(Verdict.INCOMPARABLE, float("nan"), None, result.cases, ratio, reason)
+    pairs = list(zip(result.outputs, reference.outputs, strict=True))
+    diffs = [compare_arrays(a, b, tolerance) for a, b in pairs]
+    same = None
+    classes, expected = result.classes, reference.classes
+    if classes is not None and expected is not None:
+        same = int((classes == expected).sum())
+    return Comparison(
+        _worst_verdict(diffs),
+        max((one.max_abs for one in diffs), default=0.0),
+        same,
+        result.cases,
+        ratio,
+        _remark(result, reference),
+        max((one.max_relative for one in diffs if one.max_relative is not None), default=None),
+        max((one.max_ulp for one in diffs if one.max_ulp is not None), default=None),
+        _worst_case(result, diffs),
+        sum(one.past for one in diffs),
+        sum(one.size for one in diffs),
+    )
+
+
+def _worst_verdict(diffs: Sequence[ArrayDiff]) -> Verdict:
+    verdicts = {one.verdict for one in diffs}
+    by_badness = (Verdict.DIFFERENT, Verdict.CLOSE)
+    return next((verdict for verdict in by_badness if verdict in verdicts), Verdict.EQUAL)
+
+
+def _worst_case(result: RunResult, diffs: Sequence[ArrayDiff]) -> int | None:
+    if not diffs:
+        return None
+    one, output = max(zip(diffs, result.outputs, strict=True), key=lambda pair: pair[0].max_abs)
+    if one.worst is None or not output.ndim:
+        return None
+    return one.worst // (output.size // len(output))
+
+
+def _obstacle(result: RunResult, reference: RunResult) -> str:
+    """Return why two runs cannot be compared, "" if they can."""
+    shapes = [output.shape for output in result.outputs]
+    expected = [output.shape for output in reference.outputs]
+    if shapes != expected:
+        return f"the outputs have shapes {shapes}, the reference has {expected}"
+    for output in (*result.outputs, *reference.outputs):
+        if not is_numeric(output.dtype):
+            return f"an output is of dtype {output.dtype}, and only numbers are compared"
+    return ""
+
+
+def _remark(result: RunResult, reference: RunResult) -> str:
+    """Return which outputs differ from the reference in their dtype, "" if none does."""
+    pairs = zip(result.outputs, reference.outputs, strict=True)
+    return "; ".join(
+        f"output {index} is {a.dtype}, the reference's is {b.dtype}: compared as numbers"
+        for index, (a, b) in enumerate(pairs)
+        if a.dtype != b.dtype
+    )

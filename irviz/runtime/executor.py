@@ -1,0 +1,228 @@
+"""Run work in the worker: the limits, the modules that it knows, the errors."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import TypeVar
+
+import cloudpickle
+from tvm import ir
+
+from irviz.errors import CancelledRunError, InputError, RunError
+from irviz.runtime.jobs.job import ModuleOf, Modules, UnknownModuleError, run_packed
+from irviz.runtime.local.python_callees import CalleeNotSentError, pack_callees, python_callees
+from irviz.runtime.local.vm import error_summary
+from irviz.runtime.remote.address import RunTarget, run_target
+from irviz.worker.memory_limit import default_memory_limit
+from irviz.worker.supervisor import (
+    RUNS,
+    SECONDS,
+    CancelledError,
+    OnProgress,
+    StartError,
+    TimedOutError,
+    WorkerError,
+)
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+Result = TypeVar("Result")
+
+_MOST_MODULES = 64
+_LEAST_MEMORY = 32 * 2**20
+"""With less memory LLVM may hang instead of raising an error."""
+_keys: OrderedDict[ir.IRModule, str] = OrderedDict()
+_sent: OrderedDict[str, None] = OrderedDict()
+"""The keys of modules that were sent to the worker, which may have been replaced since."""
+_numbers = count()
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Where functions run, and the limits of a run.
+
+    Attributes:
+        isolate: Whether to run in the worker. Otherwise they run in this process, where a fault
+            crashes it, and there are no limits.
+        seconds: The time limit.
+        memory: The memory limit in bytes; None for four fifths of what is free.
+        device: "cpu" or "" for this machine; "host:port" or "host:port/key" for a machine with
+            TVM's RPC server.
+        target: The target of the device, as JSON or as in "llvm -mtriple=aarch64-linux-gnu".
+    """
+
+    isolate: bool = True
+    seconds: float = SECONDS
+    memory: int | None = None
+    device: str = ""
+    target: str = ""
+
+    @property
+    def where(self) -> RunTarget:
+        """The machine and the target; raise RunError if one of them is invalid."""
+        return run_target(self.device, self.target, self.seconds if self.isolate else None)
+
+    @property
+    def clock(self) -> str:
+        """The machine whose clock measures: "this machine" or an address."""
+        return str(self.where.remote or "this machine")
+
+
+def module_key(mod: ir.IRModule) -> str:
+    """Return the key that stands for this module object in messages to the worker."""
+    if mod not in _keys:
+        _keys[mod] = f"module {next(_numbers)}"
+    _keys.move_to_end(mod)
+    _forget_oldest(_keys)
+    return _keys[mod]
+
+
+def perform(
+    work: Callable[[ModuleOf], Result],
+    mods: Mapping[str, ir.IRModule],
+    name: str,
+    config: RunConfig,
+    on_progress: OnProgress | None,
+) -> Result:
+    """Do work on modules, in the worker or in this process as the config says.
+
+    Args:
+        work: Called with a function that returns the module of a key.
+        mods: The modules by key, sent to the worker only if it does not have them.
+        name: The function's name, for errors.
+        config: Where to run, and the limits.
+        on_progress: Gets a message for each phase.
+
+    Raises:
+        RunError: The work failed, crashed, was cancelled, or exceeded a limit.
+    """
+    if config.isolate:
+        return _perform_in_worker(work, mods, name, config, on_progress)
+    try:
+        return work(mods.__getitem__)
+    except MemoryError as failure:
+        raise RunError(f"{name!r} asked for more memory than there is") from failure
+
+
+def _perform_in_worker(
+    work: Callable[[ModuleOf], Result],
+    mods: Mapping[str, ir.IRModule],
+    name: str,
+    config: RunConfig,
+    on_progress: OnProgress | None,
+) -> Result:
+    _check(config)
+    memory = default_memory_limit() if config.memory is None else config.memory
+    since = RUNS.cancels
+
+    def ask(packed: bytes, modules: Modules) -> bytes:
+        return RUNS.call(
+            run_packed,
+            packed,
+            modules,
+            seconds=config.seconds,
+            memory=memory,
+            on_progress=on_progress,
+            on_output=_print,
+            since=since,
+        )
+
+    try:
+        callees = {n: one for mod in mods.values() for n, one in python_callees(mod).items()}
+        packed = cloudpickle.dumps((work, pack_callees(callees)))
+        try:
+            answer = ask(packed, _pickled(mods) if not mods.keys() <= _sent.keys() else {})
+        except UnknownModuleError:
+            answer = ask(packed, _pickled(mods))
+        result: Result = cloudpickle.loads(answer)
+        return result
+    except (RunError, CalleeNotSentError) as failure:
+        raise RunError(str(failure)) from failure.__cause__  # the other process's stack, as text
+    except MemoryError:
+        most = "there is" if memory is None else f"the {_size(memory)} that it may take"
+        raise RunError(
+            f"{name!r} asked for more memory than {most}{_while(RUNS.doing)}: give it more with "
+            "memory=…, in bytes, or smaller inputs"
+        ) from None
+    except WorkerError as failure:
+        if not isinstance(failure, StartError):
+            RUNS.start()
+        raise _run_error(failure, name) from None
+    except Exception as failure:  # pickling and unpickling may raise anything
+        raise RunError(
+            f"{name!r} cannot be run{_while(RUNS.doing)}: {error_summary(failure)}"
+        ) from failure
+
+
+def _pickled(mods: Mapping[str, ir.IRModule]) -> dict[str, bytes]:
+    """Return pickled modules by key."""
+    _sent.update(dict.fromkeys(mods))
+    _forget_oldest(_sent)
+    return {key: cloudpickle.dumps(mod) for key, mod in mods.items()}
+
+
+def _forget_oldest(known: OrderedDict[Key, Value]) -> None:
+    while len(known) > _MOST_MODULES:
+        known.popitem(last=False)
+
+
+def _check(config: RunConfig) -> None:
+    """Raise InputError for impossible limits."""
+    if config.memory is not None and config.memory < _LEAST_MEMORY:
+        raise InputError(
+            f"memory={config.memory!r} is too little to build anything: give at least "
+            f"{_LEAST_MEMORY:,}, in bytes, or None for most of what is free"
+        )
+    if not config.seconds > 0:
+        raise InputError(f"seconds={config.seconds!r} is not a time limit: give more than 0")
+
+
+def _run_error(failure: WorkerError, name: str) -> RunError:
+    """Return the error for a run that gave no answer."""
+    doing = _while(failure.doing)
+    match failure:
+        case CancelledError():
+            return CancelledRunError(f"{name!r} was cancelled{doing}")
+        case TimedOutError():
+            return RunError(
+                f"{name!r} cannot be run: {failure}{doing}. It may never end; give it more with "
+                "seconds=…"
+            )
+        case StartError():
+            return RunError(
+                f"{name!r} cannot be run: {failure}{doing}. Try again, or run it in this process "
+                "with isolate=False"
+            )
+        case _ if failure.doing.startswith("building"):
+            return RunError(
+                f"{name!r} cannot be run: {failure}{doing}. The compiler does so where memory is "
+                "too little, or by a fault of its own: give it more with memory=…, in bytes"
+            )
+        case _:
+            return RunError(
+                f"{name!r} cannot be run: {failure}{doing}. It may read or write outside of its "
+                "buffers, call itself without end, or end the process; so may what it calls"
+            )
+
+
+def _while(doing: str) -> str:
+    return f" while {doing}" if doing else ""
+
+
+def _print(text: str) -> None:
+    """Print what the worker printed."""
+    with contextlib.suppress(AttributeError, ValueError, OSError):  # a closed stream, or none
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+
+def _size(nbytes: int) -> str:
+    for unit, size in (("GB", 10**9), ("MB", 10**6)):
+        if nbytes >= size:
+            return f"{nbytes / size:.3g} {unit}"
+    return f"{nbytes:,} bytes"

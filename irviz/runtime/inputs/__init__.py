@@ -1,0 +1,1 @@
+"""The arguments that functions are called with, from a session's inputs."""

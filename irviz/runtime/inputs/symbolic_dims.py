@@ -1,0 +1,139 @@
+"""The sizes of symbolic dimensions: from values, from the user, or the default SIZE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+from tvm import ir, tirx
+
+from irviz.errors import InputError
+from irviz.ir.shapes.symbolic_shapes import (
+    dim_names,
+    evaluate_dim,
+    parameter_dims,
+    solve_dim,
+    type_dims,
+)
+from irviz.ir.shapes.type_check import Argument, ShapeValue, TypeMismatchError, check_argument
+from irviz.ir.text.labels import shape_label
+
+SIZE = 8
+"""The default size of symbolic dimensions.
+
+All get the same size, so that operands fit each other; a power of two can be split by
+schedules, and a small one runs fast.
+"""
+_MOST_DOUBLINGS = 10
+
+_Sized = tuple[str, tuple[int, ...], tuple[ir.Expr, ...]]
+"""The name of a value, its shape, and the shape of its type."""
+
+
+def check_sizes(sizes: Mapping[str, int], names: Iterable[str] | None = None) -> None:
+    """Raise InputError for a size that is not a positive integer or has none of these names."""
+    for name, size in sizes.items():
+        if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < 1:
+            raise InputError(f"the size of {name!r} is {size!r}: give a whole number from 1 on")
+    there = None if names is None else list(names)
+    unknown = [] if there is None else [name for name in sizes if name not in there]
+    if unknown:
+        listed = ", ".join(map(repr, there or ())) or "none"
+        raise InputError(
+            f"there is no symbolic dimension {unknown[0]!r}; the symbolic dimensions are {listed}"
+        )
+
+
+def resolve_sizes(
+    wanted: Mapping[str, ir.Type], values: Mapping[str, Argument], sizes: Mapping[str, int]
+) -> dict[str, int]:
+    """Return the sizes of all symbolic dimensions of the parameters, by name.
+
+    Names in `sizes` that no parameter has are ignored, because a pass may have removed them.
+    Raises TypeMismatchError when a value does not fit its type or the other values, and
+    InputError when `sizes` contradicts the values.
+    """
+    dims: dict[str, int] = {}
+    for name, value in values.items():
+        check_argument(name, value, wanted[name], dims)
+    everything = [dim for name, type_ in wanted.items() for dim in parameter_dims(name, type_)]
+    names = list(dict.fromkeys(name for dim in everything for name in _names(dim)))
+    for name, size in sizes.items():
+        if dims.get(name, size) != size:
+            raise InputError(
+                f"the size of {name!r} is {size}, and the values that are given make it "
+                f"{dims[name]}: leave it out, or give values of that size"
+            )
+    dims |= {name: int(size) for name, size in sizes.items() if name in names}
+    sized = [each for name, value in values.items() for each in _sized(name, value, wanted[name])]
+    _solve(sized, dims)
+    made = [
+        dim for n, type_ in wanted.items() if n not in values for dim in parameter_dims(n, type_)
+    ]
+    chosen = _filled(names, sized, dims, SIZE)
+    if not _are_positive(made, chosen):
+        chosen = next(
+            (one for one in _larger(names, sized, dims) if _are_positive(made, one)), chosen
+        )
+    for name, value in values.items():
+        check_argument(name, value, wanted[name], chosen)
+    return chosen
+
+
+def _filled(
+    names: Sequence[str], sized: Sequence[_Sized], dims: Mapping[str, int], size: int
+) -> dict[str, int]:
+    """Return sizes for all names: the known ones, what follows from them, else `size`."""
+    filled = dict(dims)
+    for name in names:
+        if name not in filled:
+            filled[name] = size
+            _solve(sized, filled)
+    return filled
+
+
+def _larger(
+    names: Sequence[str], sized: Sequence[_Sized], dims: Mapping[str, int]
+) -> Iterator[dict[str, int]]:
+    """Yield sizes with a default that doubles each time, as long as the values allow it."""
+    try:
+        for times in range(1, _MOST_DOUBLINGS + 1):
+            yield _filled(names, sized, dims, SIZE << times)
+    except TypeMismatchError:
+        return
+
+
+def _are_positive(made: Iterable[ir.Expr], dims: Mapping[str, int]) -> bool:
+    return all(isinstance(dim, tirx.IntImm) or (evaluate_dim(dim, dims) or 0) > 0 for dim in made)
+
+
+def _solve(sized: Sequence[_Sized], dims: dict[str, int]) -> None:
+    """Solve the dimensions that are expressions for unknown sizes, until nothing changes."""
+    is_new = True
+    while is_new:
+        is_new = False
+        for name, shape, types in sized:
+            for size, dim in zip(shape, types, strict=True):
+                unknown = [one for one in _names(dim) if one not in dims]
+                if len(unknown) != 1:
+                    continue
+                found = solve_dim(dim, size, dims)
+                if found is None:
+                    raise TypeMismatchError(
+                        f"{name!r} has shape {shape}, the function wants {shape_label(types)}, "
+                        f"which no {unknown[0]} makes it"
+                    )
+                dims[unknown[0]], is_new = found[1], True
+
+
+def _sized(name: str, value: Argument, type_: ir.Type) -> Iterator[_Sized]:
+    if isinstance(type_, ir.TupleType) and isinstance(value, tuple):
+        for index, (item, field) in enumerate(zip(value, type_.fields, strict=True)):
+            yield from _sized(f"{name}[{index}]", item, field)
+    wanted = type_dims(type_)
+    if wanted is not None and isinstance(value, ShapeValue | np.ndarray):
+        yield name, value.dims if isinstance(value, ShapeValue) else value.shape, wanted
+
+
+def _names(dim: ir.Expr) -> list[str]:
+    return sorted(dim_names(dim))

@@ -1,0 +1,1 @@
+"""Build and call modules in this process, with traces and Python callees."""

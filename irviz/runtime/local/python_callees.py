@@ -1,0 +1,151 @@
+"""The Python functions that a module calls by name, which are sent to where it runs."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+import cloudpickle
+import tvm
+import tvm_ffi
+from tvm import ir, relax
+
+from irviz.errors import IrvizError
+from irviz.runtime.local.pickle_by_value import by_value
+
+# machine words of tvm_ffi's ExternCFunctionObjImpl: reference counts, type, deleter, call, C++
+# call; then the closure, its caller and its deleter
+_CLOSURE, _CALLER, _SIZE = 5, 6, 8
+
+_sent: dict[str, tuple[bytes, Callable[..., object]]] = {}
+"""The received functions by name; those registered with TVM look here at each call."""
+
+_before: dict[str, object] = {}
+"""What was registered with TVM under these names before, None for nothing."""
+
+
+class CalleeNotSentError(IrvizError, ValueError):
+    """A Python function that cannot be sent to another process."""
+
+
+def python_callees(mod: ir.IRModule) -> dict[str, Callable[..., object]]:
+    """Return the registered Python functions that a module calls, except TVM's own, by name."""
+    found = {}
+    for name in _called(mod):
+        function = python_function(name)
+        if function is not None and not _is_tvms(function):
+            found[name] = function
+    return found
+
+
+@lru_cache(maxsize=64)
+def _called(mod: ir.IRModule) -> tuple[str, ...]:
+    """Return the names that a module may call."""
+    names: dict[str, None] = {}
+    for function in mod.functions.values():
+        tvm_ffi.structural_walk(
+            function,
+            [
+                (relax.ExternFunc, lambda one: names.setdefault(str(one.global_symbol))),
+                (ir.StringImm, lambda one: names.setdefault(str(one.value))),
+            ],
+        )
+    return tuple(names)
+
+
+def pack_callees(callees: Mapping[str, Callable[..., object]]) -> dict[str, bytes]:
+    """Pickle functions; raise CalleeNotSentError for one that cannot be pickled."""
+    return {name: _packed(name, function) for name, function in callees.items()}
+
+
+def install_callees(packed: Mapping[str, bytes]) -> None:
+    """Register functions that were received, and remove those that were received before.
+
+    A VM keeps the function that it was built with, so a function is registered that looks up
+    the latest one. Raises CalleeNotSentError for a function that cannot be unpickled here.
+    """
+    for name in [name for name in _before if name not in packed]:
+        _withdraw(name)
+    for name, one in packed.items():
+        if name not in _before:
+            _before[name] = tvm.get_global_func(name, allow_missing=True)
+            tvm.register_global_func(name, _latest(name), override=True)
+        if name not in _sent or _sent[name][0] != one:
+            try:
+                _sent[name] = (one, cloudpickle.loads(one))
+            except MemoryError:
+                raise
+            except Exception as failure:  # for example, its module cannot be imported here
+                raise CalleeNotSentError(
+                    f"{name!r} cannot be used in the process that runs it: {failure}. Run with "
+                    "isolate=False, or define it where it is used"
+                ) from failure
+
+
+def python_function(name: str) -> Callable[..., object] | None:
+    """Return the Python function that is registered with TVM under a name, None if none is.
+
+    TVM has no way to get a Python function back, but its object contains the pointer. The layout
+    of that object is learned from a known function; objects with another layout are not read.
+    """
+    packed = tvm.get_global_func(name, allow_missing=True)
+    known = _known_layout()
+    if packed is None or known is None:
+        return None
+    address = packed.__chandle__()
+    if _words(address, _CLOSURE)[1:] != known[0] or _words(address, _SIZE)[_CALLER:] != known[1]:
+        return None
+    function = ctypes.cast(_words(_words(address, _SIZE)[_CLOSURE], 1)[0], ctypes.py_object).value
+    return function if callable(function) else None
+
+
+@lru_cache(maxsize=1)
+def _known_layout() -> tuple[list[int], list[int]] | None:
+    """Return the words before and after the pointer in the object of a known function."""
+
+    def known() -> None: ...
+
+    packed = tvm_ffi.convert(known)
+    words = _words(packed.__chandle__(), _SIZE)
+    if _words(words[_CLOSURE], 1)[0] != id(known):
+        return None  # tvm_ffi has another layout than expected
+    return words[1:_CLOSURE], words[_CALLER:]
+
+
+def _packed(name: str, function: Callable[..., object]) -> bytes:
+    try:
+        return by_value(function)
+    except Exception as failure:  # pickling what a function refers to may raise anything
+        raise CalleeNotSentError(
+            f"{name!r} cannot be sent to the process that runs it: {failure}. Run with "
+            "isolate=False, or let it make what it needs when it is called"
+        ) from failure
+
+
+def _words(address: int, count: int) -> list[int]:
+    return list((ctypes.c_size_t * count).from_address(address))
+
+
+def _latest(name: str) -> Callable[..., object]:
+    def call(*arguments: object) -> object:
+        if name not in _sent:
+            raise LookupError(f"{name!r} is not registered any more")
+        return _sent[name][1](*arguments)
+
+    return call
+
+
+def _withdraw(name: str) -> None:
+    """Restore what was registered under a name before."""
+    _sent.pop(name, None)
+    before = _before.pop(name)
+    if before is None:
+        tvm_ffi.registry.remove_global_func(name)
+    else:
+        tvm.register_global_func(name, before, override=True)
+
+
+def _is_tvms(function: Callable[..., object]) -> bool:
+    module = getattr(function, "__module__", None) or ""
+    return module.partition(".")[0] in ("tvm", "tvm_ffi")

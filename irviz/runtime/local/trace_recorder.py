@@ -1,0 +1,209 @@
+"""Record what an instrumented module reports: values within a budget, and times."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import tvm
+
+from irviz.model.graph.graph import NodeId
+from irviz.model.graph.inlined_ids import inlined_id
+from irviz.model.runs.array_summary import summarise
+from irviz.model.runs.trace import Array, NodeValue, NodeVisit, Trace
+from irviz.runtime.local.instrument import BEGIN, CALLING, PARAM, VALUE, Instrumented
+from irviz.worker.progress import report_progress
+
+VALUE_BYTES = 64 * 2**20
+"""The default limit for the values that a trace keeps whole."""
+_SHARE = 8
+_MOST_VISITS = 100_000
+_SECONDS, _MOST_ROUNDS = 0.3, 20
+
+
+@dataclass(frozen=True)
+class TraceRequest:
+    """What to record.
+
+    Attributes:
+        case: The case to trace.
+        budget: How many bytes of values to keep whole; the others are summarised.
+        kept: Nodes whose values alone are kept whole, whatever their size.
+    """
+
+    case: int = 0
+    budget: int = VALUE_BYTES
+    kept: Collection[NodeId] = ()
+
+
+class _Call(NamedTuple):
+    """An active call of a function."""
+
+    path: str
+    function: str
+
+
+@dataclass
+class _Recorder:
+    """Receives the reports of a run; `request` is None when only times are taken."""
+
+    of: Instrumented
+    function: str
+    request: TraceRequest | None = None
+    values: dict[NodeId, NodeValue] = field(default_factory=dict)
+    seconds: dict[NodeId, float] = field(default_factory=dict)
+    counts: dict[NodeId, int] = field(default_factory=dict)
+    ticks: list[float] = field(default_factory=list)
+    calls: list[_Call] = field(default_factory=list)
+    overhead: float = 0.0
+    kept: int = 0
+    last: float = 0.0
+
+    def begin(self) -> None:
+        now = time.perf_counter()
+        self.ticks.append(now - self.last)
+        self.last = time.perf_counter()
+
+    def calling(self, number: int) -> None:
+        now = time.perf_counter()
+        name = self.of.callees[number]
+        node = self.of.nodes[number]
+        inside = [one for one in self.calls if one.function == name]
+        path = inside[-1].path if inside else self._path(node)
+        if name == self.function:  # recursion: its nodes count as those of the first call
+            path = ""
+        self.calls.append(_Call(path, name))
+        self._rest(now)
+
+    def param(self, number: int, value: object) -> None:
+        now = time.perf_counter()
+        self._record(NodeId(self._path(self.of.nodes[number])), value, None)
+        self._rest(now)
+
+    def value(self, number: int, value: object) -> None:
+        now = time.perf_counter()
+        seconds = now - self.last
+        if number in self.of.callees and self.calls:
+            self.calls.pop()  # its inner nodes are recorded: the rest is its own time
+        self._record(NodeId(self._path(self.of.nodes[number])), value, seconds)
+        self._rest(now)
+
+    def _path(self, node: NodeId) -> str:
+        path = self.calls[-1].path if self.calls else ""
+        return inlined_id(path, node) if path else str(node)
+
+    def _record(self, node: NodeId, value: object, seconds: float | None) -> None:
+        if node not in self.counts and len(self.counts) >= _MOST_VISITS:
+            return
+        self.counts[node] = self.counts.get(node, 0) + 1
+        if seconds is not None:
+            self.seconds[node] = self.seconds.get(node, 0.0) + seconds
+        if self.request is not None:
+            report_progress(f"after {node}")
+            before = self.values.get(node)
+            if before is not None:
+                self.kept -= sum(one.nbytes for one in before.arrays if one is not None)
+            self.values[node] = self._valued(node, value, self.request)
+
+    def _valued(self, node: NodeId, value: object, request: TraceRequest) -> NodeValue:
+        tensors, others = list[Array](), list[str]()
+        _leaves(value, tensors, others)
+        summaries = tuple(map(summarise, tensors))
+        arrays: list[Array | None] = []
+        for tensor in tensors:
+            room = request.budget - self.kept
+            fits = tensor.nbytes <= min(room, request.budget // _SHARE)
+            is_kept = node in request.kept if request.kept else fits
+            arrays.append(tensor if is_kept else None)
+            self.kept += tensor.nbytes * is_kept
+        return NodeValue(summaries, tuple(arrays), ", ".join(others))
+
+    def _rest(self, since: float) -> None:
+        """Restart the clock: recording is not the function's own time."""
+        self.last = time.perf_counter()
+        self.overhead += self.last - since
+
+
+_recorder: _Recorder | None = None
+
+
+def record_trace(
+    of: Instrumented,
+    function: str,
+    call: Callable[[], object],
+    untraced: float,
+    request: TraceRequest,
+) -> Trace:
+    """Call a built, instrumented function and return its trace.
+
+    It is called once for the values, and then repeatedly for the times, whose medians are kept.
+    `untraced` is the time of the function without instrumentation, in seconds.
+    """
+    first = _recorded(of, function, call, request)
+    rounds: list[_Recorder] = []
+    start = time.perf_counter()
+    while not rounds or (
+        len(rounds) < _MOST_ROUNDS and time.perf_counter() - start < _SECONDS and not request.kept
+    ):
+        rounds.append(_recorded(of, function, call, None))
+    visits = {
+        node: NodeVisit(value, _median(node, rounds), first.counts[node])
+        for node, value in first.values.items()
+    }
+    total = sum(visit.seconds or 0.0 for visit in visits.values())
+    return Trace(function, visits, total, untraced, first.overhead, request.case)
+
+
+def _recorded(
+    of: Instrumented, function: str, call: Callable[[], object], request: TraceRequest | None
+) -> _Recorder:
+    global _recorder
+    recorder = _recorder = _Recorder(of, function, request)
+    recorder.last = time.perf_counter()
+    try:
+        call()
+    finally:
+        _recorder = None
+    return recorder
+
+
+def _median(node: NodeId, rounds: Sequence[_Recorder]) -> float | None:
+    """Return the median seconds at a node, without the cost of the reports."""
+    found = [
+        max(one.seconds[node] - statistics.median(one.ticks[1:]) * one.counts[node], 0.0)
+        for one in rounds
+        if node in one.seconds
+    ]
+    return statistics.median(found) if found else None
+
+
+def _leaves(value: object, tensors: list[Array], others: list[str]) -> None:
+    """Collect copies of the tensors in a value, and text for everything else in it."""
+    if isinstance(value, tvm.runtime.Tensor):
+        try:
+            copied = np.array(value.numpy())
+        except Exception:  # NumPy does not have this dtype
+            others.append(f"{value.dtype} {tuple(value.shape)}")
+        else:
+            tensors.append(copied)
+    elif isinstance(value, tuple | list | tvm.ir.Array):
+        for item in value:
+            _leaves(item, tensors, others)
+    else:
+        others.append(str(value)[:200])
+
+
+def _reporter(name: str) -> Callable[..., None]:
+    def report(*arguments: object) -> None:
+        if _recorder is not None:
+            getattr(_recorder, name)(*arguments)
+
+    return report
+
+
+for _name in (BEGIN, CALLING, PARAM, VALUE):
+    tvm.register_global_func(_name, _reporter(_name.rpartition(".")[2]), override=True)

@@ -1,0 +1,236 @@
+"""Build modules for a CPU, and call them on Relax's virtual machine in this process."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import numpy as np
+import tvm
+from tvm import ir, relax
+
+from irviz.errors import RunError
+from irviz.ir.shapes.type_check import ShapeValue
+from irviz.model.runs.trace import Array
+
+_MOST_BUILT = 16
+_built: OrderedDict[Hashable, object] = OrderedDict()
+
+Built = TypeVar("Built")
+
+
+class Timer(Protocol):
+    """A built module that can be timed, on any machine."""
+
+    def copy_arguments(self, arguments: Sequence[object]) -> Sequence[object]:
+        """Copy arguments to the machine that runs it."""
+
+    def seconds(self, function: str, placed: Sequence[object], count: int) -> float:
+        """Call a function `count` times; return the seconds of one call. Raise RunError."""
+
+
+class Caller(Timer, Protocol):
+    """A built module whose Relax functions can be called, on any machine."""
+
+    def call(self, function: str, placed: Sequence[object]) -> tuple[list[Array], float]:
+        """Call a function; return its outputs and the seconds. Raise RunError."""
+
+
+class KernelCaller(Timer, Protocol):
+    """A built module whose PrimFuncs can be called, on any machine."""
+
+    def call(
+        self, function: str, placed: Sequence[object], written: Sequence[int]
+    ) -> tuple[list[Array], float]:
+        """Call a function; return the arguments it wrote and the seconds. Raise RunError."""
+
+
+@dataclass(frozen=True, eq=False)
+class LocalVM:
+    """A module on Relax's virtual machine in this process."""
+
+    vm: relax.VirtualMachine
+
+    def copy_arguments(self, arguments: Sequence[object]) -> Sequence[object]:
+        """Copy arguments to the CPU."""
+        return [to_device(argument, tvm.cpu()) for argument in arguments]
+
+    def call(self, function: str, placed: Sequence[object]) -> tuple[list[Array], float]:
+        """Call a function; return its outputs and the seconds. Raise RunError."""
+        value, taken = call_function(self.vm, function, placed)
+        return to_arrays(value), taken
+
+    def seconds(self, function: str, placed: Sequence[object], count: int) -> float:
+        """Call a function `count` times; return the seconds of one call. Raise RunError."""
+        with running(function):
+            call = self.vm[function]
+            start = time.perf_counter()
+            for _ in range(count):
+                call(*placed)
+            return (time.perf_counter() - start) / count
+
+
+@dataclass(frozen=True, eq=False)
+class LocalLibrary:
+    """A library of PrimFuncs, and the device that runs it."""
+
+    library: tvm.runtime.Module
+    device: tvm.runtime.Device
+
+    def copy_arguments(self, arguments: Sequence[object]) -> Sequence[object]:
+        """Copy arguments to the device."""
+        return [to_device(argument, self.device) for argument in arguments]
+
+    def call(
+        self, function: str, placed: Sequence[object], written: Sequence[int]
+    ) -> tuple[list[Array], float]:
+        """Call a function; return the arguments it wrote and the seconds. Raise RunError."""
+        with running(function):
+            taken = self._once(function, placed)
+            return [placed[number].numpy() for number in written], taken  # type: ignore[attr-defined]
+
+    def seconds(self, function: str, placed: Sequence[object], count: int) -> float:
+        """Call a function `count` times; return the seconds of one call. Raise RunError."""
+        if count == 1:  # it may be long, and TVM would add a warm-up call
+            with running(function):
+                return self._once(function, placed)
+        return self.evaluated(function, placed, count)
+
+    def evaluated(self, function: str, placed: Sequence[object], count: int) -> float:
+        """Call a function `count` times after a warm-up; return the device's seconds per call."""
+        with running(function):
+            timer = self.library.time_evaluator(function, self.device, number=count)
+            return float(timer(*placed).mean)
+
+    def _once(self, function: str, placed: Sequence[object]) -> float:
+        call = self.library[function]
+        start = time.perf_counter()
+        call(*placed)
+        return time.perf_counter() - start
+
+
+def local_vm(key: Hashable, module: Callable[[], ir.IRModule], target: object = "llvm") -> LocalVM:
+    """Return the virtual machine of a module; the last sixteen are kept.
+
+    Raises RunError when TVM cannot build it.
+    """
+
+    def build(mod: ir.IRModule) -> LocalVM:
+        return LocalVM(relax.VirtualMachine(tvm.compile(mod, target=target), tvm.cpu()))
+
+    return _kept((key, str(target)), module, build)
+
+
+def local_library(
+    key: Hashable, function: str, module: Callable[[], ir.IRModule], target: object = "llvm"
+) -> LocalLibrary:
+    """Return the library of a PrimFunc and its callees, kept like virtual machines."""
+
+    def build(mod: ir.IRModule) -> LocalLibrary:
+        return LocalLibrary(tvm.compile(mod, target=target).jit(), tvm.cpu())
+
+    return _kept(("kernel", key, str(target)), module, build, repr(function))
+
+
+def _kept(
+    key: Hashable,
+    module: Callable[[], ir.IRModule],
+    build: Callable[[ir.IRModule], Built],
+    what: str = "the module",
+) -> Built:
+    if key not in _built:
+        mod = module()
+        with run_errors(f"{what} could not be built"):
+            _built[key] = build(mod)
+    _built.move_to_end(key)
+    while len(_built) > _MOST_BUILT:
+        _built.popitem(last=False)
+    found: Built = _built[key]  # type: ignore[assignment] # it was stored under this key
+    return found
+
+
+@contextlib.contextmanager
+def run_errors(what: str) -> Iterator[None]:
+    """Raise RunError or MemoryError for whatever TVM or a Python kernel raises in the block.
+
+    Args:
+        what: The beginning of the message, such as "the module could not be built".
+    """
+    try:
+        yield
+    except (MemoryError, RunError):
+        raise
+    except Exception as failure:  # TVM's C++ code raises exceptions of any class
+        if "bad_alloc" in str(failure):
+            raise MemoryError(str(failure)) from failure
+        raise RunError(f"{what}: {error_summary(failure)}") from failure
+
+
+def running(function: str) -> contextlib.AbstractContextManager[None]:
+    """Return `run_errors` for a call of a function."""
+    return run_errors(f"{function!r} failed as it ran")
+
+
+def to_device(argument: object, device: tvm.runtime.Device) -> object:
+    """Copy an argument to a device."""
+    if isinstance(argument, np.ndarray | np.generic):
+        return _to_tensor(np.asarray(argument, order="C"), device)
+    if isinstance(argument, tuple):
+        return tuple(to_device(item, device) for item in argument)
+    if isinstance(argument, ShapeValue):
+        return tvm.runtime.ShapeTuple(argument.dims)
+    return argument
+
+
+def _to_tensor(array: Array, device: tvm.runtime.Device) -> tvm.runtime.Tensor:
+    try:
+        return tvm.runtime.tensor(array, device)
+    except Exception as failure:  # TVM raises what its C++ side threw, of any class
+        if "bad_alloc" in str(failure):
+            raise MemoryError(str(failure)) from failure
+        raise
+
+
+def call_function(
+    vm: relax.VirtualMachine, function: str, arguments: Sequence[object]
+) -> tuple[object, float]:
+    """Call a function; return its value and the seconds. Raise RunError."""
+    start = time.perf_counter()
+    with running(function):
+        value = vm[function](*arguments)
+    return value, time.perf_counter() - start
+
+
+def to_arrays(value: object) -> list[Array]:
+    """Return the tensors and numbers in a value as arrays; raise RunError for anything else."""
+    if isinstance(value, tvm.runtime.Tensor):
+        return [value.numpy()]
+    if isinstance(value, tuple | list | tvm.ir.Array):
+        return [array for item in value for array in to_arrays(item)]
+    array = np.asarray(value)
+    if array.dtype.hasobject:  # unpickling such an object could run code
+        raise RunError(f"an output is a {type(value).__name__}: give tensors and numbers only")
+    return [array]
+
+
+def stack_cases(outputs: Sequence[Sequence[Array]]) -> tuple[Array, ...]:
+    """Stack the cases of each output along a new first axis; raise RunError if shapes differ."""
+    columns = list(zip(*outputs, strict=True))
+    for index, column in enumerate(columns):
+        shapes = list(dict.fromkeys(array.shape for array in column))
+        if len(shapes) > 1:
+            raise RunError(
+                f"output {index} has shape {shapes[0]} in one case and {shapes[1]} in another: "
+                "give one case at a time"
+            )
+    return tuple(map(np.stack, columns))
+
+
+def error_summary(failure: Exception) -> str:
+    """Return an exception's class and the last line of its message."""
+    lines = [line for line in str(failure).splitlines() if line.strip()]
+    return f"{type(failure).__name__}: {lines[-1].strip()}" if lines else type(failure).__name__

@@ -1,0 +1,290 @@
+"""Simulate a lowered function to find what it allocates and frees, in order of execution."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import tvm
+from tvm import ir, relax, tirx
+
+from irviz.errors import InputError, RunError
+from irviz.ir.functions import function_named
+from irviz.ir.lowering import LoweredModule
+from irviz.ir.relax.calls import callee_name
+from irviz.ir.shapes.shape_eval import Shape, ShapeEvaluator, UnknownSizeError, nbytes, tensor_types
+from irviz.ir.shapes.symbolic_shapes import symbolic_sizes
+from irviz.model.graph.graph import NodeId
+from irviz.model.graph.inlined_ids import inlined_id
+from irviz.model.runs.memory_use import MemoryUse
+from irviz.runtime.memory.ref_counts import Held, RefCounts, TensorInfo
+
+_STORAGES = ("relax.memory.alloc_storage", "relax.vm.alloc_storage")
+_TENSORS = ("relax.memory.alloc_tensor", "relax.vm.alloc_tensor")
+_KILLS = ("relax.memory.kill_tensor", "relax.memory.kill_storage", "relax.vm.kill_object")
+_VIEWS = ("relax.reshape", "relax.memory.view", "relax.memory.ensure_zero_offset")
+"""Operators that return a view of a tensor and allocate nothing."""
+_QUIET = ("relax.shape_of", "relax.null_value", "relax.tensor_to_shape", "relax.make_closure")
+_NAMING = ("relax.call_pure_packed", "relax.call_builtin_with_ctx", "relax.call_py_func")
+"""The operators that call what their first argument names."""
+_MOST_STEPS = 200_000
+
+
+@dataclass
+class _Frame:
+    """One call of a function: what its variables hold, and the path of enclosing calls."""
+
+    function: str
+    extents: ShapeEvaluator
+    things: dict[ir.Var, Held] = field(default_factory=dict)
+    call: NodeId | None = None
+    path: str = ""
+
+
+class Allocations:
+    """Simulates a lowered module; `sizes` are the symbolic dimensions by name."""
+
+    def __init__(self, lowered: LoweredModule, sizes: Mapping[str, int]) -> None:
+        self._module, self._traces = lowered.module, lowered.origins
+        self._sizes = sizes
+        self._counts = RefCounts()
+        self._constants: dict[int, int] = {}
+        self._uncounted: dict[str, None] = {}
+        self._warnings: dict[str, None] = {}
+        self._running: list[str] = []
+        self._returned: Held = None
+
+    def read(self, name: str) -> MemoryUse:
+        """Return the memory use of a function.
+
+        Raises InputError for a size that is missing or unknown, and RunError for a recursive
+        function, because the depth is unknown.
+        """
+        function = self._module[name]
+        frame = _Frame(name, ShapeEvaluator(self._sizes))
+        given = 0
+        try:
+            for param in function.params:
+                frame.things[param] = _outside(param.ty, frame.extents)
+                given += _given(param.ty, frame.extents)
+            self._called(function, frame)
+        except UnknownSizeError as missing:
+            lacking = [size for size in symbolic_sizes(function) if size not in self._sizes]
+            names = lacking or [missing.name]
+            raise InputError(
+                f"the size of {', '.join(map(repr, names))} in {name!r} is not known: give it, as "
+                f"in sizes={dict.fromkeys(names, 128)}"
+            ) from None
+        known = dict.fromkeys([*symbolic_sizes(function), *frame.extents.asked])
+        unknown = [size for size in self._sizes if size not in known]
+        if unknown:
+            there = ", ".join(map(repr, known)) or "none"
+            raise InputError(f"{name!r} has no symbolic size {unknown[0]!r}; it has {there}")
+        steps, live, storages, allocations = self._counts.finish()
+        return MemoryUse(
+            name,
+            steps,
+            live,
+            storages,
+            allocations,
+            self._counts.unplanned,
+            given + sum(self._constants.values()),
+            unseen=tuple(self._uncounted),
+            warnings=tuple(self._warnings),
+        )
+
+    def _called(self, function: relax.Function, frame: _Frame) -> Held:
+        """Simulate a function whose parameters are set; its result stays held."""
+        if frame.function in self._running:
+            raise RunError(
+                f"the memory of {self._running[0]!r} cannot be counted: {frame.function!r} calls "
+                "itself, and how often is known only as it runs"
+            )
+        self._running.append(frame.function)
+        result = self._body(function.body, frame)
+        self._counts.hold(result)
+        if len(self._running) > 1:  # the virtual machine keeps the last return value
+            self._counts.hold(result)
+            self._counts.release(self._returned)
+            self._returned = result
+        for thing in frame.things.values():
+            self._counts.release(thing)
+        self._running.pop()
+        return result
+
+    def _body(self, body: ir.Expr, frame: _Frame) -> Held:
+        if not isinstance(body, relax.SeqExpr):
+            return self._value(body, None, frame)
+        for block in body.blocks:
+            for binding in block.bindings:
+                var = binding.var
+                thing = self._value(binding.value, var, frame)
+                if isinstance(binding, relax.MatchCast) and isinstance(thing, TensorInfo):
+                    frame.extents.learn(binding.ty, thing.shape)
+                if not _is_result(binding.value):  # which holds it already
+                    self._counts.hold(thing)
+                frame.things[var] = thing
+        return self._value(body.body, None, frame)
+
+    def _value(self, value: ir.Expr, var: ir.Var | None, frame: _Frame) -> Held:
+        match value:
+            case ir.Var():
+                return frame.things.get(value)
+            case ir.Tuple():
+                return tuple(self._value(each, None, frame) for each in value.fields)
+            case ir.TupleGetItem():
+                whole = self._value(value.tuple_value, None, frame)
+                index = int(value.index)
+                if isinstance(whole, tuple) and index < len(whole):
+                    return whole[index]
+                return _outside(value.ty, frame.extents)
+            case ir.GenericConst(value=tvm.runtime.Tensor() as tensor):
+                shape = tuple(map(int, tensor.shape))
+                self._constants[tensor.__chandle__()] = nbytes(shape, tensor.dtype)
+                return TensorInfo(None, shape)
+            case relax.If():
+                return self._either(value, frame)
+            case relax.SeqExpr():
+                return self._body(value, frame)
+            case ir.Call():
+                return self._call(value, var, frame)
+            case _:
+                return None
+
+    def _call(self, call: ir.Call, var: ir.Var | None, frame: _Frame) -> Held:
+        name = str(call.op.name) if isinstance(call.op, ir.Op) else callee_name(call.op)
+        if name in _STORAGES:
+            return self._counts.storage(nbytes(frame.extents.shape(_dims(call.args[0])), "uint8"))
+        if name in _TENSORS:
+            return self._tensor(call, var, frame)
+        if name in _KILLS:
+            self._counts.release(frame.things.pop(call.args[0], None))
+            return None
+        if name in _QUIET:
+            return None
+        arguments = [self._value(argument, None, frame) for argument in call.args]
+        if name in _VIEWS:
+            first = arguments[0]
+            known = first if isinstance(first, TensorInfo) else TensorInfo(None, None)
+            return replace(known, shape=frame.extents.known(call.ty))
+        called = function_named(self._module, name) if isinstance(call.op, ir.GlobalVar) else None
+        if isinstance(called, relax.Function):
+            return self._enter(name, called, call, arguments, var, frame)
+        if name in _NAMING:
+            name = callee_name(call.args[0]) or name
+        self._counts.step(name or str(call.op), self._node(var, frame))
+        if self._counts.count > _MOST_STEPS:
+            raise RunError(f"{self._running[0]!r} has more than {_MOST_STEPS:,} calls")
+        result = _outside(call.ty, frame.extents)
+        if not isinstance(called, tirx.PrimFunc) and _has_tensor(result):
+            self._uncounted[name] = None
+        return result
+
+    def _enter(
+        self,
+        name: str,
+        function: relax.Function,
+        call: ir.Call,
+        arguments: Sequence[Held],
+        var: ir.Var | None,
+        outer: _Frame,
+    ) -> Held:
+        """Simulate a called function."""
+        inner = _Frame(name, outer.extents.inside())
+        inner.call, inner.path = self._node(var, outer), self._path(var, outer) + "/"
+        for param, given, thing in zip(function.params, call.args, arguments, strict=False):
+            inner.extents.learn(param.ty, _shape(given, thing, outer.extents))
+            self._counts.hold(thing)
+            inner.things[param] = thing
+        return self._called(function, inner)
+
+    def _tensor(self, call: ir.Call, var: ir.Var | None, frame: _Frame) -> Held:
+        place, _, dims, dtype = call.args[:4]
+        shape = frame.extents.shape(_dims(dims))
+        storage = frame.things.get(place)
+        size = nbytes(shape, dtype.value)
+        if not isinstance(storage, int):  # TVM shares one storage between the branches of an if
+            self._warnings[
+                f"{self._path(var, frame)!r} is in memory that only the other branch "
+                "allocates: TVM plans it so, and a run that reaches it crashes"
+            ] = None
+            storage = self._counts.storage(size)
+        node = self._node(var, frame)
+        label = self._path(var, frame) if node is None else frame.path + str(self._own(var, frame))
+        return TensorInfo(self._counts.allocation(label, node, size, storage), shape)
+
+    def _either(self, value: relax.If, frame: _Frame) -> Held:
+        """Simulate both branches from the same state, and continue from the one that holds more."""
+        before, things = self._counts.state(), dict(frame.things)
+        ends = []
+        for branch in (value.true_branch, value.false_branch):
+            self._counts.restore(before)
+            frame.things = dict(things)
+            result = self._body(branch, frame)
+            self._counts.hold(result)
+            ends.append((self._counts.state(), frame.things, result))
+        one, other = ends
+        chosen, left = (one, other) if one[0].held >= other[0].held else (other, one)
+        frame.things = chosen[1]
+        self._counts.continue_from(chosen[0], left[0])
+        return chosen[2]
+
+    def _own(self, var: ir.Var | None, frame: _Frame) -> NodeId | None:
+        return self._traces[frame.function].origins.get(var)
+
+    def _node(self, var: ir.Var | None, frame: _Frame) -> NodeId | None:
+        """Return the id of the node of a variable, with the path of inlined calls."""
+        own = self._own(var, frame)
+        if own is None or not frame.path:
+            return own
+        return None if frame.call is None else inlined_id(frame.call, own)
+
+    def _path(self, var: ir.Var | None, frame: _Frame) -> str:
+        return frame.path + ("" if var is None else str(self._own(var, frame) or var.name))
+
+
+def _is_result(value: ir.Expr) -> bool:
+    """Tell whether the result is held already, as that of a branch or a function is."""
+    if isinstance(value, relax.If):
+        return True
+    is_called = isinstance(value, ir.Call) and isinstance(value.op, ir.GlobalVar)
+    return is_called and isinstance(value.op.ty, relax.FuncType)
+
+
+def _dims(shape: ir.Expr) -> Sequence[ir.Expr]:
+    if isinstance(shape, relax.ShapeExpr):
+        return tuple(shape.values)
+    raise RunError(
+        f"the size of a buffer is computed as the function runs ({shape}): look at a stage before "
+        "VMShapeLower"
+    )
+
+
+def _outside(type_: ir.Type | None, extents: ShapeEvaluator) -> Held:
+    """Return the value of a type whose memory is not counted."""
+    match type_:
+        case relax.TensorType():
+            return TensorInfo(None, extents.known(type_))
+        case ir.TupleType():
+            return tuple(_outside(each, extents) for each in type_.fields)
+        case _:
+            return None
+
+
+def _has_tensor(thing: Held) -> bool:
+    if isinstance(thing, tuple):
+        return any(map(_has_tensor, thing))
+    return isinstance(thing, TensorInfo)
+
+
+def _given(type_: ir.Type, extents: ShapeEvaluator) -> int:
+    """Return the size of a parameter's tensors in bytes, as far as it is known."""
+    found = [(extents.known(one), one.dtype) for one in tensor_types(type_)]
+    return sum(nbytes(shape, dtype) for shape, dtype in found if shape is not None and dtype)
+
+
+def _shape(argument: ir.Expr, thing: Held, extents: ShapeEvaluator) -> Shape | None:
+    """Return the shape of a tensor argument, or the shape that the argument is."""
+    if isinstance(argument, relax.ShapeExpr):
+        return extents.known(argument.ty)
+    return thing.shape if isinstance(thing, TensorInfo) else None

@@ -1,0 +1,1 @@
+"""Run modules on other machines through TVM's RPC servers."""

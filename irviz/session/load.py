@@ -1,0 +1,74 @@
+"""Open files and models as sessions."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irviz.loaders.load import load as load_model
+from irviz.loaders.load import load_content
+from irviz.runtime.inputs.argument_lists import Array
+from irviz.session.session import Session
+from irviz.transforms.stage import Stage
+
+_SESSION = ".irviz"
+"""The suffix of a file that `Session.save` wrote."""
+
+
+def load(
+    what: object,
+    *,
+    name: str = "",
+    params: Mapping[str, Array] | None = None,
+    inputs: Any = None,
+    labels: NDArray[np.int64] | None = None,
+    function: str = "",
+) -> Session:
+    """Open a file or a model as a session; nothing in a file is run.
+
+    Args:
+        what: A path: TVMScript of any year (.py) or a notebook with it, TVM's JSON, .pt2, .onnx, or
+            a saved session (.irviz). Or a model: an IRModule, a `relax.Function`, a PrimFunc, a
+            module of `relax.frontend.nn`, of torch or of torch.fx, a program of torch.export, an
+            ONNX model.
+        name: Which module, where a file defines several.
+        params: Arrays by parameter name, in the place of those that come with the model.
+        inputs: What functions are called with; modules of torch need them, as examples.
+        labels: The right class of each case.
+        function: The function to look at; by default "main", or the only one.
+
+    Raises:
+        LoadError: It is something else, or damaged, or contains what could run.
+        NotFoundError: There is no function of this name.
+
+    Example:
+        session = irviz.load("model.onnx")
+    """
+    if isinstance(what, str | os.PathLike) and Path(what).suffix.lower() == _SESSION:
+        return Session.load(what)
+    loaded = load_model(what, inputs=inputs, params=params, name=name)
+    for note in loaded.notes:
+        warnings.warn(note, stacklevel=2)
+    return Session(
+        loaded.module,
+        params=loaded.params,
+        inputs=loaded.inputs,
+        labels=labels,
+        function=function or loaded.function,
+    )
+
+
+def add_file(session: Session, file: str, content: bytes) -> Session:
+    """Add the module of a file to a session, as a stage without a parent.
+
+    The weights that come with it join the session's params. Raises LoadError.
+    """
+    loaded = load_content(content, file)
+    stage = Stage(str(session.tree.count), loaded.module, f"opened {file}")
+    return session.with_params(loaded.params).add_stages([stage])

@@ -1,0 +1,583 @@
+"""The session: stages of a module, and what can be done with them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tvm import ir, relax, tirx
+from tvm.relax.dpl import DFPattern
+
+from irviz.errors import LoadError, NotFoundError, StageError, TransformError
+from irviz.ir.functions import default_function, drawable_function, drawable_functions
+from irviz.ir.text.script import Script
+from irviz.model.graph.graph import Graph, NodeId
+from irviz.model.runs.memory_use import MemoryUse
+from irviz.model.runs.run_result import Comparison, RunResult, compare_runs
+from irviz.model.runs.trace import Trace
+from irviz.runtime.inputs.argument_lists import Array, Inputs
+from irviz.runtime.memory.measure_memory import memory_use
+from irviz.runtime.run import CallInputs, RunConfig, TraceRequest
+from irviz.session import divergence_report, runs, session_io, stage_drawings, tree_edits
+from irviz.session.divergence_report import DivergenceReport
+from irviz.session.overlays import OverlayKind
+from irviz.session.stage_cache import graph_of, script_of
+from irviz.session.stage_view import StageView, ViewState, stage_view
+from irviz.session.state import SessionState
+from irviz.transforms.bind_params import bind_params
+from irviz.transforms.kernels.swap import Swap
+from irviz.transforms.kernels.update_function import UpdateFunction
+from irviz.transforms.lineage import replay, to_script
+from irviz.transforms.passes.tvm_pass import as_transform
+from irviz.transforms.python_script import save_arrays
+from irviz.transforms.schedules.schedule_recorder import ScheduleFunction
+from irviz.transforms.schedules.schedule_step import ScheduleStep
+from irviz.transforms.stage import Stage
+from irviz.transforms.stage_tree import StageTree
+from irviz.view.figure import Figure
+from irviz.view.graph.figure import Direction, GraphFigure, draw_graph
+from irviz.view.graph.overlay import Overlay
+from irviz.view.memory_chart import memory_chart
+from irviz.view.text.tables import StageTable, TimingTable
+from irviz.view.theme import ThemeName
+from irviz.view.values.charts import ValuePicture
+from irviz.worker.supervisor import SECONDS, OnProgress
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Session(SessionState):
+    """An immutable tree of stages of one module; each verb returns a new session.
+
+    A stage is a module and the transform that made it of another. Verbs start from the current
+    stage, and what they add becomes the current one. Passes are tried and stages run in another
+    process, so that they cannot end this one.
+
+    In all verbs `stage` is the id of a stage, by default of the current one, `case` the number of
+    an input, `theme` the colours of a drawing and `direction` the one that data flows in. An
+    unknown stage raises NotFoundError, an unknown theme or direction DrawError, a stage that
+    cannot be run RunError, and inputs or a case that do not fit raise InputError.
+
+    Attributes:
+        tree: The stages, which of them is current, and what can be undone.
+        function: The name of the function that is looked at.
+        call_inputs: What functions are called with: inputs, params, labels, seed, sizes.
+        run_config: Where stages run, and what a run may take.
+
+    Example:
+        session = Session(MyModule, params=params, inputs=images)
+        session = session.bind().swap("relu0", "env.relu")
+        session.compare("2", "0")
+        session.checkout("1").apply("LegalizeOps").draw()
+    """
+
+    def __init__(
+        self,
+        module: ir.IRModule,
+        *,
+        function: str = "",
+        params: Mapping[str, Array] | None = None,
+        inputs: Inputs = None,
+        labels: NDArray[np.int64] | None = None,
+        seed: int = 0,
+        sizes: Mapping[str, int] | None = None,
+        isolate: bool = True,
+        seconds: float = SECONDS,
+        memory: int | None = None,
+        device: str = "",
+        target: str = "",
+    ) -> None:
+        """Begin with one stage, the module.
+
+        Args:
+            module: The module; it is never changed.
+            function: The function to look at; by default "main", or the only one.
+            params: Arrays by parameter name, to bind and to run with.
+            inputs: The values of the other parameters: one array, arrays by name, "random" or
+                "zeros". An array with one axis more than its parameter holds one case a row.
+            labels: The right class of each case.
+            seed: The seed of random inputs.
+            sizes: Symbolic sizes by name, where no array determines them.
+            isolate: Whether stages run, and passes are tried, in another process.
+            seconds: How long a run may take.
+            memory: How many bytes a run may take; by default four fifths of what is free.
+            device: Where to run: "cpu", or "host:port" of TVM's RPC server.
+            target: What to build for, as TVM writes targets; by default what suits the device.
+
+        Raises:
+            LoadError: It is not a module; `irviz.load` takes other models and files.
+            NotFoundError: It has no function of this name.
+        """
+        if not isinstance(module, ir.IRModule):
+            raise LoadError(
+                f"{module!r} is no tvm.IRModule: give one, such as a class decorated with "
+                "@I.ir_module"
+            )
+        name = function or default_function(module)
+        drawable_function(module, name)
+        super().__init__(
+            StageTree((Stage("0", module),)),
+            name,
+            CallInputs(inputs, dict(params or {}), labels, seed, dict(sizes or {})),
+            RunConfig(isolate, seconds, memory, device, target),
+        )
+
+    @classmethod
+    def from_state(cls, state: SessionState) -> Session:
+        """Return the session that holds a state."""
+        session = cls.__new__(cls)
+        SessionState.__init__(
+            session, state.tree, state.function, state.call_inputs, state.run_config
+        )
+        return session
+
+    @classmethod
+    def from_stages(cls, stages: Sequence[Stage]) -> Session:
+        """Return a session of stages that were made elsewhere.
+
+        The current stage is one that failed, or else the first that has a function.
+
+        Raises:
+            StageError: There is no stage, or none with a function to look at.
+        """
+        drawable = next((stage for stage in stages if drawable_functions(stage.module)), None)
+        if drawable is None:
+            raise StageError("there is no stage with a function: record a block that runs a pass")
+        current = next((stage for stage in stages if stage.error), drawable)
+        tree = StageTree(tuple(stages), current.id, len(stages))
+        return cls(drawable.module)._with(tree=tree)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Session:
+        """Return the session of a file that `save` wrote; nothing in it is applied or run.
+
+        Raises:
+            SessionFileError: The file is missing, unreadable, damaged or something else.
+        """
+        return cls.from_state(session_io.load(path))
+
+    def save(self, path: str | os.PathLike[str], *, params: bool = True) -> Path:
+        """Save the stages, how each came to be, and what they are called with, to one file.
+
+        Where runs take place is not saved, and neither is what can be undone.
+
+        Args:
+            path: The file, by convention with the suffix `.irviz`.
+            params: Whether to save the session's params; what is bound is saved anyway.
+
+        Raises:
+            SessionFileError: Something cannot be saved or written; the file is as it was.
+        """
+        return session_io.save(self, path, params=params)
+
+    def __repr__(self) -> str:
+        """Return the stages by name, and which is current."""
+        names = ", ".join(f"{stage.id} {stage.label}" for stage in self.stages)
+        return f"<Session of {self.function!r}: {names}; current: {self.current_id}>"
+
+    def _with(
+        self,
+        *,
+        tree: StageTree | None = None,
+        function: str | None = None,
+        call_inputs: CallInputs | None = None,
+        run_config: RunConfig | None = None,
+    ) -> Session:
+        return Session.from_state(
+            SessionState(
+                tree or self.tree,
+                self.function if function is None else function,
+                call_inputs or self.call_inputs,
+                run_config or self.run_config,
+            )
+        )
+
+    # --- the stages, and which is looked at ---
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages, each behind the one that it was made from."""
+        return self.tree.stages
+
+    @property
+    def current_id(self) -> str:
+        """The id of the current stage."""
+        return self.tree.current_id
+
+    @property
+    def current(self) -> Stage:
+        """The stage that verbs start from."""
+        return self.tree.stage()
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The names of the current stage's Relax functions, then of its PrimFuncs."""
+        return tuple(drawable_functions(self.current.module))
+
+    def checkout(self, stage_id: str) -> Session:
+        """Make another stage the current one."""
+        return self._with(tree=self.tree.checkout(stage_id))
+
+    def undo(self) -> Session:
+        """Undo the last change of the stages; raise StageError when there was none."""
+        return self._with(tree=self.tree.undo())
+
+    def redo(self) -> Session:
+        """Redo what was undone last; raise StageError when nothing was."""
+        return self._with(tree=self.tree.redo())
+
+    def rename(self, stage_id: str, label: str) -> Session:
+        """Give a stage another label; raise StageError for an empty one."""
+        return self._with(tree=self.tree.rename(stage_id, label))
+
+    def drop(self, stage_id: str) -> Session:
+        """Drop a stage and all that were made of it; raise StageError for the first stage."""
+        return self._with(tree=self.tree.drop(stage_id))
+
+    def lineage(self, stage: str | None = None) -> tuple[str, ...]:
+        """Return the ids of the stages from the first to this one."""
+        return tuple(one.id for one in self.tree.lineage(stage))
+
+    def select_function(self, function: str) -> Session:
+        """Look at another function; raise NotFoundError when the current stage lacks it."""
+        drawable_function(self.current.module, function)
+        return self._with(function=function)
+
+    def select_available_function(self, preferred: str) -> Session:
+        """Look at this function or, where the current stage lacks it, at one that it has.
+
+        Raises NotFoundError when it has none at all.
+        """
+        available = self.functions
+        if preferred in available:
+            return self._with(function=preferred)
+        if not available:
+            raise NotFoundError(f"{self.current.label} left no function to show")
+        return self if self.function in available else self._with(function=available[0])
+
+    # --- transforms ---
+
+    def add_stages(self, stages: Sequence[Stage]) -> Session:
+        """Add stages that were made elsewhere; the last of them becomes the current one."""
+        return self._with(tree=self.tree.add(stages))
+
+    def apply(self, transform: object, /, **arguments: object) -> Session:
+        """Apply a transform to the current stage.
+
+        A pass that fails adds a stage that has the error and its parent's module.
+
+        Args:
+            transform: The name of a pass, a `tvm.transform.Pass`, or a transform of irviz.
+            **arguments: The arguments of a pass that is given by name.
+
+        Raises:
+            TransformError: The transform refuses its arguments.
+
+        Example:
+            session.apply("FuseOps", fuse_opt_level=2)
+        """
+        chosen = as_transform(transform, arguments)
+        return self._with(
+            tree=tree_edits.apply_to_current(self.tree, chosen, isolate=self.run_config.isolate)
+        )
+
+    @property
+    def unbound_params(self) -> dict[str, Array]:
+        """The session's params that are still parameters in the current stage."""
+        function = drawable_functions(self.current.module).get(self.function)
+        arrays = self.call_inputs.params
+        params = function.params if isinstance(function, relax.Function) else ()
+        return {param.name: arrays[param.name] for param in params if param.name in arrays}
+
+    def bind(self, params: Mapping[str, Array] | None = None) -> Session:
+        """Bind parameters to constants: by default `unbound_params`.
+
+        Raises:
+            TransformError: A name is unknown, an array does not fit, or nothing is left to bind.
+        """
+        chosen = params if params is not None else self.unbound_params
+        if not chosen:
+            raise TransformError(
+                f"no parameter of {self.function!r} is left that the session has an array for: "
+                "give arrays by name, as in session.bind({'w0': w0})"
+            )
+        return self.apply(bind_params(chosen, self.function))
+
+    def swap(
+        self,
+        callee: str,
+        replacement: str,
+        *,
+        node: str | None = None,
+        matching: DFPattern | None = None,
+    ) -> Session:
+        """Let calls of `callee` call `replacement`: by default all of them.
+
+        Args:
+            callee: The name of a callee, or a pattern of names such as "linear*".
+            replacement: A PrimFunc of the module, a registered library function, or a definition
+                such as "topi.linear", of which a PrimFunc is made.
+            node: The variable of the one call to change.
+            matching: A pattern that the calls to change match.
+
+        Raises:
+            TransformError: There is no such call, or the signatures do not fit.
+        """
+        chosen = None if node is None else NodeId(node)
+        return self.apply(Swap(callee, replacement, chosen, self.function, matching))
+
+    def update_function(self, name: str, prim_func: tirx.PrimFunc) -> Session:
+        """Replace a PrimFunc of the module.
+
+        Raises:
+            TransformError: There is none of this name, or the new one does not fit its calls.
+        """
+        return self.apply(UpdateFunction(name, prim_func))
+
+    def schedule(self, function: str, steps: ScheduleFunction) -> Session:
+        """Schedule a PrimFunc as `steps` does with a `tvm.s_tir.Schedule`: a stage for each step.
+
+        Raises:
+            IllegalStepError: TVM refuses a step; no stage is added.
+        """
+        isolate = self.run_config.isolate
+        return self._with(
+            tree=tree_edits.schedule_current(self.tree, function, steps, isolate=isolate)
+        )
+
+    def apply_schedule_step(self, step: ScheduleStep) -> Session:
+        """Apply a schedule step; raise IllegalStepError where `apply` adds a stage that failed."""
+        isolate = self.run_config.isolate
+        return self._with(tree=tree_edits.apply_schedule_step(self.tree, step, isolate=isolate))
+
+    def replay_schedule(self, function: str, steps: Sequence[ScheduleStep]) -> Session:
+        """Make these steps the schedule of a function that ends at the current stage.
+
+        The steps that it begins with already are kept: the others are a branch behind them.
+
+        Raises:
+            IllegalStepError: A step cannot be applied; no stage is added.
+        """
+        isolate = self.run_config.isolate
+        return self._with(
+            tree=tree_edits.replay_schedule(self.tree, function, steps, isolate=isolate)
+        )
+
+    def replay(self, stage: str | None = None, *, onto: ir.IRModule | str) -> Session:
+        """Apply the transforms that led to a stage once more, onto another module or stage.
+
+        Onto a module it is the whole path, in a new session; onto a stage of this session what
+        comes behind the last stage that both have. A step that does not fit adds a stage that has
+        the error.
+        """
+        isolate = self.run_config.isolate
+        if not isinstance(onto, ir.IRModule):
+            return self._with(tree=tree_edits.replay_path(self.tree, stage, onto, isolate=isolate))
+        new = Session(onto, params=self.call_inputs.params, isolate=isolate)
+        if self.function in new.functions:
+            new = new.select_function(self.function)
+        return new._with(
+            tree=new.tree.add(replay(self.tree.lineage(stage), new.current, 1, isolate=isolate))
+        )
+
+    def to_python(self, stage: str | None = None, *, arrays_file: str | Path = "") -> str:
+        """Return a script that makes a stage with TVM alone.
+
+        Bound arrays are written into the script, or saved as `arrays_file` (.npz).
+        """
+        script = to_script(self.tree.lineage(stage))
+        if not arrays_file or not script.arrays:
+            return script.text()
+        return script.text(str(save_arrays(arrays_file, script.arrays)))
+
+    # --- graphs, text and drawings ---
+
+    def graph(self, stage: str | None = None) -> Graph:
+        """Return the graph of a stage."""
+        return graph_of(self.stage(stage), self.function)
+
+    def script(self, stage: str | None = None) -> Script:
+        """Return the TVMScript of a stage, with the lines of nodes."""
+        return script_of(self.stage(stage))
+
+    def view(self, stage: str | None = None, state: ViewState | None = None) -> StageView:
+        """Return what is drawn of a stage in a view state: by default the whole, folded.
+
+        Raises:
+            NotFoundError: The state names a node that is not there.
+        """
+        return stage_view(self.stage(stage), self.function, state)
+
+    def draw(
+        self,
+        stage: str | None = None,
+        *,
+        view: ViewState | None = None,
+        theme: ThemeName = "course",
+        direction: Direction = "up",
+        overlay: Overlay | None = None,
+        dimmed: Collection[str] = (),
+    ) -> GraphFigure:
+        """Draw a stage.
+
+        Args:
+            view: What is expanded, and which part is drawn.
+            overlay: Colours and marks of nodes; `session.overlays` makes them of a `view`.
+            dimmed: The ids of nodes to draw pale.
+        """
+        graph = self.view(stage, view).graph
+        return draw_graph(graph, theme, direction, overlay=overlay, dimmed=dimmed)
+
+    def draw_overlay(
+        self,
+        by: OverlayKind = "time",
+        *,
+        stage: str | None = None,
+        reference: str = "0",
+        case: int | None = None,
+        theme: ThemeName = "course",
+        direction: Direction = "up",
+    ) -> GraphFigure:
+        """Run a stage and draw it with its nodes coloured.
+
+        Args:
+            by: What a colour stands for: the time that a node took, the size of its value, its
+                largest absolute value, or the largest absolute difference from `reference`.
+            reference: The stage that differences are from.
+            case: By default the first, or for differences the one whose outputs differ most.
+
+        Raises:
+            DrawError: Nodes cannot be coloured by this.
+        """
+        return stage_drawings.draw_overlay(self, by, stage, reference, case, theme, direction)
+
+    def draw_value(
+        self,
+        node: str,
+        kind: ValuePicture | None = None,
+        *,
+        stage: str | None = None,
+        case: int = 0,
+        theme: ThemeName = "course",
+    ) -> Figure:
+        """Run a stage and draw the value of a node, by default as what fits it best.
+
+        Raises:
+            DrawError: The kind does not fit the value.
+            KeyError: The node was not reached.
+        """
+        arrays = self.value(node, stage=stage, case=case)
+        return stage_drawings.draw_value(arrays, kind, theme, node)
+
+    def memory_use(self, *, stage: str | None = None) -> MemoryUse:
+        """Return what a stage allocates as it runs, when, and the most that it holds at once."""
+        return memory_use(self.stage(stage).module, self.function, self.resolved_sizes(stage))
+
+    def draw_memory(self, *, stage: str | None = None, theme: ThemeName = "course") -> Figure:
+        """Draw what a stage allocates as it runs, over its steps."""
+        return memory_chart(self.memory_use(stage=stage), theme)
+
+    def draw_destination_passing(
+        self,
+        *,
+        stage: str | None = None,
+        planned: bool = False,
+        theme: ThemeName = "course",
+        direction: Direction = "up",
+    ) -> GraphFigure:
+        """Draw a stage's buffers, and which call writes into which.
+
+        With `planned`, the storages that TVM plans for the buffers are named.
+        """
+        return stage_drawings.draw_destination_passing(self, stage, planned, theme, direction)
+
+    # --- runs ---
+
+    def with_inputs(
+        self,
+        inputs: Inputs,
+        *,
+        labels: NDArray[np.int64] | None = None,
+        seed: int = 0,
+        sizes: Mapping[str, int] | None = None,
+    ) -> Session:
+        """Call functions with other inputs; the arguments are those of `Session`."""
+        params = self.call_inputs.params
+        return self._with(call_inputs=CallInputs(inputs, params, labels, seed, dict(sizes or {})))
+
+    def with_params(self, params: Mapping[str, Array]) -> Session:
+        """Add params by name, to bind and to run with."""
+        added = {**self.call_inputs.params, **params}
+        return self._with(call_inputs=replace(self.call_inputs, params=added))
+
+    def with_run_config(self, **changes: Any) -> Session:
+        """Change where stages run and what a run may take: the fields of `RunConfig` by name."""
+        return self._with(run_config=replace(self.run_config, **changes))
+
+    def resolved_sizes(self, stage: str | None = None) -> Mapping[str, int]:
+        """Return the symbolic sizes of a run, by name; the session's own if it cannot be run."""
+        return runs.resolved_sizes(self, stage)
+
+    def run(
+        self,
+        inputs: Inputs = None,
+        *,
+        stage: str | None = None,
+        trace: TraceRequest | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> RunResult:
+        """Build and run a stage.
+
+        Args:
+            inputs: What to call the function with, in the place of the session's own inputs.
+            trace: What to record on the way, for the result's `trace`.
+            on_progress: Called with what is being done.
+        """
+        return runs.run_stage(self, stage, inputs, trace, on_progress)
+
+    def compare(self, stage: str, reference: str, inputs: Inputs = None) -> Comparison:
+        """Run two stages on the same inputs and compare the first with the second."""
+        return compare_runs(self.run(inputs, stage=stage), self.run(inputs, stage=reference))
+
+    def measure(
+        self,
+        *stages: str,
+        inputs: Inputs = None,
+        case: int = 0,
+        on_progress: OnProgress | None = None,
+    ) -> TimingTable:
+        """Measure stages in turn, by default all; ratios are to the first of them."""
+        return runs.measure_stages(self, stages, inputs, case, on_progress)
+
+    def report(self) -> StageTable:
+        """Run all stages and compare each with the first: a table, one row a stage.
+
+        A stage that failed, or that cannot be run, has a row with the reason.
+        """
+        return runs.report(self)
+
+    def trace(self, stage: str | None = None, *, case: int = 0) -> Trace:
+        """Run a stage and return the value at every node."""
+        return runs.trace_stage(self, stage, TraceRequest(case))
+
+    def value(self, node: str, *, stage: str | None = None, case: int = 0) -> tuple[Array, ...]:
+        """Return the whole tensors of a node's value, however large: one, or those of a tuple.
+
+        `lv3/y` is the `y` of the function that `lv3` calls. Raises KeyError for a node that was
+        not reached.
+        """
+        return stage_drawings.node_value(self, node, stage, case)
+
+    def first_difference(
+        self, stage: str, reference: str = "0", *, case: int | None = None
+    ) -> DivergenceReport:
+        """Trace two stages and find the first node whose values differ.
+
+        The result also has how the values of all other nodes differ. The case is by default the
+        one whose outputs differ most.
+        """
+        return divergence_report.first_difference(self, stage, reference, case)

@@ -1,0 +1,59 @@
+"""Which nodes of two stages correspond."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import pairwise
+
+from irviz.ir.functions import drawable_function, relax_functions
+from irviz.ir.relax.shared_vars import shared_constants, shared_vars
+from irviz.model.graph.graph import NodeId
+from irviz.model.matching.correspondence import compose
+from irviz.model.matching.inlined_graph import InlinedGraph, inline_calls, inlined_correspondence
+from irviz.session.stage_cache import constants_of, graph_of
+from irviz.transforms.stage import Stage
+from irviz.transforms.stage_tree import StageTree
+
+
+@lru_cache(maxsize=32)
+def inlined_graph(stage: Stage, function: str) -> InlinedGraph:
+    """Return the graph of a stage's function with every function that it calls in place."""
+    drawable_function(stage.module, function)
+    names = {function, *relax_functions(stage.module)}
+    return inline_calls(function, {name: graph_of(stage, name) for name in names})
+
+
+def node_correspondence(
+    tree: StageTree, function: str, stage_id: str, reference: str
+) -> Mapping[NodeId, NodeId]:
+    """Return the node of the reference for each node of a stage that has one.
+
+    Stages that are several steps apart are matched step by step, by way of the stage that both
+    were made from: each step leaves most nodes as they were.
+    """
+    ours, theirs = tree.lineage(stage_id), tree.lineage(reference)
+    common = [stage for stage in ours if stage in theirs]
+    if not common:  # a recording has several roots
+        return _match(ours[-1], theirs[-1], function)
+    up = ours[ours.index(common[-1]) :][::-1]
+    down = theirs[theirs.index(common[-1]) :]
+    steps = [_match(child, parent, function) for child, parent in pairwise(up)]
+    for parent, child in pairwise(down):
+        step = _match(child, parent, function)
+        steps.append({other: one for one, other in reversed(list(step.items()))})
+    if not steps:
+        return {node.id: node.id for node in inlined_graph(ours[-1], function).graph.nodes}
+    return compose(*steps)
+
+
+@lru_cache(maxsize=64)
+def _match(stage: Stage, reference: Stage, function: str) -> Mapping[NodeId, NodeId]:
+    constants = constants_of(stage, function), constants_of(reference, function)
+    known = {
+        **shared_constants(*constants),
+        **shared_vars(stage.module, reference.module, function),
+    }
+    return inlined_correspondence(
+        inlined_graph(stage, function), inlined_graph(reference, function), known
+    )

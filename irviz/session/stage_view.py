@@ -1,0 +1,252 @@
+"""What is drawn of a stage: one function, partly expanded, with called functions in place."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from irviz.errors import NotFoundError
+from irviz.model.folding.containers import ContainerTree, container_tree
+from irviz.model.folding.expansion import LIMIT, MIN_NODES, Expansion
+from irviz.model.folding.inline_view import inline_call
+from irviz.model.folding.visible_graph import VisibleGraph, visible_graph
+from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Resolution
+from irviz.model.graph.inlined_ids import id_in_callee
+from irviz.model.graph.neighbourhood import AFTER, BEFORE, neighbourhood, nodes_between, subgraph
+from irviz.session.stage_cache import graph_of, tree_of
+from irviz.transforms.stage import Stage
+from irviz.view.graph.figure import Direction, GraphFigure, draw_graph
+from irviz.view.graph.overlay import Overlay
+from irviz.view.theme import ThemeName
+
+_MIN_CALLEE_NODES = 12
+"""A called function is drawn in place only where there is room for so many nodes."""
+
+
+@dataclass(frozen=True)
+class ViewState:
+    """What of a function is expanded, and which part of it is drawn.
+
+    Attributes:
+        choices: What the user expanded and collapsed.
+        around: Draw only what is at most `steps` uses away from this node.
+        steps: How many uses.
+        to: Draw only what is on the paths between `around` and this node.
+    """
+
+    choices: Expansion = field(default_factory=Expansion)
+    around: NodeId | None = None
+    steps: int = 1
+    to: NodeId | None = None
+
+    @property
+    def whole(self) -> ViewState:
+        """This state without a part."""
+        return replace(self, around=None, to=None, steps=1)
+
+    def at(self, around: NodeId, steps: int = 1, to: NodeId | None = None) -> ViewState:
+        """Draw only what is near a node, or between two."""
+        return replace(self, around=around, steps=steps, to=to)
+
+    def choose(self, choices: Expansion) -> ViewState:
+        """Expand and collapse other containers."""
+        return replace(self, choices=choices)
+
+    def toggle(self, one: str, now: Collection[str]) -> ViewState:
+        """Collapse a container that is open `now`, or expand another; the rest stays as it is.
+
+        BEFORE and AFTER stand for what a part leaves out: they extend it by a step.
+        """
+        if one in (BEFORE, AFTER):
+            return replace(self, steps=self.steps + 1, to=None)
+        if one in now:
+            return self.choose(self.choices.close(one))
+        known = {*self.choices.opened, *self.choices.closed}
+        kept = tuple(other for other in now if other not in known)
+        choices = replace(self.choices, opened=(*kept, *self.choices.opened))
+        return self.choose(choices.open(one))
+
+
+@dataclass(frozen=True, eq=False)
+class StageView:
+    """The graph that is drawn, and where each node of the function is in it.
+
+    Attributes:
+        graph: What is drawn.
+        visible: The visible graph of the function alone.
+        inner: The views of called functions that are drawn in place, by the call.
+        size: How many nodes the function has.
+        part: The nodes of the part that is drawn; None for the whole.
+    """
+
+    graph: Graph
+    visible: VisibleGraph
+    inner: Mapping[NodeId, StageView]
+    size: int
+    part: frozenset[NodeId] | None = None
+
+    @property
+    def whole(self) -> Graph:
+        """The graph of the function, or of the part that is drawn."""
+        return self.visible.tree.graph
+
+    @property
+    def count(self) -> int:
+        """How many nodes of the function are drawn as themselves."""
+        known = self.whole.index.keys() - {BEFORE, AFTER}
+        return sum(node.id in known for node in self.graph.nodes)
+
+    @property
+    def openable(self) -> frozenset[str]:
+        """The ids of nodes that can be expanded: groups, and calls of the module's functions."""
+        return frozenset(
+            str(node.id)
+            for node in self.graph.nodes
+            if node.kind is NodeKind.GROUP or (_is_call(node) and self.opened(node.id) is None)
+        )
+
+    @property
+    def closable(self) -> frozenset[str]:
+        """The ids of regions that can be collapsed."""
+        return frozenset(region.id for region in self.graph.regions if region.id)
+
+    def around(self, node_id: str) -> str:
+        """Return the id of the innermost region around a node that can be collapsed, or ""."""
+        if node_id in self.closable:  # an expanded call
+            return node_id
+        index = self.graph.index.get(NodeId(node_id))
+        region = self.graph.nodes[index].region if index is not None else None
+        while region is not None and not self.graph.regions[region].id:
+            region = self.graph.regions[region].parent
+        return "" if region is None else self.graph.regions[region].id
+
+    def name(self, container: str) -> str:
+        """Return the name of a region, "" for an unknown one."""
+        names = (region.name for region in self.graph.regions if region.id == container)
+        return next(names, "")
+
+    def where(self, node_id: NodeId) -> NodeId | None:
+        """Return the drawn node that shows a node of the function, None outside of the part."""
+        if self.part is not None and node_id not in self.part:
+            return None
+        return self.visible.where(node_id)
+
+    def locate(self, node_id: str) -> tuple[str, NodeId, Graph]:
+        """Return the function that a drawn node is from, its id there, and the function's graph."""
+        for call, inner in self.inner.items():
+            found = id_in_callee(call, node_id)
+            if found is not None:
+                return inner.locate(found)
+        return self.whole.function, NodeId(node_id), self.whole
+
+    def figure(
+        self,
+        theme: ThemeName = "course",
+        direction: Direction = "up",
+        *,
+        overlay: Overlay | None = None,
+        dimmed: Collection[str] = (),
+    ) -> GraphFigure:
+        """Draw it with markers to expand and collapse; `dimmed` nodes are pale.
+
+        Raises DrawError for an unknown theme or direction.
+        """
+        openable = self.openable
+        return draw_graph(
+            self.graph, theme, direction, openable=openable, overlay=overlay, dimmed=dimmed
+        )
+
+    def marks(self, nodes: Iterable[NodeId]) -> list[str]:
+        """Return the drawn nodes that show these nodes of the function, each once."""
+        places = (self.where(node) for node in nodes)
+        return [str(place) for place in dict.fromkeys(places) if place is not None]
+
+    def opened(self, call: str) -> StageView | None:
+        """Return the view of a call that is expanded, None for another call."""
+        for outer, inner in self.inner.items():
+            if call == outer:
+                return inner
+            found = id_in_callee(outer, call)
+            if found is not None:
+                return inner.opened(found)
+        return None
+
+
+def stage_view(stage: Stage, function: str, state: ViewState | None = None) -> StageView:
+    """Return what is drawn of a stage's function.
+
+    Raises NotFoundError when there is no such function or node, or no path between two.
+    """
+    chosen = state or ViewState()
+    if chosen.around is None:
+        return _view(stage, tree_of(stage, function), chosen.choices, LIMIT, MIN_NODES)
+    graph = graph_of(stage, function)
+    for node_id in (chosen.around, chosen.to):
+        if node_id is not None and node_id not in graph.index:
+            raise NotFoundError(
+                f"{node_id!r} is no node of {function!r}: give the name of one of its variables"
+            )
+    start, end = chosen.around, chosen.to
+    if end is None:
+        kept = neighbourhood(graph, start, chosen.steps)
+    else:
+        kept = nodes_between(graph, start, end)
+        if not kept:
+            raise NotFoundError(f"no path leads from {start!r} to {end!r}, or back: choose others")
+    found = _view(stage, container_tree(subgraph(graph, kept)), chosen.choices, LIMIT, MIN_NODES)
+    return replace(found, part=kept, size=len(graph.nodes))
+
+
+def _view(
+    stage: Stage, of: ContainerTree, choices: Expansion, limit: int, minimum: int = 0
+) -> StageView:
+    """Return the view of a function with expanded calls in place, the latest first, if they fit."""
+    found = visible_graph(of, choices, limit, minimum)
+    graph = found.graph
+    inner: dict[NodeId, StageView] = {}
+    for call in _called(graph, choices):
+        room = limit - len(graph.nodes)
+        if room >= _MIN_CALLEE_NODES:
+            called = tree_of(stage, graph[call].callee)
+            drawn = _view(stage, called, _inside(choices, call), room)
+            if len(drawn.graph.nodes) <= room:
+                inner[call] = drawn
+                graph = inline_call(graph, call, replace(drawn.visible, graph=drawn.graph))
+    return StageView(graph, found, inner, len(of.graph.nodes))
+
+
+def _is_call(node: Node) -> bool:
+    """Tell whether a node calls a Relax function of the module, which can be drawn in place."""
+    return node.kind is NodeKind.CALL_FUNCTION and node.resolution is Resolution.FUNCTION
+
+
+def _called(graph: Graph, choices: Expansion) -> list[NodeId]:
+    """Return the expanded calls, the one that the user changed last first."""
+    ages = {one: age for age, one in enumerate(choices.opened)}
+    calls = [
+        node.id
+        for node in graph.nodes
+        if _is_call(node) and node.id in ages and node.id not in choices.closed
+    ]
+    latest = {
+        call: max(
+            age for one, age in ages.items() if one == call or id_in_callee(call, one) is not None
+        )
+        for call in calls
+    }
+    return sorted(calls, key=lambda call: -latest[call])
+
+
+def _inside(choices: Expansion, call: NodeId) -> Expansion:
+    """Return the choices inside of a call, with the ids that nodes have in the function."""
+    return Expansion(
+        tuple(found for one in choices.opened if (found := id_in_callee(call, one)) is not None),
+        frozenset(
+            found for one in choices.closed if (found := id_in_callee(call, one)) is not None
+        ),
+        {
+            found: copy
+            for one, copy in choices.copies.items()
+            if (found := id_in_callee(call, one)) is not None
+        },
+    )

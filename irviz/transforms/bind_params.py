@@ -1,0 +1,82 @@
+"""BindParams: parameters become constants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import tvm
+from tvm import ir, relax
+
+from irviz.errors import TransformError
+from irviz.ir.functions import relax_function
+from irviz.ir.shapes.type_check import TypeMismatchError, check_tensor
+from irviz.transforms.python_script import PythonScript
+
+
+@dataclass(frozen=True)
+class BindParams:
+    """Bind parameters of one function, by name, to constants."""
+
+    params: Mapping[str, tvm.runtime.Tensor]
+    function: str = "main"
+
+    @property
+    def label(self) -> str:
+        """The label of the stage it makes."""
+        return f"BindParams {', '.join(self.params)}"
+
+    @property
+    def constant_names(self) -> Mapping[tvm.runtime.Tensor, str]:
+        """The parameters' names by the tensors that replace them."""
+        return {tensor: name for name, tensor in self.params.items()}
+
+    @property
+    def tried_as(self) -> None:
+        """None: everything that could go wrong is checked before."""
+
+    def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:  # noqa: ARG002
+        """Write the pass, with the arrays by name."""
+        arrays = {name: script.array(name, value.numpy()) for name, value in self.params.items()}
+        items = ", ".join(f"{name!r}: {expression}" for name, expression in arrays.items())
+        script.add(
+            f"mod = relax.transform.BindParams({self.function!r}, {{{items}}})(mod)",
+            needs=("from tvm import relax",),
+        )
+
+    def __call__(self, mod: ir.IRModule) -> ir.IRModule:
+        """Return the module with the parameters bound; raise TransformError if one does not fit."""
+        params = {param.name: param for param in relax_function(mod, self.function).params}
+        unknown = [name for name in self.params if name not in params]
+        if unknown or not self.params:
+            there = ", ".join(map(repr, params)) or "none"
+            what = f"no parameter {unknown[0]!r}" if unknown else "nothing to bind"
+            raise TransformError(
+                f"{self.function!r} has {what}; its parameters are {there}: name some of these"
+            )
+        dims: dict[str, int] = {}
+        try:
+            for name, tensor in self.params.items():
+                check_tensor(name, tensor.numpy(), params[name].ty, dims)
+        except TypeMismatchError as misfit:
+            raise TransformError(str(misfit)) from misfit
+        return relax.transform.BindParams(self.function, dict(self.params))(mod)
+
+
+def bind_params(params: Mapping[str, np.ndarray], function: str = "main") -> BindParams:
+    """Return the transform that binds these arrays, with their values copied now.
+
+    Raises TransformError for an array that TVM cannot convert to a tensor.
+    """
+    return BindParams({name: _tensor(name, array) for name, array in params.items()}, function)
+
+
+def _tensor(name: str, array: np.ndarray) -> tvm.runtime.Tensor:
+    try:
+        return tvm.runtime.tensor(np.asarray(array))
+    except (TypeError, ValueError) as failure:
+        raise TransformError(
+            f"{name!r} cannot become a tensor: {failure}; give an array of numbers, as in "
+            f"numpy.asarray({name}, dtype='float32')"
+        ) from failure

@@ -1,0 +1,264 @@
+"""Compare functions with each other on sample inputs, in the worker."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple, TypeAlias, TypeVar
+
+import cloudpickle
+import numpy as np
+import tvm
+import tvm_ffi
+from tvm import ir, tirx
+
+from irviz.runtime.local.vm import error_summary
+from irviz.transforms.kernels.sample_inputs import Array, UnknownDtypeError, sample_calls
+from irviz.transforms.kernels.signature import Signature
+from irviz.worker.supervisor import TRIES, WorkerError
+
+Value = TypeVar("Value")
+Result = TypeVar("Result")
+Runnable: TypeAlias = tirx.PrimFunc | Callable[..., None]
+"""A function of tensors or arrays: inputs first, then the outputs to write into."""
+
+SECONDS = 10.0
+"""The time limit for all candidates of a call; a single one gets half of it."""
+
+_MOST_BUILT = 64
+_MOST_CHARACTERS = 200
+_TOLERANCES = {"float64": 1e-9, "float32": 1e-5, "float16": 1e-2}
+"""Tolerances by dtype, relative to the number itself plus the largest of the output."""
+
+
+class Equivalence(Enum):
+    """The verdict of a comparison."""
+
+    EQUAL = "equal"
+    CLOSE = "equal within rounding"
+    DIFFERENT = "computes something else"
+    FAILED = "failed"
+    UNTRIED = "not tried"
+    MISFIT = "does not fit"
+
+
+@dataclass(frozen=True)
+class EquivalenceResult:
+    """A verdict and the reason for it."""
+
+    verdict: Equivalence
+    reason: str
+
+
+@dataclass(frozen=True)
+class SampleSpec:
+    """The sample inputs of a comparison: their signature, and whether only a few are used."""
+
+    signature: Signature
+    few: bool = False
+
+    def draw(self) -> Iterator[tuple[list[Array], list[Array]]]:
+        """Yield inputs and outputs to write into, the same ones each time."""
+        return sample_calls(self.signature, few=self.few)
+
+
+class _Answer(NamedTuple):
+    """The callee's outputs for each sample, or why there are none, and the verdicts."""
+
+    obstacle: str
+    references: list[list[Array]]
+    verdicts: dict[str, EquivalenceResult]
+
+
+def compare_on_samples(
+    samples: SampleSpec,
+    callee: Runnable,
+    candidates: Mapping[str, Runnable],
+    here: Mapping[str, Runnable],
+) -> dict[str, EquivalenceResult]:
+    """Compare candidates with the callee on sample inputs.
+
+    Args:
+        samples: The inputs to compare on.
+        callee: The reference.
+        candidates: What is run in the worker. When the worker crashes or times out, each is run
+            again by itself to find the one at fault.
+        here: What is run in this process, because it cannot be sent to the worker.
+    """
+    names = [*candidates, *here]
+    try:
+        reference = cloudpickle.dumps(callee)
+    except Exception as failure:  # a function may refer to objects that cannot be pickled
+        return dict.fromkeys(names, _untried(_failure_text("it cannot be sent", failure)))
+    sent, found = _each(
+        candidates, cloudpickle.dumps, "it cannot be sent to the process that tries"
+    )
+    try:
+        given = TRIES.call(_answer, samples, reference, sent, bool(here), seconds=SECONDS)
+    except WorkerError:
+        try:
+            given = TRIES.call(_answer, samples, reference, {}, bool(here), seconds=SECONDS / 2)
+        except WorkerError as failure:
+            return found | dict.fromkeys([*sent, *here], _untried(str(failure)))
+        found |= {name: _alone(samples, reference, name, one) for name, one in sent.items()}
+    if given.obstacle:
+        return found | dict.fromkeys([*sent, *here], _untried(given.obstacle))
+    local = {name: _judged(kernel, samples, given.references) for name, kernel in here.items()}
+    return found | given.verdicts | local
+
+
+def _each(
+    values: Mapping[str, Value], function: Callable[[Value], Result], otherwise: str
+) -> tuple[dict[str, Result], dict[str, EquivalenceResult]]:
+    """Apply a function to each value; return the results, and a FAILED verdict for each failure."""
+    made, found = {}, {}
+    for name, value in values.items():
+        try:
+            made[name] = function(value)
+        except Exception as failure:  # noqa: PERF203 - a function may refer to anything
+            found[name] = EquivalenceResult(Equivalence.FAILED, _failure_text(otherwise, failure))
+    return made, found
+
+
+def _alone(samples: SampleSpec, callee: bytes, name: str, candidate: bytes) -> EquivalenceResult:
+    try:
+        given = TRIES.call(_answer, samples, callee, {name: candidate}, False, seconds=SECONDS / 2)
+    except WorkerError as failure:
+        return EquivalenceResult(Equivalence.FAILED, str(failure))
+    return given.verdicts.get(name) or _untried(given.obstacle)
+
+
+def _answer(
+    samples: SampleSpec, callee: bytes, candidates: Mapping[str, bytes], with_references: bool
+) -> _Answer:
+    """Compare the candidates that were sent; this runs in the worker."""
+    # the worker may be unable to import the module of a function
+    loaded, verdicts = _each(candidates, cloudpickle.loads, "it cannot be read where it is tried")
+    try:
+        reference = cloudpickle.loads(callee)
+        _build([reference, *loaded.values()])
+        references = [_outputs(reference, *sample) for sample in samples.draw()]
+    except UnknownDtypeError as unknown:
+        return _Answer(str(unknown), [], {})
+    except Exception as failure:  # TVM's C++ code or the user's kernel may raise anything
+        return _Answer(_failure_text("it failed on sample inputs", failure), [], {})
+    if not any(_has_numbers(output) for outputs in references for output in outputs):
+        return _Answer("on sample inputs it gives no finite number", [], {})
+    for name, candidate in loaded.items():
+        verdicts[name] = _judged(candidate, samples, references)
+    return _Answer("", references if with_references else [], verdicts)
+
+
+def _judged(
+    candidate: Runnable, samples: SampleSpec, references: list[list[Array]]
+) -> EquivalenceResult:
+    """Compare a candidate's outputs with the references, for every sample."""
+    is_equal, largest, top, words = True, 0.0, 0.0, ""
+    for (inputs, outputs), wanted in zip(samples.draw(), references, strict=True):
+        kept = [array.copy() for array in inputs]
+        try:
+            made = _outputs(candidate, inputs, outputs)
+        except Exception as failure:  # a candidate may raise anything
+            return EquivalenceResult(
+                Equivalence.FAILED, _failure_text("it failed on sample inputs", failure)
+            )
+        if any(a.tobytes() != b.tobytes() for a, b in zip(inputs, kept, strict=True)):
+            return EquivalenceResult(Equivalence.FAILED, "it writes into its inputs")
+        for a, b in zip(made, wanted, strict=True):
+            is_equal &= a.tobytes() == b.tobytes()
+            difference, is_close, where, size = _compared(a, b)
+            top = max(top, size)
+            if not is_close and (not words or difference > largest):
+                words = f"at {where} it gives {a[where]:.4g} where {b[where]:.4g} is wanted"
+            largest = max(largest, difference)
+    if is_equal:
+        return EquivalenceResult(Equivalence.EQUAL, "equal on sample inputs")
+    if not words:
+        words = f"equal within rounding: max |Δ| {largest:.2g} in numbers up to {top:.4g}"
+        return EquivalenceResult(Equivalence.CLOSE, words)
+    return EquivalenceResult(
+        Equivalence.DIFFERENT, f"computes something else: max |Δ| {largest:.3g}; {words}"
+    )
+
+
+def _compared(array: Array, wanted: Array) -> tuple[float, bool, tuple[int, ...], float]:
+    """Return max |Δ|, whether that is rounding, the index of the worst, and the largest number."""
+    if array.size == 0:
+        return 0.0, True, (), 0.0
+    a, b = array.astype(np.float64), wanted.astype(np.float64)
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    with np.errstate(over="ignore", invalid="ignore"):
+        apart = np.where(same, 0.0, np.abs(a - b))
+    apart[np.isnan(apart)] = np.inf
+    numbers = np.where(np.isfinite(b), np.abs(b), 0.0)
+    allowed = _TOLERANCES.get(str(wanted.dtype), 0.0) * (numbers + numbers.max())
+    where = np.unravel_index(int(np.argmax(apart - allowed)), apart.shape)
+    is_close = bool((apart <= allowed).all())
+    return float(apart.max()), is_close, tuple(map(int, where)), float(numbers.max())
+
+
+def _outputs(function: Runnable, inputs: list[Array], outputs: list[Array]) -> list[Array]:
+    if not isinstance(function, tirx.PrimFunc):
+        function(*inputs, *outputs)
+        return outputs
+    tensors = [tvm.runtime.tensor(array) for array in (*inputs, *outputs)]
+    _built[tvm_ffi.structural_hash(function)](*tensors)
+    arrays = [tensor.numpy() for tensor in tensors]
+    for array, after in zip(inputs, arrays[: len(inputs)], strict=True):
+        array[...] = after  # so that the caller sees whether an input was overwritten
+    return arrays[len(inputs) :]
+
+
+_built: OrderedDict[int, Callable[..., None]] = OrderedDict()
+
+
+def _build(functions: list[Runnable]) -> None:
+    """Build the PrimFuncs that are not built yet, in one module if that compiles."""
+    wanted = {
+        tvm_ffi.structural_hash(function): function.with_attr("global_symbol", f"f{number}")
+        for number, function in enumerate(functions)
+        if isinstance(function, tirx.PrimFunc)
+    }
+    new = {key: function for key, function in wanted.items() if key not in _built}
+    for key in wanted.keys() - new.keys():
+        _built.move_to_end(key)
+    _built.update(_compiled(new) if new else {})
+    while len(_built) > _MOST_BUILT:
+        _built.popitem(last=False)
+
+
+def _compiled(functions: Mapping[int, tirx.PrimFunc]) -> dict[int, Callable[..., None]]:
+    names = {key: str(function.attrs["global_symbol"]) for key, function in functions.items()}
+    mod = ir.IRModule({names[key]: function for key, function in functions.items()})
+    try:
+        executable = tvm.compile(mod, target="llvm")
+        return {key: executable[name] for key, name in names.items()}
+    except Exception as failure:  # one of them does not compile: build each by itself
+        if len(functions) == 1:
+            (key,) = functions
+            return {key: _raising(failure)}
+        alone = [_compiled({key: function}) for key, function in functions.items()]
+        return {key: built for each in alone for key, built in each.items()}
+
+
+def _raising(failure: Exception) -> Callable[..., None]:
+    def raises(*_: object) -> None:
+        raise failure
+
+    return raises
+
+
+def _has_numbers(array: Array) -> bool:
+    return array.size == 0 or bool(np.isfinite(array.astype(np.float64)).any())
+
+
+def _untried(obstacle: str) -> EquivalenceResult:
+    words = f"not tried: the callee itself cannot be tried: {obstacle}"
+    return EquivalenceResult(Equivalence.UNTRIED, words)
+
+
+def _failure_text(what: str, failure: Exception) -> str:
+    text = error_summary(failure)
+    return f"{what}: {text[:_MOST_CHARACTERS]}{'…' if len(text) > _MOST_CHARACTERS else ''}"

@@ -1,0 +1,181 @@
+"""Definitions: functions of TE tensors from which PrimFuncs are created."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from tvm import ir, relax, te, tirx
+
+from irviz.errors import IrvizError
+from irviz.ir.text.labels import dim_label
+from irviz.runtime.local.vm import error_summary
+from irviz.transforms.kernels.signature import (
+    Signature,
+    fits,
+    parse_signature,
+    signature_of_call,
+    signature_of_prim_func,
+)
+
+DefiningFunction = Callable[..., object]
+
+FLOATS = ("float32", "float64", "float16")
+"""The dtypes of irviz's own definitions and kernels."""
+
+_LARGEST_INT32 = 2**31 - 1
+
+_definitions: dict[str, TEDefinition] = {}
+
+
+class NoPrimFuncError(IrvizError, ValueError):
+    """A definition from which no PrimFunc can be created for a call; the message says why."""
+
+
+@dataclass(frozen=True)
+class TEDefinition:
+    """A function of TE tensors with its signatures, one per dtype, and a one-line summary."""
+
+    name: str
+    signatures: tuple[Signature, ...]
+    summary: str
+    function: DefiningFunction
+
+    @property
+    def signature(self) -> Signature:
+        """The signature for the first dtype."""
+        return self.signatures[0]
+
+
+def define(
+    name: str, signature: str, dtype: str | Sequence[str] = "float32"
+) -> Callable[[DefiningFunction], DefiningFunction]:
+    """Register the decorated function of TE tensors as the definition `name`.
+
+    The function gets a `te.Tensor` for each input and returns one, or a tuple of them. Defining
+    a name again replaces it.
+
+    Args:
+        name: The name of the definition, such as "mine.relu".
+        signature: NumPy's notation for generalized ufuncs, such as `(b,m),(n,m),(n)->(b,n)`.
+        dtype: The dtype of all tensors, or several dtypes as alternatives.
+
+    Raises:
+        ValueError: The signature cannot be parsed, or the function takes another number of
+            tensors.
+    """
+    signatures = parse_signatures(signature, dtype)
+
+    def decorate(function: DefiningFunction) -> DefiningFunction:
+        check_arity("definition", name, function, len(signatures[0].inputs), signatures[0])
+        add_definition(name, signatures, first_line(function), function)
+        return function
+
+    return decorate
+
+
+def add_definition(
+    name: str, signatures: tuple[Signature, ...], summary: str, function: DefiningFunction
+) -> None:
+    """Register a definition without checking the function's parameters."""
+    _definitions[name] = TEDefinition(name, signatures, summary, function)
+
+
+def definitions() -> Mapping[str, TEDefinition]:
+    """Return the definitions by name."""
+    return MappingProxyType(_definitions)
+
+
+def parse_signatures(signature: str, dtype: str | Sequence[str]) -> tuple[Signature, ...]:
+    """Parse a signature for one dtype, or for each of several; raise ValueError for no dtype."""
+    dtypes = (dtype,) if isinstance(dtype, str) else tuple(dtype)
+    if not dtypes:
+        raise ValueError(f"{signature!r} is for no dtype at all: give one, such as 'float32'")
+    return tuple(parse_signature(signature, each) for each in dtypes)
+
+
+def first_line(function: Callable[..., object]) -> str:
+    """Return the first line of a function's docstring, or ""."""
+    lines = (function.__doc__ or "").strip().splitlines()
+    return lines[0] if lines else ""
+
+
+def check_arity(
+    what: str, name: str, function: Callable[..., object], count: int, signature: Signature
+) -> None:
+    """Raise ValueError unless the function can be called with this many tensors."""
+    try:
+        inspect.signature(function).bind(*range(count))
+    except TypeError:
+        outputs = ", outputs last" if count > len(signature.inputs) else ""
+        raise ValueError(
+            f"the {what} {name!r} takes {inspect.signature(function)}, and its signature "
+            f"{signature} has {count} tensors: give it a parameter for each{outputs}"
+        ) from None
+
+
+def prim_func_for_call(definition: TEDefinition, call: ir.Call) -> tirx.PrimFunc:
+    """Create the PrimFunc of a definition for the shapes of a call, symbolic names included.
+
+    Raises NoPrimFuncError when the definition does not accept the call's shapes.
+    """
+    packed = call.args[1]
+    fields = list(packed.fields) if isinstance(packed, ir.Tuple) else [packed]
+    return create_prim_func(definition, [field.ty for field in fields], signature_of_call(call))
+
+
+def create_prim_func(
+    definition: TEDefinition, types: Sequence[relax.TensorType], wanted: Signature | None
+) -> tirx.PrimFunc:
+    """Create the PrimFunc for inputs of these types; raise NoPrimFuncError unless it fits."""
+    if wanted is None or not any(fits(own, wanted) for own in definition.signatures):
+        raise NoPrimFuncError(f"its signature is {definition.signature}, and the call has {wanted}")
+    dims = _Dims(types)
+    names = list(inspect.signature(definition.function).parameters)
+    inputs = [
+        te.placeholder([dims.of(dim) for dim in type_.shape.values], str(type_.dtype), name)
+        for type_, name in zip(types, _placeholder_names(names, len(types)), strict=True)
+    ]
+    try:
+        result = definition.function(*inputs)
+        outputs = list(result) if isinstance(result, tuple | list | ir.Array) else [result]
+        prim_func = te.create_prim_func([*inputs, *outputs], dims.index_dtype)
+    except Exception as failure:  # TE or the user's function may raise anything
+        raise NoPrimFuncError(
+            f"TE makes no PrimFunc of these shapes: {error_summary(failure)}"
+        ) from failure
+    found = signature_of_prim_func(prim_func, len(outputs))
+    if found is None or not fits(found, wanted):
+        raise NoPrimFuncError(f"for these shapes it is {found}, and the call has {wanted}")
+    return prim_func
+
+
+class _Dims:
+    """Maps the dimensions of a call to those of a PrimFunc, which has variables of its own.
+
+    An expression becomes one variable, because a PrimFunc gets its sizes from its buffers.
+    """
+
+    def __init__(self, types: Sequence[relax.TensorType]) -> None:
+        values = [dim for type_ in types for dim in type_.shape.values]
+        numbers = [dim.value for dim in values if isinstance(dim, tirx.IntImm)]
+        is_static = len(numbers) == len(values) and max(numbers, default=0) <= _LARGEST_INT32
+        # int32 as people write them, but beside int64 variables the constants must be int64 too
+        self.index_dtype = None if is_static else "int64"
+        self._variables: dict[str, ir.Var] = {}
+
+    def of(self, dim: ir.Expr) -> int | ir.Var:
+        if isinstance(dim, tirx.IntImm):
+            return int(dim.value)
+        text = dim_label(dim)
+        if text not in self._variables:
+            name = text if text.isidentifier() else f"d{len(self._variables)}"
+            self._variables[text] = tirx.Var(name, "int64")
+        return self._variables[text]
+
+
+def _placeholder_names(names: list[str], count: int) -> list[str]:
+    """Return `count` names: those of the parameters, then x1, x2, … for variadic ones."""
+    return [*names[:count], *(f"x{i}" for i in range(len(names), count))]

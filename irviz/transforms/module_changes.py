@@ -1,0 +1,136 @@
+"""The difference between two modules: functions by name, and the number of bindings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tvm import ir, relax
+from tvm_ffi import structural_equal
+
+from irviz.ir.extract import extract
+from irviz.ir.node_ids import identify
+from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeId
+
+_MOST_NAMES = 4
+_Description = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class ModuleChanges:
+    """The functions that differ, by name, and the number of bindings changed in them.
+
+    `of_module` is whether attributes or global infos of the module itself differ.
+    """
+
+    changed: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    bindings: int = 0
+    of_module: bool = False
+
+    def __bool__(self) -> bool:
+        """Whether anything changes."""
+        return self != ModuleChanges()
+
+    def __str__(self) -> str:
+        """Return a one-line summary, "nothing" when nothing changes."""
+        words = [f"{self.bindings} binding{'s' * (self.bindings != 1)}"] if self.bindings else []
+        for verb in ("changed", "added", "removed"):
+            names: tuple[str, ...] = getattr(self, verb)
+            if names:
+                shown = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
+                words.append(f"{len(names)} function{'s' * (len(names) != 1)} {verb} ({shown})")
+        words += ["attributes of the module"] if self.of_module else []
+        return "; ".join(words) or "nothing"
+
+
+def compare_modules(before: ir.IRModule, after: ir.IRModule) -> ModuleChanges:
+    """Compare two modules; functions are matched by name."""
+    if before.same_as(after):
+        return ModuleChanges()
+    old = {gvar.name_hint: function for gvar, function in before.functions.items()}
+    new = {gvar.name_hint: function for gvar, function in after.functions.items()}
+    both = sorted(old.keys() & new.keys())
+    other = tuple(
+        name
+        for name in both
+        if not old[name].same_as(new[name]) and not structural_equal(old[name], new[name])
+    )
+    are_relax = [
+        name
+        for name in other
+        if isinstance(old[name], relax.Function) and isinstance(new[name], relax.Function)
+    ]
+    return ModuleChanges(
+        other,
+        tuple(sorted(new.keys() - old.keys())),
+        tuple(sorted(old.keys() - new.keys())),
+        sum(
+            _count_changes(_Version.of(before, name), _Version.of(after, name))
+            for name in are_relax
+        ),
+        not structural_equal(_without_functions(before), _without_functions(after)),
+    )
+
+
+def _without_functions(mod: ir.IRModule) -> ir.IRModule:
+    return ir.IRModule({}, attrs=mod.attrs, global_infos=mod.global_infos)
+
+
+@dataclass(frozen=True)
+class _Version:
+    """One version of a function: its graph, bound variables, and each node's operands."""
+
+    graph: Graph
+    bound: Mapping[int, NodeId]
+    operands: Mapping[NodeId, tuple[tuple[str, tuple[int, ...]], ...]]
+
+    @classmethod
+    def of(cls, mod: ir.IRModule, name: str) -> _Version:
+        graph, function = extract(mod, name), mod[name]
+        params = {param.__chandle__() for param in function.params}
+        ids = {var.__chandle__(): node_id for var, node_id in identify(function).items()}
+        # constants are identified by name, or by position if they have none
+        names = {n.id: n.name or n.id if n.kind in INPUT_KINDS else n.id for n in graph.nodes}
+        operands: dict[NodeId, list[tuple[str, tuple[int, ...]]]] = {
+            node.id: [] for node in graph.nodes
+        }
+        for edge in graph.edges:
+            operands[edge.target].append((names[edge.source], edge.position))
+        bound = {a: i for a, i in ids.items() if a not in params and i in graph.index}
+        return cls(graph, bound, {node: tuple(given) for node, given in operands.items()})
+
+    def description(self, node_id: NodeId, renamed: Mapping[str, str]) -> _Description:
+        """Return what a binding computes, with operands renamed by `renamed`."""
+        node = self.graph.nodes[self.graph.index[node_id]]
+        operands = tuple((renamed.get(name, name), place) for name, place in self.operands[node_id])
+        return node.kind, node.callee, node.resolution, node.literals, operands
+
+
+def _count_changes(was: _Version, now: _Version) -> int:
+    """Return how many bindings were changed, replaced, added or removed.
+
+    Variables match if they are the same object or have the same name; a variable with another
+    name that is bound to the same value counts as renamed, not as changed.
+    """
+    before: dict[str, str] = {
+        now.bound[address]: was.bound[address] for address in now.bound.keys() & was.bound.keys()
+    }
+    left = dict.fromkeys(one for one in was.bound.values() if one not in set(before.values()))
+    for node_id in now.bound.values():
+        if node_id not in before and node_id in left:
+            before[node_id] = node_id
+            del left[node_id]
+    renamed = {was.description(node_id, {}): node_id for node_id in reversed(left)}
+    changed = added = 0
+    for node_id in now.bound.values():  # in program order: operands come first
+        description = now.description(node_id, before)
+        if node_id in before:
+            changed += description != was.description(NodeId(before[node_id]), {})
+        elif description in renamed:
+            before[node_id] = renamed.pop(description)
+            del left[NodeId(before[node_id])]
+        else:
+            added += 1
+    return changed + max(added, len(left))

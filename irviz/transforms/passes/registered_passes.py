@@ -1,0 +1,118 @@
+"""The user's own passes and rewrites, which the catalog lists beside TVM's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar, overload
+
+from tvm import ir
+
+from irviz.runtime.local.pickle_by_value import PortableFunction
+from irviz.transforms.passes.catalog_entry import CatalogEntry, code_only
+from irviz.transforms.passes.docstring import first_sentence
+from irviz.transforms.passes.parameters import ParameterKind, PassParameter, read_parameters
+from irviz.transforms.passes.rewrite import Build, Pattern, Rewrite, Rewriter
+
+Make = TypeVar("Make", bound=Callable[..., object])
+
+_passes: dict[str, Callable[..., object] | Rewrite] = {}
+
+
+def register_pass(name: str) -> Callable[[Make], Make]:
+    """List the decorated function, which returns a `tvm.transform.Pass`, in the catalog.
+
+    Its parameters are read from its signature, its summary from its docstring. Registering a
+    name again replaces the pass. Raises ValueError for an empty name.
+    """
+    _check_name(name)
+
+    def decorate(make: Make) -> Make:
+        _passes[name] = make
+        return make
+
+    return decorate
+
+
+@overload
+def register_rewrite(name: str) -> Callable[[Build], Build]: ...
+
+
+@overload
+def register_rewrite(
+    name: str, pattern: Pattern | ir.IRModule | Build, rewriter: Rewriter | None = None
+) -> Rewrite: ...
+
+
+def register_rewrite(
+    name: str,
+    pattern: Pattern | ir.IRModule | Build | None = None,
+    rewriter: Rewriter | None = None,
+) -> Rewrite | Callable[[Build], Build]:
+    """List a rewrite of particular operators in the catalog, and return it.
+
+    Without a pattern this is a decorator for a function that returns pattern and rewriter.
+
+    Args:
+        name: The name in the catalog.
+        pattern: See `Rewrite`.
+        rewriter: See `Rewrite`.
+
+    Raises:
+        ValueError: The name is empty.
+        TransformError: The pattern is not one, or lacks a rewriter.
+    """
+    _check_name(name)
+    if pattern is None:
+
+        def decorate(build: Build) -> Build:
+            register_rewrite(name, build)
+            return build
+
+        return decorate
+    rewrite = Rewrite(name, pattern, rewriter)
+    _passes[name] = rewrite
+    return rewrite
+
+
+def registered_entries() -> Iterator[CatalogEntry]:
+    """Yield the entries registered so far."""
+    for name, own in _passes.items():
+        yield user_entry(name, own)
+
+
+def user_entry(
+    name: str, own: Callable[..., object] | Rewrite, namespace: str = "yours", group: str = "yours"
+) -> CatalogEntry:
+    """Return the entry of a function that creates a pass, or of a rewrite."""
+    if isinstance(own, Rewrite):
+        parameters: tuple[PassParameter, ...] = (_WHERE,)
+        build = own.pattern.function if isinstance(own.pattern, PortableFunction) else None
+        make: Callable[..., object] = _RewriteIn(own)
+        summary = first_sentence(build) if build else "Rewrite what a pattern matches."
+    else:
+        make = own.function if isinstance(own, PortableFunction) else own
+        parameters, summary = read_parameters(make), first_sentence(make)
+    words = code_only(name, parameters, f"{getattr(make, '__name__', name)}(")
+    return CatalogEntry(name, namespace, group, summary, parameters, make, code_only=words, own=own)
+
+
+_WHERE = PassParameter(
+    "function", ParameterKind.FUNCTION, summary="The function to rewrite; all functions by default."
+)
+
+
+@dataclass(frozen=True)
+class _RewriteIn:
+    """Creates a rewrite for one function, or for all."""
+
+    rewrite: Rewrite
+
+    def __call__(self, function: str | None = None) -> Rewrite:
+        own = self.rewrite
+        return Rewrite(own.name, own.pattern, own.rewriter, function or "")
+
+
+def _check_name(name: str) -> None:
+    if not isinstance(name, str) or not name.strip():
+        raise ValueError(f"a pass needs a name to be found by, not {name!r}: give some words")

@@ -1,0 +1,166 @@
+"""The Python script that reproduces a path of stages with TVM alone."""
+
+from __future__ import annotations
+
+import base64
+import inspect
+import textwrap
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+import tvm
+from numpy.typing import NDArray
+from tvm import ir
+
+from irviz.atomic_write import atomic_write
+from irviz.errors import IrvizError
+from irviz.transforms.tvmscript_source import module_source
+
+_WIDTH = 96
+_INLINE = 64
+"""Arrays with more elements than this are written in base 64."""
+
+
+class UnwritableError(IrvizError):
+    """A step cannot be written as Python; the message says why."""
+
+
+class PythonScript:
+    """Collects statements in order, with the imports, definitions and arrays that they need.
+
+    The module is always named `mod`. Arrays are written into the script or to a file.
+    """
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._imports: dict[str, None] = {"import tvm": None}
+        self._definitions: dict[str, None] = {}
+        self._arrays: dict[str, NDArray[np.generic]] = {}
+        self._scheduled = ""
+
+    @property
+    def arrays(self) -> Mapping[str, NDArray[np.generic]]:
+        """The arrays that the script uses, by name."""
+        return MappingProxyType(self._arrays)
+
+    def add(self, *lines: str, needs: tuple[str, ...] = ()) -> None:
+        """Add statements, and the import statements they need."""
+        self._close_schedule()
+        self._imports |= dict.fromkeys(needs)
+        self._lines += lines
+
+    def comment(self, words: str) -> None:
+        """Add a comment."""
+        self._lines += [f"# {line}" for line in words.splitlines()]
+
+    def define(self, function: Callable[..., object], needs: tuple[str, ...] = ()) -> None:
+        """Add a function definition, with the function's source.
+
+        Raises UnwritableError when the source cannot be found.
+        """
+        try:
+            source = textwrap.dedent(inspect.getsource(function))
+        except (OSError, TypeError) as failure:
+            raise UnwritableError(f"the source of {function!r} cannot be found") from failure
+        self._imports |= dict.fromkeys(needs)
+        self._definitions[source.rstrip()] = None
+
+    def array(self, name: str, value: NDArray[np.generic]) -> str:
+        """Add an array and return the expression for it; raise UnwritableError for other dtypes."""
+        if value.dtype.kind not in "biufc":
+            raise UnwritableError(f"{name!r} is of dtype {value.dtype}, which NumPy cannot save")
+        name = f"{name}_" if name in ("file", "allow_pickle") else name  # parameters of np.savez
+        key, count = name, 1
+        while key in self._arrays and not _is_same(self._arrays[key], value):
+            count += 1
+            key = f"{name}_{count}"
+        self._arrays[key] = value
+        return f"arrays[{key!r}]"
+
+    def schedule(self, function: str, *lines: str) -> None:
+        """Add steps of one PrimFunc's schedule, `sch`, which consecutive calls share."""
+        if self._scheduled != function:
+            self._close_schedule()
+            self._imports["from tvm import s_tir"] = None
+            self._lines += ["sch = s_tir.Schedule(mod)", f"sch.work_on({function!r})"]
+            self._scheduled = function
+        self._lines += lines
+
+    def embed(self, mod: ir.IRModule, why: str) -> None:
+        """Add the module itself instead of statements that would make it."""
+        self.comment(why)
+        self.add(f"mod = {embedded_object(mod)}", needs=("import base64", "import zlib"))
+
+    def begin(self, mod: ir.IRModule) -> None:
+        """Add the first module, as TVMScript where that is lossless."""
+        source = module_source(mod)
+        if source is None:
+            self.embed(mod, "the first module; TVMScript would lose a part of it")
+            return
+        self.add(f"mod = {source}")
+
+    def text(self, arrays_file: str = "") -> str:
+        """Return the script; with `arrays_file` it loads its arrays from that file."""
+        self._close_schedule()
+        parts = ["\n".join(sorted(self._needed(arrays_file), key=_import_order))]
+        if arrays_file:
+            parts.append(f"arrays = np.load({arrays_file!r})")
+        elif self._arrays:
+            items = [f"    {key!r}: {_array_source(value)}," for key, value in self._arrays.items()]
+            parts.append("\n".join(["arrays = {", *items, "}"]))
+        parts += [f"\n{source}\n" for source in self._definitions]
+        return "\n\n".join([*parts, "\n".join(self._lines)]) + "\n"
+
+    def _needed(self, arrays_file: str) -> set[str]:
+        needed = set(self._imports)
+        if self._arrays:
+            needed.add("import numpy as np")
+            if not arrays_file and any(v.size > _INLINE for v in self._arrays.values()):
+                needed |= {"import base64", "import zlib"}
+        return needed
+
+    def _close_schedule(self) -> None:
+        if self._scheduled:
+            self._lines.append("mod = sch.mod")
+            self._scheduled = ""
+
+
+def embedded_object(value: object) -> str:
+    """Return the expression that reads a TVM object from text in base 64."""
+    text = base64.b64encode(zlib.compress(tvm.ir.save_json(value).encode(), 9)).decode()
+    return f"tvm.ir.load_json(zlib.decompress(base64.b64decode({_wrapped_literal(text)})).decode())"
+
+
+def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[np.generic]]) -> Path:
+    """Write arrays to an .npz file atomically."""
+    with atomic_write(path) as partial, partial.open("wb") as file:
+        np.savez(file, allow_pickle=False, **dict(arrays))
+    return Path(path)
+
+
+def _array_source(value: NDArray[np.generic]) -> str:
+    if value.size <= _INLINE:
+        return f"np.array({value.tolist()!r}, {value.dtype.name!r})".replace(
+            "nan", "np.nan"
+        ).replace("inf", "np.inf")
+    text = base64.b64encode(zlib.compress(np.ascontiguousarray(value).tobytes(), 6)).decode()
+    read = f"zlib.decompress(base64.b64decode({_wrapped_literal(text)}))"
+    return f"np.frombuffer({read}, {value.dtype.name!r}).reshape({value.shape!r})"
+
+
+def _wrapped_literal(text: str) -> str:
+    lines = textwrap.wrap(text, _WIDTH)
+    return f'"{text}"' if len(lines) < 2 else '"""\n' + "\n".join(lines) + '\n"""'
+
+
+def _is_same(one: NDArray[np.generic], other: NDArray[np.generic]) -> bool:
+    return (
+        one.shape == other.shape and one.dtype == other.dtype and one.tobytes() == other.tobytes()
+    )
+
+
+def _import_order(line: str) -> tuple[bool, str]:
+    return line.startswith("from"), line

@@ -1,0 +1,289 @@
+"""Notify listeners of every pass that a thread runs, in whatever PassContext it runs.
+
+Contexts do not inherit instruments from each other. So while there is a listener, entering a
+context adds our instruments to it, and leaving it removes them again.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, Protocol
+
+import tvm_ffi
+from tvm import ir
+from tvm.ir.instrument import pass_instrument
+from tvm.ir.transform import Pass, PassContext, PassInfo
+
+
+class PassListener(Protocol):
+    """Is notified of passes. Times are seconds of a clock that stops during notifications."""
+
+    def start(self, depth: int, at: float) -> None:
+        """Begin listening; `depth` passes are running already."""
+
+    def began(self, info: PassInfo, mod: ir.IRModule, at: float) -> None:
+        """Note that a pass begins."""
+
+    def ended(self, mod: ir.IRModule, at: float) -> None:
+        """Note that the innermost pass has returned a module."""
+
+    def raised(self, depth: int, failure: BaseException, at: float) -> None:
+        """Note that an exception has left all passes but the outermost `depth`."""
+
+    def stop(self, at: float, cost: float) -> None:
+        """Stop listening; the notifications took `cost` seconds."""
+
+
+@dataclass
+class _ThreadState:
+    """The listeners of one thread, the number of running passes, the cost of notifications."""
+
+    listeners: tuple[PassListener, ...] = ()
+    entered: list[PassContext] = field(default_factory=list)
+    open: int = 0
+    cost: float = 0.0
+
+    def now(self) -> float:
+        return perf_counter() - self.cost
+
+    def enter(self, context: PassContext) -> None:
+        _install(context)
+        self.entered.append(context)
+
+    def leave(self, context: PassContext) -> None:
+        for index in reversed(range(len(self.entered))):
+            if self.entered[index].same_as(context):
+                _remove(self.entered.pop(index))
+                return
+
+    def follow(self) -> None:
+        """Instrument the current context if its entering was not noticed.
+
+        A `with` around the recording enters its context before the hooks are installed.
+        """
+        current = PassContext.current()
+        if not any(current.same_as(one) for one in reversed(self.entered)):
+            self.enter(current)
+
+    def raised(self, depth: int, failure: BaseException) -> None:
+        if self.open > depth:
+            at, self.open = self.now(), depth
+            for listener in self.listeners:
+                listener.raised(depth, failure, at)
+
+
+_local = threading.local()
+
+
+def _state() -> _ThreadState:
+    try:
+        state: _ThreadState = _local.state
+    except AttributeError:
+        state = _local.state = _ThreadState()
+    return state
+
+
+@contextmanager
+def listen(listener: PassListener) -> Iterator[None]:
+    """Notify the listener of the passes that this thread runs inside the block."""
+    state = _state()
+    cost = state.cost
+    _hooks.install()
+    try:
+        state.follow()
+        listener.start(state.open, state.now())
+        state.listeners = (*state.listeners, listener)
+        yield
+    finally:
+        listener.stop(state.now(), state.cost - cost)
+        state.listeners = tuple(other for other in state.listeners if other is not listener)
+        if not state.listeners:
+            while state.entered:
+                _remove(state.entered.pop())
+            state.open = 0
+        _hooks.remove()
+
+
+@pass_instrument
+class _BeginInstrument:
+    """The last instrument of a context, so that no pass's time includes other instruments."""
+
+    def run_before_pass(self, mod: ir.IRModule, info: PassInfo) -> None:
+        """Notify that a pass begins."""
+        now = perf_counter()
+        state = _state()
+        if state.listeners:
+            at = now - state.cost
+            state.open += 1
+            for listener in state.listeners:
+                listener.began(info, mod, at)
+            state.cost += perf_counter() - now
+
+
+@pass_instrument
+class _EndInstrument:
+    """The first instrument of a context, for the same reason."""
+
+    def run_after_pass(self, mod: ir.IRModule, info: PassInfo) -> None:  # noqa: ARG002 - TVM's
+        """Notify that a pass has ended."""
+        now = perf_counter()
+        state = _state()
+        if state.listeners:
+            at = now - state.cost
+            state.open = max(state.open - 1, 0)
+            for listener in state.listeners:
+                listener.ended(mod, at)
+            state.cost += perf_counter() - now
+
+
+_END, _BEGIN = _EndInstrument(), _BeginInstrument()
+_FIELDS = {one.name: one for one in PassContext.__tvm_ffi_type_info__.fields}
+
+
+@dataclass
+class _Instrumented:
+    """A context with our instruments, its own ones, and how often it has been entered."""
+
+    context: PassContext
+    before: tvm_ffi.Array[Any]
+    count: int = 1
+
+
+_still_read: deque[tvm_ffi.Array[Any]] = deque(maxlen=1024)
+"""Replaced lists, kept alive because another thread may still iterate over one."""
+_lock = threading.Lock()
+_instrumented: dict[int, _Instrumented] = {}
+
+
+def _install(context: PassContext) -> None:
+    """Add our instruments around those of a context."""
+    key = context.__chandle__()
+    with _lock:
+        if key in _instrumented:  # entered once more, perhaps by another thread
+            _instrumented[key].count += 1
+            return
+        before = context.instruments
+        _instrumented[key] = _Instrumented(context, before)
+        _set_instruments(context, tvm_ffi.convert(_with_ours(before)))
+
+
+def _remove(context: PassContext) -> None:
+    """Remove our instruments; those that others have added since stay."""
+    key = context.__chandle__()
+    with _lock:
+        held = _instrumented[key]
+        held.count -= 1
+        if held.count:
+            return
+        del _instrumented[key]
+        left = _without_ours(context.instruments)
+        is_as_before = len(left) == len(held.before) and all(
+            one.same_as(other) for one, other in zip(left, held.before, strict=True)
+        )
+        _set_instruments(context, held.before if is_as_before else tvm_ffi.convert(left))
+
+
+def _set_instruments(context: PassContext, instruments: tvm_ffi.Array[Any]) -> None:
+    _still_read.append(context.instruments)
+    # not by `override_instruments`, which exits and enters those that stay: TVM's own timing
+    # instrument then forgets what it has measured
+    _FIELDS["instruments"].setter(context, instruments)
+
+
+def _with_ours(instruments: Iterable[Any]) -> list[Any]:
+    return [_END, *_without_ours(instruments), _BEGIN]
+
+
+def _without_ours(instruments: Iterable[Any]) -> list[Any]:
+    return [one for one in instruments if not (one.same_as(_END) or one.same_as(_BEGIN))]
+
+
+Method = Callable[..., Any]
+
+
+class _Hooks:
+    """Wraps methods of TVM's classes while there are listeners, in whichever thread."""
+
+    def __init__(self, wrappers: dict[tuple[type, str], Callable[[Method], Method]]) -> None:
+        self._wrappers = wrappers
+        self._lock = threading.Lock()
+        self._count = 0
+        self._wrapped: dict[tuple[type, str], tuple[Method, Method]] = {}
+
+    def install(self) -> None:
+        with self._lock:
+            self._count += 1
+            if self._count == 1:
+                for (owner, name), wrap in self._wrappers.items():
+                    theirs = getattr(owner, name)
+                    ours = functools.wraps(theirs)(wrap(theirs))
+                    self._wrapped[owner, name] = theirs, ours
+                    setattr(owner, name, ours)
+
+    def remove(self) -> None:
+        with self._lock:
+            self._count -= 1
+            if self._count == 0:
+                for (owner, name), (theirs, ours) in self._wrapped.items():
+                    if getattr(owner, name) is ours:  # else somebody has wrapped it since
+                        setattr(owner, name, theirs)
+                self._wrapped.clear()
+
+
+def _entering(enter: Method) -> Method:
+    def entered(self: PassContext) -> Any:
+        result = enter(self)
+        state = _state()
+        if state.listeners:
+            state.enter(self)
+        return result
+
+    return entered
+
+
+def _leaving(leave: Method) -> Method:
+    def left(self: PassContext, *failure: Any) -> Any:
+        _state().leave(self)
+        return leave(self, *failure)
+
+    return left
+
+
+def _overriding(override: Method) -> Method:
+    def overridden(self: PassContext, instruments: Iterable[Any]) -> Any:
+        with _lock:
+            is_ours = self.__chandle__() in _instrumented
+        return override(self, _with_ours(instruments) if is_ours else instruments)
+
+    return overridden
+
+
+def _calling(call: Method) -> Method:
+    def called(self: Pass, *arguments: Any, **named: Any) -> Any:
+        state = _state()
+        depth = state.open
+        if state.listeners:
+            state.follow()
+        try:
+            return call(self, *arguments, **named)
+        except BaseException as failure:  # TVM does not notify its instruments of it
+            state.raised(depth, failure)
+            raise
+
+    return called
+
+
+_hooks = _Hooks(
+    {
+        (PassContext, "__enter__"): _entering,
+        (PassContext, "__exit__"): _leaving,
+        (PassContext, "override_instruments"): _overriding,
+        (Pass, "__call__"): _calling,
+    }
+)

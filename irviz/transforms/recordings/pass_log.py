@@ -1,0 +1,192 @@
+"""The log of passes, written while they run, and the tree of pass runs that is read from it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from tvm import ir
+from tvm.ir.transform import PassInfo
+from tvm_ffi import structural_equal
+
+
+@dataclass(frozen=True, eq=False)
+class PassRun:
+    """A pass that was run: the modules before and after, its time, the passes inside it.
+
+    `after` is None when it did not finish; `error` is the reason, empty when a pass inside it
+    failed. Times are in seconds, `start` since the recording began.
+    """
+
+    name: str
+    before: ir.IRModule
+    after: ir.IRModule | None
+    start: float
+    seconds: float
+    children: tuple[PassRun, ...] = ()
+    error: str = ""
+    depth: int = 0
+
+    @property
+    def end(self) -> float:
+        """When it ended, in seconds since the recording began."""
+        return self.start + self.seconds
+
+    @cached_property
+    def changed(self) -> bool:
+        """Whether it changed the module; compared on first use."""
+        if self.after is None or self.after.same_as(self.before):
+            return False
+        return not structural_equal(self.before, self.after)
+
+    def walk(self) -> Iterator[PassRun]:
+        """Yield it and the passes inside it, in the order in which they began."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def __repr__(self) -> str:
+        inside = sum(1 for _ in self.walk()) - 1
+        words = [f"{inside} pass{'es' * (inside != 1)} inside"] if inside else []
+        words += [f"{1e3 * self.seconds:.2f} ms", self.outcome]
+        return f"<PassRun {short_line(self.name)}: {', '.join(words)}>"
+
+    @property
+    def outcome(self) -> str:
+        """The outcome: "changed", "unchanged", "not finished", or the error."""
+        if self.error:
+            return f"failed with {short_line(self.error)}"
+        if self.after is None:
+            return "not finished"
+        return "changed" if self.changed else "unchanged"
+
+
+_Event = tuple[float, PassInfo | None, ir.IRModule | None, int, str]
+"""Time, the pass that begins, the module, the passes that an exception left open, its text.
+
+A plain tuple, because it is created while passes run.
+"""
+
+
+@dataclass
+class PassLog:
+    """A listener that stores events; `cost` is the time that listening took, in seconds."""
+
+    events: list[_Event] = field(default_factory=list)
+    cost: float = 0.0
+    end: float | None = None
+    error: str = ""
+    _depth: int = 0
+    _start: float = 0.0
+
+    def start(self, depth: int, at: float) -> None:
+        """Begin at this depth of passes, which are not in the log."""
+        self._depth, self._start = depth, at
+
+    def began(self, info: PassInfo, mod: ir.IRModule, at: float) -> None:
+        """Store that a pass begins."""
+        # a copy (functions are shared), because some passes modify the module that they are given
+        self.events.append((at, info, mod.clone(), 0, ""))
+
+    def ended(self, mod: ir.IRModule, at: float) -> None:
+        """Store that a pass has ended."""
+        self.events.append((at, None, mod.clone(), 0, ""))
+
+    def raised(self, depth: int, failure: BaseException, at: float) -> None:
+        """Store that an exception has left passes."""
+        self.events.append((at, None, None, max(depth - self._depth, 0), error_text(failure)))
+
+    def stop(self, at: float, cost: float) -> None:
+        """Store when the recording ended."""
+        self.end, self.cost = at - self._start, cost
+
+    def failed(self, failure: BaseException) -> None:
+        """Store the exception that ended the recording."""
+        self.error = error_text(failure)
+
+    @property
+    def seconds(self) -> float:
+        """The duration of the recording, up to its last event while it runs."""
+        if self.end is not None:
+            return self.end
+        return self.events[-1][0] - self._start if self.events else 0.0
+
+    def read(self) -> tuple[PassRun, ...]:
+        """Return the outermost passes; `after` is None for those that have not ended.
+
+        Modules with identical content become one object.
+        """
+        reader = _TreeBuilder([[]], [])
+        seen: dict[tuple[int, ...], ir.IRModule] = {}
+        for time, info, module, left, error in self.events:
+            at = time - self._start
+            if module is None:
+                reader.fail(at, left, error)
+                continue
+            mod = seen.setdefault(_content(module), module)
+            if info is not None:
+                reader.open(str(info.name), mod, at)
+            else:
+                reader.close(at, mod)
+        reader.fail(self.seconds, 0, self.error)
+        return tuple(reader.levels[0])
+
+
+def _content(mod: ir.IRModule) -> tuple[int, ...]:
+    """Return the addresses of a module's immutable parts, which identify its content."""
+    return tuple(part.__chandle__() for part in (mod.functions, mod.attrs, mod.global_infos))
+
+
+@dataclass
+class _TreeBuilder:
+    """Nests pass runs: `levels` are the finished ones at each depth."""
+
+    levels: list[list[PassRun]]
+    begun: list[tuple[str, ir.IRModule, float]]
+
+    def open(self, name: str, before: ir.IRModule, at: float) -> None:
+        self.begun.append((name, before, at))
+        self.levels.append([])
+
+    def close(self, at: float, after: ir.IRModule | None, error: str = "") -> None:
+        if not self.begun:  # it began before the recording
+            return
+        name, before, start = self.begun.pop()
+        children, depth = tuple(self.levels.pop()), len(self.begun)
+        step = PassRun(name, before, after, start, at - start, children, error, depth)
+        self.levels[-1].append(step)
+
+    def fail(self, at: float, left: int, error: str) -> None:
+        while len(self.begun) > left:
+            is_propagated = _is_propagated(error, self.levels[-1])
+            self.close(at, None, "" if is_propagated else error)
+
+
+def _is_propagated(error: str, children: Sequence[PassRun]) -> bool:
+    """Tell whether an exception came from the last pass inside, not from the pass itself."""
+    while children and children[-1].after is None:
+        inner = children[-1]
+        if inner.error:
+            return _bare_message(inner.error) == _bare_message(error)
+        children = inner.children
+    return False
+
+
+def _bare_message(error: str) -> str:
+    """Return the message without class and quotes, both of which TVM changes on the way up."""
+    return re.sub(r"[\\'\"]", "", error.partition(": ")[2])
+
+
+def error_text(failure: BaseException) -> str:
+    """Return the class and the message of an exception."""
+    name, text = type(failure).__name__, str(failure)
+    return f"{name}: {text}" if text else name
+
+
+def short_line(text: str, most: int = 80) -> str:
+    """Return a name or a message in one short printable line."""
+    line = " ".join(text.split())
+    line = line if line.isprintable() else ascii(line)[1:-1]
+    return (line if len(line) <= most else f"{line[: most - 1]}…") or "(no name)"

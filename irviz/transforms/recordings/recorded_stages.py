@@ -1,0 +1,207 @@
+"""The stages of a recording, and the transform that runs a recorded pass again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import tvm
+from tvm import ir
+from tvm_ffi import structural_equal
+
+from irviz.errors import TransformError
+from irviz.transforms.passes.pass_call import PassCall, named_pass
+from irviz.transforms.passes.tvm_pass import default_pass_call, reproduces
+from irviz.transforms.python_script import PythonScript, UnwritableError
+from irviz.transforms.recordings.pass_log import PassRun, short_line
+from irviz.transforms.stage import Stage
+
+ConstantNames = Mapping[tvm.runtime.Tensor, str]
+
+OUTSIDE = "outside of passes"
+"""The label of a stage whose module was derived from another one, but not by a pass."""
+
+
+@dataclass(frozen=True)
+class RecordedPass:
+    """A pass that was recorded; only its name is known, not its arguments."""
+
+    name: str
+    constant_names: ConstantNames = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """The pass's name in one short line."""
+        return short_line(self.name)
+
+    @property
+    def tried_as(self) -> PassCall | None:
+        """The catalog's pass of this name."""
+        return default_pass_call(self.name)
+
+    def __call__(self, mod: ir.IRModule) -> ir.IRModule:
+        """Run the catalog's pass of this name; raise TransformError if there is none."""
+        try:
+            call = named_pass(self.name)
+        except TransformError as refusal:
+            raise TransformError(
+                f"{self.label!r} was recorded by its name alone, and cannot be run again: {refusal}"
+            ) from None
+        return call(mod)
+
+    def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:
+        """Write the catalog's pass of this name, if it gives the same module."""
+        call = self.tried_as
+        if call is None:
+            raise UnwritableError(
+                f"{self.label} was recorded, and no pass of the catalog is called that"
+            )
+        if not reproduces(call, before, after):
+            raise UnwritableError(f"{self.label} was recorded, with arguments of its own")
+        call.write(script, before, after)
+
+
+def stages_of(steps: Sequence[PassRun], constant_names: ConstantNames) -> tuple[Stage, ...]:
+    """Return a stage for each module that the passes made, with the stage it was made from."""
+    builder = _StageBuilder(constant_names)
+    for step in steps:
+        builder.begin(step)
+    return tuple(builder.stages)
+
+
+class _StageBuilder:
+    """Builds a tree of stages; `_at` is the stage where the next pass begins.
+
+    What a pass does itself, before, between or after the passes inside it, is a stage too. A
+    module that it builds on the side, as FoldConstant does, is not: no part of it is used.
+    """
+
+    def __init__(self, constant_names: ConstantNames) -> None:
+        self.stages: list[Stage] = []
+        self._names = constant_names
+        self._at: Stage | None = None
+        self._first: dict[int, Stage] = {}  # by the module's address
+        self._passes: dict[str, int] = {}
+
+    def begin(self, step: PassRun) -> None:
+        """Add an outermost pass."""
+        if not self._move_to(step.before):
+            parent = _nearest(step.before, self._at)
+            if parent is None:
+                self._put(Stage(self._new_id, step.before, constant_names=self._names))
+            else:
+                self._add_stage(OUTSIDE, step.before, parent, None, ())
+        self._add(step, ())
+
+    def _add(self, step: PassRun, within: tuple[str, ...]) -> None:
+        """Add a pass at the stage that has the module before it."""
+        origin, count, clock = self._at, len(self.stages), step.start
+        assert origin is not None
+        inner = (*within, self._numbered(step.name)) if step.children else within
+        for child in step.children:
+            if not self._move_to(child.before):
+                parent = _nearest(child.before, self._at, origin)
+                if parent is None:
+                    continue
+                self._add_stage(step.name, child.before, parent, child.start - clock, within)
+            self._add(child, inner)
+            clock = child.end
+        seconds = step.end - clock
+        if step.error:
+            self._add_failure(step, seconds, within)
+        elif step.after is not None and (
+            len(self.stages) == count or not self._move_to(step.after)
+        ):
+            parent = _nearest(step.after, self._at, origin) or origin
+            is_all = parent is origin and len(self.stages) == count
+            is_same = not step.changed if is_all else None
+            self._add_stage(step.name, step.after, parent, seconds, within, is_same)
+
+    def _move_to(self, mod: ir.IRModule) -> bool:
+        """Move to the stage with this very module; return whether there is one."""
+        if self._at is not None and self._at.module.same_as(mod):
+            return True
+        there = self._first.get(mod.__chandle__())
+        self._at = there or self._at
+        return there is not None
+
+    @property
+    def _new_id(self) -> str:
+        return str(len(self.stages))
+
+    def _put(self, stage: Stage) -> None:
+        self.stages.append(stage)
+        self._first.setdefault(stage.module.__chandle__(), stage)
+        self._at = stage
+
+    def _add_stage(
+        self,
+        name: str,
+        mod: ir.IRModule,
+        parent: Stage,
+        seconds: float | None,
+        within: tuple[str, ...],
+        is_same: bool | None = None,
+    ) -> None:
+        transform = RecordedPass(name)
+        if is_same is None:
+            is_same = mod.same_as(parent.module) or structural_equal(parent.module, mod)
+        self._put(
+            Stage(
+                self._new_id,
+                mod,
+                transform.label,
+                parent.id,
+                transform,
+                constant_names=self._names,
+                seconds=seconds,
+                enclosing_passes=within,
+                is_unchanged=is_same,
+            )
+        )
+
+    def _add_failure(self, step: PassRun, seconds: float, within: tuple[str, ...]) -> None:
+        assert self._at is not None
+        transform = RecordedPass(step.name)
+        self.stages.append(
+            Stage(
+                self._new_id,
+                self._at.module,
+                transform.label,
+                self._at.id,
+                transform,
+                step.error,
+                self._names,
+                seconds=seconds,
+                enclosing_passes=within,
+            )
+        )
+
+    def _numbered(self, name: str) -> str:
+        """Return a name that is unique among enclosing passes, such as "sequential#2"."""
+        name = short_line(name)
+        while True:
+            count = self._passes[name] = self._passes.get(name, 0) + 1
+            if count == 1:
+                return name
+            if f"{name}#{count}" not in self._passes:
+                name = f"{name}#{count}"
+
+
+def _nearest(mod: ir.IRModule, *stages: Stage | None) -> Stage | None:
+    """Return the first of the stages that share most functions with a module, None for none."""
+    functions, names = _contents(mod)
+    nearest, most = None, (0, 0)
+    for stage in stages:
+        if stage is not None:
+            theirs, their_names = _contents(stage.module)
+            shared = len(functions & theirs), len(names & their_names)
+            if names & their_names and shared > most:
+                nearest, most = stage, shared
+    return nearest
+
+
+def _contents(mod: ir.IRModule) -> tuple[set[int], set[int]]:
+    """Return the addresses of a module's functions, and of their GlobalVars."""
+    items = mod.functions.items()
+    return {one.__chandle__() for _, one in items}, {one.__chandle__() for one, _ in items}

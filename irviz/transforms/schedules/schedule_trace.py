@@ -1,0 +1,206 @@
+"""The trace of a schedule: its steps as stages, and as lines of Python that are parsed strictly.
+
+Nothing of the text is run: a line must be a call of a primitive of `sch`, whose arguments are
+loops and blocks looked up by name, literals and index maps.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from irviz.errors import TransformError
+from irviz.model.loops import BlockAddress, LoopAddress
+from irviz.transforms.schedules.index_map import IndexMapError, IndexMapText, index_map_function
+from irviz.transforms.schedules.primitives import ArgumentKind, primitive
+from irviz.transforms.schedules.schedule_step import ScheduleStep, schedule_step
+from irviz.transforms.stage import Stage
+
+_ADDRESS = 'sch.get_sblock("Y") or sch.get_loops("Y")[0]'
+
+
+class ScheduleTraceError(TransformError):
+    """A text that is not a schedule trace; `line` and `column` count from 1."""
+
+    def __init__(self, words: str, line: int, column: int) -> None:
+        super().__init__(words, line, column)
+        self.words, self.line, self.column = words, line, column
+
+    def __str__(self) -> str:
+        """Return the position and the reason."""
+        return f"line {self.line}, column {self.column}: {self.words}"
+
+
+def parse_trace(text: str, function: str) -> tuple[ScheduleStep, ...]:
+    """Parse the steps of a PrimFunc's schedule, one per line, with comments and empty lines.
+
+    Raises ScheduleTraceError with line and column.
+    """
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as failure:
+        raise ScheduleTraceError(
+            f"this is not Python: {failure.msg}", failure.lineno or 1, max(failure.offset or 1, 1)
+        ) from None
+    except (ValueError, RecursionError, MemoryError) as failure:
+        raise ScheduleTraceError(f"this is not Python: {failure}", 1, 1) from None
+    return tuple(_step(statement, function) for statement in tree.body)
+
+
+def parse_value(text: str) -> object:
+    """Parse one argument: a literal or an index map; raise ScheduleTraceError."""
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ScheduleTraceError(
+            f"{text!r} is not a value: write a literal, or lambda i: …", 1, 1
+        ) from None
+    return _value(tree)
+
+
+@dataclass(frozen=True)
+class ScheduleTrace:
+    """The stages made by consecutive steps of one function's schedule, and the stage before."""
+
+    base: Stage
+    stages: tuple[Stage, ...]
+    steps: tuple[ScheduleStep, ...]
+
+
+def schedule_trace(stages: Sequence[Stage], stage_id: str, function: str) -> ScheduleTrace:
+    """Return the schedule of a function up to a stage.
+
+    It begins after the last stage that is not a step of this function's schedule. Failed stages
+    changed nothing and are left out.
+    """
+    by_id = {stage.id: stage for stage in stages}
+    stage, found, steps = by_id[stage_id], list[Stage](), list[ScheduleStep]()
+    while isinstance(stage.transform, ScheduleStep) and stage.transform.function == function:
+        if not stage.error:
+            found.append(stage)
+            steps.append(stage.transform)
+        stage = by_id[str(stage.parent)]
+    return ScheduleTrace(stage, tuple(reversed(found)), tuple(reversed(steps)))
+
+
+def _step(statement: ast.stmt, function: str) -> ScheduleStep:
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        raise _refused(statement, 'a line is one step, such as sch.parallel(sch.get_loops("Y")[0])')
+    call = statement.value
+    name = _method(call)
+    try:
+        known = primitive(name)
+    except TransformError as failure:
+        raise _refused(call.func, str(failure)) from None
+    positional = [_value(each) for each in call.args]
+    named: dict[str, object] = {}
+    for keyword in call.keywords:
+        if keyword.arg is None or keyword.arg in named:
+            raise _refused(keyword.value, "each argument is given once, by its name: name=value")
+        named[keyword.arg] = _value(keyword.value)
+    try:
+        step = schedule_step(function, name, *positional, **named)
+    except TransformError as failure:
+        raise _refused(call, str(failure)) from None
+    where = {keyword.arg: keyword.value for keyword in call.keywords}
+    for parameter in known.parameters:
+        if parameter.name in step.arguments:
+            value, node = step.arguments[parameter.name], where.get(parameter.name, call)
+            if not _fits(value, parameter.kind):
+                raise _refused(
+                    node, f"{parameter.name} of {name} is {parameter.kind.value}, not {value!s}"
+                )
+    return step
+
+
+def _method(call: ast.Call) -> str:
+    match call.func:
+        case ast.Attribute(value=ast.Name(id="sch"), attr=name):
+            return name
+    raise _refused(call.func, f"{ast.unparse(call.func)!r} is called: call what sch has")
+
+
+def _value(tree: ast.expr) -> object:
+    match tree:
+        case ast.Subscript(value=ast.Call() as call, slice=ast.Constant(value=depth)):
+            return LoopAddress(_name_argument(call, "get_loops"), _depth(tree, depth))
+        case ast.Call():
+            return BlockAddress(_name_argument(tree, "get_sblock"))
+        case ast.Lambda():
+            try:
+                index_map_function(tree)
+            except IndexMapError as failure:
+                raise ScheduleTraceError(str(failure), failure.line, failure.column) from None
+            return IndexMapText(ast.unparse(tree))
+        case ast.List(elts=items):
+            return [_value(each) for each in items]
+        case ast.Tuple(elts=items):
+            return tuple(_value(each) for each in items)
+        case ast.Dict(keys=keys, values=values):
+            return {_key(key, tree): _value(item) for key, item in zip(keys, values, strict=True)}
+    return _scalar(tree)
+
+
+def _scalar(tree: ast.expr) -> object:
+    match tree:
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=number)) if _is_number(number):
+            return -number  # type: ignore[operator]
+        case ast.Constant(value=value) if isinstance(value, bool | str | None):
+            return value
+        case ast.Constant(value=value) if _is_number(value):
+            return value
+    raise _refused(tree, f"{ast.unparse(tree)!r} is not a literal: write {_ADDRESS}, or a literal")
+
+
+def _name_argument(call: ast.Call, method: str) -> str:
+    match call:
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id="sch"), attr=attr),
+            args=[ast.Constant(value=str() as name)],
+            keywords=[],
+        ) if attr == method:
+            return name
+    raise _refused(call, f"{ast.unparse(call)!r} is neither a block nor a loop: write {_ADDRESS}")
+
+
+def _depth(tree: ast.expr, depth: object) -> int:
+    if type(depth) is int:
+        return depth
+    raise _refused(tree, f'{depth!r} is not the number of a loop: write sch.get_loops("Y")[0]')
+
+
+def _key(tree: ast.expr | None, whole: ast.expr) -> str:
+    if isinstance(tree, ast.Constant) and isinstance(tree.value, str):
+        return tree.value
+    raise _refused(tree or whole, "the keys of a dict must be texts")
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float)
+
+
+def _fits(value: object, kind: ArgumentKind) -> bool:
+    """Tell whether a value has the kind of a parameter; TVM checks the rest."""
+    is_block, is_loop = isinstance(value, BlockAddress | str), isinstance(value, LoopAddress)
+    items = value if isinstance(value, list) else []
+    match kind:
+        case ArgumentKind.BLOCK:
+            return is_block
+        case ArgumentKind.LOOP:
+            return is_loop
+        case ArgumentKind.LOOPS:
+            return all(isinstance(each, LoopAddress) for each in items)
+        case ArgumentKind.BLOCKS:
+            return bool(items) and all(isinstance(each, BlockAddress | str) for each in items)
+        case ArgumentKind.LOOP_OR_BLOCK:
+            return is_loop or isinstance(value, BlockAddress)
+        case ArgumentKind.LOOP_OR_BLOCKS:
+            return is_loop or all(isinstance(each, BlockAddress) for each in items)
+        case ArgumentKind.INDEX_MAP:
+            return isinstance(value, IndexMapText)
+    return not isinstance(value, BlockAddress | LoopAddress | IndexMapText)
+
+
+def _refused(tree: ast.AST, words: str) -> ScheduleTraceError:
+    return ScheduleTraceError(words, getattr(tree, "lineno", 1), getattr(tree, "col_offset", 0) + 1)

@@ -1,0 +1,85 @@
+"""Clusters: the frames around the nodes of a region, and their titles."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+from irviz.model.graph.graph import Graph, Node, Region, RegionKind
+from irviz.view.geometry import Point, Rect
+from irviz.view.graph import label
+from irviz.view.graph.layout import ClusterFrame
+from irviz.view.svg_primitives import add_text, px, shorten, text_rect
+from irviz.view.theme import Theme
+
+_TITLE_INSET = 14.0
+
+
+def cluster_contents(graph: Graph) -> dict[int | None, list[Node | int]]:
+    """Return the nodes and the clusters that are directly inside each cluster.
+
+    A cluster is named by the index of its region; None stands for the whole graph. Binding blocks
+    have no cluster: their contents belong to the region around them. Empty regions are left out.
+    """
+    found: dict[int | None, list[Node | int]] = {}
+    placed: set[int] = set()
+    for node in graph.nodes:
+        region = _cluster_of(graph, node.region)
+        found.setdefault(region, []).append(node)
+        while region is not None and region not in placed:
+            placed.add(region)
+            outer = _cluster_of(graph, graph.regions[region].parent)
+            found.setdefault(outer, []).append(region)
+            region = outer
+    return found
+
+
+def _cluster_of(graph: Graph, region: int | None) -> int | None:
+    while region is not None and graph.regions[region].kind is RegionKind.BINDING_BLOCK:
+        region = graph.regions[region].parent
+    return region
+
+
+def cluster_title(graph: Graph, index: int) -> str:
+    """Return the title of the cluster of a region."""
+    region = graph.regions[index]
+    if region.kind is RegionKind.DATAFLOW_BLOCK:
+        return "dataflow"
+    return shorten(region.name)
+
+
+def draw_cluster(
+    parent: ElementTree.Element, frame: ClusterFrame, region: Region, theme: Theme
+) -> None:
+    """Draw the frame of a cluster."""
+    group = ElementTree.SubElement(parent, "g", {"class": f"block {region.kind.value}"})
+    style = {"stroke-dasharray": "5 3"} if region.kind is RegionKind.DATAFLOW_BLOCK else {}
+    ElementTree.SubElement(
+        group,
+        "rect",
+        {
+            "x": px(frame.x),
+            "y": px(frame.y),
+            "width": px(frame.width),
+            "height": px(frame.height),
+            "rx": "6",
+            "fill": theme.block_fill,
+            "stroke": theme.block_line,
+            **style,
+        },
+    )
+
+
+def draw_cluster_title(
+    parent: ElementTree.Element, frame: ClusterFrame, title: str, theme: Theme
+) -> None:
+    """Write the title into the corner of a frame."""
+    add_text(parent, title, _position(frame), label.VALUE_SIZE, theme.quiet_text, "start")
+
+
+def cluster_title_rect(frame: ClusterFrame, title: str) -> Rect:
+    """Return the rectangle that a title covers."""
+    return text_rect(title, _position(frame), label.VALUE_SIZE, "start")
+
+
+def _position(frame: ClusterFrame) -> Point:
+    return (frame.x + _TITLE_INSET, frame.label[1] + 4)

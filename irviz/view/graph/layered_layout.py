@@ -1,0 +1,277 @@
+"""A simple layout in rows, for graphs that Graphviz cannot lay out in time.
+
+No two nodes overlap, and a frame contains its nodes and nothing else. It does not look for short
+edges, and an edge may cross a node. Its time is linear in the size of the graph.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from irviz.view.geometry import Point, Size
+from irviz.view.graph.layout import ClusterFrame, Layout, Route
+
+NODE_GAP, ROW_GAP = 18.0, 36.0
+FRAME_MARGIN = 12.0
+FRAME_TITLE_HEIGHT = 20.0
+MIN_FRAME_WIDTH = 96.0
+"""Enough for a title at the upper left, beside the edges to and from the middle."""
+_ARROW = 7.0
+_TURN_AT_SOURCE, _TURN_AT_TARGET, _BEND = 18.0, 12.0, 6.0
+"""How far an edge that leads back turns beyond its ends: round their corners, within the margin."""
+
+
+@dataclass(eq=False, slots=True)
+class _Box:
+    """A node, a cluster or the whole picture, by its upper left corner.
+
+    Until everything is placed, the corner is relative to the parent's, and data flows downwards.
+    """
+
+    parent: _Box | None = None
+    width: float = 0.0
+    height: float = 0.0
+    x: float = 0.0
+    y: float = 0.0
+    depth: int = 0
+    order: int = -1
+    row: int = 0
+    inside: list[_Box] = field(default_factory=list)
+    before: list[_Box] = field(default_factory=list)
+
+    def centre(self) -> Point:
+        return (self.x + self.width / 2, self.y + self.height / 2)
+
+
+def layered_layout(
+    sizes: Mapping[str, Size],
+    edges: Sequence[tuple[str, str, str, float]],
+    frames: Mapping[str, tuple[str, Sequence[str]]],
+    direction: str = "up",
+) -> Layout:
+    """Place nodes in rows, each after the nodes that it uses.
+
+    Args:
+        sizes: The size of each node in px, in the order of the text.
+        edges: `(id, source, target, entry)`: an edge enters its target at this fraction of the
+            target's width. Edges against the order of the text do not affect the rows.
+        frames: `(parent, nodes)` for each cluster: the cluster around it, "" for none, and the
+            nodes that are directly inside. Clusters without a node are left out, as in Graphviz.
+        direction: "up" or "down".
+    """
+    whole = _Box()
+    framed, nodes = _nest(whole, sizes, frames)
+    for _, source, target, _ in edges:
+        _link(nodes[source], nodes[target])
+    title_above = FRAME_TITLE_HEIGHT if direction == "down" else 0.0
+    for frame in reversed(framed.values()):
+        _fill(frame)
+        _surround(frame, title_above)
+    _fill(whole)
+    flow = 1.0 if direction == "down" else -1.0
+    for box in [*framed.values(), *nodes.values()]:  # parents come before their contents
+        assert box.parent is not None
+        box.x += box.parent.x
+        box.y += box.parent.y
+    if flow < 0:
+        for box in [*framed.values(), *nodes.values()]:
+            box.y = whole.height - box.y - box.height
+    routes = {
+        name: _route(nodes[source], nodes[target], entry, flow)
+        for name, source, target, entry in edges
+    }
+    return _at_origin(framed, nodes, routes)
+
+
+def add_missing_routes(
+    layout: Layout,
+    sizes: Mapping[str, Size],
+    edges: Sequence[tuple[str, str, str, float]],
+    direction: str = "up",
+) -> Layout:
+    """Add a route for each edge of a layout that has none; it may cross nodes.
+
+    The other arguments are those of `layered_layout`.
+    """
+    flow = 1.0 if direction == "down" else -1.0
+
+    def box(name: str) -> _Box:
+        (x, y), size = layout.nodes[name], sizes[name]
+        left, top = x - size.width / 2, y - size.height / 2
+        return _Box(width=size.width, height=size.height, x=left, y=top)
+
+    added = {
+        name: _route(box(source), box(target), entry, flow)
+        for name, source, target, entry in edges
+        if name not in layout.routes
+    }
+    return replace(layout, routes={**layout.routes, **added}) if added else layout
+
+
+def _nest(
+    whole: _Box, sizes: Mapping[str, Size], frames: Mapping[str, tuple[str, Sequence[str]]]
+) -> tuple[dict[str, _Box], dict[str, _Box]]:
+    """Return the clusters that contain a node, outer ones first, and the nodes."""
+    children: dict[str, list[str]] = {"": []}
+    for name, (parent, _) in frames.items():
+        children.setdefault(parent, []).append(name)
+    boxes = {"": whole}
+    names = list(children[""])
+    for name in names:  # grows while it is read
+        outer = boxes[frames[name][0]]
+        boxes[name] = _Box(outer, depth=outer.depth + 1)
+        names += children.get(name, ())
+    owners = {node: boxes[name] for name in names for node in frames[name][1]}
+    nodes: dict[str, _Box] = {}
+    for order, (name, size) in enumerate(sizes.items()):
+        owner = owners.get(name, whole)
+        nodes[name] = _Box(owner, size.width, size.height, depth=owner.depth + 1, order=order)
+        owner.inside.append(nodes[name])
+        owner.order = order
+    for name in reversed(names):
+        box = boxes[name]
+        if box.inside and box.parent is not None:
+            box.parent.inside.append(box)
+            # the last node's order: the operands from outside usually come before it
+            box.parent.order = max(box.parent.order, box.order)
+    return {name: boxes[name] for name in names if boxes[name].inside}, nodes
+
+
+def _link(source: _Box, target: _Box) -> None:
+    """Record an edge between the boxes around its ends that have the same parent."""
+    while source.parent is not target.parent:
+        deeper = max(source.depth, target.depth)
+        if source.depth == deeper:
+            assert source.parent is not None
+            source = source.parent
+        if target.depth == deeper:
+            assert target.parent is not None
+            target = target.parent
+    if source.order < target.order:
+        target.before.append(source)
+
+
+def _fill(box: _Box) -> None:
+    """Place the contents of a box in rows, and set its size."""
+    rows = _rows(sorted(box.inside, key=lambda inner: inner.order))
+    widths = [sum(inner.width for inner in row) + NODE_GAP * (len(row) - 1) for row in rows]
+    box.width = max(widths, default=0.0)
+    y = 0.0
+    for row, width in zip(rows, widths, strict=True):
+        x = (box.width - width) / 2
+        height = max(inner.height for inner in row)
+        for inner in row:
+            inner.x, inner.y = x, y + (height - inner.height) / 2
+            x += inner.width + NODE_GAP
+        y += height + ROW_GAP
+    box.height = max(0.0, y - ROW_GAP)
+
+
+def _rows(boxes: Sequence[_Box]) -> list[list[_Box]]:
+    """Put each box into the row after its operands, and an input directly before its first user."""
+    users: dict[_Box, int] = {}
+    for box in boxes:
+        box.row = 1 + max((needed.row for needed in box.before), default=-1)
+        for needed in box.before:
+            users[needed] = min(users.get(needed, box.row), box.row)
+    for box in boxes:
+        if not box.before and box in users:
+            box.row = users[box] - 1
+    rows: list[list[_Box]] = [[] for _ in range(1 + max((box.row for box in boxes), default=-1))]
+    for box in boxes:
+        rows[box.row].append(box)
+    return rows
+
+
+def _surround(frame: _Box, title_above: float) -> None:
+    """Add the margin and the title to the size of a cluster."""
+    width = max(MIN_FRAME_WIDTH, frame.width + 2 * FRAME_MARGIN)
+    for inner in frame.inside:
+        inner.x += (width - frame.width) / 2
+        inner.y += FRAME_MARGIN + title_above
+    frame.width = width
+    frame.height += 2 * FRAME_MARGIN + FRAME_TITLE_HEIGHT
+
+
+def _route(source: _Box, target: _Box, entry: float, flow: float) -> Route:
+    """Return a curve along the flow; an edge that leads back goes around both boxes."""
+    start = (source.centre()[0], source.centre()[1] + flow * source.height / 2)
+    tip = (target.x + entry * target.width, target.centre()[1] - flow * target.height / 2)
+    end = (tip[0], tip[1] - flow * _ARROW)
+    ahead = (end[1] - start[1]) * flow
+    if ahead >= 0:
+        reach = flow * max(ahead, ROW_GAP) / 2
+        return Route((start, (start[0], start[1] + reach), (end[0], end[1] - reach), end), tip)
+    leaving, entering = _detour(source, target)
+    above, below = start[1] + flow * _TURN_AT_SOURCE, end[1] - flow * _TURN_AT_TARGET
+    turned = (start, (start[0], above), (leaving[0], above), leaving)
+    if abs(leaving[1] - entering[1]) < (source.height + target.height) / 2:
+        return Route((*turned, *_along_row(leaving, end, source, flow), end), tip)
+    middle = (leaving[1] + entering[1]) / 2
+    back = ((leaving[0], middle), (entering[0], middle), entering)
+    return Route((*turned, *back, (entering[0], below), (end[0], below), end), tip)
+
+
+def _along_row(leaving: Point, end: Point, source: _Box, flow: float) -> tuple[Point, ...]:
+    """Return the points of a line in the gap before a row, past what stands in the row."""
+    inlets = end[1], source.centre()[1] - flow * (source.height / 2 + _ARROW)
+    line = min(inlets, key=lambda y: y * flow) - flow * _BEND
+    along = math.copysign(_BEND, end[0] - leaving[0])
+    corners = (leaving[0], line), (end[0], line)
+    bends = (leaving[0] + along, line), (end[0] - along, line)
+    return (corners[0],) * 2 + (bends[0],) * 2 + (bends[1],) * 2 + (corners[1],) * 2
+
+
+def _detour(source: _Box, target: _Box) -> tuple[Point, Point]:
+    """Return the points where an edge that leads back passes its source and its target."""
+    gap = NODE_GAP / 2
+    right, left = source.x + source.width + gap, source.x - gap
+    if target.x > right:  # through the gap between the two
+        sides = right, target.x - gap
+    elif target.x + target.width < left:
+        sides = left, target.x + target.width + gap
+    else:
+        sides = (max(right, target.x + target.width + gap),) * 2
+    return (sides[0], source.centre()[1]), (sides[1], target.centre()[1])
+
+
+def _at_origin(
+    frames: Mapping[str, _Box], nodes: Mapping[str, _Box], routes: Mapping[str, Route]
+) -> Layout:
+    """Move everything to the origin: edges that lead back are outside the rows."""
+    boxes = [*frames.values(), *nodes.values()]
+    points = [point for route in routes.values() for point in (*route.points, route.tip)]
+    points += [(box.x, box.y) for box in boxes]
+    points += [(box.x + box.width, box.y + box.height) for box in boxes]
+    left, right = _span(x for x, _ in points)
+    top, bottom = _span(y for _, y in points)
+
+    def move(point: Point) -> Point:
+        return (point[0] - left, point[1] - top)
+
+    return Layout(
+        right - left,
+        bottom - top,
+        {name: move(box.centre()) for name, box in nodes.items()},
+        {
+            name: ClusterFrame(
+                *move((box.x, box.y)),
+                box.width,
+                box.height,
+                move((box.x + MIN_FRAME_WIDTH / 2, box.y + FRAME_TITLE_HEIGHT / 2)),
+            )
+            for name, box in frames.items()
+        },
+        {
+            name: Route(tuple(map(move, route.points)), move(route.tip))
+            for name, route in routes.items()
+        },
+    )
+
+
+def _span(values: Iterable[float]) -> tuple[float, float]:
+    """Return the smallest and the largest value, zeros if there are none."""
+    known = list(values)
+    return min(known, default=0.0), max(known, default=0.0)

@@ -1,0 +1,127 @@
+"""Overlays: a tint, a label and a warning on each node, and the legend that explains them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+from irviz.model.graph.graph import NodeId
+from irviz.view.colours import mix_colours
+from irviz.view.geometry import Point, Size
+from irviz.view.graph import label
+from irviz.view.graph.markers import draw_flag
+from irviz.view.svg_primitives import add_text, px, text_width
+from irviz.view.theme import Theme
+
+_SCALE = Size(160.0, 12.0)
+_CELLS = 32
+_ROW = 22.0
+_GAP = 8.0
+_FLAG_WIDTH = 30.0
+"""The space for the warning before its explanation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How an overlay marks a node.
+
+    Attributes:
+        share: The strength of the tint, from 0 to 1.
+        text: A short label beside the node.
+        is_flagged: Whether the node has a warning.
+        is_first: Whether the warning is the larger one, for the node where a problem begins.
+    """
+
+    share: float
+    text: str
+    is_flagged: bool = False
+    is_first: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a share that is not between 0 and 1."""
+        if not 0 <= self.share <= 1:
+            raise ValueError(
+                f"the share of {self.text!r} is {self.share!r}: give a number between 0 and 1"
+            )
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """The marks of nodes, and the texts of their legend.
+
+    A node without a mark keeps its shape and loses its colour, because colours mean shares now.
+
+    Attributes:
+        low: The value of share 0.
+        high: The value of share 1.
+        flag: What a warning means.
+    """
+
+    title: str
+    low: str
+    high: str
+    marks: Mapping[NodeId, Mark]
+    flag: str = ""
+
+
+def tint(group: ElementTree.Element, mark: Mark, theme: Theme) -> str:
+    """Return the colour of a mark, and let a page mix its own from the group's `--share`."""
+    first = " first" * mark.is_first
+    group.set("class", f"{group.get('class')} tinted{first}")
+    group.set("style", f"--share:{px(100 * mark.share)}%")
+    return mix_colours(*theme.tints, mark.share)
+
+
+def legend_size(overlay: Overlay) -> Size:
+    """Return the size of the legend."""
+    title = text_width(overlay.title, label.VALUE_SIZE)
+    rows = 3 if _flag_row_width(overlay) else 2
+    scale = text_width(overlay.low + overlay.high, label.NOTE_SIZE) + _SCALE.width + 2 * _GAP
+    return Size(max(title, scale, _flag_row_width(overlay)), rows * _ROW - 6)
+
+
+def draw_overlay_legend(
+    parent: ElementTree.Element, overlay: Overlay, corner: Point, theme: Theme
+) -> None:
+    """Draw the legend with its upper left corner at a point."""
+    group = ElementTree.SubElement(parent, "g", {"class": "legend"})
+    left, top = corner
+
+    def write(text: str, x: float, y: float, size: float = label.NOTE_SIZE) -> None:
+        add_text(group, text, (x, y), size, theme.text, "start")
+
+    write(overlay.title, left, top + 11, label.VALUE_SIZE)
+    row = top + _ROW
+    write(overlay.low, left, row + 10)
+    start = left + text_width(overlay.low, label.NOTE_SIZE) + _GAP
+    _draw_scale(group, (start, row), theme)
+    write(overlay.high, start + _SCALE.width + _GAP, row + 10)
+    if _flag_row_width(overlay):
+        draw_flag(group, (left + 10, row + _ROW + 6), theme, is_first=False)
+        write(overlay.flag, left + _FLAG_WIDTH, row + _ROW + 10)
+
+
+def _draw_scale(group: ElementTree.Element, corner: Point, theme: Theme) -> None:
+    """Draw the tints side by side: a gradient would need an id, which must be unique in a page."""
+    left, top = corner
+    width = _SCALE.width / _CELLS
+    for index in range(_CELLS):
+        cell = ElementTree.SubElement(group, "rect", {"class": "cell"})
+        overlap = 0.5 if index < _CELLS - 1 else 0.0  # covers the seam between two cells
+        _set_rect(cell, (left + index * width, top), Size(width + overlap, _SCALE.height))
+        cell.set("fill", tint(cell, Mark(index / (_CELLS - 1), ""), theme))
+    outline = {"class": "ramp", "fill": "none", "stroke": theme.line}
+    _set_rect(ElementTree.SubElement(group, "rect", outline), corner, _SCALE)
+
+
+def _set_rect(rect: ElementTree.Element, corner: Point, size: Size) -> None:
+    sides = {"x": corner[0], "y": corner[1], "width": size.width, "height": size.height}
+    rect.attrib.update({name: px(value) for name, value in sides.items()})
+
+
+def _flag_row_width(overlay: Overlay) -> float:
+    """Return the width of the row that explains warnings, 0 if there is no such row."""
+    if not overlay.flag or not any(mark.is_flagged for mark in overlay.marks.values()):
+        return 0
+    return _FLAG_WIDTH + text_width(overlay.flag, label.NOTE_SIZE)

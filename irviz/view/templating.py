@@ -1,0 +1,41 @@
+"""HTML from Jinja2 templates, with every value escaped."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+
+def render(template: str, **values: object) -> Markup:
+    """Render `templates/<template>.html.j2`, for example `render("details", title="x")`.
+
+    Args:
+        template: The name of a template, without its suffix.
+        values: The template's variables. Text is escaped, and a missing variable is an error.
+
+    Returns:
+        HTML that other templates insert as it is. Join it with f-strings or `str.join`: `+`
+        escapes the other operand, as long as that is not Markup itself.
+    """
+    from markupsafe import Markup
+
+    # safe: the environment has escaped every value
+    html = _environment().get_template(f"{template}.html.j2").render(values)
+    return Markup(html)  # noqa: S704
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("irviz.view"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

@@ -1,0 +1,277 @@
+"""Nodes, values and modules as lists of facts, in HTML."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irviz.model.folding.container_path import RepeatCopies
+from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, RegionKind, Resolution
+from irviz.model.graph.module_contents import ModuleContents
+from irviz.model.runs.array_summary import ArraySummary
+from irviz.view.number_format import format_number
+from irviz.view.templating import render
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+Facts: TypeAlias = Sequence[tuple[str, str]]
+"""Names with their values."""
+
+KIND_NAMES: dict[NodeKind, str] = {
+    NodeKind.PARAM: "parameter",
+    NodeKind.CONSTANT: "constant",
+    NodeKind.CALL_TIR: "call_tir of a PrimFunc",
+    NodeKind.CALL_DPS_PACKED: "call_dps_packed",
+    NodeKind.OPERATOR: "operator",
+    NodeKind.CALL_FUNCTION: "call of a function",
+    NodeKind.CALL_PACKED: "call of a packed function",
+    NodeKind.TUPLE: "tuple",
+    NodeKind.TUPLE_GET_ITEM: "item of a tuple",
+    NodeKind.MATCH_CAST: "match_cast",
+    NodeKind.IF: "if, with two branches",
+    NodeKind.FUNCTION: "function defined inside of another",
+    NodeKind.VALUE: "value written as it is",
+    NodeKind.OTHER: "other expression",
+    NodeKind.BLOCK: "block of a PrimFunc",
+    NodeKind.ALLOC: "buffer",
+    NodeKind.GROUP: "group",
+}
+assert KIND_NAMES.keys() == set(NodeKind), "every kind of node has a name"
+
+RESOLUTION_NAMES: dict[Resolution, str] = {
+    Resolution.PRIM_FUNC: "a PrimFunc of this module",
+    Resolution.FUNCTION: "a Relax function of this module",
+    Resolution.PYTHON: "a Python function of this module",
+    Resolution.LIBRARY: "a registered library function",
+    Resolution.UNKNOWN: "nothing: no function of this name is in the module or registered",
+}
+assert RESOLUTION_NAMES.keys() == set(Resolution), "every resolution has a description"
+
+_BLOCKS = (RegionKind.BINDING_BLOCK, RegionKind.DATAFLOW_BLOCK)
+_MAX_USERS = 12
+_MAX_COPIES = 6
+_MAX_FUNCTIONS = 60
+_MAX_NUMBERS = 8
+_MAX_SAMPLES = 4_000_000
+
+
+def node_html(graph: Graph, node: Node, more: Facts = ()) -> Markup:
+    """Describe a node: kind, type, callee, arguments, users, block, attributes.
+
+    Args:
+        graph: The graph that the node is in.
+        more: Further facts, which the graph does not know.
+    """
+    facts = [("kind", KIND_NAMES[node.kind]), ("type", node.type_label)]
+    if node.kind is NodeKind.GROUP:
+        facts = [("kind", "group"), ("nodes", f"{node.size:,}")]
+        facts += [("gives", node.type_label)] if node.type_label else []
+    if node.callee:
+        facts.append(("callee", node.callee))
+    if node.operator.removeprefix("relax.") not in ("", node.kind.value) and (
+        node.kind is not NodeKind.OPERATOR
+    ):
+        facts.append(("called by", node.operator))
+    if node.resolution is not None:
+        facts.append(("leads to", RESOLUTION_NAMES[node.resolution]))
+    arguments = [(e.position, _name(graph, e.source)) for e in graph.entering.get(node.id, ())]
+    arguments += [(literal.position, literal.text) for literal in node.literals]
+    if arguments:
+        facts.append(("arguments", ", ".join(text for _, text in sorted(arguments))))
+    facts.append(("used by", ", ".join(_users(graph, node)) or "nothing"))
+    facts.append(("block", _block(graph, node)))
+    if not node.is_pure:
+        facts.append(("effects", "it may have some: it is impure"))
+    name = node.name or ("constant" if node.kind is NodeKind.CONSTANT else node.id)
+    return _details(name, (*facts, *node.attributes, *more))
+
+
+def module_html(contents: ModuleContents) -> Markup:
+    """List the functions of a module, at most 60, and its attributes."""
+    facts = []
+    for function in contents.functions[:_MAX_FUNCTIONS]:
+        words = [function.kind, *(["private"] if function.is_private else [])]
+        words += [f"{name} = {value}" for name, value in function.attributes]
+        facts.append((function.name, ", ".join(words)))
+    if len(contents.functions) > _MAX_FUNCTIONS:
+        facts.append(("…", f"{len(contents.functions) - _MAX_FUNCTIONS} more"))
+    return _details("module", (*facts, *contents.attributes))
+
+
+def copies_html(copies: RepeatCopies, graph: Graph) -> Markup:
+    """List the nodes at one position in the copies of a repeat, and the arguments that differ."""
+    facts = [
+        ("copy", f"{copies.copy + 1} of {len(copies.nodes)}"),
+        ("each", _first_and_last(copies.nodes)),
+    ]
+    operands = [[edge.source for edge in graph.entering.get(one, ())] for one in copies.nodes]
+    for index, column in enumerate(zip(*operands, strict=False)):
+        if len(set(column)) > 1:
+            facts.append((f"argument {index}", _first_and_last(column)))
+    return _details("in every copy", facts, level=5)
+
+
+def source_html(name: str, prim_func: str, line: str = "", line_number: int = 0) -> Markup:
+    """Show a node's line of TVMScript, and the PrimFunc that it calls.
+
+    Args:
+        name: The name of the PrimFunc.
+        prim_func: The PrimFunc's TVMScript, "" if the node calls none.
+        line: The node's own line, "" if it has none.
+        line_number: The number of that line in the module's TVMScript.
+    """
+    sources = []
+    if line:
+        sources.append((f"TVMScript, line {line_number}", code_html(line)))
+    if prim_func:
+        sources.append((f"PrimFunc {name}", code_html(prim_func)))
+    return _details("", (), sources=sources)
+
+
+def code_html(code: str) -> Markup:
+    """Highlight Python or TVMScript with Pygments' short CSS classes."""
+    from markupsafe import Markup
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import PythonLexer
+
+    formatter = HtmlFormatter(cssclass="irviz-code", wrapcode=True)
+    return Markup(highlight(code, PythonLexer(), formatter))  # noqa: S704 - Pygments escapes
+
+
+def value_html(label: str, summary: ArraySummary | None, text: str = "", hint: str = "") -> Markup:
+    """Describe a node's value, with a warning if it has a NaN or an infinity.
+
+    Args:
+        label: The node's name, "" if it has none.
+        summary: The tensor, or the chosen tensor of a tuple; None if the value is not a tensor.
+        text: The value, if it is not a tensor.
+        hint: A remark above the facts.
+    """
+    facts = [("value", text)] if text else []
+    warning = ""
+    if summary is not None:
+        facts += _tensor_facts(summary)
+        warning = "" if summary.is_finite else _non_finite(summary)
+    title = f"value of {label}" if label else "value"
+    return _details(title, facts, level=5, hint=hint, warning=warning)
+
+
+def constant_facts(array: NDArray[np.generic]) -> Facts:
+    """Describe the numbers of a constant: range, mean, standard deviation, share of zeros.
+
+    A small array is written out. NaN and infinities are counted, and not part of the statistics.
+    Of more than four million numbers every n-th is taken.
+    """
+    if array.size <= _MAX_NUMBERS:
+        return (("values", np.array2string(array, separator=", ", precision=6)),)
+    if not (np.issubdtype(array.dtype, np.number) or array.dtype == np.bool_):
+        return ()
+    step = -(-array.size // _MAX_SAMPLES)
+    values = array.reshape(-1)[::step].astype(np.float64)
+    finite = values[np.isfinite(values)]
+    facts = []
+    if finite.size < values.size:
+        facts.append(("not finite", f"{values.size - finite.size} of {values.size}"))
+    if finite.size:
+        facts.append(("values", f"{finite.min():.4g} to {finite.max():.4g}"))
+        facts.append(("mean ± std", f"{finite.mean():.4g} ± {finite.std():.4g}"))
+        facts.append(("zeros", f"{(finite == 0).mean():.0%}"))
+    if step > 1:
+        facts.append(("sampled", f"one of {step}, of {array.size:,}"))
+    return tuple(facts)
+
+
+def _details(
+    title: str,
+    facts: Facts,
+    *,
+    level: int = 4,
+    hint: str = "",
+    warning: str = "",
+    sources: Sequence[tuple[str, Markup]] = (),
+) -> Markup:
+    return render(
+        "details",
+        title=title,
+        level=level,
+        hint=hint,
+        warning=warning,
+        facts=facts,
+        sources=sources,
+    )
+
+
+def _tensor_facts(summary: ArraySummary) -> list[tuple[str, str]]:
+    shape = str(summary.shape) if summary.shape else "scalar"
+    facts = [("shape", shape), ("dtype", summary.dtype), ("bytes", f"{summary.nbytes:,}")]
+    if not summary.shape:
+        only = summary.minimum
+        return facts if only is None else [*facts, ("number", format_number(only, 9))]
+    statistics = {
+        "minimum": summary.minimum,
+        "maximum": summary.maximum,
+        "mean": summary.mean,
+        "std": summary.std,
+    }
+    return facts + [(name, format_number(n, 6)) for name, n in statistics.items() if n is not None]
+
+
+def _non_finite(summary: ArraySummary) -> str:
+    counts = ((summary.nans, "NaN"), (summary.infs, "Inf"))
+    if math.prod(summary.shape) == 1:
+        return f"the number is {next(name for count, name in counts if count)}"
+    found = " and ".join(f"{count:,} {name}" for count, name in counts if count)
+    return f"{found} among {math.prod(summary.shape):,} numbers"
+
+
+def _first_and_last(names: Sequence[str]) -> str:
+    if len(names) <= _MAX_COPIES:
+        return ", ".join(names)
+    return f"{', '.join(names[: _MAX_COPIES - 1])}, …, {names[-1]}"
+
+
+def _users(graph: Graph, node: Node) -> list[str]:
+    users = list(dict.fromkeys(edge.target for edge in graph.leaving.get(node.id, ())))
+    names = [_name(graph, user) for user in users[:_MAX_USERS]]
+    if len(users) > _MAX_USERS:
+        names.append(f"{len(users) - _MAX_USERS} more")
+    return names + (["return"] if node.id in graph.outputs else [])
+
+
+def _name(graph: Graph, node_id: NodeId) -> str:
+    return graph[node_id].name or str(node_id)
+
+
+def _block(graph: Graph, node: Node) -> str:
+    if node.region is None:
+        if node.kind is NodeKind.BLOCK:
+            return "none: a PrimFunc has no blocks of bindings"
+        return "none: a parameter" if node.kind is NodeKind.PARAM else "none: returned as it is"
+    region = graph.regions[node.region]
+    if region.kind not in _BLOCKS:
+        return f"none: it belongs to {region.owner or graph.function}"
+    blocks = [
+        index
+        for index, other in enumerate(graph.regions)
+        if other.parent == region.parent and other.kind in _BLOCKS
+    ]
+    is_dataflow = region.kind is RegionKind.DATAFLOW_BLOCK
+    kind = "dataflow block" if is_dataflow else "binding block, no dataflow"
+    words = f"{blocks.index(node.region) + 1} of {len(blocks)}, {kind}"
+    around = [graph.regions[index] for index in _enclosing(graph, region.parent)]
+    names = [f"{one.name} of {one.owner}" if one.owner else one.name for one in around]
+    return ", in ".join([words, *names])
+
+
+def _enclosing(graph: Graph, index: int | None) -> Iterator[int]:
+    """Yield the regions around and including a region that are not blocks, the inner ones first."""
+    while index is not None:
+        if graph.regions[index].kind not in _BLOCKS:
+            yield index
+        index = graph.regions[index].parent

@@ -1,0 +1,124 @@
+"""Results of runs and their comparisons, as text and as HTML."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from irviz.model.runs.run_result import Comparison, RunResult, Verdict
+from irviz.view.templating import render
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+_BADGES: dict[Verdict, tuple[str, str]] = {
+    Verdict.EQUAL: ("=", "good"),
+    Verdict.CLOSE: ("≈", "good"),
+    Verdict.DIFFERENT: ("≠", "bad"),
+    Verdict.INCOMPARABLE: ("?", "bad"),
+}
+assert _BADGES.keys() == set(Verdict), "every verdict has a sign and a class"
+_MAX_BARS = 12
+
+
+def format_duration(seconds: float) -> str:
+    """Return a time in µs, ms or s.
+
+    >>> [format_duration(seconds) for seconds in (85e-6, 1.2e-3, 2.5)]
+    ['85 µs', '1.20 ms', '2.50 s']
+    """
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.0f} µs"
+    return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def comparison_summary(comparison: Comparison) -> str:
+    """Return a comparison in one line: `equal`, `within tolerance, max |Δ| 9.5e-07`."""
+    if comparison.verdict is Verdict.EQUAL:
+        return "equal"
+    if comparison.verdict is Verdict.INCOMPARABLE:
+        return f"not comparable: {comparison.reason}"
+    return f"{comparison.verdict.value}, max |Δ| {comparison.max_abs_diff:.2g}"
+
+
+def comparison_details(comparison: Comparison) -> str:
+    """Return a comparison in full, one fact a line: the tooltip of its summary."""
+    if comparison.verdict is Verdict.INCOMPARABLE:
+        return comparison_summary(comparison)
+    lines = [f"max |Δ| {comparison.max_abs_diff:.2g}"]
+    if comparison.max_relative is not None:
+        lines.append(f"max |Δ| / |reference| {comparison.max_relative:.2g}")
+    if comparison.max_ulp is not None:
+        lines.append(f"at most {comparison.max_ulp:,} ULP (units in the last place) apart")
+    if comparison.worst_case is not None and comparison.cases > 1:
+        lines.append(f"the largest |Δ| is in case {comparison.worst_case}")
+    if comparison.numbers:
+        lines.append(f"past the tolerance: {comparison.past:,} of {comparison.numbers:,} numbers")
+    return "\n".join([*lines, *filter(None, [comparison.reason])])
+
+
+def run_summary(result: RunResult) -> str:
+    """Return a run in one line: `193 of 200 right, 85 µs an input`."""
+    right = "" if result.correct is None else f"{result.correct} of {result.cases} right, "
+    return f"{right}{format_duration(result.seconds)} an input"
+
+
+def badge_html(result: RunResult | None, comparison: Comparison | None, error: str) -> Markup:
+    """Return the badge of a stage that does not run now.
+
+    Args:
+        result: The stage's run, None if it was not run.
+        comparison: How the run compares with the reference, None for the reference itself.
+        error: Why the stage or its run failed, "" if it did not.
+    """
+    if error:
+        return _badge("✕ failed", "bad", tooltip=error)
+    if result is None:
+        return _badge("not run")
+    note = run_summary(result)
+    if comparison is None:
+        return _badge("reference", "good", note=note)
+    sign, kind = _BADGES[comparison.verdict]
+    text = f"{sign} {comparison_summary(comparison)}"
+    return _badge(text, kind, tooltip=comparison_details(comparison), note=note)
+
+
+def running_badge_html(*, is_waiting: bool = False) -> Markup:
+    """Return the badge of a stage that runs now, or waits for the run of another stage."""
+    return _badge("… waiting" if is_waiting else "… running", "running")
+
+
+def _badge(text: str, kind: str = "", *, tooltip: str = "", note: str = "") -> Markup:
+    return render("badge", text=text, kind=kind, tooltip=tooltip, note=note)
+
+
+def outputs_html(result: RunResult, case: int) -> Markup:
+    """Return the outputs of one case: a row of a few scores as bars, other arrays as numbers."""
+    prediction = scores = None
+    outputs = result.outputs
+    if result.classes is not None:
+        label = None if result.labels is None else int(result.labels[case])
+        prediction = int(result.classes[case]), label
+        row = outputs[0][case, 0].astype(np.float64)
+        if len(row) <= _MAX_BARS:
+            scores, outputs = list(_bars(row, prediction[0])), ()
+    numbers = [
+        (
+            f"output {index}: {'×'.join(map(str, output[case].shape)) or 'scalar'}, {output.dtype}",
+            np.array2string(output[case], precision=4, threshold=40, edgeitems=3),
+        )
+        for index, output in enumerate(outputs)
+    ]
+    return render("run_outputs", prediction=prediction, scores=scores, outputs=numbers)
+
+
+def _bars(scores: np.ndarray, predicted: int) -> Iterator[tuple[float, float, bool]]:
+    """Yield each score, the length of its bar from 0 to 1, and whether it is the largest."""
+    finite = scores[np.isfinite(scores)]
+    low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
+    for index, score in enumerate(scores):
+        share = (score - low) / (high - low) if high > low and math.isfinite(score) else 0.0
+        yield score, share, index == predicted

@@ -1,0 +1,97 @@
+"""How long a PrimFunc takes after each step of its schedule, in a line and as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from irviz.model.runs.measurement import THIS_MACHINE, Measurement, Timing
+from irviz.model.runs.run_result import Verdict
+from irviz.view.templating import render
+
+_RESULTS = {
+    Verdict.EQUAL: "results equal",
+    Verdict.CLOSE: "results equal within tolerance",
+    Verdict.DIFFERENT: "results differ",
+    Verdict.INCOMPARABLE: "results not comparable",
+}
+
+
+@dataclass(frozen=True)
+class StepRow:
+    """A step of a schedule, how long a call takes after it, and how its results compare.
+
+    `verdict` is None where the function was not run, `timing` where it was not measured with the
+    others, and `error` says why it cannot be run.
+    """
+
+    step: str
+    verdict: Verdict | None = None
+    timing: Timing | None = None
+    error: str = ""
+
+
+def step_times_summary(rows: Sequence[StepRow]) -> str:
+    """Compare the last step with the one before and with the first, in one line."""
+    first, last = rows[0].timing, rows[-1]
+    if last.error or last.timing is None:
+        return last.error
+    text = format_seconds(last.timing.spread.median)
+    before = rows[-2].timing if len(rows) > 1 else None
+    if before is not None:
+        was = format_seconds(before.spread.median)
+        text = f"{was} → {text}, {_ratio(before, last.timing)} as fast{_doubt(before, last.timing)}"
+    if len(rows) > 2 and first is not None:
+        text += f"; {_ratio(first, last.timing)} as fast as without a schedule"
+        text += _doubt(first, last.timing)
+    return f"{text}; {_RESULTS[last.verdict]}" if len(rows) > 1 and last.verdict else text
+
+
+def step_times_html(rows: Sequence[StepRow], clock: str) -> str:
+    """Return a table with the time of each step and its ratio to the first, "" without times."""
+    if not any(row.error or row.timing for row in rows):
+        return ""
+    is_elsewhere = clock != THIS_MACHINE and any(row.timing for row in rows)
+    cells = [(row.step, *_cells(row, rows[0])) for row in rows]
+    return str(render("step_times", rows=cells, clock=clock if is_elsewhere else ""))
+
+
+def _cells(row: StepRow, first: StepRow) -> tuple[str, str, str, str]:
+    """Return the median, its interval, the ratio and a warning; or one text, which spans all."""
+    if row.error or row.timing is None:
+        unmeasured = "not measured with the others" if row.verdict else "not measured"
+        return row.error or unmeasured, "", "", ""
+    spread, ratio, warning = row.timing.spread, "", ""
+    if row.timing is not first.timing:
+        if first.timing is not None:
+            ratio = _ratio(first.timing, row.timing) + _doubt(first.timing, row.timing)
+        if row.verdict in (Verdict.DIFFERENT, Verdict.INCOMPARABLE):
+            warning = _RESULTS[row.verdict]
+    low, high = (format_seconds(seconds).split() for seconds in (spread.low, spread.high))
+    interval = " ".join([*low[: 1 if low[1] == high[1] else 2], "to", *high])
+    return format_seconds(spread.median), interval, ratio, warning
+
+
+def _ratio(reference: Timing, timing: Timing) -> str:
+    return f"{Measurement((reference, timing)).ratio(timing.stage).median:.2f}×"
+
+
+def _doubt(reference: Timing, timing: Timing) -> str:
+    """Return why a ratio may be noise, "" where it is more than that."""
+    both = Measurement((reference, timing))
+    if both.is_clear(timing.stage):
+        return ""
+    return " (within the noise)" if both.has_enough_rounds else " (too few calls to be sure)"
+
+
+def format_seconds(seconds: float) -> str:
+    """Return a time in three digits.
+
+    >>> [format_seconds(seconds) for seconds in (85e-9, 1.2e-3, 123.4)]
+    ['85 ns', '1.2 ms', '123 s']
+    """
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9)):
+        if seconds >= size or unit == "ns":
+            break
+    value = seconds / size
+    return f"{value:.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"

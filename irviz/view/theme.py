@@ -1,0 +1,146 @@
+"""How each kind of node looks, and the colours of each theme."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+from irviz.errors import DrawError
+from irviz.model.graph.graph import Node, NodeKind, Resolution
+
+
+class NodeShape(Enum):
+    """A shape that identifies a kind of node without its colour."""
+
+    CIRCLE = "circle"
+    BOX = "box"
+    BARRED_BOX = "barred_box"
+    ROUND_BOX = "round_box"
+    CUT_BOX = "cut_box"
+    SLANTED_BOX = "slanted_box"
+    STACK = "stack"
+    DRUM = "drum"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStyle:
+    """A shape, and the name of its pair of colours in a theme."""
+
+    shape: NodeShape
+    colour: str
+
+
+STYLES: dict[NodeKind, NodeStyle] = {
+    NodeKind.PARAM: NodeStyle(NodeShape.CIRCLE, "param"),
+    NodeKind.CONSTANT: NodeStyle(NodeShape.CUT_BOX, "constant"),
+    NodeKind.CALL_TIR: NodeStyle(NodeShape.BOX, "call"),
+    NodeKind.CALL_DPS_PACKED: NodeStyle(NodeShape.BOX, "call"),
+    NodeKind.CALL_PACKED: NodeStyle(NodeShape.BOX, "call"),
+    NodeKind.OPERATOR: NodeStyle(NodeShape.ROUND_BOX, "operator"),
+    NodeKind.CALL_FUNCTION: NodeStyle(NodeShape.BOX, "call"),
+    NodeKind.TUPLE: NodeStyle(NodeShape.ROUND_BOX, "quiet"),
+    NodeKind.TUPLE_GET_ITEM: NodeStyle(NodeShape.ROUND_BOX, "quiet"),
+    NodeKind.MATCH_CAST: NodeStyle(NodeShape.ROUND_BOX, "quiet"),
+    NodeKind.IF: NodeStyle(NodeShape.SLANTED_BOX, "control"),
+    NodeKind.FUNCTION: NodeStyle(NodeShape.SLANTED_BOX, "control"),
+    NodeKind.VALUE: NodeStyle(NodeShape.ROUND_BOX, "quiet"),
+    NodeKind.OTHER: NodeStyle(NodeShape.ROUND_BOX, "quiet"),
+    NodeKind.BLOCK: NodeStyle(NodeShape.BOX, "call"),
+    NodeKind.ALLOC: NodeStyle(NodeShape.DRUM, "memory"),
+    NodeKind.GROUP: NodeStyle(NodeShape.STACK, "group"),
+}
+assert STYLES.keys() == set(NodeKind), "every kind of node has a style"
+
+_LIBRARY = NodeStyle(NodeShape.BARRED_BOX, "library")
+_UNKNOWN = NodeStyle(NodeShape.BARRED_BOX, "unknown")
+
+
+def node_style(node: Node) -> NodeStyle:
+    """Return how a node looks: it depends on its kind, and on what its callee is."""
+    if node.resolution is Resolution.LIBRARY:
+        return _LIBRARY
+    if node.resolution is Resolution.UNKNOWN:
+        return _UNKNOWN
+    return STYLES[node.kind]
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """The colours of a picture.
+
+    Attributes:
+        line: Edges and buttons.
+        block_fill: The inside of clusters.
+        block_line: The frames of clusters.
+        colours: The fill and the outline of each style of nodes.
+        tints: The colours of the shares 0 and 1 in an overlay.
+        flag: The warnings of an overlay.
+    """
+
+    background: str
+    line: str
+    text: str
+    quiet_text: str
+    block_fill: str
+    block_line: str
+    colours: dict[str, tuple[str, str]]
+    tints: tuple[str, str]
+    flag: str
+
+
+ThemeName = Literal["course", "dark"]
+
+THEMES: dict[str, Theme] = {
+    "course": Theme(
+        background="#ffffff",
+        line="#444444",
+        text="#111111",
+        quiet_text="#5c5c5c",
+        block_fill="#f7f8fa",
+        block_line="#9aa3ad",
+        colours={
+            "param": ("#cfe8c9", "#3f7d3a"),
+            "constant": ("#e4e4ea", "#5d5d78"),
+            "call": ("#ffffff", "#222222"),
+            "library": ("#fdebd0", "#a35400"),
+            "unknown": ("#ffffff", "#b3261e"),
+            "operator": ("#e8f1fb", "#2f6299"),
+            "quiet": ("#ffffff", "#8a8a8a"),
+            "control": ("#f3e8f7", "#7a4a8c"),
+            "group": ("#f1f3f5", "#444444"),
+            "memory": ("#d9f2ef", "#1b7268"),
+        },
+        tints=("#fff5cc", "#dd6a2a"),
+        flag="#b3261e",
+    ),
+    "dark": Theme(
+        background="#14171a",
+        line="#a9b1b9",
+        text="#f0f2f4",
+        quiet_text="#aab2ba",
+        block_fill="#1c2126",
+        block_line="#5b6670",
+        colours={
+            "param": ("#1f4a2a", "#7fc98a"),
+            "constant": ("#33334a", "#a5a5cf"),
+            "call": ("#22272d", "#d8dde2"),
+            "library": ("#4b3210", "#f0a95a"),
+            "unknown": ("#22272d", "#ff8a80"),
+            "operator": ("#1b344f", "#7fb3e8"),
+            "quiet": ("#1a1e22", "#8b949d"),
+            "control": ("#38233f", "#cf9ae0"),
+            "group": ("#2a3036", "#d8dde2"),
+            "memory": ("#123f3b", "#6fcabd"),
+        },
+        tints=("#332a1f", "#b5491a"),
+        flag="#ff8a80",
+    ),
+}
+
+
+def get_theme(name: str) -> Theme:
+    """Return the theme of a name; raise DrawError for an unknown one."""
+    if name not in THEMES:
+        raise DrawError(f"there is no theme {name!r}; choose one of {', '.join(THEMES)}")
+    return THEMES[name]

@@ -1,0 +1,120 @@
+"""Histograms of the numbers of an array."""
+
+from __future__ import annotations
+
+import math
+from statistics import median
+
+from irviz.errors import DrawError
+from irviz.model.runs.array_summary import ArraySummary, summarise
+from irviz.view.figure import Figure
+from irviz.view.number_format import format_number, format_numbers
+from irviz.view.values.cells import Array
+from irviz.view.values.mpl_svg import (
+    MARGIN,
+    WIDTH,
+    MplCanvas,
+    content_top,
+    draw_with_matplotlib,
+    heading_lines,
+)
+
+_LEFT, _HEIGHT, _TICKS = 58.0, 140.0, 24.0
+_MAX_LINEAR_RATIO = 100
+"""With a higher ratio of the highest count to the median count, low bars would be invisible."""
+_MAX_TICK_LABEL = 9
+"""With more characters, only the ends of the axis are labelled."""
+_TICKABLE = (1e-200, 1e200)
+"""The widths of ranges in which matplotlib finds round numbers."""
+
+
+def histogram(array: Array | ArraySummary, theme: str = "course", *, title: str = "") -> Figure:
+    """Draw the histogram of an array, or of the summary of one; NaN and infinities are notes.
+
+    Raises:
+        DrawError: For an array without a finite number, a dtype that does not hold real numbers,
+            or an unknown theme.
+    """
+    summary = array if isinstance(array, ArraySummary) else summarise(array)
+    if not summary.counts:
+        raise DrawError(
+            f"none of the numbers of an array of shape {summary.shape} is finite: there is no "
+            "histogram"
+        )
+    lines = heading_lines(summary.shape, summary.dtype, title, _notes(summary))
+    total = content_top(lines) + _HEIGHT + _TICKS + MARGIN
+
+    def paint(canvas: MplCanvas) -> None:
+        box = (_LEFT, canvas.write_heading(lines), WIDTH - _LEFT - 2 * MARGIN, _HEIGHT)
+        _plot(canvas, summary, box)
+
+    label = f"histogram of {' '.join(text for text, _ in lines)}"
+    return draw_with_matplotlib(WIDTH, total, theme, label, paint)
+
+
+def _notes(summary: ArraySummary) -> list[str]:
+    notes = []
+    if summary.mean is not None and summary.std is not None:
+        notes.append(
+            f"mean {format_number(summary.mean)}, standard deviation {format_number(summary.std)}"
+        )
+    counts = [(summary.nans, "NaN"), (summary.infs, "Inf")]
+    missing = [f"{count:,} {name}" for count, name in counts if count]
+    if missing:
+        notes.append(f"{' and '.join(missing)} not counted")
+    if _is_logarithmic(summary):
+        notes.append("the counts are on a logarithmic scale")
+    return notes
+
+
+def _is_logarithmic(summary: ArraySummary) -> bool:
+    counted = [count for count in summary.counts if count]
+    return max(counted) > _MAX_LINEAR_RATIO * median(counted)
+
+
+def _plot(canvas: MplCanvas, summary: ArraySummary, box: tuple[float, float, float, float]) -> None:
+    """Draw bars one unit wide: the numbers themselves may be too large for matplotlib."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+    axes = canvas.axes(*box)
+    _, colour = canvas.theme.colours["operator"]
+    bins, most = len(summary.counts), max(summary.counts)
+    is_logarithmic = _is_logarithmic(summary)
+    floor = 0.5 if is_logarithmic else 0.0
+    heights = [max(count, floor) for count in summary.counts]
+    if is_logarithmic:
+        axes.set_yscale("log")
+        powers = range(math.ceil(math.log10(most)) + 1)
+        axes.yaxis.set_major_locator(FixedLocator([10.0**power for power in powers]))
+        axes.yaxis.set_minor_locator(NullLocator())
+    else:
+        axes.yaxis.set_major_locator(MaxNLocator(4, integer=True, min_n_ticks=1))
+    axes.stairs(heights, range(bins + 1), baseline=floor, fill=True, color=colour)
+    axes.set(xlim=(0, bins), ylim=(floor, most * (1.5 if is_logarithmic else 1.06)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.spines[["top", "right"]].set_visible(False)
+    ticks = _ticks(summary.edges[0], summary.edges[-1])
+    axes.set_xticks([share * bins for share, _ in ticks], [text for _, text in ticks])
+    if max(len(text) for _, text in ticks) > _MAX_TICK_LABEL:  # they would leave the picture
+        first, *_, last = axes.get_xticklabels()
+        first.set_horizontalalignment("left")
+        last.set_horizontalalignment("right")
+
+
+def _ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Return round numbers between two as text, each with its position from 0 to 1."""
+    from matplotlib.ticker import MaxNLocator
+
+    smallest, largest = _TICKABLE
+    numbers = [low, high]
+    if smallest < high - low and max(abs(low), abs(high)) < largest:
+        ticks = MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(low, high)
+        numbers = [float(tick) for tick in ticks if low <= tick <= high]
+    texts = format_numbers(numbers)
+    if max(map(len, texts)) > _MAX_TICK_LABEL:
+        numbers = [low, high]
+        texts = format_numbers(numbers)
+    width = high / 2 - low / 2  # high - low may overflow
+    return [
+        ((number / 2 - low / 2) / width, text) for number, text in zip(numbers, texts, strict=True)
+    ]

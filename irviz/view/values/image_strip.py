@@ -1,0 +1,193 @@
+"""Image strips: the images of a tensor side by side."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irviz.errors import DrawError
+from irviz.view.colours import rgb
+from irviz.view.figure import Figure
+from irviz.view.number_format import format_number
+from irviz.view.theme import get_theme
+from irviz.view.values.cells import Array, as_float64
+from irviz.view.values.colour_scale import (
+    NAN,
+    ColourScale,
+    Numbers,
+    Pixels,
+    colour_legend_height,
+    colour_scale,
+    count_non_finite,
+    draw_colour_legend,
+    infinity_colour,
+    non_finite_pixels,
+)
+from irviz.view.values.image import as_images
+from irviz.view.values.mpl_svg import (
+    MARGIN,
+    WIDTH,
+    MplCanvas,
+    content_top,
+    draw_with_matplotlib,
+    heading_lines,
+)
+
+MAX_IMAGES = 16
+_MAX_WIDTH = WIDTH - 2 * MARGIN
+_SMALL_SIDE, _GAP, _NUMBER_HEIGHT = 36, 8.0, 16.0
+_MAX_HEIGHT = 280.0
+
+
+def image_strip(array: Array, theme: str = "course", *, first: int = 0, title: str = "") -> Figure:
+    """Draw up to 16 of an array's images, each with its number.
+
+    Images of one channel are in shades of grey, or in the colours of a scale around zero if there
+    are negative numbers. Three channels are red, green and blue, a fourth is opacity.
+
+    Args:
+        first: The number of the first image.
+
+    Raises:
+        DrawError: For an array without images, a number without an image, or an unknown theme.
+    """
+    images = as_images(array)
+    if images is None or not images.size:
+        raise DrawError(
+            f"an array of shape {array.shape} holds no images: these are (n, h, w), "
+            "(n, 1|3|4, h, w), (n, h, w, 1|3|4), or rows of side² numbers, of 8 pixels at least"
+        )
+    count = len(images)
+    if not 0 <= first < count:
+        raise DrawError(f"there is no image {first!r}: give 0 to {count - 1}")
+    get_theme(theme)
+    taken = images[first : first + MAX_IMAGES]
+    grid = _grid(*taken.shape[:3])
+    reduced = _sampled(taken, math.ceil(max(grid.width, grid.height)))
+    whole = as_float64(taken)
+    scale, tiles, notes = _coloured(as_float64(reduced), whole, array.dtype, theme)
+    if reduced.shape != taken.shape:
+        sizes = (f"{one.shape[1]} × {one.shape[2]}" for one in (reduced, taken))
+        notes = (*notes, "sampled: {} of {} pixels".format(*sizes))
+    if len(taken) < count:
+        notes = (f"images {first:,} to {first + len(taken) - 1:,} of {count:,}", *notes)
+    non_finite = count_non_finite(whole)
+    lines = heading_lines(array.shape, str(array.dtype), title, notes)
+    bottom = content_top(lines) + grid.total_height(len(tiles))
+    total = bottom + colour_legend_height(scale, non_finite) + MARGIN
+
+    def paint(canvas: MplCanvas) -> None:
+        _tiles(canvas, tiles, grid, first, canvas.write_heading(lines))
+        infinity = scale.infinity if scale is not None else infinity_colour(theme, True)
+        draw_colour_legend(canvas, MARGIN, bottom, scale, non_finite, infinity)
+
+    return draw_with_matplotlib(
+        WIDTH, total, theme, f"images of {' '.join(t for t, _ in lines)}", paint
+    )
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Images of one size in rows of `columns`, with their numbers below; lengths in px."""
+
+    columns: int
+    width: float
+    height: float
+
+    def corner(self, index: int) -> tuple[float, float]:
+        """Return the upper left corner of an image."""
+        row, column = divmod(index, self.columns)
+        return column * (self.width + _GAP), row * (self.height + _NUMBER_HEIGHT + _GAP)
+
+    def total_height(self, count: int) -> float:
+        """Return the height of this many images."""
+        return math.ceil(count / self.columns) * (self.height + _NUMBER_HEIGHT + _GAP)
+
+
+def _grid(count: int, height: int, width: int) -> _Grid:
+    is_small = max(height, width) <= _SMALL_SIDE
+    columns = min(count, 8 if is_small and count > 4 else 4)
+    across = (_MAX_WIDTH - (columns - 1) * _GAP) / columns
+    across = min(across, _MAX_HEIGHT * width / height)
+    return _Grid(columns, across, across * height / width)
+
+
+def _sampled(images: Array, max_side: int) -> Array:
+    """Take every n-th row and column, so that no side is longer than `max_side`."""
+    rows, columns = (
+        np.linspace(0, side - 1, min(side, math.ceil(max_side * side / max(images.shape[1:3]))))
+        for side in images.shape[1:3]
+    )
+    return images[:, np.rint(rows).astype(int)][:, :, np.rint(columns).astype(int)]
+
+
+def _coloured(
+    images: Numbers, whole: Numbers, dtype: np.dtype[np.generic], theme: str
+) -> tuple[ColourScale | None, Pixels, tuple[str, ...]]:
+    """Return the scale if there is one, the pixels, and notes.
+
+    `whole` are the images before `_sampled`, which the range of colours is taken from.
+    """
+    if images.shape[3] == 1:
+        grey = images[..., 0]
+        scale = colour_scale(whole, theme, is_grey=True)
+        pixels = (
+            non_finite_pixels(grey, infinity_colour(theme, True))
+            if scale is None
+            else scale.pixels(grey)
+        )
+        return scale, pixels, ()
+    finite = whole[np.isfinite(whole)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
+    note: tuple[str, ...] = ()
+    if dtype == np.uint8:
+        low, high = 0.0, 255.0
+    elif low >= 0 and high <= 1:
+        low, high = 0.0, 1.0
+    else:
+        note = (f"black is {format_number(low)}, full colour {format_number(high)}",)
+    pixels = np.full((*images.shape[:3], 4), 255, dtype=np.uint8)
+    pixels[..., : images.shape[3]] = _bytes(images, low, high)
+    has_nan, has_inf = np.isnan(images).any(axis=3), np.isinf(images).any(axis=3)
+    pixels[has_inf] = (*rgb(infinity_colour(theme, True)), 255)
+    pixels[has_nan] = (*rgb(NAN), 255)
+    return None, pixels, note
+
+
+def _bytes(values: Numbers, low: float, high: float) -> NDArray[np.uint8]:
+    """Scale numbers from `low` to `high` to 0 to 255."""
+    largest = max(abs(low), abs(high)) or 1.0
+    start, width = low / largest, high / largest - low / largest
+    shares = np.where(np.isfinite(values), values, low) / largest
+    scaled = (shares - start) / width if width else np.zeros(values.shape)
+    return np.asarray(np.rint(scaled * 255), dtype=np.uint8)
+
+
+def _tiles(canvas: MplCanvas, tiles: Pixels, grid: _Grid, first: int, top: float) -> None:
+    """Draw the images on one plot in px: a plot for each image takes five times as long."""
+    from matplotlib.patches import Rectangle
+
+    height = grid.total_height(len(tiles))
+    axes = canvas.axes(MARGIN, top, _MAX_WIDTH, height)
+    axes.set_axis_off()
+    for index, pixels in enumerate(tiles):
+        x, y = grid.corner(index)
+        right, bottom = x + grid.width, y + grid.height
+        axes.imshow(pixels, aspect="auto", interpolation="none", extent=(x, right, bottom, y))
+        axes.add_patch(
+            Rectangle(
+                (x, y), grid.width, grid.height, fill=False, lw=0.8, ec=canvas.theme.quiet_text
+            )
+        )
+        canvas.write(
+            MARGIN + x + grid.width / 2,
+            top + bottom + 12,
+            f"{first + index:,}",
+            fontsize=10,
+            ha="center",
+            color=canvas.theme.quiet_text,
+        )
+    axes.set(xlim=(0, _MAX_WIDTH), ylim=(height, 0))

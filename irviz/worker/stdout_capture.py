@@ -1,0 +1,75 @@
+"""What a worker prints, in a file that its parent reads, also after the worker has crashed."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import sys
+import tempfile
+import threading
+import weakref
+
+from irviz.worker.progress import unlink
+from irviz.worker.stderr_capture import MOST_BYTES
+
+_LINE_BUFFERED = 1  # _IOLBF of C's stdio
+
+
+class StdoutCapture:
+    """The parent's side of the file, which is at `path` until the worker has opened it."""
+
+    def __init__(self) -> None:
+        self._descriptor, self.path = tempfile.mkstemp(prefix="irviz-")
+        self._first: bytes | None = None
+        self._lock = threading.Lock()
+        # not at exit, when a call may still be running in another thread
+        weakref.finalize(self, os.close, self._descriptor).atexit = False
+
+    def truncate(self) -> None:
+        """Drop everything past the first 64 KB, so that the disk does not fill up."""
+        with self._lock:
+            self._truncate()
+
+    def take(self) -> str:
+        """Return what was printed since the last call, at most 64 KB of it."""
+        with self._lock:
+            self._truncate()
+            first, self._first = self._first, None
+            text = os.pread(self._descriptor, MOST_BYTES, 0) if first is None else first
+            os.ftruncate(self._descriptor, 0)
+        end = "" if first is None else f"\n… only the first {MOST_BYTES // 1024} KB are shown\n"
+        return text.decode(errors="replace") + end
+
+    def close(self) -> None:
+        """Delete the file; its content can still be read."""
+        unlink(self.path)
+
+    def _truncate(self) -> None:
+        if os.fstat(self._descriptor).st_size > MOST_BYTES:
+            if self._first is None:
+                self._first = os.pread(self._descriptor, MOST_BYTES, 0)
+            os.ftruncate(self._descriptor, 0)
+
+
+def redirect_stdout(path: str) -> None:
+    """Redirect standard output to the file at `path`, line by line, and delete the file."""
+    file = os.open(path, os.O_WRONLY | os.O_APPEND)
+    os.dup2(file, 1)
+    os.close(file)
+    unlink(path)
+    with contextlib.suppress(AttributeError):  # there may be no stream
+        sys.stdout.reconfigure(  # type: ignore[union-attr]
+            encoding="utf-8", errors="replace", line_buffering=True
+        )
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # another C library
+        libc = ctypes.CDLL(None)
+        libc.setvbuf(ctypes.c_void_p.in_dll(libc, "stdout"), None, _LINE_BUFFERED, 0)
+
+
+def flush_stdout() -> None:
+    """Flush the output buffers of C and Python."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # a closed stream, or none
+        sys.stdout.flush()
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).fflush(None)

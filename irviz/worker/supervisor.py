@@ -1,0 +1,267 @@
+"""Workers: processes that run what might crash, hang, or take too much memory.
+
+Each is started ahead of need, serves one call after another, and is replaced when it crashes,
+times out or its call is cancelled. Functions and arguments are sent by cloudpickle.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
+from typing import TypeVar
+
+from irviz.errors import IrvizError
+from irviz.worker.process import EndedError, Process, UnreadableAnswerError
+from irviz.worker.worker_main import call_with_limit, load_tvm, ping
+
+Result = TypeVar("Result")
+OnProgress = Callable[[str], None]
+"""Gets each new progress message."""
+
+SECONDS = 60.0
+"""The default time limit of a call."""
+_POLL_SECONDS = 0.05
+_NO_START = "the process for it could not be started"
+
+
+class WorkerError(IrvizError, RuntimeError):
+    """The worker gave no answer; `doing` is its last progress message."""
+
+    def __init__(self, words: str, doing: str = "") -> None:
+        super().__init__(words)
+        self.doing = doing
+
+
+class CrashedError(WorkerError):
+    """The worker crashed, or was killed."""
+
+
+class TimedOutError(WorkerError):
+    """The call exceeded its time limit, and the worker was killed."""
+
+
+class CancelledError(WorkerError):
+    """The call was cancelled, and the worker was killed."""
+
+
+class StartError(CrashedError):
+    """The worker could not be started, or was not ready in time."""
+
+
+class _TimeUpError(Exception):
+    """A time limit was exceeded."""
+
+
+class Worker:
+    """A process that is replaced when it ends.
+
+    Args:
+        prepare: What each new process does first.
+        start_seconds: The time limit for that.
+    """
+
+    def __init__(
+        self, prepare: Callable[[], None] = load_tvm, start_seconds: float = SECONDS
+    ) -> None:
+        self._prepare, self._start_seconds = prepare, start_seconds
+        self._calls, self._changes = threading.RLock(), threading.RLock()
+        self._process: Process | None = None
+        self._is_busy, self._cancels = False, 0
+        self.doing = ""
+        """The last progress message of the last call."""
+        _workers.add(self)
+
+    @property
+    def cancels(self) -> int:
+        """How often calls have been cancelled."""
+        return self._cancels
+
+    def start(self) -> None:
+        """Start a process if there is none, without waiting for it."""
+        with contextlib.suppress(Exception):  # the next call tries again, and raises
+            self._running()
+
+    def call(
+        self,
+        function: Callable[..., Result],
+        *arguments: object,
+        seconds: float = SECONDS,
+        memory: int | None = None,
+        on_progress: OnProgress | None = None,
+        on_output: OnProgress | None = None,
+        since: int | None = None,
+    ) -> Result:
+        """Call a function in the worker and return its result.
+
+        Args:
+            function: It and its arguments are pickled by cloudpickle.
+            arguments: Its positional arguments.
+            seconds: The time limit.
+            memory: The memory limit in bytes; beyond it, the function gets MemoryError.
+            on_progress: Gets each new progress message.
+            on_output: Gets what was printed, also when the call failed.
+            since: The value of `cancels` when a longer operation began, of which this call is a
+                part; it is cancelled with that operation.
+
+        Raises:
+            StartError, CrashedError, TimedOutError, CancelledError: There is no answer; the next
+                call gets a new process.
+            Exception: Whatever the function raises.
+        """
+        since = self._cancels if since is None else since
+        with self._turn(since):
+            process = self._ready_process(since)
+            try:
+                future = process.submit(call_with_limit, memory, function, *arguments)
+                answer: Result = self._wait(process, future, seconds, on_progress)
+                return answer
+            except (_TimeUpError, EndedError, UnreadableAnswerError) as failure:
+                self._end(process)
+                raise self._error(failure, process, since) from None
+            except BaseException as failure:
+                if not isinstance(failure, Exception):  # Ctrl-C: the call is still running
+                    self._end(process)
+                raise
+            finally:
+                self.doing = process.progress.message()
+                text = process.output.take()
+                if on_output and text:
+                    on_output(text)
+
+    def cancel(self) -> None:
+        """Cancel the running call and those that wait for it; any thread may do so."""
+        with self._changes:
+            self._cancels += 1
+            if not self._is_busy:
+                return
+            process, self._process = self._process, None
+        if process is not None:
+            process.end()
+
+    def stop(self) -> None:
+        """Kill the process, whatever it does."""
+        with self._changes:
+            self._cancels += self._is_busy
+            process, self._process = self._process, None
+        if process is not None:
+            process.end()
+
+    @contextlib.contextmanager
+    def _turn(self, since: int) -> Iterator[None]:
+        """Wait until no other call is running; from then on `cancel` applies to this one."""
+        with self._calls:
+            with self._changes:
+                self._check(since)
+                self._is_busy = True
+            try:
+                yield
+            finally:
+                with self._changes:
+                    self._is_busy = False
+
+    def _check(self, since: int) -> None:
+        if self._cancels != since:
+            raise CancelledError("it was cancelled")
+
+    def _ready_process(self, since: int) -> Process:
+        """Return a process that is ready; raise StartError or CancelledError."""
+        while True:
+            with self._changes:
+                self._check(since)
+                is_new = self._process is None
+                try:
+                    process = self._running()
+                except (OSError, RuntimeError) as failure:  # too many processes, or Python exits
+                    raise StartError(f"{_NO_START}: {_why(failure)}") from None
+            try:
+                self._wait(process, process.ready, self._start_seconds, None)
+                self._wait(process, process.submit(ping), self._start_seconds, None)
+            except BaseException as failure:
+                self._end(process)
+                if not isinstance(failure, Exception):
+                    raise
+                self._check(since)
+                if is_new or not isinstance(failure, EndedError):
+                    why = _why(failure) or f"it ended{process.exit_status}"
+                    raise StartError(f"{_NO_START}: {why}") from None
+                continue  # it died between calls: start a new one
+            process.output.take()  # drop what was printed between calls
+            return process
+
+    def _running(self) -> Process:
+        with self._changes:
+            if self._process is None:
+                self._process = Process(self._prepare)
+            return self._process
+
+    def _end(self, process: Process) -> None:
+        with self._changes:
+            if self._process is process:
+                self._process = None
+        process.end()
+
+    def _error(self, failure: BaseException, process: Process, since: int) -> WorkerError:
+        """Return the error for a call without an answer, whose process has ended."""
+        doing = process.progress.message()
+        if self._cancels != since:
+            return CancelledError("it was cancelled", doing)
+        if isinstance(failure, _TimeUpError):
+            return TimedOutError(f"it {failure}", doing)
+        if isinstance(failure, UnreadableAnswerError):
+            return CrashedError("it gave an answer that cannot be read", doing)
+        return CrashedError(f"it ended the process that tried it{process.exit_status}", doing)
+
+    def _wait(
+        self,
+        process: Process,
+        future: Future[Result],
+        seconds: float,
+        on_progress: OnProgress | None,
+    ) -> Result:
+        """Wait for a result, and pass on progress messages meanwhile."""
+        deadline, last = time.monotonic() + seconds, ""
+        while not wait([future], min(_POLL_SECONDS, seconds)).done:
+            if time.monotonic() >= deadline:
+                raise _TimeUpError(f"took longer than {seconds:g} s and was stopped")
+            process.output.truncate()
+            message = process.progress.message() if on_progress else ""
+            if on_progress and message != last:
+                last = message
+                on_progress(message)
+        return future.result()
+
+    def _reset_after_fork(self) -> None:
+        """Forget the process and the running call: a fork has neither."""
+        self._calls, self._changes = threading.RLock(), threading.RLock()
+        self._process, self._is_busy = None, False
+
+
+_workers: weakref.WeakSet[Worker] = weakref.WeakSet()
+
+TRIES = Worker()
+"""The worker in which transforms and library functions are tried."""
+RUNS = Worker()
+"""The worker in which stages run, so that trials need not wait for long runs."""
+
+
+def _why(failure: Exception) -> str:
+    """Return why there is no process, "" if its exit status tells."""
+    if isinstance(failure, EndedError):
+        return ""
+    if isinstance(failure, _TimeUpError):
+        return f"that {failure}"
+    return f"{type(failure).__name__}: {failure}"
+
+
+def _reset_workers() -> None:
+    for worker in list(_workers):
+        worker._reset_after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reset_workers)

@@ -1,0 +1,129 @@
+"""The worker process itself: it is prepared, serves calls, and exits with its parent."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from typing import TypeVar
+
+import cloudpickle
+
+from irviz.worker.memory_limit import limited_memory
+from irviz.worker.progress import attach_progress
+from irviz.worker.stdout_capture import flush_stdout, redirect_stdout
+
+Result = TypeVar("Result")
+
+_POLL_SECONDS = 0.5
+_SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
+
+
+def main() -> None:
+    """Answer requests until the parent closes the pipe; each is the pickle of bytes."""
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(nothing, 1)
+    with contextlib.suppress(EOFError, OSError):  # the parent is gone
+        while True:
+            answer = _answer(pickle.load(requests))  # noqa: S301 - from the parent
+            pickle.dump(answer, answers)
+            answers.flush()
+    os._exit(0)
+
+
+def _answer(request: bytes) -> bytes:
+    """Return the pickle of what the requested call returns, its exception, and a traceback."""
+    try:
+        function, arguments = cloudpickle.loads(request)
+        answer: bytes = cloudpickle.dumps((function(*arguments), None, ""))
+    except BaseException as failure:
+        text = "".join(traceback.format_exception(failure))
+        answer = cloudpickle.dumps((None, _portable(failure), text))
+    return answer
+
+
+def initialize(prepare: Callable[[], None], parent: int, page: str, output: str) -> None:
+    """Bind this process to its parent, which reads its progress and its output; then prepare."""
+    exit_with_parent(parent)
+    redirect_stdout(output)
+    attach_progress(page)
+    prepare()
+
+
+def exit_with_parent(parent: int) -> None:
+    """Exit this process when the parent is gone, however that ended.
+
+    On Linux the system kills it when the thread that started it ends. Elsewhere a thread polls,
+    which is not enough alone: it waits while a call holds the GIL.
+    """
+    if sys.platform.startswith("linux"):
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before that
+        os._exit(1)
+    threading.Thread(target=_poll_parent, args=(parent,), daemon=True).start()
+
+
+def ping() -> None:
+    """Do nothing: an answer shows that the process is alive."""
+
+
+def load_tvm() -> None:
+    """Import TVM without torch, which TVM loads wherever it is installed."""
+    sys.modules.setdefault("torch", None)  # type: ignore[arg-type] # makes `import torch` fail
+    try:
+        import tvm.relax
+        import tvm.s_tir  # noqa: F401
+    finally:
+        if sys.modules["torch"] is None:
+            del sys.modules["torch"]
+
+
+def call_with_limit(
+    memory: int | None, function: Callable[..., Result], *arguments: object
+) -> Result:
+    """Call a function that may allocate so many bytes."""
+    try:
+        with limited_memory(memory):
+            return function(*arguments)
+    except BaseException as failure:
+        _clear_frames(failure)
+        raise
+    finally:
+        flush_stdout()
+
+
+def _portable(failure: BaseException) -> Exception:
+    """Return an exception that can be raised in the parent: some cannot be pickled."""
+    if isinstance(failure, Exception):
+        with contextlib.suppress(Exception):  # pickling may raise anything
+            pickle.loads(cloudpickle.dumps(failure))  # noqa: S301 - it was made here
+            return failure
+    return RuntimeError(f"{type(failure).__name__}: {failure}")
+
+
+def _clear_frames(failure: BaseException) -> None:
+    """Free what the functions that failed refer to, which may be most of the memory."""
+    chain: list[BaseException | None] = [failure]
+    seen = set[int]()
+    while chain:
+        one = chain.pop()
+        if one is not None and id(one) not in seen:
+            seen.add(id(one))
+            traceback.clear_frames(one.__traceback__)
+            chain += [one.__cause__, one.__context__]
+
+
+def _poll_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_POLL_SECONDS)
+    os._exit(1)

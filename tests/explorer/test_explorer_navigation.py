@@ -1,0 +1,332 @@
+"""A large function is looked at as far as one likes: opened, closed, searched, narrowed."""
+
+import re
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+from tvm.relax.expr_functor import PyExprMutator, mutator
+
+import irviz
+from irviz.explorer.actions import Apply, Compare
+from irviz.explorer.view_model import node_facts, node_source, scene, view_or_none
+from irviz.model.folding.expansion import LIMIT
+from irviz.model.graph.inlined_ids import inlined_id
+from irviz.session.stage_view import ViewState
+from irviz.transforms.bind_params import bind_params
+
+pytestmark = pytest.mark.worker
+
+LAYERS = 24
+
+
+@pytest.fixture
+def stack(opened, modules):
+    """The explorer on 24 equal layers."""
+    return opened(modules.stack(LAYERS))
+
+
+def drawn(page):
+    return re.findall(r'class="node [^"]*" data-node="([^"]*)"', page.canvas.svg)
+
+
+def signs(page):
+    return re.findall(r'data-toggle="([^"]*)"', page.canvas.svg)
+
+
+def repeat(page):
+    return next(sign for sign in signs(page) if sign.startswith("repeat"))
+
+
+def places(page):
+    return scene(page.state, "current").figure.places
+
+
+def view(page):
+    return view_or_none(page.state, "current")
+
+
+# --- opening and closing -----------------------------------------------------------------------
+
+
+def test_equal_layers_are_one_layer_with_a_count(stack):
+    assert "×24" in stack.canvas.svg
+    assert len(drawn(stack)) == 1 + 2 + 6 + 4
+    assert "13 of 243 nodes" in stack.captions[0]
+
+
+def test_at_first_nothing_is_selected_and_the_module_is_described(stack):
+    assert stack.canvas.selected == ""
+    assert "<h4>module</h4>" in node_facts(stack.state)
+    assert "equal layers ×24" in stack.captions[0]
+
+
+def test_what_is_selected_follows_what_is_opened_and_closed(stack):
+    sign = repeat(stack)
+    stack.canvas.selected = "lv3"
+    stack.send(toggle=sign)
+    assert stack.canvas.selected == sign
+    stack.send(toggle=sign)
+    assert view(stack).around(stack.canvas.selected) == sign
+
+
+def test_what_is_open_stays_open_when_more_is_opened(opened, modules):
+    explorer = opened(modules.unlike(260))
+    closed = sorted(view(explorer).openable)
+    before = view(explorer).closable
+    explorer.send(toggle=closed[0])
+    assert before < view(explorer).closable
+    assert closed[0] in view(explorer).closable
+
+
+def test_the_latest_that_was_opened_is_open_within_the_limit(opened, modules):
+    explorer = opened(modules.unlike(900))
+    for _ in range(12):
+        closed = sorted(view(explorer).openable)
+        explorer.send(toggle=closed[0])
+        assert len(view(explorer).graph.nodes) <= LIMIT
+    assert closed[0] in view(explorer).closable
+
+
+def test_a_sign_closes_a_frame_and_opens_it_again(stack):
+    before, sign = stack.canvas.svg, repeat(stack)
+    stack.send(toggle=sign)
+    assert sign in drawn(stack)
+    assert "240 nodes" in stack.canvas.svg
+    stack.send(toggle=sign)
+    assert stack.canvas.svg == before
+
+
+def test_leaving_a_node_closes_what_is_around_it(stack):
+    sign = repeat(stack)
+    stack.send(leave="lv1")
+    assert sign in drawn(stack)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [{}, {"toggle": "nothing"}, {"toggle": 3}, {"toggle": "lv1"}, {"leave": "nobody"}, {"a": "b"}],
+)
+def test_a_page_that_asks_for_what_is_not_there_changes_nothing(stack, content):
+    before = stack.canvas.svg
+    stack.send(**content)
+    stack.send(**content)
+    assert (stack.canvas.svg, stack.html("irviz-message")) == (before, "")
+
+
+def test_what_is_opened_stays_where_it_was_for_a_reader_who_has_zoomed(stack):
+    sign = repeat(stack)
+    stack.send(toggle=sign)
+    stack.canvas.viewport = [10.0, 20.0, 2.0]
+    x, y = places(stack)[sign]
+    stack.send(toggle=sign)
+    moved = places(stack)[sign]
+    assert stack.canvas.viewport == [10.0 + moved[0] - x, 20.0 + moved[1] - y, 2.0]
+
+
+def test_a_called_function_opens_in_the_place_of_its_call(opened, modules):
+    explorer = opened(modules.EveryKind, function="main")
+    assert inlined_id("called", "x") not in drawn(explorer)
+    explorer.send(toggle="called")
+    assert {inlined_id("called", "x"), inlined_id("called", "y"), "called"} <= set(drawn(explorer))
+    explorer.canvas.selected = inlined_id("called", "y")
+    assert "relax.add" in node_facts(explorer.state)
+    assert "TVMScript, line" in node_source(explorer.state)
+    explorer.send(toggle="called")
+    assert inlined_id("called", "x") not in drawn(explorer)
+    assert explorer.canvas.selected == "called"
+
+
+def test_a_branch_closes_and_opens(opened, modules):
+    explorer = opened(modules.EveryKind, function="main")
+    explorer.send(leave="chosen_then")
+    assert "chosen_then" not in drawn(explorer)
+    assert "then:chosen_then" in drawn(explorer)
+    explorer.send(toggle="then:chosen_then")
+    assert "chosen_then" in drawn(explorer)
+
+
+# --- copies ------------------------------------------------------------------------------------
+
+
+def test_another_copy_is_shown_by_its_number_with_what_differs(stack):
+    stack.canvas.selected = "lv2"
+    assert "<dt>argument 1</dt><dd>up_0, up_1, up_2" in node_facts(stack.state)
+    stack.find("irviz-copy").value = 6
+    assert "up_5" in drawn(stack)
+    assert "up_0" not in drawn(stack)
+    assert stack.canvas.selected == "lv32"
+    assert "6 of 24" in node_facts(stack.state)
+
+
+def test_a_parameter_that_all_copies_share_has_no_copies(stack):
+    stack.canvas.selected = "x"
+    assert "in every copy" not in node_facts(stack.state)
+    stack.canvas.selected = "norm_0"
+    assert "norm_0, norm_1, norm_2, norm_3, norm_4, …, norm_23" in node_facts(stack.state)
+
+
+# --- finding -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "count"), [("GELU", 24), ("matmul", 48), ("(8, 8)", 48), ("norm_7", 1), ("zzz", 0)]
+)
+def test_nodes_are_found_by_name_operator_and_shape(stack, words, count):
+    stack.find("irviz-find").value = words
+    assert f">{count} found" in stack.html("irviz-found-count")
+    assert len(stack.find("irviz-found").options) == count
+
+
+def test_a_jump_opens_what_hides_a_node_and_selects_it(stack):
+    stack.send(toggle=repeat(stack))
+    stack.find("irviz-find").value = "down_17"
+    stack.find("irviz-found").index = 0
+    assert stack.canvas.selected == "down_17"
+    assert "down_17" in drawn(stack)
+    assert "copy 18" in stack.canvas.svg
+
+
+def test_the_same_result_can_be_chosen_again(stack):
+    stack.find("irviz-find").value = "down_17"
+    for _ in range(2):
+        stack.canvas.selected = "x"
+        stack.find("irviz-found").index = 0
+        assert stack.canvas.selected == "down_17"
+
+
+def test_a_jump_into_another_function_goes_there(opened, modules):
+    explorer = opened(modules.TwoFunctions, function="first")
+    explorer.find("irviz-find").value = "subtract"
+    explorer.find("irviz-found").index = 0
+    assert explorer.state.function == "second"
+    assert explorer.canvas.selected == "y"
+
+
+def test_a_result_names_its_function_only_if_that_is_not_the_shown_one(opened, modules):
+    explorer = opened(modules.TwoFunctions, function="first")
+    explorer.find("irviz-find").value = "(2,)"
+    lines = {value[0]: text for text, value in explorer.find("irviz-found").options}
+    assert set(lines) == {"first", "second"}
+    assert lines["second"].endswith("  in second")
+    assert not re.search(r"\bin\b", lines["first"])
+
+
+# --- near and between --------------------------------------------------------------------------
+
+
+def test_the_neighbourhood_of_a_node_is_drawn_alone_and_grows(stack):
+    stack.canvas.selected = "lv2"
+    stack.find("irviz-steps").value = 1
+    stack.press("Nearby")
+    assert set(drawn(stack)) == {"lv1", "up_0", "lv2", "lv3", "more:before", "more:after"}
+    assert "of 243 nodes" in stack.captions[0]
+    stack.send(toggle="more:after")
+    assert {"lv4", "lv", "norm_0"} <= set(drawn(stack))
+    stack.press("Whole function")
+    assert "×24" in stack.canvas.svg
+
+
+def test_the_path_between_two_nodes_is_drawn_alone(stack):
+    stack.canvas.selected = "up_0"
+    stack.press("Path from here")
+    stack.canvas.selected = "lv4"
+    stack.find("irviz-path-to").click()
+    inside = {name for name in drawn(stack) if not name.startswith("more:")}
+    assert inside == {"up_0", "lv2", "lv3", "lv4"}
+
+
+def test_what_a_node_is_does_not_depend_on_what_is_drawn(stack):
+    stack.canvas.selected = "lv2"
+    whole = node_facts(stack.state)
+    stack.press("Nearby")
+    assert node_facts(stack.state) == whole
+
+
+def test_what_is_left_out_can_be_opened_but_is_no_node(stack):
+    stack.canvas.selected = "lv2"
+    stack.press("Nearby")
+    stack.canvas.selected = "more:before"
+    assert stack.button("Nearby") is None
+    assert "are used by these" in node_facts(stack.state)
+    stack.press("Open")
+    assert stack.find("irviz-steps").value == 3
+
+
+def test_two_nodes_without_a_path_are_named(stack):
+    stack.canvas.selected = "up_0"
+    stack.press("Path from here")
+    stack.canvas.selected = "norm_0"
+    before = stack.canvas.svg
+    stack.find("irviz-path-to").click()
+    assert "no path leads from" in stack.html("irviz-message")
+    assert stack.canvas.svg == before
+
+
+def test_a_long_path_is_folded_like_any_graph(modules):
+    session = irviz.Session(modules.stack(200))
+    drawn_path = session.view(state=ViewState().at("x", to="lv1199"))
+    assert len(drawn_path.graph.nodes) <= LIMIT
+    assert drawn_path.size == 1 + 800 + 2 + 1200
+
+
+def test_a_stage_that_lacks_what_is_looked_at_is_shown_whole(stack):
+    stack.canvas.selected = "up_0"
+    stack.press("Nearby")
+    ones = {"up_0": np.ones((8, 8), "float32")}
+    stack.explorer.dispatch(Apply(bind_params(ones, "main")))
+    assert not stack.state.stage.error
+    assert "×23" in stack.canvas.svg
+
+
+def test_a_change_in_what_is_closed_is_marked_on_the_group(stack):
+    stack.send(toggle=repeat(stack))
+    stack.explorer.session = stack.explorer.session.apply(to_exp)
+    stack.explorer.dispatch(Compare("0"))
+    marked = set(stack.canvas.highlighted)
+    assert marked
+    assert marked <= set(drawn(stack))
+    assert view(stack).where("lv123") in marked
+    other = set(stack.other.highlighted)
+    assert other == {view_or_none(stack.state, "reference").where("lv123")}
+
+
+@mutator
+class ToExp(PyExprMutator):
+    """Let one binding be an exp."""
+
+    def visit_var_binding_(self, binding):
+        if binding.var.name != "lv123":
+            return super().visit_var_binding_(binding)
+        value = relax.op.exp(binding.value.args[0])
+        return self.set_var_remap(binding.var, self.builder_.emit(value, "lv123"))
+
+
+@tvm.transform.module_pass(opt_level=0, name="ToExp")
+def to_exp(mod, _):
+    mod["main"] = ToExp(mod).visit_expr(mod["main"])
+    return mod
+
+
+def test_draw_takes_a_node_to_look_around_and_says_what_is_none(modules):
+    figure = irviz.draw(modules.stack(3), around="lv2", steps=1)
+    assert figure.svg.count('class="node') == 6
+    with pytest.raises(ValueError, match="'nobody' is no node of 'main': give the name"):
+        irviz.draw(modules.stack(3), around="nobody")
+    with pytest.raises(ValueError, match="no path leads from"):
+        irviz.draw(modules.stack(3), around="up_0", to="norm_0")
+
+
+def test_another_function_is_fitted_and_the_same_one_stays_where_it_was(opened, modules):
+    """What was a place in one graph is none in another."""
+    explorer = opened(modules.EveryKind, function="main")
+    zoomed = [10.0, 20.0, 2.0]
+    explorer.canvas.viewport = zoomed
+    explorer.send(toggle="called")
+    explorer.send(explorer.tree, rename="0", label="another name")
+    assert explorer.canvas.viewport[2] == zoomed[2]
+    other = next(name for name in explorer.state.session.functions if name != "main")
+    explorer.focus(other)
+    assert view(explorer).whole.function == other
+    assert explorer.canvas.viewport == []

@@ -1,0 +1,346 @@
+# ruff: noqa: F841, N805, N812, RET504
+# TVMScript is read by TVM, not run by Python: it has its own rules for names.
+"""The explorer stays alive and true to what it shows, whatever runs and while it runs."""
+
+import asyncio
+import threading
+import time
+
+import numpy as np
+import pytest
+from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+import irviz
+from irviz.course.digits import digits, mlp_params
+from irviz.course.mlp import MyModule
+from irviz.explorer.jobs.job_queue import is_busy
+from irviz.session.session import Session
+from irviz.transforms.kernels import library
+
+pytestmark = pytest.mark.worker
+
+PARAMS, DIGITS = mlp_params(), digits()
+LONG = 30
+
+
+@I.ir_module
+class Told:
+    """A function with an effect."""
+
+    @R.function(pure=False)
+    def main(x: R.Tensor((2,), "float32")):
+        y = R.add(x, x)
+        said = R.print(y, format="so it is {}")
+        z = R.multiply(y, y)
+        return z
+
+
+@I.ir_module
+class Two:
+    """Two functions, of which one takes as long as a test likes."""
+
+    @R.function
+    def other(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        y = R.add(x, x)
+        return y
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        z = R.call_dps_packed("env.slow", (x,), R.Tensor((4,), "float32"))
+        return z
+
+
+@pytest.fixture
+def registered():
+    """Registers a kernel that is known while a test lasts."""
+    before = dict(library._kernels)
+    yield lambda name, function: irviz.library.register(name, "(...)->(...)")(function)
+    for name in library._kernels.keys() - before.keys():
+        del library._kernels[name]
+
+
+def mlp(**facts):
+    inputs = DIGITS.images[:5]
+    return Session(
+        MyModule, params=PARAMS, inputs=inputs, labels=DIGITS.labels[:5], isolate=False, **facts
+    )
+
+
+def in_kernel(test):
+    """Run a test as a kernel runs cells: with an event loop in which widgets are told."""
+    asyncio.run(test())
+
+
+async def until(check):
+    deadline = time.monotonic() + LONG
+    while not check():
+        assert time.monotonic() < deadline, "it takes too long"
+        await asyncio.sleep(0.005)
+
+
+async def idle(explorer):
+    await until(lambda: not explorer.state.jobs.name)
+
+
+# --- whatever runs -----------------------------------------------------------------------------
+
+
+def test_a_prim_func_alone_runs_and_is_not_recorded(opened, modules):
+    explorer = opened(modules.lone_prim_func())
+    explorer.explorer.run()
+    assert list(explorer.explorer.results) == ["0"]
+    assert explorer.button("Record values") is None
+    explorer.colour("time")
+    assert not explorer.is_coloured
+    assert "failed" not in explorer.badge("0")
+
+
+def test_a_function_without_parameters_runs_and_is_recorded(opened, modules):
+    explorer = opened(Session(modules.NoParameters, isolate=False))
+    explorer.explorer.run()
+    assert explorer.explorer.results["0"].outputs[0].shape == (1, 2, 2)
+    explorer.colour("time")
+    assert explorer.is_coloured
+
+
+def test_a_function_with_effects_runs_and_is_recorded(opened, capfd):
+    explorer = opened(Session(Told, isolate=False))
+    explorer.colour("time")
+    assert explorer.explorer.run_errors == {}
+    assert explorer.is_coloured
+    assert "so it is" in capfd.readouterr().out
+
+
+def test_the_passes_of_a_recording_are_run_compared_and_coloured(opened):
+    with irviz.record() as recording:
+        relax.transform.ToNonDataflow()(relax.transform.LegalizeOps()(MyModule))
+    session = recording.session()
+    explorer = opened(session.with_params(PARAMS).with_run_config(isolate=False))
+    explorer.choose(session.stages[-1].id)
+    explorer.explorer.run()
+    assert len(explorer.explorer.results) == 2
+    explorer.colour("time")
+    assert explorer.is_coloured
+    explorer.part()
+    assert "do not diverge" in explorer.message
+
+
+def test_a_function_has_results_of_its_own(opened, modules):
+    inputs = {"x": np.ones(4, np.float32)}
+    explorer = opened(Session(modules.CalledInCalled, inputs=inputs, isolate=False))
+    explorer.explorer.run()
+    explorer.focus("layer")
+    assert explorer.explorer.results == {}
+    assert "not run" in explorer.badge("0")
+    explorer.explorer.run()
+    np.testing.assert_array_equal(explorer.explorer.results["0"].outputs[0][0], 4 * np.ones(4))
+    explorer.focus("main")
+    assert list(explorer.explorer.results) == ["0"]
+
+
+# --- while it runs -----------------------------------------------------------------------------
+
+
+class Slow:
+    """A kernel that waits until a test lets it go on."""
+
+    def __init__(self):
+        self.calls, self.open = 0, threading.Event()
+
+    def __call__(self, x, out):
+        self.calls += 1
+        assert self.open.wait(LONG)
+        np.maximum(x, 0, out=out)
+
+
+@pytest.fixture
+def slow(registered):
+    kernel = Slow()
+    registered("env.slow", kernel)
+    yield kernel
+    kernel.open.set()
+
+
+def test_to_click_often_runs_once(opened, slow):
+    async def kernel():
+        explorer = opened(mlp().swap("relu0", "env.slow"))
+        for _ in range(30):
+            explorer.press("Run")
+        assert "… running" in explorer.badge("0")
+        assert "… waiting" in explorer.badge("1")
+        await until(lambda: slow.calls)
+        assert "… running" in explorer.badge("1")
+        slow.open.set()
+        await idle(explorer)
+        assert slow.calls == 5  # once for each input
+
+    in_kernel(kernel)
+
+
+def test_other_stages_are_shown_and_made_while_one_runs(opened, slow):
+    async def kernel():
+        explorer = opened(mlp().swap("relu0", "env.slow"))
+        explorer.explorer.run()
+        await until(lambda: slow.calls)
+        assert "stage 1" in explorer.doing
+        explorer.choose("0")
+        explorer.apply("ToNonDataflow")
+        assert explorer.explorer.session.current_id == "2"
+        assert "more to do" in explorer.doing
+        slow.open.set()
+        await idle(explorer)
+        assert set(explorer.explorer.results) == {"0", "1", "2"}
+        assert explorer.doing == ""
+
+    in_kernel(kernel)
+
+
+def test_a_stage_that_is_dropped_while_it_runs_is_known_when_it_is_back(opened, slow):
+    async def kernel():
+        explorer = opened(mlp().swap("relu0", "env.slow"))
+        explorer.explorer.run()
+        await until(lambda: slow.calls)
+        explorer.send(explorer.tree, drop="1")
+        slow.open.set()
+        await idle(explorer)
+        assert [row["id"] for row in explorer.tree.rows] == ["0"]
+        explorer.send(explorer.tree, undo=True)
+        assert "equal" in explorer.badge("1")
+
+    in_kernel(kernel)
+
+
+def test_inputs_that_change_while_it_runs_are_those_that_count(opened, slow):
+    async def kernel():
+        explorer = opened(mlp().swap("relu0", "env.slow"))
+        explorer.explorer.run()
+        await until(lambda: slow.calls)
+        explorer.inputs("zeros")
+        slow.open.set()
+        await idle(explorer)
+        assert {one: result.cases for one, result in explorer.explorer.results.items()} == {
+            "0": 1,
+            "1": 1,
+        }
+        assert explorer.explorer.run_errors == {}
+
+    in_kernel(kernel)
+
+
+def test_a_function_that_is_chosen_while_another_runs_is_run_too(opened, slow):
+    async def kernel():
+        inputs = {"x": np.ones(4, np.float32)}
+        explorer = opened(Session(Two, inputs=inputs, isolate=False))
+        explorer.explorer.run()
+        await until(lambda: slow.calls)
+        explorer.focus("other")
+        assert "running" not in explorer.badge("0")
+        explorer.explorer.run()
+        slow.open.set()
+        await idle(explorer)
+        np.testing.assert_array_equal(explorer.explorer.results["0"].outputs[0][0], 2 * np.ones(4))
+        explorer.focus("main")
+        np.testing.assert_array_equal(explorer.explorer.results["0"].outputs[0][0], np.ones(4))
+
+    in_kernel(kernel)
+
+
+def test_an_explorer_that_is_closed_while_it_runs_complains_of_nothing(opened, slow, capfd):
+    async def kernel():
+        explorer = opened(mlp().swap("relu0", "env.slow"))
+        explorer.explorer.run()
+        await until(lambda: slow.calls)
+        explorer.explorer.close()
+        slow.open.set()
+        await until(lambda: not is_busy())
+        assert explorer.explorer.run_errors == {}
+        assert explorer.message == ""
+
+    in_kernel(kernel)
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_to_look_at_many_stages_in_colours_records_each_of_them_once(opened, slow):
+    async def kernel():
+        explorer = opened(mlp().bind().swap("relu0", "env.slow"))
+        explorer.colour("time")
+        for stage in "01201201":
+            explorer.choose(stage)
+        assert explorer.state.jobs.waiting == 2
+        slow.open.set()
+        await idle(explorer)
+        assert set(explorer.traces) == {"0", "1", "2"}
+        assert explorer.is_coloured
+
+    in_kernel(kernel)
+
+
+def test_what_was_cancelled_is_not_recorded_again_before_it_is_asked_for(opened, slow):
+    async def kernel():
+        explorer = opened(mlp().swap("relu0", "env.slow"))
+        explorer.colour("time")
+        await until(lambda: slow.calls)
+        explorer.press("Cancel")
+        assert "cancelling" in explorer.doing
+        slow.open.set()
+        await idle(explorer)
+        assert explorer.explorer.run_errors == {}
+        explorer.choose("0")
+        await idle(explorer)
+        explorer.choose("1")
+        assert explorer.doing == ""
+        explorer.press("Record values")
+        await idle(explorer)
+        assert explorer.is_coloured
+
+    in_kernel(kernel)
+
+
+def test_what_goes_wrong_as_an_answer_is_shown_is_said(opened):
+    async def kernel():
+        explorer = opened(mlp())
+
+        def broken(_):
+            raise RuntimeError("no room to draw")
+
+        explorer.explorer.store.subscribe(lambda state, _: state.function_runs.traces and broken(0))
+        explorer.press("Record values")
+        await idle(explorer)
+        assert "no room to draw" in explorer.message
+        assert "irviz-error" in explorer.html("irviz-message")
+
+    in_kernel(kernel)
+
+
+def test_a_run_that_never_ends_is_cancelled_and_the_next_one_works(opened, registered):
+    def endless(_, __):
+        while True:
+            time.sleep(0.05)
+
+    registered("env.endless", endless)
+
+    async def kernel():
+        session = Session(MyModule, params=PARAMS, inputs=DIGITS.images[:5])
+        explorer = opened(session.swap("relu0", "env.endless"))
+        explorer.explorer.run()
+        await until(lambda: "stage 1: running input 1 of 5" in explorer.doing)
+        other = opened(session)
+        other.explorer.run()
+        await until(lambda: "waiting for what another explorer runs" in other.doing)
+        other.press("Cancel")
+        await idle(other)
+        assert "running input 1 of 5" in explorer.doing  # it is not the other's to cancel
+        other.explorer.run()
+        explorer.press("Cancel")
+        await idle(explorer)
+        await idle(other)
+        assert list(other.explorer.results) == ["0"]
+        assert (list(explorer.explorer.results), explorer.explorer.run_errors) == (["0"], {})
+        explorer.choose("0")
+        explorer.press("Run")
+        await idle(explorer)
+        assert list(explorer.explorer.results) == ["0"]
+
+    in_kernel(kernel)

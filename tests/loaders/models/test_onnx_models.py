@@ -1,0 +1,149 @@
+"""ONNX models open with their weights, compute the right values, and read no other files."""
+
+import numpy as np
+import pytest
+
+import irviz
+from irviz.errors import LoadError
+from irviz.loaders.load import load, load_content
+
+pytestmark = pytest.mark.worker
+
+onnx = pytest.importorskip(
+    "onnx", reason="install onnx to test its importer: pip install 'irviz[onnx]'"
+)
+helper, numpy_helper = onnx.helper, onnx.numpy_helper
+
+SOURCE = np.random.default_rng(0)
+WEIGHT = SOURCE.normal(size=(4, 8)).astype("float32")
+BIAS = SOURCE.normal(size=(8,)).astype("float32")
+
+
+def model(rows="rows", operator="Relu"):
+    """Return operator(x @ weight + bias) for a number of rows."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "fc.weight"], ["product"]),
+        helper.make_node("Add", ["product", "fc.bias"], ["sum"]),
+        helper.make_node(operator, ["sum"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "layer",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [rows, 4])],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [rows, 8])],
+        [numpy_helper.from_array(WEIGHT, "fc.weight"), numpy_helper.from_array(BIAS, "fc.bias")],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+
+
+def check(session, x):
+    (output,) = session.run({"x": x}).outputs
+    expected = np.maximum(x @ WEIGHT + BIAS, 0)
+    np.testing.assert_allclose(output[0], expected, rtol=1e-5, atol=1e-5)
+
+
+def refusal(path):
+    with pytest.raises(LoadError) as caught:
+        load(path)
+    message = str(caught.value)
+    assert repr(str(path)) in message
+    assert "\n" not in message
+    return message
+
+
+@pytest.fixture
+def outside(tmp_path):
+    """Return the path of a model that keeps its weights in a file beside it."""
+    path = tmp_path / "models" / "big.onnx"
+    path.parent.mkdir()
+    onnx.save(model(), path, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    return path
+
+
+def redirect(path, location):
+    """Let the model at a path want its weights from elsewhere."""
+    moved = onnx.load(path, load_external_data=False)
+    for tensor in moved.graph.initializer:
+        for entry in tensor.external_data:
+            if entry.key == "location":
+                entry.value = location
+    path.write_bytes(moved.SerializeToString())
+
+
+@pytest.mark.parametrize("rows", ["rows", 3])
+def test_a_file_opens_with_its_weights(tmp_path, rows):
+    path = tmp_path / "layer.onnx"
+    onnx.save(model(rows), path)
+    session = irviz.load(path)
+    assert sorted(name.replace(".", "_") for name in session.call_inputs.params) == [
+        "fc_bias",
+        "fc_weight",
+    ]
+    check(session, SOURCE.normal(size=(3, 4)).astype("float32"))
+    check(session.bind(), SOURCE.normal(size=(3, 4)).astype("float32"))
+
+
+def test_a_model_in_memory_opens_too():
+    check(irviz.load(model()), SOURCE.normal(size=(2, 4)).astype("float32"))
+
+
+def test_a_file_is_known_by_its_content():
+    assert len(load_content(model().SerializeToString(), "layer").params) == 2
+
+
+def test_an_operator_that_tvm_lacks_is_named():
+    with pytest.raises(LoadError, match=r"TVM cannot import: .*Nonsense"):
+        load(model(operator="Nonsense"))
+
+
+def test_weights_beside_the_model_are_read(outside):
+    check(irviz.load(outside), SOURCE.normal(size=(2, 4)).astype("float32"))
+
+
+def test_weights_in_files_need_the_path_of_the_model(outside):
+    with pytest.raises(LoadError, match=r"'weights\.bin'\): open it by its path"):
+        load_content(outside.read_bytes(), "big.onnx")
+
+
+@pytest.mark.parametrize("location", ["../weights.bin", "{root}/weights.bin", "C:\\weights.bin"])
+def test_weights_elsewhere_are_not_read(outside, tmp_path, location):
+    (outside.parent / "weights.bin").rename(tmp_path / "weights.bin")
+    redirect(outside, location.format(root=tmp_path))
+    assert "which is not in its folder, so they were not read" in refusal(outside)
+
+
+def test_a_link_to_weights_elsewhere_is_not_followed(outside, tmp_path):
+    (outside.parent / "weights.bin").rename(tmp_path / "weights.bin")
+    (outside.parent / "weights.bin").symlink_to(tmp_path / "weights.bin")
+    assert "which is not in its folder" in refusal(outside)
+
+
+def test_weights_that_are_missing_or_cut_short_are_said(outside):
+    weights = outside.parent / "weights.bin"
+    weights.write_bytes(weights.read_bytes()[:40])
+    assert "has weights that cannot be read from 'weights.bin'" in refusal(outside)
+    weights.unlink()
+    assert "its folder has no such file" in refusal(outside)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (lambda whole: whole[: len(whole) // 2], "is not a complete ONNX model"),
+        (lambda _: b"\x08\x0e", "is not an ONNX model: it has no graph"),
+        (lambda _: b"\xff" * 100, "is not a complete ONNX model"),
+        (lambda _: b"hello", "is not a complete ONNX model"),
+        (lambda _: b"", "is not an ONNX model: it is empty"),
+    ],
+)
+def test_what_is_no_model_is_said(tmp_path, content, words):
+    path = tmp_path / "layer.onnx"
+    path.write_bytes(content(model().SerializeToString()))
+    assert words in refusal(path)
+
+
+def test_an_old_version_is_said():
+    old = model()
+    old.ir_version = 2
+    with pytest.raises(LoadError, match="Model IR version 2 not supported"):
+        load(old)

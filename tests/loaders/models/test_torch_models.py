@@ -1,0 +1,406 @@
+"""PyTorch models open with their weights, compute what PyTorch computes, and run nothing."""
+
+import io
+import json
+import logging
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+
+import irviz
+from irviz.errors import LoadError
+from irviz.loaders.load import load, load_content
+from irviz.loaders.models.pt2_archive import UnsafeError, plain_archive
+
+torch = pytest.importorskip("torch", reason="this needs PyTorch: pip install 'irviz[torch]'")
+nn = torch.nn
+
+# of torch's own code, where the tests export
+pytestmark = [
+    pytest.mark.filterwarnings(r"ignore:`isinstance\(treespec, LeafSpec\)`:FutureWarning"),
+    pytest.mark.torch,
+]
+
+
+class Layers(nn.Module):
+    """A model with weights, with numbers that are no weights, and with two inputs."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.norm = nn.Linear(4, 3), nn.BatchNorm1d(3)
+
+    def forward(self, x, y):
+        return torch.relu(self.norm(self.linear(x))) + y
+
+
+def perceptron():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)).eval()
+
+
+X = torch.linspace(-1, 1, 4).reshape(1, 4)
+
+
+def result(session):
+    (output,) = session.run().outputs
+    return output[0]
+
+
+def close(found, expected):
+    np.testing.assert_allclose(found, expected.detach().numpy(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def saved():
+    """Return the bytes of a .pt2 of the perceptron, for any number of rows."""
+    rows = {0: torch.export.Dim("rows", min=2, max=64)}
+    program = torch.export.export(perceptron(), (X.repeat(4, 1),), dynamic_shapes=(rows,))
+    file = io.BytesIO()
+    torch.export.save(program, file)
+    return file.getvalue()
+
+
+# --- models in memory --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("given", [X, X.numpy(), (X,), [X], {"input": X}])
+def test_a_module_is_exported_with_its_example_inputs(given):
+    session = irviz.load(perceptron(), inputs=given)
+    assert list(session.call_inputs.params) == ["p_0_weight", "p_0_bias", "p_2_weight", "p_2_bias"]
+    assert list(session.call_inputs.inputs) == ["input"]
+    close(result(session), perceptron()(X))
+
+
+def test_weights_can_be_bound():
+    session = irviz.load(perceptron(), inputs=X).bind()
+    assert [param.name for param in session.current.module["main"].params] == ["input"]
+    close(result(session), perceptron()(X))
+
+
+def test_a_module_is_opened_for_evaluation_and_left_as_it_was():
+    model = Layers()
+    model.norm.eval()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    y = torch.ones(2, 3)
+    session = irviz.load(model, inputs=(X.repeat(2, 1), y))
+    assert (model.training, model.linear.training, model.norm.training) == (True, True, False)
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert list(session.call_inputs.inputs) == ["x", "y"]
+    close(result(session), model.eval()(X.repeat(2, 1), y))
+
+
+def test_a_module_without_inputs_asks_for_them():
+    with pytest.raises(LoadError, match=r"Sequential is a PyTorch model.*give example inputs"):
+        load(perceptron())
+
+
+def test_a_module_that_cannot_be_exported_says_so_in_a_sentence():
+    class Printing(nn.Module):
+        def forward(self, x):
+            return x.nonexistent()
+
+    with pytest.raises(
+        LoadError, match=r"Printing cannot be exported by torch\.export: "
+    ) as caught:
+        load(Printing(), inputs=X)
+    assert "\n" not in str(caught.value)
+
+
+def test_inputs_that_do_not_fit_are_said():
+    with pytest.raises(LoadError, match="Sequential cannot be exported"):
+        load(perceptron(), inputs=torch.ones(1, 5))
+    with pytest.raises(LoadError, match="is not an example input"):
+        load(perceptron(), inputs="random")
+
+
+@pytest.mark.parametrize("given", [X, (X,)])
+def test_a_traced_module_is_imported_with_its_weights(given):
+    session = irviz.load(torch.fx.symbolic_trace(perceptron()), inputs=given)
+    assert sorted(session.call_inputs.params) == ["0.bias", "0.weight", "2.bias", "2.weight"]
+    close(result(session), perceptron()(X))
+    close(result(session.bind()), perceptron()(X))
+
+
+class Difference(nn.Module):
+    def forward(self, x, y):
+        return x - 2 * y
+
+
+def test_inputs_by_name_are_those_of_their_names():
+    x, y = torch.ones(1, 3), torch.zeros(1, 3)
+    for model in (Difference(), torch.fx.symbolic_trace(Difference())):
+        for given in ({"y": y, "x": x}, {"x": x, "y": y}, (x, y)):
+            close(result(irviz.load(model, inputs=given)), x)
+    with pytest.raises(LoadError, match=r"were given; the model takes 'x', 'y'"):
+        load(torch.fx.symbolic_trace(Difference()), inputs={"x": x})
+
+
+def test_a_traced_module_needs_no_more_than_shapes():
+    session = irviz.load(torch.fx.symbolic_trace(perceptron()), inputs=[((1, 4), "float32")])
+    assert session.call_inputs.inputs is None
+    assert result(session).shape == (1, 2)
+
+
+def test_an_exported_program_has_its_inputs_with_it():
+    program = torch.export.export(perceptron(), (X,))
+    close(result(irviz.load(program)), perceptron()(X))
+
+
+# --- .pt2 --------------------------------------------------------------------------------------
+
+
+def test_a_pt2_file_opens_with_its_weights(saved, tmp_path):
+    path = tmp_path / "model.pt2"
+    path.write_bytes(saved)
+    rows = X.repeat(3, 1)
+    session = irviz.load(path, inputs={"input": rows.numpy()})
+    assert len(session.call_inputs.params) == 4
+    close(result(session), perceptron()(rows))
+
+
+def test_a_pt2_file_is_known_by_its_content(saved):
+    assert load_content(saved, "model").params.keys() == load_content(saved, "m.json").params.keys()
+
+
+class Telltale:
+    """What writes a file when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (exec, (f"open({str(self.path)!r}, 'w').close()",))
+
+
+def changed(content, change):
+    """Return an archive with the members, by their names below the root, as `change` left them."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = {n.partition("/")[2]: archive.read(n) for n in archive.namelist()}
+    change(members)
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, one in members.items():
+            archive.writestr(f"root/{name}", one)
+    return file.getvalue()
+
+
+def in_json(name, change):
+    """Return a change of a member that is JSON."""
+
+    def apply(members):
+        content = json.loads(members[name])
+        change(content)
+        members[name] = json.dumps(content).encode()
+
+    return apply
+
+
+def in_program(change):
+    return in_json("models/model.json", change)
+
+
+def in_node(key, value):
+    return in_program(
+        lambda program: program["graph_module"]["graph"]["nodes"][0].update({key: value})
+    )
+
+
+def test_pickles_that_are_not_needed_are_not_read(saved, tmp_path):
+    """torch.export.load would read these, and without its safe unpickler when that refuses."""
+    telltale = tmp_path / "ran"
+    file = io.BytesIO()
+    torch.save((Telltale(telltale),), file)
+
+    def change(members):
+        members["data/sample_inputs/model.pt"] = file.getvalue()
+        members["data/aotinductor/model/wrapper.so"] = b"\x7fELF"
+        members["extra/notes"] = pickle.dumps(Telltale(telltale))
+        program = json.loads(members["models/model.json"])
+        program["guards_code"] = [f"open({str(telltale)!r}, 'w')"]
+        members["models/model.json"] = json.dumps(program).encode()
+
+    found = load_content(changed(saved, change), "model.pt2")
+    assert len(found.params) == 4
+    assert not telltale.exists()
+
+
+def test_torch_itself_would_run_what_is_left_out(saved, tmp_path):
+    """So the test above would tell."""
+    telltale = tmp_path / "ran"
+    file = io.BytesIO()
+    torch.save((Telltale(telltale),), file)
+    hostile = changed(saved, lambda m: m.update({"data/sample_inputs/model.pt": file.getvalue()}))
+    logging.disable()  # torch says so, and fails to
+    try:
+        torch.export.load(io.BytesIO(hostile))
+    finally:
+        logging.disable(logging.NOTSET)
+    assert telltale.exists()
+
+
+def spec_of(kind, context):
+    return json.dumps([1, {"type": kind, "context": context, "children_spec": []}])
+
+
+def first_size(program):
+    return program["graph_module"]["graph"]["tensor_values"]["input"]["sizes"][0]["as_expr"]
+
+
+def rename_input(program, name):
+    text = json.dumps(program).replace('"name": "input"', f'"name": {json.dumps(name)}')
+    program.update(json.loads(text))
+
+
+CODE = "__import__('os').system('true')"
+HOSTILE = {
+    "weights that are a pickle": (
+        in_json(
+            "data/weights/model_weights_config.json",
+            lambda c: c["config"]["0.weight"].update(use_pickle=True),
+        ),
+        "as a pickle, which may run anything",
+    ),
+    "weights in an old pickle": (
+        lambda m: m.update(
+            {"data/weights/model.pt": m.pop("data/weights/model_weights_config.json")}
+        ),
+        "keeps its weights in pickles",
+    ),
+    "an object of its own": (
+        in_json(
+            "data/constants/model_constants_config.json",
+            lambda c: c["config"].update(
+                a={"path_name": "opaque_obj_0", "use_pickle": False, "tensor_meta": {}}
+            ),
+        ),
+        "holds a custom object ('opaque_obj_0')",
+    ),
+    "a path that leads out": (
+        in_json(
+            "data/weights/model_weights_config.json",
+            lambda c: c["config"]["0.weight"].update(path_name="../../weight_0"),
+        ),
+        "so it was not read",
+    ),
+    "a size that is code": (
+        in_program(lambda p: first_size(p).update(expr_str=CODE)),
+        "where a size should be",
+    ),
+    "a size with an attribute": (
+        in_program(lambda p: first_size(p).update(expr_str="Symbol('s0').__class__")),
+        "where a size should be",
+    ),
+    "a size with code in quotes": (
+        in_program(lambda p: first_size(p).update(expr_str=f"Symbol({CODE!r})")),
+        "where a size should be",
+    ),
+    "a function of Python": (in_node("target", "torch.os.system"), "not an operator of ATen"),
+    "a way into Python": (
+        in_node("target", "torch.ops.aten.__class__.mro"),
+        "not an operator of ATen",
+    ),
+    "an operator that opens files": (
+        in_node("target", "torch.ops.aten.from_file.default"),
+        "not an operator of ATen",
+    ),
+    "an import in a structure": (
+        in_program(
+            lambda p: p["graph_module"]["module_call_graph"][0]["signature"].update(
+                in_spec=spec_of("builtins.dict", '[{"__enum__": true, "fqn": "antigravity:x"}]')
+            )
+        ),
+        "which only code can make",
+    ),
+    "a factory in a structure": (
+        in_program(
+            lambda p: p["graph_module"]["module_call_graph"][0]["signature"].update(
+                out_spec=spec_of("collections.defaultdict", "{}")
+            )
+        ),
+        "takes or returns a 'collections.defaultdict'",
+    ),
+    "a name that is code": (
+        in_program(lambda p: rename_input(p, f"x={CODE}")),
+        "where a name should be",
+    ),
+    "a key that is code": (
+        in_program(lambda p: p["range_constraints"].update({CODE: {"min_val": 0, "max_val": 1}})),
+        "where a name should be",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_what_could_run_is_refused(saved, case):
+    change, words = HOSTILE[case]
+    with pytest.raises(LoadError) as caught:
+        load_content(changed(saved, change), "model.pt2")
+    message = str(caught.value)
+    assert message.startswith("'model.pt2' ")
+    assert words in message
+    assert "\n" not in message
+
+
+def test_texts_that_are_only_quoted_are_let_through(saved):
+    argument = {"name": "mode", "arg": {"as_string": CODE}, "kind": 2}
+    add = in_program(lambda p: p["graph_module"]["graph"]["nodes"][0]["inputs"].append(argument))
+    plain_archive(changed(saved, add))
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (lambda saved: saved[: len(saved) // 2], "is damaged or cut short"),
+        (lambda saved: saved[:-100], "is damaged or cut short"),
+        (lambda _: changed(archive_of(), lambda m: m.update({"w.npy": b""})), "is a zip archive"),
+        (lambda _: scripted(), "is TorchScript, which is code"),
+        (lambda _: weights(), "is a pickle from torch.save"),
+    ],
+)
+def test_what_is_no_such_archive_is_said(saved, content, words):
+    with pytest.raises(UnsafeError) as caught:
+        plain_archive(content(saved))
+    assert words in str(caught.value)
+    assert "torch.export.save" in str(caught.value)
+
+
+def archive_of(**members):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+def scripted():
+    return archive_of(**{"m/code/__torch__.py": b"", "m/data.pkl": b""})
+
+
+def weights():
+    file = io.BytesIO()
+    torch.save(perceptron().state_dict(), file)
+    return file.getvalue()
+
+
+def test_an_archive_that_unpacks_to_far_more_is_refused(saved):
+    def change(members):
+        members["extra/zeros"] = b"\0" * (1 << 27)
+
+    with zipfile.ZipFile(io.BytesIO(saved)) as archive:
+        members = {n.partition("/")[2]: archive.read(n) for n in archive.namelist()}
+    change(members)
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, one in members.items():
+            archive.writestr(f"root/{name}", one)
+    with pytest.raises(UnsafeError, match=r"would be .* bytes unpacked"):
+        plain_archive(file.getvalue())
+
+
+def test_a_program_whose_numbers_do_not_fit_is_a_sentence(saved):
+    cut = changed(saved, lambda m: m.update({"data/weights/weight_0": b"\0" * 16}))
+    with pytest.raises(LoadError, match=r"'model\.pt2': it is damaged, or not from torch") as at:
+        load_content(cut, "model.pt2")
+    assert "\n" not in str(at.value)

@@ -1,0 +1,168 @@
+"""A text that is not TVMScript is refused, also where TVM would ignore it or crash."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from irviz.loaders.tvmscript.admission import RefusedError, admit
+
+_SPEC = importlib.util.spec_from_file_location(
+    "irviz_test_attacks", Path(__file__).with_name("attacks.py")
+)
+attacks = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(attacks)
+relax, tirx, module, OPEN = attacks.relax, attacks.tirx, attacks.module, attacks.OPEN
+
+REFUSED = {
+    "a default": relax().replace('"float32"))', f'"float32") = {OPEN})'),
+    "a base": relax().replace("class Module:", f"class Module({OPEN}):"),
+    "a metaclass": relax().replace("class Module:", f"class Module(metaclass={OPEN}):"),
+    "a decorator of the module": relax().replace("@I.ir_module", f"@{OPEN}"),
+    "a Python function": module(f"@I.pyfunc\n    def f(self):\n        {OPEN}"),
+    "an import": relax(before="import os"),
+    "an import under a known name": relax(before="from os import path as T"),
+    "an import of all": relax(before="from tvm.script import *"),
+    "an import of another dialect": relax(before="from tvm.script import tirx as R"),
+    "an import from beside": relax(before="from .tvm.script import tirx as T"),
+    "an import in a function": relax("import os"),
+    "an import beside more": relax(before=f"import tvm; {OPEN}"),
+    "async": relax(before="async def f():\n    pass"),
+    "await": relax("await x"),
+    "yield": relax("yield x"),
+    "try": relax("try:\n            pass\n        except:\n            pass"),
+    "del": relax("del x"),
+    "raise": relax("raise x"),
+    "global": relax("global x"),
+    "nonlocal": relax("nonlocal x"),
+    "a class in a function": relax("class C:\n            pass"),
+    "a class in a class": module("class C:\n        pass"),
+    "an annotation in quotes": relax().replace("x: R.Tensor", "x: 'R.Tensor'"),
+    "an annotation that ends Python": tirx("pass", "exit"),
+    "an annotation that asks": tirx("pass", "input"),
+    "a parameter that hides a name too late": tirx("pass", "T.int32, exit: exit"),
+    "a field that ends Python": relax().replace('R.Tensor((4,), "float32")', "R.Tuple(exit)"),
+    "what is called that ends Python": relax().replace(
+        'R.Tensor((4,), "float32")', "R.Callable(exit)"
+    ),
+    "a name that a block has left": tirx(
+        "with T.sblock('b'):\n            exit = T.int32(1)\n        x: exit = 1"
+    ),
+    "a name of a dataflow block that does not leave it": relax(
+        "with R.dataflow():\n            exit = R.add(x, x)\n            R.output()\n"
+        "        y: R.Tuple(exit) = (x,)"
+    ),
+    "a name of one branch": tirx(
+        "if A[0] > 0:\n            exit = T.int32(1)\n        x: exit = 1"
+    ),
+    "a name of both branches": tirx(
+        "if A[0] > 0:\n            exit = R.const(1.0)\n        else:\n"
+        "            exit = R.const(2.0)\n        x: exit = 1"
+    ),
+    "a name of both branches of Relax": relax(
+        "if x:\n            exit = x\n        else:\n"
+        "            exit = x\n        y: R.Tuple(exit) = x"
+    ),
+    "a name in a loop": tirx("for exit in range(4):\n            pass\n        x: exit = 1"),
+    "a dialect with another meaning": relax("R = x"),
+    "a dialect as a parameter": tirx("pass", "T.int32, T: T.int32"),
+    "a dialect as a bound name": tirx("for T in range(4):\n            pass"),
+    "a dialect without a dot": relax("y = R"),
+    "range with another meaning": tirx("for range in T.grid(4):\n            pass"),
+    "the module with another meaning": relax("Module = x"),
+    "an alias with another meaning": relax("cls = Module\n        cls = x"),
+    "an attribute that is set": relax("R.nn.relu = x"),
+    "an attribute of Python that is set": relax("x.__class__ = x"),
+    "an attribute of a variable": relax("y = x.ty"),
+    "a method of a variable": relax("y = x.script()"),
+    "a method of an element": relax("y = x[0].show()"),
+    "an element that is called": relax("y = x[0]()"),
+    "a call that is called": relax("y = R.add(x, x)()"),
+    "text for a function of the text": relax("cls = Module\n        y = cls.main('a')"),
+    "a function as an argument": relax("y = R.concat(R.add)"),
+    "a module as an argument": relax("y = R.concat(R.nn)"),
+    "a lambda for another function": relax("y = R.call_tir(lambda i: i)"),
+    "a type as a value": relax("y = R.Tensor"),
+    "a type as one of several values": relax("y = (x, (R.Tensor, x))"),
+    "a type that is chosen": relax("y = R.Tensor if True else x"),
+    "a type out of a tuple": relax("y = (R.Tensor, x)[0]"),
+    "a function as a value": relax("y = R.add"),
+    "another function of the module": relax("cls = Module\n        y = cls.functions"),
+    "a kernel from a file": tirx('T.call_kernel("MARK.cu", [1], A)'),
+    "a macro": tirx("@T.macro\n        def f():\n            pass"),
+    "a kernel made at a call": relax(before="@T.jit\ndef f(N: T.constexpr):\n    pass"),
+    "TVM's registry of names": tirx("T.register_script_namespace('os', A)"),
+    "Python functions of a module": relax("y = R.call_py_func('f', x, out_ty=R.Tensor)"),
+    "operators by Python": relax("y = R.emit_te(x, x)"),
+    "a module called as Python's": relax().replace("class Module", "class license"),
+    "a module called as TVM's": relax().replace("class Module", "class T"),
+    "another name of the module, as Python's": relax("license = Module"),
+    "a list in a variable, to be repeated": relax("a = [0 for i in range(9)]\n        b = a * 9"),
+    "a shape that is repeated": relax("y = R.concat(x.shape * 1000)"),
+    "a list of products in a variable": relax("a = [2 * 2 for i in range(1)]"),
+    "a type in a variable, to be read": relax("y = R.Tensor((4,), 'float32')"),
+    "a size in quotes where none is": relax('y = R.match_cast(x, R.Tensor(("n",), "float32"))'),
+    "a type as an attribute": relax('R.func_attr({"a": R.Shape})'),
+    "a type in a list of attributes": relax('R.func_attr({"a": [[R.Shape]]})'),
+    "a type as an attribute of a call": relax(
+        'y = R.call_packed("f", x, a=R.Shape, ty_args=R.Object)'
+    ),
+    "a type in a sum in a variable": relax(
+        "X, Y = ((R.Tensor, 1) if True else ()) + (x if True else x)"
+    ),
+    "a size of another name": relax(before='n = TypeVar("m")'),
+    "values of a kind that is called": relax(
+        shape='metadata["ir.EnvFunc"][0]',
+        before='metadata = tvm.ir.load_json(\'{"root_index": 0, "nodes": [{"type": "ffi.Map", '
+        '"data": [1, 2]}, {"type": "ffi.String", "data": "ir.EnvFunc"}, {"type": "ffi.Array", '
+        '"data": []}]}\')',
+    ),
+    "values filed under another kind": relax(
+        shape='metadata["ir.GenericConst"][0]',
+        before='metadata = tvm.ir.load_json(\'{"root_index": 0, "nodes": [{"type": "ffi.Map", '
+        '"data": [1, 2]}, {"type": "ffi.String", "data": "ir.GenericConst"}, {"type": "ffi.Array", '
+        '"data": [1]}]}\')',
+    ),
+    "values twice": relax(
+        before="metadata = tvm.ir.load_json("
+        '\'{"root_index": 0, "nodes": [{"type": "ffi.Map", "data": []}]}\')\n' * 2
+    ),
+    "values that are no JSON": relax(before="metadata = tvm.ir.load_json('[')"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_tvmscript_does_not_need_is_refused_where_it_stands(name):
+    text = REFUSED[name]
+    with pytest.raises(RefusedError) as caught:
+        admit(text, "a.py")
+    refusal = caught.value
+    assert str(refusal) == f"a.py, line {refusal.line}, column {refusal.column}: {refusal.reason}"
+    assert 1 <= refusal.line <= text.count("\n") + 1
+    assert 1 <= refusal.column <= len(text.split("\n")[refusal.line - 1]) + 1
+    assert "\n" not in str(refusal)
+    assert "Traceback" not in str(refusal)
+
+
+def test_each_reason_says_what_is_meant():
+    """Many of them would be refused for something else too: this is what they are about."""
+    for name, words in {
+        "a base": "the base class of Module is refused",
+        "a Python function": "this decorator is refused",
+        "an import": "this import is refused",
+        "an import of another dialect": "this import is refused",
+        "an annotation that ends Python": "exit is refused",
+        "a name that a block has left": "exit is refused",
+        "a name of both branches": "exit is refused",
+        "a name of both branches of Relax": "exit is refused",
+        "a dialect with another meaning": "a variable called R is refused",
+        "a kernel from a file": "it opens files and starts a compiler",
+        "a type as an attribute": "a type in attributes is refused",
+        "a type in a list of attributes": "a type in attributes is refused",
+        "a type as an attribute of a call": "a type in attributes is refused",
+        "a type in a sum in a variable": "a type in a variable is refused",
+        "values of a kind that is called": "these metadata are refused",
+        "values filed under another kind": "these metadata are refused",
+    }.items():
+        with pytest.raises(RefusedError, match=words):
+            admit(REFUSED[name])

@@ -1,0 +1,184 @@
+# ruff: noqa: N803, N805, N812
+# TVMScript is read by TVM, not run by Python: it has its own rules for names.
+"""A preview says what a transform would change: nothing, so many bindings, so many functions."""
+
+import time
+
+import pytest
+import tvm
+from tvm import ir, relax
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
+from tvm_ffi import structural_equal
+
+from irviz.course.mlp import MODULES
+from irviz.transforms.module_changes import ModuleChanges, compare_modules
+from irviz.transforms.passes.catalog import catalog
+from irviz.transforms.passes.pass_call import named_pass
+from irviz.transforms.trial import try_transform
+from irviz.worker.stderr_capture import captured_stderr
+
+STATIC, HIGH = MODULES["MyModuleStatic"], MODULES["MyModuleHighLevel"]
+
+
+@I.ir_module
+class Given:
+    @R.function
+    def main(x: R.Tensor((2, 2), "float32"), w: R.Tensor((2, 2), "float32")):
+        with R.dataflow():
+            a = R.add(x, w)
+            b = R.multiply(a, w)
+            c = R.add(b, a)
+            R.output(c)
+        return c
+
+
+@I.ir_module
+class Renamed:
+    @R.function
+    def main(x: R.Tensor((2, 2), "float32"), w: R.Tensor((2, 2), "float32")):
+        with R.dataflow():
+            first = R.add(x, w)
+            second = R.multiply(first, w)
+            c = R.subtract(second, first)
+            R.output(c)
+        return c
+
+
+@I.ir_module
+class Replaced:
+    @R.function
+    def main(x: R.Tensor((2, 2), "float32"), w: R.Tensor((2, 2), "float32")):
+        with R.dataflow():
+            a = R.add(x, w)
+            other = R.divide(a, w)
+            c = R.add(other, a)
+            R.output(c)
+        return c
+
+
+@I.ir_module
+class Shorter:
+    @R.function
+    def main(x: R.Tensor((2, 2), "float32"), w: R.Tensor((2, 2), "float32")):
+        with R.dataflow():
+            a = R.add(x, w)
+            c = R.add(a, a)
+            R.output(c)
+        return c
+
+
+@I.ir_module
+class Branches:
+    @R.function
+    def main(x: R.Tensor((2, 2), "float32"), c: R.Tensor((), "bool")):
+        if c:
+            y = R.add(x, x)
+            z = R.multiply(y, x)
+        else:
+            z = R.subtract(x, x)
+        return z
+
+
+@I.ir_module
+class OtherBranch:
+    @R.function
+    def main(x: R.Tensor((2, 2), "float32"), c: R.Tensor((), "bool")):
+        if c:
+            y = R.add(x, x)
+            z = R.multiply(y, y)
+        else:
+            z = R.subtract(x, x)
+        return z
+
+
+@I.ir_module
+class Kernel:
+    @T.prim_func(s_tir=True)
+    def scale(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.sblock("B"):
+                vi = T.axis.spatial(4, i)
+                B[vi] = A[vi] * T.float32(2)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_nothing_is_said_exactly_when_nothing_changes(name):
+    mod = MODULES[name]
+    seen = 0
+    for entry in catalog():
+        if not entry.is_plain or entry.is_measured:
+            continue
+        with captured_stderr():
+            try:
+                after = named_pass(entry.full_name)(mod)
+            except Exception:
+                continue
+        change = compare_modules(mod, after)
+        assert (str(change) == "nothing") == structural_equal(mod, after), entry.full_name
+        assert bool(change) == (str(change) != "nothing")
+        seen += 1
+    assert seen > 80
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (Given, Given, "nothing"),
+        (Given, Renamed, "1 binding; 1 function changed (main)"),
+        (Given, Replaced, "2 bindings; 1 function changed (main)"),
+        (Given, Shorter, "2 bindings; 1 function changed (main)"),
+        (Shorter, Given, "2 bindings; 1 function changed (main)"),
+        (Branches, OtherBranch, "1 binding; 1 function changed (main)"),
+        (Given, Kernel, "1 function added (scale); 1 function removed (main)"),
+    ],
+    ids=["same", "renamed", "replaced", "shorter", "longer", "branch", "another"],
+)
+def test_bindings_are_counted_once_whatever_they_are_called(before, after, words):
+    assert str(compare_modules(before, after)) == words
+
+
+def test_the_words_are_those_of_a_person():
+    assert str(compare_modules(HIGH, named_pass("LegalizeOps")(HIGH))) == (
+        "7 bindings; 1 function changed (main); 7 functions added (add, add1, matmul, matmul1, …)"
+    )
+    assert str(compare_modules(STATIC, named_pass("LowerInitBlock")(STATIC))) == (
+        "2 functions changed (linear0, linear1)"
+    )
+    assert str(ModuleChanges(bindings=2, changed=("f",))) == "2 bindings; 1 function changed (f)"
+
+
+def test_a_constant_in_the_place_of_a_parameter_changes_what_uses_it():
+    bound = relax.transform.BindParams("main", {"w": tvm.runtime.empty((2, 2), "float32")})(Given)
+    assert compare_modules(Given, bound) == ModuleChanges(changed=("main",), bindings=2)
+
+
+def test_sizes_that_become_known_change_the_function_and_no_binding():
+    mod = MODULES["MyModule"]
+    known = relax.transform.BindSymbolicVars({"n": 128})(mod)
+    assert compare_modules(mod, known) == ModuleChanges(changed=("main",))
+
+
+def test_attributes_of_a_module_count():
+    assert str(compare_modules(Given, Given.with_attr("level", 3))) == "attributes of the module"
+    devices = ir.IRModule(Given.functions, global_infos={"vdevice": [relax.VDevice("llvm")]})
+    assert str(compare_modules(Given, devices)) == "attributes of the module"
+
+
+@pytest.mark.worker
+def test_the_worker_says_the_same_as_is_said_here():
+    for name in ("LegalizeOps", "zero", "default_build", "FoldConstant", "ToMixedPrecision"):
+        call = named_pass(name)
+        assert try_transform(HIGH, call, look=True).change == compare_modules(HIGH, call(HIGH))
+    assert try_transform(HIGH, named_pass("LegalizeOps")).change is None
+
+
+def test_it_is_cheap(modules):
+    """Two seconds would be felt; what it takes is a small part of reading the graph twice."""
+    mod = modules.stack(200)
+    after = named_pass("LegalizeOps")(mod)
+    begun = time.process_time()
+    change = compare_modules(mod, after)
+    assert time.process_time() - begun < 1.0
+    assert change.bindings > 1000

@@ -1,0 +1,78 @@
+"""The texts of a node: what it calls, how, and the name and type of its value."""
+
+import pytest
+
+from irviz.model.graph.graph import Literal, Node, NodeId, NodeKind, Resolution
+from irviz.view.graph import label
+
+
+def node(kind, name="lv", callee="", resolution=None, **facts):
+    return Node(NodeId("id"), kind, name, "Tensor[(2,)]", callee, resolution, **facts)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "title", "note", "value"),
+    [
+        (node(NodeKind.PARAM, "x"), "x", "", "x: Tensor[(2,)]"),
+        (node(NodeKind.CONSTANT, "w0"), "w0", "", "Tensor[(2,)]"),
+        (node(NodeKind.CONSTANT, ""), "const", "", "Tensor[(2,)]"),
+        (
+            node(NodeKind.CALL_TIR, callee="relu0", resolution=Resolution.PRIM_FUNC),
+            "relu0",
+            "call_tir",
+            "lv: Tensor[(2,)]",
+        ),
+        (
+            node(NodeKind.CALL_DPS_PACKED, callee="relu0", resolution=Resolution.PRIM_FUNC),
+            "relu0",
+            "call_dps_packed · PrimFunc",
+            "lv: Tensor[(2,)]",
+        ),
+        (
+            node(NodeKind.CALL_DPS_PACKED, callee="env.relu", resolution=Resolution.LIBRARY),
+            "env.relu",
+            "call_dps_packed · library",
+            "lv: Tensor[(2,)]",
+        ),
+        (
+            node(NodeKind.CALL_DPS_PACKED, callee="env.relu", resolution=Resolution.UNKNOWN),
+            "env.relu",
+            "call_dps_packed · not registered",
+            "lv: Tensor[(2,)]",
+        ),
+        (
+            node(NodeKind.CALL_FUNCTION, callee="other", resolution=Resolution.FUNCTION),
+            "other",
+            "call · Function",
+            "lv: Tensor[(2,)]",
+        ),
+        (node(NodeKind.OPERATOR, callee="relax.nn.relu"), "nn.relu", "", "lv: Tensor[(2,)]"),
+        (
+            node(
+                NodeKind.OPERATOR,
+                callee="relax.reshape",
+                literals=(Literal((1,), "(1, n)"), Literal((2,), "3")),
+            ),
+            "reshape",
+            "(1, n), 3",
+            "lv: Tensor[(2,)]",
+        ),
+        (node(NodeKind.TUPLE), "( , )", "", "lv: Tensor[(2,)]"),
+        (
+            node(NodeKind.TUPLE_GET_ITEM, attributes=(("index", "2"),)),
+            "[2]",
+            "",
+            "lv: Tensor[(2,)]",
+        ),
+        (node(NodeKind.MATCH_CAST), "match_cast", "", "lv: Tensor[(2,)]"),
+        (node(NodeKind.OTHER, callee="If"), "If", "", "lv: Tensor[(2,)]"),
+        (node(NodeKind.OTHER), "lv", "", "lv: Tensor[(2,)]"),
+    ],
+)
+def test_a_node_says_what_it_is(drawn, title, note, value):
+    assert (label.title(drawn), label.note(drawn), label.value_label(drawn)) == (title, note, value)
+
+
+def test_every_kind_has_words():
+    for kind in NodeKind:
+        assert label.title(node(kind, callee="relax.f"))

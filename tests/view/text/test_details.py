@@ -1,0 +1,178 @@
+"""The pane beside the picture says what a node is, in words and with every name escaped."""
+
+import html
+import re
+
+import numpy as np
+import pytest
+
+from irviz.ir.extract import extract
+from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Resolution
+from irviz.model.graph.module_contents import FunctionInfo, ModuleContents
+from irviz.view.text.details import (
+    KIND_NAMES,
+    RESOLUTION_NAMES,
+    code_html,
+    constant_facts,
+    module_html,
+    node_html,
+    source_html,
+)
+
+
+def facts(graph, node_id):
+    """Return the facts of a node, as a dict of plain text."""
+    found = node_html(graph, graph[node_id])
+    rows = re.findall("<dt>(.*?)</dt><dd>(.*?)</dd>", found, re.DOTALL)
+    return {html.unescape(key): html.unescape(value) for key, value in rows}
+
+
+def test_a_call_says_how_it_calls_and_where_that_leads(modules):
+    assert facts(extract(modules.EveryKind), "named") == {
+        "kind": "call_dps_packed",
+        "type": "Tensor[(2, 2)]",
+        "callee": "double",
+        "leads to": "a PrimFunc of this module",
+        "arguments": "tir",
+        "used by": "relaxed",
+        "block": "1 of 2, dataflow block",
+    }
+
+
+def test_a_parameter_has_users_and_no_block(modules):
+    found = facts(extract(modules.EveryKind), "x")
+    assert found["kind"] == "parameter"
+    assert found["used by"] == "tir, packed, chosen_else, return"
+    assert found["block"] == "none: a parameter"
+    assert "callee" not in found
+    assert "arguments" not in found
+
+
+def test_arguments_are_in_the_order_of_the_call(modules):
+    graph = extract(modules.EveryKind)
+    assert facts(graph, "packed")["arguments"] == "turned, tir, x"
+    assert facts(graph, "scaled")["arguments"] == "table, 2.0"
+    assert facts(extract(modules.Impure), "got")["arguments"] == "y, 3, 'a'"
+    assert facts(extract(modules.Impure), "said")["arguments"] == "'{}', y"
+
+
+def test_what_nothing_uses_says_so(modules):
+    assert facts(extract(modules.Impure), "said")["used by"] == "nothing"
+
+
+def test_blocks_without_dataflow_say_so(modules):
+    graph = extract(modules.Impure)
+    assert facts(graph, "said")["block"] == "2 of 3, binding block, no dataflow"
+
+
+def test_a_constant_that_is_returned_is_in_no_block(modules):
+    found = facts(extract(modules.ReturnedConstants), "return[1]")
+    assert found["block"] == "none: returned as it is"
+    assert found["used by"] == "return"
+
+
+def test_attributes_are_facts(modules):
+    assert facts(extract(modules.EveryKind), "turned")["axes"] == "(1, 0)"
+
+
+def test_every_kind_and_every_resolution_has_words():
+    for kind in NodeKind:
+        graph = Graph("main", (Node(NodeId("x"), kind, "x", "T", "f"),), (), (), ())
+        assert facts(graph, "x")["kind"] == KIND_NAMES[kind]
+    for resolution in Resolution:
+        node = Node(NodeId("x"), NodeKind.CALL_FUNCTION, "x", "T", "f", resolution)
+        assert (
+            facts(Graph("main", (node,), (), (), ()), "x")["leads to"]
+            == RESOLUTION_NAMES[resolution]
+        )
+
+
+def test_names_are_text_and_not_html():
+    evil = "<img src=x onerror='alert(1)'>&\""
+    node = Node(NodeId(evil), NodeKind.OPERATOR, evil, evil, evil, attributes=((evil, evil),))
+    graph = Graph("main", (node,), (), (), ())
+    both = node_html(graph, node) + source_html(evil, evil, evil, 3)
+    assert "<img" not in both
+    assert both.count("&lt;img") >= 6
+
+
+def test_the_source_is_the_line_with_its_number_and_the_prim_func():
+    prim_func = "@T.prim_func\ndef relu0(): ..."
+    found = source_html("relu0", prim_func, "x = R.call_tir(cls.relu0)", 7)
+    text = html.unescape(re.sub("<[^>]*>", "", found))
+    assert "TVMScript, line 7" in text
+    assert "x = R.call_tir(cls.relu0)" in text
+    assert "PrimFunc relu0" in text
+    assert "def relu0(): ..." in text
+
+
+@pytest.mark.parametrize(("line", "behind", "headings"), [("", "", 0), ("x", "", 1), ("", "x", 1)])
+def test_what_has_no_source_shows_none(line, behind, headings):
+    assert source_html("x", behind, line, 1).count("<h5>") == headings
+
+
+def test_a_module_lists_its_functions_and_cuts_a_long_list():
+    many = tuple(FunctionInfo(f"f<{i}>", "PrimFunc", True, (("a", "&"),)) for i in range(61))
+    page = module_html(ModuleContents(many, (("device_num", "2"),)))
+    assert "<dt>f&lt;0&gt;</dt><dd>PrimFunc, private, a = &amp;</dd>" in page
+    assert "<dt>…</dt><dd>1 more</dd>" in page
+    assert "<dt>device_num</dt><dd>2</dd>" in page
+
+
+def test_a_group_says_how_many_it_holds_and_what_it_gives():
+    node = Node(
+        NodeId("g"), NodeKind.GROUP, "×3", "y: T", attributes=(("each holds", "add"),), size=1200
+    )
+    page = node_html(Graph("main", (node,), (), (), ()), node)
+    assert "<dt>nodes</dt><dd>1,200</dd><dt>gives</dt><dd>y: T</dd>" in page
+    assert "<dt>each holds</dt><dd>add</dd>" in page
+
+
+def test_an_impure_call_says_so(modules):
+    graph = extract(modules.Impure)
+    assert "<dt>effects</dt>" in node_html(graph, graph["said"])
+    assert "<dt>effects</dt>" not in node_html(graph, graph["y"])
+
+
+def test_a_node_in_a_branch_says_whose(modules):
+    graph = extract(modules.EveryKind)
+    facts = node_html(graph, graph["chosen_then"])
+    assert "1 of 1, binding block, no dataflow, in then of chosen" in facts
+
+
+def test_code_keeps_its_text_and_escapes_it():
+    text = 'lv = R.add(x, "<script>&")\n'
+    shown = code_html(text)
+    assert "<script>" not in shown
+    assert html.unescape(re.sub("<[^>]*>", "", shown)).strip() == text.strip()
+    assert 'class="irviz-code"' in shown
+
+
+def test_a_small_constant_is_written_out():
+    assert constant_facts(np.array([[1.0, 2.5]], "float32")) == (("values", "[[1. , 2.5]]"),)
+    assert constant_facts(np.zeros((0,), "float32")) == (("values", "[]"),)
+
+
+def test_a_large_one_has_its_range_mean_and_share_of_zeros():
+    facts = dict(constant_facts(np.array([0.0] * 5 + [1.0] * 5, "float32")))
+    assert facts == {"values": "0 to 1", "mean ± std": "0.5 ± 0.5", "zeros": "50%"}
+
+
+def test_what_is_no_number_is_counted_and_left_out():
+    values = np.ones(10, "float16")
+    values[:3] = np.nan, np.inf, -np.inf
+    facts = dict(constant_facts(values))
+    assert facts["not finite"] == "3 of 10"
+    assert facts["values"] == "1 to 1"
+    assert dict(constant_facts(np.full(10, np.nan))) == {"not finite": "10 of 10"}
+
+
+def test_integers_and_truths_are_numbers():
+    assert dict(constant_facts(np.arange(20)))["values"] == "0 to 19"
+    assert dict(constant_facts(np.ones(20, bool)))["zeros"] == "0%"
+
+
+def test_of_a_huge_one_only_some_are_looked_at_and_it_says_so():
+    facts = dict(constant_facts(np.ones(8_000_001, "int8")))
+    assert facts["sampled"] == "one of 3, of 8,000,001"
+    assert facts["values"] == "1 to 1"

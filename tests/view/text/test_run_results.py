@@ -1,0 +1,173 @@
+"""Runs and comparisons in a line of text, as badges, and as bars or numbers."""
+
+import html
+import re
+
+import numpy as np
+import pytest
+
+from irviz.model.runs.run_result import Comparison, RunResult, Verdict
+from irviz.view.text.run_results import (
+    badge_html,
+    comparison_details,
+    comparison_summary,
+    format_duration,
+    outputs_html,
+    run_summary,
+    running_badge_html,
+)
+
+
+def words(text):
+    return html.unescape(re.sub("<[^>]*>", "", text)).strip()
+
+
+def comparison(verdict, difference=0.0, reason=""):
+    return Comparison(verdict, difference, None, 1, 1.0, reason)
+
+
+def scores(chosen, count=10, label=None):
+    row = np.zeros((1, 1, count), "float32")
+    row[0, 0, chosen] = 1
+    return RunResult((row,), 0.001, None if label is None else np.array([label]))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 µs"),
+        (8.5e-05, "85 µs"),
+        (0.0012, "1.20 ms"),
+        (0.25, "250.00 ms"),
+        (1, "1.00 s"),
+        (2.5, "2.50 s"),
+    ],
+)
+def test_a_time_has_a_fitting_unit(seconds, text):
+    assert format_duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (comparison(Verdict.EQUAL), "equal"),
+        (comparison(Verdict.CLOSE, 9.5e-07), "within tolerance, max |Δ| 9.5e-07"),
+        (comparison(Verdict.DIFFERENT, 12.0), "different, max |Δ| 12"),
+        (comparison(Verdict.DIFFERENT, float("inf")), "different, max |Δ| inf"),
+        (comparison(Verdict.INCOMPARABLE, float("nan"), "why"), "not comparable: why"),
+    ],
+)
+def test_a_comparison_is_put_in_words(found, text):
+    assert comparison_summary(found) == text
+
+
+def test_a_run_says_how_many_were_right_where_that_is_known():
+    assert run_summary(scores(3, label=3)) == "1 of 1 right, 1.00 ms an input"
+    assert run_summary(scores(3)) == "1.00 ms an input"
+
+
+@pytest.mark.parametrize(
+    ("result", "found", "error", "text", "colour"),
+    [
+        (None, None, "", "not run", ""),
+        (None, None, "it <failed>", "✕ failed", "bad"),
+        (scores(3), None, "it failed", "✕ failed", "bad"),
+        (scores(3), None, "", "reference 1.00 ms an input", "good"),
+        (scores(3), comparison(Verdict.EQUAL), "", "= equal 1.00 ms an input", "good"),
+        (
+            scores(3),
+            comparison(Verdict.CLOSE, 1e-6),
+            "",
+            "≈ within tolerance, max |Δ| 1e-06 1.00 ms an input",
+            "good",
+        ),
+        (
+            scores(3),
+            comparison(Verdict.DIFFERENT, 2),
+            "",
+            "≠ different, max |Δ| 2 1.00 ms an input",
+            "bad",
+        ),
+        (
+            scores(3),
+            comparison(Verdict.INCOMPARABLE, 0, "<shapes>"),
+            "",
+            "? not comparable: <shapes> 1.00 ms an input",
+            "bad",
+        ),
+    ],
+)
+def test_a_badge_has_a_sign_words_and_a_colour(result, found, error, text, colour):
+    badge = badge_html(result, found, error)
+    assert words(badge) == text
+    assert re.findall('class="irviz-badge ?([a-z]*)"', badge) == [colour]
+    assert "<failed>" not in badge
+    assert "<shapes>" not in badge
+
+
+def test_the_tooltip_has_what_the_short_line_has_no_room_for():
+    found = Comparison(
+        Verdict.CLOSE,
+        9.5e-07,
+        None,
+        360,
+        1.0,
+        "output 0 is float16, the reference's is float32: compared as numbers",
+        max_relative=1.2e-05,
+        max_ulp=12345,
+        worst_case=17,
+        past=0,
+        numbers=3600,
+    )
+    assert comparison_details(found).splitlines() == [
+        "max |Δ| 9.5e-07",
+        "max |Δ| / |reference| 1.2e-05",
+        "at most 12,345 ULP (units in the last place) apart",
+        "the largest |Δ| is in case 17",
+        "past the tolerance: 0 of 3,600 numbers",
+        "output 0 is float16, the reference's is float32: compared as numbers",
+    ]
+    assert 'title="max |Δ| 9.5e-07\n' in badge_html(scores(3), found, "")
+
+
+def test_the_tooltip_leaves_out_what_there_is_not():
+    assert comparison_details(comparison(Verdict.DIFFERENT, 2.0)) == "max |Δ| 2"
+    unlike = comparison(Verdict.INCOMPARABLE, 0, "<shapes>")
+    assert comparison_details(unlike) == "not comparable: <shapes>"
+    assert 'title="not comparable: &lt;shapes&gt;"' in badge_html(scores(3), unlike, "")
+
+
+def test_a_stage_that_runs_says_so_and_one_that_waits_for_it():
+    assert words(running_badge_html()) == "… running"
+    assert words(running_badge_html(is_waiting=True)) == "… waiting"
+    assert 'class="irviz-badge running"' in running_badge_html()
+
+
+def test_scores_are_bars_with_the_prediction():
+    shown = outputs_html(scores(3, label=3), 0)
+    assert "predicted class 3 right" in words(shown)
+    assert shown.count("<meter") == 10
+    assert re.findall('class="chosen"><th>(.)', shown) == ["3"]
+    assert "wrong, it is 7" in words(outputs_html(scores(3, label=7), 0))
+
+
+def test_bars_do_without_finite_or_different_scores():
+    for number in (np.nan, np.inf, 0.0):
+        row = np.full((1, 1, 4), number, "float32")
+        shown = outputs_html(RunResult((row,), 1.0), 0)
+        assert re.findall('value="([^"]*)"', shown) == ["0.000"] * 4
+
+
+def test_other_outputs_are_numbers_with_their_shape_and_dtype():
+    arrays = (np.zeros((2, 3, 4), "float32"), np.ones(2, "int64"), np.zeros((2, 100), "float16"))
+    shown = words(outputs_html(RunResult(arrays, 1.0), 1))
+    assert "output 0: 3×4, float32" in shown
+    assert "output 1: scalar, int64" in shown
+    assert "output 2: 100, float16" in shown
+    assert "..." in shown
+
+
+def test_many_scores_are_numbers():
+    shown = outputs_html(scores(3, count=1000), 0)
+    assert "<meter" not in shown
+    assert "predicted class 3" in words(shown)

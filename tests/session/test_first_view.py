@@ -11,6 +11,8 @@ from irviz.model.folding.expansion import LIMIT, Expansion
 from irviz.session.session import Session
 from irviz.session.stage_view import ViewState
 
+pytestmark = pytest.mark.worker
+
 FUSION = ("LegalizeOps", "AnnotateTIROpPattern", "FuseOps", "FuseTIR", "CallTIRRewrite")
 
 

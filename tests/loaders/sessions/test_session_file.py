@@ -253,6 +253,7 @@ class _Telling:
         return os.mkdir, ("ran",)
 
 
+@pytest.mark.worker
 def test_a_pickle_in_an_array_is_not_read(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     hostile = _npy(np.array([_Telling()], object), allow_pickle=True)

@@ -23,9 +23,10 @@ from irviz.model.runs.trace import Trace
 from irviz.runtime.inputs.argument_lists import Array, Inputs
 from irviz.runtime.memory.measure_memory import memory_use
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest
-from irviz.session import divergence_report, runs, session_io, stage_drawings, tree_edits
+from irviz.session import divergence_report, runs, stage_drawings, tree_edits
 from irviz.session.divergence_report import DivergenceReport
 from irviz.session.overlays import OverlayKind
+from irviz.session.session_file import load_session, save_session
 from irviz.session.stage_cache import graph_of, script_of
 from irviz.session.stage_view import StageView, ViewState, stage_view
 from irviz.session.state import SessionState
@@ -158,7 +159,7 @@ class Session(SessionState):
         Raises:
             SessionFileError: The file is missing, unreadable, damaged or something else.
         """
-        return cls.from_state(session_io.load(path))
+        return cls.from_state(load_session(path))
 
     def save(self, path: str | os.PathLike[str], *, params: bool = True) -> Path:
         """Save the stages, how each came to be, and what they are called with, to one file.
@@ -172,7 +173,7 @@ class Session(SessionState):
         Raises:
             SessionFileError: Something cannot be saved or written; the file is as it was.
         """
-        return session_io.save(self, path, params=params)
+        return save_session(self, path, params=params)
 
     def __repr__(self) -> str:
         """Return the stages by name, and which is current."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from types import UnionType
+from typing import Any
 
 import tvm
 from tvm import ir, tirx
 
-from irviz.errors import IrvizError, TransformError
+from irviz.errors import TransformError
 from irviz.loaders.arrays.numeric_arrays import brief
-from irviz.model.graph.graph import NodeId
+from irviz.loaders.sessions.value_codec import EncodingError
 from irviz.model.loops import BlockAddress, LoopAddress
 from irviz.transforms.bind_params import BindParams
 from irviz.transforms.kernels.swap import Swap
@@ -22,21 +23,16 @@ from irviz.transforms.passes.rewrite import Rewrite
 from irviz.transforms.passes.tvm_pass import TVMPass, default_pass_call, reproduces
 from irviz.transforms.python_script import PythonScript, UnwritableError
 from irviz.transforms.recordings.recorded_stages import RecordedPass
+from irviz.transforms.schedules import primitives
 from irviz.transforms.schedules.index_map import IndexMapText
-from irviz.transforms.schedules.primitives import primitive
 from irviz.transforms.schedules.schedule_step import ScheduleStep
 from irviz.transforms.stage import Transform
 
 Description = Mapping[str, object]
-Field = TypeVar("Field")
 
 _LABEL_ONLY = "was saved by its label alone"
 _PLAIN = (bool, int, float, str, tvm.runtime.Tensor, tirx.IndexMap)
 _INDEX_MAP = "index map"
-
-
-class DescriptionError(IrvizError, ValueError):
-    """A description that describes no transform."""
 
 
 @dataclass(frozen=True)
@@ -69,94 +65,81 @@ class LabelOnly:
         call.write(script, before, after)
 
 
+_KINDS: Mapping[str, tuple[Callable[..., Transform], Mapping[str, type | UnionType]]] = {
+    "bind": (BindParams, {"params": dict, "function": str}),
+    "swap": (Swap, {"callee": str, "replacement": str, "node": str | None, "function": str}),
+    "update": (UpdateFunction, {"name": str, "prim_func": tirx.PrimFunc}),
+    "pass": (PassCall, {"name": str, "arguments": dict}),
+    "schedule": (ScheduleStep, {"function": str, "primitive": str, "arguments": dict}),
+    "recorded": (RecordedPass, {"name": str}),
+    "rewrite": (Rewrite, {"name": str, "pattern": ir.IRModule, "function": str}),
+    "label": (LabelOnly, {"label": str, "is_pass": bool}),
+}
+"""The class of each kind of transform, and the fields that describe one."""
+
+
 def describe(transform: Transform) -> Description:
     """Return the values that `restore` needs, or else the transform's label."""
+    described: object = transform
+    if not _is_described(transform):
+        described = LabelOnly(transform.label, isinstance(transform, TVMPass))
+    kind, fields = next(
+        (kind, fields) for kind, (made, fields) in _KINDS.items() if type(described) is made
+    )
+    values = {name: getattr(described, name) for name in fields}
+    if isinstance(described, ScheduleStep):
+        values["arguments"] = {
+            key: {_INDEX_MAP: one.text} if isinstance(one, IndexMapText) else one
+            for key, one in described.arguments.items()
+        }
+    return {"kind": kind, **values}
+
+
+def _is_described(transform: Transform) -> bool:
+    """Tell whether the fields of its kind are plain values and all that there is to a transform."""
     match transform:
-        case BindParams(params=params, function=function):
-            return {"kind": "bind", "function": function, "params": dict(params)}
-        case Swap(matching=None):
-            return {
-                "kind": "swap",
-                "callee": transform.callee,
-                "replacement": transform.replacement,
-                "node": transform.node,
-                "function": transform.function,
-            }
-        case UpdateFunction(name=name, prim_func=prim_func):
-            return {"kind": "update", "name": name, "prim_func": prim_func}
-        case PassCall(name=name, own=None) if _is_plain(transform.arguments):
-            return {"kind": "pass", "name": name, "arguments": transform.arguments}
-        case ScheduleStep() if _is_plain(transform.arguments):
-            return {
-                "kind": "schedule",
-                "function": transform.function,
-                "primitive": transform.primitive,
-                "arguments": {
-                    key: {_INDEX_MAP: one.text} if isinstance(one, IndexMapText) else one
-                    for key, one in transform.arguments.items()
-                },
-            }
-        case RecordedPass(name=name):
-            return {"kind": "recorded", "name": name}
-        case Rewrite(pattern=ir.IRModule() as pattern):
-            return {
-                "kind": "rewrite",
-                "name": transform.name,
-                "pattern": pattern,
-                "function": transform.function,
-            }
-        case LabelOnly(label=label, is_pass=is_pass):
-            return {"kind": "label", "label": label, "is_pass": is_pass}
-    is_pass = isinstance(transform, TVMPass)
-    return {"kind": "label", "label": transform.label, "is_pass": is_pass}
+        case Swap(matching=matching):
+            return matching is None
+        case PassCall(own=own, arguments=arguments):
+            return own is None and _is_plain(arguments)
+        case ScheduleStep(arguments=arguments):
+            return _is_plain(arguments)
+        case Rewrite(pattern=pattern):
+            return isinstance(pattern, ir.IRModule)
+    return any(type(transform) is made for made, _ in _KINDS.values())
 
 
-def restore(description: Description) -> Transform:  # noqa: C901 - one case a kind
-    """Return the transform of a description, without applying it; raise DescriptionError."""
-
-    def get(key: str, kind: type[Field]) -> Field:
-        value = description.get(key)
-        if not isinstance(value, kind):
-            raise DescriptionError(
-                f"its {key} is {brief(value)}, where a {kind.__name__} was expected"
+def restore(description: Description) -> Transform:
+    """Return the transform of a description, without applying it; raise EncodingError."""
+    kind = description.get("kind")
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise EncodingError(f"{brief(kind)} is no kind of transform")
+    made, fields = _KINDS[kind]
+    values: dict[str, Any] = {name: description.get(name) for name in fields}
+    for name, expected in fields.items():
+        if not isinstance(values[name], expected):
+            words = getattr(expected, "__name__", expected)
+            raise EncodingError(
+                f"its {name} is {brief(values[name])}, where a {words} was expected"
             )
-        return value
-
-    match kind := description.get("kind"):
-        case "bind":
-            params = get("params", dict)
-            if not all(isinstance(one, tvm.runtime.Tensor) for one in params.values()):
-                raise DescriptionError("its params are not all tensors")
-            return BindParams(params, get("function", str))
-        case "swap":
-            node = None if description.get("node") is None else NodeId(get("node", str))
-            return Swap(get("callee", str), get("replacement", str), node, get("function", str))
-        case "update":
-            return UpdateFunction(get("name", str), get("prim_func", tirx.PrimFunc))
+    match kind:
         case "pass":
-            return _pass_call(get("name", str), get("arguments", dict))
+            return _pass_call(**values)
         case "schedule":
-            return _schedule_step(
-                get("function", str), get("primitive", str), get("arguments", dict)
-            )
-        case "recorded":
-            return RecordedPass(get("name", str))
-        case "rewrite":
-            return Rewrite(
-                get("name", str), get("pattern", ir.IRModule), None, get("function", str)
-            )
-        case "label":
-            return LabelOnly(get("label", str), get("is_pass", bool))
-    raise DescriptionError(f"{brief(kind)} is no kind of transform")
+            return _schedule_step(**values)
+        case "bind":
+            if not all(isinstance(one, tvm.runtime.Tensor) for one in values["params"].values()):
+                raise EncodingError("its params are not all tensors")
+    return made(**values)
 
 
 def _pass_call(name: str, arguments: Mapping[str, object]) -> PassCall:
     try:
         call = named_pass(name, **{key: _without_tensors(one) for key, one in arguments.items()})
     except TransformError as refusal:
-        raise DescriptionError(str(refusal)) from None
+        raise EncodingError(str(refusal)) from None
     if call.own is not None:
-        raise DescriptionError(f"{call.name!r} is no pass of TVM's")
+        raise EncodingError(f"{call.name!r} is no pass of TVM's")
     for key, value in call.arguments.items():
         _check(call.entry.parameter(key), value)
     return call
@@ -170,7 +153,7 @@ def _without_tensors(value: object) -> object:
 
 
 def _check(parameter: PassParameter, value: object) -> None:
-    """Raise DescriptionError for an argument that `named_pass` takes from code alone."""
+    """Raise EncodingError for an argument that `named_pass` takes from code alone."""
     if parameter.kind is ParameterKind.DEVICE and value is not None:
         is_valid = isinstance(value, tuple) and tuple(map(type, value)) == (str, int, str)
     elif parameter.kind is ParameterKind.PATTERNS:
@@ -179,26 +162,26 @@ def _check(parameter: PassParameter, value: object) -> None:
     else:
         return
     if not is_valid:
-        raise DescriptionError(
+        raise EncodingError(
             f"its {parameter.name} is {brief(value)}, and takes {parameter.kind.value}"
         )
 
 
-def _schedule_step(function: str, name: str, sent: Mapping[str, object]) -> ScheduleStep:
+def _schedule_step(function: str, primitive: str, arguments: Mapping[str, object]) -> ScheduleStep:
     try:
-        known = primitive(name)
+        known = primitives.primitive(primitive)
     except TransformError as refusal:
-        raise DescriptionError(str(refusal)) from None
-    arguments = {key: _restored_argument(one) for key, one in sent.items()}
+        raise EncodingError(str(refusal)) from None
+    arguments = {key: _restored_argument(one) for key, one in arguments.items()}
     names = {one.name for one in known.parameters}
     needed = {one.name for one in known.parameters if one.is_required}
     if not needed <= arguments.keys() <= names:
-        raise DescriptionError(f"{known.name} takes other arguments than {brief(list(arguments))}")
+        raise EncodingError(f"{known.name} takes other arguments than {brief(list(arguments))}")
     step = ScheduleStep(function, known.name, arguments)
     try:
         step.label  # noqa: B018 - it reads the arguments
     except Exception as failure:  # one is of a kind that the primitive does not take
-        raise DescriptionError(f"{known.name} does not take {brief(arguments)}") from failure
+        raise EncodingError(f"{known.name} does not take {brief(arguments)}") from failure
     return step
 
 
@@ -209,10 +192,10 @@ def _restored_argument(value: object) -> object:
             try:
                 index_map.function()
             except ValueError as failure:
-                raise DescriptionError(str(failure)) from None
+                raise EncodingError(str(failure)) from None
             # the text becomes a part of scripts, where a # would cut the line off
             if not text.isprintable() or "#" in text:
-                raise DescriptionError(f"{brief(text)} is no index map in one line")
+                raise EncodingError(f"{brief(text)} is no index map in one line")
             return index_map
     return value
 

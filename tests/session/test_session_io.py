@@ -20,9 +20,10 @@ from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MODULES, MyModule, MyModuleHighLevel, MyModuleStatic
 from irviz.course.mm_relu import MyModule as MmRelu
 from irviz.errors import TransformError
-from irviz.loaders.sessions.session_file import SessionFileError
+from irviz.loaders.sessions.archive import SessionFileError
+from irviz.loaders.sessions.value_codec import EncodingError
 from irviz.session.session import Session
-from irviz.session.transform_codec import DescriptionError, LabelOnly, describe, restore
+from irviz.session.transform_codec import LabelOnly, describe, restore
 from irviz.transforms.passes.pass_call import PassCall, named_pass
 from irviz.transforms.passes.registered_passes import register_pass
 from irviz.transforms.passes.rewrite import Rewrite
@@ -383,7 +384,7 @@ MAP = "index map"
     ],
 )
 def test_a_description_of_no_transform_is_refused(description, words):
-    with pytest.raises(DescriptionError) as caught:
+    with pytest.raises(EncodingError) as caught:
         restore(description)
     assert words in str(caught.value)
 
@@ -407,7 +408,7 @@ def test_an_index_map_that_says_more_is_refused_as_scripts_would_say_it_too(text
     description = describe(step)
     assert isinstance(restore(description).arguments["index_map"], IndexMapText)
     arguments = {**description["arguments"], "index_map": {MAP: text}}
-    with pytest.raises(DescriptionError):
+    with pytest.raises(EncodingError):
         restore({**description, "arguments": arguments})
 
 

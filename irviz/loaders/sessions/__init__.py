@@ -1,1 +1,1 @@
-"""Save a session to one file and load it again."""
+"""The archive and the values of a session's file; `irviz.session.session_file` reads both."""

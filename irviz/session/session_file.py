@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tvm
 from tvm import ir
 
+from irviz.ir.functions import drawable_functions
 from irviz.loaders.arrays.numeric_arrays import brief
 from irviz.loaders.sessions import archive
 from irviz.loaders.sessions.archive import SessionFileError as SessionFileError
@@ -30,77 +31,64 @@ from irviz.loaders.sessions.value_codec import (
     encode,
 )
 from irviz.loaders.tvm_json import TvmJsonError, objects_from_json, objects_to_json
+from irviz.runtime.run import CallInputs, RunConfig
+from irviz.session.state import SessionState
+from irviz.session.transform_codec import LabelOnly, describe, restore
+from irviz.transforms.stage import Stage
+from irviz.transforms.stage_tree import StageTree
+from irviz.version import __version__
 
 FORMAT = 1
 _VERSION = "irviz session"
 
-ConstantNames = tuple[tuple[tvm.runtime.Tensor, str], ...]
+ConstantLists = dict[tuple[tuple[int, str], ...], int]
+"""The number of each list of constants: the indices of tensors in the table, and names."""
 
 
-@dataclass(frozen=True, eq=False)
-class SavedStage:
-    """A stage as it is saved; `made_by` describes its transform in plain values."""
+def save_session(state: SessionState, path: str | os.PathLike[str], *, params: bool = True) -> Path:
+    """Write a session to a file, completely or not at all, and return its path.
 
-    id: str
-    module: ir.IRModule
-    label: str
-    parent: str | None = None
-    made_by: Mapping[str, object] | None = None
-    error: str = ""
-    constant_names: ConstantNames = ()
-    stderr: str = ""
-    seconds: float | None = None
-    enclosing_passes: tuple[str, ...] = ()
-    is_unchanged: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class SavedSession:
-    """Stages, each after its parent, and the inputs of runs, by name."""
-
-    stages: tuple[SavedStage, ...]
-    current_id: str
-    count: int
-    function: str
-    call_inputs: Mapping[str, object] = field(default_factory=dict)
-
-
-def save_session(path: str | os.PathLike[str], session: SavedSession, version: str) -> Path:
-    """Write a session to a file, completely or not at all; `version` is that of irviz.
-
-    Raises SessionFileError, and leaves an existing file as it was, if something cannot be saved.
+    What can be undone is left out, and so is the RunConfig, which belongs to the machine. Raises
+    SessionFileError, and leaves an existing file as it was, if something cannot be saved.
     """
-    table, constant_lists = ObjectTable(), list[ConstantNames]()
-    stages = [_encode_stage(stage, table, constant_lists) for stage in session.stages]
+    table, constants = ObjectTable(), ConstantLists()
+    call, tree = state.call_inputs, state.tree
+    stages = [_encode_stage(stage, table, constants) for stage in tree.stages]
+    given = {
+        "params": dict(call.params) if params else {},
+        "inputs": call.inputs,
+        "labels": call.labels,
+        "seed": int(call.seed),
+        "sizes": {name: int(size) for name, size in call.sizes.items()},
+    }
     try:
-        call_inputs = encode(session.call_inputs, table)
+        encoded = encode(given, table)
     except (EncodingError, RecursionError) as failure:
         raise SessionFileError(
             f"the session cannot be saved: {failure}; give params and inputs as arrays of numbers"
         ) from None
-    constants = [[[table.add_object(one), name] for one, name in names] for names in constant_lists]
     index = {
         _VERSION: FORMAT,
-        "irviz": version,
+        "irviz": __version__,
         "tvm": tvm.__version__,
-        "function": session.function,
-        "shown": session.current_id,
-        "count": session.count,
-        "given": call_inputs,
-        "constants": constants,
+        "function": state.function,
+        "shown": tree.current_id,
+        "count": tree.count,
+        "given": encoded,
+        "constants": list(constants),
         "stages": stages,
     }
     entries = {
         archive.INDEX: json.dumps(index, separators=(",", ":")).encode(),
-        archive.OBJECTS: _objects_text(session, table).encode(),
+        archive.OBJECTS: _objects_text(tree.stages, table).encode(),
     }
     for number, array in enumerate(table.arrays):
         entries[array_entry(number)] = array_to_npy(array)
     return write_archive(path, entries)
 
 
-def load_session(path: str | os.PathLike[str], version: str) -> SavedSession:
-    """Read a session from a file that `save_session` wrote; `version` is that of irviz.
+def load_session(path: str | os.PathLike[str]) -> SessionState:
+    """Return the state of a saved session; nothing in the file is applied or run.
 
     The worker reads the modules first. Raises SessionFileError for any other file.
     """
@@ -109,14 +97,14 @@ def load_session(path: str | os.PathLike[str], version: str) -> SavedSession:
         index = json.loads(entries[archive.INDEX])
     except (ValueError, RecursionError) as failure:
         raise SessionFileError(damaged(name, f"its index is not JSON ({failure})")) from None
-    version_note = _check_version(name, index, version)
+    version_note = _check_version(name, index)
     try:
         return _decode_session(index, _object_table(entries))
     except (EncodingError, TvmJsonError, RecursionError) as failure:
         raise SessionFileError(damaged(name, f"{failure}{version_note}")) from None
 
 
-def _check_version(name: str, index: object, here: str) -> str:
+def _check_version(name: str, index: object) -> str:
     """Raise SessionFileError for another format; return a note on another version of TVM, or ""."""
     version = index.get(_VERSION) if isinstance(index, dict) else None
     if not isinstance(index, dict) or type(version) is not int or version < 1:
@@ -127,7 +115,7 @@ def _check_version(name: str, index: object, here: str) -> str:
     if version > FORMAT:
         raise SessionFileError(
             f"{name!r} was written by a newer irviz, {brief(index.get('irviz'))}, in format "
-            f"{version}, and this one, {here}, reads format {FORMAT}: update irviz"
+            f"{version}, and this one, {__version__}, reads format {FORMAT}: update irviz"
         )
     if index.get("tvm") == tvm.__version__:
         return ""
@@ -152,21 +140,16 @@ def _object_table(entries: Mapping[str, bytes]) -> ObjectTable:
 # --- writing -----------------------------------------------------------------------------------
 
 
-def _encode_stage(
-    stage: SavedStage, table: ObjectTable, constant_lists: list[ConstantNames]
-) -> dict[str, object]:
-    if not any(names is stage.constant_names for names in constant_lists):
-        constant_lists.append(stage.constant_names)
-    constants = next(n for n, names in enumerate(constant_lists) if names is stage.constant_names)
+def _encode_stage(stage: Stage, table: ObjectTable, constants: ConstantLists) -> dict[str, object]:
+    made_by = None if stage.parent is None else describe(stage.transform or LabelOnly(stage.label))
     try:
-        return {
+        encoded = {
             "id": stage.id,
             "module": table.add_object(stage.module),
             "label": stage.label,
             "parent": stage.parent,
-            "made_by": None if stage.made_by is None else encode(stage.made_by, table),
+            "made_by": encode(made_by, table),
             "error": stage.error,
-            "constants": constants,
             "stderr": stage.stderr,
             "seconds": stage.seconds,
             "enclosing_passes": list(stage.enclosing_passes),
@@ -174,13 +157,15 @@ def _encode_stage(
         }
     except EncodingError as failure:
         raise SessionFileError(f"stage {stage.id!r} cannot be saved: {failure}") from None
+    names = tuple((table.add_object(one), name) for one, name in stage.constant_names.items())
+    return {**encoded, "constants": constants.setdefault(names, len(constants))}
 
 
-def _objects_text(session: SavedSession, table: ObjectTable) -> str:
+def _objects_text(stages: Sequence[Stage], table: ObjectTable) -> str:
     try:
         return objects_to_json(table.objects)
     except TvmJsonError as failure:
-        culprit = next((one for one in session.stages if not _is_writable(one.module)), None)
+        culprit = next((one for one in stages if not _is_writable(one.module)), None)
         what = "the session" if culprit is None else f"stage {culprit.id!r}, {culprit.label!r},"
         raise SessionFileError(
             f"{what} cannot be saved: TVM cannot write it ({failure}); drop the stage, and save "
@@ -199,11 +184,11 @@ def _is_writable(mod: ir.IRModule) -> bool:
 # --- reading -----------------------------------------------------------------------------------
 
 
-def _decode_session(index: Mapping[str, Any], table: ObjectTable) -> SavedSession:
-    constant_lists = [_decode_constants(names, table) for names in _list(index, "constants")]
-    stages: dict[str, SavedStage] = {}
+def _decode_session(index: Mapping[str, Any], table: ObjectTable) -> SessionState:
+    constants = [_decode_constants(names, table) for names in _list(index, "constants")]
+    stages: dict[str, Stage] = {}
     for data in _list(index, "stages"):
-        stage = _decode_stage(data, table, constant_lists)
+        stage = _decode_stage(data, table, constants)
         if stage.id in stages:
             raise EncodingError(f"there are two stages {stage.id!r}")
         if stage.parent is not None and stage.parent not in stages:
@@ -216,16 +201,32 @@ def _decode_session(index: Mapping[str, Any], table: ObjectTable) -> SavedSessio
         raise EncodingError(f"there is no stage {brief(current)} to show")
     if type(count) is not int or count <= max(map(int, stages)):
         raise EncodingError(f"{brief(count)} is not a count of its stages")
-    call_inputs = decode(index.get("given"), table)
-    if not isinstance(call_inputs, dict):
-        raise EncodingError(f"{brief(call_inputs)} is not a dict of inputs")
     function = _string(index, "function")
-    return SavedSession(tuple(stages.values()), current, count, function, call_inputs)
+    # the current stage may lack it
+    if not any(function in drawable_functions(stage.module) for stage in stages.values()):
+        raise EncodingError(f"no stage has {brief(function)} to show")
+    call_inputs = _call_inputs(decode(index.get("given"), table))
+    tree = StageTree(tuple(stages.values()), current, count)
+    return SessionState(tree, function, call_inputs, RunConfig())
+
+
+def _call_inputs(values: object) -> CallInputs:
+    match values:
+        case {
+            "params": dict() as params,
+            "inputs": dict() | np.ndarray() | str() | None as inputs,
+            "labels": np.ndarray() | None as labels,
+            "seed": int() as seed,
+            "sizes": dict() as sizes,
+            **rest,
+        } if not rest and all(isinstance(one, int) for one in sizes.values()):
+            return CallInputs(inputs, params, labels, seed, sizes)
+    raise EncodingError(f"{brief(values)} is not what stages are called with")
 
 
 def _decode_stage(
-    data: object, table: ObjectTable, constant_lists: Sequence[ConstantNames]
-) -> SavedStage:
+    data: object, table: ObjectTable, constant_lists: Sequence[dict[tvm.runtime.Tensor, str]]
+) -> Stage:
     if not isinstance(data, dict):
         raise EncodingError(f"{brief(data)} is not a stage")
     stage_id, parent = _string(data, "id"), data.get("parent")
@@ -248,12 +249,16 @@ def _decode_stage(
         raise EncodingError(f"stage {stage_id!r} has a wrong time or flag")
     if not all(isinstance(one, str) for one in enclosing):
         raise EncodingError(f"stage {stage_id!r} has enclosing passes {brief(enclosing)}")
-    return SavedStage(
+    try:
+        transform = None if made_by is None else restore(made_by)
+    except EncodingError as failure:
+        raise EncodingError(f"stage {stage_id!r}: {failure}") from failure
+    return Stage(
         stage_id,
         module,
         _string(data, "label"),
         parent,
-        made_by,
+        transform,
         _string(data, "error"),
         constant_lists[constants],
         _string(data, "stderr"),
@@ -263,8 +268,8 @@ def _decode_stage(
     )
 
 
-def _decode_constants(names: object, table: ObjectTable) -> ConstantNames:
-    found = []
+def _decode_constants(names: object, table: ObjectTable) -> dict[tvm.runtime.Tensor, str]:
+    found = {}
     for item in names if isinstance(names, list) else [names]:
         match item:
             case [int() as index, str() as name]:
@@ -273,8 +278,8 @@ def _decode_constants(names: object, table: ObjectTable) -> ConstantNames:
                 raise EncodingError(f"{brief(item)} is not the name of a constant")
         if not isinstance(tensor, tvm.runtime.Tensor):
             raise EncodingError(f"the constant {brief(name)} is a {type(tensor).__name__}")
-        found.append((tensor, name))
-    return tuple(found)
+        found[tensor] = name
+    return found
 
 
 def _string(data: Mapping[str, Any], key: str) -> str:

@@ -7,8 +7,6 @@ import json
 import os
 import pickle
 import zipfile
-from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -16,55 +14,53 @@ import tvm
 import tvm_ffi
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tvm import relax
 
 from irviz.course.mlp import MyModuleStatic
+from irviz.ir.functions import drawable_functions
 from irviz.loaders.sessions import archive
-from irviz.loaders.sessions.session_file import (
-    FORMAT,
-    SavedSession,
-    SavedStage,
-    SessionFileError,
-)
-from irviz.loaders.sessions.session_file import load_session as load_of_version
-from irviz.loaders.sessions.session_file import save_session as save_of_version
+from irviz.loaders.sessions.archive import SessionFileError
+from irviz.loaders.sessions.value_codec import ObjectTable, decode, encode
 from irviz.loaders.tvm_json import objects_to_json
 from irviz.model.loops import BlockAddress, LoopAddress
-
-VERSION = "0.1"
-save_session = partial(save_of_version, version=VERSION)
-load_session = partial(load_of_version, version=VERSION)
+from irviz.runtime.run import CallInputs, RunConfig
+from irviz.session.session_file import FORMAT, load_session, save_session
+from irviz.session.state import SessionState
+from irviz.transforms.bind_params import BindParams
+from irviz.transforms.schedules.schedule_step import ScheduleStep
+from irviz.transforms.stage import Stage
+from irviz.transforms.stage_tree import StageTree
 
 ARRAY = np.arange(12, dtype=np.float32).reshape(3, 4)
 TENSOR = tvm.runtime.tensor(ARRAY)
-SESSION = SavedSession(
-    (
-        SavedStage("0", MyModuleStatic, "given"),
-        SavedStage(
-            "1",
-            MyModuleStatic,
-            "</script><b>",
-            "0",
-            {
-                "kind": "x",
-                "tensor": TENSOR,
-                "loop": LoopAddress("Y", 1),
-                "block": BlockAddress("Y"),
-            },
-            constant_names=((TENSOR, "w"),),
-        ),
-        SavedStage("7", MyModuleStatic, "fails", "1", {"kind": "y"}, "it\nfails", stderr="said"),
+STEP = ScheduleStep(
+    "linear0", "compute_at", {"block": BlockAddress("Y"), "loop": LoopAddress("Z", 1)}
+)
+
+
+def state_of(*stages, count=8, function="main", params=None):
+    """Return the state of a session of these stages, the second of which is current."""
+    tree = StageTree(stages, stages[1 % len(stages)].id, count)
+    return SessionState(tree, function, CallInputs(params=params or {}), RunConfig())
+
+
+SESSION = state_of(
+    Stage("0", MyModuleStatic),
+    Stage(
+        "1",
+        MyModuleStatic,
+        "</script><b>",
+        "0",
+        BindParams({"w": TENSOR}),
+        constant_names={TENSOR: "w"},
     ),
-    "1",
-    8,
-    "main",
-    {"params": {"w": ARRAY, "same": ARRAY.copy()}, "inputs": None},
+    Stage("7", MyModuleStatic, "fails", "1", STEP, "it\nfails", stderr="said"),
+    params={"w": ARRAY, "same": ARRAY.copy()},
 )
 
 
 @pytest.fixture
 def path(tmp_path):
-    return save_session(tmp_path / "session.irviz", SESSION)
+    return save_session(SESSION, tmp_path / "session.irviz")
 
 
 def changed(path, index=None, entries=(), **options):
@@ -111,10 +107,10 @@ def state(path):
 @pytest.mark.worker
 def test_what_was_saved_comes_back(path):
     loaded = load_session(path)
-    assert (loaded.current_id, loaded.count, loaded.function) == ("1", 8, "main")
-    for one, other in zip(loaded.stages, SESSION.stages, strict=True):
+    assert (loaded.tree.current_id, loaded.tree.count, loaded.function) == ("1", 8, "main")
+    for one, other in zip(loaded.tree.stages, SESSION.tree.stages, strict=True):
         tvm.ir.assert_structural_equal(one.module, other.module)
-        assert one.module.same_as(loaded.stages[0].module)
+        assert one.module.same_as(loaded.tree.stages[0].module)
         for name in (
             "id",
             "label",
@@ -126,14 +122,13 @@ def test_what_was_saved_comes_back(path):
             "is_unchanged",
         ):
             assert getattr(one, name) == getattr(other, name)
-    made_by = loaded.stages[1].made_by
-    assert made_by["loop"] == LoopAddress("Y", 1)
-    assert made_by["block"] == BlockAddress("Y")
-    ((tensor, name),) = loaded.stages[1].constant_names
+    assert loaded.stage("7").transform == STEP
+    bound = loaded.stage("1")
+    ((tensor, name),) = bound.constant_names.items()
     assert name == "w"
-    assert tensor.same_as(made_by["tensor"])
+    assert tensor.same_as(bound.transform.params["w"])
     assert np.array_equal(tensor.numpy(), ARRAY)
-    np.testing.assert_equal(dict(loaded.call_inputs), dict(SESSION.call_inputs))
+    np.testing.assert_equal(dict(loaded.call_inputs.params), {"w": ARRAY, "same": ARRAY})
 
 
 def test_the_same_array_is_saved_once(path):
@@ -144,13 +139,12 @@ def test_the_same_array_is_saved_once(path):
 @pytest.mark.worker
 def test_every_construct_comes_back(construct, constructs, tmp_path):
     mod = constructs.construct(construct)
-    if not any(isinstance(f, relax.Function | tvm.tirx.PrimFunc) for f in mod.functions.values()):
+    names = [*drawable_functions(mod)]
+    if not names:
         return
-    names = [gvar.name_hint for gvar in mod.functions]
-    stage = SavedStage("0", mod, "given")
     path = tmp_path / "session.irviz"
-    save_session(path, SavedSession((stage,), "0", 1, names[0], {}))
-    tvm.ir.assert_structural_equal(load_session(path).stages[0].module, mod, map_free_vars=True)
+    save_session(state_of(Stage("0", mod), function=names[0]), path)
+    tvm.ir.assert_structural_equal(load_session(path).stage().module, mod, map_free_vars=True)
 
 
 VALUES = st.recursive(
@@ -166,13 +160,11 @@ VALUES = st.recursive(
 )
 
 
-@pytest.mark.worker
 @settings(derandomize=True, max_examples=25, deadline=None)
 @given(value=VALUES)
-def test_every_plain_value_comes_back(value, tmp_path_factory):
-    path = tmp_path_factory.mktemp("values") / "session.irviz"
-    save_session(path, replace(SESSION, call_inputs={"value": value}))
-    assert load_session(path).call_inputs == {"value": value}
+def test_every_plain_value_comes_back(value):
+    table = ObjectTable()
+    assert decode(json.loads(json.dumps(encode(value, table))), table) == value
 
 
 # --- what a zip may do -------------------------------------------------------------------------
@@ -219,9 +211,8 @@ def test_an_entry_that_unpacks_to_more_than_it_declares_is_refused(path):
 def test_what_packs_well_is_saved_so_that_it_is_read_again(tmp_path, monkeypatch):
     monkeypatch.setattr(archive, "MIN_LIMIT", 1 << 10)
     mod = MyModuleStatic.with_attr("zeros", "0" * (1 << 20))
-    session = SavedSession((SavedStage("0", mod, "given"),), "0", 1, "main", {})
-    path = save_session(tmp_path / "session.irviz", session)
-    tvm.ir.assert_structural_equal(load_session(path).stages[0].module, mod)
+    path = save_session(state_of(Stage("0", mod)), tmp_path / "session.irviz")
+    tvm.ir.assert_structural_equal(load_session(path).stage().module, mod)
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
@@ -333,7 +324,7 @@ def without(*keys):
         (at("count", value=7), "7 is not a count of its stages"),
         (at("count", value=1e9), "is not a count of its stages"),
         (at("function", value=None), "its function is None, not a string"),
-        (at("given", value=None), "None is not a dict of inputs"),
+        (at("given", value=None), "None is not what stages are called with"),
         (at("given", value={"dict": [["a", 1], ["a", 2]]}), "is not a new key"),
         (at("given", value={"dict": 1}), "is not a list of values"),
         (at("given", value={"dict": [["a", {"array": 1}]]}), "there is no array 1"),
@@ -400,7 +391,7 @@ def test_modules_that_crash_tvm_do_so_elsewhere(path):
     arrays[0]["data"][-1] = content["nodes"].index(arrays[0])
     message = refusal(changed(path, entries={"objects.json": json.dumps(content)}))
     assert "reading crashes TVM" in message
-    assert load_session(save_session(path, SESSION))  # and the worker is there again
+    assert load_session(save_session(SESSION, path))  # and the worker is there again
 
 
 @pytest.mark.parametrize(
@@ -487,17 +478,17 @@ CHANGES = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, 
 @settings(derandomize=True, max_examples=40, deadline=None)
 @given(changes=CHANGES)
 def test_a_damaged_file_is_read_or_refused_and_never_worse(changes, tmp_path_factory):
-    path = save_session(tmp_path_factory.mktemp("damaged") / "session.irviz", SESSION)
+    path = save_session(SESSION, tmp_path_factory.mktemp("damaged") / "session.irviz")
     content = bytearray(path.read_bytes())
     for place, byte in changes:
         content[int(place * (len(content) - 1))] = byte
     path.write_bytes(content)
     with contextlib.suppress(SessionFileError):
-        assert load_session(path).stages
+        assert load_session(path).tree.stages
 
 
 def test_saving_writes_one_file_and_nothing_beside_it(path):
     before = hashlib.sha256(path.read_bytes()).digest()
-    save_session(path, SESSION)
+    save_session(SESSION, path)
     assert hashlib.sha256(path.read_bytes()).digest() == before
     assert list(path.parent.iterdir()) == [path]

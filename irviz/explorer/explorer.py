@@ -49,7 +49,7 @@ from irviz.model.runs.run_result import RunResult
 from irviz.runtime.inputs.argument_lists import Array
 from irviz.session.load import load
 from irviz.session.session import Session
-from irviz.view.graph.engine import warm_up
+from irviz.view.graph.engine import ENGINE
 from irviz.worker.supervisor import RUNS, TRIES
 
 PanelKind = TypeVar("PanelKind", bound=Panel)
@@ -70,7 +70,7 @@ class Explorer(widgets.VBox):  # type: ignore[misc]
     selected = traitlets.Unicode("")
 
     def __init__(self, session: Session, *, runs: bool = True) -> None:
-        warm_up()
+        ENGINE.start()
         TRIES.start()
         RUNS.start()
         self.store = store = Store(State.of(session))

@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 
 import cloudpickle
 
-from irviz.worker.progress import ProgressReader
 from irviz.worker.stdout_capture import StdoutCapture
 from irviz.worker.worker_main import initialize
 
@@ -58,24 +57,20 @@ class WorkerTraceback(Exception):  # noqa: N818 - only ever the cause of an erro
 class Process:
     """A process that serves one call after another; `ready` is done when it has been prepared.
 
-    Requests are written to its standard input, and answers are read from its standard output.
+    Requests are written to its standard input; progress messages and answers are read from its
+    standard output. `doing` is the last message of the last call, also after a crash.
     """
 
     def __init__(self, prepare: Callable[[], None]) -> None:
-        self.progress, self.output = ProgressReader(), StdoutCapture()
+        self.output = StdoutCapture()
+        self.doing = ""
         self._ending, self._is_ended = threading.Lock(), False
         self._requests: queue.SimpleQueue[tuple[bytes, Future[Any]] | None] = queue.SimpleQueue()
-        try:
-            self._popen = _starter().submit(_start).result()
-        except BaseException:
-            self._close_files()
-            raise
+        self._popen = _starter().submit(_start, self.output.descriptor).result()
         with _lock:
             _alive.add(self)
         threading.Thread(target=self._serve_requests, daemon=True).start()
-        self.ready: Future[None] = self.submit(
-            initialize, prepare, os.getpid(), self.progress.path, self.output.path
-        )
+        self.ready: Future[None] = self.submit(initialize, prepare, os.getpid())
 
     def submit(self, function: Callable[..., Result], *arguments: object) -> Future[Result]:
         """Request a call; raise what pickling raises.
@@ -97,7 +92,6 @@ class Process:
             self._popen.kill()
             self._popen.wait()
             self._requests.put(None)
-            self._close_files()
 
     @property
     def exit_status(self) -> str:
@@ -136,24 +130,22 @@ class Process:
         requests, answers = self._popen.stdin, self._popen.stdout
         assert requests is not None, "it is a pipe"
         assert answers is not None, "it is a pipe"
+        self.doing = ""
         pickle.dump(request, requests)
         requests.flush()
-        answer: bytes = pickle.load(answers)  # noqa: S301 - from a process of our own
-        return answer
-
-    def _close_files(self) -> None:
-        self.progress.close()
-        self.output.close()
+        while isinstance(answer := pickle.load(answers), str):  # noqa: S301 - from our own process
+            self.doing = answer
+        return bytes(answer)
 
 
-def _start() -> subprocess.Popen[bytes]:
+def _start(printed: int) -> subprocess.Popen[bytes]:
     # the user's folder comes last: its modules can be imported, but shadow no others
     path = [folder for folder in sys.path if folder] + [str(Path.cwd())] * ("" in sys.path)
     return subprocess.Popen(  # noqa: S603 - Python itself
         [sys.executable, "-c", _START, *path],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=printed,  # which the worker makes its standard output
         env={**os.environ, **_ENVIRONMENT},
         start_new_session=True,  # Ctrl-C is for the parent, and the group can be killed
     )

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import os
 import sys
 import tempfile
 import threading
 import weakref
 
-from irviz.worker.progress import unlink
 from irviz.worker.stderr_capture import MOST_BYTES
 
 _LINE_BUFFERED = 1  # _IOLBF of C's stdio
 
 
 class StdoutCapture:
-    """The parent's side of the file, which is at `path` until the worker has opened it."""
+    """The file, which has no name; a worker gets its descriptor."""
 
     def __init__(self) -> None:
-        self._descriptor, self.path = tempfile.mkstemp(prefix="irviz-")
+        with tempfile.TemporaryFile() as file:
+            self.descriptor = os.dup(file.fileno())
+        # at its end, wherever that is after the parent has emptied it
+        fcntl.fcntl(self.descriptor, fcntl.F_SETFL, os.O_APPEND)
         self._first: bytes | None = None
         self._lock = threading.Lock()
         # not at exit, when a call may still be running in another thread
-        weakref.finalize(self, os.close, self._descriptor).atexit = False
+        weakref.finalize(self, os.close, self.descriptor).atexit = False
 
     def truncate(self) -> None:
         """Drop everything past the first 64 KB, so that the disk does not fill up."""
@@ -36,28 +39,20 @@ class StdoutCapture:
         with self._lock:
             self._truncate()
             first, self._first = self._first, None
-            text = os.pread(self._descriptor, MOST_BYTES, 0) if first is None else first
-            os.ftruncate(self._descriptor, 0)
+            text = os.pread(self.descriptor, MOST_BYTES, 0) if first is None else first
+            os.ftruncate(self.descriptor, 0)
         end = "" if first is None else f"\n… only the first {MOST_BYTES // 1024} KB are shown\n"
         return text.decode(errors="replace") + end
 
-    def close(self) -> None:
-        """Delete the file; its content can still be read."""
-        unlink(self.path)
-
     def _truncate(self) -> None:
-        if os.fstat(self._descriptor).st_size > MOST_BYTES:
+        if os.fstat(self.descriptor).st_size > MOST_BYTES:
             if self._first is None:
-                self._first = os.pread(self._descriptor, MOST_BYTES, 0)
-            os.ftruncate(self._descriptor, 0)
+                self._first = os.pread(self.descriptor, MOST_BYTES, 0)
+            os.ftruncate(self.descriptor, 0)
 
 
-def redirect_stdout(path: str) -> None:
-    """Redirect standard output to the file at `path`, line by line, and delete the file."""
-    file = os.open(path, os.O_WRONLY | os.O_APPEND)
-    os.dup2(file, 1)
-    os.close(file)
-    unlink(path)
+def buffer_lines() -> None:
+    """Let Python and C write each line of standard output at once."""
     with contextlib.suppress(AttributeError):  # there may be no stream
         sys.stdout.reconfigure(  # type: ignore[union-attr]
             encoding="utf-8", errors="replace", line_buffering=True

@@ -63,12 +63,18 @@ class Worker:
     Args:
         prepare: What each new process does first.
         start_seconds: The time limit for that.
+        ends_on_error: Whether a process is replaced also when a call raises an exception.
     """
 
     def __init__(
-        self, prepare: Callable[[], None] = load_tvm, start_seconds: float = SECONDS
+        self,
+        prepare: Callable[[], None] = load_tvm,
+        start_seconds: float = SECONDS,
+        *,
+        ends_on_error: bool = False,
     ) -> None:
         self._prepare, self._start_seconds = prepare, start_seconds
+        self._ends_on_error = ends_on_error
         self._calls, self._changes = threading.RLock(), threading.RLock()
         self._process: Process | None = None
         self._is_busy, self._cancels = False, 0
@@ -124,11 +130,12 @@ class Worker:
                 self._end(process)
                 raise self._error(failure, process, since) from None
             except BaseException as failure:
-                if not isinstance(failure, Exception):  # Ctrl-C: the call is still running
+                # after Ctrl-C the call is still running
+                if self._ends_on_error or not isinstance(failure, Exception):
                     self._end(process)
                 raise
             finally:
-                self.doing = process.progress.message()
+                self.doing = process.doing
                 text = process.output.take()
                 if on_output and text:
                     on_output(text)
@@ -207,7 +214,7 @@ class Worker:
 
     def _error(self, failure: BaseException, process: Process, since: int) -> WorkerError:
         """Return the error for a call without an answer, whose process has ended."""
-        doing = process.progress.message()
+        doing = process.doing
         if self._cancels != since:
             return CancelledError("it was cancelled", doing)
         if isinstance(failure, _TimeUpError):
@@ -229,8 +236,8 @@ class Worker:
             if time.monotonic() >= deadline:
                 raise _TimeUpError(f"took longer than {seconds:g} s and was stopped")
             process.output.truncate()
-            message = process.progress.message() if on_progress else ""
-            if on_progress and message != last:
+            message = process.doing
+            if on_progress and message and message != last:
                 last = message
                 on_progress(message)
         return future.result()

@@ -17,8 +17,8 @@ from typing import TypeVar
 import cloudpickle
 
 from irviz.worker.memory_limit import limited_memory
-from irviz.worker.progress import attach_progress
-from irviz.worker.stdout_capture import flush_stdout, redirect_stdout
+from irviz.worker.progress import send, set_answers
+from irviz.worker.stdout_capture import buffer_lines, flush_stdout
 
 Result = TypeVar("Result")
 
@@ -28,15 +28,15 @@ _SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
 
 def main() -> None:
     """Answer requests until the parent closes the pipe; each is the pickle of bytes."""
-    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    requests = os.fdopen(os.dup(0), "rb")
+    set_answers(os.fdopen(os.dup(1), "wb"))
+    os.dup2(2, 1)  # the file in which the parent reads what is printed
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
-    os.dup2(nothing, 1)
+    os.dup2(nothing, 2)
     with contextlib.suppress(EOFError, OSError):  # the parent is gone
         while True:
-            answer = _answer(pickle.load(requests))  # noqa: S301 - from the parent
-            pickle.dump(answer, answers)
-            answers.flush()
+            send(_answer(pickle.load(requests)))  # noqa: S301 - from the parent
     os._exit(0)
 
 
@@ -51,11 +51,10 @@ def _answer(request: bytes) -> bytes:
     return answer
 
 
-def initialize(prepare: Callable[[], None], parent: int, page: str, output: str) -> None:
-    """Bind this process to its parent, which reads its progress and its output; then prepare."""
+def initialize(prepare: Callable[[], None], parent: int) -> None:
+    """Bind this process to its parent, which reads its output; then prepare."""
     exit_with_parent(parent)
-    redirect_stdout(output)
-    attach_progress(page)
+    buffer_lines()
     prepare()
 
 

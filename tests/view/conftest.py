@@ -89,6 +89,7 @@ def fake(tmp_path, monkeypatch):
         (tmp_path / "fake" / "pygraphviz.py").write_text(lines)
         paths = [str(tmp_path / "fake"), os.environ.get("PYTHONPATH")]
         monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
+        monkeypatch.syspath_prepend(tmp_path / "fake")
 
     return write
 

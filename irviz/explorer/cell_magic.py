@@ -10,8 +10,8 @@ from IPython.core.error import UsageError
 from IPython.display import HTML, display
 
 from irviz.explorer.explorer import explore
+from irviz.loaders.tvmscript.definitions import CellDefinitions, tvmscript_definitions
 from irviz.loaders.tvmscript.modules import modules_of
-from irviz.loaders.upgrade.cell_definitions import CellDefinitions, tvmscript_definitions
 from irviz.loaders.upgrade.cells import mask_magics, upgrade_cells
 from irviz.loaders.upgrade.notes import Upgraded, unified_diff
 

@@ -9,12 +9,12 @@ from tvm import ir
 
 from irviz.errors import LoadError
 from irviz.loaders.loaded import Loaded
+from irviz.loaders.tvmscript.definitions import Definition, definitions, line_range, only_lines
 from irviz.loaders.tvmscript.modules import modules_of
-from irviz.loaders.tvmscript.syntax_tree import RefusedError, parse_tree, start_line
+from irviz.loaders.tvmscript.syntax_tree import RefusedError, parse_tree
 from irviz.loaders.upgrade.parse import NotPythonError
 from irviz.loaders.upgrade.upgrade import upgrade
 
-_DECORATORS = ("ir_module", "prim_func", "function")
 _MAX_LISTED = 12
 
 
@@ -47,28 +47,27 @@ def from_python(text: str, file: str, which: str = "") -> Loaded:
         if new.text == text:
             raise
         module = _module(new.text, f"{file} in today's TVMScript", which)
-        lines = _line_range(_choose(parse_tree(text, file), file, which))
+        lines = _choose(parse_tree(text, file), file, which).lines
         notes = tuple(f"{file}, {note}" for note in new.notes if note.line in lines)
         return Loaded(module, notes=notes)
 
 
 def _module(text: str, file: str, which: str) -> ir.IRModule:
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     tree = parse_tree(text, file)
-    kept = [*_shared_definitions(tree), _choose(tree, file, which)]
-    numbers = {line for node in kept for line in _line_range(node)}
-    # the other lines become empty, so that errors name the lines of the file
-    only = "\n".join(line if number in numbers else "" for number, line in enumerate(lines, 1))
-    (module,) = modules_of(only, file).values()
+    kept = {*_shared_lines(tree), *_choose(tree, file, which).lines}
+    (module,) = modules_of(only_lines(text, kept), file).values()
     return module
 
 
-def _choose(tree: ast.Module, file: str, which: str) -> ast.stmt:
+def _choose(tree: ast.Module, file: str, which: str) -> Definition:
     """Return the definition with this name, or the only one; raise UnknownModuleNameError."""
-    definitions = _definitions(tree)
-    names = list(definitions)
-    if which in names:
-        return definitions[which]
+    found: dict[str, Definition] = {}
+    for one in definitions(tree):
+        numbered = (one.name if at == 1 else f"{one.name}#{at}" for at in count(1))
+        found[next(name for name in numbered if name not in found)] = one
+    names = list(found)
+    if which in found:
+        return found[which]
     if not names:
         raise UnknownModuleNameError(
             f"{file} defines no module: write `@I.ir_module` above a class of functions, or "
@@ -80,30 +79,12 @@ def _choose(tree: ast.Module, file: str, which: str) -> ast.stmt:
         raise UnknownModuleNameError(f"{file} defines no {which!r}: there is {listed}")
     if len(names) > 1:
         raise UnknownModuleNameError(f"{file} defines {len(names)} modules: name one of {listed}")
-    return definitions[names[0]]
+    return found[names[0]]
 
 
-def _definitions(tree: ast.Module) -> dict[str, ast.stmt]:
-    """Return the statements with a decorator of TVMScript, by name; repeated names are numbered."""
-    found: dict[str, ast.stmt] = {}
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and _is_tvmscript(node):
-            names = (node.name if at == 1 else f"{node.name}#{at}" for at in count(1))
-            found[next(name for name in names if name not in found)] = node
-    return found
-
-
-def _is_tvmscript(node: ast.ClassDef | ast.FunctionDef) -> bool:
-    callees = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
-    return any(
-        (one.attr if isinstance(one, ast.Attribute) else getattr(one, "id", "")) in _DECORATORS
-        for one in callees
-    )
-
-
-def _shared_definitions(tree: ast.Module) -> list[ast.stmt]:
-    """Return the symbolic sizes and the constants that TVM prints beside the definitions."""
-    return [
+def _shared_lines(tree: ast.Module) -> list[int]:
+    """Return the lines of the symbolic sizes and constants that TVM prints beside definitions."""
+    shared = [
         node
         for node in tree.body
         if isinstance(node, ast.Assign)
@@ -111,7 +92,4 @@ def _shared_definitions(tree: ast.Module) -> list[ast.stmt]:
         and isinstance(node.value, ast.Call)
         and (node.targets[0].id == "metadata" or getattr(node.value.func, "id", "") == "TypeVar")
     ]
-
-
-def _line_range(node: ast.stmt) -> range:
-    return range(start_line(node), (node.end_lineno or 0) + 1)
+    return [line for node in shared for line in line_range(node)]

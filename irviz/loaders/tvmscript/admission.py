@@ -10,12 +10,19 @@ import ast
 from dataclasses import dataclass
 
 from irviz.gc_pause import gc_paused
-from irviz.loaders.tvmscript.admitted_expressions import Expressions
-from irviz.loaders.tvmscript.admitted_statements import Statements
+from irviz.loaders.tvmscript.admitted_expressions import check_expression
+from irviz.loaders.tvmscript.admitted_statements import check_decorator, check_function
 from irviz.loaders.tvmscript.audit import audit_text
+from irviz.loaders.tvmscript.definitions import (
+    Definition,
+    definitions,
+    line_range,
+    only_lines,
+    python_lines,
+)
 from irviz.loaders.tvmscript.metadata import check_metadata
 from irviz.loaders.tvmscript.syntax_tree import RefusedError as RefusedError
-from irviz.loaders.tvmscript.syntax_tree import parse_tree, start_line, too_deep
+from irviz.loaders.tvmscript.syntax_tree import too_deep
 from irviz.loaders.tvmscript.text_scope import SourceText, TextScope, dotted
 
 _IMPORTED = {
@@ -32,29 +39,17 @@ _IMPORTS = "from tvm.script import ir as I, relax as R, tirx as T"
 
 
 @dataclass(frozen=True)
-class TextDefinition:
-    """A module or a function that a text defines, from its first line to its last."""
-
-    name: str
-    first: int
-    last: int
-
-
-@dataclass(frozen=True)
 class AdmittedText:
     """A text that TVM may parse, with empty lines for its imports."""
 
     text: str
     name: str
-    definitions: tuple[TextDefinition, ...]
+    definitions: tuple[Definition, ...]
 
-    def only(self, definition: TextDefinition) -> str:
+    def only(self, definition: Definition) -> str:
         """Return the text with this definition alone, on its own lines."""
-        lines = self.text.split("\n")
-        for other in self.definitions:
-            if other != definition:
-                lines[other.first - 1 : other.last] = [""] * (other.last - other.first + 1)
-        return "\n".join(lines)
+        others = [one.lines for one in self.definitions if one != definition]
+        return _without_lines(self.text, {line for lines in others for line in lines})
 
 
 def admit(text: str, name: str = "<text>") -> AdmittedText:
@@ -62,34 +57,37 @@ def admit(text: str, name: str = "<text>") -> AdmittedText:
 
     `name` is the text's name in errors.
     """
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    text = "\n".join(python_lines(text))
     with gc_paused():
-        whole = SourceText(text, name, parse_tree(text, name))
+        whole = SourceText(text, name)
         without = _without_imports(whole)
         if without != text:
-            whole = SourceText(without, name, parse_tree(without, name))
+            whole = SourceText(without, name)
         try:
-            found = _definitions(whole)
+            _check_text(whole)
             audit_text(whole)
-            return AdmittedText(without, name, found)
+            return AdmittedText(without, name, tuple(definitions(whole.tree)))
         except RecursionError:
             raise too_deep(name) from None
 
 
 def _without_imports(text: SourceText) -> str:
     """Return the text with empty lines for the imports at its outermost level."""
-    lines = list(text.lines)
     taken: dict[int, ast.stmt] = {}
+    imported: set[int] = set()
     for statement in text.tree.body:
-        last = statement.end_lineno or statement.lineno
-        for line in range(start_line(statement), last + 1):
+        for line in line_range(statement):
             other = taken.setdefault(line, statement)
             if other is not statement and _is_import(other, statement):
                 raise text.refused(statement, "an import on a line with something else is refused")
         if _is_import(statement):
             _check_import(statement, text)
-            lines[statement.lineno - 1 : last] = [""] * (last - statement.lineno + 1)
-    return "\n".join(lines)
+            imported.update(line_range(statement))
+    return _without_lines("\n".join(text.lines), imported)
+
+
+def _without_lines(text: str, dropped: set[int]) -> str:
+    return only_lines(text, {*range(1, text.count("\n") + 2)} - dropped)
 
 
 def _is_import(*statements: ast.stmt) -> bool:
@@ -106,17 +104,14 @@ def _check_import(node: ast.stmt, text: SourceText) -> None:
     raise text.refused(node, f"this import is refused: TVMScript needs only `{_IMPORTS}`")
 
 
-def _definitions(text: SourceText) -> tuple[TextDefinition, ...]:
-    expressions = Expressions(text)
-    statements = Statements(text, expressions)
-    scope, found = TextScope(text.foreign), []
+def _check_text(text: SourceText) -> None:
+    scope = TextScope(text)
     for node in text.tree.body:
         match node:
             case ast.ClassDef():
-                found.append(_module(node, text, expressions, statements, scope))
+                _check_module(node, scope)
             case ast.FunctionDef():
-                statements.function(node, scope)
-                found.append(_definition(node))
+                check_function(node, scope)
             case ast.Assign(targets=[ast.Name(id="metadata")]):
                 check_metadata(node, text)
             case ast.Assign():
@@ -127,45 +122,33 @@ def _definitions(text: SourceText) -> tuple[TextDefinition, ...]:
                 raise text.refused(
                     node, "this is refused: a text defines only modules and functions"
                 )
-    return tuple(found)
 
 
-def _definition(node: ast.ClassDef | ast.FunctionDef) -> TextDefinition:
-    return TextDefinition(node.name, start_line(node), node.end_lineno or node.lineno)
-
-
-def _module(
-    node: ast.ClassDef,
-    text: SourceText,
-    expressions: Expressions,
-    statements: Statements,
-    scope: TextScope,
-) -> TextDefinition:
-    statements.decorator(node, ("I.ir_module",))
-    text.check_module(node, node.name)
+def _check_module(node: ast.ClassDef, scope: TextScope) -> None:
+    check_decorator(node, ("I.ir_module",), scope)
+    scope.text.check_module(node, node.name)
     if node.bases or node.keywords or getattr(node, "type_params", []):
-        raise text.refused(
+        raise scope.text.refused(
             node,
             f"the base class of {node.name} is refused: modules with Python functions are not read",
         )
     for part in node.body:
         match part:
             case ast.FunctionDef():
-                statements.function(part, scope)
+                check_function(part, scope)
             case ast.Expr(value=ast.Constant(value=str())) | ast.Pass():
                 pass
             case ast.Expr(value=ast.Call(func=function) as call) if dotted(function)[0] == "I":
-                expressions.check(call, scope)
+                check_expression(call, scope)
             case ast.Assign(targets=[ast.Name()], value=ast.Call(func=function) as call) if dotted(
                 function
             ) == ("R", "ExternFunc"):
-                expressions.check(call, scope.with_strings(True))
+                check_expression(call, scope.having(allows_strings=True))
             case _:
-                raise text.refused(
+                raise scope.text.refused(
                     part,
                     "this is refused in a module: a module has functions, and attributes set by I",
                 )
-    return _definition(node)
 
 
 def _symbolic_size(node: ast.Assign, text: SourceText) -> str:

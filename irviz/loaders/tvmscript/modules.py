@@ -12,7 +12,8 @@ from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError
 from irviz.loaders.trial import draw_all, trial_failure
-from irviz.loaders.tvmscript.admission import AdmittedText, TextDefinition, admit
+from irviz.loaders.tvmscript.admission import AdmittedText, admit
+from irviz.loaders.tvmscript.definitions import Definition
 from irviz.loaders.tvmscript.isolated_parser import parse_admitted
 from irviz.worker.memory_limit import default_memory_limit
 from irviz.worker.stderr_capture import captured_stderr
@@ -51,7 +52,7 @@ def modules_of(
     return {one.name: _module(admitted, one, seconds) for one in admitted.definitions}
 
 
-def _module(admitted: AdmittedText, definition: TextDefinition, seconds: float) -> ir.IRModule:
+def _module(admitted: AdmittedText, definition: Definition, seconds: float) -> ir.IRModule:
     text = admitted.only(definition)
     failure = trial_failure(
         _draw, text, definition.name, seconds=seconds, memory=default_memory_limit()

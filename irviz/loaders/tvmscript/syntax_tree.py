@@ -173,9 +173,3 @@ def _end_of_string(text: str, at: int, quote: str) -> int:
 
 def _position(text: str, at: int) -> tuple[int, int]:
     return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
-
-
-def start_line(node: ast.stmt) -> int:
-    """Return the first line of a definition, decorators included, or of another statement."""
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(one.lineno for one in decorators)])

@@ -5,172 +5,68 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from typing import Any
 
 from irviz.loaders.tvmscript.syntax_tree import RefusedError, parse_tree, position
 
 RESERVED = frozenset({"I", "R", "T", "TypeVar", "range"})
 """Names with the same meaning everywhere in a text."""
-_TVM_MODULES = frozenset({"Axis", "Tx", "ir", "relax", "tir", "tirx", "tvm"})
-"""Further names in the scope of TVM's parser, all of them Python modules."""
-
-
-@dataclass(frozen=True)
-class TextScope:
-    """The context of an expression.
-
-    Attributes:
-        foreign: The names that Python or TVM define too, such as `input`. Other names can only be
-            variables of the text, and need no check.
-        bound: The foreign names that the text has bound on every path to this place.
-        allows_strings: Whether a string may occur here.
-        in_shape: Whether TVM evaluates strings here.
-        in_string: Whether the expression is in such a string itself.
-        in_signature: Whether a shape belongs to the type of a parameter or a result.
-        repeats: A bound of the number of evaluations, in comprehensions.
-        ranges: Bounds of the comprehensions' variables.
-    """
-
-    foreign: frozenset[str]
-    bound: frozenset[str] = frozenset()
-    allows_strings: bool = False
-    in_shape: bool = False
-    in_string: bool = False
-    in_signature: bool = False
-    repeats: int = 1
-    ranges: dict[str, int] = field(default_factory=dict)
-
-    def with_strings(self, allows_strings: bool) -> TextScope:
-        """Return the scope with strings allowed, or refused."""
-        return (
-            self
-            if self.allows_strings == allows_strings
-            else replace(self, allows_strings=allows_strings)
-        )
-
-    def inside_shape(self) -> TextScope:
-        """Return the scope inside a shape."""
-        return self if self.in_shape else replace(self, in_shape=True)
-
-    def with_signature(self, in_signature: bool) -> TextScope:
-        """Return the scope of the type of a parameter or a result, where sizes may be in quotes."""
-        if self.in_signature == in_signature:
-            return self
-        return replace(self, in_signature=in_signature)
-
-    def with_bound(self, names: list[str]) -> TextScope:
-        """Return the scope with more names bound."""
-        new = self.foreign.intersection(names)  # other names are not tracked
-        return replace(self, bound=self.bound | new) if new else self
-
-    def repeated(self, name: str, repeats: int) -> TextScope:
-        """Return the scope inside a comprehension over a range."""
-        ranges = {**self.ranges, name: repeats}
-        return replace(
-            self.with_bound([name]), repeats=self.repeats * max(repeats, 1), ranges=ranges
-        )
+_FOREIGN = frozenset({"Axis", "Tx", "ir", "relax", "tir", "tirx", "tvm"}).union(
+    name for name in dir(builtins) if not name.startswith("_")
+)
+"""Names that TVM's parser or Python define too. Other names can only be variables of the text."""
 
 
 class SourceText:
     """A text, its syntax tree and its names."""
 
-    def __init__(self, text: str, name: str, tree: ast.Module) -> None:
-        self.name, self.tree = name, tree
-        self._source = text
-        self.foreign = _TVM_MODULES | {one for one in dir(builtins) if not one.startswith("_")}
-        self._at: ast.AST | None = None
+    def __init__(self, text: str, name: str) -> None:
+        self.name, self.tree = name, parse_tree(text, name)
+        self.lines = text.split("\n")
         self.has_metadata = False
-
-    @cached_property
-    def _modules(self) -> frozenset[str]:
-        """The names of the module: its own, and `cls` after `cls = Module`."""
-        return _modules(self.tree)
-
-    @cached_property
-    def _functions(self) -> frozenset[str]:
-        return _functions(self.tree)
-
-    @cached_property
-    def lines(self) -> list[str]:
-        """The lines as Python counts them."""
-        return self._source.split("\n")
+        self._string: ast.AST | None = None
+        self._modules, self._functions = _modules(self.tree), _functions(self.tree)
 
     def refused(self, node: ast.AST, reason: str) -> RefusedError:
         """Return the error with a node's place and the reason."""
-        line, column = position(self._at or node, self.lines)
+        line, column = position(self._string or node, self.lines)
         return RefusedError(self.name, line, column, reason)
 
-    def parse_string(self, node: ast.Constant, value: str) -> SourceText:
-        """Return the expression in a string as a text; its errors have the string's place."""
-        try:
-            tree = parse_tree(f"({value}\n)", self.name)
-        except RefusedError as failure:
-            raise self.refused(
-                node, f"{value[:40]!r} as a size is refused: {failure.reason}"
-            ) from None
-        match tree.body:
-            case [ast.Expr()]:
-                pass
-            case _:
-                raise self.refused(
-                    node, f"{value[:40]!r} as a size is refused: it is not an expression"
-                )
-        _ = self._modules, self._functions, self.lines  # of the whole text
+    def in_string(self, node: ast.Constant, value: str) -> tuple[SourceText, ast.expr]:
+        """Return the text in a string, and its only expression; errors have the string's place."""
         inner = copy.copy(self)
-        inner.tree, inner._at = tree, self._at or node
-        return inner
+        inner._string = self._string or node
+        reason = "it is not an expression"
+        try:
+            inner.tree = parse_tree(f"({value}\n)", self.name)
+            match inner.tree.body:
+                case [ast.Expr(value=expression)]:
+                    return inner, expression
+        except RefusedError as failure:
+            reason = failure.reason
+        raise self.refused(node, f"{value[:40]!r} as a size is refused: {reason}")
 
-    @property
-    def expression(self) -> ast.expr:
-        """The only expression of a text that `parse_string` returned."""
-        (statement,) = self.tree.body
-        assert isinstance(statement, ast.Expr)
-        return statement.value
-
-    def check_name(self, node: ast.Name, scope: TextScope) -> None:
-        """Raise RefusedError unless a name can only be a variable of this text."""
-        name = node.id
+    def check_name(self, node: ast.AST, name: str, reason: str) -> None:
+        """Raise RefusedError, with the reason for a name that TVM uses, or for a private name."""
         if name.startswith("__"):
             raise self.refused(node, f"the name {name} is refused: it begins with underscores")
         if name in RESERVED or (name == "metadata" and self.has_metadata):
-            raise self.refused(
-                node, f"{name} is refused here: it is used only before a dot or in a call"
-            )
-        if name in self.foreign and name not in scope.bound:
-            raise self.refused(
-                node,
-                f"{name} is refused: it is a name of Python or TVM, and may be unbound here",
-            )
-
-    def may_call(self, name: str, scope: TextScope) -> bool:
-        """Tell whether a variable of this name may be called."""
-        is_own = name not in self.foreign or name in scope.bound
-        return is_own and name not in RESERVED | self._modules and not name.startswith("__")
+            raise self.refused(node, reason)
 
     def bind(self, node: ast.AST, name: str) -> str:
         """Return a name that the text binds; raise RefusedError if it may not."""
-        if name.startswith("__"):
-            raise self.refused(node, f"the name {name} is refused: it begins with underscores")
-        if name in RESERVED or (name == "metadata" and self.has_metadata):
-            raise self.refused(node, f"a variable called {name} is refused: TVM uses this name")
+        self.check_name(node, name, f"a variable called {name} is refused: TVM uses this name")
         if name in self._modules:
             raise self.refused(
                 node, f"a variable called {name} is refused: it is the module's name"
             )
         return name
 
-    def alias(self, target: ast.expr) -> None:
-        """Raise RefusedError unless a module may have this alias, as in `cls = Module`."""
-        if not isinstance(target, ast.Name):
-            raise self.refused(
-                target, "an assignment to this is refused: TVMScript assigns to names"
-            )
-        self.check_module(target, target.id)
-
     def check_module(self, node: ast.AST, name: str) -> None:
         """Raise RefusedError if a module has a name of Python or TVM."""
-        if name.startswith("__") or name in RESERVED | self.foreign | {"metadata"}:
+        if name.startswith("__") or name in RESERVED | _FOREIGN | {"metadata"}:
             raise self.refused(
                 node, f"a module called {name} is refused: Python or TVM use this name"
             )
@@ -186,18 +82,63 @@ class SourceText:
 
     def parameters(self, node: ast.AST, arguments: ast.arguments) -> list[str]:
         """Return the names of parameters; raise RefusedError if one is not plain."""
-        if (
-            arguments.posonlyargs
-            or arguments.kwonlyargs
-            or arguments.vararg
-            or arguments.kwarg
-            or arguments.defaults
-            or any(default is not None for default in arguments.kw_defaults)
-        ):
+        special = arguments.posonlyargs or arguments.kwonlyargs or arguments.defaults
+        if special or arguments.vararg or arguments.kwarg:
             raise self.refused(
                 node, "parameters with *, / or a default are refused: TVMScript has plain ones"
             )
         return [self.bind(one, one.arg) for one in arguments.args]
+
+
+@dataclass(frozen=True)
+class TextScope:
+    """The context of an expression.
+
+    Attributes:
+        text: The text.
+        bound: The names of Python or TVM, such as `input`, that the text has bound on every path
+            to this place.
+        allows_strings: Whether a string may occur here.
+        in_shape: Whether TVM evaluates strings here.
+        in_string: Whether the expression is in such a string itself.
+        in_signature: Whether this is the type of a parameter or a result, with sizes in quotes.
+        repeats: A bound of the number of evaluations, in comprehensions.
+        ranges: Bounds of the comprehensions' variables.
+    """
+
+    text: SourceText
+    bound: frozenset[str] = frozenset()
+    allows_strings: bool = False
+    in_shape: bool = False
+    in_string: bool = False
+    in_signature: bool = False
+    repeats: int = 1
+    ranges: dict[str, int] = field(default_factory=dict)
+
+    def having(self, **changes: Any) -> TextScope:
+        """Return the scope with other values of its attributes."""
+        is_same = all(getattr(self, name) == value for name, value in changes.items())
+        return self if is_same else replace(self, **changes)
+
+    def with_bound(self, names: Sequence[str]) -> TextScope:
+        """Return the scope with more names bound."""
+        return self.having(bound=self.bound.union(_FOREIGN.intersection(names)))
+
+    def check_name(self, node: ast.Name) -> None:
+        """Raise RefusedError unless a name can only be a variable of this text."""
+        reason = f"{node.id} is refused here: it is used only before a dot or in a call"
+        self.text.check_name(node, node.id, reason)
+        if node.id in _FOREIGN and node.id not in self.bound:
+            raise self.text.refused(
+                node,
+                f"{node.id} is refused: it is a name of Python or TVM, and may be unbound here",
+            )
+
+    def may_call(self, node: ast.Name) -> bool:
+        """Tell whether a name is a variable that may be called."""
+        is_own = node.id not in _FOREIGN or node.id in self.bound
+        is_reserved = node.id in RESERVED or self.text.is_module(node)
+        return is_own and not is_reserved and not node.id.startswith("__")
 
 
 def dotted(node: ast.expr) -> tuple[str, str]:
@@ -222,7 +163,7 @@ def _functions(tree: ast.Module) -> frozenset[str]:
 
 
 def _modules(tree: ast.Module) -> frozenset[str]:
-    """Return the names of the modules, and their aliases."""
+    """Return the names of the modules, and their aliases, as in `cls = Module`."""
     modules = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
     aliases: set[str] = set()
     statements: list[ast.stmt] = list(tree.body)

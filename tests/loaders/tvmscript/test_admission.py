@@ -189,8 +189,8 @@ class Module:
 '''
     admitted = admit(text)
     assert [dataclasses.astuple(one) for one in admitted.definitions] == [
-        ("double", 11, 18),
-        ("Module", 21, 38),
+        ("double", range(11, 19)),
+        ("Module", range(21, 39)),
     ]
     before, after = text.split("\n"), admitted.text.split("\n")
     assert len(after) == len(before)

@@ -9,7 +9,7 @@ import tvm
 
 from irviz.loaders.tvmscript.audit import audit_text
 from irviz.loaders.tvmscript.isolated_parser import parse_admitted
-from irviz.loaders.tvmscript.syntax_tree import RefusedError, parse_tree
+from irviz.loaders.tvmscript.syntax_tree import RefusedError
 from irviz.loaders.tvmscript.text_scope import SourceText
 
 _SPEC = importlib.util.spec_from_file_location(
@@ -42,7 +42,7 @@ def test_a_text_that_nobody_checked_finds_nothing_of_python(name, tmp_path, monk
 def test_what_a_first_look_passes_over_a_second_one_finds(name):
     text = attacks.ATTACKS[name]
     with pytest.raises(RefusedError, match="a call of open is refused: it is a builtin of Python"):
-        audit_text(SourceText(text, "a.py", parse_tree(text, "a.py")))
+        audit_text(SourceText(text, "a.py"))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_what_a_first_look_passes_over_a_second_one_finds(name):
 def test_a_second_look_needs_not_know_what_a_part_is_for(line, words):
     text = attacks.relax(line)
     with pytest.raises(RefusedError, match=words):
-        audit_text(SourceText(text, "a.py", parse_tree(text, "a.py")))
+        audit_text(SourceText(text, "a.py"))
 
 
 @pytest.mark.worker

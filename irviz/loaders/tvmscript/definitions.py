@@ -1,0 +1,80 @@
+"""The modules and functions that a text defines, and the lines that they take."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+from dataclasses import dataclass
+
+_DECORATORS = ("ir_module", "prim_func", "function")
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A module or a function that a text defines; the lines, from 1, include the decorators."""
+
+    name: str
+    lines: range
+
+
+@dataclass(frozen=True)
+class CellDefinitions:
+    """The TVMScript definitions of a text, on their own lines.
+
+    `names` are the names of the definitions, and `others` the lines, from 1, of other statements.
+    """
+
+    text: str
+    names: tuple[str, ...]
+    others: tuple[int, ...]
+
+
+def definitions(tree: ast.Module) -> list[Definition]:
+    """Return the classes and functions with a decorator of TVMScript."""
+    return [
+        Definition(node.name, line_range(node))
+        for node in tree.body
+        if isinstance(node, ast.ClassDef | ast.FunctionDef)
+        and any(_last_name(decorator) in _DECORATORS for decorator in node.decorator_list)
+    ]
+
+
+def _last_name(decorator: ast.expr) -> str:
+    callee = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
+
+
+def tvmscript_definitions(text: str) -> CellDefinitions:
+    """Return a text's TVMScript without its other Python; imports are dropped silently.
+
+    Raises SyntaxError if the text is not Python; upgrading it first gives a better reason.
+    """
+    tree = ast.parse(text)
+    found = definitions(tree)
+    kept = {line for one in found for line in one.lines}
+    others = tuple(
+        node.lineno
+        for node in tree.body
+        if node.lineno not in kept
+        and not isinstance(node, ast.Import | ast.ImportFrom)
+        and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+    )
+    return CellDefinitions(only_lines(text, kept), tuple(one.name for one in found), others)
+
+
+def python_lines(text: str) -> list[str]:
+    """Return the lines of a text as Python counts them."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def only_lines(text: str, kept: Collection[int]) -> str:
+    """Return a text with all other lines empty, so that errors name the lines of the text."""
+    lines = enumerate(python_lines(text), 1)
+    return "\n".join(line if number in kept else "" for number, line in lines)
+
+
+def line_range(node: ast.stmt) -> range:
+    """Return the lines of a statement, from 1, with its decorators."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    first = min([node.lineno, *(one.lineno for one in decorators)])
+    return range(first, (node.end_lineno or node.lineno) + 1)

@@ -20,8 +20,14 @@ def add_file(parser: argparse.ArgumentParser) -> None:
 
 def add_page(parser: argparse.ArgumentParser) -> None:
     """Add how the explorer is served."""
-    parser.add_argument("--port", type=int, default=0, help="default: any free one")
+    parser.add_argument("--port", type=_port, default=0, help="default: any free one")
     parser.add_argument("--no-browser", action="store_true", help="only print the address")
+
+
+def _port(text: str) -> int:
+    if text.isdecimal() and int(text) < 2**16:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no port: give a number from 0 to 65535")
 
 
 def print_notes(notes: Sequence[str]) -> None:

@@ -9,19 +9,17 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
 import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
 
+from jupyter_core.paths import jupyter_runtime_dir
+
 from irviz.errors import IrvizError
-from irviz.worker.worker_main import exit_with_parent
 
 _PAGE_FOLDER = Path(__file__).parent / "page"
 _PAGE, _JUPYTER = _PAGE_FOLDER / "explorer.ipynb", _PAGE_FOLDER / "jupyter"
@@ -29,12 +27,33 @@ WHAT, MODULE, DIRECTORY = "IRVIZ_OPEN", "IRVIZ_MODULE", "IRVIZ_CWD"
 """The environment variables that tell the page what to show."""
 _START_SECONDS, _END_SECONDS = 60.0, 10.0
 _HANGUP = getattr(signal, "SIGHUP", None)  # which Windows has not
+PORT_FILE, ERROR_FILE = "port", "error"
+"""What the server writes beside the page: the port that it listens on, or why it does not."""
 _EXTENSIONS = (
     "@voila-dashboards/widgets-manager8",
     "@jupyter-widgets/jupyterlab-manager",
     "anywidget",
 )
 """What the page needs. Voila would load all that are installed; most need a whole JupyterLab."""
+_POLICY = {
+    "default-src": "'self'",
+    # the page's own scripts are inline, RequireJS evaluates, and anywidget imports from blobs
+    "script-src": "'self' 'unsafe-inline' 'unsafe-eval' blob:",
+    "style-src": "'self' 'unsafe-inline'",
+    "img-src": "'self' data: blob:",
+    "font-src": "'self' data:",
+    "connect-src": "'self' blob:",
+    "object-src": "'none'",
+    "base-uri": "'self'",
+    "form-action": "'self'",
+    "frame-ancestors": "'none'",
+}
+_HEADERS = {
+    "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in _POLICY.items()),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",  # the address has the token
+}
 DEMO = ":demo:"
 
 
@@ -58,12 +77,31 @@ def serve(what: str, name: str = "", *, port: int = 0, browser: bool = True) -> 
         contextlib.suppress(KeyboardInterrupt),
         interruptible(),
         served(what, port, name) as (process, url),
+        _redirecting_file(url) as redirecting,
     ):
         print(f"irviz is at {url}  (Ctrl-C ends it)", flush=True)  # noqa: T201
         if browser:
-            webbrowser.open(url)
+            webbrowser.open(redirecting.as_uri())
         process.wait()
         raise ServeError(f"the page's server ended with code {process.returncode}")
+
+
+@contextlib.contextmanager
+def _redirecting_file(url: str) -> Iterator[Path]:
+    """Yield a page that leads to an address, so that no command line has the address's token.
+
+    Only this user may read the file. It is where Jupyter has such files, because a browser in a
+    sandbox may have no /tmp.
+    """
+    folder = Path(jupyter_runtime_dir())
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    number, name = tempfile.mkstemp(".html", "irviz-", folder)
+    try:
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={url}">')
+        yield Path(name)
+    finally:
+        Path(name).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -91,33 +129,34 @@ def served(
     """Serve a page until the block ends, which begins when it answers: process and address."""
     if importlib.util.find_spec("voila") is None:
         raise ServeError("Voila is needed to serve the page: pip install voila")
-    port = port or _free_port()
     token = secrets.token_urlsafe(24)
-    url = f"http://127.0.0.1:{port}/?token={token}"
     paths = [str(_JUPYTER), os.environ.get("JUPYTER_PATH", "")]
     environment = {
         **os.environ,
+        "PYTHONSAFEPATH": "1",
         "JUPYTER_PATH": os.pathsep.join(filter(None, paths)),
         WHAT: what,
         MODULE: name,
         DIRECTORY: str(Path.cwd()),
     }
     with tempfile.TemporaryDirectory(prefix="irviz-", ignore_cleanup_errors=True) as folder:
-        page = shutil.copy(_PAGE, Path(folder, "irviz.ipynb"))
+        page = Path(shutil.copy(_PAGE, Path(folder, "irviz.ipynb")))
         # in a file that only this user may read: everybody sees the arguments of a process
-        settings = json.dumps(_settings(port, token))
-        Path(folder, "voila.json").write_text(settings, encoding="utf-8")
-        # `-m` looks into the working directory first: not into the user's, whatever it holds;
-        # in a session of its own, so that Ctrl-C in a terminal reaches this process alone
+        text = json.dumps(_settings(port, token))
+        Path(folder, "voila.json").write_text(text, encoding="utf-8")
+        # in a folder of its own, where `-m` finds no module of the user's, and in a session of its
+        # own, so that Ctrl-C in a terminal reaches this process alone
         process = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-m", __name__, str(os.getpid()), str(page)],
+            [sys.executable, "-m", "irviz.cli.page_server", str(os.getpid()), str(page)],
             env=environment,
             cwd=folder,
             start_new_session=True,
         )
         try:
-            _wait_for(process, url)
-            yield process, url
+            yield (
+                process,
+                f"http://127.0.0.1:{_listening_port(process, page.parent, port)}/?token={token}",
+            )
         finally:
             process.terminate()
             try:
@@ -127,53 +166,50 @@ def served(
                 process.wait()
 
 
-def _run_server(parent: int, page: str) -> None:
-    """Be the page's server, until the process that started it ends."""
-    from voila.app import Voila
-
-    exit_with_parent(parent)
-    Voila.launch_instance([page, "--no-browser"])
-
-
 def _settings(port: int, token: str) -> dict[str, dict[str, object]]:
+    """Return Voila's settings, for a file that only this user may read."""
+    same_site = {"samesite": "Strict"}
     return {
-        "Voila": {"ip": "127.0.0.1", "port": port, "token": token, "log_level": "ERROR"},
+        "Voila": {
+            "ip": "127.0.0.1",
+            "port": port,
+            "token": token,
+            "log_level": "ERROR",
+            "open_browser": False,
+            "tornado_settings": {
+                "headers": _HEADERS,
+                "xsrf_cookie_kwargs": same_site,
+                "allow_remote_access": False,
+            },
+        },
+        "IdentityProvider": {"cookie_options": same_site},
         "VoilaConfiguration": {
             "show_tracebacks": True,
             "template": "irviz",
             "extension_allowlist": list(_EXTENSIONS),
+            # Voila would write these parameters of the address into the page as they are
+            "allow_template_override": "NO",
+            "allow_theme_override": "NO",
         },
         # the kernel listens on files in a directory of this user's, where the system has those
         "KernelManager": {} if os.name == "nt" else {"transport": "ipc"},
     }
 
 
-def _wait_for(process: subprocess.Popen[bytes], url: str) -> None:
+def _listening_port(process: subprocess.Popen[bytes], folder: Path, port: int) -> int:
+    """Wait until the server listens, and return its port.
+
+    Nothing is sent to the port before: another program may listen there.
+    """
     deadline = time.monotonic() + _START_SECONDS
-    health = url.replace("/?", "/voila/static/require.min.js?")
-    while True:
+    while time.monotonic() < deadline:
+        with contextlib.suppress(FileNotFoundError):
+            return int((folder / PORT_FILE).read_text(encoding="utf-8"))
         if process.poll() is not None:
-            raise ServeError(f"the page's server ended with code {process.returncode}")
-        if _answers(health):
-            return
-        if time.monotonic() > deadline:
-            raise ServeError(f"the page's server did not answer within {_START_SECONDS:.0f} s")
-        time.sleep(0.05)
-
-
-def _answers(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=2):  # noqa: S310 - our own address
-            return True
-    except (urllib.error.URLError, OSError):
-        return False
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-if __name__ == "__main__":
-    _run_server(int(sys.argv[1]), sys.argv[2])
+            error = folder / ERROR_FILE
+            reason = error.read_text(encoding="utf-8") if error.exists() else ""
+            if reason and port:
+                raise ServeError(f"port {port} cannot be used ({reason}): choose another, or none")
+            raise ServeError(reason or f"the page's server ended with code {process.returncode}")
+        time.sleep(0.02)
+    raise ServeError(f"the page's server did not start within {_START_SECONDS:.0f} s")

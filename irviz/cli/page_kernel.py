@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 from irviz.cli.demo import demo_session
 from irviz.cli.serve import DEMO, DIRECTORY, MODULE, WHAT
@@ -16,6 +17,7 @@ def explorer_of_page() -> object:
     From here on the kernel ends with the server, even in the middle of C code.
     """
     exit_with_parent(os.getppid())
+    sys.path[:] = filter(None, sys.path)  # IPython's "" is the folder of the file that is opened
     os.chdir(os.environ.get(DIRECTORY, "."))
     what = os.environ.get(WHAT, DEMO)
     if what == DEMO:

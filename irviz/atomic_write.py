@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,14 +11,24 @@ from pathlib import Path
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary path next to a file, and replace the file by it at the end of the block.
+    """Yield a new file in the folder of a file, and replace the file by it at the end of the block.
 
-    After an exception the file is unchanged, and the temporary file is deleted.
+    Its name cannot be guessed, and it is never a link. It gets the file's mode, or that of any new
+    file. After an exception the file is unchanged, and the new one is deleted.
     """
     target = Path(path)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
+    number, name = tempfile.mkstemp(f"{target.suffix}.part", ".", target.parent)
+    os.close(number)
+    partial = Path(name)
     try:
         yield partial
+        partial.chmod(target.stat().st_mode if target.exists() else 0o666 & ~_umask())
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

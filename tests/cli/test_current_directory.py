@@ -1,0 +1,76 @@
+"""No process of irviz takes modules from the folder of the file that it opens."""
+
+import importlib.metadata
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from irviz.cli.serve import served
+
+pytestmark = pytest.mark.worker
+MODEL = """
+from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 2), "float32")):
+        y = R.add(x, x)
+        return y
+"""
+HOSTILE = """
+with open({ran!r}, "a") as file:
+    file.write({name!r} + " ")
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Return the folder of a model and of a module for every name that a process may import."""
+    folder = tmp_path / "downloaded"
+    folder.mkdir()
+    names = {
+        *sys.stdlib_module_names,
+        *importlib.metadata.packages_distributions(),
+        *("sitecustomize", "usercustomize", "loky", "pywebview"),
+    }
+    for name in filter(str.isidentifier, names):
+        (folder / f"{name}.py").write_text(HOSTILE.format(ran=str(tmp_path / "ran"), name=name))
+    (folder / "model_file.py").write_text(MODEL)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def irviz(*arguments):
+    command = [Path(sys.executable).with_name("irviz"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_module_in_the_current_directory_does_run_where_python_looks_there(folder):
+    subprocess.run([sys.executable, "-c", "import json"], check=True)
+    assert "json" in (folder.parent / "ran").read_text()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("draw", "model_file.py", "-o", "../drawn.svg"),
+        ("upgrade", "model_file.py"),
+    ],
+)
+def test_no_command_runs_one(folder, arguments):
+    done = irviz(*arguments)
+    assert done.returncode == 0, done.stderr
+    assert not (folder.parent / "ran").exists()
+
+
+def test_neither_the_pages_server_nor_its_kernel_runs_one(folder):
+    with (
+        served(str(folder / "model_file.py")) as (_, url),
+        urllib.request.urlopen(url, timeout=60) as page,
+    ):
+        assert b"application/vnd.jupyter.widget-view+json" in page.read()  # the kernel has run
+    assert not (folder.parent / "ran").exists()

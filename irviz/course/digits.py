@@ -1,13 +1,12 @@
-"""Real digits to run the course's MLP on, and an MLP trained to read them.
+"""Real digits to run the course's MLP on, and the weights of an MLP trained to read them.
 
 The lecture classifies FashionMNIST clothes. These are handwritten digits instead: the UCI
 "Optical Recognition of Handwritten Digits" (E. Alpaydin and C. Kaynak, 1998), 8 by 8 pixels,
 scaled up to the lecture's 28 by 28. ``assets/train_mlp.py`` writes the files read here.
 """
 
-from dataclasses import dataclass
 from importlib.resources import files
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +14,11 @@ from numpy.typing import NDArray
 class_names: Final[tuple[str, ...]] = tuple("0123456789")
 
 
-@dataclass(frozen=True)
-class Digits:
-    """Hold UCI handwritten digits that the shipped MLP was not trained on.
+class Digits(NamedTuple):
+    """UCI handwritten digits that the shipped MLP was not trained on.
 
-    ``images`` is (n, 784) float32 in [0, 1], each row a 28 by 28 picture read line by line, ink
-    bright on dark paper; ``labels`` is (n,) int64 in 0 to 9, an index into ``class_names``.
+    ``images`` is (n, 784) float32 in [0, 1], each row a 28 by 28 picture read line by line, bright
+    ink on dark paper; ``labels`` is (n,) int64 in 0 to 9, an index into ``class_names``.
     """
 
     images: NDArray[np.float32]
@@ -28,22 +26,18 @@ class Digits:
 
 
 def digits() -> Digits:
-    """Read the shipped held-out digits: UCI handwriting scaled up, not FashionMNIST."""
+    """Read the shipped held-out digits."""
     arrays = _read("digits.npz")
-    images = arrays["images"]
-    return Digits(
-        # Stored as bytes; the MLP was trained and measured on exactly these bytes over 255.
-        images=images.reshape(len(images), 784).astype(np.float32) / np.float32(255),
-        labels=arrays["labels"].astype(np.int64),
-    )
+    # stored as bytes; the MLP was trained and measured on exactly these bytes over 255
+    images = arrays["images"].reshape(-1, 784).astype(np.float32) / np.float32(255)
+    return Digits(images, arrays["labels"].astype(np.int64))
 
 
 def mlp_params() -> dict[str, NDArray[np.float32]]:
-    """Read the shipped weights of the lecture's MLP, trained on UCI digits, not FashionMNIST.
+    """Read the shipped float32 weights of the lecture's MLP, by the parameters of its ``main``.
 
-    Float32, by the names of the parameters of the lecture's ``main``: ``w0`` (128, 784),
-    ``b0`` (128,), ``w1`` (10, 128), ``b1`` (10,). A row of images goes through as
-    ``np.maximum(x @ w0.T + b0, 0) @ w1.T + b1``; the largest of the ten scores is the digit.
+    ``w0`` (128, 784), ``b0`` (128,), ``w1`` (10, 128), ``b1`` (10,). A row of images goes through
+    as ``np.maximum(x @ w0.T + b0, 0) @ w1.T + b1``; the largest of the ten scores is the digit.
     """
     return {name: array.astype(np.float32) for name, array in _read("mlp_params.npz").items()}
 

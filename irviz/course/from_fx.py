@@ -1,13 +1,13 @@
-"""The integration chapter's importer: a graph of torch.fx, node by node, by rules.
+"""The integration chapter's importer: converts a torch.fx graph node by node, by rules.
 
-A rule says what one function or one module of torch becomes. Three sets of them are here, of the
-chapter's own tensor expressions, of TOPI's, and of Relax's operators. PyTorch itself is needed
-for the graphs, and is not imported before one comes.
+A rule converts calls of one function or module of torch: to the chapter's own tensor expressions,
+to TOPI's, or to Relax's operators. PyTorch is imported only where the rules are made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tvm import IRModule, ir, relax, topi
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import torch
 
 Rule: TypeAlias = Callable[[relax.BlockBuilder, Sequence[relax.Expr], Any], relax.Var]
-"""Emits what stands for a node: given the builder, the operands, and the module that is called."""
+"""Emits the value of a node, given the builder, the operands, and the module that is called."""
 
 
 def from_fx(
@@ -37,22 +37,20 @@ def from_fx(
     left = iter(shapes)
     with builder.function("main"):
         with builder.dataflow():
-            # the nodes stand in an order in which each comes after its operands
-            for node in graph_module.graph.nodes:
+            for node in graph_module.graph.nodes:  # each comes after its operands
                 operands = [values[one] for one in node.args if one in values]
                 if node.op == "placeholder":
                     type_ = relax.TensorType(tuple(next(left)), "float32")
                     inputs.append(relax.Var(node.name, type_))
                     values[node] = inputs[-1]
                 elif node.op == "get_attr":
-                    values[node] = constant(_attribute(graph_module, node.target))
+                    values[node] = constant(attrgetter(node.target)(graph_module))
                 elif node.op == "call_function" and node.target in functions:
                     values[node] = functions[node.target](builder, operands, None)
-                elif (
-                    node.op == "call_module"
-                    and type(called := _attribute(graph_module, node.target)) in modules
+                elif node.op == "call_module" and (
+                    rule := modules.get(type(called := attrgetter(node.target)(graph_module)))
                 ):
-                    values[node] = modules[type(called)](builder, operands, called)
+                    values[node] = rule(builder, operands, called)
                 elif node.op == "output":
                     result = builder.emit_output(operands[0])
                 else:
@@ -68,13 +66,6 @@ def constant(weight: torch.Tensor) -> ir.GenericConst:
     return relax.const(weight.detach().cpu().numpy(), "float32")
 
 
-def _attribute(module: Any, path: str) -> Any:
-    """Return what a dotted path of attributes leads to."""
-    for name in path.split("."):
-        module = getattr(module, name)
-    return module
-
-
 def te_functions() -> dict[Any, Rule]:
     """Return rules for torch.matmul and torch.relu: the chapter's own tensor expressions."""
     import torch
@@ -87,36 +78,37 @@ def te_functions() -> dict[Any, Rule]:
 
 def topi_modules() -> dict[type, Rule]:
     """Return rules for nn.Linear and nn.ReLU: TOPI's operators, each a PrimFunc of its own."""
-    import torch
-
-    def linear(
-        builder: relax.BlockBuilder, operands: Sequence[relax.Expr], layer: Any
-    ) -> relax.Var:
-        product = builder.emit_te(topi.nn.dense, operands[0], constant(layer.weight))
-        if layer.bias is None:
-            return product
-        return builder.emit_te(topi.add, product, constant(layer.bias))
-
-    def relu(builder: relax.BlockBuilder, operands: Sequence[relax.Expr], _: Any) -> relax.Var:
-        return builder.emit_te(topi.nn.relu, operands[0])
-
-    return {torch.nn.Linear: linear, torch.nn.ReLU: relu}
+    return _module_rules(
+        lambda builder, x, weight: builder.emit_te(topi.nn.dense, x, weight),
+        lambda builder, x, bias: builder.emit_te(topi.add, x, bias),
+        lambda builder, x: builder.emit_te(topi.nn.relu, x),
+    )
 
 
 def operator_modules() -> dict[type, Rule]:
-    """Return rules for nn.Linear and nn.ReLU: Relax's own operators, still to be lowered."""
+    """Return rules for nn.Linear and nn.ReLU: Relax's own operators, not lowered yet."""
+    op = relax.op
+    return _module_rules(
+        lambda builder, x, weight: builder.emit(
+            op.matmul(x, builder.emit(op.permute_dims(weight)))
+        ),
+        lambda builder, x, bias: builder.emit(op.add(x, bias)),
+        lambda builder, x: builder.emit(op.nn.relu(x)),
+    )
+
+
+def _module_rules(
+    dense: Callable[..., relax.Var], add: Callable[..., relax.Var], relu: Callable[..., relax.Var]
+) -> dict[type, Rule]:
     import torch
 
     def linear(
         builder: relax.BlockBuilder, operands: Sequence[relax.Expr], layer: Any
     ) -> relax.Var:
-        weight = builder.emit(relax.op.permute_dims(constant(layer.weight)))
-        product = builder.emit(relax.op.matmul(operands[0], weight))
-        if layer.bias is None:
-            return product
-        return builder.emit(relax.op.add(product, constant(layer.bias)))
+        product = dense(builder, operands[0], constant(layer.weight))
+        return product if layer.bias is None else add(builder, product, constant(layer.bias))
 
-    def relu(builder: relax.BlockBuilder, operands: Sequence[relax.Expr], _: Any) -> relax.Var:
-        return builder.emit(relax.op.nn.relu(operands[0]))
-
-    return {torch.nn.Linear: linear, torch.nn.ReLU: relu}
+    return {
+        torch.nn.Linear: linear,
+        torch.nn.ReLU: lambda builder, operands, _: relu(builder, operands[0]),
+    }

@@ -5,12 +5,12 @@ One network throughout: (1, 784) -> linear -> relu -> linear -> (1, 10), float32
 that call ``env.linear`` and ``env.relu`` run only where kernels with these names are registered;
 building them needs none.
 
-TVM takes 0.2 s to parse a module, so each one is parsed at its first use.
+TVM takes 0.2 s to parse a file of modules, so each is imported at its first use.
 """
 
 from __future__ import annotations
 
-import importlib
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -27,21 +27,11 @@ if TYPE_CHECKING:
 _HOMES: Final = {
     "MyModule": "mlp_symbolic",
     "MyModuleStatic": "mlp_static",
-    "MyModuleTwoBlocks": "mlp_two_blocks",
-    "MyModuleWithExternCall": "mlp_extern",
-    "MyModuleMixture": "mlp_extern",
+    "MyModuleTwoBlocks": "mlp_symbolic",
+    "MyModuleWithExternCall": "mlp_symbolic",
+    "MyModuleMixture": "mlp_symbolic",
     "MyModuleHighLevel": "mlp_high_level",
 }
-
-__all__ = [
-    "MODULES",
-    "MyModule",
-    "MyModuleHighLevel",
-    "MyModuleMixture",
-    "MyModuleStatic",
-    "MyModuleTwoBlocks",
-    "MyModuleWithExternCall",
-]
 
 
 def __getattr__(name: str) -> IRModule | dict[str, IRModule]:
@@ -53,6 +43,5 @@ def __getattr__(name: str) -> IRModule | dict[str, IRModule]:
 
 
 def _module(name: str) -> IRModule:
-    # TVMScript's decorator leaves an IRModule under the name of the class.
-    module: IRModule = getattr(importlib.import_module(f"irviz.course.{_HOMES[name]}"), name)
+    module: IRModule = resolve_name(f"irviz.course.{_HOMES[name]}:{name}")
     return module

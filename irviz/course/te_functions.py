@@ -1,7 +1,6 @@
 """The integration chapter's tensor expressions, and the PrimFuncs that TVM makes of them.
 
-A tensor expression says what each element is, and no order: the loops are TVM's. Sizes come from
-the operands, so one function serves all of them.
+A tensor expression defines each element; the loops are TVM's. Sizes come from the operands.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from tvm import te, tirx
 
 
 def te_matmul(a: te.Tensor, b: te.Tensor) -> te.Tensor:
-    """Return the matrix product of (n, k) and (k, m); raise ValueError where these differ in k."""
+    """Return the matrix product of (n, k) and (k, m); raise ValueError if the two k differ."""
     if int(a.shape[1]) != int(b.shape[0]):
         raise ValueError(f"{a.shape} and {b.shape} have no product: the inner sizes must be equal")
     k = te.reduce_axis((0, a.shape[1]), name="k")
@@ -32,27 +31,23 @@ def matmul(size: int = 128) -> tirx.PrimFunc:
 
 
 def relu(*shape: int) -> tirx.PrimFunc:
-    """Return max(X, 0) -> Y of this shape, by the one expression for all shapes."""
+    """Return max(X, 0) -> Y of this shape."""
     x = te.placeholder(shape, name="X", dtype="float32")
     return te.create_prim_func([x, te_relu(x)])
 
 
 def matmul_relu(size: int = 128) -> tirx.PrimFunc:
-    """Return max(A @ B, 0) -> D; the product between has a buffer of the function's own."""
+    """Return max(A @ B, 0) -> D; the function allocates a buffer for the product."""
     a, b = _matrices(size)
     return te.create_prim_func([a, b, te_relu(te_matmul(a, b))])
 
 
 def matmul_relu_passed(size: int = 128) -> tirx.PrimFunc:
-    """Return the same with the product as a parameter C: the caller has to bring its buffer."""
+    """Return the same with the product as a parameter C, whose buffer the caller passes."""
     a, b = _matrices(size)
     c = te_matmul(a, b)
     return te.create_prim_func([a, b, c, te_relu(c)])
 
 
-def _matrices(size: int) -> tuple[te.Tensor, te.Tensor]:
-    shape = (size, size)
-    return (
-        te.placeholder(shape, name="A", dtype="float32"),
-        te.placeholder(shape, name="B", dtype="float32"),
-    )
+def _matrices(size: int) -> list[te.Tensor]:
+    return [te.placeholder((size, size), name=name, dtype="float32") for name in "AB"]

@@ -1,4 +1,4 @@
-"""The integration chapter's models in PyTorch, which is imported when one is asked for."""
+"""The integration chapter's models in PyTorch, which is imported at the first use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def matmul_relu_model(size: int = 128, seed: int = 0) -> torch.nn.Module:
-    """Return a model of relu(x @ weight), of a square weight of normal numbers."""
+    """Return a model of relu(x @ weight), with a square weight of normal random numbers."""
     import torch
 
     class MatmulRelu(torch.nn.Module):
@@ -35,8 +35,12 @@ def mlp_model() -> torch.nn.Module:
         linear0=torch.nn.Linear(784, 128), relu=torch.nn.ReLU(), linear1=torch.nn.Linear(128, 10)
     )
     model = torch.nn.Sequential(layers).eval()
-    names = {"w0": "linear0.weight", "b0": "linear0.bias", "w1": "linear1.weight"}
-    names["b1"] = "linear1.bias"
-    arrays = mlp_params()
-    model.load_state_dict({path: torch.from_numpy(arrays[n]) for n, path in names.items()})
+    names = {
+        "w0": "linear0.weight",
+        "b0": "linear0.bias",
+        "w1": "linear1.weight",
+        "b1": "linear1.bias",
+    }
+    arrays = mlp_params().items()
+    model.load_state_dict({names[name]: torch.from_numpy(array) for name, array in arrays})
     return model

@@ -116,7 +116,7 @@ def test_a_built_module_calls_a_prim_func_for_each_expression(matrices):
 
 def test_parameters_may_be_given_first_or_last():
     assert structural_equal(
-        built_by_te.built(SIZE), built_by_te.built_with_parameters_first(SIZE), True
+        built_by_te.built(SIZE), built_by_te.built(SIZE, parameters_first=True), True
     )
 
 

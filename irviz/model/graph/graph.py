@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -189,18 +189,18 @@ class Graph:
     @cached_property
     def entering(self) -> Mapping[NodeId, Sequence[Edge]]:
         """The edges that enter each node, in order; nodes without such edges are missing."""
-        entering: dict[NodeId, list[Edge]] = {}
-        for edge in self.edges:
-            entering.setdefault(edge.target, []).append(edge)
-        return entering
+        return _grouped(self.edges, lambda edge: edge.target)
 
     @cached_property
     def leaving(self) -> Mapping[NodeId, Sequence[Edge]]:
         """The edges that leave each node, in order; nodes without such edges are missing."""
-        leaving: dict[NodeId, list[Edge]] = {}
-        for edge in self.edges:
-            leaving.setdefault(edge.source, []).append(edge)
-        return leaving
+        return _grouped(self.edges, lambda edge: edge.source)
+
+    def operands(self, node_id: NodeId) -> list[Edge]:
+        """Return the edges that enter a node from nodes before it: recursion leads back."""
+        at = self.index[node_id]
+        edges = self.entering.get(node_id, ())
+        return [edge for edge in edges if self.index[edge.source] < at]
 
     def to_networkx(self) -> nx.MultiDiGraph[NodeId]:
         """Return the graph as a `networkx.MultiDiGraph` with one edge for each use.
@@ -227,3 +227,10 @@ class Graph:
         for edge in self.edges:
             graph.add_edge(edge.source, edge.target, key=edge.position, position=edge.position)
         return graph
+
+
+def _grouped(edges: Sequence[Edge], key: Callable[[Edge], NodeId]) -> dict[NodeId, list[Edge]]:
+    found: dict[NodeId, list[Edge]] = {}
+    for edge in edges:
+        found.setdefault(key(edge), []).append(edge)
+    return found

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +80,23 @@ class ArrayDiff:
         return Verdict.DIFFERENT if self.past else Verdict.CLOSE
 
 
+def combine_diffs(parts: Sequence[ArrayDiff]) -> ArrayDiff:
+    """Return the differences of several arrays together; `worst` is a position in its part."""
+    relevant = [part for part in parts if part.differing] or parts
+    return ArrayDiff(
+        size=sum(part.size for part in parts),
+        differing=sum(part.differing for part in parts),
+        past=sum(part.past for part in parts),
+        max_abs=max((part.max_abs for part in parts), default=0.0),
+        max_relative=max(
+            (part.max_relative for part in relevant if part.max_relative is not None), default=None
+        ),
+        max_ulp=max((part.max_ulp for part in relevant if part.max_ulp is not None), default=None),
+        worst=max(relevant, key=lambda part: part.max_abs).worst if relevant else None,
+        is_equal=all(part.is_equal for part in parts),
+    )
+
+
 def is_numeric(dtype: np.dtype[np.generic]) -> bool:
     """Return whether a dtype holds real numbers; extension dtypes such as bfloat16 do."""
     is_extension = dtype.kind == "V" and dtype.type is not np.void
@@ -103,54 +121,53 @@ def compare_arrays(array: Array, reference: Array, tolerance: Tolerance | None =
             "compared: give two of the same shape"
         )
     limits = tolerance or default_tolerance(array.dtype, reference.dtype)
-    has_ulp = has_ulp_distances(array, reference)
-    differing = past = 0
-    largest, worst = 0.0, None
-    ratios, steps = [], []
-    is_equal = array.dtype == reference.dtype
+    is_same_dtype = array.dtype == reference.dtype
+    has_ulp = is_same_dtype and array.dtype.name in _ORDERED and array.dtype.isnative
+    parts = [ArrayDiff(0, is_equal=is_same_dtype)]
+    a, b = array.reshape(-1), reference.reshape(-1)
     with np.errstate(all="ignore"):
-        for start, a, b in _differing_chunks(array.reshape(-1), reference.reshape(-1)):
-            is_equal = False
-            deltas, targets = _deltas(a, b), b.astype(np.float64)
-            is_changed = deltas != 0
-            differing += int(np.count_nonzero(is_changed))
-            limit = limits.absolute + limits.relative * np.abs(targets)
-            past += int(np.count_nonzero(is_changed & ~((deltas <= limit) & np.isfinite(deltas))))
-            at = int(deltas.argmax())
-            if deltas[at] > largest:
-                largest, worst = float(deltas[at]), start + at
-            has_ratio = is_changed & (targets != 0)
-            if has_ratio.any():
-                ratios.append(_largest_ratio(deltas[has_ratio], targets[has_ratio]))
-            if has_ulp:
-                has_distance = is_changed & ~(np.isnan(a) | np.isnan(b))
-                if has_distance.any():
-                    steps.append(int(ulp_distances(a, b)[has_distance].max()))
-    default = None if differing else 0
+        for start in range(0, array.size, _CHUNK):
+            chunk = slice(start, start + _CHUNK)
+            parts.append(_compare_chunk(a[chunk], b[chunk], limits, start, has_ulp=has_ulp))
+    found = combine_diffs(parts)
+    return found if has_ulp else replace(found, max_ulp=None)
+
+
+def _compare_chunk(
+    array: Array, reference: Array, limits: Tolerance, start: int, *, has_ulp: bool
+) -> ArrayDiff:
+    has_bits = array.dtype == reference.dtype and array.dtype.itemsize in (1, 2, 4, 8)
+    if has_bits and np.array_equal(_bits(array), _bits(reference)):
+        return ArrayDiff(array.size)
+    deltas, targets = _deltas(array, reference), reference.astype(np.float64)
+    is_changed = deltas != 0
+    differing = int(np.count_nonzero(is_changed))
+    if not differing:
+        return ArrayDiff(array.size, is_equal=False)
+    limit = limits.absolute + limits.relative * np.abs(targets)
+    is_past = is_changed & ~((deltas <= limit) & np.isfinite(deltas))
+    has_ratio = is_changed & (targets != 0)
+    ratios = deltas[has_ratio] / np.abs(targets[has_ratio])
+    ratios[np.isnan(ratios)] = np.inf
+    distances = None
+    if has_ulp:
+        is_number = is_changed & ~(np.isnan(array) | np.isnan(reference))
+        distances = _ulp_distances(array[is_number], reference[is_number])
+    worst = int(deltas.argmax())
     return ArrayDiff(
-        size=int(array.size),
+        size=array.size,
         differing=differing,
-        past=past,
-        max_abs=largest,
-        max_relative=max(ratios, default=default),
-        max_ulp=max(steps, default=default) if has_ulp else None,
-        worst=worst,
-        is_equal=is_equal,
+        past=int(np.count_nonzero(is_past)),
+        max_abs=float(deltas[worst]),
+        max_relative=float(ratios.max()) if ratios.size else None,
+        max_ulp=None if distances is None or not distances.size else int(distances.max()),
+        worst=start + worst,
+        is_equal=False,
     )
 
 
-def _differing_chunks(array: Array, reference: Array) -> Iterator[tuple[int, Array, Array]]:
-    """Yield the chunks of two arrays whose bytes differ, each with its start."""
-    size = array.dtype.itemsize
-    is_same_dtype = array.dtype == reference.dtype and size in (1, 2, 4, 8)
-    for start in range(0, array.size, _CHUNK):
-        a, b = array[start : start + _CHUNK], reference[start : start + _CHUNK]
-        if not (is_same_dtype and np.array_equal(_bits(a, size), _bits(b, size))):
-            yield start, a, b
-
-
-def _bits(array: Array, size: int) -> Array:
-    return np.ascontiguousarray(array).view(f"u{size}")
+def _bits(array: Array) -> NDArray[Any]:
+    return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
 
 
 def _deltas(array: Array, reference: Array) -> NDArray[np.float64]:
@@ -167,33 +184,18 @@ def _deltas(array: Array, reference: Array) -> NDArray[np.float64]:
     return deltas
 
 
-def _largest_ratio(deltas: NDArray[np.float64], targets: NDArray[np.float64]) -> float:
-    ratios = deltas / np.abs(targets)
-    return float(np.where(np.isnan(ratios), np.inf, ratios).max())
-
-
-def has_ulp_distances(array: Array, reference: Array) -> bool:
-    """Return whether two arrays have the same dtype, and one whose floats can be counted."""
-    dtype = array.dtype
-    return dtype == reference.dtype and dtype.name in _ORDERED and bool(dtype.isnative)
-
-
-def ulp_distances(array: Array, reference: Array) -> NDArray[np.uint64]:
+def _ulp_distances(array: Array, reference: Array) -> NDArray[np.uint64]:
     """Return the distance of each two floats in units in the last place (ULP), exactly.
 
     The bits of a float below its sign count the floats from zero on. So the distance is the
     difference of the two counts, and their sum if the signs differ: the two zeros are equal, and
-    an infinity is one step beyond the largest number. The distance of a NaN has no meaning.
+    an infinity is one step beyond the largest number.
     """
-    bits = array.dtype.itemsize * 8
-    sign, unsigned = 1 << (bits - 1), np.dtype(f"u{array.dtype.itemsize}")
-    first, second = array.view(unsigned), reference.view(unsigned)
-    a = (first & unsigned.type(sign - 1)).astype(np.uint64)
-    b = (second & unsigned.type(sign - 1)).astype(np.uint64)
-    is_across = ((first ^ second) & unsigned.type(sign)) != 0
-    steps: NDArray[np.uint64] = np.maximum(a, b) - np.minimum(a, b)
-    steps[is_across] = (a + b)[is_across]
-    return steps
+    first, second = _bits(array).astype(np.uint64), _bits(reference).astype(np.uint64)
+    sign = np.uint64(1 << (array.dtype.itemsize * 8 - 1))
+    a, b = first & ~sign, second & ~sign
+    is_across = (first & sign) != (second & sign)
+    return np.where(is_across, a + b, np.maximum(a, b) - np.minimum(a, b))
 
 
 def _epsilon(dtype: np.dtype[np.generic]) -> float:

@@ -22,16 +22,9 @@ _MIN_WIDTH = 1e-300
 class ArraySummary:
     """Statistics of an array.
 
-    Attributes:
-        minimum: The smallest finite number; None, as the next three, if there is none.
-        maximum: The largest finite number.
-        mean: The mean of the finite numbers.
-        std: The standard deviation of the finite numbers.
-        nans: The count of NaN.
-        infs: The count of infinities.
-        counts: The histogram of the finite numbers, empty if there are none.
-        edges: The borders of the histogram's bins, one more than there are bins.
-        digest: A hash of bytes, shape and dtype.
+    `minimum`, `maximum`, `mean` and `std` (the standard deviation) are those of the finite numbers,
+    None if there are none. So is the histogram: `counts` of bins and their `edges`, empty if there
+    are none. `nans` and `infs` are counts; `digest` is a hash of bytes, shape and dtype.
     """
 
     shape: tuple[int, ...]
@@ -118,7 +111,6 @@ def _mean_and_std(values: _Numbers, low: float, high: float) -> tuple[float, flo
 def _histogram(
     values: _Numbers, low: float, high: float
 ) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """Count finite numbers in bins of equal width."""
     low, high = _range(low, high)
     scale = 4 if max(abs(low), abs(high)) > _LARGEST / 4 else 1  # NumPy overflows otherwise
     taken = values / scale if scale != 1 else values

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from math import prod
@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeId
-from irviz.model.runs.array_diff import ArrayDiff, Tolerance, Verdict, compare_arrays, is_numeric
+from irviz.model.runs.array_diff import (
+    ArrayDiff,
+    Tolerance,
+    Verdict,
+    combine_diffs,
+    compare_arrays,
+    is_numeric,
+)
 from irviz.model.runs.trace import NodeValue, Trace
 
 Arrays = Sequence[NDArray[np.generic] | None]
@@ -28,7 +35,7 @@ class NodeDifference:
             that it is unknown how close they are.
         max_abs: The largest |Δ|, nan if it is unknown or the values are not numbers.
         past: The count of numbers that are not within tolerance.
-        max_ulp: The largest distance in units in the last place, None if there is none.
+        max_ulp: That of `ArrayDiff`.
         reason: Why the values cannot be compared, or a remark about the comparison.
     """
 
@@ -42,7 +49,7 @@ class NodeDifference:
 
     @property
     def is_same(self) -> bool:
-        """Whether the values are equal, or within tolerance."""
+        """Whether the values are equal or within tolerance."""
         return self.verdict in (Verdict.EQUAL, Verdict.CLOSE)
 
     @property
@@ -104,11 +111,8 @@ def node_differences(
         value, expected = visit.value, reference.visits[other].value
         difference = _difference_without_numbers(value, expected, other)
         if difference is None:
-            arrays, others = value.arrays, expected.arrays
-            if fetch is not None:
-                arrays = arrays if _is_kept(value) else tuple(fetch(trace, node_id))
-                others = others if _is_kept(expected) else tuple(fetch(reference, other))
-            difference = _difference(other, value, expected, arrays, others, tolerance)
+            arrays = _arrays(trace, node_id, fetch), _arrays(reference, other, fetch)
+            difference = _difference(other, value, expected, arrays, tolerance)
         differences[node_id] = difference
     return differences
 
@@ -127,7 +131,7 @@ def first_divergence(
         differences: The differences of `node_differences`.
     """
     flow = _DifferenceFlow(graph, differences)
-    reaching = flow.reaching_output()
+    reaching = flow.upstream(graph.outputs, flow.carries.__getitem__)
     origins = [node_id for node_id in trace.visits if flow.is_origin(node_id)]
     if not origins:
         return None
@@ -136,6 +140,7 @@ def first_divergence(
         one for one in takewhile(lambda one: one != first, trace.visits) if one in differences
     ]
     upstream = tuple(one for one in before if differences[one].is_same)
+    between = flow.upstream(flow.operands(first), lambda one: not flow.is_known(one))
     return Divergence(
         node=first,
         reference=differences[first].reference,
@@ -143,7 +148,7 @@ def first_divergence(
         upstream=upstream,
         drift=max((differences[one].max_abs for one in upstream), default=0.0),
         absorbed=tuple(one for one in before if differences[one].is_different),
-        between=flow.unknown_operands(first),
+        between=tuple(sorted(between, key=graph.index.__getitem__)),
         is_input=graph[first].kind in INPUT_KINDS and not graph.entering.get(first),
         reaches_output=first in reaching,
     )
@@ -165,6 +170,9 @@ class _DifferenceFlow:
             else:
                 self.carries[node.id] = any(map(self.carries.get, self.operands(node.id)))
 
+    def operands(self, node_id: NodeId) -> list[NodeId]:
+        return [edge.source for edge in self.graph.operands(node_id)]
+
     def is_known(self, node_id: NodeId) -> bool:
         """Return whether a node is known to be the same, or known to differ."""
         difference = self.differences.get(node_id)
@@ -177,38 +185,22 @@ class _DifferenceFlow:
         is_different = self.differences[node_id].is_different
         return is_different and not any(self.carries[one] for one in self.operands(node_id))
 
-    def operands(self, node_id: NodeId) -> Iterator[NodeId]:
-        """Yield the operands of a node, except a recursive function that is its own operand."""
-        index = self.graph.index
-        for edge in self.graph.entering.get(node_id, ()):
-            if index[edge.source] < index[node_id]:
-                yield edge.source
-
-    def unknown_operands(self, node_id: NodeId) -> tuple[NodeId, ...]:
-        """Return the unknown operands of a node, and the unknown operands of these."""
-        unknown: set[NodeId] = set()
-        pending = list(self.operands(node_id))
+    def upstream(self, nodes: Iterable[NodeId], holds: Callable[[NodeId], bool]) -> set[NodeId]:
+        """Return those of the nodes, of their operands and so on for which a condition holds."""
+        pending, found = list(nodes), set[NodeId]()
         while pending:
             at = pending.pop()
-            if not self.is_known(at) and at not in unknown:
-                unknown.add(at)
+            if at not in found and holds(at):
+                found.add(at)
                 pending += self.operands(at)
-        return tuple(sorted(unknown, key=lambda one: self.graph.index[one]))
-
-    def reaching_output(self) -> set[NodeId]:
-        """Return the nodes from which a difference continues to the function's result."""
-        pending = [one for one in self.graph.outputs if self.carries[one]]
-        reaching: set[NodeId] = set()
-        while pending:
-            at = pending.pop()
-            if at not in reaching:
-                reaching.add(at)
-                pending += [one for one in self.operands(at) if self.carries[one]]
-        return reaching
+        return found
 
 
-def _is_kept(value: NodeValue) -> bool:
-    return all(array is not None for array in value.arrays)
+def _arrays(trace: Trace, node_id: NodeId, fetch: FetchArrays | None) -> Arrays:
+    """Return the tensors of a node's value, fetched if one was not kept."""
+    arrays = trace.visits[node_id].value.arrays
+    is_kept = all(array is not None for array in arrays)
+    return arrays if is_kept or fetch is None else fetch(trace, node_id)
 
 
 def _difference_without_numbers(
@@ -233,14 +225,16 @@ def _difference(
     other: NodeId,
     value: NodeValue,
     expected: NodeValue,
-    arrays: Arrays,
-    others: Arrays,
+    arrays: tuple[Arrays, Arrays],
     tolerance: Tolerance | None,
 ) -> NodeDifference:
     """Compare tensor by tensor; equal digests need no numbers."""
     diffs: list[ArrayDiff] = []
+    changed = []
     is_unknown = False
-    for mine, theirs, a, b in zip(value.summaries, expected.summaries, arrays, others, strict=True):
+    for mine, theirs, a, b in zip(value.summaries, expected.summaries, *arrays, strict=True):
+        if mine.dtype != theirs.dtype:
+            changed.append(f"it is {mine.dtype} here and {theirs.dtype} there")
         if mine.digest == theirs.digest:
             diffs.append(ArrayDiff(prod(mine.shape)))
         elif a is None or b is None:
@@ -250,22 +244,18 @@ def _difference(
             return NodeDifference(other, Verdict.INCOMPARABLE, reason=reason)
         else:
             diffs.append(compare_arrays(a, b, tolerance))
-    past = sum(one.past for one in diffs)
-    numbers = sum(prod(summary.shape) for summary in value.summaries)
+    total = combine_diffs(diffs)
     if is_unknown:
-        reason = "equal it is not, and its numbers were not kept"
-        verdict = Verdict.DIFFERENT if past else None
-        return NodeDifference(other, verdict, past=past, numbers=numbers, reason=reason)
-    names = [
-        (one.dtype, two.dtype) for one, two in zip(value.summaries, expected.summaries, strict=True)
-    ]
-    changed = [f"it is {one} here and {two} there" for one, two in names if one != two]
+        reason = "it is not equal, and its numbers were not kept"
+        numbers = sum(prod(summary.shape) for summary in value.summaries)
+        verdict = Verdict.DIFFERENT if total.past else None
+        return NodeDifference(other, verdict, past=total.past, numbers=numbers, reason=reason)
     return NodeDifference(
         other,
-        Verdict.DIFFERENT if past else Verdict.CLOSE,
-        max((one.max_abs for one in diffs), default=0.0),
-        past,
-        numbers,
-        max((one.max_ulp for one in diffs if one.max_ulp is not None), default=None),
+        Verdict.DIFFERENT if total.past else Verdict.CLOSE,
+        total.max_abs,
+        total.past,
+        total.size,
+        total.max_ulp,
         "; ".join(changed),
     )

@@ -34,12 +34,10 @@ def median_interval(numbers: Sequence[float]) -> MedianInterval:
         raise ValueError("there are no numbers: give at least one")
     ordered, count = sorted(numbers), len(numbers)
     left_out = 0  # the lowest and the highest numbers that are outside the interval
-    below = 1  # of the 2**count sides that numbers can be on, those with the median outside
-    while True:
-        more = below + math.comb(count, left_out + 1)
-        if 2 * more * _ONE_IN > 2**count:
-            break
-        left_out, below = left_out + 1, more
+    below = 1 + count  # of the 2**count sides that numbers can be on, those with the median outside
+    while 2 * below * _ONE_IN <= 2**count:
+        left_out += 1
+        below += math.comb(count, left_out + 1)
     return MedianInterval(
         statistics.median(ordered), ordered[left_out], ordered[count - 1 - left_out]
     )
@@ -67,16 +65,14 @@ class Timing:
 class Measurement:
     """Times of stages that were measured in turn, round after round.
 
-    Attributes:
-        timings: The times of each stage; ratios are relative to the first.
-        clock: The machine whose clock it was: `THIS_MACHINE`, or an address.
+    Ratios are relative to the first stage. `clock` is the machine whose clock it was:
+    `THIS_MACHINE`, or an address.
     """
 
     timings: tuple[Timing, ...]
     clock: str = THIS_MACHINE
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the stages were not measured in the same rounds."""
         rounds = {timing.stage: len(timing.seconds) for timing in self.timings}
         if len(set(rounds.values())) > 1:
             raise ValueError(f"the stages have different numbers of rounds: {rounds}")
@@ -85,9 +81,7 @@ class Measurement:
         """Return how many times as fast as the first a stage is: above 1 is faster.
 
         It is the median of the ratios of each round: a disturbance slows all stages of a round.
-
-        Raises:
-            ValueError: For a stage that was not measured.
+        Raises ValueError for a stage that was not measured.
         """
         timing = next((one for one in self.timings if one.stage == stage), None)
         if timing is None:

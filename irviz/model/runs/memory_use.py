@@ -57,7 +57,6 @@ class MemoryUse:
 
     Attributes:
         live: The bytes that are held while each step runs.
-        allocations: The buffers in them.
         unplanned: The sum of all buffers: the memory if each had its own until the end.
         given: The bytes of parameters and constants, which are part of neither sum.
         unseen: Calls that allocate their results themselves, so that the bytes are unknown.
@@ -75,7 +74,6 @@ class MemoryUse:
     warnings: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __repr__(self) -> str:
-        """Return the peak; the details are in `storages` and `allocations`."""
         return (
             f"<MemoryUse of {self.function!r}: peak {format_bytes(self.peak)} in {len(self.steps)} "
             f"steps, {len(self.allocations)} buffers in {len(self.storages)} storages>"

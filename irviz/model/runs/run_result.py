@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from irviz.model.runs.array_diff import ArrayDiff, compare_arrays, is_numeric
+from irviz.model.runs.array_diff import ArrayDiff, combine_diffs, compare_arrays, is_numeric
 from irviz.model.runs.array_diff import Tolerance as Tolerance  # part of what a comparison is
 from irviz.model.runs.array_diff import Verdict as Verdict
 from irviz.model.runs.trace import Trace
@@ -32,7 +32,7 @@ class RunResult:
     trace: Trace | None = None
 
     def __repr__(self) -> str:
-        """Return the shapes and the time; the numbers are in `outputs`."""
+        """Return the shapes and the time."""
         shapes = ", ".join(f"{output.shape} {output.dtype}" for output in self.outputs)
         return f"<RunResult of {self.cases} cases: {shapes}; {self.seconds:.3g} s each>"
 
@@ -63,15 +63,13 @@ class Comparison:
     """A run compared with a reference run on the same inputs.
 
     Attributes:
-        verdict: The worst verdict of all outputs.
+        verdict: The worst verdict of all outputs; it, `max_relative`, `max_ulp` and `past` are
+            those of `ArrayDiff` for all outputs together.
         max_abs_diff: The largest |Δ| of all outputs, nan if they are not comparable.
         same_classes: The number of cases with the same predicted class, None without classes.
         time_ratio: The reference's median time of a case divided by this run's: above 1 is faster.
         reason: Why the runs are not comparable, or a remark about the comparison.
-        max_relative: The largest `ArrayDiff.max_relative` of all outputs.
-        max_ulp: The largest `ArrayDiff.max_ulp` of all outputs.
         worst_case: The first case with the largest |Δ|, None if nothing differs.
-        past: The count of numbers that are not within tolerance.
     """
 
     verdict: Verdict
@@ -90,40 +88,30 @@ class Comparison:
 def compare_runs(
     result: RunResult, reference: RunResult, tolerance: Tolerance | None = None
 ) -> Comparison:
-    """Compare two runs on the same inputs.
-
-    Args:
-        tolerance: What counts as close, `default_tolerance` of each output if it is None.
-    """
+    """Compare two runs on the same inputs, by default with `default_tolerance` of each output."""
     ratio = reference.seconds / result.seconds if result.seconds else float("nan")
     reason = _obstacle(result, reference)
     if reason:
         return Comparison(Verdict.INCOMPARABLE, float("nan"), None, result.cases, ratio, reason)
-    pairs = list(zip(result.outputs, reference.outputs, strict=True))
+    pairs = zip(result.outputs, reference.outputs, strict=True)
     diffs = [compare_arrays(a, b, tolerance) for a, b in pairs]
+    total = combine_diffs(diffs)
     same = None
-    classes, expected = result.classes, reference.classes
-    if classes is not None and expected is not None:
-        same = int((classes == expected).sum())
+    if result.classes is not None and reference.classes is not None:
+        same = int((result.classes == reference.classes).sum())
     return Comparison(
-        _worst_verdict(diffs),
-        max((one.max_abs for one in diffs), default=0.0),
-        same,
-        result.cases,
-        ratio,
-        _remark(result, reference),
-        max((one.max_relative for one in diffs if one.max_relative is not None), default=None),
-        max((one.max_ulp for one in diffs if one.max_ulp is not None), default=None),
-        _worst_case(result, diffs),
-        sum(one.past for one in diffs),
-        sum(one.size for one in diffs),
+        verdict=total.verdict,
+        max_abs_diff=total.max_abs,
+        same_classes=same,
+        cases=result.cases,
+        time_ratio=ratio,
+        reason=_remark(result, reference),
+        max_relative=total.max_relative,
+        max_ulp=total.max_ulp,
+        worst_case=_worst_case(result, diffs),
+        past=total.past,
+        numbers=total.size,
     )
-
-
-def _worst_verdict(diffs: Sequence[ArrayDiff]) -> Verdict:
-    verdicts = {one.verdict for one in diffs}
-    by_badness = (Verdict.DIFFERENT, Verdict.CLOSE)
-    return next((verdict for verdict in by_badness if verdict in verdicts), Verdict.EQUAL)
 
 
 def _worst_case(result: RunResult, diffs: Sequence[ArrayDiff]) -> int | None:
@@ -148,7 +136,6 @@ def _obstacle(result: RunResult, reference: RunResult) -> str:
 
 
 def _remark(result: RunResult, reference: RunResult) -> str:
-    """Return which outputs differ from the reference in their dtype, "" if none does."""
     pairs = zip(result.outputs, reference.outputs, strict=True)
     return "; ".join(
         f"output {index} is {a.dtype}, the reference's is {b.dtype}: compared as numbers"

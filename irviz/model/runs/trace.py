@@ -56,9 +56,8 @@ class NodeValue:
 class NodeVisit:
     """The visits of one node in a run.
 
-    Attributes:
-        seconds: The time of all visits, without that of nodes in a function that the node calls;
-            None for a parameter or a constant.
+    `seconds` is the time of all visits, without that of nodes in a function that the node calls;
+    None for a parameter or a constant.
     """
 
     value: NodeValue
@@ -87,7 +86,6 @@ class Trace:
     case: int = 0
 
     def __repr__(self) -> str:
-        """Return the number of values; the values are in `visits`."""
         return f"<Trace of {self.function!r}, input {self.case}: {len(self.visits)} values>"
 
     def __getitem__(self, node_id: str) -> NodeVisit:
@@ -105,10 +103,8 @@ class Trace:
         own = self[node_id].seconds
         if own is None:
             return None
-        inner = (
-            v.seconds for one, v in self.visits.items() if id_in_callee(node_id, one) is not None
-        )
-        return own + sum(seconds for seconds in inner if seconds is not None)
+        inside = [v for one, v in self.visits.items() if id_in_callee(node_id, one) is not None]
+        return own + sum(visit.seconds or 0.0 for visit in inside)
 
     def share(self, node_id: str) -> float | None:
         """Return the part of the call's time that a node took, from 0 to 1."""

@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from IPython.core.error import UsageError
+from IPython.core.magic import no_var_expand
 from IPython.display import HTML, display
 
 from irviz.explorer.explorer import explore
@@ -24,6 +25,7 @@ CELL = "the cell"
 def register(shell: InteractiveShell) -> None:
     """Give a notebook's shell the cell magic `%%tvmscript [name]`."""
 
+    @no_var_expand
     def tvmscript(line: str, cell: str) -> None:
         """Open the TVMScript of this cell in the explorer, upgraded from the dialect of any year.
 
@@ -42,9 +44,11 @@ def open_cell(shell: InteractiveShell, name: str, cell: str) -> None:
     Raises UsageError, which a notebook shows as one line, for what cannot be read or named.
     """
     (upgraded,) = upgrade_cells([cell])
-    unreadable = [note for note in upgraded.notes if note.what == CELL]
-    if unreadable:
-        raise UsageError(f"{CELL}, line {unreadable[0].line}: {unreadable[0].why}")
+    for note in upgraded.notes:
+        if note.what == CELL:
+            raise UsageError(f"{CELL}, line {note.line}: {note.why}")
+        if note.what.startswith("%%"):
+            raise UsageError(f"{CELL} starts with {note.what}: paste TVMScript alone")
     script = tvmscript_definitions(mask_magics(upgraded.text))
     if not script.names:
         raise UsageError(f"{CELL} has no TVMScript: paste a class below @tvm.script.ir_module")

@@ -112,3 +112,18 @@ def test_what_cannot_be_read_is_one_sentence(run, line, cell, words):
         run(line, cell)
     assert words in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_nothing_of_its_line_is_evaluated(shell, run):
+    shell.user_ns["called"] = []
+    shell.run_line_magic("pwd", "{called.append('by any other magic')}")
+    assert shell.user_ns["called"] == ["by any other magic"]
+    with pytest.raises(UsageError, match=r"'\{called.append\(1\)\}' is no name"):
+        run("{called.append(1)}", MODULE)
+    assert shell.user_ns["called"] == ["by any other magic"]
+
+
+@pytest.mark.parametrize("cell", ["%%bash\nls\n", "%%bash", "\n%%html\n<b>"])
+def test_a_cell_of_another_language_is_refused_in_a_sentence(run, cell):
+    with pytest.raises(UsageError, match=r"the cell starts with %%\w+: paste TVMScript alone"):
+        run("", cell)

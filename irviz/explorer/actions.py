@@ -1,18 +1,20 @@
-"""What can be done in the explorer: each action is a value, sent to the store by whoever acts."""
+"""What can be done in the explorer: each action is a value, sent to the store by whoever acts.
+
+The fields of an action and their types are its schema: `viewer.messages` reads by it what the page
+sends.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
-from irviz.explorer.state import CallKey, Jobs, RunKey, Side
+from irviz.explorer.state import Side
 from irviz.model.graph.graph import NodeId
-from irviz.model.runs.trace import NodeValue, Trace
 from irviz.runtime.inputs.argument_lists import Inputs
 from irviz.session.overlays import OverlayKind
 from irviz.session.session import Session
-from irviz.transforms.kernels.candidates import Candidate
 from irviz.transforms.schedules.schedule_step import ScheduleStep
 from irviz.transforms.stage import Transform
 from irviz.view.figure import Figure
@@ -43,7 +45,7 @@ class Apply(Action):
 
 @dataclass(frozen=True)
 class ReplaySchedule(Action):
-    """Let these be the steps of a PrimFunc's schedule, up to the current stage."""
+    """Make these the steps of a PrimFunc's schedule, up to the current stage."""
 
     function: str
     steps: tuple[ScheduleStep, ...]
@@ -51,7 +53,7 @@ class ReplaySchedule(Action):
 
 @dataclass(frozen=True)
 class ReplayBranch(Action):
-    """Apply what led to the current stage behind another one."""
+    """Apply what led to the current stage to another stage."""
 
     stage: str
 
@@ -73,17 +75,17 @@ class Drop(Action):
 
 @dataclass(frozen=True)
 class Undo(Action):
-    """Take the last change of the stages back."""
+    """Undo the last change of the stages."""
 
 
 @dataclass(frozen=True)
 class Redo(Action):
-    """Make the change again that was undone last."""
+    """Redo what was undone last."""
 
 
 @dataclass(frozen=True)
 class OpenFile(Action):
-    """Open what a file holds as another beginning."""
+    """Open a file as another first stage."""
 
     name: str
     content: bytes = field(repr=False)
@@ -98,7 +100,7 @@ class SetSession(Action):
 
 @dataclass(frozen=True)
 class SetInputs(Action):
-    """Call functions with other inputs, made with a seed, and sizes for what no array tells."""
+    """Call functions with other inputs, made with a seed, and sizes that no array determines."""
 
     inputs: Inputs
     seed: int = 0
@@ -107,13 +109,30 @@ class SetInputs(Action):
 
 @dataclass(frozen=True)
 class SetLimit(Action):
-    """Set where stages run, or what a run may take: a field of the session, by its name."""
+    """Set where stages run, or what a run may take: a field of the session's RunConfig."""
 
     name: Literal["isolate", "seconds", "memory", "device"]
     value: bool | float | int | str | None
 
 
 # --- what is looked at -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SetField(Action):
+    """Set a field of the state that nothing else follows from."""
+
+    name: Literal[
+        "case",
+        "is_dark",
+        "jobs",
+        "measures_steps",
+        "prim_func",
+        "runs_new_stages",
+        "search",
+        "step_sizes",
+    ]
+    value: Any
 
 
 @dataclass(frozen=True)
@@ -157,16 +176,14 @@ class ShowCopy(Action):
 
 @dataclass(frozen=True)
 class LookAround(Action):
-    """Look at what is at most `steps` uses away from a node, or between it and `to`."""
+    """Look at what is at most `steps` uses away from a node, or between it and `to`.
 
-    node: str
+    Without a node it is the whole function.
+    """
+
+    node: str = ""
     steps: int = 1
     to: str = ""
-
-
-@dataclass(frozen=True)
-class LookAtWhole(Action):
-    """Look at the whole function."""
 
 
 @dataclass(frozen=True)
@@ -175,13 +192,6 @@ class Reveal(Action):
 
     function: str
     node: NodeId
-
-
-@dataclass(frozen=True)
-class Search(Action):
-    """Search nodes by words."""
-
-    words: str
 
 
 @dataclass(frozen=True)
@@ -201,13 +211,6 @@ class ColourBy(Action):
 @dataclass(frozen=True)
 class ShowFirstDifference(Action):
     """Go to the first node whose value differs, with all before it drawn pale; or stop that."""
-
-
-@dataclass(frozen=True)
-class SetDark(Action):
-    """Follow the page's colours."""
-
-    is_dark: bool
 
 
 @dataclass(frozen=True)
@@ -233,20 +236,6 @@ class Run(Action):
 
 
 @dataclass(frozen=True)
-class RunNewStages(Action):
-    """Run each new stage from now on, or stop that."""
-
-    is_on: bool
-
-
-@dataclass(frozen=True)
-class ShowCase(Action):
-    """Look at another input, by its number."""
-
-    case: int
-
-
-@dataclass(frozen=True)
 class Record(Action):
     """Record the values at every node of the current stage."""
 
@@ -256,27 +245,6 @@ class Measure(Action):
     """Measure the current stage in turn with those that it is compared with, or every stage."""
 
     every: bool = False
-
-
-@dataclass(frozen=True)
-class ChoosePrimFunc(Action):
-    """Look at the schedule of another PrimFunc."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class MeasureEachStep(Action):
-    """Measure each step of a schedule from now on, or stop that."""
-
-    is_on: bool
-
-
-@dataclass(frozen=True)
-class SetStepSizes(Action):
-    """Measure steps with these symbolic sizes, by name."""
-
-    sizes: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -297,58 +265,11 @@ class Cancel(Action):
 
 
 @dataclass(frozen=True)
-class JobsChanged(Action):
-    """Report what is being done."""
+class Report(Action):
+    """Report what a job returned, or the exception that it raised; `state` has the keys of jobs."""
 
-    jobs: Jobs
-
-
-@dataclass(frozen=True)
-class RunFinished(Action):
-    """Report the result of a run, or the exception that it ended with."""
-
-    key: RunKey
+    key: Hashable
     answer: object = field(repr=False)
-
-
-@dataclass(frozen=True)
-class TracesCompared(Action):
-    """Report how two traces differ, or the exception that the comparison ended with."""
-
-    traces: tuple[Trace, Trace]
-    answer: object
-
-
-@dataclass(frozen=True)
-class Measured(Action):
-    """Report a measurement of stages, or the exception that it ended with."""
-
-    function: str
-    epoch: int
-    answer: object
-
-
-@dataclass(frozen=True)
-class StepsMeasured(Action):
-    """Report a measurement of a schedule's steps, or the exception that it ended with."""
-
-    answer: object
-
-
-@dataclass(frozen=True)
-class ValueFetched(Action):
-    """Report the tensors of a value, or the exception that the run for them ended with."""
-
-    value: NodeValue
-    answer: object
-
-
-@dataclass(frozen=True)
-class CandidatesFound(Action):
-    """Report what could be called in the place of a call, as far as it was tried."""
-
-    call: CallKey
-    found: tuple[Candidate, ...]
 
 
 # --- files, which effects write ----------------------------------------------------------------

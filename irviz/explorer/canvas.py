@@ -1,12 +1,9 @@
 """The graph canvas: one widget that shows an SVG and reports what the reader does with it."""
 
-from collections.abc import Callable
-
 import anywidget
 import traitlets
 
 from irviz.explorer.viewer import STATIC
-from irviz.explorer.viewer.messages import CanvasMessage, Leave, Toggle, parse
 from irviz.view.geometry import Point
 from irviz.view.graph.figure import GraphFigure
 
@@ -74,18 +71,3 @@ class Canvas(anywidget.AnyWidget):
         if self.viewport and before and after:
             x, y, scale = self.viewport
             self.viewport = [x + after[0] - before[0], y + after[1] - before[1], scale]
-
-    def on_ask(self, toggle: Callable[[str], None], leave: Callable[[str], None]) -> None:
-        """Call `toggle` with what is to be opened or closed, `leave` with a node to close around.
-
-        Anything else that a page may send is ignored.
-        """
-
-        def hear(_: object, content: object, __: object) -> None:
-            match parse(content, CanvasMessage):
-                case Toggle(one):
-                    toggle(one)
-                case Leave(node_id):
-                    leave(node_id)
-
-        self.on_msg(hear)

@@ -6,7 +6,6 @@ Everything that takes long or leaves something behind is started here, and repor
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from functools import singledispatchmethod
 from pathlib import Path
 
 from irviz.atomic_write import atomic_write
@@ -14,19 +13,31 @@ from irviz.explorer import actions
 from irviz.explorer.actions import Action
 from irviz.explorer.jobs.incremental import Incremental
 from irviz.explorer.jobs.job_queue import Job, JobQueue
-from irviz.explorer.state import FIRST, CallKey, Inquiry, Jobs, RunKey, State
+from irviz.explorer.state import (
+    FIRST,
+    CallKey,
+    ComparisonKey,
+    Inquiry,
+    Jobs,
+    RunKey,
+    State,
+    StepsKey,
+    TimingKey,
+    ValueKey,
+)
 from irviz.explorer.store import Store
 from irviz.explorer.view_model import call_key, dimmed, location, overlay, selected_trace
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.run import TraceRequest, error_summary
-from irviz.session.divergence_report import DivergenceReport, compare_traces
+from irviz.session.divergence_report import compare_traces
 from irviz.session.runs import node_arrays
-from irviz.session.schedule_times import ScheduleTimes, measure_schedule
+from irviz.session.schedule_times import ScheduleStages, ScheduleTimes, measure_schedule
 from irviz.session.session import Session
 from irviz.transforms.kernels.candidates import Candidate, iter_candidates
 from irviz.transforms.schedules.schedule_step import ScheduleStep
-from irviz.view.text.tables import TimingTable
+from irviz.view.graph.figure import Direction, GraphFigure
+from irviz.view.theme import ThemeName
 from irviz.worker.supervisor import RUNS, OnProgress
 
 _MOST_WRITTEN = 100_000
@@ -46,7 +57,7 @@ class Effects:
         self._tried: CallKey | None = None
         self._tries = Incremental(self._offer)
         store.subscribe(self._follow)
-        store.listen(lambda action, state: self._perform(action, state))
+        store.listen(self._perform)
 
     def cancel(self) -> None:
         """Cancel all jobs and tries."""
@@ -82,7 +93,7 @@ class Effects:
 
     def _offer(self, found: tuple[Candidate, ...]) -> None:
         if self._tried is not None:
-            self._store.dispatch(actions.CandidatesFound(self._tried, found))
+            self._store.dispatch(actions.Report(self._tried, found))
 
     def _inquire(self, state: State, inquiry: Inquiry) -> None:
         """Record what is missing, or compare what was recorded."""
@@ -97,128 +108,85 @@ class Effects:
     def _compare(self, state: State) -> None:
         """Compare two traces: values that were not kept are fetched for it."""
         session, pair, traces = state.session, state.pair, state.traces
-        if traces is None:
-            return
-
-        def job(on_progress: OnProgress) -> DivergenceReport:
-            return compare_traces(session, pair, traces, on_progress)
-
-        key, name = (
-            ("comparison", state.function, *traces),
-            f"comparing stages {' and '.join(pair)}",
-        )
-        self._do(key, name, job, lambda answer: actions.TracesCompared(traces, answer))
+        if traces is not None:
+            self._do(
+                ComparisonKey(state.function, traces),
+                f"comparing stages {' and '.join(pair)}",
+                lambda on_progress: compare_traces(session, pair, traces, on_progress),
+            )
 
     # --- what actions ask for ------------------------------------------------------------------
 
-    @singledispatchmethod
-    def _perform(self, action: Action, state: State) -> None:
+    def _perform(self, action: Action, state: State) -> None:  # noqa: C901 - one case an action
         """Do what an action asks for besides its change of the state."""
+        session = state.session
+        match action:
+            case actions.Run(stages, again):
+                chosen = stages or (state.stage_id,)
+                self._run(state, [one for one in (FIRST, state.pair[1]) if one not in chosen])
+                self._run(state, chosen, again=again)
+            case actions.Cancel():
+                self._queue.cancel()
+            case actions.Measure(every):
+                self._measure(state, every)
+            case actions.MeasureSteps(every):
+                self._measure_steps(state.steps, every)
+            case actions.Apply(ScheduleStep()) | actions.ReplaySchedule():
+                if state.measures_steps and state.failure is None:
+                    self._store.dispatch(actions.MeasureSteps())
+            case actions.FetchValue():
+                self._fetch(state)
+            case actions.SaveStage(path, theme, direction):
+                self._save(lambda: _draw(state, theme, direction).save(path))
+            case actions.SaveDrawing(drawing, path):
+                self._save(lambda: drawing.save(path))
+            case actions.SaveSession(path, params):
+                self._save(lambda: session.save(path, params=params), "; Session.load opens it")
+            case actions.SaveScript(path):
+                self._save(lambda: _save_script(session, Path(path)))
+            case actions.CopyScript(path):
+                self._copy_script(session, Path(path))
 
-    @_perform.register
-    def _(self, action: actions.Run, state: State) -> None:
-        chosen = action.stages or (state.stage_id,)
-        self._run(state, [one for one in (FIRST, state.pair[1]) if one not in chosen])
-        self._run(state, chosen, again=action.again)
-
-    @_perform.register
-    def _(self, _action: actions.Cancel, _state: State) -> None:
-        self._queue.cancel()
-
-    @_perform.register
-    def _(self, action: actions.Measure, state: State) -> None:
+    def _measure(self, state: State, every: bool) -> None:
         session, case = state.session, state.case
         pair = dict.fromkeys((FIRST, state.pair[1], state.stage_id))
-        wanted = [one.id for one in session.stages] if action.every else list(pair)
-        chosen = [one for one in wanted if not session.stage(one).error]
-
-        def job(on_progress: OnProgress) -> TimingTable:
-            return session.measure(*chosen, case=case, on_progress=on_progress)
-
-        key = ("measure", state.function, state.epoch, *chosen)
+        wanted = [one.id for one in session.stages] if every else list(pair)
+        chosen = tuple(one for one in wanted if not session.stage(one).error)
         self._do(
-            key,
+            TimingKey(state.function, chosen, state.epoch),
             "measuring",
-            job,
-            lambda answer: actions.Measured(state.function, state.epoch, answer),
+            lambda on_progress: session.measure(*chosen, case=case, on_progress=on_progress),
         )
 
-    @_perform.register
-    def _(self, action: actions.MeasureSteps, state: State) -> None:
-        wanted, store = state.steps, self._store
+    def _measure_steps(self, wanted: ScheduleStages | None, every: bool) -> None:
         if wanted is None:
             return
+        store = self._store
 
         def job(on_progress: OnProgress) -> ScheduleTimes | None:
             if store.state.steps is not wanted:  # something newer waits
                 return None
             return measure_schedule(
-                wanted, store.state.step_times, everything=action.every, on_progress=on_progress
+                wanted, store.state.step_times, everything=every, on_progress=on_progress
             )
 
-        key = ("steps", wanted.function, wanted.sizes, wanted.stages[-1].id, action.every)
-        self._do(key, f"measuring {wanted.function}", job, actions.StepsMeasured)
+        key = StepsKey(wanted.function, wanted.stages[-1].id, wanted.sizes, every)
+        self._do(key, f"measuring {wanted.function}", job)
 
-    @_perform.register
-    def _(self, action: actions.Apply, state: State) -> None:
-        if isinstance(action.transform, ScheduleStep):
-            self._measure_step(state)
-
-    @_perform.register
-    def _(self, _action: actions.ReplaySchedule, state: State) -> None:
-        self._measure_step(state)
-
-    def _measure_step(self, state: State) -> None:
-        if state.measures_steps and state.failure is None:
-            self._store.dispatch(actions.MeasureSteps())
-
-    @_perform.register
-    def _(self, _action: actions.FetchValue, state: State) -> None:
+    def _fetch(self, state: State) -> None:
         found, trace, session = location(state), selected_trace(state), state.session
         if found is None or trace is None or found.node not in trace.visits:
             return
         node, stage_id, case = NodeId(found.node), found.stage.id, trace.case
-
-        def job(on_progress: OnProgress) -> object:
-            return node_arrays(session, stage_id, node, case, on_progress)
-
-        key, value = ("value", state.function, stage_id, node, case), trace[node].value
-        name = f"fetching {node} of stage {stage_id}"
-        self._do(key, name, job, lambda answer: actions.ValueFetched(value, answer))
-
-    @_perform.register
-    def _(self, action: actions.SaveStage, state: State) -> None:
-        def write() -> Path:
-            figure = state.session.draw(
-                view=state.view,
-                theme=action.theme,
-                direction=action.direction,
-                overlay=overlay(state, "current"),
-                dimmed=dimmed(state, "current"),
-            )
-            return figure.save(action.path)
-
-        self._save(write)
-
-    @_perform.register
-    def _(self, action: actions.SaveDrawing, _state: State) -> None:
-        self._save(lambda: action.drawing.save(action.path))
-
-    @_perform.register
-    def _(self, action: actions.SaveSession, state: State) -> None:
-        self._save(
-            lambda: state.session.save(action.path, params=action.params),
-            "; Session.load opens it",
+        self._do(
+            ValueKey(state.function, stage_id, node, case, trace[node].value),
+            f"fetching {node} of stage {stage_id}",
+            lambda on_progress: node_arrays(session, stage_id, node, case, on_progress),
         )
 
-    @_perform.register
-    def _(self, action: actions.SaveScript, state: State) -> None:
-        self._save(lambda: _save_script(state.session, Path(action.path)))
-
-    @_perform.register
-    def _(self, action: actions.CopyScript, state: State) -> None:
+    def _copy_script(self, session: Session, path: Path) -> None:
         try:
-            text, file = _script(state.session, Path(action.path))
+            text, file = _script(session, path)
         except Exception as failure:  # whatever it is, the explorer lives on
             self._say(str(failure), is_error=True)
             return
@@ -231,11 +199,7 @@ class Effects:
     def _run(self, state: State, stage_ids: Sequence[str], *, again: bool = False) -> None:
         """Run stages that have not been run, or all of these again."""
         for stage_id in dict.fromkeys(stage_ids):
-            wanted = (state.function, stage_id, state.epoch)
-            is_running = any(
-                isinstance(key, RunKey) and (key.function, key.stage, key.epoch) == wanted
-                for key in self._queue.keys
-            )
+            is_running = state.is_run_by(stage_id, self._queue.keys)
             is_known = is_running or (stage_id in state.function_runs.results and not again)
             if not is_known and not state.session.stage(stage_id).error:
                 self._run_stage(state, stage_id, None)
@@ -247,17 +211,17 @@ class Effects:
             trace = None if case is None else TraceRequest(case)
             return session.run(stage=stage_id, trace=trace, on_progress=on_progress)
 
-        name = f"stage {stage_id}" if case is None else f"values of stage {stage_id}"
-        self._do(key, name, job, lambda answer: actions.RunFinished(key, answer))
+        self._do(key, f"stage {stage_id}" if case is None else f"values of stage {stage_id}", job)
 
-    def _do(self, key: Hashable, name: str, job: Job, finished: Callable[[object], Action]) -> None:
+    def _do(self, key: Hashable, name: str, job: Job) -> None:
         """Do a job when those before it are done, and report its answer."""
-        self._queue.do(key, name, job, lambda answer: self._store.dispatch(finished(answer)))
+        dispatch = self._store.dispatch
+        self._queue.do(key, name, job, lambda answer: dispatch(actions.Report(key, answer)))
 
     def _report(self) -> None:
         queue = self._queue
         jobs = Jobs(queue.name, queue.words, queue.waiting, queue.key, queue.keys)
-        self._store.dispatch(actions.JobsChanged(jobs))
+        self._store.dispatch(actions.SetField("jobs", jobs))
 
     def _save(self, write: Callable[[], Path], hint: str = "") -> None:
         """Write a file and say where it is, with a hint; or why it could not be written."""
@@ -270,6 +234,17 @@ class Effects:
 
     def _say(self, words: str, is_error: bool = False) -> None:
         self._store.dispatch(actions.Say(words, is_error))
+
+
+def _draw(state: State, theme: ThemeName, direction: Direction) -> GraphFigure:
+    """Draw the current stage as it is shown."""
+    return state.session.draw(
+        view=state.view,
+        theme=theme,
+        direction=direction,
+        overlay=overlay(state, "current"),
+        dimmed=dimmed(state, "current"),
+    )
 
 
 def _script(session: Session, path: Path) -> tuple[str, str]:

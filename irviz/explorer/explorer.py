@@ -75,7 +75,7 @@ class Explorer(widgets.VBox):  # type: ignore[misc]
         RUNS.start()
         self.store = store = Store(State.of(session))
         if not runs:
-            store.dispatch(actions.RunNewStages(is_on=False))
+            store.dispatch(actions.SetField("runs_new_stages", False))
         self._panels: list[Panel] = []
         super().__init__(self._page(), session=store.state.session)
         self.add_class("irviz-explorer")

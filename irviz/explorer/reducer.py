@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import singledispatch
 from typing import Any
 
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
 from irviz.explorer.jobs.job_queue import was_cancelled
 from irviz.explorer.state import (
+    CallKey,
     Clipboard,
+    ComparisonKey,
     Failure,
     Inquiry,
     Message,
@@ -20,6 +20,9 @@ from irviz.explorer.state import (
     Selection,
     Side,
     State,
+    StepsKey,
+    TimingKey,
+    ValueKey,
 )
 from irviz.explorer.view_model import (
     comparison,
@@ -33,7 +36,7 @@ from irviz.model.folding.expansion import LIMIT
 from irviz.model.graph.graph import NodeId
 from irviz.model.graph.inlined_ids import call_path
 from irviz.model.graph.neighbourhood import AFTER, BEFORE
-from irviz.model.runs.trace import Trace
+from irviz.model.runs.trace import Array, NodeValue, Trace
 from irviz.session.divergence_report import DivergenceReport
 from irviz.session.load import add_file
 from irviz.session.schedule_times import ScheduleTimes
@@ -55,9 +58,88 @@ def reduce(state: State, action: Action) -> State:
     return after if after is state else _settled(after, state)
 
 
-@singledispatch
-def _after(_action: Action, state: State) -> State:
+def _after(action: Action, state: State) -> State:  # noqa: C901 - one case an action
     """Return the state after an action; what only effects act on changes nothing."""
+    session = state.session
+    match action:
+        case actions.Checkout(stage):
+            return _with_session(state, session.checkout(stage))
+        case actions.Apply(ScheduleStep() as step):
+            return _with_session(state, session.apply_schedule_step(step))
+        case actions.Apply(transform):
+            return _with_session(state, session.apply(transform))
+        case actions.ReplaySchedule(function, steps):
+            return _with_session(state, session.replay_schedule(function, steps))
+        case actions.ReplayBranch(stage):
+            return _with_session(state, session.replay(onto=stage))
+        case actions.Rename(stage, label):
+            return _with_session(state, session.rename(stage, label))
+        case actions.Drop(stage):
+            return _with_session(state, session.drop(stage))
+        case actions.Undo():
+            return _with_session(state, session.undo())
+        case actions.Redo():
+            return _with_session(state, session.redo())
+        case actions.OpenFile(name, content):
+            return _with_session(state, add_file(session, name, content))
+        case actions.SetSession(new):
+            return _with_other_session(state, new)
+        case actions.SetInputs(inputs, seed, sizes):
+            given, labels = state.given
+            chosen = labels if inputs is given else None
+            called = session.with_inputs(inputs, labels=chosen, seed=seed, sizes=sizes)
+            return _with_session(state, called)
+        case actions.SetLimit(name, value):
+            return _with_session(state, session.with_run_config(**{name: value}))
+        case actions.SetField(name, value):
+            is_same = getattr(state, name) == value
+            return state if is_same else replace(state, **{name: value})
+        case actions.Focus(function):
+            return _focused(state, function)
+        case actions.Select(node, side):
+            return _selected(state, node, side)
+        case actions.Toggle(container, side):
+            return _toggled(state, container, side)
+        case actions.CloseAround(node, side):
+            view = view_or_none(state, side)
+            return state if view is None else _toggled(state, view.around(node), side)
+        case actions.ShowCopy(container, copy):
+            choices = state.view.choices.show_copy(container, copy)
+            return _looking(state, state.view.choose(choices))
+        case actions.LookAround(node, steps, to):
+            part = state.view.at(NodeId(node), steps, NodeId(to) if to else None)
+            return _looking(state, part if node else state.view.whole)
+        case actions.Reveal(function, node):
+            return _revealed(state, function, node)
+        case actions.Compare(reference):
+            if reference:
+                session.stage(reference)
+            is_same = reference == state.reference
+            return state if is_same else _fresh(state, reference=reference)
+        case actions.ColourBy(kind):
+            after = _fresh(state, colour_by=kind)
+            if kind == "difference" and state.pair[0] == state.pair[1]:
+                words = "a stage does not differ from itself: choose one to compare with"
+                return replace(after, message=Message(words))
+            return _asking_for_colours(after)
+        case actions.ShowFirstDifference():
+            if state.is_dimmed:
+                return _fresh(state, is_dimmed=False)
+            return _inquiring(_fresh(state), _comparing(state, goes_there=True))
+        case actions.Say(words, is_error):
+            message = Message(words, is_error)
+            is_said = message == state.message and state.failure is None
+            return state if is_said else replace(state, message=message, failure=None)
+        case actions.Record():
+            return _inquiring(_fresh(state), Inquiry((state.stage_id,), state.case))
+        case actions.MeasureSteps():
+            return replace(state, steps=steps_to_time(state) or state.steps)
+        case actions.Cancel():
+            return _cancelled(state)
+        case actions.Report(key, answer):
+            return _reported(state, key, answer)
+        case actions.Copied(text):
+            return replace(state, clipboard=Clipboard(text, state.clipboard.serial + 1))
     return state
 
 
@@ -69,71 +151,19 @@ def _fresh(state: State, **changes: Any) -> State:
 # --- stages ------------------------------------------------------------------------------------
 
 
-def _with_session(state: State, change: Callable[[Session], Session]) -> State:
-    session = change(state.session)
+def _with_session(state: State, session: Session) -> State:
     if session.functions:  # else there is no picture, which is said in its place
         session = session.select_available_function(state.wanted_function)
     return _fresh(state, session=session)
 
 
-@_after.register
-def _(action: actions.Checkout, state: State) -> State:
-    return _with_session(state, lambda session: session.checkout(action.stage))
-
-
-@_after.register
-def _(action: actions.Apply, state: State) -> State:
-    transform = action.transform
-    if isinstance(transform, ScheduleStep):
-        return _with_session(state, lambda session: session.apply_schedule_step(transform))
-    return _with_session(state, lambda session: session.apply(transform))
-
-
-@_after.register
-def _(action: actions.ReplaySchedule, state: State) -> State:
-    return _with_session(
-        state, lambda session: session.replay_schedule(action.function, action.steps)
-    )
-
-
-@_after.register
-def _(action: actions.ReplayBranch, state: State) -> State:
-    return _with_session(state, lambda session: session.replay(onto=action.stage))
-
-
-@_after.register
-def _(action: actions.Rename, state: State) -> State:
-    return _with_session(state, lambda session: session.rename(action.stage, action.label))
-
-
-@_after.register
-def _(action: actions.Drop, state: State) -> State:
-    return _with_session(state, lambda session: session.drop(action.stage))
-
-
-@_after.register
-def _(_action: actions.Undo, state: State) -> State:
-    return _with_session(state, Session.undo)
-
-
-@_after.register
-def _(_action: actions.Redo, state: State) -> State:
-    return _with_session(state, Session.redo)
-
-
-@_after.register
-def _(action: actions.OpenFile, state: State) -> State:
-    return _with_session(state, lambda session: add_file(session, action.name, action.content))
-
-
-@_after.register
-def _(action: actions.SetSession, state: State) -> State:
-    new, old = action.session, state.session
+def _with_other_session(state: State, new: Session) -> State:
+    old = state.session
     if new is old:
         return state
     if new.stages[0].module is old.stages[0].module:
         wanted = state.wanted_function if new.function == old.function else new.function
-        return _with_session(replace(state, wanted_function=wanted), lambda _: new)
+        return _with_session(replace(state, wanted_function=wanted), new)
     return replace(  # the stages of these ids are others
         State.of(new),
         epoch=state.epoch + 1,
@@ -143,51 +173,18 @@ def _(action: actions.SetSession, state: State) -> State:
     )
 
 
-@_after.register
-def _(action: actions.SetInputs, state: State) -> State:
-    given, labels = state.given
-    chosen = labels if action.inputs is given else None
-    return _with_session(
-        state,
-        lambda session: session.with_inputs(
-            action.inputs, labels=chosen, seed=action.seed, sizes=action.sizes
-        ),
-    )
-
-
-@_after.register
-def _(action: actions.SetLimit, state: State) -> State:
-    changed: Any = {action.name: action.value}
-    return _with_session(state, lambda session: session.with_run_config(**changed))
-
-
 # --- what is looked at -------------------------------------------------------------------------
-
-
-@_after.register
-def _(action: actions.Focus, state: State) -> State:
-    return _focused(state, action.function)
 
 
 def _focused(state: State, function: str) -> State:
     if not function or function == state.function:
         return state
     chosen = replace(state, wanted_function=function)
-    return _with_session(chosen, lambda session: session.select_function(function))
-
-
-@_after.register
-def _(action: actions.Select, state: State) -> State:
-    return _selected(state, action.node, action.side)
+    return _with_session(chosen, state.session.select_function(function))
 
 
 def _selected(state: State, node: str, side: Side = "current") -> State:
     return replace(state, selection=Selection(node, state.function, side if node else "current"))
-
-
-@_after.register
-def _(action: actions.Toggle, state: State) -> State:
-    return _toggled(state, action.container, action.side)
 
 
 def _toggled(state: State, container: str, side: Side = "current") -> State:
@@ -205,39 +202,11 @@ def _toggled(state: State, container: str, side: Side = "current") -> State:
     return after
 
 
-@_after.register
-def _(action: actions.CloseAround, state: State) -> State:
-    view = view_or_none(state, action.side)
-    return state if view is None else _toggled(state, view.around(action.node), action.side)
-
-
-@_after.register
-def _(action: actions.ShowCopy, state: State) -> State:
-    choices = state.view.choices.show_copy(action.container, action.copy)
-    return _looking(state, state.view.choose(choices))
-
-
-@_after.register
-def _(action: actions.LookAround, state: State) -> State:
-    to = NodeId(action.to) if action.to else None
-    return _looking(state, state.view.at(NodeId(action.node), action.steps, to))
-
-
-@_after.register
-def _(_action: actions.LookAtWhole, state: State) -> State:
-    return _looking(state, state.view.whole)
-
-
 def _looking(state: State, view: ViewState) -> State:
     """Look at the function otherwise; raise ValueError for what cannot be shown."""
     if view.around is not None:
         stage_view(state.stage, state.function, view)
     return _fresh(state, views={**state.views, state.function: view})
-
-
-@_after.register
-def _(action: actions.Reveal, state: State) -> State:
-    return _revealed(state, action.function, action.node)
 
 
 def _revealed(state: State, function: str, node_id: str) -> State:
@@ -266,71 +235,46 @@ def _shown_in(state: State, node_id: NodeId) -> State:
     return _selected(after, node_id)
 
 
-@_after.register
-def _(action: actions.Search, state: State) -> State:
-    return replace(state, search=action.words)
+# --- jobs --------------------------------------------------------------------------------------
 
 
-@_after.register
-def _(action: actions.Compare, state: State) -> State:
-    if action.reference == state.reference:
+def _reported(state: State, key: object, answer: object) -> State:
+    """Return the state after a job; one that was cancelled says nothing."""
+    match key, answer:
+        case RunKey(function, stage, case, epoch), _:
+            if epoch != state.epoch:  # stages are given other inputs now
+                return state
+            runs = state.runs.get(function, Runs()).add(stage, case, answer)
+            return replace(state, runs={**state.runs, function: runs})
+        case CallKey(), tuple():
+            return replace(state, candidates=(key, answer))
+        case ComparisonKey(), DivergenceReport():
+            return replace(state, report=answer)
+        case ComparisonKey(traces=traces), _:
+            return _incomparable(state, traces, answer)
+        case StepsKey(), ScheduleTimes():
+            return replace(state, step_times=answer)
+        case ValueKey(value=value), tuple():
+            return _fetched(state, value, answer)
+    if answer is None or was_cancelled(answer):
         return state
-    if action.reference:
-        state.session.stage(action.reference)
-    return _fresh(state, reference=action.reference)
+    if isinstance(key, TimingKey):
+        is_wanted = (key.function, key.epoch) == (state.function, state.epoch)
+        timing = answer if isinstance(answer, TimingTable) else str(answer)
+        return replace(state, timing=timing) if is_wanted else state
+    return replace(state, message=Message(str(answer), True))
 
 
-@_after.register
-def _(action: actions.ColourBy, state: State) -> State:
-    after = _fresh(state, colour_by=action.kind)
-    if action.kind == "difference" and state.pair[0] == state.pair[1]:
-        words = "a stage does not differ from itself: choose one to compare with"
-        return replace(after, message=Message(words))
-    return _asking_for_colours(after)
+def _fetched(state: State, value: NodeValue, arrays: tuple[Array, ...]) -> State:
+    found = [(array.shape, str(array.dtype)) for array in arrays]
+    wanted = [(one.shape, one.dtype) for one in value.summaries]
+    if found == wanted:
+        return replace(state, fetched=(value, arrays))
+    words = f"the fetched value has {found} and not {wanted}: run the stage again"
+    return replace(state, message=Message(words, True))
 
 
-@_after.register
-def _(action: actions.SetDark, state: State) -> State:
-    return replace(state, is_dark=action.is_dark)
-
-
-@_after.register
-def _(action: actions.Say, state: State) -> State:
-    message = Message(action.words, action.is_error)
-    if message == state.message and state.failure is None:
-        return state
-    return replace(state, message=message, failure=None)
-
-
-# --- runs --------------------------------------------------------------------------------------
-
-
-@_after.register
-def _(action: actions.RunNewStages, state: State) -> State:
-    return replace(state, runs_new_stages=action.is_on)
-
-
-@_after.register
-def _(action: actions.ShowCase, state: State) -> State:
-    return replace(state, case=action.case)
-
-
-@_after.register
-def _(action: actions.JobsChanged, state: State) -> State:
-    return state if action.jobs == state.jobs else replace(state, jobs=action.jobs)
-
-
-@_after.register
-def _(action: actions.RunFinished, state: State) -> State:
-    function, stage, case, epoch = action.key
-    if epoch != state.epoch:  # stages are given other inputs now
-        return state
-    runs = state.runs.get(function, Runs()).add(stage, case, action.answer)
-    return replace(state, runs={**state.runs, function: runs})
-
-
-@_after.register
-def _(_action: actions.Cancel, state: State) -> State:
+def _cancelled(state: State) -> State:
     runs = dict(state.runs)
     for key in state.jobs.keys:
         if isinstance(key, RunKey) and key.case is not None and key.epoch == state.epoch:
@@ -340,84 +284,20 @@ def _(_action: actions.Cancel, state: State) -> State:
     return replace(state, runs=runs, inquiry=None, steps=None)
 
 
-@_after.register
-def _(action: actions.ChoosePrimFunc, state: State) -> State:
-    return replace(state, prim_func=action.name)
-
-
-@_after.register
-def _(action: actions.MeasureEachStep, state: State) -> State:
-    return replace(state, measures_steps=action.is_on)
-
-
-@_after.register
-def _(action: actions.SetStepSizes, state: State) -> State:
-    return replace(state, step_sizes=action.sizes)
-
-
-@_after.register
-def _(_action: actions.MeasureSteps, state: State) -> State:
-    steps = steps_to_time(state)
-    return state if steps is None else replace(state, steps=steps)
-
-
-@_after.register
-def _(action: actions.Measured, state: State) -> State:
-    if (action.function, action.epoch) != (state.function, state.epoch):
-        return state  # it was measured for nothing
-    if was_cancelled(action.answer):
-        return state
-    answer = action.answer
-    return replace(state, timing=answer if isinstance(answer, TimingTable) else str(answer))
-
-
-@_after.register
-def _(action: actions.StepsMeasured, state: State) -> State:
-    answer = action.answer
-    if isinstance(answer, ScheduleTimes):
-        return replace(state, step_times=answer)
-    if answer is None or was_cancelled(answer):
-        return state
-    return replace(state, message=Message(str(answer), True))
-
-
-@_after.register
-def _(action: actions.CandidatesFound, state: State) -> State:
-    return replace(state, candidates=(action.call, action.found))
-
-
-@_after.register
-def _(action: actions.Copied, state: State) -> State:
-    return replace(state, clipboard=Clipboard(action.text, state.clipboard.serial + 1))
-
-
-@_after.register
-def _(action: actions.ValueFetched, state: State) -> State:
-    answer = action.answer
-    if not isinstance(answer, tuple):
-        cancelled = was_cancelled(answer)
-        return state if cancelled else replace(state, message=Message(str(answer), True))
-    found = [(array.shape, str(array.dtype)) for array in answer]
-    wanted = [(one.shape, one.dtype) for one in action.value.summaries]
-    if found != wanted:
-        words = f"the fetched value has {found} and not {wanted}: run the stage again"
-        return replace(state, message=Message(words, True))
-    return replace(state, fetched=(action.value, answer))
+def _incomparable(state: State, traces: tuple[Trace, Trace], why: object) -> State:
+    inquiry = state.inquiry
+    is_wanted = inquiry is not None and inquiry.is_recorded and traces == state.traces
+    after = replace(state, incomparable=traces)
+    if not is_wanted:
+        return after
+    after = replace(after, inquiry=None)
+    if was_cancelled(why):
+        return after
+    words = f"stages {' and '.join(state.pair)} could not be compared: {why}"
+    return replace(after, message=Message(words, True))
 
 
 # --- traces, which are recorded for a reason ---------------------------------------------------
-
-
-@_after.register
-def _(_action: actions.Record, state: State) -> State:
-    return _inquiring(_fresh(state), Inquiry((state.stage_id,), state.case))
-
-
-@_after.register
-def _(_action: actions.ShowFirstDifference, state: State) -> State:
-    if state.is_dimmed:
-        return _fresh(state, is_dimmed=False)
-    return _inquiring(_fresh(state), _comparing(state, goes_there=True))
 
 
 def _comparing(state: State, goes_there: bool = False) -> Inquiry:
@@ -453,22 +333,6 @@ def _asking_for_colours(state: State) -> State:
         return state if is_known else _inquiring(state, _comparing(state))
     lacking = tuple(one for one in stages if not state.function_runs.has_trace(one))
     return _inquiring(state, Inquiry(lacking, state.case)) if lacking else state
-
-
-@_after.register
-def _(action: actions.TracesCompared, state: State) -> State:
-    answer, inquiry = action.answer, state.inquiry
-    is_wanted = inquiry is not None and inquiry.is_recorded and action.traces == state.traces
-    if isinstance(answer, DivergenceReport):
-        return replace(state, report=answer)
-    after = replace(state, incomparable=action.traces)
-    if is_wanted:
-        after = replace(after, inquiry=None)
-    if was_cancelled(answer):
-        return after
-    names = " and ".join(state.pair)
-    words = f"stages {names} could not be compared: {answer}"
-    return replace(after, message=Message(words, True)) if is_wanted else after
 
 
 # --- what follows from any action --------------------------------------------------------------

@@ -97,8 +97,8 @@ def _badge(state: State, stage: Stage) -> str:
 
 
 def _run_badge(state: State, stage: Stage) -> str:
-    if state.is_running(stage.id):
-        return running_badge_html(is_waiting=state.is_waiting(stage.id))
+    if state.is_run_by(stage.id, state.jobs.keys):
+        return running_badge_html(is_waiting=not state.is_run_by(stage.id, [state.jobs.key]))
     runs = state.function_runs
     error, result = stage.error or runs.errors.get(stage.id, ""), runs.results.get(stage.id)
     if stage.seconds is not None and result is None and not error:

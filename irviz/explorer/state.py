@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, TypeVar
 
@@ -52,6 +52,40 @@ class CallKey(NamedTuple):
     stage: Stage
     function: str
     node: NodeId
+
+
+class ComparisonKey(NamedTuple):
+    """Identifies the comparison of two traces."""
+
+    function: str
+    traces: tuple[Trace, Trace]
+
+
+class TimingKey(NamedTuple):
+    """Identifies a measurement of stages."""
+
+    function: str
+    stages: tuple[str, ...]
+    epoch: int
+
+
+class StepsKey(NamedTuple):
+    """Identifies a measurement of a schedule's steps, of which `stage` is the last."""
+
+    function: str
+    stage: str
+    sizes: tuple[tuple[str, int], ...]
+    every: bool
+
+
+class ValueKey(NamedTuple):
+    """Identifies the run for the whole value of a node."""
+
+    function: str
+    stage: str
+    node: NodeId
+    case: int
+    value: NodeValue
 
 
 @dataclass(frozen=True)
@@ -299,17 +333,11 @@ class State:
         stage = self.session.stage(stage_id)
         return not stage.error and self.function in relax_functions(stage.module)
 
-    def is_running(self, stage_id: str) -> bool:
-        """Tell whether a run of a stage is under way or waits."""
-        return any(self._runs_in(key, stage_id) for key in self.jobs.keys)
-
-    def is_waiting(self, stage_id: str) -> bool:
-        """Tell whether a stage is about to run, when something else is done."""
-        return not self._runs_in(self.jobs.key, stage_id) and self.is_running(stage_id)
-
-    def _runs_in(self, key: Hashable, stage_id: str) -> bool:
+    def is_run_by(self, stage_id: str, keys: Iterable[Hashable]) -> bool:
+        """Tell whether one of these jobs runs a stage; `jobs` has those under way or waiting."""
         wanted = (self.function, stage_id, self.epoch)
-        return isinstance(key, RunKey) and (key.function, key.stage, key.epoch) == wanted
+        runs = (key for key in keys if isinstance(key, RunKey))
+        return any((key.function, key.stage, key.epoch) == wanted for key in runs)
 
 
 def _without(known: Mapping[str, Value], *names: str) -> dict[str, Value]:

@@ -239,7 +239,7 @@ def test_no_sign_lies_under_the_buttons(widget: Widget, width: int) -> None:
     picture = svg_of(node_of("a"), f'<g class="title">{sign}</g>')
     element = widget.mount("canvas", width=width, **{**CANVAS, "svg": picture, "height": 300})
     element.locator(".toggle").click()
-    assert widget.sent == [{"toggle": "c"}]
+    assert widget.sent == [{"action": "Toggle", "container": "c"}]
 
 
 def test_a_viewport_of_python_is_shown_and_none_fits_the_graph(widget: Widget) -> None:
@@ -318,7 +318,7 @@ def test_the_heading_of_a_pipeline_folds_with_the_keyboard(widget: Widget) -> No
         assert heading(element, "pipeline").evaluate("one => one === document.activeElement")
     assert widget.sent == []
     press("ArrowDown")
-    assert widget.sent == [{"choose": "4"}]
+    assert widget.sent == [{"action": "Checkout", "stage": "4"}]
 
 
 def test_what_is_folded_stays_so_when_the_rows_come_again(widget: Widget) -> None:
@@ -327,6 +327,21 @@ def test_what_is_folded_stays_so_when_the_rows_come_again(widget: Widget) -> Non
     widget.set(rows=[{**one, "badge": "<b>equal</b>"} for one in ROWS])
     assert lines(element) == ["0", "pipeline", "4"]
     assert element.locator("b", has_text="equal").count() == 2
+
+
+def test_a_label_is_edited_while_badges_change(widget: Widget) -> None:
+    element = widget.mount("stages", width=200, **STAGES)
+    element.get_by_role("treeitem", name="stage 4").dblclick()
+    field = element.get_by_label("label of stage 4")
+    field.fill("half a la")
+    widget.set(rows=[{**one, "badge": "<b>equal</b>"} for one in ROWS])
+    assert element.locator("b", has_text="equal").count() == len(ROWS)
+    assert lines(element) == ["0", "pipeline", "inner", "1", "2", "3"]  # and the field
+    widget.page.keyboard.type("bel")
+    assert field.input_value() == "half a label"
+    widget.page.keyboard.press("Enter")
+    assert widget.sent[-1] == {"action": "Rename", "stage": "4", "label": "half a label"}
+    assert field.count() == 0
 
 
 def test_a_stage_that_is_shown_is_unfolded(widget: Widget) -> None:

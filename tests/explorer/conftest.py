@@ -150,7 +150,7 @@ class ExplorerPage(Page):
         self.canvas.selected = node
 
     def choose(self, stage: str) -> None:
-        self.send(self.tree, choose=stage)
+        self.send(self.tree, action="Checkout", stage=stage)
 
     def focus(self, function: str) -> None:
         self.find("irviz-functions").value = function

@@ -14,11 +14,10 @@ from irviz.explorer.actions import (
     ColourBy,
     Focus,
     Record,
+    Report,
     Run,
-    RunFinished,
-    RunNewStages,
+    SetField,
     SetInputs,
-    ShowCase,
     ShowFirstDifference,
 )
 from irviz.explorer.effects import Effects
@@ -46,7 +45,7 @@ class Explored:
         monkeypatch.setattr(Session, "run", lambda *_, **asked: self.run(**asked))
         self.store = Store(State.of(session.add_stages(stages).checkout("0")))
         self.effects = Effects(self.store)
-        self.dispatch(RunNewStages(is_on=False))
+        self.dispatch(SetField("runs_new_stages", False))
 
     def run(self, *, stage, trace, on_progress):
         self.ran.append(stage if trace is None else (stage, trace.case))
@@ -215,7 +214,7 @@ def test_a_run_that_ends_after_another_function_was_chosen_is_kept_for_its_own(e
         known.gates = {"0": threading.Event()}
         known.start("0")
         known.dispatch(Focus("second"))
-        assert not known.state.is_running("0")  # there it is another run
+        assert not is_running(known.state, "0")  # there it is another run
         known.start("1")
         known.gates["0"].set()
         await idle(known)
@@ -248,8 +247,12 @@ def test_a_result_for_inputs_that_are_given_no_more_changes_nothing(explored):
     known = explored()
     known.dispatch(SetInputs("zeros"))
     before = known.state
-    known.dispatch(RunFinished(RunKey("first", "0", None, 0), RunResult((np.ones((1, 1)),), 1.0)))
+    known.dispatch(Report(RunKey("first", "0", None, 0), RunResult((np.ones((1, 1)),), 1.0)))
     assert known.state is before
+
+
+def is_running(state, stage):
+    return state.is_run_by(stage, state.jobs.keys)
 
 
 def test_a_stage_that_runs_or_waits_is_known_to_run_and_is_not_asked_for_again(explored):
@@ -259,12 +262,12 @@ def test_a_stage_that_runs_or_waits_is_known_to_run_and_is_not_asked_for_again(e
         for _ in range(5):
             known.start("0", "1")
         state = known.state
-        assert [state.is_running(one) for one in "012"] == [True, True, False]
-        assert [state.is_waiting(one) for one in "012"] == [False, True, False]
+        assert [is_running(state, one) for one in "012"] == [True, True, False]
+        assert [state.is_run_by(one, [state.jobs.key]) for one in "012"] == [True, False, False]
         known.gates["0"].set()
         await idle(known)
         assert known.ran == ["0", "1"]
-        assert not known.state.is_running("0")
+        assert not is_running(known.state, "0")
 
     asyncio.run(kernel())
 
@@ -274,12 +277,12 @@ def test_a_stage_that_runs_or_waits_is_known_to_run_and_is_not_asked_for_again(e
 
 def test_a_trace_is_of_one_input_and_recorded_anew_for_another(explored):
     known = explored()
-    known.dispatch(ShowCase(2))
+    known.dispatch(SetField("case", 2))
     known.record("0")
     known.record("1")
     known.record("1")
     assert known.ran == [("0", 2), ("1", 2)]
-    known.dispatch(ShowCase(1))
+    known.dispatch(SetField("case", 1))
     known.record("0")
     cases = {stage: trace.case for stage, trace in known.runs.traces.items()}
     assert cases == {"0": 1, "1": 2}

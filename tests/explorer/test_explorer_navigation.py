@@ -65,9 +65,9 @@ def test_at_first_nothing_is_selected_and_the_module_is_described(stack):
 def test_what_is_selected_follows_what_is_opened_and_closed(stack):
     sign = repeat(stack)
     stack.canvas.selected = "lv3"
-    stack.send(toggle=sign)
+    stack.send(action="Toggle", container=sign)
     assert stack.canvas.selected == sign
-    stack.send(toggle=sign)
+    stack.send(action="Toggle", container=sign)
     assert view(stack).around(stack.canvas.selected) == sign
 
 
@@ -75,7 +75,7 @@ def test_what_is_open_stays_open_when_more_is_opened(opened, modules):
     explorer = opened(modules.unlike(260))
     closed = sorted(view(explorer).openable)
     before = view(explorer).closable
-    explorer.send(toggle=closed[0])
+    explorer.send(action="Toggle", container=closed[0])
     assert before < view(explorer).closable
     assert closed[0] in view(explorer).closable
 
@@ -84,29 +84,33 @@ def test_the_latest_that_was_opened_is_open_within_the_limit(opened, modules):
     explorer = opened(modules.unlike(900))
     for _ in range(12):
         closed = sorted(view(explorer).openable)
-        explorer.send(toggle=closed[0])
+        explorer.send(action="Toggle", container=closed[0])
         assert len(view(explorer).graph.nodes) <= LIMIT
     assert closed[0] in view(explorer).closable
 
 
 def test_a_sign_closes_a_frame_and_opens_it_again(stack):
     before, sign = stack.canvas.svg, repeat(stack)
-    stack.send(toggle=sign)
+    stack.send(action="Toggle", container=sign)
     assert sign in drawn(stack)
     assert "240 nodes" in stack.canvas.svg
-    stack.send(toggle=sign)
+    stack.send(action="Toggle", container=sign)
     assert stack.canvas.svg == before
 
 
 def test_leaving_a_node_closes_what_is_around_it(stack):
     sign = repeat(stack)
-    stack.send(leave="lv1")
+    stack.send(action="CloseAround", node="lv1")
     assert sign in drawn(stack)
 
 
 @pytest.mark.parametrize(
     "content",
-    [{}, {"toggle": "nothing"}, {"toggle": 3}, {"toggle": "lv1"}, {"leave": "nobody"}, {"a": "b"}],
+    [
+        *({}, {"a": "b"}, {"action": "Toggle", "container": 3}, {"action": "Undo"}),
+        *({"action": "Toggle", "container": one} for one in ("nothing", "lv1")),
+        {"action": "CloseAround", "node": "nobody"},
+    ],
 )
 def test_a_page_that_asks_for_what_is_not_there_changes_nothing(stack, content):
     before = stack.canvas.svg
@@ -117,10 +121,10 @@ def test_a_page_that_asks_for_what_is_not_there_changes_nothing(stack, content):
 
 def test_what_is_opened_stays_where_it_was_for_a_reader_who_has_zoomed(stack):
     sign = repeat(stack)
-    stack.send(toggle=sign)
+    stack.send(action="Toggle", container=sign)
     stack.canvas.viewport = [10.0, 20.0, 2.0]
     x, y = places(stack)[sign]
-    stack.send(toggle=sign)
+    stack.send(action="Toggle", container=sign)
     moved = places(stack)[sign]
     assert stack.canvas.viewport == [10.0 + moved[0] - x, 20.0 + moved[1] - y, 2.0]
 
@@ -128,22 +132,22 @@ def test_what_is_opened_stays_where_it_was_for_a_reader_who_has_zoomed(stack):
 def test_a_called_function_opens_in_the_place_of_its_call(opened, modules):
     explorer = opened(modules.EveryKind, function="main")
     assert inlined_id("called", "x") not in drawn(explorer)
-    explorer.send(toggle="called")
+    explorer.send(action="Toggle", container="called")
     assert {inlined_id("called", "x"), inlined_id("called", "y"), "called"} <= set(drawn(explorer))
     explorer.canvas.selected = inlined_id("called", "y")
     assert "relax.add" in node_facts(explorer.state)
     assert "TVMScript, line" in node_source(explorer.state)
-    explorer.send(toggle="called")
+    explorer.send(action="Toggle", container="called")
     assert inlined_id("called", "x") not in drawn(explorer)
     assert explorer.canvas.selected == "called"
 
 
 def test_a_branch_closes_and_opens(opened, modules):
     explorer = opened(modules.EveryKind, function="main")
-    explorer.send(leave="chosen_then")
+    explorer.send(action="CloseAround", node="chosen_then")
     assert "chosen_then" not in drawn(explorer)
     assert "then:chosen_then" in drawn(explorer)
-    explorer.send(toggle="then:chosen_then")
+    explorer.send(action="Toggle", container="then:chosen_then")
     assert "chosen_then" in drawn(explorer)
 
 
@@ -180,7 +184,7 @@ def test_nodes_are_found_by_name_operator_and_shape(stack, words, count):
 
 
 def test_a_jump_opens_what_hides_a_node_and_selects_it(stack):
-    stack.send(toggle=repeat(stack))
+    stack.send(action="Toggle", container=repeat(stack))
     stack.find("irviz-find").value = "down_17"
     stack.find("irviz-found").index = 0
     assert stack.canvas.selected == "down_17"
@@ -222,7 +226,7 @@ def test_the_neighbourhood_of_a_node_is_drawn_alone_and_grows(stack):
     stack.press("Nearby")
     assert set(drawn(stack)) == {"lv1", "up_0", "lv2", "lv3", "more:before", "more:after"}
     assert "of 243 nodes" in stack.captions[0]
-    stack.send(toggle="more:after")
+    stack.send(action="Toggle", container="more:after")
     assert {"lv4", "lv", "norm_0"} <= set(drawn(stack))
     stack.press("Whole function")
     assert "×24" in stack.canvas.svg
@@ -281,7 +285,7 @@ def test_a_stage_that_lacks_what_is_looked_at_is_shown_whole(stack):
 
 
 def test_a_change_in_what_is_closed_is_marked_on_the_group(stack):
-    stack.send(toggle=repeat(stack))
+    stack.send(action="Toggle", container=repeat(stack))
     stack.explorer.session = stack.explorer.session.apply(to_exp)
     stack.explorer.dispatch(Compare("0"))
     marked = set(stack.canvas.highlighted)
@@ -323,8 +327,8 @@ def test_another_function_is_fitted_and_the_same_one_stays_where_it_was(opened, 
     explorer = opened(modules.EveryKind, function="main")
     zoomed = [10.0, 20.0, 2.0]
     explorer.canvas.viewport = zoomed
-    explorer.send(toggle="called")
-    explorer.send(explorer.tree, rename="0", label="another name")
+    explorer.send(action="Toggle", container="called")
+    explorer.send(explorer.tree, action="Rename", stage="0", label="another name")
     assert explorer.canvas.viewport[2] == zoomed[2]
     other = next(name for name in explorer.state.session.functions if name != "main")
     explorer.focus(other)

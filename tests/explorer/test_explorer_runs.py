@@ -202,11 +202,11 @@ def test_a_stage_that_is_dropped_while_it_runs_is_known_when_it_is_back(opened, 
         explorer = opened(mlp().swap("relu0", "env.slow"))
         explorer.explorer.run()
         await until(lambda: slow.calls)
-        explorer.send(explorer.tree, drop="1")
+        explorer.send(explorer.tree, action="Drop", stage="1")
         slow.open.set()
         await idle(explorer)
         assert [row["id"] for row in explorer.tree.rows] == ["0"]
-        explorer.send(explorer.tree, undo=True)
+        explorer.send(explorer.tree, action="Undo")
         assert "equal" in explorer.badge("1")
 
     in_kernel(kernel)

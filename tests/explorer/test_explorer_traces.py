@@ -88,7 +88,7 @@ def test_a_wrong_kernel_is_found_selected_and_what_is_equal_before_is_pale(opene
     assert explorer.find("irviz-part").description == "Show all alike"
     explorer.part()
     assert explorer.canvas.dimmed == []
-    assert explorer.find("irviz-part").description == "Where do they part?"
+    assert explorer.find("irviz-part").description == "First difference"
 
 
 def test_what_is_equal_is_pale_in_the_picture_of_the_other_stage_as_well(opened, wrong):
@@ -132,7 +132,7 @@ def test_stages_that_do_not_part_are_said_not_to_and_nothing_is_pale(opened):
     explorer.part()
     assert explorer.message == "stages 1 and 0 do not diverge: no value is known to differ"
     assert explorer.canvas.dimmed == []
-    assert explorer.find("irviz-part").description == "Where do they part?"
+    assert explorer.find("irviz-part").description == "First difference"
 
 
 def test_what_was_pale_is_not_when_another_stage_or_reference_is_shown(opened, wrong):
@@ -140,7 +140,7 @@ def test_what_was_pale_is_not_when_another_stage_or_reference_is_shown(opened, w
     explorer.part()
     explorer.choose("1")
     assert explorer.canvas.dimmed == []
-    assert explorer.find("irviz-part").description == "Where do they part?"
+    assert explorer.find("irviz-part").description == "First difference"
     explorer.choose("2")
     assert explorer.canvas.dimmed == []
     explorer.part()
@@ -169,7 +169,7 @@ def test_where_a_stage_cannot_be_run_it_is_said_that_its_values_are_not_known(op
     assert explorer.message.startswith("the values of stage 1 are not known: ")
     assert "no such kernel" in explorer.message
     assert "failed" in explorer.badge("1")
-    assert explorer.find("irviz-part").description == "Where do they part?"
+    assert explorer.find("irviz-part").description == "First difference"
 
 
 # --- colours and values ------------------------------------------------------------------------

@@ -13,9 +13,9 @@ from irviz.explorer.actions import (
     LookAround,
     Rename,
     ReplaySchedule,
-    RunNewStages,
     Say,
     Select,
+    SetField,
     SetSession,
     Undo,
 )
@@ -203,7 +203,7 @@ def test_both_pictures_are_coloured_each_by_its_own_trace(opened, kind):
 
 
 def test_another_session_has_no_results_of_the_one_before(store, modules):
-    store.dispatch(RunNewStages(is_on=False))
+    store.dispatch(SetField("runs_new_stages", False))
     store.dispatch(LookAround("lv0"))
     store.dispatch(SetSession(Session(modules.TwoFunctions, function="second")))
     state = store.state

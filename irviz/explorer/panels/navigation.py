@@ -50,7 +50,7 @@ class Navigation(Panel):
         )
         self._from.on_click(lambda _: self._begin())
         self._to.on_click(lambda _: self.send(actions.LookAround(self._start, to=self._node)))
-        self._whole.on_click(lambda _: self.send(actions.LookAtWhole()))
+        self._whole.on_click(lambda _: self.send(actions.LookAround()))
         self.on_change(self._copy, self._show_copy)
         self.widget = widgets.Box(
             [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,6 +13,7 @@ from irviz.explorer.actions import Action
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.explorer.view_model import unchanged
+from irviz.explorer.viewer.messages import action_of
 
 
 class Panel(ABC):
@@ -73,3 +74,9 @@ class Panel(ABC):
     def send(self, action: Action) -> None:
         """Dispatch an action of the reader."""
         self._store.dispatch(action)
+
+    def receive(self, content: object, kinds: Sequence[type[Action]], /, **added: object) -> None:
+        """Dispatch what a page asks for; anything else that it may send is ignored."""
+        action = action_of(content, kinds, **added)
+        if action is not None:
+            self.send(action)

@@ -12,7 +12,7 @@ from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.explorer.viewer import STATIC
-from irviz.explorer.viewer.messages import Copy, CopyMessage, parse
+from irviz.explorer.viewer.messages import CopyMessage
 
 
 class CopyButton(anywidget.AnyWidget):
@@ -37,13 +37,15 @@ class PythonPanel(Panel):
         super().__init__(store)
         self._suggested = ""
         self.copy = CopyButton(label="Copy as Python")
-        self.copy.on_msg(self._receive)
         self._path = widgets.Text(description="file", layout=wide())
         self._path.add_class("irviz-python-path")
         save = button(
             "Save as Python", "Write a script with TVM alone that makes the shown stage", "save"
         )
         save.on_click(lambda _: self.send(actions.SaveScript(self._path.value)))
+        self.copy.on_msg(
+            lambda _, content, __: self.receive(content, CopyMessage, path=self._path.value)
+        )
         self.widget = widgets.VBox([heading("Script"), self.copy, self._path, save])
 
     def parts(self, state: State) -> tuple[object, ...]:
@@ -57,7 +59,3 @@ class PythonPanel(Panel):
             self._suggested = self._path.value = path
         with self.copy.hold_sync():
             self.copy.text, self.copy.serial = state.clipboard.text, state.clipboard.serial
-
-    def _receive(self, _: object, content: object, __: object) -> None:
-        if isinstance(parse(content, CopyMessage), Copy):
-            self.send(actions.CopyScript(self._path.value))

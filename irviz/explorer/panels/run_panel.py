@@ -25,7 +25,9 @@ class RunButton(Panel):
             value=True, description="run every new stage", indent=False, layout=wide()
         )
         self._automatic.add_class("irviz-run-new")
-        self.on_change(self._automatic, lambda on: self.send(actions.RunNewStages(bool(on))))
+        self.on_change(
+            self._automatic, lambda on: self.send(actions.SetField("runs_new_stages", on))
+        )
         self.widget = widgets.HBox([run, self._automatic])
 
     def parts(self, state: State) -> tuple[object, ...]:
@@ -46,7 +48,7 @@ class RunPanel(Panel):
             min=0, style={"description_width": "initial"}, layout=wide()
         )
         self._case.add_class("irviz-case")
-        self.on_change(self._case, lambda case: self.send(actions.ShowCase(int(case))))
+        self.on_change(self._case, lambda case: self.send(actions.SetField("case", case)))
         self._picture = widgets.Image(format="png", layout=widgets.Layout(display="none"))
         self._picture.add_class("irviz-picture")
         self._outputs = widgets.HTML()

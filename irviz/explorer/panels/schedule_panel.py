@@ -59,7 +59,9 @@ class SchedulePanel(Panel):
         self.on_change(self._functions, self._choose_function)
         self._primitives.observe(lambda _: self._show_primitive(), "value")
         self.view.observe(lambda _: self._show_choice(), "chosen")
-        self.on_change(self._automatic, lambda on: self.send(actions.MeasureEachStep(bool(on))))
+        self.on_change(
+            self._automatic, lambda on: self.send(actions.SetField("measures_steps", on))
+        )
         widgets.link((self._several, "value"), (self.view, "many"))
         self._apply.on_click(lambda _: self._send_step())
         controls = widgets.HBox([self._apply, self._automatic])
@@ -99,7 +101,7 @@ class SchedulePanel(Panel):
 
     def _choose_function(self, name: str | None) -> None:
         if name:
-            self.send(actions.ChoosePrimFunc(name))
+            self.send(actions.SetField("prim_func", name))
 
     def _show_choice(self) -> None:
         """Offer the primitives, first those that fit what is chosen."""

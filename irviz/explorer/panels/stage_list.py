@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import anywidget
 import traitlets
 
-from irviz.explorer import actions
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.stage_rows import stage_rows
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.explorer.viewer import STATIC
-from irviz.explorer.viewer.messages import (
-    Choose,
-    Drop,
-    OpenFile,
-    Redo,
-    Refused,
-    Rename,
-    StageMessage,
-    StageRow,
-    Undo,
-    parse,
-)
+from irviz.explorer.viewer.messages import StageMessage, StageRow
 
 
 class TreeView(anywidget.AnyWidget):
@@ -50,7 +36,11 @@ class StageList(Panel):
         super().__init__(store)
         self.widget = TreeView()
         self.widget.add_class("irviz-stages")
-        self.widget.on_msg(self._receive)
+        self.widget.on_msg(
+            lambda _, content, buffers: self.receive(
+                content, StageMessage, content=bytes(buffers[0]) if len(buffers) == 1 else None
+            )
+        )
 
     def parts(self, state: State) -> tuple[object, ...]:
         """Return the rows, and the tree of which some can be undone."""
@@ -63,21 +53,3 @@ class StageList(Panel):
             self.widget.rows = stage_rows(state)
             self.widget.undoable = tree.past is not None
             self.widget.redoable = tree.future is not None
-
-    def _receive(self, _: object, content: object, buffers: Sequence[memoryview | bytes]) -> None:
-        """Do what the page asks for; anything else that it may send is ignored."""
-        match parse(content, StageMessage):
-            case OpenFile(name) if len(buffers) == 1:
-                self.send(actions.OpenFile(name, bytes(buffers[0])))
-            case Refused(words):
-                self.send(actions.Say(words, is_error=True))
-            case Choose(stage_id):
-                self.send(actions.Checkout(stage_id))
-            case Rename(stage_id, label):
-                self.send(actions.Rename(stage_id, label))
-            case Drop(stage_id):
-                self.send(actions.Drop(stage_id))
-            case Undo():
-                self.send(actions.Undo())
-            case Redo():
-                self.send(actions.Redo())

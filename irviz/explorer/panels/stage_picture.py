@@ -13,6 +13,7 @@ from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import Side, State
 from irviz.explorer.store import Store
 from irviz.explorer.view_model import caption, changes, dimmed, scene, shown_selection
+from irviz.explorer.viewer.messages import CanvasMessage
 from irviz.view.geometry import Point
 from irviz.view.graph.figure import GraphFigure
 from irviz.view.templating import render
@@ -30,11 +31,10 @@ class StagePicture(Panel):
         self.canvas, self._caption, self._words = Canvas(), widgets.HTML(), widgets.HTML()
         self.widget = widgets.VBox([self._caption, self._words, self.canvas])
         self.on_change(self.canvas, lambda node: self.send(actions.Select(node, side)), "selected")
-        self.on_change(self.canvas, lambda is_dark: self.send(actions.SetDark(is_dark)), "dark")
-        self.canvas.on_ask(
-            lambda container: self.send(actions.Toggle(container, side)),
-            lambda node: self.send(actions.CloseAround(node, side)),
+        self.on_change(
+            self.canvas, lambda is_dark: self.send(actions.SetField("is_dark", is_dark)), "dark"
         )
+        self.canvas.on_msg(lambda _, content, __: self.receive(content, CanvasMessage, side=side))
 
     def parts(self, state: State) -> tuple[object, ...]:
         """Return the picture, its marks and what is said of it."""

@@ -7,7 +7,7 @@ import ipywidgets as widgets
 from irviz.explorer import actions
 from irviz.explorer.panels.controls import button, paragraph, show_if, wide_field
 from irviz.explorer.panels.panel import Panel
-from irviz.explorer.state import Jobs, State
+from irviz.explorer.state import Jobs, State, StepsKey
 from irviz.explorer.store import Store
 from irviz.explorer.view_model import prim_func, schedule_trace, steps_to_time
 
@@ -18,7 +18,9 @@ class StepTiming(Panel):
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self._sizes = widgets.Text(description="sizes", continuous_update=False, **wide_field())
-        self.on_change(self._sizes, lambda text: self.send(actions.SetStepSizes(_read(text))))
+        self.on_change(
+            self._sizes, lambda text: self.send(actions.SetField("step_sizes", _read(text)))
+        )
         every = button("Measure all", "Measure all stages of the trace in turn")
         every.on_click(lambda _: self.send(actions.MeasureSteps(every=True)))
         self._cancel = button("Cancel", "Stop measuring", "stop")
@@ -54,9 +56,7 @@ class StepTiming(Panel):
 
 def _jobs(state: State) -> Jobs:
     """Return the jobs, while the current one measures steps."""
-    key = state.jobs.key
-    is_ours = isinstance(key, tuple) and bool(key) and key[0] == "steps"
-    return state.jobs if is_ours else Jobs()
+    return state.jobs if isinstance(state.jobs.key, StepsKey) else Jobs()
 
 
 def _read(text: str) -> dict[str, int]:

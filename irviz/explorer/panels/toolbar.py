@@ -60,7 +60,7 @@ class Finder(Panel):
         self.count.add_class("irviz-found-count")
         self.found = widgets.Select(rows=7, layout=widgets.Layout(width="auto", display="none"))
         self.found.add_class("irviz-found")
-        self.on_change(self.widget, lambda words: self.send(actions.Search(words)))
+        self.on_change(self.widget, lambda words: self.send(actions.SetField("search", words)))
         self.on_change(self.found, self._choose)
 
     def parts(self, state: State) -> tuple[object, ...]:
@@ -155,4 +155,4 @@ class DifferenceButton(Panel):
         stage, reference = state.pair
         show_if(self.widget, state.can_record(stage) and stage != reference)
         self.widget.tooltip = f"Compare stages {stage} and {reference} node by node"
-        self.widget.description = "Show all alike" if state.is_dimmed else "Where do they part?"
+        self.widget.description = "Show all alike" if state.is_dimmed else "First difference"

@@ -1,4 +1,4 @@
-"""The messages that the page sends, and the rows of the tree of stages.
+"""The messages that the page sends, which are actions, and the rows of the tree of stages.
 
 The page's side is `src/messages.d.ts`. A test compares the two, and the traits of the widgets with
 those that the page knows.
@@ -6,9 +6,11 @@ those that the page knows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from types import UnionType
-from typing import Literal, TypedDict, get_args, get_origin, get_type_hints
+from collections.abc import Sequence
+from typing import TypedDict, get_type_hints
+
+from irviz.explorer import actions
+from irviz.explorer.actions import Action
 
 
 class Heading(TypedDict):
@@ -38,98 +40,29 @@ class StageRow(TypedDict):
     isSame: bool
 
 
-@dataclass(frozen=True)
-class Toggle:
-    """Open or close what has this id."""
-
-    toggle: str
-
-
-@dataclass(frozen=True)
-class Leave:
-    """Close what is around the node of this id."""
-
-    leave: str
+CanvasMessage = (actions.Toggle, actions.CloseAround)
+StageMessage = (
+    *(actions.OpenFile, actions.Say, actions.Checkout, actions.Rename),
+    *(actions.Drop, actions.Undo, actions.Redo),
+)
+CopyMessage = (actions.CopyScript,)
+"""The actions that each widget sends, without the fields that Python adds."""
 
 
-CanvasMessage = Toggle | Leave
+def action_of(content: object, kinds: Sequence[type[Action]], /, **added: object) -> Action | None:
+    """Return a message of the page as an action of one of these kinds, None if it is none.
 
-
-@dataclass(frozen=True)
-class OpenFile:
-    """Open a file of this name; its bytes are the message's only buffer."""
-
-    open: str
-
-
-@dataclass(frozen=True)
-class Refused:
-    """Say why a file was not sent."""
-
-    refused: str
-
-
-@dataclass(frozen=True)
-class Choose:
-    """Show the stage of this id."""
-
-    choose: str
-
-
-@dataclass(frozen=True)
-class Rename:
-    """Give the stage of this id another label."""
-
-    rename: str
-    label: str
-
-
-@dataclass(frozen=True)
-class Drop:
-    """Drop the stage of this id, and what was made from it."""
-
-    drop: str
-
-
-@dataclass(frozen=True)
-class Undo:
-    """Take the last change of the stages back."""
-
-    undo: Literal[True]
-
-
-@dataclass(frozen=True)
-class Redo:
-    """Make again what was undone last."""
-
-    redo: Literal[True]
-
-
-StageMessage = OpenFile | Refused | Choose | Rename | Drop | Undo | Redo
-
-
-@dataclass(frozen=True)
-class Copy:
-    """Send the text to be copied."""
-
-    copy: Literal[True]
-
-
-CopyMessage = Copy
-
-
-def parse(content: object, kinds: UnionType | type) -> object:
-    """Return what a page sent as a message of one of these kinds, None if it is of none."""
-    for kind in get_args(kinds) or (kinds,):
-        hints = get_type_hints(kind)
+    The message has the action's name as `action`, and all its fields but those `added` here.
+    """
+    for kind in kinds:
+        hints = {"action": str, **get_type_hints(kind)}
+        fields = {name: hint for name, hint in hints.items() if added.get(name) is None}
         if (
             isinstance(content, dict)
-            and content.keys() == hints.keys()
-            and all(_fits(content[name], hint) for name, hint in hints.items())
+            and content.keys() == fields.keys()
+            and content["action"] == kind.__name__
+            and all(isinstance(content[name], hint) for name, hint in fields.items())
         ):
-            return kind(**content)
+            given = {**content, **added}
+            return kind(**{name: given[name] for name in hints if name != "action"})
     return None
-
-
-def _fits(value: object, hint: type) -> bool:
-    return value in get_args(hint) if get_origin(hint) is Literal else isinstance(value, hint)

@@ -3,7 +3,7 @@
 import pytest
 
 from irviz.course.mlp import MODULES
-from irviz.explorer.actions import RunNewStages, SetSession
+from irviz.explorer.actions import SetField, SetSession
 from irviz.explorer.effects import Effects
 from irviz.explorer.panels import memory_panel
 from irviz.explorer.panels.memory_panel import MemoryPanel, facts_html
@@ -21,7 +21,7 @@ def memory(desk_class):
         def __init__(self, mod, function="main", sizes=None):
             session = Session(mod, function=function, sizes=sizes)
             super().__init__(session, MemoryPanel, effects=Effects)
-            self.dispatch(RunNewStages(is_on=False))
+            self.dispatch(SetField("runs_new_stages", False))
 
     return Memory
 

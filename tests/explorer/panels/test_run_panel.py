@@ -5,15 +5,7 @@ import pytest
 
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule
-from irviz.explorer.actions import (
-    Compare,
-    Focus,
-    JobsChanged,
-    Run,
-    RunFinished,
-    SetInputs,
-    SetSession,
-)
+from irviz.explorer.actions import Compare, Focus, Report, Run, SetField, SetInputs, SetSession
 from irviz.explorer.effects import Effects
 from irviz.explorer.panels import run_panel
 from irviz.explorer.panels.limits_panel import LimitsPanel
@@ -266,16 +258,16 @@ def test_what_runs_is_said_with_a_way_to_cancel_it_and_how_much_waits(tab):
         (Jobs("stage 1", "running input 3 of 20"), "stage 1: running input 3 of 20"),
         (Jobs("stage 1", "building", 2), "stage 1: building; 2 more to do"),
     ):
-        desk.dispatch(JobsChanged(jobs))
+        desk.dispatch(SetField("jobs", jobs))
         assert desk.text("irviz-doing") == words
         assert desk.button("Cancel") is not None
-    desk.dispatch(JobsChanged(Jobs()))
+    desk.dispatch(SetField("jobs", Jobs()))
     assert desk.button("Cancel") is None
 
 
 def test_what_is_told_is_text(tab):
     desk = tab(mlp())
-    desk.dispatch(JobsChanged(Jobs("stage 1", "after <b>")))
+    desk.dispatch(SetField("jobs", Jobs("stage 1", "after <b>")))
     assert "<b>" not in desk.html("irviz-doing")
 
 
@@ -284,9 +276,9 @@ def test_a_result_that_is_shown_already_is_not_drawn_again(tab, monkeypatch):
     monkeypatch.setattr(run_panel, "grey_png", lambda image: drawn.append(image) or b"")
     desk = tab(mlp())
     first, second = (RunResult((np.full((4, 1, 10), n, np.float32),), 1e-3) for n in range(2))
-    desk.dispatch(RunFinished(RunKey("main", "0", None, 0), first))
+    desk.dispatch(Report(RunKey("main", "0", None, 0), first))
     for number in range(20):  # as often as a run tells something
-        desk.dispatch(JobsChanged(Jobs("stage 1", f"input {number}")))
+        desk.dispatch(SetField("jobs", Jobs("stage 1", f"input {number}")))
     assert len(drawn) == 1
-    desk.dispatch(RunFinished(RunKey("main", "0", None, 0), second))
+    desk.dispatch(Report(RunKey("main", "0", None, 0), second))
     assert len(drawn) == 2

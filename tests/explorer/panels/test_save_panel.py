@@ -54,7 +54,7 @@ def test_the_script_of_the_current_stage_is_saved_and_copied(saving, tmp_path, m
     text = (tmp_path / "main-1.py").read_text(encoding="utf-8")
     assert "BindParams" in text
     (copy,) = [one for one in saving.all() if hasattr(one, "serial")]
-    copy._handle_custom_msg({"copy": True}, [])
+    copy._handle_custom_msg({"action": "CopyScript"}, [])
     assert (copy.text, copy.serial) == (text, 1)
     assert "lines of Python; its arrays are in main-1.npz" in saving.said
     saving.find("irviz-python-path").value = "steps.txt"

@@ -16,7 +16,7 @@ from tvm.script import tirx as T
 
 from irviz.course.mm_relu import lecture_schedule
 from irviz.errors import CancelledRunError, RunError
-from irviz.explorer.actions import Checkout, ChoosePrimFunc, RunNewStages, SetSession
+from irviz.explorer.actions import Checkout, SetField, SetSession
 from irviz.explorer.effects import Effects
 from irviz.explorer.loop_view import LoopView
 from irviz.explorer.panels.schedule_panel import SchedulePanel, TracePanel
@@ -86,8 +86,8 @@ def hosted(desk_class):  # noqa: C901 - a class
             super().__init__(
                 Session(module), SchedulePanel, StepTiming, TracePanel, effects=Effects
             )
-            self.dispatch(RunNewStages(is_on=False))
-            self.dispatch(ChoosePrimFunc(function))
+            self.dispatch(SetField("runs_new_stages", False))
+            self.dispatch(SetField("prim_func", function))
             self.automatic().value = False
 
         @property
@@ -321,11 +321,11 @@ def test_a_trace_can_be_replayed_on_another_function(hosted):
 
 def test_steps_of_another_function_are_no_part_of_the_trace(host):
     host.apply("unroll", "k")
-    host.dispatch(ChoosePrimFunc("add"))
+    host.dispatch(SetField("prim_func", "add"))
     assert host.trace == ""
     host.apply("unroll", "i")
     assert host.trace == 'sch.unroll(sch.get_loops("B")[0])\n'
-    host.dispatch(ChoosePrimFunc("mm_relu"))
+    host.dispatch(SetField("prim_func", "mm_relu"))
     assert host.trace == ""
 
 

@@ -17,29 +17,35 @@ def explorer(opened):
 
 
 def test_what_a_page_refuses_is_said(explorer):
-    explorer.send(explorer.tree, refused="a <b> file has more than 8 MB")
+    explorer.send(explorer.tree, action="Say", words="a <b> file has more than 8 MB", is_error=True)
     assert "a &lt;b&gt; file has more than 8 MB" in explorer.html("irviz-message")
 
 
 def test_what_can_be_undone_is_offered(explorer):
     tree = explorer.tree
     assert (tree.undoable, tree.redoable) == (True, False)
-    explorer.send(tree, undo=True)
+    explorer.send(tree, action="Undo")
     assert [row["id"] for row in tree.rows] == ["0"]
     assert (tree.undoable, tree.redoable) == (False, True)
-    explorer.send(tree, redo=True)
+    explorer.send(tree, action="Redo")
     assert [row["id"] for row in tree.rows] == ["0", "1"]
 
 
 def test_a_label_that_is_none_is_refused_in_words(explorer):
-    explorer.send(explorer.tree, rename="1", label=" ")
+    explorer.send(explorer.tree, action="Rename", stage="1", label=" ")
     assert "needs a label" in explorer.message
-    explorer.send(explorer.tree, rename="1", label="bound")
+    explorer.send(explorer.tree, action="Rename", stage="1", label="bound")
     assert [row["label"] for row in explorer.tree.rows][1] == "bound"
     assert explorer.message == ""
 
 
-@pytest.mark.parametrize("content", [{}, {"choose": 1}, {"undo": False}, {"drop": "0", "a": "b"}])
+@pytest.mark.parametrize(
+    "content",
+    [
+        *({}, {"action": "Checkout"}, {"action": "Checkout", "stage": 1}, {"action": "Run"}),
+        *({"action": "Drop", "stage": "0", "a": "b"}, {"action": "OpenFile", "name": "x.py"}),
+    ],
+)
 def test_what_a_page_may_not_ask_for_changes_nothing(explorer, content):
     before = explorer.state
     explorer.send(explorer.tree, **content)

@@ -101,7 +101,7 @@ def test_a_stage_without_a_function_says_so_in_the_pictures_place_and_the_next_o
 def test_a_pass_that_leaves_no_function_makes_a_stage_that_says_so(explorer):
     explorer.explorer.session = explorer.state.session.apply(keep_nothing)
     check_failed(current(explorer), "5", "has no function")
-    explorer.send(explorer.tree, undo=True)
+    explorer.send(explorer.tree, action="Undo")
     check_drawn(current(explorer), "0")
 
 

@@ -14,7 +14,7 @@ from tvm import relax
 from tvm.script import tirx as T
 
 from irviz.course.mlp import MyModule, MyModuleHighLevel, MyModuleStatic, MyModuleWithExternCall
-from irviz.explorer.actions import Checkout, RunNewStages, Select
+from irviz.explorer.actions import Checkout, Select, SetField
 from irviz.explorer.effects import Effects
 from irviz.explorer.panels.swap_panel import SwapPanel
 from irviz.explorer.panels.update_panel import UpdatePanel, notebook_variables
@@ -51,7 +51,7 @@ def calls(desk_class):
     class Calls(desk_class):
         def __init__(self, mod, panel, **arguments):
             super().__init__(Session(mod), lambda store: panel(store, **arguments), effects=Effects)
-            self.dispatch(RunNewStages(is_on=False))
+            self.dispatch(SetField("runs_new_stages", False))
 
         def show(self, node):
             self.dispatch(Select(node))

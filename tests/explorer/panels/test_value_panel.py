@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from tvm import relax
 
-from irviz.explorer.actions import RunFinished, Say, Select, SetDark, ValueFetched
+from irviz.explorer.actions import Report, Say, Select, SetField
 from irviz.explorer.effects import Effects
 from irviz.explorer.panels import value_panel
 from irviz.explorer.panels.value_panel import ValuePanel
-from irviz.explorer.state import RunKey
+from irviz.explorer.state import RunKey, ValueKey
 from irviz.explorer.view_model import selected_value
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.array_summary import summarise
@@ -37,6 +37,11 @@ def module():
     return builder.get()
 
 
+def key(value):
+    """Return the key of the run for the whole of a value."""
+    return ValueKey("main", "0", NodeId("lv0"), 0, value)
+
+
 @pytest.fixture
 def shown(desk_class):
     """Returns a panel that shows the values that nodes are given, and what is fetched."""
@@ -51,14 +56,14 @@ def shown(desk_class):
             visits = {} if value is None else {NodeId(label): NodeVisit(value)}
             trace = Trace("main", visits, 1.0, 1.0, 1.0, case)
             result = RunResult((np.zeros((1, 2)),), 1.0, trace=trace)
-            self.dispatch(RunFinished(RunKey("main", "0", case, 0), result))
+            self.dispatch(Report(RunKey("main", "0", case, 0), result))
             self.dispatch(Select(label))
 
         def fetch(self):
             """Press the button, and let the run for the value end."""
             value = selected_value(self.state).value
             assert self.button("Fetch whole value") is not None
-            self.dispatch(ValueFetched(value, self.fetched))
+            self.dispatch(Report(key(value), self.fetched))
 
         @property
         def svg(self):
@@ -243,7 +248,7 @@ def test_a_fetch_that_ends_when_another_node_is_shown_is_not_shown_there(shown):
     desk, first = shown(), value(MATRIX, kept=False)
     desk.show(first, "lv0")
     desk.show(value(MATRIX, kept=False), "lv1")
-    desk.dispatch(ValueFetched(first, (MATRIX,)))
+    desk.dispatch(Report(key(first), (MATRIX,)))
     assert "histogram of lv1" in desk.svg
     assert desk.said == ""
 
@@ -277,7 +282,7 @@ def test_pictures_are_on_the_paper_of_the_theme(shown):
     desk = shown()
     desk.show(value(MATRIX), "lv0")
     assert "#ffffff" in desk.svg
-    desk.dispatch(SetDark(is_dark=True))
+    desk.dispatch(SetField("is_dark", True))
     assert "#14171a" in desk.svg
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Literal, get_args, get_origin, get_type_hints, is_typeddict
+from typing import get_args, get_origin, get_type_hints
 
 import pytest
 import traitlets
 
+from irviz.explorer.actions import CopyScript, OpenFile, Rename, Toggle, Undo
 from irviz.explorer.canvas import Canvas
 from irviz.explorer.loop_view import LoopView
 from irviz.explorer.panels.python_panel import CopyButton
 from irviz.explorer.panels.stage_list import TreeView
 from irviz.explorer.viewer import messages
+from irviz.explorer.viewer.messages import action_of
 
 DECLARED = (Path(messages.__file__).parent / "src" / "messages.d.ts").read_text("utf-8")
 WIDGETS = {
@@ -24,7 +25,9 @@ WIDGETS = {
     "StageTraits": TreeView,
 }
 UNIONS = ("CanvasMessage", "CopyMessage", "StageMessage")
-SIMPLE = {str: "string", bool: "boolean", int: "number", float: "number", Literal[True]: "true"}
+SIMPLE = {str: "string", bool: "boolean", int: "number", float: "number"}
+ADDED = ("side", "content", "path")
+"""The fields that Python adds to what the page sends."""
 
 
 def interfaces() -> dict[str, dict[str, str]]:
@@ -62,25 +65,26 @@ def trait_type(trait: traitlets.TraitType) -> str:
     raise AssertionError(f"no type of the page is known for {trait!r}")
 
 
-def test_each_row_and_message_has_the_same_fields_on_both_sides() -> None:
-    kinds = [
-        kind
-        for kind in vars(messages).values()
-        if (is_dataclass(kind) or is_typeddict(kind)) and kind.__module__ == messages.__name__
-    ]
-    ours = {
-        kind.__name__: {name: typescript(hint) for name, hint in get_type_hints(kind).items()}
-        for kind in kinds
-    }
-    known = {"Model", "RenderProps", *WIDGETS}
-    assert len(ours) == 12
-    assert ours == {name: body for name, body in interfaces().items() if name not in known}
+def test_each_row_has_the_same_fields_on_both_sides() -> None:
+    for kind in (messages.Heading, messages.StageRow):
+        fields = {name: typescript(hint) for name, hint in get_type_hints(kind).items()}
+        assert fields == interfaces()[kind.__name__]
 
 
 @pytest.mark.parametrize("name", UNIONS)
 def test_a_widget_sends_what_python_reads(name: str) -> None:
     kinds = getattr(messages, name)
-    assert union(name) == [kind.__name__ for kind in get_args(kinds) or (kinds,)]
+    assert union(name) == [kind.__name__ for kind in kinds]
+    for kind in kinds:
+        fields = {one: hint for one, hint in get_type_hints(kind).items() if one not in ADDED}
+        ours = {one: typescript(hint) for one, hint in fields.items()}
+        assert interfaces()[kind.__name__] == {"action": f'"{kind.__name__}"', **ours}
+
+
+def test_the_page_declares_nothing_else() -> None:
+    sent = {kind.__name__ for name in UNIONS for kind in getattr(messages, name)}
+    known = {"Model", "RenderProps", "Heading", "StageRow", *WIDGETS}
+    assert interfaces().keys() <= sent | known
 
 
 @pytest.mark.parametrize(("name", "widget"), WIDGETS.items())
@@ -98,17 +102,29 @@ def test_a_widget_has_the_traits_that_the_page_uses(name: str, widget: type) -> 
 @pytest.mark.parametrize(
     "content",
     [
-        *(None, "toggle", 3, [], {}, {"toggle": 3}, {"toggle": None}, {"leave": ["a"]}),
-        *({"toggle": "a", "leave": "b"}, {"toggle": "a", "more": 1}, {"other": "a"}),
+        *(None, "Toggle", 3, [], {}, {"action": "Toggle"}, {"action": ["Toggle"]}),
+        *({"action": "Toggle", "container": one} for one in (3, None, ["a"])),
+        {"action": "Toggle", "container": "a", "node": "b"},
+        {"action": "Toggle", "container": "a", "side": "reference"},
+        {"action": "Checkout", "stage": "1"},
+        {"container": "a"},
     ],
 )
 def test_what_is_no_message_is_not_read_as_one(content: object) -> None:
-    assert messages.parse(content, messages.CanvasMessage) is None
+    assert action_of(content, messages.CanvasMessage, side="current") is None
 
 
-def test_a_message_is_read_as_its_kind() -> None:
-    read = messages.parse({"rename": "1", "label": "bound"}, messages.StageMessage)
-    assert read == messages.Rename("1", "bound")
-    assert messages.parse({"undo": True}, messages.StageMessage) == messages.Undo(True)
-    assert messages.parse({"undo": False}, messages.StageMessage) is None
-    assert messages.parse({"copy": True}, messages.CopyMessage) == messages.Copy(True)
+def test_a_message_is_read_as_an_action() -> None:
+    asked = {"action": "Rename", "stage": "1", "label": "bound"}
+    assert action_of(asked, messages.StageMessage) == Rename("1", "bound")
+    assert action_of({"action": "Undo"}, messages.StageMessage, content=b"") == Undo()
+    asked = {"action": "Toggle", "container": "a"}
+    assert action_of(asked, messages.CanvasMessage, side="reference") == Toggle("a", "reference")
+    assert action_of({"action": "CopyScript"}, messages.CopyMessage, path="x") == CopyScript("x")
+
+
+def test_a_file_comes_with_its_bytes() -> None:
+    asked = {"action": "OpenFile", "name": "x.py"}
+    opened = action_of(asked, messages.StageMessage, content=b"text")
+    assert opened == OpenFile("x.py", b"text")
+    assert action_of(asked, messages.StageMessage, content=None) is None

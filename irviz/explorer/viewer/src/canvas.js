@@ -227,7 +227,7 @@ function render({ model, el, signal }) {
     const sign = closest(part ?? null, "[data-toggle]") ?? part?.querySelector("[data-toggle]");
     const known = sign instanceof SVGElement ? sign.dataset.toggle : undefined;
     const id = known ?? part?.dataset.node; // an open call has its sign elsewhere
-    if (id) model.send({ toggle: id });
+    if (id) model.send({ action: "Toggle", container: id });
   }
 
   /** @type {Record<string, (shown: Picture, event: { shiftKey: boolean }) => void>} */
@@ -240,7 +240,7 @@ function render({ model, el, signal }) {
     Escape: () => set("selected", ""),
     Enter(shown, { shiftKey }) {
       const id = model.get("selected");
-      if (shiftKey) model.send({ leave: id });
+      if (shiftKey) model.send({ action: "CloseAround", node: id });
       else toggle(shown.nodes.get(id));
     },
     ArrowUp: (shown, { shiftKey }) => follow(shown, "ArrowUp", shiftKey),

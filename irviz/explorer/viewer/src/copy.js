@@ -18,7 +18,7 @@ function render({ model, el }) {
     button.textContent = isDone ? "Copied" : "The browser refuses to copy";
     setTimeout(showLabel, 1500);
   };
-  button.addEventListener("click", () => model.send({ copy: true }));
+  button.addEventListener("click", () => model.send({ action: "CopyScript" }));
   model.on("change:serial", answered);
   showLabel();
   el.replaceChildren(button);

@@ -1,5 +1,6 @@
 // What Python and the page exchange: for each widget its synchronised traits, and the messages that
-// the page sends. Python's side are messages.py and the widgets' traits; a test compares the two.
+// the page sends: actions by name. Python's side are messages.py, actions.py and the widgets' traits;
+// a test compares the two.
 
 /** What the page uses of a widget's model. */
 export interface Model<Traits, Message> {
@@ -33,14 +34,16 @@ export interface CanvasTraits {
 }
 
 export interface Toggle {
-  toggle: string;
+  action: "Toggle";
+  container: string;
 }
 
-export interface Leave {
-  leave: string;
+export interface CloseAround {
+  action: "CloseAround";
+  node: string;
 }
 
-export type CanvasMessage = Toggle | Leave;
+export type CanvasMessage = Toggle | CloseAround;
 
 export interface LoopTraits {
   html: string;
@@ -76,35 +79,41 @@ export interface StageTraits {
 
 /** A dropped file of this name; its bytes are the message's only buffer. */
 export interface OpenFile {
-  open: string;
+  action: "OpenFile";
+  name: string;
 }
 
-export interface Refused {
-  refused: string;
+export interface Say {
+  action: "Say";
+  words: string;
+  is_error: boolean;
 }
 
-export interface Choose {
-  choose: string;
+export interface Checkout {
+  action: "Checkout";
+  stage: string;
 }
 
 export interface Rename {
-  rename: string;
+  action: "Rename";
+  stage: string;
   label: string;
 }
 
 export interface Drop {
-  drop: string;
+  action: "Drop";
+  stage: string;
 }
 
 export interface Undo {
-  undo: true;
+  action: "Undo";
 }
 
 export interface Redo {
-  redo: true;
+  action: "Redo";
 }
 
-export type StageMessage = OpenFile | Refused | Choose | Rename | Drop | Undo | Redo;
+export type StageMessage = OpenFile | Say | Checkout | Rename | Drop | Undo | Redo;
 
 export interface CopyTraits {
   label: string;
@@ -112,8 +121,8 @@ export interface CopyTraits {
   serial: number;
 }
 
-export interface Copy {
-  copy: true;
+export interface CopyScript {
+  action: "CopyScript";
 }
 
-export type CopyMessage = Copy;
+export type CopyMessage = CopyScript;

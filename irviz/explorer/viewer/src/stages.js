@@ -43,17 +43,19 @@ function render({ model, el }) {
   const folded = new Set(); // keys of headings
   let current = ""; // the key of the line that the keyboard is at
   let shownId = "";
+  /** @type {HTMLElement | null} */
+  let edited = null; // the line whose label is edited: it stays, or the field would lose the focus
   /** @type {(message: StageMessage) => void} */
   const ask = (message) => model.send(message);
   const shown = () => model.get("rows").find((row) => row.isShown);
   const items = () => treeItems(model.get("rows"), hidesSame, folded);
 
-  const undo = tool("↶", "Undo", () => ask({ undo: true }));
-  const redo = tool("↷", "Redo", () => ask({ redo: true }));
+  const undo = tool("↶", "Undo", () => ask({ action: "Undo" }));
+  const redo = tool("↷", "Redo", () => ask({ action: "Redo" }));
   const rename = tool("✎", "Rename the shown stage", () => edit(shown()));
   const drop = tool("✕", "Drop the shown stage and what was made from it", () => {
     const row = shown();
-    if (row) ask({ drop: row.id });
+    if (row) ask({ action: "Drop", stage: row.id });
   });
   const tools = element("div", "irviz-tools");
   tools.append(undo, redo, rename, drop);
@@ -84,17 +86,20 @@ function render({ model, el }) {
     const end = (isMeant) => {
       if (isOver) return;
       isOver = true;
+      edited = null;
       if (isMeant && field.value.trim() && field.value !== row.label) {
-        ask({ rename: row.id, label: field.value });
+        ask({ action: "Rename", stage: row.id, label: field.value });
       }
       draw();
     };
     field.addEventListener("keydown", (event) => {
       event.stopPropagation();
-      if (event.key === "Enter") end(true);
-      if (event.key === "Escape") end(false);
+      if (event.key !== "Enter" && event.key !== "Escape") return;
+      event.preventDefault(); // else Enter presses the button that has the focus next
+      end(event.key === "Enter");
     });
     field.addEventListener("blur", () => end(true));
+    edited = place.parentElement;
     place.replaceWith(field);
     field.focus();
     field.select();
@@ -126,7 +131,7 @@ function render({ model, el }) {
     line.classList.toggle("same", row.isSame);
     line.classList.toggle("root", !row.parent);
     const origin = row.parent && `\nmade from stage ${row.parent}`;
-    const choose = () => ask({ choose: row.id });
+    const choose = () => ask({ action: "Checkout", stage: row.id });
     const stage = button("", `${row.id}  ${row.label}`, row.title + origin, choose);
     stage.ariaSelected = String(row.isShown);
     stage.classList.toggle("mod-primary", row.isShown);
@@ -151,6 +156,10 @@ function render({ model, el }) {
     const indent = Math.min(INDENT, MOST_INDENT / Math.max(...all.map(({ depth }) => depth), 1));
     const guides = guidesOf(all);
     const lines = all.map((item, index) => {
+      if (edited && "stage" in item && edited.dataset.key === item.key) {
+        edited.querySelector(".irviz-stage-badge")?.replaceChildren(readHtml(item.stage.badge));
+        return edited;
+      }
       const line = "stage" in item ? stageLine(item) : headingLine(item);
       const columns = element("span", "irviz-guides");
       columns.ariaHidden = "true";
@@ -164,11 +173,16 @@ function render({ model, el }) {
       return line;
     });
     list.style.setProperty("--indent", `${indent}px`);
-    list.replaceChildren(...lines);
+    const place = edited ? lines.indexOf(edited) : -1;
+    if (edited && place >= 0) {
+      for (const line of [...list.children]) if (line !== edited) line.remove();
+      edited.before(...lines.slice(0, place));
+      edited.after(...lines.slice(place + 1));
+    } else list.replaceChildren(...lines);
     skip.style.display = rows.some((row) => row.isSame) ? "" : "none";
     drop.disabled = !now || now === rows[0]?.id;
     const target = list.querySelector("[tabindex='0']");
-    if (!(target instanceof HTMLElement)) return;
+    if (place >= 0 || !(target instanceof HTMLElement)) return;
     const [inner, outer] = [target.getBoundingClientRect(), list.getBoundingClientRect()];
     // the list only: scrollIntoView would scroll the notebook
     if (inner.top < outer.top) list.scrollTop -= outer.top - inner.top;
@@ -181,7 +195,7 @@ function render({ model, el }) {
     if (!item) return;
     current = item.key;
     draw();
-    if ("stage" in item && !item.stage.isShown) ask({ choose: item.key });
+    if ("stage" in item && !item.stage.isShown) ask({ action: "Checkout", stage: item.key });
   }
 
   list.addEventListener("focusin", ({ target }) => {
@@ -217,10 +231,10 @@ function render({ model, el }) {
     el.classList.remove("irviz-dropping");
     const files = [...dropped.files];
     const why = refusal(files);
-    if (why) ask({ refused: why });
+    if (why) ask({ action: "Say", words: why, is_error: true });
     else
       for (const file of files)
-        model.send({ open: file.name }, undefined, [await file.arrayBuffer()]);
+        model.send({ action: "OpenFile", name: file.name }, undefined, [await file.arrayBuffer()]);
   });
   return watch(model, {
     rows: draw,

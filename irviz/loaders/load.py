@@ -90,7 +90,7 @@ def _load_python(text: str, file: str, name: str, kind: FileKind) -> Loaded:
             raise LoadError(
                 f"{title} is none of the files that are read: give {READABLE}"
             ) from refusal
-        raise LoadError(str(refusal)) from refusal
+        raise
 
 
 def _load_object(source: object, inputs: Any) -> tuple[Loaded, Any]:

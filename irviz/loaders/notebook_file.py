@@ -6,7 +6,8 @@ import json
 import re
 
 from irviz.errors import LoadError
-from irviz.loaders.tvmscript.syntax_tree import MAX_TEXT, RefusedError, parse_tree
+from irviz.loaders.limits import TVMSCRIPT_LIMITS
+from irviz.loaders.tvmscript.syntax_tree import RefusedError, parse_tree
 
 _MAGIC = re.compile(r"\s*[!%?]|.*\?\s*$|\s*\w+\s*=\s*[!%]")
 _PYTHON_CELL_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun")
@@ -19,8 +20,9 @@ def python_of_notebook(text: str, name: str) -> str:
     """
     cells = _code_cells(text, name)
     length = sum(map(len, cells))
-    if length > MAX_TEXT:
-        raise LoadError(f"{name} has {length:,} characters of code: up to {MAX_TEXT:,} are read")
+    limit = TVMSCRIPT_LIMITS.characters
+    if length > limit:
+        raise LoadError(f"{name} has {length:,} characters of code: up to {limit:,} are read")
     python = [cell for cell in map(_without_magics, cells) if _is_python(cell)]
     if not any(cell.strip() for cell in python):
         raise LoadError(f"{name} has no cell of Python: give a notebook that defines modules")

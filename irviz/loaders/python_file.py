@@ -12,7 +12,6 @@ from irviz.loaders.loaded import Loaded
 from irviz.loaders.tvmscript.definitions import Definition, definitions, line_range, only_lines
 from irviz.loaders.tvmscript.modules import modules_of
 from irviz.loaders.tvmscript.syntax_tree import RefusedError, parse_tree
-from irviz.loaders.upgrade.parse import NotPythonError
 from irviz.loaders.upgrade.upgrade import upgrade
 
 _MAX_LISTED = 12
@@ -32,17 +31,17 @@ def from_python(text: str, file: str, which: str = "") -> Loaded:
 
     Raises:
         UnknownModuleNameError: If the text defines no such module.
-        LoadError: If TVM cannot read the module.
         RefusedError: If a part of the module is not TVMScript.
+        LoadError: If TVM cannot read the module.
     """
     try:
         return Loaded(_module(text, file, which))
     except UnknownModuleNameError:
         raise
-    except (RefusedError, LoadError) as refusal:
+    except LoadError as refusal:
         try:
             new = upgrade(text)
-        except NotPythonError:
+        except RefusedError:
             raise refusal from None
         if new.text == text:
             raise

@@ -11,14 +11,8 @@ import re
 import warnings
 from collections.abc import Iterator
 
-from irviz.errors import IrvizError
-
-MAX_TEXT = 64 * 2**20
-"""The limit of characters; a large text consists mostly of weights in JSON."""
-MAX_TOKENS = 2_000_000
-"""The limit of tokens; a module of 17,000 bindings has one million."""
-MAX_DEPTH = 150
-"""The limit of nesting; TVM's own parser fails at about this depth."""
+from irviz.errors import LoadError
+from irviz.loaders.limits import TVMSCRIPT_LIMITS, SyntaxLimits
 
 _OPENING = re.compile(r"#|(?P<before>\w{0,2})(?P<quote>\"\"\"|'''|\"|')")
 _FORMATTED = frozenset({"f", "fr", "rf", "t", "tr", "rt"})
@@ -35,36 +29,32 @@ _LEAVES = (ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.alias)
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
-class RefusedError(IrvizError, ValueError):
+class RefusedError(LoadError):
     """A text, or a part of it, that is not admitted.
 
     `line` and `column` are its place, counted from 1; `reason` says what is refused and why.
     """
 
     def __init__(self, name: str, line: int, column: int, reason: str) -> None:
-        super().__init__(f"{name}, line {line}, column {column}: {reason}")
+        place = f"{name}, line {line}, column {column}" if name else f"line {line}"
+        super().__init__(f"{place}: {reason}")
         self.name, self.line, self.column, self.reason = name, line, column, reason
 
     def __reduce__(self) -> tuple[type[RefusedError], tuple[str, int, int, str]]:
         return RefusedError, (self.name, self.line, self.column, self.reason)
 
 
-def parse_tree(text: str, name: str) -> ast.Module:
+def parse_tree(text: str, name: str, limits: SyntaxLimits = TVMSCRIPT_LIMITS) -> ast.Module:
     """Return a text's syntax tree; raise RefusedError if it is not Python or exceeds a limit."""
-    if len(text) > MAX_TEXT:
-        raise RefusedError(
-            name,
-            1,
-            1,
-            f"a text of {len(text):,} characters is refused: up to {MAX_TEXT:,} are read",
-        )
+    if len(text) > limits.characters:
+        reason = f"a text of {len(text):,} characters is refused: up to {limits.characters:,} are"
+        raise RefusedError(name, 1, 1, f"{reason} read")
     if (at := text.find("\0")) >= 0:
-        raise RefusedError(
-            name, *_position(text, at), "a NUL character is refused: this is not a text"
-        )
-    _check_tokens(text, name)
+        reason = "a NUL character is refused: this is not a text"
+        raise RefusedError(name, *_position(text, at), reason)
+    _check_tokens(text, name, limits)
     tree = _parse(text, name)
-    _check_depth(tree, text, name)
+    _check_depth(tree, text, name, limits.depth)
     return tree
 
 
@@ -78,10 +68,8 @@ def _parse(text: str, name: str) -> ast.Module:
             except SyntaxError:
                 return ast.parse(text)
         except SyntaxError as failure:
-            line, column = failure.lineno or 1, failure.offset or 1
-            raise RefusedError(
-                name, line, max(column, 1), f"this is not Python: {failure.msg}"
-            ) from None
+            place = failure.lineno or 1, max(failure.offset or 1, 1)
+            raise RefusedError(name, *place, f"this is not Python: {failure.msg}") from None
         except (MemoryError, RecursionError):
             raise too_deep(name) from None
         except ValueError as failure:  # a lone surrogate, or a number of thousands of digits
@@ -90,15 +78,13 @@ def _parse(text: str, name: str) -> ast.Module:
 
 def too_deep(name: str) -> RefusedError:
     """Return the error for a text that overflows the stack, which leaves no line."""
-    return RefusedError(
-        name, 1, 1, "an expression nested too deeply is refused: TVM could not read it"
-    )
+    return RefusedError(name, 1, 1, "an expression nested too deeply is refused")
 
 
-def _check_depth(tree: ast.Module, text: str, name: str) -> None:
+def _check_depth(tree: ast.Module, text: str, name: str, limit: int) -> None:
     """Raise RefusedError if a node is nested too deeply; never recurse."""
     level: list[ast.AST] = [tree]
-    for _ in range(MAX_DEPTH):
+    for _ in range(limit):
         level = [
             child
             for node in level
@@ -108,13 +94,8 @@ def _check_depth(tree: ast.Module, text: str, name: str) -> None:
         if not level:
             return
     node = next((one for one in level if hasattr(one, "lineno")), None)
-    line, column = position(node, text.split("\n")) if node is not None else (1, 1)
-    raise RefusedError(
-        name,
-        line,
-        column,
-        f"more than {MAX_DEPTH} levels of nesting are refused: TVM could not read them",
-    )
+    place = position(node, text.split("\n")) if node is not None else (1, 1)
+    raise RefusedError(name, *place, f"more than {limit} levels of nesting are refused")
 
 
 def position(node: ast.AST, lines: list[str]) -> tuple[int, int]:
@@ -125,37 +106,34 @@ def position(node: ast.AST, lines: list[str]) -> tuple[int, int]:
     return line, len(before.decode(errors="replace")) + 1
 
 
-def _check_tokens(text: str, name: str) -> None:
+def _check_tokens(text: str, name: str, limits: SyntaxLimits) -> None:
     count = 0
-    for start, end in _outside_strings(text, name):
+    for start, end in _outside_strings(text, name, limits):
         for token in _TOKEN.finditer(text, start, end):
             count += 1
-            if count > MAX_TOKENS:
-                raise RefusedError(
-                    name,
-                    *_position(text, token.start()),
-                    f"a text of more than {MAX_TOKENS:,} tokens is refused",
-                )
+            if count > limits.tokens:
+                reason = f"a text of more than {limits.tokens:,} tokens is refused"
+                raise RefusedError(name, *_position(text, token.start()), reason)
 
 
-def _outside_strings(text: str, name: str) -> Iterator[tuple[int, int]]:
+def _outside_strings(text: str, name: str, limits: SyntaxLimits) -> Iterator[tuple[int, int]]:
     """Yield the spans outside comments and strings; a span ends with an opening quote.
 
     After a string that is not closed, the whole rest is one span: either the text is not Python,
-    or the rest is counted in full.
+    or the rest is counted in full. So it is after a formatted string, which contains expressions.
     """
     at = 0
     while (found := _OPENING.search(text, at)) is not None:
         yield at, found.end()
         if found.group() == "#":
             at = text.find("\n", found.end())
-        elif found["before"].lower() in _FORMATTED:
-            line, column = _position(text, found.start())
-            raise RefusedError(
-                name, line, column, "a formatted string is refused: TVMScript has plain ones"
-            )
-        else:
+        elif found["before"].lower() not in _FORMATTED:
             at = _end_of_string(text, found.end(), found["quote"])
+        elif limits.admits_formatted_strings:
+            at = -1
+        else:
+            reason = "a formatted string is refused: TVMScript has plain ones"
+            raise RefusedError(name, *_position(text, found.start()), reason)
         if at < 0:
             yield found.end(), len(text)
             return

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from irviz.loaders.tvmscript.syntax_tree import RefusedError
 from irviz.loaders.upgrade.imports import future_first
 from irviz.loaders.upgrade.notes import Note, Upgraded
-from irviz.loaders.upgrade.parse import NotPythonError, parse_module
-from irviz.loaders.upgrade.upgrade import upgrade
+from irviz.loaders.upgrade.upgrade import parse_module, upgrade
 
 # Lines of a notebook that are not Python: magics, shell commands, questions.
 _MAGIC: Final = re.compile(r"\s*(?:[%!?]|[\w., ()]+=\s*[%!](?!=)|[\w.]+\?{1,2}\s*$)")
@@ -82,10 +82,10 @@ def _unmasked(text: str, mark: str) -> str:
     return re.sub(rf"^[ \t]*pass  # {mark}:", "", text, flags=re.MULTILINE)
 
 
-def _failure(text: str) -> NotPythonError | None:
+def _failure(text: str) -> RefusedError | None:
     try:
         parse_module(text)
-    except NotPythonError as failure:
+    except RefusedError as failure:
         return failure
     return None
 

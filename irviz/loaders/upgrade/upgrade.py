@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import libcst as cst
+
+from irviz.loaders.limits import UPGRADE_LIMITS
+from irviz.loaders.tvmscript.syntax_tree import RefusedError, parse_tree
 from irviz.loaders.upgrade.imports import future_first, with_imports
 from irviz.loaders.upgrade.names import DottedNames
 from irviz.loaders.upgrade.notes import Upgraded
-from irviz.loaders.upgrade.parse import parse_module
 from irviz.loaders.upgrade.rewriting import Rewriter
 
 
@@ -20,7 +23,7 @@ def upgrade(source: str, *, futures: bool = True) -> Upgraded:
         The new text, and notes on what could not be rewritten.
 
     Raises:
-        NotPythonError: If the text is not Python.
+        RefusedError: If the text is not Python, or exceeds a limit.
     """
     module = parse_module(source)
     names = DottedNames.of(module)
@@ -31,3 +34,12 @@ def upgrade(source: str, *, futures: bool = True) -> Upgraded:
     if futures:
         new = future_first(new)
     return Upgraded(new.code, tuple(sorted(set(rewriter.notes))))
+
+
+def parse_module(source: str) -> cst.Module:
+    """Return a text's concrete syntax tree; raise RefusedError as `parse_tree` does."""
+    parse_tree(source, "", UPGRADE_LIMITS)  # first: extreme nesting ends libcst's process
+    try:
+        return cst.parse_module(source)
+    except cst.ParserSyntaxError as failure:
+        raise RefusedError("", failure.raw_line, 1, "this is not Python") from failure

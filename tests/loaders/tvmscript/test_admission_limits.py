@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from irviz.loaders.limits import TVMSCRIPT_LIMITS
 from irviz.loaders.tvmscript.admission import RefusedError, admit
-from irviz.loaders.tvmscript.syntax_tree import MAX_DEPTH, MAX_TEXT, MAX_TOKENS
 
 _SPEC = importlib.util.spec_from_file_location(
     "irviz_test_attacks", Path(__file__).with_name("attacks.py")
@@ -107,13 +107,22 @@ def test_it_is_refused_at_once(name):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("#" * (MAX_TEXT + 1), "characters is refused"),
-        ("a = (" + "a," * (MAX_TOKENS // 2) + ")", "tokens is refused"),
+        ("#" * (TVMSCRIPT_LIMITS.characters + 1), "characters is refused"),
+        ("a = (" + "a," * (TVMSCRIPT_LIMITS.tokens // 2) + ")", "tokens is refused"),
         ("a = f'{" + "a," * 10 + "}'", "a formatted string"),
         ("a = rF'{" + "a," * 10 + "}'", "a formatted string"),
-        ("a = ()" + "#" * (MAX_TEXT // 8) + "\n" + "()," * (MAX_TOKENS // 2), "tokens is refused"),
-        ("a = '\\\\'" + "a," * (MAX_TOKENS // 2) + "'", "tokens is refused"),
-        ('"""' + "\\a" * 2_000_000 + '"""' + "a," * (MAX_TOKENS // 2), "tokens is refused"),
+        (
+            "a = ()"
+            + "#" * (TVMSCRIPT_LIMITS.characters // 8)
+            + "\n"
+            + "()," * (TVMSCRIPT_LIMITS.tokens // 2),
+            "tokens is refused",
+        ),
+        ("a = '\\\\'" + "a," * (TVMSCRIPT_LIMITS.tokens // 2) + "'", "tokens is refused"),
+        (
+            '"""' + "\\a" * 2_000_000 + '"""' + "a," * (TVMSCRIPT_LIMITS.tokens // 2),
+            "tokens is refused",
+        ),
     ],
     ids=["long", "many", "formatted", "formatted raw", "comment", "an escaped quote", "escapes"],
 )
@@ -128,7 +137,7 @@ def test_what_is_too_large_is_refused_before_it_is_read(text, words, monkeypatch
 
 
 def test_long_text_in_quotes_and_comments_is_no_reason():
-    text = "# " + "(" * 100_000 + '\n"""' + "[," * MAX_TOKENS + '"""\n' + relax()
+    text = "# " + "(" * 100_000 + '\n"""' + "[," * TVMSCRIPT_LIMITS.tokens + '"""\n' + relax()
     assert admit(text).definitions
 
 
@@ -136,8 +145,14 @@ def test_what_is_nested_as_deep_as_allowed_is_read_and_one_more_is_not():
     def nested(depth):
         return relax(shape="1" + "+1" * depth)
 
-    fits = max(depth for depth in range(MAX_DEPTH - 20, MAX_DEPTH) if _is_admitted(nested(depth)))
-    assert not any(_is_admitted(nested(depth)) for depth in range(fits + 1, MAX_DEPTH + 5))
+    fits = max(
+        depth
+        for depth in range(TVMSCRIPT_LIMITS.depth - 20, TVMSCRIPT_LIMITS.depth)
+        if _is_admitted(nested(depth))
+    )
+    assert not any(
+        _is_admitted(nested(depth)) for depth in range(fits + 1, TVMSCRIPT_LIMITS.depth + 5)
+    )
 
 
 def _is_admitted(text):

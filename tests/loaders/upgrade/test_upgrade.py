@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 import irviz
 from irviz.course.mlp import MODULES
+from irviz.loaders.limits import UPGRADE_LIMITS
+from irviz.loaders.tvmscript.syntax_tree import RefusedError
 from irviz.loaders.upgrade.moved_names import GONE, MOVED
-from irviz.loaders.upgrade.parse import MAX_NESTING, NotPythonError
 from irviz.loaders.upgrade.upgrade import upgrade
 
 COURSE = sorted((Path(irviz.__file__).parent / "course").glob("*.py"))
@@ -65,7 +66,7 @@ def test_a_second_upgrade_changes_nothing(chosen):
     text = "".join(LINES[at] for at in chosen)
     try:
         once = upgrade(text)
-    except NotPythonError:
+    except RefusedError:
         return  # not every choice of lines is Python
     again = upgrade(once.text)
     assert again.text == once.text
@@ -76,7 +77,7 @@ def test_a_second_upgrade_changes_nothing(chosen):
 def test_any_text_is_upgraded_or_refused_with_a_line(text):
     try:
         line = upgrade(text) and 1
-    except NotPythonError as failure:
+    except RefusedError as failure:
         line = failure.line
     assert line >= 1
 
@@ -177,7 +178,7 @@ def test_what_cannot_be_known_is_left_with_its_line_and_the_reason(line, word):
         ("x = 1\n" + "(" * 250 + ")" * 250, 2),
         ("-" * 50_000 + "1", 1),
         ("x = 1\n" + "[" * 100_000, 2),
-        ("x = 1\n\n" + "a" + ".b" * (MAX_NESTING + 5), 3),
+        ("x = 1\n\n" + "a" + ".b" * (UPGRADE_LIMITS.depth + 5), 3),
         ("1" + "+1" * 5_000, 1),
         ("a = 1\0", 1),
         ("x" * 3_000_000, 1),
@@ -186,7 +187,7 @@ def test_what_cannot_be_known_is_left_with_its_line_and_the_reason(line, word):
     ids=["broken", "brackets", "signs", "open brackets", "dots", "sums", "null", "long", "wide"],
 )
 def test_broken_and_hostile_text_is_refused_with_its_line(text, line):
-    with pytest.raises(NotPythonError) as refused:
+    with pytest.raises(RefusedError) as refused:
         upgrade(text)
     assert refused.value.line == line
     assert len(str(refused.value)) < 200

@@ -6,8 +6,8 @@ from typing import Final
 
 import libcst as cst
 
-from irviz.loaders.upgrade.names import DottedNames, parts
-from irviz.loaders.upgrade.notes import AddNote
+from irviz.loaders.upgrade.calls import CallSite, keyword
+from irviz.loaders.upgrade.names import parts
 
 _BUILDS: Final = (
     "tvm.build",
@@ -23,17 +23,15 @@ _METHODS: Final = {"get_block": "get_sblock"}
 _CONSTANTS: Final = ("relay.Constant", "relax.Constant", "relax.expr.Constant")
 
 
-def rewrite_call(
-    old: cst.Call, new: cst.Call, meaning: str, names: DottedNames, add_note: AddNote
-) -> cst.BaseExpression:
+def rewrite_call(site: CallSite) -> cst.Call:
     """Return a call of TVM's Python API in today's form."""
+    old, new, meaning = site.old.args, site.new, site.meaning
     if meaning in _VM_BUILDS:
-        keywords = [arg.keyword.value if arg.keyword else "" for arg in old.args]
-        is_plain = len(keywords) <= 2 and all(name in ("", "mod", "target") for name in keywords)
+        is_plain = len(old) <= 2 and all(keyword(arg) in ("", "mod", "target") for arg in old)
         function = "tvm.compile" if is_plain else "tvm.relax.build"
-        new = new.with_changes(func=names.spelled(function, old.func))
-    if meaning == "tvm.build" and len(old.args) > 1 and isinstance(old.args[1].value, cst.List):
-        add_note(
+        new = new.with_changes(func=site.spelled(function))
+    if meaning == "tvm.build" and len(old) > 1 and isinstance(old[1].value, cst.List):
+        site.add_note(
             "tvm.build", "a schedule of tensor expressions was built; build its PrimFunc instead"
         )
         return new
@@ -46,7 +44,7 @@ def rewrite_call(
 
 def _is_target(meaning: str, index: int, arg: cst.Arg) -> bool:
     if arg.keyword is not None:
-        return arg.keyword.value == "target"
+        return keyword(arg) == "target"
     return (meaning in _BUILDS and index == 1) or (meaning == "tvm.target.Target" and index == 0)
 
 
@@ -71,31 +69,28 @@ def _number(text: str) -> str:
     return text if text.isascii() and text.isdecimal() else f'"{text}"'
 
 
-def rewrite_method(old: cst.Call, new: cst.Call) -> cst.Call:
+def rewrite_method(new: cst.Call) -> cst.Call:
     """Return a call of a schedule's method by today's name."""
     func = new.func
-    if not isinstance(func, cst.Attribute) or func.attr.value not in _METHODS or not old.args:
+    if not isinstance(func, cst.Attribute) or func.attr.value not in _METHODS or not new.args:
         return new
     return new.with_changes(func=func.with_changes(attr=cst.Name(_METHODS[func.attr.value])))
 
 
-def is_metadata(node: cst.Subscript) -> bool:
-    """Tell whether a node is a table of constants as TVM printed it: `meta[relay.Constant]`."""
-    if not isinstance(node.value, cst.Name) or len(node.slice) != 1:
-        return False
-    index = node.slice[0].slice
-    if not isinstance(index, cst.Index):
-        return False
+def rewrite_metadata(node: cst.Subscript) -> cst.Subscript | None:
+    """Return a table of constants under the name that TVM prints today, or None if it is none.
+
+    TVM printed it as `meta[relay.Constant]` or `metadata["relax.expr.Constant"]`.
+    """
+    index = node.slice[0].slice if len(node.slice) == 1 else None
+    if not isinstance(node.value, cst.Name) or not isinstance(index, cst.Index):
+        return None
+    name: object = None
     if node.value.value == "meta":
-        return ".".join(parts(index.value)) in _CONSTANTS
-    return (
-        node.value.value == "metadata"
-        and isinstance(index.value, cst.SimpleString)
-        and index.value.evaluated_value in _CONSTANTS
-    )
-
-
-def rewrite_metadata(node: cst.Subscript) -> cst.Subscript:
-    """Return a table of constants under the name that TVM prints today."""
-    index = cst.SubscriptElement(cst.Index(cst.SimpleString('"ir.GenericConst"')))
-    return node.with_changes(value=cst.Name("metadata"), slice=[index])
+        name = ".".join(parts(index.value))
+    elif node.value.value == "metadata" and isinstance(index.value, cst.SimpleString):
+        name = index.value.evaluated_value
+    if name not in _CONSTANTS:
+        return None
+    new = cst.SubscriptElement(cst.Index(cst.SimpleString('"ir.GenericConst"')))
+    return node.with_changes(value=cst.Name("metadata"), slice=[new])

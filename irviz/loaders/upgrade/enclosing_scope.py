@@ -8,6 +8,7 @@ from itertools import count
 
 import libcst as cst
 
+from irviz.loaders.upgrade.calls import callee, keyword
 from irviz.loaders.upgrade.names import DottedNames, parts
 
 _BLOCKS = ("T.block", "T.sblock")
@@ -33,29 +34,19 @@ class Function:
 def function_of(node: cst.FunctionDef, names: DottedNames, owner: cst.ClassDef | None) -> Function:
     """Return the kind and the context of a function, from its decorators and its body."""
     for decorator in node.decorators:
-        called = decorator.decorator
-        target = called.func if isinstance(called, cst.Call) else called
-        meaning = names.meaning(target)
+        meaning = names.meaning(callee(decorator.decorator))
         if meaning == "T.prim_func":
-            return Function("prim", old=_is_old(node, called, target, names))
+            return Function("prim", old=_is_old(node, decorator.decorator, names))
         if meaning == "R.function":
             return _relax_function(node, names, owner)
     return Function("")
 
 
-def _is_ir_module(node: cst.ClassDef, names: DottedNames) -> bool:
-    """Tell whether a class defines an IRModule."""
-    targets = (
-        each.decorator.func if isinstance(each.decorator, cst.Call) else each.decorator
-        for each in node.decorators
-    )
-    return any(names.meaning(target) in _IR_MODULES for target in targets)
-
-
 def _relax_function(
     node: cst.FunctionDef, names: DottedNames, owner: cst.ClassDef | None
 ) -> Function:
-    if owner is None or not _is_ir_module(owner, names):
+    decorators = [] if owner is None else [callee(each.decorator) for each in owner.decorators]
+    if owner is None or not any(names.meaning(each) in _IR_MODULES for each in decorators):
         return Function("relax")
     siblings = frozenset(
         each.name.value for each in owner.body.body if isinstance(each, cst.FunctionDef)
@@ -78,16 +69,11 @@ def _module_alias(node: cst.FunctionDef, module: str) -> str:
     return ""
 
 
-def _is_old(
-    node: cst.FunctionDef,
-    called: cst.BaseExpression,
-    target: cst.BaseExpression,
-    names: DottedNames,
-) -> bool:
-    if isinstance(called, cst.Call) and any(
-        arg.keyword is not None and arg.keyword.value == "s_tir" for arg in called.args
-    ):
+def _is_old(node: cst.FunctionDef, decorator: cst.BaseExpression, names: DottedNames) -> bool:
+    """Tell whether a PrimFunc is in an earlier dialect."""
+    if isinstance(decorator, cst.Call) and any(keyword(arg) == "s_tir" for arg in decorator.args):
         return False
+    target = callee(decorator)
     if names.root(target) == "tvm.script.tir" or parts(target)[:3] == ["tvm", "script", "tir"]:
         return True
     return any(names.meaning(each) in _BLOCKS for each in every(node.body, cst.Attribute))

@@ -9,7 +9,6 @@ import libcst as cst
 from libcst.helpers import get_full_name_for_node
 
 from irviz.loaders.upgrade.moved_names import SHORT, moved
-from irviz.loaders.upgrade.names import dotted
 
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 _DIALECTS: Final = {"T": "tirx", "R": "relax", "I": "ir"}
@@ -33,7 +32,7 @@ def rewrite_import(line: cst.SimpleStatementLine) -> list[cst.SimpleStatementLin
 def _module(alias: cst.ImportAlias) -> cst.ImportAlias:
     name = get_full_name_for_node(alias.name) or ""
     new = _new_name(name)
-    return alias if new == name else alias.with_changes(name=dotted(new))
+    return alias if new == name else alias.with_changes(name=cst.parse_expression(new))
 
 
 def _from(
@@ -55,12 +54,14 @@ def _from(
         return [line]
     if len(by_module) == 1:
         ((place, kept),) = by_module.items()
-        whole = statement.with_changes(module=dotted(place), names=kept)
+        whole = statement.with_changes(module=cst.parse_expression(place), names=kept)
         return [line.with_changes(body=[whole])]
     lines = []
     for place, kept in by_module.items():
         kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-        part = statement.with_changes(module=dotted(place), names=kept, lpar=None, rpar=None)
+        part = statement.with_changes(
+            module=cst.parse_expression(place), names=kept, lpar=None, rpar=None
+        )
         lines.append(cst.SimpleStatementLine([part]))
     lines[0] = lines[0].with_changes(leading_lines=line.leading_lines)
     lines[-1] = lines[-1].with_changes(trailing_whitespace=line.trailing_whitespace)

@@ -83,13 +83,13 @@ class DottedNames:
             first, root = parts(base)[0], self.root(base)
             origin = _short(moved(root))
             if meaning.startswith(f"{origin}."):
-                return dotted(f"{first}{meaning.removeprefix(origin)}")
+                return cst.parse_expression(f"{first}{meaning.removeprefix(origin)}")
         head, _, rest = meaning.partition(".")
         if head in SHORT.values():
-            return dotted(f"{self.alias(head)}.{rest}")
+            return cst.parse_expression(f"{self.alias(head)}.{rest}")
         if head not in self._imported() and not (head in USUAL and not self._imports_tvm()):
             self.new_imports.add(head)
-        return dotted(meaning)
+        return cst.parse_expression(meaning)
 
     def alias(self, short: str) -> str:
         """Return the text's name for a dialect T, R or I, by default this letter."""
@@ -134,15 +134,6 @@ def parts(node: cst.BaseExpression) -> list[str]:
         found.append(node.attr.value)
         node = node.value
     return [*([node.value] if isinstance(node, cst.Name) else []), *reversed(found)]
-
-
-def dotted(text: str) -> cst.BaseExpression:
-    """Return a dotted name as an expression."""
-    first, *rest = text.split(".")
-    node: cst.BaseExpression = cst.Name(first)
-    for name in rest:
-        node = cst.Attribute(node, cst.Name(name))
-    return node
 
 
 def _short(meaning: str) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import libcst as cst
 
+from irviz.loaders.upgrade.calls import keyword_arg, with_arg
 from irviz.loaders.upgrade.enclosing_scope import Function
 from irviz.loaders.upgrade.names import DottedNames
 
@@ -15,7 +14,7 @@ _PROXIES = ("T.Buffer", "R.Tensor")
 def rewrite_decorator(node: cst.Decorator) -> cst.Decorator:
     """Return an old PrimFunc's decorator with today's option for functions with blocks."""
     called = node.decorator
-    flag = cst.Arg(cst.Name("True"), keyword=cst.Name("s_tir"), equal=TIGHT)
+    flag = keyword_arg("s_tir", cst.Name("True"))
     if isinstance(called, cst.Call):
         return node.with_changes(decorator=called.with_changes(args=with_arg(called.args, flag)))
     return node.with_changes(decorator=cst.Call(called, [flag]))
@@ -45,30 +44,19 @@ def rewrite_subscript(
     )
 
 
-def rewrite_call(node: cst.Call, meaning: str, function: Function | None) -> cst.Call:
-    """Return a call in a PrimFunc in today's form."""
-    if meaning == "T.alloc_buffer":
-        return _alloc_buffer(node, function)
-    if meaning == "T.func_attr":
-        return _func_attr(node, function)
-    return node
-
-
-def _alloc_buffer(node: cst.Call, function: Function | None) -> cst.Call:
-    """Return a block's allocation by today's name, if the function is old."""
-    if function is None or function.kind != "prim" or not function.old:
+def rewrite_call(node: cst.Call, meaning: str, function: Function) -> cst.Call:
+    """Return a call in an old PrimFunc in today's form."""
+    if not function.old:
         return node
-    if isinstance(node.func, cst.Attribute):
+    if meaning == "T.alloc_buffer" and isinstance(node.func, cst.Attribute):
         func = node.func.with_changes(attr=cst.Name("sblock_alloc_buffer"))
         return node.with_changes(func=func)
-    return node
+    return _func_attr(node) if meaning == "T.func_attr" else node
 
 
-def _func_attr(node: cst.Call, function: Function | None) -> cst.Call:
+def _func_attr(node: cst.Call) -> cst.Call:
     """Return an old PrimFunc's attributes with the prefix `tirx.` instead of `tir.`."""
-    if function is None or not function.old or len(node.args) != 1:
-        return node
-    attributes = node.args[0].value
+    attributes = node.args[0].value if len(node.args) == 1 else None
     if not isinstance(attributes, cst.Dict):
         return node
     elements = [
@@ -81,17 +69,3 @@ def _func_attr(node: cst.Call, function: Function | None) -> cst.Call:
     ]
     whole = attributes.with_changes(elements=elements)
     return node.with_changes(args=[node.args[0].with_changes(value=whole)])
-
-
-TIGHT = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
-SPACED = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-
-
-def with_arg(args: Sequence[cst.Arg], new: cst.Arg) -> list[cst.Arg]:
-    """Return arguments with one more at the end, in the layout of the last one."""
-    if not args:
-        return [new]
-    *first, last = args
-    closing = new.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
-    opened = last.with_changes(comma=SPACED, whitespace_after_arg=cst.SimpleWhitespace(""))
-    return [*first, opened, closing]

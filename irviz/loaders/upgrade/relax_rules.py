@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import libcst as cst
 
+from irviz.loaders.upgrade.calls import SPACED, CallSite, keyword, keyword_arg, with_arg
 from irviz.loaders.upgrade.enclosing_scope import Function
 from irviz.loaders.upgrade.names import DottedNames
-from irviz.loaders.upgrade.notes import AddNote
-from irviz.loaders.upgrade.prim_func_rules import SPACED, TIGHT, with_arg
 
 # --- functions in TVMScript ---------------------------------------------------------------------
 
@@ -55,30 +55,10 @@ def with_module_alias(node: cst.FunctionDef, function: Function) -> cst.Function
     return node.with_changes(body=node.body.with_changes(body=[line, *node.body.body]))
 
 
-def _alloc_tensor(old: cst.Call, new: cst.Call, names: DottedNames) -> cst.Call:
-    """Return an allocation as today's builtin, on the first device."""
-    keywords = {arg.keyword.value for arg in new.args if arg.keyword}
-    if not new.args or new.args[0].keyword or new.args[0].star:
-        return new
-    shape, *rest = new.args
-    value = shape.value
-    if isinstance(value, cst.Tuple):
-        value = cst.List(value.elements)
-    if isinstance(value, cst.List):
-        value = cst.Call(names.spelled("R.shape", old.func), [cst.Arg(value)])
-    args = [shape.with_changes(value=value), *rest]
-    if "runtime_device_index" not in keywords and len(args) < 3:
-        last = args[-1]
-        args[-1] = last.with_changes(comma=SPACED)
-        index = cst.Arg(cst.Integer("0"), keyword=cst.Name("runtime_device_index"), equal=TIGHT)
-        args.append(index)
-    return new.with_changes(func=names.spelled("R.builtin.alloc_tensor", old.func), args=args)
-
-
 # --- calls of operators and kernels -------------------------------------------------------------
 
 _KERNEL_CALLS: Final = ("call_tir", "call_dps_packed", "call_tir_inplace", "call_tir_with_grad")
-OPERATOR_PREFIXES: Final = ("R", "tvm.relax.op", "tvm.relax")
+_OPERATOR_PREFIXES: Final = ("R", "tvm.relax.op", "tvm.relax")
 _TYPES: Final = ("R.Tensor", "R.Tuple", "tvm.relax.TensorType", "tvm.relax.TensorStructInfo")
 _KEYWORDS: Final = {
     "out_sinfo": "out_ty",
@@ -89,97 +69,110 @@ _KEYWORDS: Final = {
 }
 
 
-def rewrite_call(
-    old: cst.Call, new: cst.Call, meaning: str, names: DottedNames, add_note: AddNote
-) -> cst.Call:
-    """Return a call of a Relax operator in today's form."""
-    new = _keywords(new)
-    operator = meaning.rpartition(".")[2]
+def rewrite_call(site: CallSite) -> cst.Call:
+    """Return a call of Relax in today's form."""
+    if site.meaning in _CALL_RULES:
+        return _CALL_RULES[site.meaning](site)
+    prefix, _, operator = site.meaning.rpartition(".")
+    if prefix not in _OPERATOR_PREFIXES:
+        return site.new
+    site = replace(site, new=_with_new_keywords(site.new))
     if operator in _KERNEL_CALLS:
-        return _kernel_call(old, new, meaning, names, add_note)
+        return _kernel_call(site, prefix, operator)
     if operator == "alloc_tensor":
-        return _alloc_tensor(old, new, names)
-    return new
+        return _alloc_tensor(site)
+    return site.new
 
 
-def _keywords(node: cst.Call) -> cst.Call:
+def _with_new_keywords(node: cst.Call) -> cst.Call:
     """Return a call with today's keywords for types."""
-    if not any(arg.keyword is not None and arg.keyword.value in _KEYWORDS for arg in node.args):
-        return node
     args = [
-        arg.with_changes(keyword=cst.Name(_KEYWORDS[arg.keyword.value]))
-        if arg.keyword is not None and arg.keyword.value in _KEYWORDS
+        arg.with_changes(keyword=cst.Name(_KEYWORDS[keyword(arg)]))
+        if keyword(arg) in _KEYWORDS
         else arg
         for arg in node.args
     ]
     return node.with_changes(args=args)
 
 
-def _kernel_call(
-    old: cst.Call, new: cst.Call, meaning: str, names: DottedNames, add_note: AddNote
-) -> cst.Call:
+def _alloc_tensor(site: CallSite) -> cst.Call:
+    """Return an allocation as today's builtin, on the first device."""
+    args = list(site.new.args)
+    if not args or args[0].keyword or args[0].star:
+        return site.new
+    shape = args[0].value
+    if isinstance(shape, cst.Tuple):
+        shape = cst.List(shape.elements)
+    if isinstance(shape, cst.List):
+        shape = cst.Call(site.spelled("R.shape"), [cst.Arg(shape)])
+    args[0] = args[0].with_changes(value=shape)
+    if len(args) < 3 and not any(keyword(arg) == "runtime_device_index" for arg in args):
+        args[-1] = args[-1].with_changes(comma=SPACED)
+        args.append(keyword_arg("runtime_device_index", cst.Integer("0")))
+    return site.of("R.builtin.alloc_tensor", args)
+
+
+def _kernel_call(site: CallSite, prefix: str, operator: str) -> cst.Call:
     """Return a call of a kernel in today's form, or unchanged with a note of the reason."""
-    prefix, _, operator = meaning.rpartition(".")
-    new = _library_call(new, operator)
+    old, new = site.old, _library_call(site.new, operator)
     called = old.args[0].value if old.args and not old.args[0].star else None
     if (
         isinstance(called, cst.Name)
         and new.args[0].value.deep_equals(called)
-        and not names.bound(called)
+        and not site.names.bound(called)
     ):
-        add_note(called.value, f"{operator} calls it, and no function of its class has this name")
+        why = f"{operator} calls it, and no function of its class has this name"
+        site.add_note(called.value, why)
     if operator not in ("call_tir", "call_dps_packed"):
         return new
     arguments = _arguments(new)
     if arguments is None:
-        add_note(operator, "its arguments include * or **, so its shape is unknown")
+        site.add_note(operator, "its arguments include * or **, so its shape is unknown")
         return new
     if "tir_vars" in arguments:
-        add_note(operator, "tir_vars are arguments of the kernel itself now, before its outputs")
+        site.add_note(
+            operator, "tir_vars are arguments of the kernel itself now, before its outputs"
+        )
         return new
     if "shape" not in arguments or "out_ty" in arguments:
         return new
     shape, dtype = arguments["shape"].value, arguments.get("dtype")
     if dtype is None:
-        original = _arguments(old)
-        if isinstance(shape, cst.Tuple | cst.List) and not _holds_types(
-            original["shape"].value if original and "shape" in original else shape, names
-        ):
-            add_note(operator, "it has a shape and no dtype, and a type needs both")
+        original = (_arguments(old) or {}).get("shape", arguments["shape"]).value
+        if isinstance(shape, cst.Tuple | cst.List) and not _holds_types(original, site.names):
+            site.add_note(operator, "it has a shape and no dtype, and a type needs both")
         return new
-    tensor = names.spelled("R.Tensor" if prefix == "R" else "tvm.relax.TensorType", old.func)
+    tensor = site.spelled("R.Tensor" if prefix == "R" else "tvm.relax.TensorType")
     out = _output_types(shape, dtype.value, tensor)
     if out is None:
-        add_note(operator, "it has different numbers of dtypes and shapes")
+        site.add_note(operator, "it has different numbers of dtypes and shapes")
         return new
     kept = [arg for arg in new.args if arg is not arguments["shape"] and arg is not dtype]
     last = new.args[-1]
     kept[-1] = kept[-1].with_changes(
         comma=last.comma, whitespace_after_arg=last.whitespace_after_arg
     )
-    return new.with_changes(
-        args=with_arg(kept, cst.Arg(out, keyword=cst.Name("out_ty"), equal=TIGHT))
-    )
+    return new.with_changes(args=with_arg(kept, keyword_arg("out_ty", out)))
 
 
 def _library_call(node: cst.Call, operator: str) -> cst.Call:
+    """Return a call of a kernel by name, which is a string, as a call of a library's function."""
     called = node.args[0].value if node.args else None
-    if operator != "call_tir" or not isinstance(called, cst.SimpleString):
+    is_named = operator == "call_tir" and isinstance(called, cst.SimpleString)
+    if not is_named or not isinstance(node.func, cst.Attribute):
         return node
-    if isinstance(node.func, cst.Attribute):
-        return node.with_changes(func=node.func.with_changes(attr=cst.Name("call_dps_packed")))
-    return node
+    return node.with_changes(func=node.func.with_changes(attr=cst.Name("call_dps_packed")))
 
 
 def _arguments(node: cst.Call) -> dict[str, cst.Arg] | None:
+    """Return the arguments of a kernel's call by name, or None if they include * or **."""
     order = ("func", "args", "shape", "dtype", "tir_vars")
-    alike = {"output_shape": "shape"}
     found = {}
     for index, arg in enumerate(node.args):
         if arg.star or index >= len(order):
             return None
-        name = arg.keyword.value if arg.keyword else order[index]
-        found[alike.get(name, name)] = arg
+        name = keyword(arg) or order[index]
+        found["shape" if name == "output_shape" else name] = arg
     return found
 
 
@@ -195,8 +188,9 @@ def _holds_types(node: cst.BaseExpression, names: DottedNames) -> bool:
 def _output_types(
     shape: cst.BaseExpression, dtype: cst.BaseExpression, tensor: cst.BaseExpression
 ) -> cst.BaseExpression | None:
+    """Return the type of one output or a list of several, or None if the numbers differ."""
     shapes = _items(shape)
-    if shapes is None or not shapes or any(_items(each) is None for each in shapes):
+    if not shapes or any(_items(each) is None for each in shapes):
         return _tensor_call(shape, dtype, tensor)
     dtypes = _items(dtype) or [dtype] * len(shapes)
     if len(dtypes) != len(shapes):
@@ -209,10 +203,8 @@ def _output_types(
 def _tensor_call(
     shape: cst.BaseExpression, dtype: cst.BaseExpression, tensor: cst.BaseExpression
 ) -> cst.Call:
-    return cst.Call(
-        tensor.deep_clone(),
-        [cst.Arg(shape, comma=SPACED), cst.Arg(dtype.deep_clone())],
-    )
+    args = [cst.Arg(shape, comma=SPACED), cst.Arg(dtype.deep_clone())]
+    return cst.Call(tensor.deep_clone(), args)
 
 
 def _items(node: cst.BaseExpression) -> Sequence[cst.BaseExpression] | None:
@@ -224,12 +216,6 @@ def _items(node: cst.BaseExpression) -> Sequence[cst.BaseExpression] | None:
 # --- Python that builds Relax -------------------------------------------------------------------
 
 _DYN_TENSOR_TYPE: Final = "tvm.relax.DynTensorType"
-_DENSE: Final = {
-    "R.dense": "R.",
-    "R.nn.dense": "R.",
-    "tvm.relax.op.dense": "tvm.relax.op.",
-    "tvm.relax.op.nn.dense": "tvm.relax.op.",
-}
 # Attributes of expressions; no other library has these names.
 ATTRIBUTES: Final = {
     "struct_info": ("ty",),
@@ -241,70 +227,65 @@ ATTRIBUTES: Final = {
 _TYPE_ATTRIBUTES: Final = ("struct_info", "checked_type", "_checked_type_")
 
 
-def _tensor_type(old: cst.Call, new: cst.Call, _: str, names: DottedNames, __: AddNote) -> cst.Call:
+def _tensor_type(site: CallSite) -> cst.Call:
     """Return DynTensorType(ndim, dtype) as today's TensorType."""
-    order = ("ndim", "dtype")
     args = []
-    for index, arg in enumerate(new.args):
-        name = arg.keyword.value if arg.keyword else order[index] if index < 2 else ""
-        if arg.star or name not in order:
-            return new
-        args.append(arg.with_changes(keyword=cst.Name(name), equal=TIGHT))
-    return new.with_changes(func=names.spelled("tvm.relax.TensorType", old.func), args=args)
+    for arg, name in zip(site.new.args, _tensor_type_names(site.new.args), strict=True):
+        if arg.star or name not in ("ndim", "dtype"):
+            return site.new
+        named = keyword_arg(name, arg.value)
+        args.append(arg.with_changes(keyword=named.keyword, equal=named.equal))
+    return site.of("tvm.relax.TensorType", args)
 
 
-def _variable(
-    old: cst.Call, new: cst.Call, _: str, names: DottedNames, add_note: AddNote
-) -> cst.Call:
+def _tensor_type_names(args: Sequence[cst.Arg]) -> list[str]:
+    """Return the names of DynTensorType's arguments, "" for those that it does not have."""
+    order = ("ndim", "dtype", *[""] * len(args))
+    return [keyword(arg) or name for arg, name in zip(args, order, strict=False)]
+
+
+def _variable(site: CallSite) -> cst.Call:
     """Return a variable with one type instead of a separate shape and type."""
-    if any(arg.star or arg.keyword for arg in old.args):
+    old, new = site.old.args, site.new
+    if any(arg.star or arg.keyword for arg in old):
         return new
-    if len(old.args) == 2 and isinstance(old.args[1].value, cst.Tuple | cst.List):
-        add_note("relax.Var", "it has a shape and no dtype, and a type needs both")
-    if len(old.args) != 3:
+    if len(old) == 2 and isinstance(old[1].value, cst.Tuple | cst.List):
+        site.add_note("relax.Var", "it has a shape and no dtype, and a type needs both")
+    if len(old) != 3:
         return new
     name, shape, kind = new.args
-    whole: cst.BaseExpression | None = _type_of_another(old.args[1].value, old.args[2].value)
+    whole: cst.BaseExpression | None = _type_of_another(old[1].value, old[2].value)
     if whole is None:
-        dtype = _dtype(old.args[2].value, kind.value, names)
+        dtype = _dtype(old[2].value, kind.value, site.names)
         if dtype is None:
-            add_note("relax.Var", "the dtype in its third argument is unknown")
+            site.add_note("relax.Var", "the dtype in its third argument is unknown")
             return new
         args = [shape.with_changes(comma=SPACED), cst.Arg(dtype)]
-        whole = cst.Call(names.spelled("tvm.relax.TensorType", old.func), args)
+        whole = cst.Call(site.spelled("tvm.relax.TensorType"), args)
     return new.with_changes(args=[name, kind.with_changes(value=whole)])
 
 
-def _constant(old: cst.Call, new: cst.Call, _: str, names: DottedNames, __: AddNote) -> cst.Call:
+def _constant(site: CallSite) -> cst.Call:
     """Return a constant with a dtype instead of a whole type."""
-    if len(old.args) != 2:
-        return new
-    dtype = _dtype(old.args[1].value, None, names)
+    old, new = site.old.args, site.new.args
+    dtype = _dtype(old[1].value, None, site.names) if len(old) == 2 else None
     if dtype is None:
-        return new
-    return new.with_changes(args=[new.args[0], new.args[1].with_changes(value=dtype)])
+        return site.new
+    return site.new.with_changes(args=[new[0], new[1].with_changes(value=dtype)])
 
 
-def _dense(
-    old: cst.Call, new: cst.Call, meaning: str, names: DottedNames, add_note: AddNote
-) -> cst.Call:
+def _dense(site: CallSite) -> cst.Call:
     """Return `dense` as a matmul of a permuted weight."""
+    new = site.new
     if len(new.args) != 2 or any(arg.keyword or arg.star for arg in new.args):
-        add_note(
+        site.add_note(
             "dense", "it is matmul of a permuted weight now, and it has more than two arguments"
         )
         return new
-    prefix, (x, weight) = _DENSE[meaning], new.args
-    turned = cst.Call(
-        names.spelled(f"{prefix}permute_dims", old.func),
-        [
-            weight.with_changes(
-                comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=cst.SimpleWhitespace("")
-            )
-        ],
-    )
-    args = [x, weight.with_changes(value=turned)]
-    return new.with_changes(func=names.spelled(f"{prefix}matmul", old.func), args=args)
+    prefix = site.meaning.removesuffix("dense").removesuffix("nn.")
+    x, weight = new.args
+    turned = cst.Call(site.spelled(f"{prefix}permute_dims"), [cst.Arg(weight.value)])
+    return site.of(f"{prefix}matmul", [x, weight.with_changes(value=turned)])
 
 
 def rewrite_attribute(new: cst.Attribute) -> cst.BaseExpression:
@@ -321,11 +302,8 @@ def _dtype(
 ) -> cst.BaseExpression | None:
     """Return the dtype in a type, or the attribute `dtype` of a type that is a variable."""
     if isinstance(old, cst.Call) and names.meaning(old.func) == _DYN_TENSOR_TYPE:
-        for index, arg in enumerate(old.args):
-            if (arg.keyword.value if arg.keyword else ("ndim", "dtype")[index : index + 1]) in (
-                "dtype",
-                ("dtype",),
-            ):
+        for arg, name in zip(old.args, _tensor_type_names(old.args), strict=True):
+            if name == "dtype":
                 return arg.value.deep_clone()
         return None
     if new is not None and isinstance(old, cst.Name):
@@ -346,10 +324,13 @@ def _type_of_another(shape: cst.BaseExpression, kind: cst.BaseExpression) -> cst
     return None
 
 
-CALL_RULES: Final = {
+_CALL_RULES: Final[Mapping[str, Callable[[CallSite], cst.Call]]] = {
     _DYN_TENSOR_TYPE: _tensor_type,
     "tvm.relax.Var": _variable,
     "tvm.relax.DataflowVar": _variable,
     "tvm.relax.const": _constant,
-    **dict.fromkeys(_DENSE, _dense),
+    "R.dense": _dense,
+    "R.nn.dense": _dense,
+    "tvm.relax.op.dense": _dense,
+    "tvm.relax.op.nn.dense": _dense,
 }

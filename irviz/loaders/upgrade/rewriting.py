@@ -4,9 +4,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import libcst as cst
 
 from irviz.loaders.upgrade import build_rules, prim_func_rules, relax_rules
+from irviz.loaders.upgrade.calls import CallSite, callee
 from irviz.loaders.upgrade.enclosing_scope import Function, function_of
 from irviz.loaders.upgrade.imports import rewrite_import
 from irviz.loaders.upgrade.moved_names import SHORT, gone, moved
@@ -58,9 +61,9 @@ class Rewriter(cst.CSTTransformer):
         return updated_node
 
     @property
-    def _function(self) -> Function | None:
+    def _function(self) -> Function:
         """The enclosing TVMScript function; Python functions inside it do not count."""
-        return next((each for each in reversed(self._functions) if each.kind), None)
+        return next((each for each in reversed(self._functions) if each.kind), Function(""))
 
     def _add_note(self, node: cst.CSTNode) -> AddNote:
         line = self._names.line(node)
@@ -79,13 +82,9 @@ class Rewriter(cst.CSTTransformer):
     def _note_imports(self, node: cst.Import | cst.ImportFrom) -> None:
         if isinstance(node.names, cst.ImportStar):
             return
-        prefix = (
-            ".".join(parts(node.module)) + "."
-            if isinstance(node, cst.ImportFrom) and node.module
-            else ""
-        )
+        module = parts(node.module) if isinstance(node, cst.ImportFrom) and node.module else []
         for alias in node.names:
-            name = prefix + ".".join(parts(alias.name))
+            name = ".".join([*module, *parts(alias.name)])
             if why := gone(name):
                 self._add_note(node)(name, why)
 
@@ -98,8 +97,7 @@ class Rewriter(cst.CSTTransformer):
     def leave_Decorator(
         self, original_node: cst.Decorator, updated_node: cst.Decorator
     ) -> cst.Decorator:
-        called = original_node.decorator
-        target = called.func if isinstance(called, cst.Call) else called
+        target = callee(original_node.decorator)
         if self._names.meaning(target) == "T.prim_func" and self._functions[-1].old:
             return prim_func_rules.rewrite_decorator(updated_node)
         return updated_node
@@ -118,7 +116,7 @@ class Rewriter(cst.CSTTransformer):
 
     def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
         function = self._function
-        if function is None or function.kind != "relax":
+        if function.kind != "relax":
             return updated_node
         return relax_rules.rewrite_name(
             original_node, updated_node, function, self._names, original_node in self._inner
@@ -142,8 +140,7 @@ class Rewriter(cst.CSTTransformer):
         if why := gone(meaning):
             self._add_note(old)(".".join(parts(old)), why)
             return new
-        function = self._function
-        if function is not None and function.kind == "relax":
+        if self._function.kind == "relax":
             meaning = relax_rules.tvmscript_name(meaning)
         whole = moved(meaning)
         if whole == self._names.meaning(old):
@@ -159,34 +156,21 @@ class Rewriter(cst.CSTTransformer):
     def leave_Subscript(
         self, original_node: cst.Subscript, updated_node: cst.Subscript
     ) -> cst.BaseExpression:
-        if build_rules.is_metadata(original_node):
-            return build_rules.rewrite_metadata(updated_node)
+        if (new := build_rules.rewrite_metadata(original_node)) is not None:
+            return new
         return prim_func_rules.rewrite_subscript(original_node, updated_node, self._names)
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         meaning = self._names.meaning(original_node.func)
         if not meaning:
-            return self._method(original_node, updated_node)
-        function = self._function
+            return build_rules.rewrite_method(updated_node) if self._uses_tvm else updated_node
         if meaning.startswith("T."):
-            return prim_func_rules.rewrite_call(updated_node, meaning, function)
-        if function is not None and function.kind == "relax":
+            return prim_func_rules.rewrite_call(updated_node, meaning, self._function)
+        if self._function.kind == "relax":
             meaning = relax_rules.tvmscript_name(meaning)
-        add_note = self._add_note(original_node)
-        rule = relax_rules.CALL_RULES.get(meaning)
-        if rule is not None:
-            return rule(original_node, updated_node, meaning, self._names, add_note)
-        if meaning.rpartition(".")[0] in relax_rules.OPERATOR_PREFIXES:
-            updated_node = relax_rules.rewrite_call(
-                original_node, updated_node, meaning, self._names, add_note
-            )
+        note = self._add_note(original_node)
+        site = CallSite(original_node, updated_node, meaning, self._names, note)
+        new = relax_rules.rewrite_call(site)
         if meaning.startswith("tvm."):
-            return build_rules.rewrite_call(
-                original_node, updated_node, meaning, self._names, add_note
-            )
-        return updated_node
-
-    def _method(self, old: cst.Call, new: cst.Call) -> cst.Call:
-        if self._uses_tvm and isinstance(new.func, cst.Attribute):
-            return build_rules.rewrite_method(old, new)
+            return build_rules.rewrite_call(replace(site, new=new))
         return new

@@ -1,0 +1,67 @@
+"""Calls to rewrite, and the parts of new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import libcst as cst
+
+from irviz.loaders.upgrade.names import DottedNames
+from irviz.loaders.upgrade.notes import AddNote
+
+_NO_SPACE: Final = cst.SimpleWhitespace("")
+_TIGHT: Final = cst.AssignEqual(_NO_SPACE, _NO_SPACE)
+SPACED: Final = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+
+
+@dataclass(frozen=True)
+class CallSite:
+    """A call to rewrite.
+
+    Attributes:
+        old: The original call, which has a position and a scope.
+        new: The call with its parts rewritten.
+        meaning: The full name of the function.
+        names: The names of the text.
+        add_note: Adds a note at the call.
+    """
+
+    old: cst.Call
+    new: cst.Call
+    meaning: str
+    names: DottedNames
+    add_note: AddNote
+
+    def spelled(self, meaning: str) -> cst.BaseExpression:
+        """Return a full name as this call's text can write it."""
+        return self.names.spelled(meaning, self.old.func)
+
+    def of(self, meaning: str, args: Sequence[cst.Arg]) -> cst.Call:
+        """Return the call with another function and other arguments."""
+        return self.new.with_changes(func=self.spelled(meaning), args=args)
+
+
+def callee(node: cst.BaseExpression) -> cst.BaseExpression:
+    """Return what a decorator or an expression calls, or the node itself if it calls nothing."""
+    return node.func if isinstance(node, cst.Call) else node
+
+
+def keyword(arg: cst.Arg) -> str:
+    """Return the keyword of an argument, or ""."""
+    return arg.keyword.value if arg.keyword else ""
+
+
+def keyword_arg(name: str, value: cst.BaseExpression) -> cst.Arg:
+    """Return an argument like `name=value`."""
+    return cst.Arg(value, keyword=cst.Name(name), equal=_TIGHT)
+
+
+def with_arg(args: Sequence[cst.Arg], new: cst.Arg) -> list[cst.Arg]:
+    """Return arguments with one more at the end, in the layout of the last one."""
+    if not args:
+        return [new]
+    *first, last = args
+    closing = new.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+    return [*first, last.with_changes(comma=SPACED, whitespace_after_arg=_NO_SPACE), closing]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import UnionType
 from typing import Any
 
@@ -20,7 +20,7 @@ from irviz.transforms.kernels.update_function import UpdateFunction
 from irviz.transforms.passes.parameters import ParameterKind, PassParameter
 from irviz.transforms.passes.pass_call import PassCall, named_pass
 from irviz.transforms.passes.rewrite import Rewrite
-from irviz.transforms.passes.tvm_pass import TVMPass, default_pass_call, reproduces
+from irviz.transforms.passes.tvm_pass import TVMPass, write_by_name
 from irviz.transforms.python_script import PythonScript, UnwritableError
 from irviz.transforms.recordings.recorded_stages import RecordedPass
 from irviz.transforms.schedules import primitives
@@ -36,19 +36,14 @@ _INDEX_MAP = "index map"
 
 
 @dataclass(frozen=True)
-class LabelOnly:
+class LabelOnly(Transform):
     """A transform of which a file has only the label: it can be neither applied nor written.
 
     `is_pass` says that the label is the name of a pass.
     """
 
-    label: str
+    label: str = ""
     is_pass: bool = False
-    constant_names: Mapping[tvm.runtime.Tensor, str] = field(default_factory=dict)
-
-    @property
-    def tried_as(self) -> None:
-        """Nothing: it is not applied."""
 
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:  # noqa: ARG002
         """Raise TransformError."""
@@ -59,10 +54,10 @@ class LabelOnly:
 
     def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:
         """Write the catalog's pass of this name, if that makes the same module."""
-        call = default_pass_call(self.label) if self.is_pass else None
-        if call is None or not reproduces(call, before, after):
-            raise UnwritableError(f"{self.label} {_LABEL_ONLY}")
-        call.write(script, before, after)
+        reason = f"{self.label} {_LABEL_ONLY}"
+        if not self.is_pass:
+            raise UnwritableError(reason)
+        write_by_name(self.label, script, before, after, reason, reason)
 
 
 _KINDS: Mapping[str, tuple[Callable[..., Transform], Mapping[str, type | UnionType]]] = {

@@ -13,10 +13,11 @@ from irviz.errors import TransformError
 from irviz.ir.functions import relax_function
 from irviz.ir.shapes.type_check import TypeMismatchError, check_tensor
 from irviz.transforms.python_script import PythonScript
+from irviz.transforms.stage import Transform
 
 
 @dataclass(frozen=True)
-class BindParams:
+class BindParams(Transform):
     """Bind parameters of one function, by name, to constants."""
 
     params: Mapping[str, tvm.runtime.Tensor]
@@ -31,10 +32,6 @@ class BindParams:
     def constant_names(self) -> Mapping[tvm.runtime.Tensor, str]:
         """The parameters' names by the tensors that replace them."""
         return {tensor: name for name, tensor in self.params.items()}
-
-    @property
-    def tried_as(self) -> None:
-        """None: everything that could go wrong is checked before."""
 
     def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:  # noqa: ARG002
         """Write the pass, with the arrays by name."""

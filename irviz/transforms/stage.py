@@ -2,38 +2,42 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
 
 import tvm
 from tvm import ir
 
 from irviz.errors import NotFoundError, TransformError
 from irviz.transforms.python_script import PythonScript
-from irviz.transforms.trial import try_transform
+from irviz.transforms.trial import Apply, try_transform
 from irviz.worker.stderr_capture import captured_stderr
 
 
-@runtime_checkable
-class Transform(Protocol):
+class Transform(ABC):
     """A function from a module to a module that has a label and can be written as Python."""
 
     @property
+    @abstractmethod
     def label(self) -> str:
         """The label of the stage that it makes."""
 
     @property
     def constant_names(self) -> Mapping[tvm.runtime.Tensor, str]:
         """The names of the tensors that it puts into the module."""
+        return {}
 
     @property
-    def tried_as(self) -> Transform | None:
-        """The transform that the worker tries first; None for one that cannot do harm."""
+    def tried_as(self) -> Apply | None:
+        """What the worker tries first; None where all that can go wrong is checked before."""
+        return None
 
+    @abstractmethod
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
         """Return the new module and leave the old one as it is."""
 
+    @abstractmethod
     def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:
         """Write the statements that make `after` of `before`; raise UnwritableError if none can."""
 

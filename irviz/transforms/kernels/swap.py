@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-import tvm
 from tvm import ir, relax, tirx
 from tvm.relax.dpl import DFPattern
 from tvm_ffi import structural_equal
@@ -26,10 +25,11 @@ from irviz.transforms.kernels.signature import Signature, signature_of_call
 from irviz.transforms.kernels.te_definitions import TEDefinition, prim_func_for_call
 from irviz.transforms.kernels.update_function import write_function
 from irviz.transforms.python_script import PythonScript, UnwritableError
+from irviz.transforms.stage import Transform
 
 
 @dataclass(frozen=True)
-class Swap:
+class Swap(Transform):
     """Let calls of `callee` call `replacement` instead.
 
     Attributes:
@@ -46,7 +46,6 @@ class Swap:
     node: NodeId | None = None
     function: str = "main"
     matching: DFPattern | None = None
-    constant_names: Mapping[tvm.runtime.Tensor, str] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -54,10 +53,6 @@ class Swap:
         where = f" at {self.node}" if self.node else ""
         where += " where the pattern matches" if self.matching is not None else ""
         return f"swap {self.callee} → {self.replacement}{where}"
-
-    @property
-    def tried_as(self) -> None:
-        """None: everything that could go wrong is checked before."""
 
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
         """Return the module with the calls changed; raise TransformError when one does not fit."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 
-import tvm
 from tvm import ir, tirx
 
 from irviz.errors import TransformError
@@ -15,25 +13,21 @@ from irviz.transforms.kernels import change_calls
 from irviz.transforms.kernels import signature as signatures
 from irviz.transforms.kernels.call_targets import dps_calls, prim_funcs
 from irviz.transforms.python_script import PythonScript, embedded_object
+from irviz.transforms.stage import Transform
 from irviz.transforms.tvmscript_source import prim_func_source
 
 
 @dataclass(frozen=True)
-class UpdateFunction:
+class UpdateFunction(Transform):
     """Replace the module's PrimFunc of this name."""
 
     name: str
     prim_func: tirx.PrimFunc
-    constant_names: Mapping[tvm.runtime.Tensor, str] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
         """The label of the stage it makes."""
         return f"update {self.name}"
-
-    @property
-    def tried_as(self) -> None:
-        """None: everything that could go wrong is checked before."""
 
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
         """Return the new module; raise TransformError unless the PrimFunc fits all calls."""

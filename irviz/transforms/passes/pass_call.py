@@ -31,7 +31,7 @@ _HOST = "llvm"  # splitting a PrimFunc needs a target with a host
 
 
 @dataclass(frozen=True)
-class PassCall:
+class PassCall(Transform):
     """A catalog entry by its full name, with plain arguments.
 
     Variables, functions and targets are given by name and looked up when the pass is applied, so
@@ -41,7 +41,6 @@ class PassCall:
 
     name: str
     arguments: Mapping[str, object] = field(default_factory=dict)
-    constant_names: Mapping[tvm.runtime.Tensor, str] = field(default_factory=dict)
     own: PortableFunction | Rewrite | None = None
 
     @property
@@ -58,7 +57,18 @@ class PassCall:
         return f"{self.entry.label}({given})" if given else self.entry.label
 
     @property
-    def tried_as(self) -> Transform | None:
+    def constant_names(self) -> Mapping[tvm.runtime.Tensor, str]:
+        """The names of the tensors in its arguments."""
+        return {
+            tensor: str(key)
+            for name, value in self.arguments.items()
+            if self.entry.parameter(name).kind is ParameterKind.PARAMS
+            and isinstance(value, Mapping)
+            for key, tensor in value.items()
+        }
+
+    @property
+    def tried_as(self) -> PassCall | None:
         """Itself, because any pass may crash; None for one that measures.
 
         Measuring takes as long as the user asked for, and uses processes of its own.
@@ -198,13 +208,7 @@ def _checked_call(
                 or f"{entry.label} needs {parameter.name}, {parameter.kind.value}: give it, as in "
                 f"session.apply({entry.full_name!r}, {parameter.name}=…)"
             )
-    tensors = {
-        tensor: str(key)
-        for name, value in plain.items()
-        if entry.parameter(name).kind is ParameterKind.PARAMS and isinstance(value, Mapping)
-        for key, tensor in value.items()
-    }
-    return PassCall(entry.full_name, plain, tensors, own)
+    return PassCall(entry.full_name, plain, own)
 
 
 def _entry(full_name: str, own: PortableFunction | Rewrite | None) -> CatalogEntry:

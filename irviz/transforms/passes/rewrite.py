@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
-import tvm
 from tvm import ir, relax
 from tvm.relax import dpl
 
@@ -25,7 +24,7 @@ _PATTERNS = (dpl.DFPattern, dpl.PatternContext)
 
 
 @dataclass(frozen=True, eq=False)
-class Rewrite:
+class Rewrite(Transform):
     """Rewrites the matches of a pattern, in all Relax functions or in one.
 
     Attributes:
@@ -41,7 +40,6 @@ class Rewrite:
     pattern: Pattern | ir.IRModule | Build | PortableFunction
     rewriter: Rewriter | None = None
     function: str = ""
-    constant_names: Mapping[tvm.runtime.Tensor, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check the pattern, and that a rewriter is given only where it is needed."""
@@ -67,7 +65,7 @@ class Rewrite:
         return f"{self.name} in {self.function}" if self.function else self.name
 
     @property
-    def tried_as(self) -> Transform | None:
+    def tried_as(self) -> Rewrite | None:
         """Itself; None for a pattern object, which cannot be sent to another process."""
         return None if isinstance(self.pattern, _PATTERNS) else self
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import tvm
 from tvm import ir
@@ -17,11 +17,10 @@ from irviz.transforms.stage import Transform
 
 
 @dataclass(frozen=True)
-class TVMPass:
+class TVMPass(Transform):
     """A pass object, whose arguments cannot be read back from it."""
 
     wrapped: tvm.ir.transform.Pass
-    constant_names: Mapping[tvm.runtime.Tensor, str] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -39,14 +38,9 @@ class TVMPass:
 
     def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:
         """Write the catalog's pass of this name, if it gives the same module."""
-        call = self.tried_as
-        if call is None:
-            raise UnwritableError(
-                f"{self.label} was given as an object, with a module as its result"
-            )
-        if not reproduces(call, before, after):
-            raise UnwritableError(f"{self.label} was given as an object, with arguments of its own")
-        call.write(script, before, after)
+        given = f"{self.label} was given as an object, with"
+        absent, differs = f"{given} a module as its result", f"{given} arguments of its own"
+        write_by_name(self.label, script, before, after, absent, differs)
 
 
 def default_pass_call(name: str) -> PassCall | None:
@@ -56,13 +50,30 @@ def default_pass_call(name: str) -> PassCall | None:
     return None
 
 
-def reproduces(call: PassCall, before: ir.IRModule, after: ir.IRModule) -> bool:
-    """Tell whether a pass turns one module into the other, in the current PassContext."""
+def write_by_name(
+    name: str,
+    script: PythonScript,
+    before: ir.IRModule,
+    after: ir.IRModule,
+    absent: str,
+    differs: str,
+) -> None:
+    """Write the catalog's pass of this name, if it turns one module into the other.
+
+    Raises UnwritableError with `absent` if there is no such pass, with `differs` if it gives
+    another module in the current PassContext.
+    """
+    call = default_pass_call(name)
+    if call is None:
+        raise UnwritableError(absent)
     try:
         # on a copy, because some passes modify the module that they are given
-        return bool(structural_equal(call(before.clone()), after))
+        is_same = structural_equal(call(before.clone()), after)
     except Exception:  # it needs other arguments, or a context that has been left
-        return False
+        is_same = False
+    if not is_same:
+        raise UnwritableError(differs)
+    call.write(script, before, after)
 
 
 def as_transform(transform: object, arguments: Mapping[str, object] | None = None) -> Transform:

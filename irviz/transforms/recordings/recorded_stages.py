@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import tvm
 from tvm import ir
@@ -11,10 +11,10 @@ from tvm_ffi import structural_equal
 
 from irviz.errors import TransformError
 from irviz.transforms.passes.pass_call import PassCall, named_pass
-from irviz.transforms.passes.tvm_pass import default_pass_call, reproduces
-from irviz.transforms.python_script import PythonScript, UnwritableError
+from irviz.transforms.passes.tvm_pass import default_pass_call, write_by_name
+from irviz.transforms.python_script import PythonScript
 from irviz.transforms.recordings.pass_log import PassRun, short_line
-from irviz.transforms.stage import Stage
+from irviz.transforms.stage import Stage, Transform
 
 ConstantNames = Mapping[tvm.runtime.Tensor, str]
 
@@ -23,11 +23,10 @@ OUTSIDE = "outside of passes"
 
 
 @dataclass(frozen=True)
-class RecordedPass:
+class RecordedPass(Transform):
     """A pass that was recorded; only its name is known, not its arguments."""
 
     name: str
-    constant_names: ConstantNames = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -51,14 +50,9 @@ class RecordedPass:
 
     def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:
         """Write the catalog's pass of this name, if it gives the same module."""
-        call = self.tried_as
-        if call is None:
-            raise UnwritableError(
-                f"{self.label} was recorded, and no pass of the catalog is called that"
-            )
-        if not reproduces(call, before, after):
-            raise UnwritableError(f"{self.label} was recorded, with arguments of its own")
-        call.write(script, before, after)
+        absent = f"{self.label} was recorded, and no pass of the catalog is called that"
+        differs = f"{self.label} was recorded, with arguments of its own"
+        write_by_name(self.name, script, before, after, absent, differs)
 
 
 def stages_of(steps: Sequence[PassRun], constant_names: ConstantNames) -> tuple[Stage, ...]:

@@ -17,7 +17,6 @@ from irviz.transforms.schedules.primitives import QUERIES, ArgumentKind, primiti
 from irviz.transforms.schedules.schedule_error import IllegalStepError, illegal_step
 from irviz.transforms.schedules.schedule_step import (
     ScheduleStep,
-    StepTrial,
     block_names,
     blocks_under,
     start_schedule,
@@ -81,7 +80,7 @@ class ScheduleRecorder:
     def _do(self, name: str, *positional: object, **named: object) -> object:
         step = self._step(name, positional, named)
         if self._isolate:
-            outcome = try_transform(self._sch.mod, StepTrial(step))
+            outcome = try_transform(self._sch.mod, step.tried_as)
             if outcome.error:
                 raise IllegalStepError(f"{step.label} is not done: {outcome.error}")
         given = self._sch.mod

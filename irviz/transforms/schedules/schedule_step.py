@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import tvm
 from tvm import ir, s_tir, tirx
 
 from irviz.errors import TransformError
@@ -16,10 +15,12 @@ from irviz.transforms.schedules.index_map import IndexMapText
 from irviz.transforms.schedules.primitives import ArgumentKind, primitive
 from irviz.transforms.schedules.schedule_error import IllegalStepError, illegal_step
 from irviz.transforms.schedules.step_source import step_source
+from irviz.transforms.stage import Transform
+from irviz.transforms.trial import Apply
 
 
 @dataclass(frozen=True)
-class ScheduleStep:
+class ScheduleStep(Transform):
     """One primitive of a PrimFunc's schedule; `schedule_step` creates and checks one.
 
     `arguments` are by parameter name: loops as LoopAddress (several as a list), blocks as
@@ -29,7 +30,6 @@ class ScheduleStep:
     function: str
     primitive: str
     arguments: Mapping[str, object] = field(default_factory=dict)
-    constant_names: Mapping[tvm.runtime.Tensor, str] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -45,9 +45,9 @@ class ScheduleStep:
         return f"{self.function}: {self.primitive} {', '.join(words)}"
 
     @property
-    def tried_as(self) -> StepTrial:
+    def tried_as(self) -> Apply:
         """A trial of itself, because some primitives crash the process."""
-        return StepTrial(self)
+        return self._try
 
     @property
     def line(self) -> str:
@@ -73,6 +73,15 @@ class ScheduleStep:
             raise illegal_step(self.source, self.function, failure) from None
         return sch.mod
 
+    def _try(self, mod: ir.IRModule) -> ir.IRModule:
+        """Do the step if it is legal, and print the result, because that may crash too."""
+        try:
+            made = self(mod)
+        except TransformError:
+            return mod
+        made[self.function].script()
+        return made
+
     def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:  # noqa: ARG002
         """Write the line, on a schedule that is shared with adjacent steps."""
         script.schedule(self.function, self.line)
@@ -89,36 +98,6 @@ class ScheduleStep:
                 positional.append(value)
         by_name = [one for one in known.parameters if one.is_named and one.name in values]
         return positional, [(one.name, values[one.name]) for one in by_name]
-
-
-@dataclass(frozen=True)
-class StepTrial:
-    """A step as it is tried in the worker, where an illegal step is not an error yet."""
-
-    step: ScheduleStep
-    constant_names: Mapping[tvm.runtime.Tensor, str] = field(default_factory=dict)
-
-    @property
-    def label(self) -> str:
-        """The label of the step."""
-        return self.step.label
-
-    @property
-    def tried_as(self) -> None:
-        """None: it is the trial itself."""
-
-    def __call__(self, mod: ir.IRModule) -> ir.IRModule:
-        """Do the step and print the result, because printing may crash the process too."""
-        try:
-            made = self.step(mod)
-        except TransformError:
-            return mod
-        made[self.step.function].script()
-        return made
-
-    def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:
-        """Write the step."""
-        self.step.write(script, before, after)
 
 
 def schedule_step(

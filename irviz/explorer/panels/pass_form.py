@@ -12,9 +12,9 @@ from irviz.explorer.panels.controls import paragraph
 from irviz.ir.functions import relax_functions
 from irviz.loaders.arrays.param_files import load_params
 from irviz.session.session import Session
+from irviz.transforms.passes.arguments import symbolic_names
 from irviz.transforms.passes.hints import PATTERN_MODULES
 from irviz.transforms.passes.parameters import ParameterKind, PassParameter
-from irviz.transforms.passes.resolve_arguments import symbolic_names
 
 _TARGETS = ("llvm", "c", "cuda", "rocm", "metal", "vulkan", "opencl", "webgpu", "hexagon")
 _HINTS = {

@@ -1,37 +1,41 @@
-"""Arguments of a pass as plain values: checked when they are given, and shown in labels."""
+"""Arguments of a pass: checked when they are given, looked up in a module, and written as Python.
+
+A checked argument is a plain value: text stands for targets, and names for functions and variables.
+"""
 
 from __future__ import annotations
 
 import enum
+import importlib
 import json
 import numbers
-from collections.abc import Callable, Mapping, Sequence
-from typing import NoReturn
+import types
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import tvm
 from tvm import ir, relax, tirx
 
 from irviz.errors import TransformError
+from irviz.ir.functions import relax_function, relax_functions
 from irviz.transforms.bind_params import bind_params
+from irviz.transforms.passes import hints
+from irviz.transforms.passes.function_source import define_function, import_statement, is_literal
 from irviz.transforms.passes.parameters import ParameterKind, PassParameter
+from irviz.transforms.python_script import PythonScript, UnwritableError, embedded_object
 
-_EXAMPLES: Mapping[ParameterKind, str] = {
-    ParameterKind.BOOL: "True",
-    ParameterKind.INT: "2",
-    ParameterKind.FLOAT: "0.5",
-    ParameterKind.STR: "'text'",
-    ParameterKind.TARGET: "'llvm', or a dict as {'kind': 'llvm', 'num-cores': 4}",
-    ParameterKind.DEVICE: "'llvm' or 'cuda:1'",
-    ParameterKind.FUNCTION: "'main'",
-    ParameterKind.FUNCTIONS: "['main']",
-    ParameterKind.NAMES: "['x']",
-    ParameterKind.VARS: "['x']",
-    ParameterKind.PARAMS: "{'w0': w0}, with numpy arrays",
-    ParameterKind.DIMS: "{'n': 128}",
-    ParameterKind.LAYOUTS: "{'relax.nn.conv2d': ['NHWC', 'OHWI']}",
-    ParameterKind.PATTERNS: "'cublas'",
-}
 _MOST_CHARACTERS = 40
+
+
+class NameScope(NamedTuple):
+    """Where names are looked up: a module, and the function that a call applies to, if any."""
+
+    mod: ir.IRModule
+    function: str | None = None
+
+
+class _MisfitError(Exception):
+    """The value is not of the parameter's kind."""
 
 
 def plain_argument(parameter: PassParameter, value: object, owner: str) -> object:
@@ -41,21 +45,87 @@ def plain_argument(parameter: PassParameter, value: object, owner: str) -> objec
     """
     if value is None and not parameter.is_required and parameter.default is None:
         return None
-    try:
-        return _plain(parameter, parameter.kind, value)
-    except _MisfitError:
-        if parameter.also is None:
-            _refuse(parameter, value, owner)
-    try:
-        return _plain(parameter, parameter.also, value)
-    except _MisfitError:
-        _refuse(parameter, value, owner)
+    for kind in (parameter.kind, parameter.also):
+        try:
+            if kind is not None:
+                return _plain(parameter, kind, value)
+        except _MisfitError:  # noqa: PERF203 - there are two kinds at most
+            continue
+    takes, example = parameter.kind.value, _KINDS[parameter.kind].example
+    if parameter.choices:
+        takes, example = f"one of {', '.join(map(repr, parameter.choices))}", "one of these"
+    elif parameter.kind is ParameterKind.LIST:
+        example = "[1, 2]" if parameter.item is int else "['relax.add']"
+    raise TransformError(
+        f"{parameter.name} of {owner} is {value!r}, and takes {takes}: give {example}"
+    )
+
+
+def resolve_argument(parameter: PassParameter, value: object, scope: NameScope) -> object:
+    """Return a checked argument as TVM takes it.
+
+    Raises TransformError or NoFunctionError for a name that the module does not have.
+    """
+    if value is None:
+        return None
+    if _is_enum(parameter):
+        return parameter.item[str(value)]  # type: ignore[index]
+    is_also = parameter.kind is ParameterKind.BOOL and isinstance(value, tuple)
+    return _KINDS[ParameterKind.FUNCTIONS if is_also else parameter.kind].resolve(value, scope)
+
+
+def argument_source(
+    parameter: PassParameter, value: object, script: PythonScript, function: str | None
+) -> str:
+    """Return the expression for a checked argument, and write the statements it needs before.
+
+    `function` is the one that the call applies to. Raises UnwritableError for a value that
+    cannot be written as an expression.
+    """
+    if value is None:
+        return "None"
+    if _is_enum(parameter):
+        script.add(needs=(import_statement(parameter.item.__name__, parameter.item, "the pass"),))
+        return f"{parameter.item.__name__}[{value!r}]"
+    if parameter.kind is ParameterKind.VARS:
+        assert isinstance(value, tuple), "plain_argument checked it"
+        script.add(
+            f"params = {{param.name: param for param in mod[{function or 'main'!r}].params}}"
+        )
+        return f"[{', '.join(f'params[{name!r}]' for name in value)}]"
+    return _KINDS[parameter.kind].source(value, script)
 
 
 def argument_label(value: object) -> str:
     """Return an argument for a label: arrays by their names, long values cut."""
     text = _label(value)
     return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"
+
+
+def make_target(text: str) -> tvm.target.Target:
+    """Create a target; raise TransformError with TVM's message when that fails."""
+    try:
+        return tvm.target.Target(text)
+    except Exception as failure:  # TVM raises what its C++ side threw, of any class
+        said = (str(failure).strip().splitlines() or [repr(failure)])[-1].strip(" '")
+        raise TransformError(
+            f"{text!r} is not a target: {said}; give a kind such "
+            "as 'llvm' or 'cuda', or a dict such as {'kind': 'llvm', 'num-cores': 4}"
+        ) from failure
+
+
+def target_source(text: str, host: str = "") -> str:
+    """Return the expression for a target, with a host if one is given."""
+    return f"tvm.target.Target({text!r}, host={host!r})" if host else f"tvm.target.Target({text!r})"
+
+
+def symbolic_names(mod: ir.IRModule, function: str | None = None) -> tuple[str, ...]:
+    """Return the names of the symbolic variables of a Relax function, or of all of them."""
+    chosen = relax_functions(mod).values() if function is None else [relax_function(mod, function)]
+    found = [
+        variable.name for one in chosen for variable in relax.analysis.defined_symbolic_vars(one)
+    ]
+    return tuple(dict.fromkeys(found))
 
 
 def _label(value: object) -> str:
@@ -69,28 +139,21 @@ def _label(value: object) -> str:
     return str(getattr(value, "__name__", type(value).__name__)) if callable(value) else repr(value)
 
 
-class _MisfitError(Exception):
-    """The value is not of the parameter's kind."""
+def _is_enum(parameter: PassParameter) -> bool:
+    return parameter.kind is ParameterKind.CHOICE and issubclass(parameter.item, enum.Enum)
 
 
-def _refuse(parameter: PassParameter, value: object, owner: str) -> NoReturn:
-    takes, example = parameter.kind.value, _EXAMPLES.get(parameter.kind, "another")
-    if parameter.choices:
-        takes, example = f"one of {', '.join(map(repr, parameter.choices))}", "one of these"
-    elif parameter.kind is ParameterKind.LIST:
-        example = "[1, 2]" if parameter.item is int else "['relax.add']"
-    raise TransformError(
-        f"{parameter.name} of {owner} is {value!r}, and takes {takes}: give {example}"
-    )
+# checking: each returns the plain value, or raises _MisfitError
 
 
 def _plain(parameter: PassParameter, kind: ParameterKind, value: object) -> object:
-    """Convert a value to this kind; raise _MisfitError if it is not of the kind."""
     if kind is ParameterKind.CHOICE:
-        return _choice(parameter, value)
+        name = value.name if isinstance(value, enum.Enum) else value
+        _require(any(type(name) is type(one) and name == one for one in parameter.choices))
+        return name
     if kind is ParameterKind.LIST:
         return tuple(map(_whole if parameter.item is int else _text, _items(value)))
-    return _READERS[kind](value)
+    return _KINDS[kind].check(value)
 
 
 def _require(condition: object) -> None:
@@ -98,76 +161,72 @@ def _require(condition: object) -> None:
         raise _MisfitError
 
 
-def _flag(value: object) -> bool:
+def _flag(value: Any) -> bool:
     _require(isinstance(value, bool))
     return bool(value)
 
 
-def _number(value: object) -> float:
+def _number(value: Any) -> float:
     _require(isinstance(value, numbers.Real) and not isinstance(value, bool))
-    return float(value)  # type: ignore[arg-type]
+    return float(value)
 
 
-def _text(value: object) -> str:
+def _whole(value: Any) -> int:
+    _require(isinstance(value, numbers.Integral) and not isinstance(value, bool))
+    return int(value)
+
+
+def _text(value: Any) -> str:
     _require(isinstance(value, str))
     return str(value)
 
 
-def _whole(value: object) -> int:
-    _require(isinstance(value, numbers.Integral) and not isinstance(value, bool))
-    return int(value)  # type: ignore[call-overload,no-any-return]
-
-
-def _items(value: object) -> Sequence[object]:
+def _items(value: Any) -> Sequence[object]:
     _require(isinstance(value, list | tuple | ir.Array))
-    return value  # type: ignore[return-value]
+    return value  # type: ignore[no-any-return]
 
 
-def _size(value: object) -> int:
-    size = _whole(value.value if isinstance(value, tirx.IntImm) else value)
-    _require(size >= 0)
-    return size
+def _entries(value: Any) -> Mapping[object, object]:
+    _require(isinstance(value, Mapping))
+    return value  # type: ignore[no-any-return]
 
 
-def _name(value: object) -> str:
+def _name(value: Any) -> str:
     """Return a name, given as text or as the variable or function itself."""
     if isinstance(value, ir.GlobalVar):
         return str(value.name_hint)
     return _text(value.name if isinstance(value, ir.Var) else value)
 
 
-def _names(value: object) -> tuple[str, ...]:
+def _names(value: Any) -> tuple[str, ...]:
     return tuple(map(_name, _items(value)))
 
 
-def _variables(value: object) -> tuple[str, ...]:
+def _variables(value: Any) -> tuple[str, ...]:
     return (_name(value),) if isinstance(value, str | ir.Var) else _names(value)
 
 
-def _arrays(value: object) -> Mapping[str, tvm.runtime.Tensor]:
+def _arrays(value: Any) -> Mapping[str, tvm.runtime.Tensor]:
     """Return tensors by name, with the values copied now."""
-    _require(isinstance(value, Mapping) or value == ())
-    given = value if isinstance(value, Mapping) else {}
+    given: Mapping[Any, Any] = {} if value == () else _entries(value)
     return bind_params({_name(name): array for name, array in given.items()}).params
 
 
-def _sizes(value: object) -> dict[str, int]:
-    _require(isinstance(value, Mapping))
-    return {_name(k): _size(v) for k, v in value.items()}  # type: ignore[attr-defined]
+def _sizes(value: Any) -> dict[str, int]:
+    sizes = {
+        _name(name): _whole(size.value if isinstance(size, tirx.IntImm) else size)
+        for name, size in _entries(value).items()
+    }
+    _require(all(size >= 0 for size in sizes.values()))
+    return sizes
 
 
-def _patterns(value: object) -> object:
+def _prefix_or_patterns(value: Any) -> object:
     _require(isinstance(value, str | list | tuple) and value)
     return value
 
 
-def _choice(parameter: PassParameter, value: object) -> object:
-    name = value.name if isinstance(value, enum.Enum) else value
-    _require(any(type(name) is type(one) and name == one for one in parameter.choices))
-    return name
-
-
-def _target(value: object) -> str:
+def _target(value: Any) -> str:
     """Return a target as text, from which every process can create it again."""
     if isinstance(value, Mapping):
         return json.dumps(dict(value))
@@ -176,7 +235,7 @@ def _target(value: object) -> str:
     return text
 
 
-def _device(value: object) -> tuple[str, int, str]:
+def _device(value: Any) -> tuple[str, int, str]:
     if isinstance(value, relax.VDevice):
         return str(value.target), int(value.vdevice_id), str(value.memory_scope)
     if isinstance(value, tuple):
@@ -189,26 +248,158 @@ def _device(value: object) -> tuple[str, int, str]:
     return kind, int(number), "global"
 
 
-def _layouts(value: object) -> dict[str, tuple[str, ...]]:
-    _require(isinstance(value, Mapping))
-    given: Mapping[object, object] = value  # type: ignore[assignment]
-    return {_text(name): tuple(map(_text, _items(layouts))) for name, layouts in given.items()}
+def _layouts(value: Any) -> dict[str, list[str]]:
+    return {_text(name): list(map(_text, _items(given))) for name, given in _entries(value).items()}
 
 
-_READERS: Mapping[ParameterKind, Callable[[object], object]] = {
-    ParameterKind.BOOL: _flag,
-    ParameterKind.INT: _whole,
-    ParameterKind.FLOAT: _number,
-    ParameterKind.STR: _text,
-    ParameterKind.TARGET: _target,
-    ParameterKind.DEVICE: _device,
-    ParameterKind.FUNCTION: _name,
-    ParameterKind.FUNCTIONS: _names,
-    ParameterKind.NAMES: _names,
-    ParameterKind.VARS: _variables,
-    ParameterKind.PARAMS: _arrays,
-    ParameterKind.DIMS: _sizes,
-    ParameterKind.LAYOUTS: _layouts,
-    ParameterKind.PATTERNS: _patterns,
-    ParameterKind.CODE: lambda value: value,
+# resolving: each returns what TVM takes
+
+
+def _as_it_is(value: object, _: NameScope) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _resolved_function(name: str, scope: NameScope) -> str:
+    relax_function(scope.mod, name)
+    return name
+
+
+def _resolved_functions(names: tuple[str, ...], scope: NameScope) -> list[str]:
+    there = sorted(gvar.name_hint for gvar in scope.mod.functions)
+    _require_names(names, there, "the module has no function", "its functions are")
+    return list(names)
+
+
+def _resolved_variables(names: tuple[str, ...], scope: NameScope) -> list[ir.Var]:
+    function = scope.function or "main"
+    params = {param.name: param for param in relax_function(scope.mod, function).params}
+    _require_names(names, params, f"{function!r} has no parameter", "its parameters are")
+    return [params[name] for name in names]
+
+
+def _resolved_device(parts: tuple[str, int, str], _: NameScope) -> relax.VDevice:
+    kind, number, memory = parts
+    return relax.VDevice(make_target(kind), number, memory)
+
+
+def _resolved_sizes(sizes: Mapping[str, int], scope: NameScope) -> dict[str, tirx.IntImm]:
+    where = "the module" if scope.function is None else repr(scope.function)
+    _require_names(
+        sizes,
+        symbolic_names(scope.mod, scope.function),
+        f"{where} has no symbolic variable",
+        "those it has are",
+        "give sizes for",
+    )
+    return {name: tirx.IntImm("int64", size) for name, size in sizes.items()}
+
+
+def _resolved_patterns(prefix: object, _: NameScope) -> object:
+    if not isinstance(prefix, str):
+        return prefix
+    if _pattern_module(prefix):
+        importlib.import_module(_pattern_module(prefix))
+    found = list(relax.backend.pattern_registry.get_patterns_with_prefix(prefix))
+    if not found:
+        raise TransformError(
+            f"no pattern is registered whose name begins with {prefix!r}; TVM has patterns for "
+            f"{', '.join(map(repr, hints.PATTERN_MODULES))}: give one of these, or register "
+            "yours with tvm.relax.backend.pattern_registry.register_patterns"
+        )
+    return found
+
+
+def _require_names(
+    names: Iterable[str], there: Collection[str], lacks: str, has: str, advice: str = "give"
+) -> None:
+    """Raise TransformError for the first name that is not there."""
+    for name in names:
+        if name not in there:
+            listed = ", ".join(map(repr, there)) or "none"
+            raise TransformError(f"{lacks} {name!r}; {has} {listed}: {advice} some of these")
+
+
+def _pattern_module(prefix: str) -> str:
+    """Return the module that registers the patterns with this prefix, "" if it is unknown."""
+    return hints.PATTERN_MODULES.get(prefix.partition(".")[0], "")
+
+
+# writing: each returns an expression, and adds to the script what it needs
+
+
+def _literal_source(value: object, _: PythonScript) -> str:
+    return repr(list(value) if isinstance(value, tuple) else value)
+
+
+def _device_source(parts: tuple[str, int, str], script: PythonScript) -> str:
+    kind, number, memory = parts
+    script.add(needs=("from tvm import relax",))
+    return f"relax.VDevice({target_source(kind)}, {number}, {memory!r})"
+
+
+def _arrays_source(value: Mapping[str, tvm.runtime.Tensor], script: PythonScript) -> str:
+    arrays = {name: script.array(name, tensor.numpy()) for name, tensor in value.items()}
+    items = (f"{name!r}: tvm.runtime.tensor({one})" for name, one in arrays.items())
+    return f"{{{', '.join(items)}}}"
+
+
+def _patterns_source(value: object, script: PythonScript) -> str:
+    if not isinstance(value, str):
+        return _code_source(value, script)
+    home = _pattern_module(value)
+    script.add(needs=("from tvm import relax", *([f"import {home}"] if home else [])))
+    return f"relax.backend.get_patterns_with_prefix({value!r})"
+
+
+def _code_source(value: object, script: PythonScript) -> str:
+    if is_literal(value):
+        return repr(value)
+    if isinstance(value, types.FunctionType):
+        return define_function(value, script)
+    if isinstance(value, ir.IRModule | tirx.PrimFunc | tirx.IndexMap):
+        script.add(needs=("import base64", "import zlib"))
+        return embedded_object(value)
+    if isinstance(value, Mapping):
+        items = (f"{key!r}: {_code_source(one, script)}" for key, one in value.items())
+        return f"{{{', '.join(items)}}}"
+    if isinstance(value, list | tuple):
+        text = ", ".join(_code_source(one, script) for one in value)
+        return f"[{text}]" if isinstance(value, list) else f"({text},)"
+    raise UnwritableError(f"an argument is {value!r}, which has no source")
+
+
+class _Kind(NamedTuple):
+    """An example of an argument of a kind, and how one is checked, resolved and written."""
+
+    example: str
+    check: Callable[[Any], object] = lambda value: value
+    resolve: Callable[[Any, NameScope], object] = _as_it_is
+    source: Callable[[Any, PythonScript], str] = _literal_source
+
+
+_KINDS: Mapping[ParameterKind, _Kind] = {
+    ParameterKind.BOOL: _Kind("True", _flag),
+    ParameterKind.INT: _Kind("2", _whole),
+    ParameterKind.FLOAT: _Kind("0.5", _number),
+    ParameterKind.STR: _Kind("'text'", _text),
+    ParameterKind.CHOICE: _Kind("another"),
+    ParameterKind.LIST: _Kind("another"),
+    ParameterKind.TARGET: _Kind(
+        "'llvm', or a dict as {'kind': 'llvm', 'num-cores': 4}",
+        _target,
+        lambda text, _: make_target(text),
+        lambda text, _: target_source(text),
+    ),
+    ParameterKind.DEVICE: _Kind("'llvm' or 'cuda:1'", _device, _resolved_device, _device_source),
+    ParameterKind.FUNCTION: _Kind("'main'", _name, _resolved_function),
+    ParameterKind.FUNCTIONS: _Kind("['main']", _names, _resolved_functions),
+    ParameterKind.NAMES: _Kind("['x']", _names),
+    ParameterKind.VARS: _Kind("['x']", _variables, _resolved_variables),
+    ParameterKind.PARAMS: _Kind("{'w0': w0}, with numpy arrays", _arrays, source=_arrays_source),
+    ParameterKind.DIMS: _Kind("{'n': 128}", _sizes, _resolved_sizes),
+    ParameterKind.LAYOUTS: _Kind("{'relax.nn.conv2d': ['NHWC', 'OHWI']}", _layouts),
+    ParameterKind.PATTERNS: _Kind(
+        "'cublas'", _prefix_or_patterns, _resolved_patterns, _patterns_source
+    ),
+    ParameterKind.CODE: _Kind("another", resolve=lambda value, _: value, source=_code_source),
 }

@@ -13,14 +13,20 @@ from tvm_ffi import structural_equal
 from irviz.errors import TransformError
 from irviz.runtime.local.pickle_by_value import PortableFunction
 from irviz.transforms.passes import hints
-from irviz.transforms.passes.argument_source import argument_source, target_source
-from irviz.transforms.passes.arguments import argument_label, plain_argument
+from irviz.transforms.passes.arguments import (
+    NameScope,
+    argument_label,
+    argument_source,
+    make_target,
+    plain_argument,
+    resolve_argument,
+    target_source,
+)
 from irviz.transforms.passes.catalog import find
 from irviz.transforms.passes.catalog_entry import CatalogEntry, TargetUse
 from irviz.transforms.passes.function_source import define_function
 from irviz.transforms.passes.parameters import ParameterKind
 from irviz.transforms.passes.registered_passes import user_entry
-from irviz.transforms.passes.resolve_arguments import NameScope, make_target, resolve_argument
 from irviz.transforms.passes.rewrite import Rewrite
 from irviz.transforms.python_script import PythonScript, UnwritableError
 from irviz.transforms.stage import Transform

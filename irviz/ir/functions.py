@@ -23,14 +23,19 @@ def relax_functions(mod: ir.IRModule) -> dict[str, relax.Function]:
     return dict(sorted(found.items()))
 
 
-def drawable_functions(mod: ir.IRModule) -> dict[str, relax.Function | tirx.PrimFunc]:
-    """Return the functions that have a graph, by name: Relax functions, then PrimFuncs."""
-    prim_funcs = {
+def prim_funcs(mod: ir.IRModule) -> dict[str, tirx.PrimFunc]:
+    """Return the module's PrimFuncs by name, in alphabetical order."""
+    found = {
         gvar.name_hint: function
         for gvar, function in mod.functions.items()
         if isinstance(function, tirx.PrimFunc)
     }
-    return {**relax_functions(mod), **dict(sorted(prim_funcs.items()))}
+    return dict(sorted(found.items()))
+
+
+def drawable_functions(mod: ir.IRModule) -> dict[str, relax.Function | tirx.PrimFunc]:
+    """Return the functions that have a graph, by name: Relax functions, then PrimFuncs."""
+    return {**relax_functions(mod), **prim_funcs(mod)}
 
 
 def python_functions(mod: ir.IRModule) -> frozenset[str]:

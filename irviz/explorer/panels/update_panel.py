@@ -17,8 +17,7 @@ from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.explorer.view_model import selected_node
-from irviz.ir.functions import function_named
-from irviz.transforms.kernels.call_targets import prim_funcs
+from irviz.ir.functions import function_named, prim_funcs
 from irviz.transforms.kernels.candidates import equivalence
 from irviz.transforms.kernels.update_function import UpdateFunction, update_obstacle
 

@@ -12,7 +12,7 @@ from typing import TypeGuard
 import tvm
 from tvm import ir, relax, tirx
 
-from irviz.ir.functions import relax_functions
+from irviz.ir.functions import prim_funcs, relax_functions
 from irviz.ir.node_ids import NodeIds, definitions
 from irviz.ir.relax.calls import callee_name, is_destination_passing
 from irviz.model.graph.graph import NodeId
@@ -71,16 +71,6 @@ def dps_calls(function: relax.Function) -> Mapping[NodeId, BoundCall]:
 def is_dps_call(value: ir.Expr) -> TypeGuard[ir.Call]:
     """Tell whether a value is a call_tir or call_dps_packed of a named callee."""
     return is_destination_passing(value) and bool(callee_name(value.args[0]))
-
-
-def prim_funcs(mod: ir.IRModule) -> dict[str, tirx.PrimFunc]:
-    """Return the module's PrimFuncs by name, sorted."""
-    found = {
-        gvar.name_hint: function
-        for gvar, function in mod.functions.items()
-        if isinstance(function, tirx.PrimFunc)
-    }
-    return dict(sorted(found.items()))
 
 
 def call_target(mod: ir.IRModule, name: str) -> CallTarget | None:

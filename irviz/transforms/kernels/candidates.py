@@ -11,7 +11,7 @@ from typing import TypeAlias
 import tvm_ffi
 from tvm import ir, tirx
 
-from irviz.ir.functions import function_named, relax_function, relax_functions
+from irviz.ir.functions import function_named, prim_funcs, relax_function, relax_functions
 from irviz.model.graph.graph import NodeId
 from irviz.transforms.kernels import sample_sizes
 from irviz.transforms.kernels.call_targets import (
@@ -22,7 +22,6 @@ from irviz.transforms.kernels.call_targets import (
     dps_calls,
     fits_any,
     misfit,
-    prim_funcs,
 )
 from irviz.transforms.kernels.equivalence_tests import (
     Equivalence,

@@ -11,7 +11,7 @@ from tvm.relax.dpl import DFPattern
 from tvm_ffi import structural_equal
 
 from irviz.errors import TransformError
-from irviz.ir.functions import relax_function
+from irviz.ir.functions import prim_funcs, relax_function
 from irviz.model.graph.graph import NodeId
 from irviz.transforms.kernels import change_calls
 from irviz.transforms.kernels.call_targets import (
@@ -19,7 +19,6 @@ from irviz.transforms.kernels.call_targets import (
     call_target,
     dps_calls,
     misfit,
-    prim_funcs,
 )
 from irviz.transforms.kernels.signature import Signature, signature_of_call
 from irviz.transforms.kernels.te_definitions import TEDefinition, prim_func_for_call

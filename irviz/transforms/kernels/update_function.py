@@ -8,10 +8,10 @@ from functools import lru_cache
 from tvm import ir, tirx
 
 from irviz.errors import TransformError
-from irviz.ir.functions import relax_functions
+from irviz.ir.functions import prim_funcs, relax_functions
 from irviz.transforms.kernels import change_calls
 from irviz.transforms.kernels import signature as signatures
-from irviz.transforms.kernels.call_targets import dps_calls, prim_funcs
+from irviz.transforms.kernels.call_targets import dps_calls
 from irviz.transforms.python_script import PythonScript, embedded_object
 from irviz.transforms.stage import Transform
 from irviz.transforms.tvmscript_source import prim_func_source

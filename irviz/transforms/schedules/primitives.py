@@ -40,46 +40,43 @@ class ArgumentKind(Enum):
     FUNCTION = "a function"
 
 
-ADDRESSES = (
-    *(ArgumentKind.BLOCK, ArgumentKind.BLOCKS, ArgumentKind.LOOP, ArgumentKind.LOOPS),
-    *(ArgumentKind.LOOP_OR_BLOCK, ArgumentKind.LOOP_OR_BLOCKS),
-)
-"""The kinds whose values are selected in the loop nest."""
-
-_KINDS: dict[str, ArgumentKind] = {
-    **dict.fromkeys(("block", "reduction_block", "epilogue_block"), ArgumentKind.BLOCK),
-    "consumer_blocks": ArgumentKind.BLOCKS,
-    "loop": ArgumentKind.LOOP,
-    **dict.fromkeys(("loops", "ordered_loops"), ArgumentKind.LOOPS),
-    "block_or_loop": ArgumentKind.LOOP_OR_BLOCK,
-    "target": ArgumentKind.LOOP_OR_BLOCKS,
-    "factors": ArgumentKind.FACTORS,
-    **dict.fromkeys(("padding", "new_order", "buf_index_array"), ArgumentKind.NUMBERS),
-    **dict.fromkeys(
-        ("index", "factor_axis", "axis", "factor", "offset", "cse_thresh"), ArgumentKind.NUMBER
-    ),
-    "pad_value": ArgumentKind.VALUE,
-    **dict.fromkeys(
-        (
-            *("preserve_unit_iters", "preserve_unit_loops", "disable_predication"),
-            "assume_injective_transform",
-        ),
-        ArgumentKind.FLAG,
-    ),
-    **dict.fromkeys(("ann_key", "tensor_intrin"), ArgumentKind.TEXT),
-    **dict.fromkeys(("thread_axis", "storage_scope", "buf_type", "dtype"), ArgumentKind.CHOICE),
-    "read_buffer_index": ArgumentKind.READ,
-    "write_buffer_index": ArgumentKind.WRITTEN,
-    "buffer_index": ArgumentKind.WRITTEN,
-    "buffer": ArgumentKind.BUFFER,
-    "ann_val": ArgumentKind.ANNOTATION,
-    "index_map": ArgumentKind.INDEX_MAP,
-    "gen_new_ranges": ArgumentKind.FUNCTION,
+ADDRESSES: Mapping[ArgumentKind, tuple[tuple[type[ScheduleAddress], bool], ...]] = {
+    ArgumentKind.BLOCK: ((BlockAddress, False),),
+    ArgumentKind.BLOCKS: ((BlockAddress, True),),
+    ArgumentKind.LOOP: ((LoopAddress, False),),
+    ArgumentKind.LOOPS: ((LoopAddress, True),),
+    ArgumentKind.LOOP_OR_BLOCK: ((LoopAddress, False), (BlockAddress, False)),
+    ArgumentKind.LOOP_OR_BLOCKS: ((LoopAddress, False), (BlockAddress, True)),
 }
+"""What the kinds that are selected in the loop nest take: addresses of a type, and if as a list."""
 
-CHOICES: dict[str, tuple[str, ...]] = {
-    "thread_axis": (
-        *(f"{word}.{axis}" for word in ("blockIdx", "threadIdx", "vthread") for axis in "xyz"),
+_NAMES: Mapping[ArgumentKind, str] = {
+    ArgumentKind.BLOCK: "block reduction_block epilogue_block",
+    ArgumentKind.BLOCKS: "consumer_blocks",
+    ArgumentKind.LOOP: "loop",
+    ArgumentKind.LOOPS: "loops ordered_loops",
+    ArgumentKind.LOOP_OR_BLOCK: "block_or_loop",
+    ArgumentKind.LOOP_OR_BLOCKS: "target",
+    ArgumentKind.FACTORS: "factors",
+    ArgumentKind.NUMBERS: "padding new_order buf_index_array",
+    ArgumentKind.NUMBER: "index factor_axis axis factor offset cse_thresh",
+    ArgumentKind.VALUE: "pad_value",
+    ArgumentKind.FLAG: "preserve_unit_iters preserve_unit_loops disable_predication "
+    "assume_injective_transform",
+    ArgumentKind.TEXT: "ann_key tensor_intrin",
+    ArgumentKind.CHOICE: "thread_axis storage_scope buf_type dtype",
+    ArgumentKind.READ: "read_buffer_index",
+    ArgumentKind.WRITTEN: "write_buffer_index buffer_index",
+    ArgumentKind.BUFFER: "buffer",
+    ArgumentKind.ANNOTATION: "ann_val",
+    ArgumentKind.INDEX_MAP: "index_map",
+    ArgumentKind.FUNCTION: "gen_new_ranges",
+}
+_KINDS = {name: kind for kind, names in _NAMES.items() for name in names.split()}
+
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "thread_axis": tuple(
+        f"{word}.{axis}" for word in ("blockIdx", "threadIdx", "vthread") for axis in "xyz"
     ),
     "storage_scope": ("global", "shared", "shared.dyn", "local", "warp"),
     "buf_type": ("read", "write"),
@@ -87,59 +84,42 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 """The options of a CHOICE, by parameter name; other scopes and dtypes are accepted too."""
 
-GROUPS: dict[str, tuple[str, ...]] = {
-    "loops": (
-        *("split", "fuse", "reorder", "merge", "loop_partition", "add_unit_loop"),
-        *("parallel", "vectorize", "unroll", "bind"),
-    ),
-    "compute location": (
-        *("compute_at", "reverse_compute_at", "compute_inline", "reverse_compute_inline"),
-        "fuse_reduction_epilogue",
-    ),
-    "reduction": ("decompose_reduction", "rfactor"),
-    "blocks": ("blockize", "tensorize", "reorder_block_iter_var", "transform_block_layout"),
-    "memory": (
-        *("cache_read", "cache_write", "cache_inplace", "cache_index", "reindex"),
-        *("reindex_cache_read", "reindex_cache_write", "read_at", "write_at"),
-        *("set_scope", "storage_align", "transform_layout", "rolling_buffer"),
-        *("unsafe_set_dtype", "unsafe_hide_buffer_access"),
-    ),
-    "padding": ("pad_einsum", "decompose_padding"),
-    "annotations": ("annotate", "unannotate"),
+_GROUPS: Mapping[str, str] = {
+    "loops": "split fuse reorder merge loop_partition add_unit_loop parallel vectorize unroll bind",
+    "compute location": "compute_at reverse_compute_at compute_inline reverse_compute_inline "
+    "fuse_reduction_epilogue",
+    "reduction": "decompose_reduction rfactor",
+    "blocks": "blockize tensorize reorder_block_iter_var transform_block_layout",
+    "memory": "cache_read cache_write cache_inplace cache_index reindex reindex_cache_read "
+    "reindex_cache_write read_at write_at set_scope storage_align transform_layout "
+    "rolling_buffer unsafe_set_dtype unsafe_hide_buffer_access",
+    "padding": "pad_einsum decompose_padding",
+    "annotations": "annotate unannotate",
 }
+GROUPS = {group: tuple(names.split()) for group, names in _GROUPS.items()}
 """The primitives that can be applied by clicks, by subject."""
 
-FOR_CODE: dict[str, str] = {
+FOR_CODE: Mapping[str, str] = {
     "annotate_buffer_access": "it takes a function that makes ranges of a block's axes",
 }
 """The primitives that only code can call, and why; `record_schedule` records them."""
 
-QUERIES: dict[str, str] = {
-    **dict.fromkeys(
-        (
-            *("get", "get_sblock", "get_loops", "get_child_blocks", "get_producers"),
-            *("get_consumers", "get_output_blocks", "get_sref", "can_decompose_padding"),
-            *("mod", "state", "trace", "func_working_on", "show"),
-        ),
-        "it is a query and changes nothing",
-    ),
-    **dict.fromkeys(
-        (
-            *("sample_categorical", "sample_perfect_tile", "sample_partitioned_tile"),
-            "sample_compute_location",
-        ),
-        "it samples a value for a later step, which is recorded with that value",
-    ),
-    **dict.fromkeys(("seed", "fork_seed"), "it is about random sampling"),
-    "remove_rv": "it removes a variable of the schedule object",
-    "work_on": "each step names its function",
-    "copy": "stages keep what a schedule can go back to",
-    "enter_postproc": "it is a marker for the tuner",
+_QUERIES: Mapping[str, str] = {
+    "it is a query and changes nothing": "get get_sblock get_loops get_child_blocks get_producers "
+    "get_consumers get_output_blocks get_sref can_decompose_padding mod state trace "
+    "func_working_on show",
+    "it samples a value for a later step, which is recorded with that value": "sample_categorical "
+    "sample_perfect_tile sample_partitioned_tile sample_compute_location",
+    "it is about random sampling": "seed fork_seed",
+    "it removes a variable of the schedule object": "remove_rv",
+    "each step names its function": "work_on",
+    "stages keep what a schedule can go back to": "copy",
+    "it is a marker for the tuner": "enter_postproc",
 }
+QUERIES = {name: reason for reason, names in _QUERIES.items() for name in names.split()}
 """The methods of a schedule that are not steps, and why."""
 
-
-_SUMMARIES: dict[str, str] = {
+_SUMMARIES: Mapping[str, str] = {
     "read_at": "Copy what a block reads of a buffer into another memory, inside a loop.",
     "write_at": "Let a block write into another memory, and copy it back, inside a loop.",
 }
@@ -235,7 +215,10 @@ class Primitive:
             value = given.get(parameter.name, parameter.default)
             if parameter.is_variadic:
                 values[parameter.name] = list(given.get(parameter.name, ()))
-            elif parameter.is_required or not _is_same(value, parameter.default):
+            elif parameter.is_required or (type(value), value) != (
+                type(parameter.default),
+                parameter.default,
+            ):
                 values[parameter.name] = value
         return values
 
@@ -243,11 +226,9 @@ class Primitive:
 @functools.cache
 def primitives() -> dict[str, Primitive]:
     """Return every primitive that can be a step, by name; those of GROUPS come first."""
-    named = {name: group for group, names in GROUPS.items() for name in names}
-    return {
-        name: _primitive(name, group)
-        for name, group in (named | dict.fromkeys(FOR_CODE, "code only")).items()
-    }
+    groups = {name: group for group, names in GROUPS.items() for name in names}
+    groups |= dict.fromkeys(FOR_CODE, "code only")
+    return {name: _primitive(name, group) for name, group in groups.items()}
 
 
 def primitive(name: str) -> Primitive:
@@ -259,10 +240,6 @@ def primitive(name: str) -> Primitive:
     close = difflib.get_close_matches(name, primitives(), 3, 0.5)
     there = ", ".join(map(repr, close or primitives()))
     raise TransformError(f"TVM's schedule has no primitive {name!r}: it has {there}")
-
-
-def _is_same(one: object, other: object) -> bool:
-    return type(one) is type(other) and one == other
 
 
 def _primitive(name: str, group: str) -> Primitive:

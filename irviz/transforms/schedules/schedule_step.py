@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tvm import ir, s_tir, tirx
 
 from irviz.errors import TransformError
+from irviz.ir.functions import prim_funcs
 from irviz.ir.tir.statements import flatten, nested_statements, walk_statements
 from irviz.model.loops import BlockAddress, LoopAddress
 from irviz.transforms.python_script import PythonScript, UnwritableError
 from irviz.transforms.schedules.index_map import IndexMapText
 from irviz.transforms.schedules.primitives import ArgumentKind, primitive
 from irviz.transforms.schedules.schedule_error import IllegalStepError, illegal_step
-from irviz.transforms.schedules.step_source import step_source
 from irviz.transforms.stage import Transform
 from irviz.transforms.trial import Apply
 
@@ -52,7 +53,9 @@ class ScheduleStep(Transform):
     @property
     def line(self) -> str:
         """The step as Python on a schedule `sch`; raise UnwritableError if there is none."""
-        return step_source(self.primitive, *self._split(self.arguments))
+        positional, named = self._split(self.arguments)
+        given = [*map(_source, positional), *(f"{name}={_source(one)}" for name, one in named)]
+        return f"sch.{self.primitive}({', '.join(given)})"
 
     @property
     def source(self) -> str:
@@ -122,9 +125,8 @@ def schedule_step(
 
 def start_schedule(mod: ir.IRModule, function: str) -> s_tir.Schedule:
     """Return a schedule of a PrimFunc; raise IllegalStepError if it cannot be scheduled."""
-    prim_funcs = [g.name_hint for g, f in mod.functions.items() if isinstance(f, tirx.PrimFunc)]
-    if function not in prim_funcs:
-        there = ", ".join(map(repr, sorted(prim_funcs))) or "none"
+    if function not in prim_funcs(mod):
+        there = ", ".join(map(repr, prim_funcs(mod))) or "none"
         raise IllegalStepError(f"there is no PrimFunc {function!r} to schedule; there are {there}")
     if not isinstance(mod[function].body, s_tir.SBlockRealize):
         raise IllegalStepError(
@@ -201,3 +203,34 @@ def _block(sch: s_tir.Schedule, name: str) -> s_tir.schedule.SBlockRV:
         f"{names.count(name)} blocks are called {name!r}, and TVM finds blocks by name: give each "
         "a name of its own"
     )
+
+
+def _source(value: object) -> str:
+    """Return the Python for an argument of a step; raise UnwritableError if there is none."""
+    match value:
+        case BlockAddress(name):
+            return f"sch.get_sblock({_quoted(name)})"
+        case LoopAddress(block, depth):
+            return f"sch.get_loops({_quoted(block)})[{depth}]"
+        case IndexMapText(text):
+            return text
+        case str():
+            return _quoted(value)
+        case None | bool() | int():
+            return repr(value)
+        case float() if math.isfinite(value):
+            return repr(value)
+        case list():
+            return f"[{', '.join(map(_source, value))}]"
+        case tuple():
+            return f"({', '.join(map(_source, value))}{',' * (len(value) == 1)})"
+        case dict():
+            items = (f"{_source(key)}: {_source(item)}" for key, item in value.items())
+            return f"{{{', '.join(items)}}}"
+    raise UnwritableError(f"{value!r} cannot be written as a Python literal")
+
+
+def _quoted(text: str) -> str:
+    """Return the Python literal of a text, in double quotes where possible."""
+    inside = repr(text)
+    return f'"{inside[1:-1]}"' if inside[0] == "'" and '"' not in inside else inside

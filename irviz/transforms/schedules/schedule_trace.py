@@ -7,13 +7,14 @@ loops and blocks looked up by name, literals and index maps.
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from irviz.errors import TransformError
 from irviz.model.loops import BlockAddress, LoopAddress
 from irviz.transforms.schedules.index_map import IndexMapError, IndexMapText, index_map_function
-from irviz.transforms.schedules.primitives import ArgumentKind, primitive
+from irviz.transforms.schedules.primitives import ADDRESSES, ArgumentKind, primitive
 from irviz.transforms.schedules.schedule_step import ScheduleStep, schedule_step
 from irviz.transforms.stage import Stage
 
@@ -88,7 +89,11 @@ def _step(statement: ast.stmt, function: str) -> ScheduleStep:
     if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
         raise _refused(statement, 'a line is one step, such as sch.parallel(sch.get_loops("Y")[0])')
     call = statement.value
-    name = _method(call)
+    match call.func:
+        case ast.Attribute(value=ast.Name(id="sch"), attr=name):
+            pass
+        case other:
+            raise _refused(other, f"{ast.unparse(other)!r} is called: call what sch has")
     try:
         known = primitive(name)
     except TransformError as failure:
@@ -114,17 +119,15 @@ def _step(statement: ast.stmt, function: str) -> ScheduleStep:
     return step
 
 
-def _method(call: ast.Call) -> str:
-    match call.func:
-        case ast.Attribute(value=ast.Name(id="sch"), attr=name):
-            return name
-    raise _refused(call.func, f"{ast.unparse(call.func)!r} is called: call what sch has")
-
-
 def _value(tree: ast.expr) -> object:
     match tree:
         case ast.Subscript(value=ast.Call() as call, slice=ast.Constant(value=depth)):
-            return LoopAddress(_name_argument(call, "get_loops"), _depth(tree, depth))
+            name = _name_argument(call, "get_loops")
+            if type(depth) is not int:
+                raise _refused(
+                    tree, f'{depth!r} is not the number of a loop: write sch.get_loops("Y")[0]'
+                )
+            return LoopAddress(name, depth)
         case ast.Call():
             return BlockAddress(_name_argument(tree, "get_sblock"))
         case ast.Lambda():
@@ -139,16 +142,9 @@ def _value(tree: ast.expr) -> object:
             return tuple(_value(each) for each in items)
         case ast.Dict(keys=keys, values=values):
             return {_key(key, tree): _value(item) for key, item in zip(keys, values, strict=True)}
-    return _scalar(tree)
-
-
-def _scalar(tree: ast.expr) -> object:
-    match tree:
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=number)) if _is_number(number):
-            return -number  # type: ignore[operator]
-        case ast.Constant(value=value) if isinstance(value, bool | str | None):
-            return value
-        case ast.Constant(value=value) if _is_number(value):
+    with contextlib.suppress(ValueError, TypeError, RecursionError):
+        value = ast.literal_eval(tree)
+        if type(value) in (int, float, bool, str, type(None)):
             return value
     raise _refused(tree, f"{ast.unparse(tree)!r} is not a literal: write {_ADDRESS}, or a literal")
 
@@ -164,42 +160,24 @@ def _name_argument(call: ast.Call, method: str) -> str:
     raise _refused(call, f"{ast.unparse(call)!r} is neither a block nor a loop: write {_ADDRESS}")
 
 
-def _depth(tree: ast.expr, depth: object) -> int:
-    if type(depth) is int:
-        return depth
-    raise _refused(tree, f'{depth!r} is not the number of a loop: write sch.get_loops("Y")[0]')
-
-
 def _key(tree: ast.expr | None, whole: ast.expr) -> str:
     if isinstance(tree, ast.Constant) and isinstance(tree.value, str):
         return tree.value
     raise _refused(tree or whole, "the keys of a dict must be texts")
 
 
-def _is_number(value: object) -> bool:
-    return type(value) in (int, float)
-
-
 def _fits(value: object, kind: ArgumentKind) -> bool:
     """Tell whether a value has the kind of a parameter; TVM checks the rest."""
-    is_block, is_loop = isinstance(value, BlockAddress | str), isinstance(value, LoopAddress)
-    items = value if isinstance(value, list) else []
-    match kind:
-        case ArgumentKind.BLOCK:
-            return is_block
-        case ArgumentKind.LOOP:
-            return is_loop
-        case ArgumentKind.LOOPS:
-            return all(isinstance(each, LoopAddress) for each in items)
-        case ArgumentKind.BLOCKS:
-            return bool(items) and all(isinstance(each, BlockAddress | str) for each in items)
-        case ArgumentKind.LOOP_OR_BLOCK:
-            return is_loop or isinstance(value, BlockAddress)
-        case ArgumentKind.LOOP_OR_BLOCKS:
-            return is_loop or all(isinstance(each, BlockAddress) for each in items)
-        case ArgumentKind.INDEX_MAP:
-            return isinstance(value, IndexMapText)
-    return not isinstance(value, BlockAddress | LoopAddress | IndexMapText)
+    if kind is ArgumentKind.INDEX_MAP:
+        return isinstance(value, IndexMapText)
+    if kind not in ADDRESSES:
+        return not isinstance(value, BlockAddress | LoopAddress | IndexMapText)
+    return any(
+        isinstance(value, list) and all(isinstance(one, address) for one in value)
+        if is_list
+        else isinstance(value, address)
+        for address, is_list in ADDRESSES[kind]
+    )
 
 
 def _refused(tree: ast.AST, words: str) -> ScheduleTraceError:

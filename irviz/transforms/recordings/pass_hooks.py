@@ -1,7 +1,7 @@
-"""Notify listeners of every pass that a thread runs, in whatever PassContext it runs.
+"""Log every pass that a thread runs, in whatever PassContext it runs.
 
-Contexts do not inherit instruments from each other. So while there is a listener, entering a
-context adds our instruments to it, and leaving it removes them again.
+Contexts do not inherit instruments from each other. So while there is a log, entering a context
+adds our instruments to it, and leaving it removes them again.
 """
 
 from __future__ import annotations
@@ -13,43 +13,27 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 import tvm_ffi
 from tvm import ir
 from tvm.ir.instrument import pass_instrument
 from tvm.ir.transform import Pass, PassContext, PassInfo
 
-
-class PassListener(Protocol):
-    """Is notified of passes. Times are seconds of a clock that stops during notifications."""
-
-    def start(self, depth: int, at: float) -> None:
-        """Begin listening; `depth` passes are running already."""
-
-    def began(self, info: PassInfo, mod: ir.IRModule, at: float) -> None:
-        """Note that a pass begins."""
-
-    def ended(self, mod: ir.IRModule, at: float) -> None:
-        """Note that the innermost pass has returned a module."""
-
-    def raised(self, depth: int, failure: BaseException, at: float) -> None:
-        """Note that an exception has left all passes but the outermost `depth`."""
-
-    def stop(self, at: float, cost: float) -> None:
-        """Stop listening; the notifications took `cost` seconds."""
+from irviz.transforms.recordings.pass_log import PassLog
 
 
 @dataclass
 class _ThreadState:
-    """The listeners of one thread, the number of running passes, the cost of notifications."""
+    """The logs of one thread, the number of running passes, the cost of logging."""
 
-    listeners: tuple[PassListener, ...] = ()
+    logs: tuple[PassLog, ...] = ()
     entered: list[PassContext] = field(default_factory=list)
     open: int = 0
     cost: float = 0.0
 
     def now(self) -> float:
+        """Return the seconds of a clock that stops during logging."""
         return perf_counter() - self.cost
 
     def enter(self, context: PassContext) -> None:
@@ -71,11 +55,22 @@ class _ThreadState:
         if not any(current.same_as(one) for one in reversed(self.entered)):
             self.enter(current)
 
+    def note(self, info: PassInfo | None, mod: ir.IRModule) -> None:
+        """Log that a pass begins; without `info`, that the innermost one has ended."""
+        now = perf_counter()
+        if self.logs:
+            at = now - self.cost
+            self.open = max(self.open - 1, 0) if info is None else self.open + 1
+            for log in self.logs:
+                log.note(info, mod, at)
+            self.cost += perf_counter() - now
+
     def raised(self, depth: int, failure: BaseException) -> None:
+        """Log that an exception has left all passes but the outermost `depth`."""
         if self.open > depth:
             at, self.open = self.now(), depth
-            for listener in self.listeners:
-                listener.raised(depth, failure, at)
+            for log in self.logs:
+                log.raised(depth, failure, at)
 
 
 _local = threading.local()
@@ -90,20 +85,20 @@ def _state() -> _ThreadState:
 
 
 @contextmanager
-def listen(listener: PassListener) -> Iterator[None]:
-    """Notify the listener of the passes that this thread runs inside the block."""
+def logging_passes(log: PassLog) -> Iterator[None]:
+    """Log the passes that this thread runs inside the block."""
     state = _state()
     cost = state.cost
     _hooks.install()
     try:
         state.follow()
-        listener.start(state.open, state.now())
-        state.listeners = (*state.listeners, listener)
+        log.depth, log.start = state.open, state.now()
+        state.logs = (*state.logs, log)
         yield
     finally:
-        listener.stop(state.now(), state.cost - cost)
-        state.listeners = tuple(other for other in state.listeners if other is not listener)
-        if not state.listeners:
+        log.end, log.cost = state.now() - log.start, state.cost - cost
+        state.logs = tuple(other for other in state.logs if other is not log)
+        if not state.logs:
             while state.entered:
                 _remove(state.entered.pop())
             state.open = 0
@@ -115,15 +110,8 @@ class _BeginInstrument:
     """The last instrument of a context, so that no pass's time includes other instruments."""
 
     def run_before_pass(self, mod: ir.IRModule, info: PassInfo) -> None:
-        """Notify that a pass begins."""
-        now = perf_counter()
-        state = _state()
-        if state.listeners:
-            at = now - state.cost
-            state.open += 1
-            for listener in state.listeners:
-                listener.began(info, mod, at)
-            state.cost += perf_counter() - now
+        """Note that a pass begins."""
+        _state().note(info, mod)
 
 
 @pass_instrument
@@ -131,15 +119,8 @@ class _EndInstrument:
     """The first instrument of a context, for the same reason."""
 
     def run_after_pass(self, mod: ir.IRModule, info: PassInfo) -> None:  # noqa: ARG002 - TVM's
-        """Notify that a pass has ended."""
-        now = perf_counter()
-        state = _state()
-        if state.listeners:
-            at = now - state.cost
-            state.open = max(state.open - 1, 0)
-            for listener in state.listeners:
-                listener.ended(mod, at)
-            state.cost += perf_counter() - now
+        """Note that a pass has ended."""
+        _state().note(None, mod)
 
 
 _END, _BEGIN = _EndInstrument(), _BeginInstrument()
@@ -208,7 +189,7 @@ Method = Callable[..., Any]
 
 
 class _Hooks:
-    """Wraps methods of TVM's classes while there are listeners, in whichever thread."""
+    """Wraps methods of TVM's classes while there are logs, in whichever thread."""
 
     def __init__(self, wrappers: dict[tuple[type, str], Callable[[Method], Method]]) -> None:
         self._wrappers = wrappers
@@ -240,7 +221,7 @@ def _entering(enter: Method) -> Method:
     def entered(self: PassContext) -> Any:
         result = enter(self)
         state = _state()
-        if state.listeners:
+        if state.logs:
             state.enter(self)
         return result
 
@@ -268,7 +249,7 @@ def _calling(call: Method) -> Method:
     def called(self: Pass, *arguments: Any, **named: Any) -> Any:
         state = _state()
         depth = state.open
-        if state.listeners:
+        if state.logs:
             state.follow()
         try:
             return call(self, *arguments, **named)

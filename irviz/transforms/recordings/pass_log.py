@@ -72,46 +72,38 @@ A plain tuple, because it is created while passes run.
 
 @dataclass
 class PassLog:
-    """A listener that stores events; `cost` is the time that listening took, in seconds."""
+    """The events of a recording; times are seconds of a clock that stops during logging.
+
+    Attributes:
+        cost: The seconds that logging took.
+        end: When the recording ended, in seconds since its start.
+        error: The exception that ended the recording.
+        depth: How many passes were running at the start, which are not in the log.
+        start: The time of the start.
+    """
 
     events: list[_Event] = field(default_factory=list)
     cost: float = 0.0
     end: float | None = None
     error: str = ""
-    _depth: int = 0
-    _start: float = 0.0
+    depth: int = 0
+    start: float = 0.0
 
-    def start(self, depth: int, at: float) -> None:
-        """Begin at this depth of passes, which are not in the log."""
-        self._depth, self._start = depth, at
-
-    def began(self, info: PassInfo, mod: ir.IRModule, at: float) -> None:
-        """Store that a pass begins."""
+    def note(self, info: PassInfo | None, mod: ir.IRModule, at: float) -> None:
+        """Store that a pass begins; without `info`, that the innermost one has ended."""
         # a copy (functions are shared), because some passes modify the module that they are given
         self.events.append((at, info, mod.clone(), 0, ""))
 
-    def ended(self, mod: ir.IRModule, at: float) -> None:
-        """Store that a pass has ended."""
-        self.events.append((at, None, mod.clone(), 0, ""))
-
     def raised(self, depth: int, failure: BaseException, at: float) -> None:
-        """Store that an exception has left passes."""
-        self.events.append((at, None, None, max(depth - self._depth, 0), error_text(failure)))
-
-    def stop(self, at: float, cost: float) -> None:
-        """Store when the recording ended."""
-        self.end, self.cost = at - self._start, cost
-
-    def failed(self, failure: BaseException) -> None:
-        """Store the exception that ended the recording."""
-        self.error = error_text(failure)
+        """Store that an exception has left all passes but the outermost `depth`."""
+        self.events.append((at, None, None, max(depth - self.depth, 0), error_text(failure)))
 
     @property
     def seconds(self) -> float:
         """The duration of the recording, up to its last event while it runs."""
         if self.end is not None:
             return self.end
-        return self.events[-1][0] - self._start if self.events else 0.0
+        return self.events[-1][0] - self.start if self.events else 0.0
 
     def read(self) -> tuple[PassRun, ...]:
         """Return the outermost passes; `after` is None for those that have not ended.
@@ -121,7 +113,7 @@ class PassLog:
         reader = _TreeBuilder([[]], [])
         seen: dict[tuple[int, ...], ir.IRModule] = {}
         for time, info, module, left, error in self.events:
-            at = time - self._start
+            at = time - self.start
             if module is None:
                 reader.fail(at, left, error)
                 continue

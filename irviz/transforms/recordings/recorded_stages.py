@@ -82,7 +82,7 @@ class _StageBuilder:
         if not self._move_to(step.before):
             parent = _nearest(step.before, self._at)
             if parent is None:
-                self._put(Stage(self._new_id, step.before, constant_names=self._names))
+                self._put(Stage(str(len(self.stages)), step.before, constant_names=self._names))
             else:
                 self._add_stage(OUTSIDE, step.before, parent, None, ())
         self._add(step, ())
@@ -102,7 +102,10 @@ class _StageBuilder:
             clock = child.end
         seconds = step.end - clock
         if step.error:
-            self._add_failure(step, seconds, within)
+            at = self._at or origin
+            self._add_stage(
+                step.name, at.module, at, seconds, within, is_same=False, error=step.error
+            )
         elif step.after is not None and (
             len(self.stages) == count or not self._move_to(step.after)
         ):
@@ -119,14 +122,11 @@ class _StageBuilder:
         self._at = there or self._at
         return there is not None
 
-    @property
-    def _new_id(self) -> str:
-        return str(len(self.stages))
-
     def _put(self, stage: Stage) -> None:
         self.stages.append(stage)
-        self._first.setdefault(stage.module.__chandle__(), stage)
-        self._at = stage
+        if not stage.error:
+            self._first.setdefault(stage.module.__chandle__(), stage)
+            self._at = stage
 
     def _add_stage(
         self,
@@ -136,38 +136,23 @@ class _StageBuilder:
         seconds: float | None,
         within: tuple[str, ...],
         is_same: bool | None = None,
+        error: str = "",
     ) -> None:
         transform = RecordedPass(name)
         if is_same is None:
             is_same = mod.same_as(parent.module) or structural_equal(parent.module, mod)
         self._put(
             Stage(
-                self._new_id,
+                str(len(self.stages)),
                 mod,
                 transform.label,
                 parent.id,
                 transform,
-                constant_names=self._names,
-                seconds=seconds,
-                enclosing_passes=within,
-                is_unchanged=is_same,
-            )
-        )
-
-    def _add_failure(self, step: PassRun, seconds: float, within: tuple[str, ...]) -> None:
-        assert self._at is not None
-        transform = RecordedPass(step.name)
-        self.stages.append(
-            Stage(
-                self._new_id,
-                self._at.module,
-                transform.label,
-                self._at.id,
-                transform,
-                step.error,
+                error,
                 self._names,
                 seconds=seconds,
                 enclosing_passes=within,
+                is_unchanged=is_same,
             )
         )
 

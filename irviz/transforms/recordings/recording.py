@@ -10,8 +10,8 @@ from typing import TypeVar
 import tvm
 from tvm import ir
 
-from irviz.transforms.recordings.pass_hooks import listen
-from irviz.transforms.recordings.pass_log import PassLog, PassRun, short_line
+from irviz.transforms.recordings.pass_hooks import logging_passes
+from irviz.transforms.recordings.pass_log import PassLog, PassRun, error_text, short_line
 from irviz.transforms.recordings.recorded_stages import stages_of
 from irviz.transforms.stage import Stage
 
@@ -119,11 +119,11 @@ def record_passes(kind: type[RecordingType] = Recording) -> Iterator[RecordingTy
     run until then, with the pass that raised. Passes of other threads are not recorded.
     """
     log = PassLog()
-    with listen(log):
+    with logging_passes(log):
         try:
             yield kind(log)
         except BaseException as failure:
-            log.failed(failure)
+            log.error = error_text(failure)
             raise
 
 

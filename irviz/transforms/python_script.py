@@ -31,10 +31,12 @@ class UnwritableError(IrvizError):
 class PythonScript:
     """Collects statements in order, with the imports, definitions and arrays that they need.
 
-    The module is always named `mod`. Arrays are written into the script or to a file.
+    The module is always named `mod`. Arrays are written into the script or to a file. `names` has
+    the value of each name that user's functions use, to notice that two of them share one.
     """
 
     def __init__(self) -> None:
+        self.names: dict[str, object] = {}
         self._lines: list[str] = []
         self._imports: dict[str, None] = {"import tvm": None}
         self._definitions: dict[str, None] = {}

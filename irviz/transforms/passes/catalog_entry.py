@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from irviz.errors import TransformError
+from irviz.runtime.local.pickle_by_value import PortableFunction
 from irviz.transforms.passes.parameters import ParameterKind, PassParameter
+from irviz.transforms.passes.rewrite import Rewrite
 
 
 class TargetUse(enum.Enum):
@@ -24,9 +26,7 @@ class CatalogEntry:
 
     Attributes:
         make: Creates the pass, or a transform of irviz in its place.
-        python: The expression that creates the pass, up to its arguments; `imports` is what it
-            needs.
-        code_only: How to apply it from code, where a form cannot give all its arguments.
+        python: The expression that creates the pass, up to its arguments.
         is_measured: Whether it measures, so that it gives another module each time.
         own: The user's function or rewrite, where it is not a pass of TVM.
     """
@@ -37,12 +37,10 @@ class CatalogEntry:
     summary: str
     parameters: tuple[PassParameter, ...]
     make: Callable[..., object]
-    python: str = ""
-    imports: tuple[str, ...] = ()
+    python: str
     needs_target: TargetUse = TargetUse.NONE
-    code_only: str = ""
     is_measured: bool = False
-    own: Callable[..., object] | None = None
+    own: PortableFunction | Rewrite | None = None
 
     @property
     def full_name(self) -> str:
@@ -60,12 +58,16 @@ class CatalogEntry:
         return not any(parameter.is_required for parameter in self.parameters)
 
     @property
-    def function_parameter(self) -> str:
-        """The parameter that names the function to apply the pass to, or ""."""
-        for parameter in self.parameters:
-            if parameter.kind is ParameterKind.FUNCTION:
-                return parameter.name
-        return ""
+    def code_only(self) -> str:
+        """How to apply it from code, "" where a form can give all its arguments."""
+        required = [one for one in self.parameters if one.is_required]
+        names = " and ".join(one.name for one in required if one.kind is ParameterKind.CODE)
+        if not names:
+            return ""
+        return (
+            f"{self.name} takes {names}, which a form cannot give. From code: "
+            f"session.apply({self.python}{', '.join(one.name for one in required)}))"
+        )
 
     def parameter(self, name: str) -> PassParameter:
         """Return a parameter by its name; raise TransformError with the names there are."""
@@ -75,21 +77,3 @@ class CatalogEntry:
         there = ", ".join(repr(parameter.name) for parameter in self.parameters)
         advice = f"its parameters are {there}: give one of these" if there else "it takes none"
         raise TransformError(f"{self.label} has no parameter {name!r}; {advice}")
-
-    def expression(self, arguments: Mapping[str, str]) -> str:
-        """Return the expression that creates the pass; the arguments are expressions by name."""
-        given = ", ".join(f"{name}={text}" for name, text in arguments.items())
-        return f"{self.python}{given}".removesuffix(", ") + ")"
-
-
-def code_only(name: str, parameters: tuple[PassParameter, ...], python: str) -> str:
-    """Return how to apply from code a pass that a form cannot give all arguments, else ""."""
-    needed = [one for one in parameters if one.is_required and one.kind is ParameterKind.CODE]
-    if not needed:
-        return ""
-    names = " and ".join(one.name for one in needed)
-    required = ", ".join(one.name for one in parameters if one.is_required)
-    return (
-        f"{name} takes {names}, which a form cannot give. From code: "
-        f"session.apply({python}{required}))"
-    )

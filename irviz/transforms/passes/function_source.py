@@ -9,7 +9,6 @@ import inspect
 import sys
 import textwrap
 import types
-import weakref
 from collections.abc import Callable, Iterator
 
 from irviz.transforms.python_script import PythonScript, UnwritableError
@@ -19,9 +18,6 @@ _IMPORTABLE = ("tvm", "tvm_ffi", "numpy")
 
 _RESERVED = frozenset({"arrays", "function", "functions", "gvar", "mod", "params", "sch", "tvm"})
 """The names that a script uses itself."""
-
-_names: weakref.WeakKeyDictionary[PythonScript, dict[str, object]] = weakref.WeakKeyDictionary()
-"""The value of each global name in a script, to notice that two functions share a name."""
 
 
 def define_function(function: Callable[..., object], script: PythonScript) -> str:
@@ -67,11 +63,10 @@ def _write_global(
 
 def _claim(name: str, value: object, script: PythonScript) -> bool:
     """Reserve a name; return whether it is new. Raise UnwritableError if it is in use."""
-    taken = _names.setdefault(script, {})
-    if name in _RESERVED or taken.get(name, value) is not value:
+    if name in _RESERVED or script.names.get(name, value) is not value:
         raise UnwritableError(f"the script uses the name {name} for something else")
-    is_new = name not in taken
-    taken[name] = value
+    is_new = name not in script.names
+    script.names[name] = value
     return is_new
 
 

@@ -65,11 +65,11 @@ class PassCall(Transform):
     @property
     def constant_names(self) -> Mapping[tvm.runtime.Tensor, str]:
         """The names of the tensors in its arguments."""
+        params = {one.name for one in self.entry.parameters if one.kind is ParameterKind.PARAMS}
         return {
             tensor: str(key)
             for name, value in self.arguments.items()
-            if self.entry.parameter(name).kind is ParameterKind.PARAMS
-            and isinstance(value, Mapping)
+            if name in params and isinstance(value, Mapping)
             for key, tensor in value.items()
         }
 
@@ -99,7 +99,9 @@ class PassCall(Transform):
     def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:
         """Write the call."""
         if self.entry.is_measured:
-            self._write_measured(script, before, after)
+            if not structural_equal(before, after):
+                raise UnwritableError(f"{self.label} depends on what was measured")
+            script.comment("it measured, and changed nothing")
             return
         created = self._create(before)
         if isinstance(created, Transform):
@@ -111,7 +113,7 @@ class PassCall(Transform):
             if not structural_equal(self(before.clone()), after):
                 raise UnwritableError(f"{self.label} makes something else each time")
         call = f"mod = {self._expression(script)}(mod)"
-        needs = self.entry.imports
+        needs = () if self.own else (f"from tvm import {self.entry.python.partition('.')[0]}",)
         match self.entry.needs_target:
             case TargetUse.NONE:
                 lines = [call]
@@ -124,13 +126,6 @@ class PassCall(Transform):
                 needs = (*needs, "from tvm import tirx")
         script.add(*lines, needs=needs)
 
-    def _write_measured(
-        self, script: PythonScript, before: ir.IRModule, after: ir.IRModule
-    ) -> None:
-        if not structural_equal(before, after):
-            raise UnwritableError(f"{self.label} depends on what was measured")
-        script.comment("it measured, and changed nothing")
-
     @property
     def _target(self) -> str:
         default = self.entry.parameter(_TARGET).default
@@ -139,8 +134,11 @@ class PassCall(Transform):
     @property
     def _function(self) -> str | None:
         """The function that the call applies to, if it names one."""
-        name = self.arguments.get(self.entry.function_parameter)
-        return str(name) if name is not None else None
+        for parameter in self.entry.parameters:
+            if parameter.kind is ParameterKind.FUNCTION:
+                name = self.arguments.get(parameter.name)
+                return None if name is None else str(name)
+        return None
 
     @property
     def _pass_arguments(self) -> dict[str, object]:
@@ -169,22 +167,14 @@ class PassCall(Transform):
             for name, value in self._pass_arguments.items()
         }
         if isinstance(self.own, PortableFunction):
-            given = ", ".join(f"{name}={text}" for name, text in arguments.items())
-            return f"{define_function(self.own.function, script)}({given})"
-        return entry.expression(arguments)
+            define_function(self.own.function, script)
+        given = ", ".join(f"{name}={text}" for name, text in arguments.items())
+        return f"{entry.python}{given}".removesuffix(", ") + ")"
 
-    def __getstate__(self) -> dict[str, object]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Replace tensors by arrays: using an unpickled tensor crashes the process."""
         arguments = {name: _picklable(value) for name, value in self.arguments.items()}
-        return {"name": self.name, "arguments": arguments, "own": self.own}
-
-    def __setstate__(self, state: Mapping[str, object]) -> None:
-        """Make tensors of the arrays."""
-        pickled: Mapping[str, object] = state["arguments"]  # type: ignore[assignment]
-        arguments = {key: _unpickled(value) for key, value in pickled.items()}
-        name, own = str(state["name"]), state["own"]
-        assert own is None or isinstance(own, PortableFunction | Rewrite), "as __getstate__ left it"
-        vars(self).update(vars(_checked_call(_entry(name, own), own, arguments)))
+        return _unpickled_call, (self.name, self.own, arguments)
 
 
 def named_pass(name: str, /, **arguments: object) -> PassCall:
@@ -192,17 +182,10 @@ def named_pass(name: str, /, **arguments: object) -> PassCall:
 
     Raises TransformError when there is no such entry, or it does not take these arguments.
     """
-    entry = find(name)
-    own = entry.own
-    if own is None or isinstance(own, PortableFunction | Rewrite):
-        return _checked_call(entry, own, arguments)
-    return _checked_call(entry, PortableFunction(own), arguments)
+    return _checked_call(find(name), arguments)
 
 
-def _checked_call(
-    entry: CatalogEntry, own: PortableFunction | Rewrite | None, arguments: Mapping[str, object]
-) -> PassCall:
-    """Check the arguments, and return the call of an entry."""
+def _checked_call(entry: CatalogEntry, arguments: Mapping[str, object]) -> PassCall:
     plain = {
         name: plain_argument(entry.parameter(name), value, entry.label)
         for name, value in arguments.items()
@@ -214,7 +197,7 @@ def _checked_call(
                 or f"{entry.label} needs {parameter.name}, {parameter.kind.value}: give it, as in "
                 f"session.apply({entry.full_name!r}, {parameter.name}=…)"
             )
-    return PassCall(entry.full_name, plain, own)
+    return PassCall(entry.full_name, plain, entry.own)
 
 
 def _entry(full_name: str, own: PortableFunction | Rewrite | None) -> CatalogEntry:
@@ -222,6 +205,14 @@ def _entry(full_name: str, own: PortableFunction | Rewrite | None) -> CatalogEnt
         return find(full_name)
     namespace, _, name = full_name.partition(".")
     return user_entry(name, own, namespace)
+
+
+def _unpickled_call(
+    name: str, own: PortableFunction | Rewrite | None, pickled: Mapping[str, object]
+) -> PassCall:
+    return _checked_call(
+        _entry(name, own), {key: _unpickled(value) for key, value in pickled.items()}
+    )
 
 
 def _picklable(value: object) -> object:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TypeVar, overload
 
 from tvm import ir
 
 from irviz.runtime.local.pickle_by_value import PortableFunction
-from irviz.transforms.passes.catalog_entry import CatalogEntry, code_only
+from irviz.transforms.passes.catalog_entry import CatalogEntry
 from irviz.transforms.passes.docstring import first_sentence
 from irviz.transforms.passes.parameters import ParameterKind, PassParameter, read_parameters
 from irviz.transforms.passes.rewrite import Build, Pattern, Rewrite, Rewriter
 
 Make = TypeVar("Make", bound=Callable[..., object])
 
-_passes: dict[str, Callable[..., object] | Rewrite] = {}
+_passes: dict[str, PortableFunction | Rewrite] = {}
 
 
 def register_pass(name: str) -> Callable[[Make], Make]:
@@ -28,7 +27,7 @@ def register_pass(name: str) -> Callable[[Make], Make]:
     _check_name(name)
 
     def decorate(make: Make) -> Make:
-        _passes[name] = make
+        _passes[name] = PortableFunction(make)
         return make
 
     return decorate
@@ -70,8 +69,7 @@ def register_rewrite(
             return build
 
         return decorate
-    rewrite = Rewrite(name, pattern, rewriter)
-    _passes[name] = rewrite
+    rewrite = _passes[name] = Rewrite(name, pattern, rewriter)
     return rewrite
 
 
@@ -82,35 +80,25 @@ def registered_entries() -> Iterator[CatalogEntry]:
 
 
 def user_entry(
-    name: str, own: Callable[..., object] | Rewrite, namespace: str = "yours", group: str = "yours"
+    name: str, own: PortableFunction | Rewrite, namespace: str = "yours", group: str = "yours"
 ) -> CatalogEntry:
     """Return the entry of a function that creates a pass, or of a rewrite."""
+    make: Callable[..., object]
+    parameters: tuple[PassParameter, ...]
     if isinstance(own, Rewrite):
-        parameters: tuple[PassParameter, ...] = (_WHERE,)
-        build = own.pattern.function if isinstance(own.pattern, PortableFunction) else None
-        make: Callable[..., object] = _RewriteIn(own)
-        summary = first_sentence(build) if build else "Rewrite what a pattern matches."
+        make, parameters, summary = own.within, (_WHERE,), "Rewrite what a pattern matches."
+        if isinstance(own.pattern, PortableFunction):
+            summary = first_sentence(own.pattern.function)
     else:
-        make = own.function if isinstance(own, PortableFunction) else own
+        make = own.function
         parameters, summary = read_parameters(make), first_sentence(make)
-    words = code_only(name, parameters, f"{getattr(make, '__name__', name)}(")
-    return CatalogEntry(name, namespace, group, summary, parameters, make, code_only=words, own=own)
+    python = f"{getattr(make, '__name__', name)}("
+    return CatalogEntry(name, namespace, group, summary, parameters, make, python, own=own)
 
 
 _WHERE = PassParameter(
     "function", ParameterKind.FUNCTION, summary="The function to rewrite; all functions by default."
 )
-
-
-@dataclass(frozen=True)
-class _RewriteIn:
-    """Creates a rewrite for one function, or for all."""
-
-    rewrite: Rewrite
-
-    def __call__(self, function: str | None = None) -> Rewrite:
-        own = self.rewrite
-        return Rewrite(own.name, own.pattern, own.rewriter, function or "")
 
 
 def _check_name(name: str) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tvm import ir, relax
@@ -43,21 +44,24 @@ class Rewrite(Transform):
 
     def __post_init__(self) -> None:
         """Check the pattern, and that a rewriter is given only where it is needed."""
-        if not isinstance(self.pattern, _PATTERNS) and not isinstance(self.pattern, ir.IRModule):
+        if not isinstance(self.pattern, (*_PATTERNS, ir.IRModule, PortableFunction)):
             if not callable(self.pattern):
                 raise TransformError(
                     f"{self.pattern!r} is not a pattern: give one of tvm.relax.dpl with a "
                     "rewriter, or a function that returns (pattern, rewriter)"
                 )
-            if not isinstance(self.pattern, PortableFunction):
-                object.__setattr__(self, "pattern", PortableFunction(self.pattern))
-        if isinstance(self.pattern, _PATTERNS) != callable(self.rewriter):
-            needs = isinstance(self.pattern, _PATTERNS)
+            object.__setattr__(self, "pattern", PortableFunction(self.pattern))
+        needs = isinstance(self.pattern, _PATTERNS)
+        if needs != callable(self.rewriter):
             words = "needs a rewriter" if needs else "brings its own rewriter"
             raise TransformError(
                 f"the pattern of {self.name!r} {words}, and {self.rewriter!r} was given: see "
                 "tvm.relax.dpl.rewrite_call"
             )
+
+    def within(self, function: str | None = None) -> Rewrite:
+        """Return the rewrite of one function, or of all."""
+        return replace(self, function=function or "")
 
     @property
     def label(self) -> str:
@@ -74,10 +78,10 @@ class Rewrite(Transform):
         if self.function:
             relax_function(mod, self.function)
         rewrite = self._rewrite_function()
-        functions = {
-            gvar: rewrite(function) if self._applies_to(gvar, function) else function
-            for gvar, function in mod.functions.items()
-        }
+        functions = dict(mod.functions.items())
+        for gvar, function in functions.items():
+            if isinstance(function, relax.Function) and self.function in ("", gvar.name_hint):
+                functions[gvar] = rewrite(function)
         return ir.IRModule(functions, attrs=mod.attrs, global_infos=mod.global_infos)
 
     def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:  # noqa: ARG002
@@ -108,18 +112,11 @@ class Rewrite(Transform):
             needs=("from tvm import relax", *needs),
         )
 
-    def _applies_to(self, gvar: ir.GlobalVar, function: ir.BaseFunc) -> bool:
-        return isinstance(function, relax.Function) and self.function in ("", gvar.name_hint)
-
     def _rewrite_function(self) -> Callable[[relax.Function], relax.Function]:
         if isinstance(self.pattern, ir.IRModule):
-            rewriting: Callable[..., relax.Function] = dpl.PatternMatchingRewriter.from_module(
-                self.pattern
-            )
-            return rewriting
+            return dpl.PatternMatchingRewriter.from_module(self.pattern)  # type: ignore[no-any-return]
         pattern, rewriter = self._build_pattern()
-        verb = getattr(dpl, _verb(pattern))
-        return lambda function: verb(pattern, rewriter, function)
+        return functools.partial(getattr(dpl, _verb(pattern)), pattern, rewriter)
 
     def _build_pattern(self) -> tuple[Pattern, Rewriter | None]:
         """Return pattern and rewriter; raise TransformError if the function returns others."""

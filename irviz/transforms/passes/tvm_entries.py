@@ -5,14 +5,14 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import tvm
 from tvm import relax, s_tir, tirx
 
+from irviz.runtime.local.pickle_by_value import PortableFunction
 from irviz.transforms.bind_params import BindParams
 from irviz.transforms.passes import hints
-from irviz.transforms.passes.catalog_entry import CatalogEntry, TargetUse, code_only
+from irviz.transforms.passes.catalog_entry import CatalogEntry, TargetUse
 from irviz.transforms.passes.docstring import first_sentence
 from irviz.transforms.passes.parameters import ParameterKind, PassParameter, read_parameters
 from irviz.transforms.passes.registered_passes import user_entry
@@ -40,8 +40,9 @@ def pass_entries() -> tuple[CatalogEntry, ...]:
 def pipeline_entries() -> Iterator[CatalogEntry]:
     """Yield the pipelines registered with `relax` so far, then the default one of a target."""
     for name, make in relax.pipeline.PIPELINE_MAP.items():
-        yield _pipeline_entry(name, make)
-    yield _default_pipeline()
+        yield _pipeline_entry(name, make, f"relax.get_pipeline({name!r}, ")
+    default = relax.get_default_pipeline
+    yield _pipeline_entry("default_for_target", default, "relax.get_default_pipeline(")
 
 
 def _makes_pass(name: str, member: object) -> bool:
@@ -64,23 +65,19 @@ def _pass_entry(namespace: str, name: str, make: Callable[..., object]) -> Catal
         if name in names:
             needs_target = use
             parameters = (*parameters, _target(use, names[name]))
-    python = f"{namespace}.transform.{name}("
     is_operators = namespace == "relax" and name in hints.FOR_OPERATORS
-    entry = CatalogEntry(
+    return CatalogEntry(
         name,
         namespace,
         OPERATORS if is_operators else namespace,
         first_sentence(make),
         parameters,
-        make,
-        python,
-        (f"from tvm import {namespace}",),
+        # that of irviz first checks the shapes and dtypes, which TVM does not
+        _bind if make is relax.transform.BindParams else make,
+        f"{namespace}.transform.{name}(",
         needs_target,
-        code_only(name, parameters, python),
         name in hints.MEASURED,
     )
-    # that of irviz first checks the shapes and dtypes, which TVM does not
-    return replace(entry, make=_bind) if make is relax.transform.BindParams else entry
 
 
 def _target(use: TargetUse, default: str) -> PassParameter:
@@ -92,33 +89,16 @@ def _bind(func_name: str, params: dict[str, tvm.runtime.Tensor]) -> BindParams:
 
 
 @functools.cache
-def _pipeline_entry(name: str, make: Callable[..., object]) -> CatalogEntry:
+def _pipeline_entry(name: str, make: Callable[..., object], python: str) -> CatalogEntry:
     if not str(make.__module__).startswith("tvm."):
-        return user_entry(name, make, PIPELINE, PIPELINES)
-    parameters = read_parameters(make, hints.PARAMETERS.get(name))
+        return user_entry(name, PortableFunction(make), PIPELINE, PIPELINES)
     return CatalogEntry(
         name,
         PIPELINE,
         PIPELINES,
         first_sentence(make),
-        parameters,
+        read_parameters(make, hints.PARAMETERS.get(name)),
         make,
-        f"relax.get_pipeline({name!r}, ",
-        ("from tvm import relax",),
+        python,
         is_measured=name in hints.MEASURED,
-    )
-
-
-@functools.cache
-def _default_pipeline() -> CatalogEntry:
-    make = relax.get_default_pipeline
-    return CatalogEntry(
-        "default_for_target",
-        PIPELINE,
-        PIPELINES,
-        first_sentence(make),
-        read_parameters(make),
-        make,
-        "relax.get_default_pipeline(",
-        ("from tvm import relax",),
     )

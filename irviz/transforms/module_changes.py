@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tvm import ir, relax
 from tvm_ffi import structural_equal
 
 from irviz.ir.extract import extract
 from irviz.ir.node_ids import identify
-from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeId
+from irviz.model.graph.graph import NodeId
+from irviz.model.matching.graph_diff import Description, descriptions
 
 _MOST_NAMES = 4
-_Description = tuple[object, ...]
 
 
 @dataclass(frozen=True)
@@ -78,34 +79,27 @@ def _without_functions(mod: ir.IRModule) -> ir.IRModule:
     return ir.IRModule({}, attrs=mod.attrs, global_infos=mod.global_infos)
 
 
-@dataclass(frozen=True)
-class _Version:
-    """One version of a function: its graph, bound variables, and each node's operands."""
+class _Version(NamedTuple):
+    """One version of a function: its bound variables by address, and what each node computes."""
 
-    graph: Graph
     bound: Mapping[int, NodeId]
-    operands: Mapping[NodeId, tuple[tuple[str, tuple[int, ...]], ...]]
+    nodes: Mapping[NodeId, Description]
 
     @classmethod
     def of(cls, mod: ir.IRModule, name: str) -> _Version:
-        graph, function = extract(mod, name), mod[name]
-        params = {param.__chandle__() for param in function.params}
-        ids = {var.__chandle__(): node_id for var, node_id in identify(function).items()}
-        # constants are identified by name, or by position if they have none
-        names = {n.id: n.name or n.id if n.kind in INPUT_KINDS else n.id for n in graph.nodes}
-        operands: dict[NodeId, list[tuple[str, tuple[int, ...]]]] = {
-            node.id: [] for node in graph.nodes
+        nodes, params = descriptions(extract(mod, name)), set(mod[name].params)
+        bound = {
+            var.__chandle__(): node_id
+            for var, node_id in identify(mod[name]).items()
+            if var not in params and node_id in nodes
         }
-        for edge in graph.edges:
-            operands[edge.target].append((names[edge.source], edge.position))
-        bound = {a: i for a, i in ids.items() if a not in params and i in graph.index}
-        return cls(graph, bound, {node: tuple(given) for node, given in operands.items()})
+        return cls(bound, nodes)
 
-    def description(self, node_id: NodeId, renamed: Mapping[str, str]) -> _Description:
-        """Return what a binding computes, with operands renamed by `renamed`."""
-        node = self.graph.nodes[self.graph.index[node_id]]
-        operands = tuple((renamed.get(name, name), place) for name, place in self.operands[node_id])
-        return node.kind, node.callee, node.resolution, node.literals, operands
+
+def _renamed(description: Description, names: Mapping[str, str]) -> Description:
+    """Return a description with other names of operands."""
+    operands = tuple((names.get(name, name), place) for name, place in description.operands)
+    return description._replace(operands=operands)
 
 
 def _count_changes(was: _Version, now: _Version) -> int:
@@ -122,12 +116,12 @@ def _count_changes(was: _Version, now: _Version) -> int:
         if node_id not in before and node_id in left:
             before[node_id] = node_id
             del left[node_id]
-    renamed = {was.description(node_id, {}): node_id for node_id in reversed(left)}
+    renamed = {was.nodes[node_id]: node_id for node_id in reversed(left)}
     changed = added = 0
     for node_id in now.bound.values():  # in program order: operands come first
-        description = now.description(node_id, before)
+        description = _renamed(now.nodes[node_id], before)
         if node_id in before:
-            changed += description != was.description(NodeId(before[node_id]), {})
+            changed += description != was.nodes[NodeId(before[node_id])]
         elif description in renamed:
             before[node_id] = renamed.pop(description)
             del left[NodeId(before[node_id])]

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeId
+from typing import NamedTuple
+
+from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeId, NodeKind, Resolution
+
+
+class Description(NamedTuple):
+    """What a node computes: two nodes with equal descriptions compute the same."""
+
+    kind: NodeKind
+    callee: str
+    resolution: Resolution | None
+    literals: tuple[object, ...]
+    operands: tuple[tuple[str, tuple[int, ...]], ...]
 
 
 def changed_nodes(graph: Graph, reference: Graph) -> tuple[NodeId, ...]:
@@ -11,26 +23,28 @@ def changed_nodes(graph: Graph, reference: Graph) -> tuple[NodeId, ...]:
     Types are ignored: nearly all of them change when symbolic sizes become known. A constant with
     the name of the parameter that it replaced is the same input.
     """
-    known = _descriptions(reference)
+    known = descriptions(reference)
     return tuple(
         node_id
-        for node_id, description in _descriptions(graph).items()
+        for node_id, description in descriptions(graph).items()
         if known.get(node_id) != description
     )
 
 
-def _descriptions(graph: Graph) -> dict[NodeId, tuple[object, ...]]:
-    names = {node.id: node.name if node.kind in INPUT_KINDS else node.id for node in graph.nodes}
-    operands: dict[NodeId, list[object]] = {node.id: [] for node in graph.nodes}
+def descriptions(graph: Graph) -> dict[NodeId, Description]:
+    """Return what each node computes; inputs are identified by name, or by id without one."""
+    names = {
+        node.id: (node.name or node.id) if node.kind in INPUT_KINDS else node.id
+        for node in graph.nodes
+    }
+    operands: dict[NodeId, list[tuple[str, tuple[int, ...]]]] = {
+        node.id: [] for node in graph.nodes
+    }
     for edge in graph.edges:
-        operands[edge.target].append((names[edge.source] or edge.source, edge.position))
+        operands[edge.target].append((names[edge.source], edge.position))
     return {
-        node.id: (
-            node.kind,
-            node.callee,
-            node.resolution,
-            node.literals,
-            tuple(operands[node.id]),
+        node.id: Description(
+            node.kind, node.callee, node.resolution, node.literals, tuple(operands[node.id])
         )
         for node in graph.nodes
     }

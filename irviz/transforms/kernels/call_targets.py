@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TypeGuard
 
 import tvm
 from tvm import ir, relax, tirx
@@ -63,14 +62,11 @@ def dps_calls(function: relax.Function) -> Mapping[NodeId, BoundCall]:
     found = {}
     for var, binding in definitions(function.params, function.body):
         node = names.define(var.name)
-        if binding is not None and is_dps_call(binding.value):
-            found[node] = BoundCall(var, binding.value, callee_name(binding.value.args[0]))
+        if binding is not None and is_destination_passing(binding.value):
+            callee = callee_name(binding.value.args[0])
+            if callee:
+                found[node] = BoundCall(var, binding.value, callee)
     return MappingProxyType(found)
-
-
-def is_dps_call(value: ir.Expr) -> TypeGuard[ir.Call]:
-    """Tell whether a value is a call_tir or call_dps_packed of a named callee."""
-    return is_destination_passing(value) and bool(callee_name(value.args[0]))
 
 
 def call_target(mod: ir.IRModule, name: str) -> CallTarget | None:
@@ -93,23 +89,16 @@ def call_targets(mod: ir.IRModule) -> dict[str, CallTarget]:
     PrimFuncs come first, then kernels in the order of registration, definitions, and the
     functions registered with TVM directly that the module calls.
     """
-    names = dict.fromkeys([*prim_funcs(mod), *kernels(), *te_definitions(), *_called_names(mod)])
+    called = {
+        call.callee
+        for function in relax_functions(mod).values()
+        for call in dps_calls(function).values()
+    }
+    names = dict.fromkeys([*prim_funcs(mod), *kernels(), *te_definitions(), *sorted(called)])
     found = {name: call_target(mod, name) for name in names}
     targets = [target for target in found.values() if target is not None]
     kinds = list(CallTargetKind)
     return {target.name: target for target in sorted(targets, key=lambda t: kinds.index(t.kind))}
-
-
-@lru_cache(maxsize=_MOST_KEPT)
-def _called_names(mod: ir.IRModule) -> tuple[str, ...]:
-    """Return the names that the module's Relax functions call, sorted."""
-    values = (
-        binding.value
-        for function in relax_functions(mod).values()
-        for _, binding in definitions(function.params, function.body)
-        if binding is not None
-    )
-    return tuple(sorted({callee_name(value.args[0]) for value in values if is_dps_call(value)}))
 
 
 def misfit(mod: ir.IRModule, call: ir.Call, name: str) -> str:
@@ -127,16 +116,11 @@ def misfit(mod: ir.IRModule, call: ir.Call, name: str) -> str:
             "no function of this name is registered; "
             f"{advice} register yours with @irviz.library.register"
         )
-    match chosen.function:
-        case None:
-            return ""  # registered with TVM directly: its signature is unknown
-        case tirx.PrimFunc():
-            own = signatures.signature_of_prim_func(chosen.function, len(found.outputs))
-            if own is None:
-                return "it has parameters that are not buffers"
-            wanted: tuple[signatures.Signature, ...] = (own,)
-        case _:
-            wanted = chosen.function.signatures
+    if chosen.function is None:
+        return ""  # registered with TVM directly: its signature is unknown
+    wanted = signatures_of(chosen.function, len(found.outputs))
+    if not wanted:
+        return "it has parameters that are not buffers"
     if not fits_any(wanted, found):
         *most, last = dict.fromkeys(_dtypes(each) for each in wanted)
         dtypes = f"{', '.join(most)} or {last}" if most else last
@@ -150,6 +134,16 @@ def misfit(mod: ir.IRModule, call: ir.Call, name: str) -> str:
         except NoPrimFuncError as failure:
             return str(failure)
     return ""
+
+
+def signatures_of(
+    function: tirx.PrimFunc | LibraryKernel | TEDefinition, outputs: int
+) -> tuple[signatures.Signature, ...]:
+    """Return the signatures of a callee with this many outputs, none if it takes no buffers."""
+    if not isinstance(function, tirx.PrimFunc):
+        return function.signatures
+    own = signatures.signature_of_prim_func(function, outputs)
+    return () if own is None else (own,)
 
 
 def fits_any(wanted: tuple[signatures.Signature, ...], call: signatures.Signature) -> bool:

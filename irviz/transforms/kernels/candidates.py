@@ -22,6 +22,7 @@ from irviz.transforms.kernels.call_targets import (
     dps_calls,
     fits_any,
     misfit,
+    signatures_of,
 )
 from irviz.transforms.kernels.equivalence_tests import (
     Equivalence,
@@ -32,7 +33,7 @@ from irviz.transforms.kernels.equivalence_tests import (
 )
 from irviz.transforms.kernels.library import LibraryKernel
 from irviz.transforms.kernels.sample_inputs import element_count, with_small_sizes
-from irviz.transforms.kernels.signature import Signature, signature_of_call, signature_of_prim_func
+from irviz.transforms.kernels.signature import Signature, signature_of_call
 from irviz.transforms.kernels.te_definitions import (
     NoPrimFuncError,
     TEDefinition,
@@ -46,14 +47,6 @@ _MOST_STEPS = 200_000_000
 _MANY_NUMBERS, _MANY_STEPS = 2**20, 20_000_000
 """Calls with more than this are tried on fewer inputs."""
 _MOST_CACHED = 4096
-
-_ORDER = {
-    **dict.fromkeys((Equivalence.EQUAL, Equivalence.CLOSE), 0),
-    Equivalence.UNTRIED: 1,
-    Equivalence.DIFFERENT: 2,
-    Equivalence.FAILED: 3,
-    Equivalence.MISFIT: 4,
-}
 
 _PENDING = EquivalenceResult(Equivalence.UNTRIED, "not tried yet")
 
@@ -88,10 +81,7 @@ def candidates(mod: ir.IRModule, function: str, node: NodeId) -> tuple[Candidate
     Returns none for a node that is not a call_tir or call_dps_packed. Raises NoFunctionError when
     the module has no Relax function of this name.
     """
-    last: tuple[Candidate, ...] = ()
-    for now in iter_candidates(mod, function, node):
-        last = now
-    return last
+    return [(), *iter_candidates(mod, function, node)][-1]
 
 
 def iter_candidates(
@@ -141,25 +131,25 @@ class _CallTrial:
 
     def __init__(self, mod: ir.IRModule, call: ir.Call, callee: str) -> None:
         self._call = call
-        found = call_target(mod, callee)
-        is_known = signature_of_call(call) is not None
-        own = sample_sizes.sample_signature(call, prim_funcs(mod).get(callee)) if is_known else None
         self._signatures: tuple[Signature, ...] = ()
-        if own is not None:
-            self._signatures = (own, with_small_sizes(own, _fixed(found)))
         self._obstacle = ""
+        found = call_target(mod, callee)
+        prim_func = prim_funcs(mod).get(callee)
         if found is None:
             is_there = function_named(mod, callee) is not None
             what = "is a Relax function" if is_there else "is not registered"
             self._obstacle = f"{callee!r} {what}"
         elif not isinstance(found.function, tirx.PrimFunc | LibraryKernel):
             self._obstacle = f"{callee!r} was registered with TVM directly"
-        elif not is_known:
+        elif signature_of_call(call) is None:
             self._obstacle = "the call has arguments that are not tensors of known shape"
-        elif own is None:
+        elif (own := sample_sizes.sample_signature(call, prim_func)) is None:
             self._obstacle = "no sizes were found for the symbolic dimensions"
         else:
             self._callee = found.function
+            fixed = signatures_of(prim_func, 0) if prim_func is not None else ()
+            kept = {dim for each in fixed for tensor in each.inputs for dim in tensor.dims}
+            self._signatures = (own, with_small_sizes(own, kept))
 
     def of(self, others: Iterable[CallTarget]) -> dict[str, EquivalenceResult]:
         """Return the results for these candidates, cached or new."""
@@ -188,7 +178,11 @@ class _CallTrial:
         keys = {name: (samples, asked, _fingerprint(one)) for name, one in chosen.items()}
         new = {name: one for name, one in chosen.items() if keys[name] not in _results}
         if new:
-            here = {name for name, one in new.items() if _is_framework(one)}
+            here = {
+                name
+                for name, one in new.items()
+                if isinstance(one, LibraryKernel) and one.is_framework
+            }
             found = compare_on_samples(
                 samples,
                 _runs(self._callee),
@@ -229,18 +223,8 @@ class _CallTrial:
         return other if is_own or _takes(other, signature) else None
 
 
-def _fixed(found: CallTarget | None) -> set[str]:
-    """Return the static sizes of a PrimFunc's parameters."""
-    prim_func = None if found is None else found.function
-    own = signature_of_prim_func(prim_func, 0) if isinstance(prim_func, tirx.PrimFunc) else None
-    return set() if own is None else {dim for tensor in own.inputs for dim in tensor.dims}
-
-
 def _takes(function: _Callable, signature: Signature) -> bool:
-    if isinstance(function, LibraryKernel):
-        return fits_any(function.signatures, signature)
-    own = signature_of_prim_func(function, len(signature.outputs))
-    return own is not None and fits_any((own,), signature)
+    return fits_any(signatures_of(function, len(signature.outputs)), signature)
 
 
 def _fingerprint(function: _Callable) -> Hashable:
@@ -254,10 +238,6 @@ def _runs(function: _Callable) -> Runnable:
     return function.function if isinstance(function, LibraryKernel) else function
 
 
-def _is_framework(function: _Callable) -> bool:
-    return isinstance(function, LibraryKernel) and function.is_framework
-
-
 def _ordered(
     others: Mapping[str, CallTarget], findings: Mapping[str, EquivalenceResult], first: str
 ) -> tuple[Candidate, ...]:
@@ -265,10 +245,13 @@ def _ordered(
         Candidate(name, other.kind, findings[name].verdict, findings[name].reason)
         for name, other in others.items()
     ]
-    kinds = list(CallTargetKind)
-    return tuple(
-        sorted(found, key=lambda c: (_ORDER[c.verdict], kinds.index(c.kind), c.name != first))
-    )
+    verdicts, kinds = list(Equivalence), list(CallTargetKind)
+
+    def order(one: Candidate) -> tuple[object, ...]:
+        rank = 0 if one.computes_the_same else verdicts.index(one.verdict)
+        return rank, kinds.index(one.kind), one.name != first
+
+    return tuple(sorted(found, key=order))
 
 
 def _untried(obstacle: str) -> EquivalenceResult:

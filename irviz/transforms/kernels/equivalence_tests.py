@@ -34,13 +34,13 @@ _TOLERANCES = {"float64": 1e-9, "float32": 1e-5, "float16": 1e-2}
 
 
 class Equivalence(Enum):
-    """The verdict of a comparison."""
+    """The verdict of a comparison, the best ones first."""
 
     EQUAL = "equal"
     CLOSE = "equal within rounding"
+    UNTRIED = "not tried"
     DIFFERENT = "computes something else"
     FAILED = "failed"
-    UNTRIED = "not tried"
     MISFIT = "does not fit"
 
 
@@ -144,7 +144,11 @@ def _answer(
         return _Answer(str(unknown), [], {})
     except Exception as failure:  # TVM's C++ code or the user's kernel may raise anything
         return _Answer(_failure_text("it failed on sample inputs", failure), [], {})
-    if not any(_has_numbers(output) for outputs in references for output in outputs):
+    if not any(
+        output.size == 0 or np.isfinite(output.astype(np.float64)).any()
+        for outputs in references
+        for output in outputs
+    ):
         return _Answer("on sample inputs it gives no finite number", [], {})
     for name, candidate in loaded.items():
         verdicts[name] = _judged(candidate, samples, references)
@@ -248,10 +252,6 @@ def _raising(failure: Exception) -> Callable[..., None]:
         raise failure
 
     return raises
-
-
-def _has_numbers(array: Array) -> bool:
-    return array.size == 0 or bool(np.isfinite(array.astype(np.float64)).any())
 
 
 def _untried(obstacle: str) -> EquivalenceResult:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
 
 from tvm import ir, relax, sym, tirx
 from tvm_ffi import structural_map
@@ -10,7 +11,9 @@ from tvm_ffi import structural_map
 from irviz.ir.tir.scoped_names import used_vars
 from irviz.ir.tir.statements import flatten, nested_statements
 from irviz.transforms.kernels.sample_inputs import small_sizes
-from irviz.transforms.kernels.signature import Signature, TensorSignature
+from irviz.transforms.kernels.signature import Signature, TensorSignature, call_types
+
+Dim = TypeVar("Dim")
 
 _SCALES = (1, 4, 16)
 """Factors for the small sizes, tried in turn until every size computed from them is positive."""
@@ -21,10 +24,13 @@ def sample_signature(call: ir.Call, callee: tirx.PrimFunc | None) -> Signature |
 
     Sizes that are static in the callee are used as they are. Returns None when no sizes fit.
     """
-    types = call_tensor_types(call)
-    out = call.ty_args[0]
-    inputs = len(types) - (len(out.fields) if isinstance(out, ir.TupleType) else 1)
-    given = _callee_sizes(types, callee)
+    inputs, outputs = call_types(call)
+    types = [*inputs, *outputs]
+    given = {
+        dim: int(own.value)
+        for own, dim in _paired_dims(callee, [type_.shape.values for type_ in types])
+        if isinstance(dim, ir.Var) and isinstance(own, tirx.IntImm)
+    }
     symbols = [var for type_ in types for dim in type_.shape.values for var in used_vars(dim)]
     free = [var for var in dict.fromkeys(symbols) if var not in given]
     taken = {dim.value for t in types for dim in t.shape.values if isinstance(dim, tirx.IntImm)}
@@ -36,16 +42,8 @@ def sample_signature(call: ir.Call, callee: tirx.PrimFunc | None) -> Signature |
             for t in types
         ]
         if all(dim.isdigit() for tensor in tensors for dim in tensor.dims):
-            return Signature(tuple(tensors[:inputs]), tuple(tensors[inputs:]))
+            return Signature(tuple(tensors[: len(inputs)]), tuple(tensors[len(inputs) :]))
     return None
-
-
-def call_tensor_types(call: ir.Call) -> list[relax.TensorType]:
-    """Return the types of a call's inputs and outputs, which are tensors of known shape."""
-    packed, out = call.args[1], call.ty_args[0]
-    fields = packed.fields if isinstance(packed, ir.Tuple) else [packed]
-    outs = out.fields if isinstance(out, ir.TupleType) else [out]
-    return [*(field.ty for field in fields), *outs]
 
 
 def input_types(signature: Signature) -> list[relax.TensorType]:
@@ -55,13 +53,9 @@ def input_types(signature: Signature) -> list[relax.TensorType]:
 
 def statement_count(function: tirx.PrimFunc, signature: Signature) -> int:
     """Estimate how many statements a PrimFunc executes at these sizes."""
-    tensors = [*signature.inputs, *signature.outputs]
+    shapes = [tensor.dims for tensor in (*signature.inputs, *signature.outputs)]
     sizes = {
-        own: int(dim)
-        for param, tensor in zip(function.params, tensors, strict=False)
-        if tirx.is_buffer_var(param)
-        for own, dim in zip(param.ty.shape, tensor.dims, strict=False)
-        if isinstance(own, ir.Var)
+        own: int(dim) for own, dim in _paired_dims(function, shapes) if isinstance(own, ir.Var)
     }
     total = 0
     stack = [(stmt, 1) for stmt in flatten(function.body)]
@@ -76,17 +70,13 @@ def statement_count(function: tirx.PrimFunc, signature: Signature) -> int:
     return total
 
 
-def _callee_sizes(
-    types: Sequence[relax.TensorType], callee: tirx.PrimFunc | None
-) -> dict[ir.Var, int]:
-    """Return the symbolic sizes of a call that are static in the callee."""
-    return {
-        dim: int(own.value)
-        for type_, param in zip(types, callee.params if callee is not None else (), strict=False)
-        if tirx.is_buffer_var(param)
-        for dim, own in zip(type_.shape.values, param.ty.shape, strict=False)
-        if isinstance(dim, ir.Var) and isinstance(own, tirx.IntImm)
-    }
+def _paired_dims(
+    callee: tirx.PrimFunc | None, shapes: Iterable[Iterable[Dim]]
+) -> Iterator[tuple[ir.Expr, Dim]]:
+    """Yield the dimensions of the callee's buffers, each with that of the tensor given for it."""
+    for param, shape in zip(callee.params if callee is not None else (), shapes, strict=False):
+        if tirx.is_buffer_var(param):
+            yield from zip(param.ty.shape, shape, strict=False)
 
 
 def _value(value: ir.Expr, sizes: Mapping[ir.Var, int]) -> int | str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tvm import ir, relax, tirx
@@ -51,7 +51,13 @@ def parse_signature(text: str, dtype: str = "float32") -> Signature:
         raise ValueError(
             f"{text!r} is not a signature; write one as in NumPy's ufuncs: '(b,m),(n,m),(n)->(b,n)'"
         )
-    inputs, outputs = (_parse_tensors(side, dtype) for side in found.groups())
+    inputs, outputs = (
+        tuple(
+            TensorSignature(tuple(filter(None, dims.split(","))), dtype)
+            for dims in re.findall(r"\(([^()]*)\)", side)
+        )
+        for side in found.groups()
+    )
     return Signature(inputs, outputs)
 
 
@@ -62,12 +68,17 @@ def signature_of_prim_func(function: tirx.PrimFunc, outputs: int) -> Signature |
     """
     if not all(isinstance(param.ty, tirx.BufferType) for param in function.params):
         return None
-    tensors = tuple(
-        TensorSignature(tuple(map(dim_label, param.ty.shape)), str(param.ty.dtype))
-        for param in function.params
-    )
+    tensors = tuple(tensor_signature(p.ty.shape, p.ty.dtype) for p in function.params)
     inputs = len(tensors) - outputs
     return Signature(tensors[:inputs], tensors[inputs:])
+
+
+def call_types(call: ir.Call) -> tuple[list[ir.Type], list[ir.Type]]:
+    """Return the types of the inputs and of the outputs of a `call_tir` or `call_dps_packed`."""
+    packed, out = call.args[1], call.ty_args[0]
+    inputs = packed.fields if isinstance(packed, ir.Tuple) else [packed]
+    outputs = out.fields if isinstance(out, ir.TupleType) else [out]
+    return [each.ty for each in inputs], list(outputs)
 
 
 def signature_of_call(call: ir.Call) -> Signature | None:
@@ -75,15 +86,22 @@ def signature_of_call(call: ir.Call) -> Signature | None:
 
     Returns None when an argument is not a tensor of known shape.
     """
-    packed = call.args[1]
-    arguments = packed.fields if isinstance(packed, ir.Tuple) else [packed]
-    out_types = call.ty_args[0]
-    outs = out_types.fields if isinstance(out_types, ir.TupleType) else [out_types]
-    inputs = [_of_type(argument.ty) for argument in arguments]
-    outputs = [_of_type(out) for out in outs]
-    if None in inputs or None in outputs:
-        return None
-    return Signature(tuple(filter(None, inputs)), tuple(filter(None, outputs)))
+    sides = []
+    for types in call_types(call):
+        if not all(
+            isinstance(each, relax.TensorType)
+            and each.dtype is not None
+            and isinstance(each.shape, relax.ShapeExpr)
+            for each in types
+        ):
+            return None
+        sides.append(tuple(tensor_signature(t.shape.values, t.dtype) for t in types))
+    return Signature(*sides)
+
+
+def tensor_signature(dims: Iterable[ir.Expr], dtype: object) -> TensorSignature:
+    """Return the signature of a tensor with these dimensions."""
+    return TensorSignature(tuple(map(dim_label, dims)), str(dtype))
 
 
 def fits(pattern: Signature, call: Signature) -> bool:
@@ -106,23 +124,18 @@ def fits(pattern: Signature, call: Signature) -> bool:
 def _unify(
     pattern: TensorSignature, given: TensorSignature, sizes: dict[str, tuple[str, ...]]
 ) -> bool:
-    if pattern.dtype != given.dtype:
-        return False
-    if "..." in pattern.dims:
-        at = pattern.dims.index("...")
-        behind = len(pattern.dims) - at - 1
-        if len(given.dims) < len(pattern.dims) - 1:
+    names, dims = pattern.dims, given.dims
+    if "..." in names:
+        start = names.index("...")
+        end = len(dims) - (len(names) - start - 1)
+        if end < start or sizes.setdefault("...", dims[start:end]) != dims[start:end]:
             return False
-        middle = given.dims[at : len(given.dims) - behind]
-        if sizes.setdefault("...", middle) != middle:
-            return False
-        dims = given.dims[:at] + given.dims[len(given.dims) - behind :]
-        names: Sequence[str] = pattern.dims[:at] + pattern.dims[at + 1 :]
-    else:
-        dims, names = given.dims, pattern.dims
-    if len(dims) != len(names):
-        return False
-    return all(_unify_dim(name, dim, sizes) for name, dim in zip(names, dims, strict=True))
+        names, dims = names[:start] + names[start + 1 :], dims[:start] + dims[end:]
+    return (
+        pattern.dtype == given.dtype
+        and len(dims) == len(names)
+        and all(_unify_dim(name, dim, sizes) for name, dim in zip(names, dims, strict=True))
+    )
 
 
 def _unify_dim(pattern: str, given: str, sizes: dict[str, tuple[str, ...]]) -> bool:
@@ -130,16 +143,3 @@ def _unify_dim(pattern: str, given: str, sizes: dict[str, tuple[str, ...]]) -> b
         return sizes.setdefault(pattern, (given,)) == (given,)
     # a number matches itself; an expression such as `n * 2` is compared as text, n substituted
     return given == _NAME.sub(lambda name: sizes.get(name[0], (name[0],))[0], pattern)
-
-
-def _of_type(type_: ir.Type) -> TensorSignature | None:
-    if not isinstance(type_, relax.TensorType) or type_.dtype is None:
-        return None
-    if not isinstance(type_.shape, relax.ShapeExpr):
-        return None
-    return TensorSignature(tuple(map(dim_label, type_.shape.values)), str(type_.dtype))
-
-
-def _parse_tensors(side: str, dtype: str) -> tuple[TensorSignature, ...]:
-    groups: list[str] = re.findall(r"\(([^()]*)\)", side)
-    return tuple(TensorSignature(tuple(filter(None, group.split(","))), dtype) for group in groups)

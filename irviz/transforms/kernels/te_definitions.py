@@ -14,6 +14,7 @@ from irviz.ir.text.labels import dim_label
 from irviz.runtime.local.vm import error_summary
 from irviz.transforms.kernels.signature import (
     Signature,
+    call_types,
     fits,
     parse_signature,
     signature_of_call,
@@ -121,9 +122,7 @@ def prim_func_for_call(definition: TEDefinition, call: ir.Call) -> tirx.PrimFunc
 
     Raises NoPrimFuncError when the definition does not accept the call's shapes.
     """
-    packed = call.args[1]
-    fields = list(packed.fields) if isinstance(packed, ir.Tuple) else [packed]
-    return create_prim_func(definition, [field.ty for field in fields], signature_of_call(call))
+    return create_prim_func(definition, call_types(call)[0], signature_of_call(call))
 
 
 def create_prim_func(
@@ -134,9 +133,11 @@ def create_prim_func(
         raise NoPrimFuncError(f"its signature is {definition.signature}, and the call has {wanted}")
     dims = _Dims(types)
     names = list(inspect.signature(definition.function).parameters)
+    # those of the parameters, then x1, x2, … for variadic ones
+    names = [*names, *(f"x{number}" for number in range(len(names), len(types)))]
     inputs = [
         te.placeholder([dims.of(dim) for dim in type_.shape.values], str(type_.dtype), name)
-        for type_, name in zip(types, _placeholder_names(names, len(types)), strict=True)
+        for type_, name in zip(types, names, strict=False)
     ]
     try:
         result = definition.function(*inputs)
@@ -174,8 +175,3 @@ class _Dims:
             name = text if text.isidentifier() else f"d{len(self._variables)}"
             self._variables[text] = tirx.Var(name, "int64")
         return self._variables[text]
-
-
-def _placeholder_names(names: list[str], count: int) -> list[str]:
-    """Return `count` names: those of the parameters, then x1, x2, … for variadic ones."""
-    return [*names[:count], *(f"x{i}" for i in range(len(names), count))]

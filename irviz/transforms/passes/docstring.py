@@ -13,8 +13,7 @@ _SENTENCE_END = re.compile(r"(?<!i\.e)(?<!e\.g)[.:!?](?=\s|$)")
 
 def first_sentence(value: object) -> str:
     """Return the first sentence of an object's docstring, which may go on over several lines."""
-    paragraph = (inspect.getdoc(value) or "").strip().partition("\n\n")[0]
-    return _sentence(paragraph)
+    return _sentence((inspect.getdoc(value) or "").strip())
 
 
 def parameter_sentences(value: object) -> dict[str, str]:

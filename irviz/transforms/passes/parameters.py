@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import enum
+import functools
 import inspect
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import tvm
@@ -81,92 +82,74 @@ _BY_NAME: Mapping[str, ParameterHint] = {
 }
 """Hints for parameter names that mean the same in every pass."""
 
-_NO_ANNOTATION = inspect.Parameter.empty
-
 
 def read_parameters(
     make: Callable[..., object], hints: Mapping[str, ParameterHint] | None = None
 ) -> tuple[PassParameter, ...]:
     """Return the parameters of a function or class that creates a pass, in order."""
     sentences = parameter_sentences(make) or parameter_sentences(make.__init__)
+    try:
+        signature = inspect.signature(make, eval_str=True)
+    except Exception:  # an annotation may name what is imported under TYPE_CHECKING only
+        signature = inspect.signature(make)
     found = []
-    for given in _signature(make).parameters.values():
+    for given in signature.parameters.values():
         if given.kind in (given.VAR_POSITIONAL, given.VAR_KEYWORD):
             continue
         hint = (hints or {}).get(given.name) or _BY_NAME.get(given.name) or ParameterHint()
-        found.append(_read(given, hint, sentences.get(given.name, "")))
+        is_required = given.default is given.empty
+        default = None if is_required else given.default
+        if hint.choices:
+            takes = PassParameter(given.name, ParameterKind.CHOICE, choices=hint.choices)
+        elif hint.kind is not None:
+            takes = PassParameter(given.name, hint.kind)
+        else:
+            annotated = given.annotation is not given.empty
+            takes = _read(given.name, given.annotation if annotated else type(default))
+        found.append(
+            replace(
+                takes,
+                default=default.name if isinstance(default, enum.Enum) else default,
+                is_required=is_required,
+                summary=sentences.get(given.name, ""),
+                first=hint.first,
+            )
+        )
     return tuple(found)
 
 
-def _signature(make: Callable[..., object]) -> inspect.Signature:
-    try:
-        return inspect.signature(make, eval_str=True)
-    except Exception:  # an annotation may name what is imported under TYPE_CHECKING only
-        return inspect.signature(make)
-
-
-def _read(given: inspect.Parameter, hint: ParameterHint, summary: str) -> PassParameter:
-    has_default = given.default is not given.empty
-    default = given.default if has_default else None
-    found = _Annotation.of(given.annotation, default)
-    if hint.choices:
-        found = _Annotation(ParameterKind.CHOICE, hint.choices)
-    elif hint.kind is not None:
-        found = _Annotation(hint.kind)
-    if isinstance(default, enum.Enum):
-        default = default.name
-    return PassParameter(
-        given.name,
-        found.kind,
-        default,
-        not has_default,
-        found.choices,
-        summary,
-        hint.first,
-        found.item,
-        found.also,
-    )
-
-
-@dataclass(frozen=True)
-class _Annotation:
-    """The kind of a parameter, from its annotation or else from its default."""
-
-    kind: ParameterKind
-    choices: tuple[object, ...] = ()
-    item: type = str
-    also: ParameterKind | None = None
-
-    @classmethod
-    def of(cls, annotation: object, default: object) -> _Annotation:
-        if annotation is _NO_ANNOTATION:
-            annotation = type(default)
-        members = _members(annotation)
-        if tvm.target.Target in members:
-            return cls(ParameterKind.TARGET)
-        if set(members) == {bool, list[str]}:  # all functions, or these: LiftTransformParams
-            return cls(ParameterKind.BOOL, also=ParameterKind.FUNCTIONS)
-        if ir.Var in members or set(members) == {list[ir.Var]}:
-            return cls(ParameterKind.VARS)
-        return cls._of_one(members[0]) if len(members) == 1 else cls(ParameterKind.CODE)
-
-    @classmethod
-    def _of_one(cls, annotation: object) -> _Annotation:
-        if annotation in _PLAIN:
-            return cls(_PLAIN[annotation])
-        if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
-            names = tuple(member.name for member in annotation)
-            return cls(ParameterKind.CHOICE, names, annotation)
-        origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-        if origin is typing.Literal:
-            return cls(ParameterKind.CHOICE, arguments)
-        if origin in _LISTS and arguments and arguments[0] in (str, int):
-            return cls(ParameterKind.LIST, item=arguments[0])
-        if origin in _LISTS and relax.transform.FusionPattern in _members((*arguments, None)[0]):
-            return cls(ParameterKind.PATTERNS)
-        if origin in _MAPPINGS and len(arguments) == 2 and str in _members(arguments[0]):
-            return cls(_of_mapping(arguments[1]))
-        return cls(ParameterKind.CODE)
+def _read(name: str, annotation: object) -> PassParameter:  # noqa: C901 - one case a kind
+    """Return a parameter of the kind that an annotation stands for."""
+    parameter = functools.partial(PassParameter, name)
+    members = _members(annotation)
+    if tvm.target.Target in members:
+        return parameter(ParameterKind.TARGET)
+    if set(members) == {bool, list[str]}:  # all functions, or these: LiftTransformParams
+        return parameter(ParameterKind.BOOL, also=ParameterKind.FUNCTIONS)
+    if ir.Var in members or set(members) == {list[ir.Var]}:
+        return parameter(ParameterKind.VARS)
+    if len(members) > 1:
+        return parameter(ParameterKind.CODE)
+    annotation = members[0]
+    if annotation in _PLAIN:
+        return parameter(_PLAIN[annotation])
+    if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
+        names = tuple(member.name for member in annotation)
+        return parameter(ParameterKind.CHOICE, choices=names, item=annotation)
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Literal:
+        return parameter(ParameterKind.CHOICE, choices=arguments)
+    if origin in (list, Sequence):
+        if arguments and arguments[0] in (str, int):
+            return parameter(ParameterKind.LIST, item=arguments[0])
+        if relax.transform.FusionPattern in _members((*arguments, None)[0]):
+            return parameter(ParameterKind.PATTERNS)
+    if origin in (dict, Mapping) and len(arguments) == 2 and str in _members(arguments[0]):
+        values = _members(arguments[1])
+        if tvm.runtime.Tensor in values or np.ndarray in values:
+            return parameter(ParameterKind.PARAMS)
+        return parameter(_BY_VALUE.get(values, ParameterKind.CODE))
+    return parameter(ParameterKind.CODE)
 
 
 _PLAIN: Mapping[object, ParameterKind] = {
@@ -176,19 +159,12 @@ _PLAIN: Mapping[object, ParameterKind] = {
     str: ParameterKind.STR,
     relax.VDevice: ParameterKind.DEVICE,
 }
-_LISTS = (list, Sequence)
-_MAPPINGS = (dict, Mapping)
-
-
-def _of_mapping(value: object) -> ParameterKind:
-    members = _members(value)
-    if any(member in (tvm.runtime.Tensor, np.ndarray) for member in members):
-        return ParameterKind.PARAMS
-    if members == (list[str],):
-        return ParameterKind.LAYOUTS
-    if members in ((ir.Expr,), (int,)):
-        return ParameterKind.DIMS
-    return ParameterKind.CODE
+_BY_VALUE: Mapping[tuple[object, ...], ParameterKind] = {
+    (list[str],): ParameterKind.LAYOUTS,
+    (ir.Expr,): ParameterKind.DIMS,
+    (int,): ParameterKind.DIMS,
+}
+"""The kinds of mappings, by the members of the annotation of their values."""
 
 
 def _members(annotation: object) -> tuple[object, ...]:

@@ -8,6 +8,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from tvm import tirx
 
@@ -21,8 +22,7 @@ _OPERATORS: dict[type[ast.operator], Callable[..., object]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
-
-
+_Expression: TypeAlias = Callable[[Mapping[str, object]], Any]
 _TYPED_NUMBER = re.compile(r"T\.int\d+\((-?\d+)\)")
 
 
@@ -63,12 +63,11 @@ def index_map_function(tree: ast.expr) -> Callable[..., list[object]]:
     names = [argument.arg for argument in given.args]
     is_several = isinstance(tree.body, ast.Tuple | ast.List)
     body: list[ast.expr] = tree.body.elts if is_several else [tree.body]  # type: ignore[attr-defined]
-    for each in body:
-        _check(each, names)
+    evaluate = [_compiled(each, names) for each in body]
 
     def indices(*values: object) -> list[object]:
         known = dict(zip(names, values, strict=True))
-        return [_value(each, known) for each in body]
+        return [each(known) for each in evaluate]
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     signature = inspect.Signature([inspect.Parameter(name, kind) for name in names])
@@ -90,40 +89,34 @@ def index_map_text(index_map: tirx.IndexMap) -> IndexMapText | None:
     return IndexMapText(ast.unparse(ast.parse(text)))
 
 
-def _check(tree: ast.expr, names: list[str]) -> None:
+def _compiled(tree: ast.expr, names: list[str]) -> _Expression:
+    """Return the function of an expression, from the values of its indices by name."""
     match tree:
         case ast.Name(id=name):
             if name not in names:
                 raise _refused(tree, f"{name!r} is not one of its indices, which are {names}")
+            return lambda known: known[name]
         case ast.Constant(value=value):
             if type(value) is not int:
                 raise _refused(tree, f"{value!r} is not a whole number")
+            return lambda _: value
         case ast.BinOp(left=left, op=op, right=right):
             if type(op) not in _OPERATORS:
                 raise _refused(tree, "an index map has no operators but + - * // and %")
-            _check(left, names)
-            _check(right, names)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            _check(operand, names)
-        case _:
-            raise _refused(
-                tree,
-                f"{ast.unparse(tree)!r} is not allowed in an index map: use its indices, whole "
-                "numbers, + - * // and %",
+            compute, one, other = (
+                _OPERATORS[type(op)],
+                _compiled(left, names),
+                _compiled(right, names),
             )
-
-
-def _value(tree: ast.expr, known: Mapping[str, object]) -> object:
-    match tree:
-        case ast.Name(id=name):
-            return known[name]
-        case ast.BinOp(left=left, op=op, right=right):
-            return _OPERATORS[type(op)](_value(left, known), _value(right, known))
-        case ast.UnaryOp(operand=operand):
-            return 0 - _value(operand, known)  # type: ignore[operator]
-        case ast.Constant(value=value):
-            return value
-    raise AssertionError(f"{ast.dump(tree)} was checked")
+            return lambda known: compute(one(known), other(known))
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            negated = _compiled(operand, names)
+            return lambda known: 0 - negated(known)
+    raise _refused(
+        tree,
+        f"{ast.unparse(tree)!r} is not allowed in an index map: use its indices, whole "
+        "numbers, + - * // and %",
+    )
 
 
 def _refused(tree: ast.expr, words: str) -> IndexMapError:

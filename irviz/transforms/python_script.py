@@ -58,15 +58,8 @@ class PythonScript:
         """Add a comment."""
         self._lines += [f"# {line}" for line in words.splitlines()]
 
-    def define(self, function: Callable[..., object], needs: tuple[str, ...] = ()) -> None:
-        """Add a function definition, with the function's source.
-
-        Raises UnwritableError when the source cannot be found.
-        """
-        try:
-            source = textwrap.dedent(inspect.getsource(function))
-        except (OSError, TypeError) as failure:
-            raise UnwritableError(f"the source of {function!r} cannot be found") from failure
+    def define(self, source: str, needs: tuple[str, ...] = ()) -> None:
+        """Add the definition of a function, and the import statements it needs."""
         self._imports |= dict.fromkeys(needs)
         self._definitions[source.rstrip()] = None
 
@@ -128,6 +121,15 @@ class PythonScript:
         if self._scheduled:
             self._lines.append("mod = sch.mod")
             self._scheduled = ""
+
+
+def source_of(function: Callable[..., object]) -> str:
+    """Return the source of a function; raise UnwritableError when it cannot be found."""
+    try:
+        return textwrap.dedent(inspect.getsource(function))
+    except (OSError, TypeError) as failure:
+        name = getattr(function, "__name__", function)
+        raise UnwritableError(f"the source of {name} cannot be found") from failure
 
 
 def embedded_object(value: object) -> str:

@@ -23,7 +23,7 @@ from irviz.transforms.kernels.call_targets import (
 from irviz.transforms.kernels.signature import Signature, signature_of_call
 from irviz.transforms.kernels.te_definitions import TEDefinition, prim_func_for_call
 from irviz.transforms.kernels.update_function import write_function
-from irviz.transforms.python_script import PythonScript, UnwritableError
+from irviz.transforms.python_script import PythonScript, UnwritableError, source_of
 from irviz.transforms.stage import Transform
 
 
@@ -88,7 +88,7 @@ class Swap(Transform):
         for name, prim_func in changes.added.items():
             write_function(script, name, prim_func)
         for function in change_calls.REDIRECT_CALLS_SOURCES:
-            script.define(function, change_calls.IMPORTS)
+            script.define(source_of(function), change_calls.IMPORTS)
         script.add(*lines)
 
     def _changes(self, mod: ir.IRModule) -> _Changes:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import ast
 import builtins
 import importlib
-import inspect
 import sys
-import textwrap
 import types
 from collections.abc import Callable, Iterator
 
-from irviz.transforms.python_script import PythonScript, UnwritableError
+from irviz.transforms.python_script import PythonScript, UnwritableError, source_of
 
 _IMPORTABLE = ("tvm", "tvm_ffi", "numpy")
 """The packages that a script may import, besides the standard library."""
@@ -35,12 +33,13 @@ def define_function(function: Callable[..., object], script: PythonScript) -> st
         raise UnwritableError(
             f"{function.__name__} uses {names} of the function that it was defined in"
         )
-    definition, above = _definition(function)
-    early = _names_in(definition.args, definition.returns, *definition.decorator_list[above:])
-    for name in sorted(early | _names_used(function.__code__)):
+    definition, source = _definition(function)
+    early = _names_in(definition.args, definition.returns, *definition.decorator_list)
+    used = {name for code in _codes(function.__code__) for name in code.co_names}
+    for name in sorted(early | used):
         if name in function.__globals__ and not hasattr(builtins, name):
             _write_global(name, function.__globals__[name], function, name in early, script)
-    script.define(_from_line(function, definition, above))
+    script.define(source)
     return function.__name__
 
 
@@ -94,12 +93,12 @@ def is_literal(value: object) -> bool:
         return False
 
 
-def _definition(function: types.FunctionType) -> tuple[ast.FunctionDef, int]:
-    """Return the definition, and the number of decorators up to the last one of irviz."""
+def _definition(function: types.FunctionType) -> tuple[ast.FunctionDef, str]:
+    """Return the definition and its source, without the decorators up to the last one of irviz."""
+    source = source_of(function)
     try:
-        source = textwrap.dedent(inspect.getsource(function))
         definition = ast.parse(source).body[0]
-    except (OSError, TypeError, SyntaxError) as failure:
+    except SyntaxError as failure:
         raise UnwritableError(f"the source of {function.__name__} cannot be found") from failure
     if not isinstance(definition, ast.FunctionDef):
         raise UnwritableError(f"{function.__name__} was not defined by def")
@@ -109,26 +108,14 @@ def _definition(function: types.FunctionType) -> tuple[ast.FunctionDef, int]:
             value = function.__globals__.get(name)
             home = getattr(value, "__module__", None) or getattr(value, "__name__", "")
             above = count if str(home).partition(".")[0] == "irviz" else above
-    return definition, above
-
-
-def _from_line(
-    function: types.FunctionType, definition: ast.FunctionDef, above: int
-) -> types.FunctionType:
-    """Return the function as if it began below these decorators."""
-    left = definition.decorator_list[above:]
-    line = function.__code__.co_firstlineno - 1 + (left[0].lineno if left else definition.lineno)
-    code = function.__code__.replace(co_firstlineno=line)
-    return types.FunctionType(code, function.__globals__, function.__name__)
+    left = definition.decorator_list = definition.decorator_list[above:]
+    first = left[0].lineno if left else definition.lineno
+    return definition, "\n".join(source.splitlines()[first - 1 :])
 
 
 def _names_in(*parts: ast.AST | None) -> set[str]:
     nodes = (node for part in parts if part is not None for node in ast.walk(part))
     return {node.id for node in nodes if isinstance(node, ast.Name)}
-
-
-def _names_used(code: types.CodeType) -> set[str]:
-    return {name for each in _codes(code) for name in each.co_names}
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:

@@ -20,7 +20,7 @@ from tvm import ir
 from tvm.ir.instrument import pass_instrument
 from tvm.ir.transform import Pass, PassContext, PassInfo
 
-from irviz.transforms.recordings.pass_log import PassLog
+from irviz.transforms.recordings.pass_log import PassLog, error_text
 
 
 @dataclass
@@ -95,6 +95,9 @@ def logging_passes(log: PassLog) -> Iterator[None]:
         log.depth, log.start = state.open, state.now()
         state.logs = (*state.logs, log)
         yield
+    except BaseException as failure:
+        log.error = error_text(failure)
+        raise
     finally:
         log.end, log.cost = state.now() - log.start, state.cost - cost
         state.logs = tuple(other for other in state.logs if other is not log)

@@ -110,50 +110,34 @@ class PassLog:
 
         Modules with identical content become one object.
         """
-        reader = _TreeBuilder([[]], [])
+        levels: list[list[PassRun]] = [[]]  # those that have ended, at each depth
+        begun: list[tuple[str, ir.IRModule, float]] = []
         seen: dict[tuple[int, ...], ir.IRModule] = {}
+
+        def close(at: float, after: ir.IRModule | None, error: str = "") -> None:
+            name, before, start = begun.pop()
+            inner = tuple(levels.pop())
+            run = PassRun(name, before, after, start, at - start, inner, error, len(begun))
+            levels[-1].append(run)
+
+        def fail(at: float, left: int, error: str) -> None:
+            while len(begun) > left:
+                close(at, None, "" if _is_propagated(error, levels[-1]) else error)
+
         for time, info, module, left, error in self.events:
             at = time - self.start
             if module is None:
-                reader.fail(at, left, error)
+                fail(at, left, error)
                 continue
-            mod = seen.setdefault(_content(module), module)
+            parts = module.functions, module.attrs, module.global_infos
+            mod = seen.setdefault(tuple(part.__chandle__() for part in parts), module)
             if info is not None:
-                reader.open(str(info.name), mod, at)
-            else:
-                reader.close(at, mod)
-        reader.fail(self.seconds, 0, self.error)
-        return tuple(reader.levels[0])
-
-
-def _content(mod: ir.IRModule) -> tuple[int, ...]:
-    """Return the addresses of a module's immutable parts, which identify its content."""
-    return tuple(part.__chandle__() for part in (mod.functions, mod.attrs, mod.global_infos))
-
-
-@dataclass
-class _TreeBuilder:
-    """Nests pass runs: `levels` are the finished ones at each depth."""
-
-    levels: list[list[PassRun]]
-    begun: list[tuple[str, ir.IRModule, float]]
-
-    def open(self, name: str, before: ir.IRModule, at: float) -> None:
-        self.begun.append((name, before, at))
-        self.levels.append([])
-
-    def close(self, at: float, after: ir.IRModule | None, error: str = "") -> None:
-        if not self.begun:  # it began before the recording
-            return
-        name, before, start = self.begun.pop()
-        children, depth = tuple(self.levels.pop()), len(self.begun)
-        step = PassRun(name, before, after, start, at - start, children, error, depth)
-        self.levels[-1].append(step)
-
-    def fail(self, at: float, left: int, error: str) -> None:
-        while len(self.begun) > left:
-            is_propagated = _is_propagated(error, self.levels[-1])
-            self.close(at, None, "" if is_propagated else error)
+                begun.append((str(info.name), mod, at))
+                levels.append([])
+            elif begun:  # else it began before the recording
+                close(at, mod)
+        fail(self.seconds, 0, self.error)
+        return tuple(levels[0])
 
 
 def _is_propagated(error: str, children: Sequence[PassRun]) -> bool:

@@ -11,7 +11,7 @@ import tvm
 from tvm import ir
 
 from irviz.transforms.recordings.pass_hooks import logging_passes
-from irviz.transforms.recordings.pass_log import PassLog, PassRun, error_text, short_line
+from irviz.transforms.recordings.pass_log import PassLog, PassRun, short_line
 from irviz.transforms.recordings.recorded_stages import stages_of
 from irviz.transforms.stage import Stage
 
@@ -120,11 +120,7 @@ def record_passes(kind: type[RecordingType] = Recording) -> Iterator[RecordingTy
     """
     log = PassLog()
     with logging_passes(log):
-        try:
-            yield kind(log)
-        except BaseException as failure:
-            log.error = error_text(failure)
-            raise
+        yield kind(log)
 
 
 def _line(step: PassRun) -> str:

@@ -16,7 +16,7 @@ from tvm import ir
 from irviz.errors import CancelledRunError, InputError, RunError
 from irviz.runtime.jobs.job import ModuleOf, Modules, UnknownModuleError, run_packed
 from irviz.runtime.local.python_callees import CalleeNotSentError, pack_callees, python_callees
-from irviz.runtime.local.vm import error_summary
+from irviz.runtime.local.vm import error_summary, remembered
 from irviz.runtime.remote.address import RunTarget, run_target
 from irviz.worker.memory_limit import default_memory_limit
 from irviz.worker.supervisor import (
@@ -29,15 +29,13 @@ from irviz.worker.supervisor import (
     WorkerError,
 )
 
-Key = TypeVar("Key")
-Value = TypeVar("Value")
 Result = TypeVar("Result")
 
 _MOST_MODULES = 64
 _LEAST_MEMORY = 32 * 2**20
 """With less memory LLVM may hang instead of raising an error."""
-_keys: OrderedDict[ir.IRModule, str] = OrderedDict()
-_sent: OrderedDict[str, None] = OrderedDict()
+_keys: OrderedDict[ir.IRModule, object] = OrderedDict()
+_sent: OrderedDict[str, object] = OrderedDict()
 """The keys of modules that were sent to the worker, which may have been replaced since."""
 _numbers = count()
 
@@ -75,11 +73,7 @@ class RunConfig:
 
 def module_key(mod: ir.IRModule) -> str:
     """Return the key that stands for this module object in messages to the worker."""
-    if mod not in _keys:
-        _keys[mod] = f"module {next(_numbers)}"
-    _keys.move_to_end(mod)
-    _forget_oldest(_keys)
-    return _keys[mod]
+    return remembered(_keys, mod, lambda: f"module {next(_numbers)}", _MOST_MODULES)
 
 
 def perform(
@@ -161,14 +155,9 @@ def _perform_in_worker(
 
 def _pickled(mods: Mapping[str, ir.IRModule]) -> dict[str, bytes]:
     """Return pickled modules by key."""
-    _sent.update(dict.fromkeys(mods))
-    _forget_oldest(_sent)
+    for key in mods:
+        remembered(_sent, key, lambda: None, _MOST_MODULES)
     return {key: cloudpickle.dumps(mod) for key, mod in mods.items()}
-
-
-def _forget_oldest(known: OrderedDict[Key, Value]) -> None:
-    while len(known) > _MOST_MODULES:
-        known.popitem(last=False)
 
 
 def _check(config: RunConfig) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from tvm import ir, tirx
 
@@ -14,10 +15,9 @@ from irviz.ir.shapes.type_check import Argument
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.executor import RunConfig, module_key, perform
 from irviz.runtime.inputs.call_inputs import CallInputs
-from irviz.runtime.inputs.prim_func_call import PrimFuncCall, prim_func_call
-from irviz.runtime.jobs.job import Job, run_job
+from irviz.runtime.inputs.prim_func_call import prim_func_call
+from irviz.runtime.jobs.job import Callee, Job, run_job
 from irviz.runtime.jobs.measure import BUDGET, ROUNDS, TimedCall, time_in_turn
-from irviz.runtime.jobs.prim_func_job import PrimFuncJob, run_prim_func_job
 from irviz.runtime.local.python_callees import python_callees
 from irviz.runtime.local.trace_recorder import TraceRequest
 from irviz.runtime.local.vm import error_summary
@@ -67,19 +67,22 @@ def run(
         InputError: The inputs do not fit the function; TypeMismatchError for shape or dtype.
     """
     inputs, config = inputs or CallInputs(), config or RunConfig()
-    if _is_prim_func(mod, function):
-        return _run_prim_func(mod, function, inputs, trace, config, on_progress)
-    where, cases = config.where, inputs.cases(mod, function)
-    _check_case(cases, trace.case if trace else 0)
-    if trace is not None and where.remote is not None:
+    is_prim = _is_prim_func(mod, function)
+    if is_prim and trace is not None:
         raise InputError(
-            f"a trace needs this machine, because values are not reported from {where.remote}: "
-            "run without device, or without a trace"
+            f"{function!r} is a PrimFunc, which has no bindings: trace a Relax function"
         )
-    job = Job(module_key(mod), function, cases, trace, where)
+    call = _prepare(mod, function, inputs, config)
+    _check_case(call.cases, trace.case if trace else 0)
+    if trace is not None and config.where.remote is not None:
+        raise InputError(
+            f"a trace needs this machine, because values are not reported from "
+            f"{config.where.remote}: run without device, or without a trace"
+        )
+    job = Job(call.callee, call.cases, trace, is_prim and bool(python_callees(call.module)))
     work = partial(run_job, job)
-    result = perform(work, {job.key: mod}, function, config, on_progress)
-    return replace(result, labels=inputs.labels)
+    result = perform(work, {call.callee.key: call.module}, function, config, on_progress)
+    return result if is_prim else replace(result, labels=inputs.labels)
 
 
 def measure(
@@ -117,63 +120,39 @@ def measure(
     work, by_key, made = [], {}, dict[str, list[Argument]]()
     for mod, name in zip(mods, labels, strict=True):
         try:
-            one, sent = _timed(mod, function, inputs, case, config, made)
+            call = _prepare(mod, function, inputs, config)
+            _check_case(call.cases, case)
         except ValueError as failure:
             raise type(failure)(f"{name}: {failure}") from None
-        work.append(replace(one, name=name))
-        by_key[one.key] = sent
+        arguments = call.cases[case]
+        if call.parameters:  # PrimFuncs with the same ones share arguments, which are sent once
+            arguments = made.setdefault(call.parameters, arguments)
+        work.append(TimedCall(call.callee, arguments, name))
+        by_key[call.callee.key] = call.module
     timing = partial(time_in_turn, work, rounds=rounds, budget=seconds)
     return perform(timing, by_key, function, config, on_progress)
 
 
-def _timed(
-    mod: ir.IRModule,
-    function: str,
-    inputs: CallInputs,
-    case: int,
-    config: RunConfig,
-    made: dict[str, list[Argument]],
-) -> tuple[TimedCall, ir.IRModule]:
-    """Return the call to time and its module.
+class _Call(NamedTuple):
+    """A function to call, its arguments in each case, and the module that it needs.
 
-    PrimFuncs with the same parameters share the arguments in `made`, which are then sent once.
+    `parameters` are the names and types of a PrimFunc's parameters as text, "" for others.
     """
+
+    callee: Callee
+    cases: list[list[Argument]]
+    module: ir.IRModule
+    parameters: str = ""
+
+
+def _prepare(mod: ir.IRModule, function: str, inputs: CallInputs, config: RunConfig) -> _Call:
     if not _is_prim_func(mod, function):
-        cases = inputs.cases(mod, function)
-        _check_case(cases, case)
-        return TimedCall(module_key(mod), function, cases[case], where=config.where), mod
-    _check_case([inputs], case)
-    key, prim_func = _prim_func_call(mod, function, inputs)
-    arguments = made.setdefault(prim_func.parameters, prim_func.arguments)
-    work = TimedCall(key, function, arguments, where=config.where, is_prim=True)
-    return work, prim_func.module
-
-
-def _run_prim_func(
-    mod: ir.IRModule,
-    function: str,
-    inputs: CallInputs,
-    trace: TraceRequest | None,
-    config: RunConfig,
-    on_progress: OnProgress | None,
-) -> RunResult:
-    if trace is not None:
-        raise InputError(
-            f"{function!r} is a PrimFunc, which has no bindings: trace a Relax function"
-        )
-    key, prim_func = _prim_func_call(mod, function, inputs)
-    is_once = bool(python_callees(prim_func.module))
-    job = PrimFuncJob(key, function, prim_func.arguments, prim_func.written, is_once, config.where)
-    work = partial(run_prim_func_job, job)
-    return perform(work, {key: prim_func.module}, function, config, on_progress)
-
-
-def _prim_func_call(
-    mod: ir.IRModule, function: str, inputs: CallInputs
-) -> tuple[str, PrimFuncCall]:
-    """Return a PrimFunc as a call by itself, and the key of its module."""
-    prim_func = prim_func_call(mod, function, inputs.inputs, inputs.sizes, inputs.seed)
-    return f"{module_key(mod)}, {function}", prim_func
+        callee = Callee(module_key(mod), function, config.where)
+        return _Call(callee, inputs.cases(mod, function), mod)
+    call = prim_func_call(mod, function, inputs.inputs, inputs.sizes, inputs.seed)
+    key = f"{module_key(mod)}, {function}"
+    callee = Callee(key, function, config.where, call.written)
+    return _Call(callee, [call.arguments], call.module, call.parameters)
 
 
 def _is_prim_func(mod: ir.IRModule, function: str) -> bool:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 Point = tuple[float, float]
 """A position: x to the right, y downwards."""
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(NamedTuple):
     """A width and a height."""
 
     width: float
@@ -30,6 +28,26 @@ class Rect(NamedTuple):
         """Return the rectangle of a size around its centre."""
         x, y, half, high = *centre, size.width / 2, size.height / 2
         return cls(x - half, y - high, x + half, y + high)
+
+    @classmethod
+    def at(cls, corner: Point, width: float, height: float) -> Rect:
+        """Return the rectangle of a size with its upper left corner at a point."""
+        return cls(*corner, corner[0] + width, corner[1] + height)
+
+    @property
+    def width(self) -> float:
+        """The width."""
+        return self.right - self.left
+
+    @property
+    def height(self) -> float:
+        """The height."""
+        return self.bottom - self.top
+
+    @property
+    def centre(self) -> Point:
+        """The point in the middle."""
+        return ((self.left + self.right) / 2, (self.top + self.bottom) / 2)
 
     def overlaps(self, other: Rect) -> bool:
         """Return whether two rectangles share a point that is not on the border of one."""

@@ -10,8 +10,11 @@ from irviz.view.figure import Figure
 from irviz.view.geometry import Rect, Size
 from irviz.view.graph.label import VALUE_SIZE
 from irviz.view.svg_primitives import (
+    add,
+    add_rect,
     add_text,
     add_tooltip,
+    path,
     printable,
     px,
     shorten,
@@ -112,57 +115,45 @@ class _MemoryChart:
             self._write(title, _LEFT, to_y(highest) - space, "start", is_quiet=True)
             for tick in _ticks(highest):
                 y = to_y(tick)
-                line = {
-                    "class": "grid",
-                    "d": f"M{px(_LEFT)},{px(y)}H{px(end)}",
-                    "stroke": self._theme.block_line,
-                    "stroke-width": "0.6" if tick else "1.2",
-                }
-                ElementTree.SubElement(self._root, "path", line)
+                line, width = path("M", _LEFT, y, "H", end), 0.6 if tick else 1.2
+                stroke = self._theme.block_line
+                add(self._root, "path", "grid", d=line, stroke=stroke, stroke_width=width)
                 self._write(format_bytes(tick), _LEFT - 8, y + 3.5, "end", is_quiet=True)
 
     def _draw_curve(self) -> None:
         fill, stroke = self._theme.colours["memory"]
-        zero = px(self._curve_y(0))
-        path = f"M{px(self._x(0))},{zero}"
+        steps: list[str | float] = ["M", self._x(0), self._curve_y(0)]
         for index, nbytes in enumerate(self._use.live):
-            path += f"V{px(self._curve_y(nbytes))}H{px(self._x(index + 1))}"
-        curve = {"d": f"{path}V{zero}Z", "fill": fill, "stroke": stroke, "stroke-width": "1.4"}
-        ElementTree.SubElement(self._root, "path", {"class": "live", **curve})
+            steps += ["V", self._curve_y(nbytes), "H", self._x(index + 1)]
+        curve = path(*steps, "V", self._curve_y(0), "Z")
+        add(self._root, "path", "live", d=curve, fill=fill, stroke=stroke, stroke_width=1.4)
 
     def _draw_peak(self, step: int) -> None:
         """Mark the first step at which the most is held."""
         x, colour = self._x(step + 0.5), self._theme.flag
-        group = ElementTree.SubElement(self._root, "g", {"class": "peak"})
-        line = {"d": f"M{px(x)},{px(_TOP - 8)}V{px(self._bar_y(0))}", "stroke": colour}
-        dashes = {"stroke-width": "1.4", "stroke-dasharray": "5 3"}
-        ElementTree.SubElement(group, "path", {**line, **dashes})
+        group = add(self._root, "g", "peak")
+        line = {"d": path("M", x, _TOP - 8, "V", self._bar_y(0)), "stroke": colour}
+        add(group, "path", **line, stroke_width=1.4, stroke_dasharray="5 3")
         name = shorten(self._use.steps[step].name)
         text = f"peak {format_bytes(self._use.peak)} at step {step}, {name}"
         half = text_width(text, VALUE_SIZE) / 2
         last = max(self._size.width - 4 - half, _LEFT + half)
         middle = min(max(x, _LEFT + half), last)
-        mark = add_text(group, text, (middle, _TOP - 16), VALUE_SIZE, colour)
-        mark.set("font-weight", "600")
+        add_text(group, text, (middle, _TOP - 16), VALUE_SIZE, colour, font_weight="600")
 
     def _draw_bar(self, kind: str, rect: Rect, tooltip: str) -> ElementTree.Element:
         """Draw a storage or a buffer; return the group."""
         is_buffer = kind == "buffer"
         fill, stroke = self._theme.colours["memory" if is_buffer else "quiet"]
-        width, height = rect.right - rect.left, rect.bottom - rect.top
-        shape = {
-            "x": px(rect.left),
-            "y": px(rect.top),
-            "width": px(width),
-            "height": px(height),
+        style: dict[str, str | float] = {
             "fill": fill if is_buffer else self._theme.block_fill,
             "stroke": stroke,
-            "stroke-width": "1" if min(width, height) > 4 else "0.5",
-            **({} if is_buffer else {"stroke-dasharray": "3 2"}),
+            "stroke_width": 1 if min(rect.width, rect.height) > 4 else 0.5,
+            **({} if is_buffer else {"stroke_dasharray": "3 2"}),
         }
-        group = ElementTree.SubElement(self._root, "g", {"class": kind})
+        group = add(self._root, "g", kind)
         add_tooltip(group, tooltip)
-        ElementTree.SubElement(group, "rect", shape)
+        add_rect(group, rect, **style)
         return group
 
     def _draw_buffer(self, buffer: Allocation) -> None:
@@ -176,12 +167,11 @@ class _MemoryChart:
         group = self._draw_bar("buffer", rect, tooltip)
         if buffer.node is not None:
             group.set("data-node", printable(buffer.node))
-        width, height = rect.right - rect.left, rect.bottom - rect.top
         name = shorten(buffer.name)
         for text in (f"{name} {size}", name):
-            if text_width(text, _FONT_SIZE) + 6 <= width and height >= _FONT_SIZE + 1:
-                middle = (rect.left + width / 2, rect.top + height / 2 + 3.5)
-                add_text(group, text, middle, _FONT_SIZE, self._theme.text)
+            if text_width(text, _FONT_SIZE) + 6 <= rect.width and rect.height >= _FONT_SIZE + 1:
+                x, y = rect.centre
+                add_text(group, text, (x, y + 3.5), _FONT_SIZE, self._theme.text)
                 return
 
     def _draw_steps(self) -> None:

@@ -1,8 +1,10 @@
-"""The SVG document, lines of text, and numbers in the form that every picture writes them."""
+"""The SVG document, its elements, and text and numbers in the form that every picture writes."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from functools import lru_cache
 from xml.etree import ElementTree
 
 from irviz.view.geometry import Point, Rect, Size
@@ -12,6 +14,7 @@ _MONOSPACE = "Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 _ADVANCE = 0.602  # the width of a character of the usual monospaced fonts, in ems
 _ASCENT, _DESCENT = 0.75, 0.22  # of these fonts, in ems
 _MAX_CHARACTERS = 44
+_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def svg_document(size: Size, css_class: str, label: str, theme: Theme) -> ElementTree.Element:
@@ -35,14 +38,32 @@ def svg_document(size: Size, css_class: str, label: str, theme: Theme) -> Elemen
             "font-family": _MONOSPACE,
         },
     )
-    background = {"class": "paper", "width": "100%", "height": "100%", "fill": theme.background}
-    ElementTree.SubElement(root, "rect", background)
+    add(root, "rect", "paper", width="100%", height="100%", fill=theme.background)
     return root
 
 
 def svg_text(root: ElementTree.Element) -> str:
     """Return a document as text; the same document gives the same bytes."""
     return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def add(
+    parent: ElementTree.Element, tag: str, css_class: str = "", /, **attributes: str | float
+) -> ElementTree.Element:
+    """Add an element; `_` in the name of an attribute stands for a hyphen, numbers are in px."""
+    element = ElementTree.SubElement(parent, tag, {"class": css_class} if css_class else {})
+    for name, value in attributes.items():
+        text = printable(value) if isinstance(value, str) else px(value)
+        element.set(name.replace("_", "-"), text)
+    return element
+
+
+def add_rect(
+    parent: ElementTree.Element, rect: Rect, css_class: str = "", /, **attributes: str | float
+) -> ElementTree.Element:
+    """Add a rectangle, with attributes as in `add`."""
+    size = {"width": rect.width, "height": rect.height}
+    return add(parent, "rect", css_class, x=rect.left, y=rect.top, **size, **attributes)
 
 
 def add_text(
@@ -52,25 +73,23 @@ def add_text(
     size: float,
     fill: str,
     anchor: str = "middle",
+    css_class: str = "",
+    **attributes: str,
 ) -> ElementTree.Element:
     """Add one line of text; the position is that of its anchor on the baseline."""
-    attributes = {
-        "x": px(position[0]),
-        "y": px(position[1]),
-        "font-size": px(size),
-        "text-anchor": anchor,
-        "fill": fill,
-    }
-    element = ElementTree.SubElement(parent, "text", attributes)
+    x, y = position
+    style = {"text_anchor": anchor, "fill": fill, **attributes}
+    element = add(parent, "text", css_class, x=x, y=y, font_size=size, **style)
     element.text = printable(text)
     return element
 
 
 def add_tooltip(parent: ElementTree.Element, text: str) -> None:
     """Add the text that a browser shows where the pointer rests."""
-    ElementTree.SubElement(parent, "title").text = printable(text)
+    add(parent, "title").text = printable(text)
 
 
+@lru_cache(maxsize=4096)
 def text_width(text: str, size: float) -> float:
     """Return the width of monospaced text in a font of this size."""
     cells = sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
@@ -93,21 +112,13 @@ def shorten(text: str) -> str:
 
 def printable(text: str) -> str:
     """Replace every character that XML forbids by U+FFFD."""
-    return "".join(char if _is_xml(ord(char)) else "\ufffd" for char in text)
+    return _NOT_XML.sub("\ufffd", text)
 
 
-def _is_xml(code: int) -> bool:
-    return (
-        code in (0x9, 0xA, 0xD)
-        or 0x20 <= code <= 0xD7FF
-        or 0xE000 <= code <= 0xFFFD
-        or 0x10000 <= code <= 0x10FFFF
-    )
-
-
-def path_point(position: Point) -> str:
-    """Return a point in the form of a path's `d` attribute."""
-    return f"{px(position[0])},{px(position[1])}"
+def path(*steps: str | float) -> str:
+    """Return the `d` attribute of a path: commands and their numbers in px."""
+    joined = ",".join(step if isinstance(step, str) else px(step) for step in steps)
+    return re.sub(r",?([A-Za-z]+),?", r"\1", joined)
 
 
 def px(value: float) -> str:

@@ -1,12 +1,13 @@
 """Kinds of calls are told apart at a glance, also in grey and by those who see fewer colours."""
 
 import itertools
+from xml.etree import ElementTree
 
 import pytest
 
 from irviz.model.graph.graph import Node, NodeId, NodeKind, Resolution
-from irviz.view.geometry import Size
-from irviz.view.graph.node_shapes import shape_elements
+from irviz.view.geometry import Rect, Size
+from irviz.view.graph.node_shapes import add_shape
 from irviz.view.theme import STYLES, THEMES, NodeShape, get_theme, node_style
 
 
@@ -67,11 +68,15 @@ def test_an_unknown_theme_is_named_with_those_there_are():
         get_theme("neon")
 
 
+def elements(shape, size):
+    parent = ElementTree.Element("g")
+    add_shape(parent, shape, Rect.around((50, 20), size))
+    return list(parent)
+
+
 def test_every_shape_is_drawn_unlike_every_other():
     drawn = {
-        shape: [
-            (e.tag, sorted(e.attrib.items())) for e in shape_elements(shape, (0, 0), Size(80, 30))
-        ]
+        shape: [(e.tag, sorted(e.attrib.items())) for e in elements(shape, Size(80, 30))]
         for shape in NodeShape
     }
     for a, b in itertools.combinations(drawn, 2):
@@ -79,15 +84,10 @@ def test_every_shape_is_drawn_unlike_every_other():
 
 
 def test_a_wide_circle_is_a_box_with_round_ends():
-    (shape,) = shape_elements(NodeShape.CIRCLE, (50, 20), Size(80, 30))
-    assert (shape.tag, shape.get("rx"), shape.get("x"), shape.get("y")) == (
-        "rect",
-        "15.00",
-        "10.00",
-        "5.00",
-    )
-    (circle,) = shape_elements(NodeShape.CIRCLE, (50, 20), Size(30, 30))
-    assert (circle.tag, circle.get("r"), circle.get("cx")) == ("circle", "15.00", "50.00")
+    (shape,) = elements(NodeShape.CIRCLE, Size(80, 30))
+    assert (shape.tag, shape.get("rx"), shape.get("x"), shape.get("y")) == ("rect", "15", "10", "5")
+    (circle,) = elements(NodeShape.CIRCLE, Size(30, 30))
+    assert (circle.tag, circle.get("r"), circle.get("cx")) == ("circle", "15", "50")
 
 
 def contrast(first, second):

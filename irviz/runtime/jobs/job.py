@@ -1,9 +1,10 @@
-"""The job of running a Relax function, in this process or in the worker."""
+"""The job of running a function, in this process or in the worker."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import cloudpickle
@@ -14,9 +15,16 @@ from irviz.model.runs.run_result import RunResult
 from irviz.runtime.local.instrument import Instrumented, instrument
 from irviz.runtime.local.python_callees import install_callees
 from irviz.runtime.local.trace_recorder import TraceRequest, record_trace
-from irviz.runtime.local.vm import Caller, LocalVM, call_function, local_vm, stack_cases
+from irviz.runtime.local.vm import (
+    BuiltModule,
+    LocalLibrary,
+    LocalVM,
+    call_function,
+    remembered,
+    stack_cases,
+)
 from irviz.runtime.remote.address import LOCAL_TARGET, RunTarget, tvm_target
-from irviz.runtime.remote.remote_vm import remote_vm
+from irviz.runtime.remote.remote_vm import remote_module
 from irviz.worker.progress import report_progress
 
 Modules = Mapping[str, bytes]
@@ -24,56 +32,79 @@ Modules = Mapping[str, bytes]
 ModuleOf = Callable[[str], ir.IRModule]
 """Returns the module of a key."""
 
+TIMING_SECONDS = 0.1
+"""The seconds spent on timing calls of a PrimFunc that are shorter than that."""
+_ROUNDS = 10
+_LEAST_SECONDS = 1e-9
+_built: OrderedDict[Hashable, object] = OrderedDict()
+
 
 class UnknownModuleError(LookupError):
     """A module that was not sent yet, or has been dropped."""
 
 
 @dataclass(frozen=True)
-class Job:
-    """A Relax function to call once for each case; `key` stands for its module.
+class Callee:
+    """A function, and the machine that runs it; `key` stands for its module.
 
-    With `trace` a case is called again and traced, which works only on this machine.
+    `written` are the indices of the arguments that a PrimFunc writes, which are its outputs, None
+    for a Relax function. The module of a PrimFunc has only PrimFuncs.
     """
 
     key: str
     function: str
+    where: RunTarget = LOCAL_TARGET
+    written: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """A function to call once for each case.
+
+    With `trace` a case is called again and traced, which works only for a Relax function on this
+    machine. With `is_once` a PrimFunc is not called again for timing, because it calls Python
+    functions, which may behave differently each time.
+    """
+
+    callee: Callee
     cases: Sequence[Sequence[object]]
     trace: TraceRequest | None = None
-    where: RunTarget = LOCAL_TARGET
-
-
-_instrumented: dict[tuple[str, str], Instrumented] = {}
+    is_once: bool = False
 
 
 def run_job(job: Job, module: ModuleOf) -> RunResult:
-    """Build the module unless it is built, and call the function; raise RunError, MemoryError."""
-    vm = vm_for(job.where, job.key, module)
+    """Build the module unless it is built, and call the function; raise RunError, MemoryError.
+
+    If a call of a PrimFunc is short and may be repeated, the time is the median of more calls.
+    """
+    callee, is_prim = job.callee, job.callee.written is not None
+    built = build(callee, module)
     report_progress("copying the arguments")
-    copied: dict[int, Sequence[object]] = {}  # a parameter is the same array in every case
-    cases = []
-    for case in job.cases:
-        for argument in case:
-            if id(argument) not in copied:
-                copied[id(argument)] = vm.copy_arguments([argument])
-        cases.append([one for argument in case for one in copied[id(argument)]])
+    cases = _copied(built, job)
     outputs, seconds = [], []
     for number, arguments in enumerate(cases, start=1):
-        report_progress(f"running input {number} of {len(cases)}")
-        found, taken = vm.call(job.function, arguments)
+        report_progress("running" if is_prim else f"running input {number} of {len(cases)}")
+        found, taken = built.call(callee.function, arguments)
         outputs.append(found)
         seconds.append(taken)
+    usual = statistics.median(seconds)
+    if is_prim and usual < TIMING_SECONDS and not job.is_once:
+        report_progress("timing")
+        usual = median_seconds(lambda count: built.seconds(callee.function, cases[0], count))
     trace = None
     if job.trace is not None:
         report_progress("building for the trace")
-        traced, of = _traced(job, module)
-        function, chosen = job.function, cases[job.trace.case]
-        usual = statistics.median(seconds)
+        vm, of = _traced(callee, module)
+        chosen = cases[job.trace.case]
         trace = record_trace(
-            of, function, lambda: call_function(traced.vm, function, chosen), usual, job.trace
+            of,
+            callee.function,
+            lambda: call_function(vm, callee.function, chosen),
+            usual,
+            job.trace,
         )
     report_progress("sending the results")
-    return RunResult(stack_cases(outputs), statistics.median(seconds), trace=trace)
+    return RunResult(stack_cases(outputs), usual, trace=trace)
 
 
 def run_packed(packed: bytes, modules: Modules) -> bytes:
@@ -94,22 +125,47 @@ def run_packed(packed: bytes, modules: Modules) -> bytes:
     return answer
 
 
-def vm_for(where: RunTarget, key: str, module: ModuleOf) -> Caller:
-    """Return the virtual machine of a module, built unless it is built; raise RunError."""
+def build(callee: Callee, module: ModuleOf) -> BuiltModule:
+    """Return a built module, one of the last sixteen if it is among them; raise RunError."""
+    where, written = callee.where, callee.written
+    what = "the module" if written is None else repr(callee.function)
     if where.remote is not None:
-        return remote_vm(where, key, lambda: module(key))
+        return remote_module(where, callee.key, lambda: module(callee.key), written, what)
     report_progress("building")
-    return local_vm(key, lambda: module(key), tvm_target(where.target))
+
+    def built() -> BuiltModule:
+        mod, target = module(callee.key), tvm_target(where.target)
+        if written is None:
+            return LocalVM.build(mod, target)
+        return LocalLibrary.build(mod, target, written, what)
+
+    return remembered(_built, (callee.key, where.target, written), built)
 
 
-def _traced(job: Job, module: ModuleOf) -> tuple[LocalVM, Instrumented]:
-    key = (job.key, job.function)
+def median_seconds(seconds: Callable[[int], float]) -> float:
+    """Return the median time of a call; `seconds(n)` calls n times and returns the mean."""
+    once = max(seconds(1), _LEAST_SECONDS)
+    rounds = int(min(max(TIMING_SECONDS // once, 1), _ROUNDS))
+    number = int(max(TIMING_SECONDS / _ROUNDS // once, 1))
+    return statistics.median(seconds(number) for _ in range(rounds))
 
-    def build() -> ir.IRModule:
-        _instrumented[key] = instrument(module(job.key), job.function)
-        return _instrumented[key].module
+
+def _copied(built: BuiltModule, job: Job) -> list[Sequence[object]]:
+    """Copy the arguments to where they are used."""
+    if job.callee.written is not None:  # each by itself: an array that it writes may be given twice
+        return [built.copy_arguments(case) for case in job.cases]
+    # a parameter is the same array in every case
+    unlike = {id(argument): argument for case in job.cases for argument in case}
+    copied = {key: built.copy_arguments([argument]) for key, argument in unlike.items()}
+    return [[one for argument in case for one in copied[id(argument)]] for case in job.cases]
+
+
+def _traced(callee: Callee, module: ModuleOf) -> tuple[LocalVM, Instrumented]:
+    def built() -> tuple[LocalVM, Instrumented]:
+        of = instrument(module(callee.key), callee.function)
+        return LocalVM.build(of.module, tvm_target(callee.where.target)), of
 
     try:
-        return local_vm(key, build, tvm_target(job.where.target)), _instrumented[key]
+        return remembered(_built, callee, built)
     except RunError as failure:
-        raise RunError(f"{job.function!r} runs, but cannot be traced: {failure}") from failure
+        raise RunError(f"{callee.function!r} runs, but cannot be traced: {failure}") from failure

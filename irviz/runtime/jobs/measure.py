@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from irviz.errors import RunError
-from irviz.runtime.jobs.job import ModuleOf, vm_for
-from irviz.runtime.jobs.prim_func_job import library_for
-from irviz.runtime.local.vm import Timer
-from irviz.runtime.remote.address import LOCAL_TARGET, RunTarget
+from irviz.runtime.jobs.job import Callee, ModuleOf, build
 from irviz.worker.progress import report_progress
-
-Result = TypeVar("Result")
 
 ROUNDS = 20
 BUDGET = 2.0
@@ -30,17 +25,11 @@ LEAST_ROUNDS = 6
 
 @dataclass(frozen=True)
 class TimedCall:
-    """A function to time, with its arguments; `key` stands for its module.
+    """A function to time, with its arguments; `name` is the stage's, for errors."""
 
-    The module of a PrimFunc (`is_prim`) has only PrimFuncs. `name` is the stage's, for errors.
-    """
-
-    key: str
-    function: str
+    callee: Callee
     arguments: Sequence[object]
     name: str = ""
-    where: RunTarget = LOCAL_TARGET
-    is_prim: bool = False
 
 
 def time_in_turn(
@@ -59,7 +48,8 @@ def time_in_turn(
     placed: dict[int, Sequence[object]] = {}  # stages may share arguments
     for number, job in enumerate(jobs, start=1):
         report_progress(f"building stage {number} of {len(jobs)}")
-        calls.append(_with_stage_name(job, lambda job=job: _call(job, module, placed)))  # type: ignore[misc]
+        with _stage_name(job):
+            calls.append(_call(job, module, placed))
     report_progress("warming up")
     once = [_warm_up(call) for call in calls]
     fitting = int(_MOST_SECONDS / max(sum(once), _LEAST_SECONDS))
@@ -84,10 +74,11 @@ def call_order(count: int, number: int) -> list[int]:
     return turned[::-1] if number % 2 else turned
 
 
-def _with_stage_name(job: TimedCall, work: Callable[[], Result]) -> Result:
-    """Call a function; raise its RunError with the stage's name."""
+@contextlib.contextmanager
+def _stage_name(job: TimedCall) -> Iterator[None]:
+    """Raise a RunError of the block with the stage's name."""
     try:
-        return work()
+        yield
     except RunError as failure:
         words = f"{job.name}: {failure}" if job.name else str(failure)
         raise RunError(words) from failure.__cause__
@@ -102,14 +93,13 @@ def _warm_up(call: Callable[[int], float]) -> float:
 def _call(
     job: TimedCall, module: ModuleOf, placed: dict[int, Sequence[object]]
 ) -> Callable[[int], float]:
-    timer = _timer(job, module)
+    built = build(job.callee, module)
     if id(job.arguments) not in placed:
-        placed[id(job.arguments)] = timer.copy_arguments(job.arguments)
+        placed[id(job.arguments)] = built.copy_arguments(job.arguments)
     own = placed[id(job.arguments)]
-    return lambda count: _with_stage_name(job, lambda: timer.seconds(job.function, own, count))
 
+    def seconds(count: int) -> float:
+        with _stage_name(job):
+            return built.seconds(job.callee.function, own, count)
 
-def _timer(job: TimedCall, module: ModuleOf) -> Timer:
-    if job.is_prim:
-        return library_for(job.where, job.key, job.function, module)
-    return vm_for(job.where, job.key, module)
+    return seconds

@@ -18,35 +18,38 @@ from irviz.ir.shapes.type_check import ShapeValue
 from irviz.model.runs.trace import Array
 
 _MOST_BUILT = 16
-_built: OrderedDict[Hashable, object] = OrderedDict()
 
-Built = TypeVar("Built")
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
 
 
-class Timer(Protocol):
-    """A built module that can be timed, on any machine."""
+def remembered(
+    cache: OrderedDict[Key, object], key: Key, make: Callable[[], Value], most: int = _MOST_BUILT
+) -> Value:
+    """Return what was made for a key, one of the last `most`, or make it."""
+    if key not in cache:
+        cache[key] = make()
+    cache.move_to_end(key)
+    while len(cache) > most:
+        cache.popitem(last=False)
+    found: Value = cache[key]  # type: ignore[assignment] # it was made for this key
+    return found
+
+
+class BuiltModule(Protocol):
+    """A built module whose functions can be called, on any machine."""
 
     def copy_arguments(self, arguments: Sequence[object]) -> Sequence[object]:
         """Copy arguments to the machine that runs it."""
 
-    def seconds(self, function: str, placed: Sequence[object], count: int) -> float:
-        """Call a function `count` times; return the seconds of one call. Raise RunError."""
-
-
-class Caller(Timer, Protocol):
-    """A built module whose Relax functions can be called, on any machine."""
-
     def call(self, function: str, placed: Sequence[object]) -> tuple[list[Array], float]:
         """Call a function; return its outputs and the seconds. Raise RunError."""
 
+    def seconds(self, function: str, placed: Sequence[object], count: int) -> float:
+        """Call a function `count` times; return the seconds of one call. Raise RunError.
 
-class KernelCaller(Timer, Protocol):
-    """A built module whose PrimFuncs can be called, on any machine."""
-
-    def call(
-        self, function: str, placed: Sequence[object], written: Sequence[int]
-    ) -> tuple[list[Array], float]:
-        """Call a function; return the arguments it wrote and the seconds. Raise RunError."""
+        A machine may add a warm-up call.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,13 +58,19 @@ class LocalVM:
 
     vm: relax.VirtualMachine
 
+    @classmethod
+    def build(cls, mod: ir.IRModule, target: tvm.target.Target) -> LocalVM:
+        """Build a module; raise RunError."""
+        with run_errors("the module could not be built"):
+            return cls(relax.VirtualMachine(tvm.compile(mod, target=target), tvm.cpu()))
+
     def copy_arguments(self, arguments: Sequence[object]) -> Sequence[object]:
-        """Copy arguments to the CPU."""
+        """Copy arguments to the machine that runs it."""
         return [to_device(argument, tvm.cpu()) for argument in arguments]
 
     def call(self, function: str, placed: Sequence[object]) -> tuple[list[Array], float]:
         """Call a function; return its outputs and the seconds. Raise RunError."""
-        value, taken = call_function(self.vm, function, placed)
+        value, taken = call_function(self, function, placed)
         return to_arrays(value), taken
 
     def seconds(self, function: str, placed: Sequence[object], count: int) -> float:
@@ -76,22 +85,32 @@ class LocalVM:
 
 @dataclass(frozen=True, eq=False)
 class LocalLibrary:
-    """A library of PrimFuncs, and the device that runs it."""
+    """A library of PrimFuncs and the device that runs it.
+
+    `written` are the indices of the arguments that are outputs.
+    """
 
     library: tvm.runtime.Module
     device: tvm.runtime.Device
+    written: Sequence[int]
+
+    @classmethod
+    def build(
+        cls, mod: ir.IRModule, target: tvm.target.Target, written: Sequence[int], what: str
+    ) -> LocalLibrary:
+        """Build a module, `what` in errors; raise RunError."""
+        with run_errors(f"{what} could not be built"):
+            return cls(tvm.compile(mod, target=target).jit(), tvm.cpu(), written)
 
     def copy_arguments(self, arguments: Sequence[object]) -> Sequence[object]:
-        """Copy arguments to the device."""
+        """Copy arguments to the machine that runs it."""
         return [to_device(argument, self.device) for argument in arguments]
 
-    def call(
-        self, function: str, placed: Sequence[object], written: Sequence[int]
-    ) -> tuple[list[Array], float]:
-        """Call a function; return the arguments it wrote and the seconds. Raise RunError."""
+    def call(self, function: str, placed: Sequence[object]) -> tuple[list[Array], float]:
+        """Call a function; return its outputs and the seconds. Raise RunError."""
         with running(function):
             taken = self._once(function, placed)
-            return [placed[number].numpy() for number in written], taken  # type: ignore[attr-defined]
+            return [placed[number].numpy() for number in self.written], taken  # type: ignore[attr-defined]
 
     def seconds(self, function: str, placed: Sequence[object], count: int) -> float:
         """Call a function `count` times; return the seconds of one call. Raise RunError."""
@@ -111,46 +130,6 @@ class LocalLibrary:
         start = time.perf_counter()
         call(*placed)
         return time.perf_counter() - start
-
-
-def local_vm(key: Hashable, module: Callable[[], ir.IRModule], target: object = "llvm") -> LocalVM:
-    """Return the virtual machine of a module; the last sixteen are kept.
-
-    Raises RunError when TVM cannot build it.
-    """
-
-    def build(mod: ir.IRModule) -> LocalVM:
-        return LocalVM(relax.VirtualMachine(tvm.compile(mod, target=target), tvm.cpu()))
-
-    return _kept((key, str(target)), module, build)
-
-
-def local_library(
-    key: Hashable, function: str, module: Callable[[], ir.IRModule], target: object = "llvm"
-) -> LocalLibrary:
-    """Return the library of a PrimFunc and its callees, kept like virtual machines."""
-
-    def build(mod: ir.IRModule) -> LocalLibrary:
-        return LocalLibrary(tvm.compile(mod, target=target).jit(), tvm.cpu())
-
-    return _kept(("kernel", key, str(target)), module, build, repr(function))
-
-
-def _kept(
-    key: Hashable,
-    module: Callable[[], ir.IRModule],
-    build: Callable[[ir.IRModule], Built],
-    what: str = "the module",
-) -> Built:
-    if key not in _built:
-        mod = module()
-        with run_errors(f"{what} could not be built"):
-            _built[key] = build(mod)
-    _built.move_to_end(key)
-    while len(_built) > _MOST_BUILT:
-        _built.popitem(last=False)
-    found: Built = _built[key]  # type: ignore[assignment] # it was stored under this key
-    return found
 
 
 @contextlib.contextmanager
@@ -196,12 +175,12 @@ def _to_tensor(array: Array, device: tvm.runtime.Device) -> tvm.runtime.Tensor:
 
 
 def call_function(
-    vm: relax.VirtualMachine, function: str, arguments: Sequence[object]
+    built: LocalVM, function: str, arguments: Sequence[object]
 ) -> tuple[object, float]:
     """Call a function; return its value and the seconds. Raise RunError."""
     start = time.perf_counter()
     with running(function):
-        value = vm[function](*arguments)
+        value = built.vm[function](*arguments)
     return value, time.perf_counter() - start
 
 

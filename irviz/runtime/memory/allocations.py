@@ -17,7 +17,7 @@ from irviz.ir.shapes.symbolic_shapes import symbolic_sizes
 from irviz.model.graph.graph import NodeId
 from irviz.model.graph.inlined_ids import inlined_id
 from irviz.model.runs.memory_use import MemoryUse
-from irviz.runtime.memory.ref_counts import Held, RefCounts, TensorInfo
+from irviz.runtime.memory.ref_counts import Block, Held, RefCounts, TensorInfo
 
 _STORAGES = ("relax.memory.alloc_storage", "relax.vm.alloc_storage")
 _TENSORS = ("relax.memory.alloc_tensor", "relax.vm.alloc_tensor")
@@ -80,14 +80,9 @@ class Allocations:
         if unknown:
             there = ", ".join(map(repr, known)) or "none"
             raise InputError(f"{name!r} has no symbolic size {unknown[0]!r}; it has {there}")
-        steps, live, storages, allocations = self._counts.finish()
         return MemoryUse(
             name,
-            steps,
-            live,
-            storages,
-            allocations,
-            self._counts.unplanned,
+            *self._counts.finish(),
             given + sum(self._constants.values()),
             unseen=tuple(self._uncounted),
             warnings=tuple(self._warnings),
@@ -203,7 +198,7 @@ class Allocations:
         shape = frame.extents.shape(_dims(dims))
         storage = frame.things.get(place)
         size = nbytes(shape, dtype.value)
-        if not isinstance(storage, int):  # TVM shares one storage between the branches of an if
+        if not isinstance(storage, Block):  # TVM shares one storage between the branches of an if
             self._warnings[
                 f"{self._path(var, frame)!r} is in memory that only the other branch "
                 "allocates: TVM plans it so, and a run that reaches it crashes"
@@ -211,18 +206,18 @@ class Allocations:
             storage = self._counts.storage(size)
         node = self._node(var, frame)
         label = self._path(var, frame) if node is None else frame.path + str(self._own(var, frame))
-        return TensorInfo(self._counts.allocation(label, node, size, storage), shape)
+        return TensorInfo(self._counts.buffer(label, node, size, storage), shape)
 
     def _either(self, value: relax.If, frame: _Frame) -> Held:
         """Simulate both branches from the same state, and continue from the one that holds more."""
-        before, things = self._counts.state(), dict(frame.things)
+        before, things = self._counts.state, dict(frame.things)
         ends = []
         for branch in (value.true_branch, value.false_branch):
             self._counts.restore(before)
             frame.things = dict(things)
             result = self._body(branch, frame)
             self._counts.hold(result)
-            ends.append((self._counts.state(), frame.things, result))
+            ends.append((self._counts.state, frame.things, result))
         one, other = ends
         chosen, left = (one, other) if one[0].held >= other[0].held else (other, one)
         frame.things = chosen[1]

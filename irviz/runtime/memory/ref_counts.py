@@ -3,31 +3,42 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.memory_use import Allocation, MemoryStep, Storage
 
 
+@dataclass(eq=False)
+class Block:
+    """A storage, or a buffer in a storage; it is held from step `start` to before `stop`."""
+
+    name: str
+    nbytes: int
+    start: int
+    stop: int = 0
+    storage: Block | None = None
+    node: NodeId | None = None
+
+
 @dataclass(frozen=True)
 class TensorInfo:
-    """A tensor: the number of its buffer (None if its memory is not counted) and its shape."""
+    """A tensor: its buffer (None if its memory is not counted) and its shape."""
 
-    buffer: int | None
+    buffer: Block | None
     shape: tuple[int, ...] | None
 
 
-Held = TensorInfo | int | tuple["Held", ...] | None
-"""What a variable holds: a tensor, a storage number, a tuple of these, or nothing counted."""
+Held = TensorInfo | Block | tuple["Held", ...] | None
+"""What a variable holds: a tensor, a storage, a tuple of these, or nothing counted."""
 
 
-@dataclass(frozen=True)
-class MemoryState:
-    """The reference counts at one moment, and the bytes held in all."""
+class MemoryState(NamedTuple):
+    """The reference counts at one moment, the bytes held, and the sum of the buffers so far."""
 
-    storages: dict[int, int]
-    buffers: dict[int, int]
+    counts: dict[Block, int]
     held: int
     unplanned: int
 
@@ -39,14 +50,12 @@ class RefCounts:
     """
 
     def __init__(self) -> None:
-        self.unplanned = 0
         self._steps: list[MemoryStep] = []
         self._live: list[int] = []
-        self._storages: list[Storage] = []
-        self._buffers: list[Allocation] = []
-        self._in_storage: dict[int, int] = {}
-        self._in_buffer: dict[int, int] = {}
-        self._held = 0
+        self._storages: list[Block] = []
+        self._buffers: list[Block] = []
+        self._counts: dict[Block, int] = {}
+        self._held = self._unplanned = 0
         self._newest = ""
 
     @property
@@ -54,113 +63,105 @@ class RefCounts:
         """The number of steps so far."""
         return len(self._steps)
 
+    @property
+    def state(self) -> MemoryState:
+        """The current state."""
+        return MemoryState(dict(self._counts), self._held, self._unplanned)
+
     def step(self, name: str, node: NodeId | None = None) -> None:
         """Add a step in which something runs."""
         self._steps.append(MemoryStep(name, node))
         self._live.append(self._held)
         self._newest = ""
 
-    def storage(self, nbytes: int) -> int:
-        """Allocate a storage and return its number; the caller must hold it next."""
-        number = len(self._storages)
-        name = f"storage {number + 1}"
-        self._storages.append(Storage(name, nbytes, self.count, self.count))
-        self._in_storage[number] = 0
+    def storage(self, nbytes: int) -> Block:
+        """Allocate a storage; the caller must hold it next."""
+        self._newest = f"storage {len(self._storages) + 1}"
+        block = Block(self._newest, nbytes, self.count)
+        self._storages.append(block)
+        self._counts[block] = 0
         self._held += nbytes
-        self._newest = name
-        return number
+        return block
 
-    def allocation(self, name: str, node: NodeId | None, nbytes: int, storage: int) -> int:
-        """Put a buffer into a storage and return its number; the caller must hold it next."""
-        self._buffers.append(Allocation(name, node, nbytes, self.count, self.count, storage))
-        number = len(self._buffers) - 1
-        self._in_buffer[number] = 0
-        self._in_storage[storage] += 1
-        self.unplanned += nbytes
+    def buffer(self, name: str, node: NodeId | None, nbytes: int, storage: Block) -> Block:
+        """Put a buffer into a storage; the caller must hold it next."""
+        block = Block(name, nbytes, self.count, storage=storage, node=node)
+        self._buffers.append(block)
+        self._counts[block] = 0
+        self._counts[storage] += 1
+        self._unplanned += nbytes
         self._newest = self._newest and name
-        return number
+        return block
 
     def hold(self, value: Held) -> None:
         """Add a reference to everything in a value."""
-        match value:
-            case tuple():
-                for each in value:
-                    self.hold(each)
-            case TensorInfo(buffer=int(number)):
-                self._in_buffer[number] += 1
-            case int():
-                self._in_storage[value] += 1
+        for block in _blocks(value):
+            self._counts[block] += 1
 
     def release(self, value: Held) -> None:
         """Remove a reference from everything in a value; what has none left is freed."""
-        match value:
-            case tuple():
-                for each in value:
-                    self.release(each)
-            case TensorInfo(buffer=int(number)):
-                self._in_buffer[number] -= 1
-                if not self._in_buffer[number]:
-                    del self._in_buffer[number]
-                    storage = self._buffers[number].storage
-                    self._release_storage(storage)
-                    self._buffers[number] = replace(self._buffers[number], stop=self.count)
-            case int():
-                self._release_storage(value)
-
-    def _release_storage(self, number: int) -> None:
-        self._in_storage[number] -= 1
-        if self._in_storage[number]:
-            return
-        if self._newest:  # it existed together with what was allocated since the last step
-            self.step(self._newest)
-        del self._in_storage[number]
-        self._held -= self._storages[number].nbytes
-        self._storages[number] = replace(self._storages[number], stop=self.count)
-
-    def state(self) -> MemoryState:
-        """Return the current state."""
-        return MemoryState(
-            dict(self._in_storage), dict(self._in_buffer), self._held, self.unplanned
-        )
+        for block in _blocks(value):
+            self._counts[block] -= 1
+            if self._counts[block]:
+                continue
+            if block.storage is not None:
+                self.release(block.storage)
+            else:
+                self._flush()  # it existed together with what was allocated since the last step
+                self._held -= block.nbytes
+            del self._counts[block]
+            block.stop = self.count
 
     def restore(self, state: MemoryState) -> None:
         """Restore a state, and keep the steps made since."""
-        if self._newest:
-            self.step(self._newest)
-        self._in_storage, self._in_buffer = dict(state.storages), dict(state.buffers)
-        self._held, self.unplanned = state.held, state.unplanned
+        self._flush()
+        counts, self._held, self._unplanned = state
+        self._counts = dict(counts)
 
     def continue_from(self, state: MemoryState, left: MemoryState) -> None:
         """Continue from the end of one branch instead of the other."""
-        self.restore(state)
-        self.unplanned = max(state.unplanned, left.unplanned)
-        self._end(left.storages.keys() - state.storages, left.buffers.keys() - state.buffers)
+        self.restore(state._replace(unplanned=max(state.unplanned, left.unplanned)))
+        self._end(left.counts.keys() - state.counts)
 
     def finish(
         self,
     ) -> tuple[
-        tuple[MemoryStep, ...], tuple[int, ...], tuple[Storage, ...], tuple[Allocation, ...]
+        tuple[MemoryStep, ...], tuple[int, ...], tuple[Storage, ...], tuple[Allocation, ...], int
     ]:
-        """Return steps, bytes, storages and allocations; what is still held lasts to the end."""
+        """Return steps, bytes, storages, allocations, and the sum of all buffers.
+
+        What is still held lasts to the end. Buffers that share a name, as those of one call do,
+        get numbers.
+        """
+        self._flush()
+        self._end(self._counts)
+        storages = [Storage(one.name, one.nbytes, one.start, one.stop) for one in self._storages]
+        indices = {one: index for index, one in enumerate(self._storages)}
+        shared, counted = Counter(one.name for one in self._buffers), Counter[str]()
+        made = []
+        for one in self._buffers:
+            name = f"{one.name}[{counted[one.name]}]" if shared[one.name] > 1 else one.name
+            counted[one.name] += 1
+            assert one.storage is not None
+            at = indices[one.storage]
+            made.append(Allocation(name, one.node, one.nbytes, one.start, one.stop, at))
+        return tuple(self._steps), tuple(self._live), tuple(storages), tuple(made), self._unplanned
+
+    def _flush(self) -> None:
+        """Add a step for what was allocated since the last one."""
         if self._newest:
             self.step(self._newest)
-        self._end(self._in_storage.keys(), self._in_buffer.keys())
-        return tuple(self._steps), tuple(self._live), tuple(self._storages), self._named()
 
-    def _end(self, storages: Iterable[int], buffers: Iterable[int]) -> None:
-        for number in storages:
-            self._storages[number] = replace(self._storages[number], stop=self.count)
-        for number in buffers:
-            self._buffers[number] = replace(self._buffers[number], stop=self.count)
+    def _end(self, blocks: Iterable[Block]) -> None:
+        for block in blocks:
+            block.stop = self.count
 
-    def _named(self) -> tuple[Allocation, ...]:
-        """Add numbers to the buffers that share a name, as those of one call do."""
-        counts = Counter(one.name for one in self._buffers)
-        counted: dict[str, int] = {}
-        found = []
-        for one in self._buffers:
-            number = counted[one.name] = counted.get(one.name, -1) + 1
-            found.append(
-                one if counts[one.name] == 1 else replace(one, name=f"{one.name}[{number}]")
-            )
-        return tuple(found)
+
+def _blocks(value: Held) -> Iterator[Block]:
+    """Yield the storages and buffers in a value."""
+    match value:
+        case tuple():
+            for each in value:
+                yield from _blocks(each)
+        case TensorInfo(buffer=Block() as block) | (Block() as block):
+            yield block

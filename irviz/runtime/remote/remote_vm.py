@@ -5,10 +5,9 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import tvm
@@ -21,8 +20,10 @@ from irviz.ir.shapes.type_check import ShapeValue
 from irviz.model.runs.trace import Array
 from irviz.runtime.local.python_callees import python_callees
 from irviz.runtime.local.vm import (
+    BuiltModule,
     LocalLibrary,
     error_summary,
+    remembered,
     run_errors,
     running,
     to_device,
@@ -38,11 +39,8 @@ from irviz.runtime.remote.connection import Connection, connect
 from irviz.runtime.remote.flatten_tuples import flatten_tuple_params, tuple_leaves
 from irviz.worker.progress import report_progress
 
-Result = TypeVar("Result")
-
 _SHORT_SECONDS = 0.1
 """In shorter calls the transfer may be a noticeable part."""
-_MOST_LOADED = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,79 +131,65 @@ class RemoteVM:
 
 @dataclass(frozen=True, eq=False)
 class RemoteLibrary:
-    """A library of PrimFuncs on an RPC server."""
+    """A library of PrimFuncs on an RPC server.
+
+    Times include the transfer, except those of `seconds`, which are the server's.
+    """
 
     link: Connection
     library: LocalLibrary
 
     def copy_arguments(self, arguments: Sequence[object]) -> Sequence[object]:
-        """Send the arguments to the server."""
+        """Copy arguments to the machine that runs it."""
         return self.link.request(
             "sending the arguments", lambda: self.library.copy_arguments(arguments)
         )
 
-    def call(
-        self, function: str, placed: Sequence[object], written: Sequence[int]
-    ) -> tuple[list[Array], float]:
-        """Call a function; return the arguments it wrote and the seconds, transfer included."""
+    def call(self, function: str, placed: Sequence[object]) -> tuple[list[Array], float]:
+        """Call a function; return its outputs and the seconds. Raise RunError."""
         return self.link.request(
-            f"running {function!r}", lambda: self.library.call(function, placed, written)
+            f"running {function!r}", lambda: self.library.call(function, placed)
         )
 
     def seconds(self, function: str, placed: Sequence[object], count: int) -> float:
-        """Call a function `count` times after a warm-up; return the server's seconds per call."""
+        """Call a function `count` times; return the seconds of one call. Raise RunError."""
         return self.link.request(
             f"timing {function!r}", lambda: self.library.evaluated(function, placed, count)
         )
 
 
-def remote_vm(where: RunTarget, key: str, module: Callable[[], ir.IRModule]) -> RemoteVM:
-    """Return the virtual machine of a module on a server, kept as long as the connection.
-
-    Raises RunError when there is no server, or it cannot load the module.
-    """
-
-    def load(link: Connection, mod: ir.IRModule) -> RemoteVM:
-        flat, names = flatten_tuple_params(mod)
-        impure = {name for name in relax_functions(mod) if not mod[name].is_pure}
-        library = _load(link, flat, where)
-        vm = relax.VirtualMachine(library, link.device)
-        return RemoteVM(link, vm, names, frozenset(impure))
-
-    return _loaded(where, key, module, load)
-
-
-def remote_library(
-    where: RunTarget, key: str, function: str, module: Callable[[], ir.IRModule]
-) -> RemoteLibrary:
-    """Return the library of a PrimFunc and its callees on a server, kept likewise."""
-
-    def load(link: Connection, mod: ir.IRModule) -> RemoteLibrary:
-        return RemoteLibrary(
-            link, LocalLibrary(_load(link, mod, where, repr(function)), link.device)
-        )
-
-    return _loaded(where, key, module, load)
-
-
-def _loaded(
+def remote_module(
     where: RunTarget,
-    key: Hashable,
+    key: str,
     module: Callable[[], ir.IRModule],
-    load: Callable[[Connection, ir.IRModule], Result],
-) -> Result:
+    written: Sequence[int] | None,
+    what: str,
+) -> BuiltModule:
+    """Return a module on a server, kept as long as the connection.
+
+    Args:
+        key: It stands for the module.
+        written: The arguments that a PrimFunc writes, None for Relax functions.
+        what: The module in errors.
+
+    Raises:
+        RunError: There is no server, or it cannot load the module.
+    """
     assert where.remote is not None, "the device is another machine"
     link = connect(where.remote, where.seconds)
-    full = (key, where.target, load.__qualname__)
-    if full not in link.loaded:
+
+    def load() -> BuiltModule:
         mod = module()
         link.request("looking for functions", lambda: _check_callees(link, mod))
-        link.loaded[full] = load(link, mod)
-    link.loaded.move_to_end(full)
-    while len(link.loaded) > _MOST_LOADED:
-        link.loaded.popitem(last=False)
-    found: Result = link.loaded[full]  # type: ignore[assignment] # it was stored under this key
-    return found
+        if written is not None:
+            library = _load(link, mod, where, what)
+            return RemoteLibrary(link, LocalLibrary(library, link.device, written))
+        flat, names = flatten_tuple_params(mod)
+        impure = {name for name in relax_functions(mod) if not mod[name].is_pure}
+        vm = relax.VirtualMachine(_load(link, flat, where, what), link.device)
+        return RemoteVM(link, vm, names, frozenset(impure))
+
+    return remembered(link.loaded, (key, where.target, written), load)
 
 
 def _check_callees(link: Connection, mod: ir.IRModule) -> None:
@@ -231,9 +215,7 @@ def _external(mod: ir.IRModule) -> list[str]:
     return [name for name in names if name not in own]
 
 
-def _load(
-    link: Connection, mod: ir.IRModule, where: RunTarget, what: str = "the module"
-) -> tvm.runtime.Module:
+def _load(link: Connection, mod: ir.IRModule, where: RunTarget, what: str) -> tvm.runtime.Module:
     """Build a module and load it on the server; no file is left behind on either machine."""
     target = tvm_target(where.target)
     is_linked = architecture(where.target) == local_architecture() and _has_compiler()

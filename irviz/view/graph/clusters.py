@@ -8,7 +8,7 @@ from irviz.model.graph.graph import Graph, Node, Region, RegionKind
 from irviz.view.geometry import Point, Rect
 from irviz.view.graph import label
 from irviz.view.graph.layout import ClusterFrame
-from irviz.view.svg_primitives import add_text, px, shorten, text_rect
+from irviz.view.svg_primitives import add, add_rect, add_text, shorten, text_rect
 from irviz.view.theme import Theme
 
 _TITLE_INSET = 14.0
@@ -51,22 +51,10 @@ def draw_cluster(
     parent: ElementTree.Element, frame: ClusterFrame, region: Region, theme: Theme
 ) -> None:
     """Draw the frame of a cluster."""
-    group = ElementTree.SubElement(parent, "g", {"class": f"block {region.kind.value}"})
-    style = {"stroke-dasharray": "5 3"} if region.kind is RegionKind.DATAFLOW_BLOCK else {}
-    ElementTree.SubElement(
-        group,
-        "rect",
-        {
-            "x": px(frame.x),
-            "y": px(frame.y),
-            "width": px(frame.width),
-            "height": px(frame.height),
-            "rx": "6",
-            "fill": theme.block_fill,
-            "stroke": theme.block_line,
-            **style,
-        },
-    )
+    group = add(parent, "g", f"block {region.kind.value}")
+    dashes = {"stroke_dasharray": "5 3"} if region.kind is RegionKind.DATAFLOW_BLOCK else {}
+    colours = {"fill": theme.block_fill, "stroke": theme.block_line}
+    add_rect(group, frame.rect, rx=6, **colours, **dashes)
 
 
 def draw_cluster_title(
@@ -82,4 +70,4 @@ def cluster_title_rect(frame: ClusterFrame, title: str) -> Rect:
 
 
 def _position(frame: ClusterFrame) -> Point:
-    return (frame.x + _TITLE_INSET, frame.label[1] + 4)
+    return (frame.rect.left + _TITLE_INSET, frame.label[1] + 4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from typing import NamedTuple
 
 import graphviz
 
@@ -19,20 +20,66 @@ RANKDIRS = {"up": "BT", "down": "TB"}
 _PX_PER_INCH = 72.0
 
 
-def to_dot(graph: Graph, direction: str = "up") -> str:
+class LayoutInput(NamedTuple):
+    """What a layout needs: node `n3` is the fourth of the graph, edge `e3` the fourth edge.
+
+    The edges to the output follow the graph's own.
+
+    Attributes:
+        sizes: The size of each node in px.
+        edges: `(id, source, target, entry)`: an edge enters its target at this fraction of the
+            target's width.
+        frames: `(parent, nodes)` for each cluster: the cluster around it, "" for none, and the
+            nodes that are directly inside.
+    """
+
+    sizes: dict[str, Size]
+    edges: list[tuple[str, str, str, float]]
+    frames: dict[str, tuple[str, list[str]]]
+
+
+def layout_input(graph: Graph) -> LayoutInput:
+    """Return the sizes, edges and clusters of a graph."""
+    names = _names(graph)
+    sizes = {
+        names[node.id]: layout_size(node, len(graph.entering.get(node.id, ())))
+        for node in graph.nodes
+    }
+    edges, entered = [], Counter[NodeId]()
+    for index, edge in enumerate(graph.edges):
+        entry = (entered[edge.target] + 0.5) / len(graph.entering[edge.target])
+        edges.append((f"e{index}", names[edge.source], names[edge.target], entry))
+        entered[edge.target] += 1
+    for index, output in enumerate(graph.outputs, start=len(graph.edges)):
+        sizes[OUTPUT] = output_size()
+        edges.append((f"e{index}", names[output], OUTPUT, 0.5))
+    contents = cluster_contents(graph)
+    frames = {
+        f"cluster_{cluster}": (
+            "" if outer is None else f"cluster_{outer}",
+            [names[item.id] for item in contents.get(cluster, ()) if isinstance(item, Node)],
+        )
+        for outer, items in contents.items()
+        for cluster in items
+        if isinstance(cluster, int)
+    }
+    return LayoutInput(sizes, edges, frames)
+
+
+def to_dot(graph: Graph, direction: str = "up", given: LayoutInput | None = None) -> str:
     """Return the graph in DOT, with sizes instead of text.
 
-    Node `n3` is the fourth node of the graph and edge `e3` the fourth edge; the edges to the
-    output follow the graph's own. The size of a node includes the label of its value, which is
-    drawn where the node's edges begin: edge labels in Graphviz take several times as long. A node
-    is a table with a cell for each argument, so that edges enter in the order of the arguments.
-    The engine has no text to measure, so a layout does not depend on the fonts of a machine.
+    The size of a node includes the label of its value, which is drawn where the node's edges begin:
+    edge labels in Graphviz take several times as long. A node is a table with a cell for each
+    argument, so that edges enter in the order of the arguments. The engine has no text to measure,
+    so a layout does not depend on the fonts of a machine.
 
     Raises:
         DrawError: For a direction other than "up" and "down".
     """
     if direction not in RANKDIRS:
         raise DrawError(f"there is no direction {direction!r}; choose one of {', '.join(RANKDIRS)}")
+    outlet, inlet, labelloc = ("n", "s", "b") if direction == "up" else ("s", "n", "t")
     source = graphviz.Digraph(
         graph_attr={
             "rankdir": RANKDIRS[direction],
@@ -41,17 +88,16 @@ def to_dot(graph: Graph, direction: str = "up") -> str:
             "ranksep": "0.5",
         },
         node_attr={"shape": "box", "fixedsize": "true", "label": ""},
-        edge_attr={"tailport": "n" if direction == "up" else "s", "arrowsize": "0.7"},
+        edge_attr={"tailport": outlet, "arrowsize": "0.7"},
     )
-    names = {node.id: f"n{index}" for index, node in enumerate(graph.nodes)}
-    arguments = Counter(edge.target for edge in graph.edges)
-    contents = cluster_contents(graph)
-    labelloc = "b" if direction == "up" else "t"
+    names, contents = _names(graph), cluster_contents(graph)
+    given = given or layout_input(graph)
 
     def fill(into: graphviz.Digraph, region: int | None) -> None:
         for item in contents.get(region, ()):
             if isinstance(item, Node):
-                _add_node(into, names[item.id], item, arguments[item.id])
+                name, arguments = names[item.id], len(graph.entering.get(item.id, ()))
+                _add_node(into, name, item, given.sizes[name], arguments)
             else:
                 with into.subgraph(name=f"cluster_{item}") as cluster:
                     title_width = text_width(cluster_title(graph, item), label.VALUE_SIZE)
@@ -63,8 +109,20 @@ def to_dot(graph: Graph, direction: str = "up") -> str:
     fill(source, None)
     for index, (first, second) in enumerate(_consecutive_effects(graph)):
         source.edge(names[first], names[second], id=f"o{index}", style="invis")
-    _add_edges(source, graph, names, "s" if direction == "up" else "n")
+    own = len(graph.edges)
+    for (name, start, end, entry), edge in zip(given.edges[:own], graph.edges, strict=True):
+        cell = int(entry * len(graph.entering[edge.target]))
+        back = {"constraint": "false"} if edge.is_carried else {}
+        source.edge(start, f"{end}:a{cell}:{inlet}", id=name, **back)
+    if OUTPUT in given.sizes:
+        source.node(OUTPUT, **_inches(given.sizes[OUTPUT]))
+    for name, start, end, _ in given.edges[own:]:
+        source.edge(start, end, id=name)
     return str(source.source)
+
+
+def _names(graph: Graph) -> dict[NodeId, str]:
+    return {node.id: f"n{index}" for index, node in enumerate(graph.nodes)}
 
 
 def _consecutive_effects(graph: Graph) -> list[tuple[NodeId, NodeId]]:
@@ -83,23 +141,7 @@ def _consecutive_effects(graph: Graph) -> list[tuple[NodeId, NodeId]]:
     return pairs
 
 
-def _add_edges(
-    source: graphviz.Digraph, graph: Graph, names: dict[NodeId, str], inlet: str
-) -> None:
-    entered: Counter[NodeId] = Counter()
-    for index, edge in enumerate(graph.edges):
-        head = f"{names[edge.target]}:a{entered[edge.target]}:{inlet}"
-        back = {"constraint": "false"} if edge.is_carried else {}
-        source.edge(names[edge.source], head, id=f"e{index}", **back)
-        entered[edge.target] += 1
-    if graph.outputs:
-        source.node(OUTPUT, **_inches(output_size()))
-    for index, output in enumerate(graph.outputs, start=len(graph.edges)):
-        source.edge(names[output], OUTPUT, id=f"e{index}")
-
-
-def _add_node(source: graphviz.Digraph, name: str, node: Node, arguments: int) -> None:
-    size = layout_size(node, arguments)
+def _add_node(source: graphviz.Digraph, name: str, node: Node, size: Size, arguments: int) -> None:
     tooltip = graphviz.escape(label.title(node))
     if arguments:
         table = _table(size, arguments)

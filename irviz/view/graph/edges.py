@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import chain
 from xml.etree import ElementTree
 
 import numpy as np
@@ -11,7 +12,7 @@ from irviz.model.graph.graph import Edge, Node
 from irviz.view.geometry import Point, Rect
 from irviz.view.graph import label
 from irviz.view.graph.layout import Route
-from irviz.view.svg_primitives import add_tooltip, path_point, printable
+from irviz.view.svg_primitives import add, add_tooltip, path
 from irviz.view.theme import Theme
 
 _ARROW_WIDTH = 3.2
@@ -21,10 +22,8 @@ def draw_edge(
     parent: ElementTree.Element, edge: Edge, source: Node, route: Route, theme: Theme
 ) -> ElementTree.Element:
     """Draw an edge along its route; return the group."""
-    kind = "edge" + " carried" * edge.is_carried + " other_copy" * edge.is_other
-    kind += " write" * edge.is_write
-    ends = {"class": kind, "data-source": str(edge.source), "data-target": str(edge.target)}
-    group = ElementTree.SubElement(parent, "g", {k: printable(v) for k, v in ends.items()})
+    kinds = " carried" * edge.is_carried + " other_copy" * edge.is_other + " write" * edge.is_write
+    group = add(parent, "g", f"edge{kinds}", data_source=edge.source, data_target=edge.target)
     title = f"{source.name or label.title(source)}: {source.type_label}"
     if edge.uses > 1:
         title += f"\n{edge.uses} uses"
@@ -34,18 +33,15 @@ def draw_edge(
         title += "\nof another copy than the one that is drawn"
     add_tooltip(group, title)
     start, *rest = route.points
-    curve = f"M{path_point(start)}C{' '.join(map(path_point, rest))}"
-    line = {"d": curve, "fill": "none", "stroke": theme.line, "stroke-width": "1.2"}
+    line = {"d": path("M", *start, "C", *chain.from_iterable(rest)), "fill": "none"}
+    dashes = {}
     if edge.is_carried or edge.is_other:
-        line["stroke-dasharray"] = "2 3" if edge.is_carried else "7 4"
-    if edge.is_write:
-        line["stroke-width"] = "4.2"
-    ElementTree.SubElement(group, "path", line)
+        dashes = {"stroke_dasharray": "2 3" if edge.is_carried else "7 4"}
+    width = 4.2 if edge.is_write else 1.2
+    add(group, "path", **line, stroke=theme.line, stroke_width=width, **dashes)
     if edge.is_write:  # a double line
-        inside = {**line, "class": "inside", "stroke": theme.background, "stroke-width": "1.8"}
-        ElementTree.SubElement(group, "path", inside)
-    arrow = {"class": "arrow", "d": _arrow(rest[-1], route.tip, edge), "fill": theme.line}
-    ElementTree.SubElement(group, "path", arrow)
+        add(group, "path", "inside", **line, stroke=theme.background, stroke_width=1.8, **dashes)
+    add(group, "path", "arrow", d=_arrow(rest[-1], route.tip, edge), fill=theme.line)
     return group
 
 
@@ -77,10 +73,6 @@ def points_along(route: Route, step: float) -> list[Point]:
 def _arrow(base: Point, tip: Point, edge: Edge) -> str:
     width = _ARROW_WIDTH * (1.8 if edge.is_write else 1)
     along = math.hypot(tip[0] - base[0], tip[1] - base[1]) or 1.0
-    across = (
-        -(tip[1] - base[1]) / along * width,
-        (tip[0] - base[0]) / along * width,
-    )
-    left = (base[0] + across[0], base[1] + across[1])
-    right = (base[0] - across[0], base[1] - across[1])
-    return f"M{path_point(left)}L{path_point(tip)}L{path_point(right)}Z"
+    x, y = -(tip[1] - base[1]) / along * width, (tip[0] - base[0]) / along * width
+    sides = ("L", *tip, "L", base[0] - x, base[1] - y, "Z")
+    return path("M", base[0] + x, base[1] + y, *sides)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from irviz.model.graph.graph import OUTPUT, Graph, Node
+from irviz.model.graph.graph import Graph
 from irviz.view.figure import Figure
-from irviz.view.geometry import Point, Size
-from irviz.view.graph.clusters import cluster_contents
-from irviz.view.graph.dot import to_dot
+from irviz.view.geometry import Point
+from irviz.view.graph.dot import layout_input, to_dot
 from irviz.view.graph.layered_layout import add_missing_routes, layered_layout
 from irviz.view.graph.layout import LAYOUT_SECONDS, Layout, lay_out
-from irviz.view.graph.markers import toggle_position
-from irviz.view.graph.node_shapes import layout_size, output_size
 from irviz.view.graph.overlay import Overlay
+from irviz.view.graph.scene_geometry import SceneGeometry
 from irviz.view.graph.svg import MARGIN, graph_svg, picture_size
 from irviz.view.theme import get_theme
 
@@ -45,6 +43,16 @@ class GraphFigure(Figure):
         return {".svg": self.svg, ".dot": self.dot}
 
 
+class PlacedGraph(NamedTuple):
+    """A graph with a position for everything; `note` is a remark about the layout."""
+
+    graph: Graph
+    direction: str
+    dot: str
+    layout: Layout
+    note: str = ""
+
+
 def draw_graph(
     graph: Graph,
     theme: str = "course",
@@ -62,97 +70,66 @@ def draw_graph(
         openable: The nodes that get a button to expand them, None for a picture without buttons.
         overlay: Tints, labels and warnings of nodes. Nodes do not move.
         dimmed: The nodes that are drawn pale.
-        seconds: The time limit of the layout. A layout that takes longer, fails, or would take too
-            long because of its edges is replaced by a simpler one, and the figure's `note` says so.
+        seconds: The time limit of the layout, as in `place_graph`.
 
     Raises:
         DrawError: For an unknown theme or direction.
     """
-    colours = get_theme(theme)
-    source = to_dot(graph, direction)
-    layout, note = _layout(graph, source, direction, seconds)
-    size = picture_size(layout, overlay)
+    get_theme(theme)
+    placed = place_graph(graph, direction, seconds)
+    return draw_placed(placed, theme, openable=openable, overlay=overlay, dimmed=dimmed)
+
+
+def draw_placed(
+    placed: PlacedGraph,
+    theme: str = "course",
+    *,
+    openable: Collection[str] | None = None,
+    overlay: Overlay | None = None,
+    dimmed: Collection[str] = (),
+) -> GraphFigure:
+    """Draw a graph at the positions of its layout; the arguments are those of `draw_graph`."""
+    scene = SceneGeometry(placed.graph, placed.layout, placed.direction)
+    size = picture_size(scene, overlay)
     return GraphFigure(
-        svg=graph_svg(graph, layout, colours, direction, openable, overlay=overlay, dimmed=dimmed),
+        svg=graph_svg(placed.graph, scene, get_theme(theme), openable, overlay, dimmed),
         width=size.width,
         height=size.height,
-        dot=source,
-        places=_toggle_positions(graph, layout),
-        note=note,
+        dot=placed.dot,
+        places={name: (x + MARGIN, y + MARGIN) for name, (x, y) in scene.toggles.items()},
+        note=placed.note,
     )
 
 
-def _layout(graph: Graph, source: str, direction: str, seconds: float) -> tuple[Layout, str]:
-    """Return a layout with a position for everything, and a note if it is the simpler one."""
-    sizes, edges, clusters = _sizes(graph), _edges(graph), _clusters(graph)
-    if graph.outputs:
-        sizes[OUTPUT] = output_size()
+def place_graph(
+    graph: Graph, direction: str = "up", seconds: float = LAYOUT_SECONDS
+) -> PlacedGraph:
+    """Lay out a graph.
+
+    A layout that takes longer than `seconds`, fails, or would take too long because of its edges is
+    replaced by a simpler one, and the note says so.
+
+    Raises:
+        DrawError: For an unknown direction.
+    """
+    given = layout_input(graph)
+    dot = to_dot(graph, direction, given)
     if len(graph.edges) > _MAX_EDGES + _MAX_EDGES_PER_NODE * len(graph.nodes):
         why = f"would take too long for {len(graph.edges):,} edges"
     else:
         try:
-            layout = lay_out(source, seconds)
+            layout = lay_out(dot, seconds)
         except Exception as failure:  # there is a picture whatever goes wrong in the engine
             why = f"failed ({failure})"
         else:
             if layout is None:
                 why = f"was not ready within {seconds:g} s"
-            elif layout.nodes.keys() >= sizes.keys() and layout.frames.keys() == clusters.keys():
-                return add_missing_routes(layout, sizes, edges, direction), ""
+            elif layout.nodes.keys() == given.sizes.keys() and set(layout.frames) == set(
+                given.frames
+            ):
+                layout = add_missing_routes(layout, given.sizes, given.edges, direction)
+                return PlacedGraph(graph, direction, dot, layout)
             else:
                 why = "is incomplete"
     note = f"The layout {why}: this is a plainer one."
-    return layered_layout(sizes, edges, clusters, direction), note
-
-
-def _toggle_positions(graph: Graph, layout: Layout) -> dict[str, Point]:
-    places = {}
-    for (name, size), node in zip(_sizes(graph).items(), graph.nodes, strict=True):
-        x, y = layout.nodes[name]
-        corner = toggle_position(x - size.width / 2, y - size.height / 2, size.width)
-        places[str(node.id)] = _in_picture(corner)
-    for name, frame in layout.frames.items():
-        region = graph.regions[int(name.removeprefix("cluster_"))]
-        if region.id:
-            places[region.id] = _in_picture(toggle_position(frame.x, frame.y, frame.width))
-    return places
-
-
-def _in_picture(point: Point) -> Point:
-    return (point[0] + MARGIN, point[1] + MARGIN)
-
-
-def _sizes(graph: Graph) -> dict[str, Size]:
-    """Return the size that each node needs in the layout, by its name in DOT."""
-    return {
-        f"n{index}": layout_size(node, len(graph.entering.get(node.id, ())))
-        for index, node in enumerate(graph.nodes)
-    }
-
-
-def _edges(graph: Graph) -> list[tuple[str, str, str, float]]:
-    """Return each edge's id and ends, and where it enters its target's width, from 0 to 1."""
-    names = {node.id: f"n{index}" for index, node in enumerate(graph.nodes)}
-    edges, entered = [], dict.fromkeys(graph.entering, 0)
-    for index, edge in enumerate(graph.edges):
-        entry = (entered[edge.target] + 0.5) / len(graph.entering[edge.target])
-        edges.append((f"e{index}", names[edge.source], names[edge.target], entry))
-        entered[edge.target] += 1
-    for index, output in enumerate(graph.outputs, start=len(graph.edges)):
-        edges.append((f"e{index}", names[output], OUTPUT, 0.5))
-    return edges
-
-
-def _clusters(graph: Graph) -> dict[str, tuple[str, list[str]]]:
-    """Return each cluster's parent, "" for none, and the nodes that are directly inside it."""
-    names = {node.id: f"n{index}" for index, node in enumerate(graph.nodes)}
-    contents = cluster_contents(graph)
-    return {
-        f"cluster_{cluster}": (
-            "" if outer is None else f"cluster_{outer}",
-            [names[item.id] for item in contents.get(cluster, ()) if isinstance(item, Node)],
-        )
-        for outer, items in contents.items()
-        for cluster in items
-        if isinstance(cluster, int)
-    }
+    return PlacedGraph(graph, direction, dot, layered_layout(*given, direction), note)

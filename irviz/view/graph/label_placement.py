@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from irviz.model.graph.graph import NodeId
 from irviz.view.geometry import Point, Rect
-from irviz.view.svg_primitives import add_text, printable, text_rect, text_width
+from irviz.view.svg_primitives import add, add_text, text_rect, text_width
 from irviz.view.theme import Theme
 
 _Points = NDArray[np.float64]
@@ -106,11 +106,10 @@ def draw_label(
     parent: ElementTree.Element, node_id: NodeId, line: str, position: Point, theme: Theme
 ) -> ElementTree.Element:
     """Write the label of a node with a halo in the background's colour; return the group."""
-    attributes = {"class": "word", "data-node": printable(node_id)}
-    group = ElementTree.SubElement(parent, "g", attributes)
-    halo = {"stroke": theme.background, "stroke-width": "3", "stroke-linejoin": "round"}
-    element = add_text(group, line, position, _SIZE, theme.text)
-    element.attrib.update({"font-weight": "600", "paint-order": "stroke", **halo})
+    group = add(parent, "g", "word", data_node=node_id)
+    halo = {"stroke": theme.background, "stroke_width": "3", "stroke_linejoin": "round"}
+    style = {"font_weight": "600", "paint_order": "stroke", **halo}
+    add_text(group, line, position, _SIZE, theme.text, **style)
     return group
 
 

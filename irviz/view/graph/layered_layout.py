@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from irviz.view.geometry import Point, Size
+from irviz.view.geometry import Point, Rect, Size
 from irviz.view.graph.layout import ClusterFrame, Layout, Route
 
 NODE_GAP, ROW_GAP = 18.0, 36.0
@@ -257,9 +257,7 @@ def _at_origin(
         {name: move(box.centre()) for name, box in nodes.items()},
         {
             name: ClusterFrame(
-                *move((box.x, box.y)),
-                box.width,
-                box.height,
+                Rect.at(move((box.x, box.y)), box.width, box.height),
                 move((box.x + MIN_FRAME_WIDTH / 2, box.y + FRAME_TITLE_HEIGHT / 2)),
             )
             for name, box in frames.items()

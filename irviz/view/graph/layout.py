@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from irviz.view.geometry import Point
+from irviz.view.geometry import Point, Rect
 from irviz.view.graph.engine import run_dot
 
 LAYOUT_SECONDS = 3.0
@@ -16,12 +16,9 @@ LAYOUT_SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class ClusterFrame:
-    """The frame of a cluster by its upper left corner, and the centre of its title; in px."""
+    """The frame of a cluster, and the centre of its title; in px."""
 
-    x: float
-    y: float
-    width: float
-    height: float
+    rect: Rect
     label: Point
 
 
@@ -102,7 +99,7 @@ def _frame(item: Mapping[str, str], height: float) -> ClusterFrame:
     """Read a cluster; without a label, the middle of its upper side stands in for the label."""
     left, bottom, right, top = _numbers(item["bb"], 4)
     x, y = _numbers(item["lp"], 2) if "lp" in item else ((left + right) / 2, top)
-    return ClusterFrame(left, height - top, right - left, top - bottom, (x, height - y))
+    return ClusterFrame(Rect(left, height - top, right, height - bottom), (x, height - y))
 
 
 def _route(text: object, height: float) -> Route | None:

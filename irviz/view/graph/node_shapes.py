@@ -1,14 +1,14 @@
-"""Shapes of nodes: their sizes, and their outlines as SVG elements without colours."""
+"""Shapes of nodes: their sizes and their outlines."""
 
 from __future__ import annotations
 
 import math
-from xml.etree.ElementTree import Element
+from xml.etree import ElementTree
 
 from irviz.model.graph.graph import INPUT_KINDS, OUTPUT, Node
-from irviz.view.geometry import Point, Size
+from irviz.view.geometry import Rect, Size
 from irviz.view.graph import label
-from irviz.view.svg_primitives import text_width
+from irviz.view.svg_primitives import add, add_rect, path, text_width
 from irviz.view.theme import NodeShape, node_style
 
 VALUE_HEIGHT = 20.0
@@ -19,6 +19,7 @@ _BAR = 7.0
 _STEP = 2.5
 _CUT = 8.0
 _LID = 3.0
+_RADII = {NodeShape.ROUND_BOX: 9.0, NodeShape.STACK: 2.0}
 
 
 def shape_size(node: Node, arguments: int) -> Size:
@@ -52,52 +53,46 @@ def _value_width(node: Node) -> float:
     return text_width(label.value_label(node), label.VALUE_SIZE) + _VALUE_MARGIN
 
 
-def shape_elements(shape: NodeShape, centre: Point, size: Size) -> list[Element]:
-    """Return the elements that draw a shape around its centre, back to front."""
-    x, y = centre[0] - size.width / 2, centre[1] - size.height / 2
-    match shape:
-        case NodeShape.CIRCLE if size.width == size.height:
-            return [_element("circle", cx=centre[0], cy=centre[1], r=size.width / 2)]
-        case NodeShape.CIRCLE:
-            return [_box(x, y, size, size.height / 2)]
-        case NodeShape.BOX:
-            return [_box(x, y, size, 0)]
-        case NodeShape.ROUND_BOX:
-            return [_box(x, y, size, 9)]
-        case NodeShape.BARRED_BOX:
-            bars = (x + _BAR, x + size.width - _BAR)
-            path = "".join(f"M{bar:.2f},{y:.2f}v{size.height:.2f}" for bar in bars)
-            return [_box(x, y, size, 0), Element("path", {"class": "bars", "d": path})]
-        case NodeShape.STACK:
-            lines = "".join(
-                f"M{x + size.width + step:.2f},{y + step:.2f}v{size.height - 2 * step:.2f}"
-                for step in (_STEP, 2 * _STEP)
-            )
-            return [_box(x, y, size, 2), Element("path", {"class": "bars", "d": lines})]
-        case NodeShape.DRUM:
-            half = size.width / 2
-            body = _box(x, y, size, half)
-            body.set("ry", f"{_LID:.2f}")
-            lid = f"M{x:.2f},{y + _LID:.2f}a{half:.2f},{_LID} 0 0 0 {size.width:.2f},0"
-            return [body, Element("path", {"class": "bars", "d": lid})]
-        case NodeShape.SLANTED_BOX:
-            path = (
-                f"M{x:.2f},{centre[1]:.2f}L{x + _CUT:.2f},{y:.2f}h{size.width - 2 * _CUT:.2f}"
-                f"l{_CUT},{size.height / 2:.2f}l-{_CUT},{size.height / 2:.2f}"
-                f"h{2 * _CUT - size.width:.2f}Z"
-            )
-            return [Element("path", {"class": "shape", "d": path})]
-        case NodeShape.CUT_BOX:
-            path = (
-                f"M{x:.2f},{y:.2f}h{size.width - _CUT:.2f}l{_CUT},{_CUT}"
-                f"v{size.height - _CUT:.2f}h{-size.width:.2f}Z"
-            )
-            return [Element("path", {"class": "shape", "d": path})]
+def add_shape(
+    parent: ElementTree.Element, shape: NodeShape, rect: Rect, **style: str | float
+) -> None:
+    """Draw a shape; `style` are attributes of all its elements."""
+    width, height = rect.width, rect.height
+    if shape is NodeShape.CIRCLE and math.isclose(width, height):
+        cx, cy = rect.centre
+        add(parent, "circle", "shape", cx=cx, cy=cy, r=width / 2, **style)
+    elif outline := _outline(shape, rect):
+        add(parent, "path", "shape", d=outline, **style)
+    else:
+        radii = {"rx": {NodeShape.CIRCLE: height / 2, **_RADII}.get(shape, 0.0)}
+        if shape is NodeShape.DRUM:
+            radii = {"rx": width / 2, "ry": _LID}
+        add_rect(parent, rect, "shape", **radii, **style)
+    if lines := _lines(shape, rect):
+        add(parent, "path", "bars", d=lines, **style)
 
 
-def _box(x: float, y: float, size: Size, radius: float) -> Element:
-    return _element("rect", x=x, y=y, width=size.width, height=size.height, rx=radius)
+def _outline(shape: NodeShape, rect: Rect) -> str:
+    """Return the outline of a shape that is neither a box nor a circle, "" for one that is."""
+    x, y, width, height = rect.left, rect.top, rect.width, rect.height
+    if shape is NodeShape.SLANTED_BOX:
+        top = width - 2 * _CUT
+        sides = ("l", _CUT, height / 2, "l", -_CUT, height / 2, "h", -top, "Z")
+        return path("M", x, y + height / 2, "L", x + _CUT, y, "h", top, *sides)
+    if shape is NodeShape.CUT_BOX:
+        corner = ("l", _CUT, _CUT)
+        return path("M", x, y, "h", width - _CUT, *corner, "v", height - _CUT, "h", -width, "Z")
+    return ""
 
 
-def _element(tag: str, **numbers: float) -> Element:
-    return Element(tag, {"class": "shape", **{k: f"{v:.2f}" for k, v in numbers.items()}})
+def _lines(shape: NodeShape, rect: Rect) -> str:
+    """Return the lines that a shape has beside its outline, "" for none."""
+    (x, y, right, _), height = rect, rect.height
+    if shape is NodeShape.BARRED_BOX:
+        return path("M", x + _BAR, y, "v", height, "M", right - _BAR, y, "v", height)
+    if shape is NodeShape.STACK:
+        steps = (_STEP, 2 * _STEP)
+        return "".join(path("M", right + n, y + n, "v", height - 2 * n) for n in steps)
+    if shape is NodeShape.DRUM:
+        return path("M", x, y + _LID, "a", rect.width / 2, _LID, 0, 0, 0, rect.width, 0)
+    return ""

@@ -5,16 +5,16 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from irviz.model.graph.graph import OUTPUT, Graph, Node, NodeId, NodeKind
-from irviz.view.geometry import Point, Rect, Size
+from irviz.view.geometry import Point, Rect
 from irviz.view.graph import label
-from irviz.view.graph.node_shapes import VALUE_HEIGHT, output_size, shape_elements
+from irviz.view.graph.node_shapes import VALUE_HEIGHT, add_shape
 from irviz.view.graph.overlay import Overlay, tint
 from irviz.view.svg_primitives import (
+    add,
+    add_rect,
     add_text,
     add_tooltip,
-    path_point,
-    printable,
-    px,
+    path,
     text_rect,
     text_width,
 )
@@ -27,12 +27,7 @@ _IMPURE_CONTAINERS = (NodeKind.IF, NodeKind.GROUP)
 
 
 def draw_node(
-    parent: ElementTree.Element,
-    node: Node,
-    centre: Point,
-    size: Size,
-    theme: Theme,
-    overlay: Overlay | None = None,
+    parent: ElementTree.Element, node: Node, rect: Rect, theme: Theme, overlay: Overlay | None
 ) -> ElementTree.Element:
     """Draw a node's shape, title and note; return the group.
 
@@ -40,9 +35,7 @@ def draw_node(
     """
     classes = ["node", node.kind.value, *([node.resolution.value] if node.resolution else [])]
     mark = overlay.marks.get(node.id) if overlay else None
-    group = ElementTree.SubElement(
-        parent, "g", {"class": " ".join(classes), "data-node": printable(node.id)}
-    )
+    group = add(parent, "g", " ".join(classes), data_node=node.id)
     style = node_style(node)
     fill, stroke = theme.colours[style.colour]
     note_colour = theme.quiet_text
@@ -53,43 +46,29 @@ def draw_node(
         tooltip += f"\n{overlay.title}: {mark.text}"
         fill, note_colour = tint(group, mark, theme), theme.text
     add_tooltip(group, tooltip)
-    for element in shape_elements(style.shape, centre, size):
-        element.attrib.update({"fill": fill, "stroke": stroke, "stroke-width": "1.4"})
-        if style.colour == "unknown":
-            element.set("stroke-dasharray", "4 2")
-        if mark and mark.is_first:
-            element.attrib.update({"stroke": theme.flag, "stroke-width": "3"})
-        group.append(element)
+    lines: dict[str, str | float] = {"fill": fill, "stroke": stroke, "stroke_width": 1.4}
+    if style.colour == "unknown":
+        lines["stroke_dasharray"] = "4 2"
+    if mark and mark.is_first:
+        lines |= {"stroke": theme.flag, "stroke_width": 3}
+    add_shape(group, style.shape, rect, **lines)
     note = label.note(node)
-    x, y = centre
+    x, y = rect.centre
     position = (x, y - 2 if note else y + 4.5)
-    title = add_text(group, label.title(node), position, label.NAME_SIZE, theme.text)
-    title.attrib.update({"class": "name", "font-weight": "600"})
+    title, size = label.title(node), label.NAME_SIZE
+    add_text(group, title, position, size, theme.text, css_class="name", font_weight="600")
     if note:
-        add_text(group, note, (x, y + 13), label.NOTE_SIZE, note_colour).set("class", "note")
+        add_text(group, note, (x, y + 13), label.NOTE_SIZE, note_colour, css_class="note")
     return group
 
 
-def draw_output(parent: ElementTree.Element, centre: Point, theme: Theme) -> None:
+def draw_output(parent: ElementTree.Element, rect: Rect, theme: Theme) -> None:
     """Draw the node that stands for the function's result."""
-    group = ElementTree.SubElement(parent, "g", {"class": "node output"})
-    x, y = centre
-    size = output_size()
-    ElementTree.SubElement(
-        group,
-        "rect",
-        {
-            "class": "shape",
-            "x": px(x - size.width / 2),
-            "y": px(y - size.height / 2),
-            "width": px(size.width),
-            "height": px(size.height),
-            "rx": px(size.height / 2),
-            "fill": theme.background,
-            "stroke": theme.line,
-        },
-    )
-    add_text(group, OUTPUT, (x, y + 3.5), label.NOTE_SIZE, theme.text).set("class", "name")
+    group = add(parent, "g", "node output")
+    colours = {"fill": theme.background, "stroke": theme.line}
+    add_rect(group, rect, "shape", rx=rect.height / 2, **colours)
+    x, y = rect.centre
+    add_text(group, OUTPUT, (x, y + 3.5), label.NOTE_SIZE, theme.text, css_class="name")
 
 
 def draw_value_label(
@@ -99,9 +78,9 @@ def draw_value_label(
 
     `outward` is 1 where edges leave downwards, -1 where they leave upwards.
     """
-    group = ElementTree.SubElement(parent, "g", {"class": "value", "data-node": printable(node.id)})
-    stub = f"M{path_point(outlet)}v{px(outward * _STUB)}"
-    ElementTree.SubElement(group, "path", {"d": stub, "stroke": theme.line, "stroke-width": "1.2"})
+    group = add(parent, "g", "value", data_node=node.id)
+    stub = path("M", *outlet, "v", outward * _STUB)
+    add(group, "path", d=stub, stroke=theme.line, stroke_width=1.2)
     position = _value_label_position(outlet, outward)
     add_text(group, label.value_label(node), position, label.VALUE_SIZE, theme.text)
     return group
@@ -119,14 +98,11 @@ def effect_numbers(graph: Graph) -> dict[NodeId, int]:
     return {node_id: number for number, node_id in enumerate(impure, start=1)}
 
 
-def draw_effect_number(
-    parent: ElementTree.Element, number: int, corner: Point, theme: Theme
-) -> None:
+def draw_effect_number(parent: ElementTree.Element, number: int, rect: Rect, theme: Theme) -> None:
     """Write the number of a node's effect into its corner."""
     text = f"!{number}"
-    middle = (corner[0] + text_width(text, _EFFECT_SIZE) / 2, corner[1])
-    mark = add_text(parent, text, middle, _EFFECT_SIZE, theme.quiet_text)
-    mark.set("class", "effect")
+    middle = (rect.left + 5 + text_width(text, _EFFECT_SIZE) / 2, rect.top + 10)
+    mark = add_text(parent, text, middle, _EFFECT_SIZE, theme.quiet_text, css_class="effect")
     add_tooltip(mark, f"it may have an effect, number {number} of those drawn")
 
 

@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 
 from irviz.model.graph.graph import NodeId
 from irviz.view.colours import mix_colours
-from irviz.view.geometry import Point, Size
+from irviz.view.geometry import Point, Rect, Size
 from irviz.view.graph import label
 from irviz.view.graph.markers import draw_flag
-from irviz.view.svg_primitives import add_text, px, text_width
+from irviz.view.svg_primitives import add, add_rect, add_text, px, text_width
 from irviz.view.theme import Theme
 
 _SCALE = Size(160.0, 12.0)
@@ -85,7 +85,7 @@ def draw_overlay_legend(
     parent: ElementTree.Element, overlay: Overlay, corner: Point, theme: Theme
 ) -> None:
     """Draw the legend with its upper left corner at a point."""
-    group = ElementTree.SubElement(parent, "g", {"class": "legend"})
+    group = add(parent, "g", "legend")
     left, top = corner
 
     def write(text: str, x: float, y: float, size: float = label.NOTE_SIZE) -> None:
@@ -107,17 +107,11 @@ def _draw_scale(group: ElementTree.Element, corner: Point, theme: Theme) -> None
     left, top = corner
     width = _SCALE.width / _CELLS
     for index in range(_CELLS):
-        cell = ElementTree.SubElement(group, "rect", {"class": "cell"})
         overlap = 0.5 if index < _CELLS - 1 else 0.0  # covers the seam between two cells
-        _set_rect(cell, (left + index * width, top), Size(width + overlap, _SCALE.height))
+        rect = Rect.at((left + index * width, top), width + overlap, _SCALE.height)
+        cell = add_rect(group, rect, "cell")
         cell.set("fill", tint(cell, Mark(index / (_CELLS - 1), ""), theme))
-    outline = {"class": "ramp", "fill": "none", "stroke": theme.line}
-    _set_rect(ElementTree.SubElement(group, "rect", outline), corner, _SCALE)
-
-
-def _set_rect(rect: ElementTree.Element, corner: Point, size: Size) -> None:
-    sides = {"x": corner[0], "y": corner[1], "width": size.width, "height": size.height}
-    rect.attrib.update({name: px(value) for name, value in sides.items()})
+    add_rect(group, Rect.at(corner, *_SCALE), "ramp", fill="none", stroke=theme.line)
 
 
 def _flag_row_width(overlay: Overlay) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator
 
 from irviz.model.graph.graph import OUTPUT, Edge, Graph, NodeId
@@ -10,7 +9,7 @@ from irviz.view.geometry import Point, Rect, Size
 from irviz.view.graph.clusters import cluster_title, cluster_title_rect
 from irviz.view.graph.edges import arrow_rect, points_along
 from irviz.view.graph.layout import ClusterFrame, Layout
-from irviz.view.graph.markers import TOGGLE_RADIUS, flag_rect, toggle_position
+from irviz.view.graph.markers import TOGGLE_RADIUS, flag_rect
 from irviz.view.graph.node_shapes import VALUE_HEIGHT, output_size, shape_size
 from irviz.view.graph.nodes import value_label_rect
 from irviz.view.graph.overlay import Overlay
@@ -23,95 +22,91 @@ _TOGGLE = Size(2 * TOGGLE_RADIUS, 2 * TOGGLE_RADIUS)
 
 
 class SceneGeometry:
-    """The positions of nodes (by index), values, markers, edges and clusters.
+    """The positions of nodes, values, markers, edges and clusters.
 
     Attributes:
         outward: The direction in which values leave their nodes: -1 upwards, 1 downwards.
+        shapes: The rectangle of each node's shape.
         frames: The frames of clusters by the index of their region.
-        edges: The graph's edges and those to its output; the route of the third is `e2`.
-        sizes: The size of each node's shape.
+        edges: The graph's edges and those to its output, with their routes.
+        output: The rectangle of the output, None if there is none.
         used: The nodes that an edge leaves.
+        toggles: Where the button of each node is or would be, and of each cluster that can be
+            collapsed, by their ids.
     """
 
     def __init__(self, graph: Graph, layout: Layout, direction: str) -> None:
-        self._graph, self._layout = graph, layout
+        self._graph = graph
+        self.size = Size(layout.width, layout.height)
         self.outward = -1.0 if direction == "up" else 1.0
+        self.shapes: dict[NodeId, Rect] = {}
+        for index, node in enumerate(graph.nodes):
+            x, y = layout.nodes[f"n{index}"]
+            middle = (x, y - self.outward * VALUE_HEIGHT / 2)  # the layout includes the value
+            arguments = len(graph.entering.get(node.id, ()))
+            self.shapes[node.id] = Rect.around(middle, shape_size(node, arguments))
         self.frames: dict[int, ClusterFrame] = {
             int(name.removeprefix("cluster_")): frame for name, frame in layout.frames.items()
         }
-        self.edges = [*graph.edges, *(Edge(source, OUTPUT, ()) for source in graph.outputs)]
-        arguments = Counter(edge.target for edge in graph.edges)
-        self.sizes = [shape_size(node, arguments[node.id]) for node in graph.nodes]
-        self.used = {edge.source for edge in self.edges}
+        edges = [*graph.edges, *(Edge(source, OUTPUT, ()) for source in graph.outputs)]
+        self.edges = [(edge, layout.routes[f"e{index}"]) for index, edge in enumerate(edges)]
+        self.output = Rect.around(layout.nodes[OUTPUT], output_size()) if graph.outputs else None
+        self.used = {edge.source for edge in edges}
+        self.toggles = {str(name): (rect.right, rect.top) for name, rect in self.shapes.items()}
+        for index, frame in self.frames.items():
+            if graph.regions[index].id:
+                self.toggles[graph.regions[index].id] = (frame.rect.right, frame.rect.top)
 
-    def centre(self, index: int) -> Point:
-        """Return the centre of a node's shape: the layout's node includes the value's label."""
-        x, y = self._layout.nodes[f"n{index}"]
-        return (x, y - self.outward * VALUE_HEIGHT / 2)
-
-    def rect(self, index: int) -> Rect:
-        """Return the rectangle of a node's shape."""
-        return Rect.around(self.centre(index), self.sizes[index])
-
-    def outlet(self, index: int) -> Point:
+    def outlet(self, node_id: NodeId) -> Point:
         """Return the point where edges leave a node."""
-        x, y = self.centre(index)
-        return (x, y + self.outward * self.sizes[index].height / 2)
+        rect = self.shapes[node_id]
+        return (rect.centre[0], rect.top if self.outward < 0 else rect.bottom)
 
-    def toggle(self, index: int) -> Point:
-        """Return the centre of a node's button."""
-        rect = self.rect(index)
-        return toggle_position(rect.left, rect.top, rect.right - rect.left)
-
-    def flag(self, index: int) -> Point:
+    def flag(self, node_id: NodeId) -> Point:
         """Return the centre of a node's warning: at its left side, clear of its texts."""
-        rect = self.rect(index)
-        return (rect.left - 7, (rect.top + rect.bottom) / 2)
+        rect = self.shapes[node_id]
+        return (rect.left - 7, rect.centre[1])
 
     def obstacles(self, overlay: Overlay, expandable: Collection[str]) -> Iterator[Rect]:
         """Yield the rectangles that the labels of an overlay must not overlap."""
-        for index, node in enumerate(self._graph.nodes):
-            rect = self.rect(index)
+        for node in self._graph.nodes:
+            rect = self.shapes[node.id]
             yield rect
             yield Rect.around((rect.left, rect.top), _CHANGE_MARKER)
             if node.id in self.used:
-                yield value_label_rect(node, self.outlet(index), self.outward)
-            if node.id in expandable:
-                yield Rect.around(self.toggle(index), _TOGGLE)
+                yield value_label_rect(node, self.outlet(node.id), self.outward)
             mark = overlay.marks.get(node.id)
             if mark and mark.is_flagged:
-                yield flag_rect(self.flag(index), is_first=mark.is_first)
+                yield flag_rect(self.flag(node.id), is_first=mark.is_first)
+        for name, corner in self.toggles.items():
+            if name in expandable or name not in self._graph.index:
+                yield Rect.around(corner, _TOGGLE)
         for index, frame in self.frames.items():
             yield cluster_title_rect(frame, cluster_title(self._graph, index))
-            if self._graph.regions[index].id:
-                yield Rect.around(toggle_position(frame.x, frame.y, frame.width), _TOGGLE)
-        for index in range(len(self.edges)):
-            yield arrow_rect(self._layout.routes[f"e{index}"])
-        if self._graph.outputs:
-            yield Rect.around(self._layout.nodes[OUTPUT], output_size())
+        for _, route in self.edges:
+            yield arrow_rect(route)
+        if self.output:
+            yield self.output
 
     def lines(self) -> Iterator[Point]:
         """Yield points of the edges and frames, which labels should not cover."""
-        for index in range(len(self.edges)):
-            yield from points_along(self._layout.routes[f"e{index}"], _STEP)
+        for _, route in self.edges:
+            yield from points_along(route, _STEP)
         for frame in self.frames.values():
-            steps = int(frame.width / _STEP), int(frame.height / _STEP)
-            for step in range(steps[0]):
-                yield (frame.x + step * _STEP, frame.y)
-                yield (frame.x + step * _STEP, frame.y + frame.height)
-            for step in range(steps[1]):
-                yield (frame.x, frame.y + step * _STEP)
-                yield (frame.x + frame.width, frame.y + step * _STEP)
+            left, top, right, bottom = frame.rect
+            for step in range(int(frame.rect.width / _STEP)):
+                yield from ((left + step * _STEP, y) for y in (top, bottom))
+            for step in range(int(frame.rect.height / _STEP)):
+                yield from ((x, top + step * _STEP) for x in (left, right))
 
     def labels(self, overlay: Overlay) -> dict[NodeId, tuple[str, Rect]]:
         """Return the labels of an overlay, with the rectangle of each node and its warning."""
         labels = {}
-        for index, node in enumerate(self._graph.nodes):
-            mark = overlay.marks.get(node.id)
+        for node_id, rect in self.shapes.items():
+            mark = overlay.marks.get(node_id)
             if mark and mark.text:
-                rect = self.rect(index)
                 if mark.is_flagged:
-                    left = flag_rect(self.flag(index), is_first=mark.is_first).left
+                    left = flag_rect(self.flag(node_id), is_first=mark.is_first).left
                     rect = rect._replace(left=left)
-                labels[node.id] = (mark.text, rect)
+                labels[node_id] = (mark.text, rect)
         return labels

@@ -1,17 +1,16 @@
-"""Graph and layout -> SVG, for files and for the explorer's canvas."""
+"""Graph and positions -> SVG, for files and for the explorer's canvas."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from xml.etree import ElementTree
 
-from irviz.model.graph.graph import OUTPUT, Graph
+from irviz.model.graph.graph import Graph
 from irviz.view.geometry import Rect, Size
 from irviz.view.graph.clusters import cluster_title, draw_cluster, draw_cluster_title
 from irviz.view.graph.edges import draw_edge
 from irviz.view.graph.label_placement import OccupiedArea, draw_label, place_labels
-from irviz.view.graph.layout import Layout
-from irviz.view.graph.markers import draw_flag, draw_toggle, toggle_position
+from irviz.view.graph.markers import draw_flag, draw_toggle
 from irviz.view.graph.nodes import (
     draw_effect_number,
     draw_node,
@@ -21,7 +20,7 @@ from irviz.view.graph.nodes import (
 )
 from irviz.view.graph.overlay import Overlay, draw_overlay_legend, legend_size
 from irviz.view.graph.scene_geometry import SceneGeometry
-from irviz.view.svg_primitives import px, svg_document, svg_text
+from irviz.view.svg_primitives import add, px, svg_document, svg_text
 from irviz.view.theme import Theme
 
 MARGIN = 16.0
@@ -30,63 +29,55 @@ _DIMMED_OPACITY = "0.35"
 
 def graph_svg(
     graph: Graph,
-    layout: Layout,
+    scene: SceneGeometry,
     theme: Theme,
-    direction: str = "up",
     openable: Collection[str] | None = None,
-    *,
     overlay: Overlay | None = None,
     dimmed: Collection[str] = (),
 ) -> str:
-    """Draw a graph at the positions of its layout; the same input gives the same bytes.
+    """Draw a graph; the same input gives the same bytes.
 
     A page restyles and selects by the classes of groups (`node call_tir`, `edge`,
     `block dataflow`, `value`, `toggle`, `tinted`, `word`, `legend`) and by their ids (`data-node`,
     `data-source`, `data-target`, `data-toggle`).
 
     Args:
-        layout: A layout with a position for every node, edge and cluster of the graph.
-        direction: "up" or "down", as in the layout.
         openable: The nodes that get a button to expand them; clusters with an id get one to
             collapse them. None for a picture without buttons.
         overlay: Tints, labels and warnings of nodes, with a legend below. Nodes do not move.
         dimmed: The nodes that are drawn pale, with the edges of their values.
     """
-    scene = SceneGeometry(graph, layout, direction)
-    size = picture_size(layout, overlay)
+    size, below = picture_size(scene, overlay), scene.size.height + MARGIN
     root = svg_document(size, "overlaid" if overlay else "", f"graph of {graph.function}", theme)
-    picture = ElementTree.SubElement(
-        root, "g", {"transform": f"translate({px(MARGIN)} {px(MARGIN)})"}
-    )
+    picture = add(root, "g", transform=f"translate({px(MARGIN)} {px(MARGIN)})")
     pale = frozenset(dimmed)
     for index, frame in scene.frames.items():
         draw_cluster(picture, frame, graph.regions[index], theme)
-    for index, edge in enumerate(scene.edges):
-        route = layout.routes[f"e{index}"]
+    for edge, route in scene.edges:
         _dim(draw_edge(picture, edge, graph[edge.source], route, theme), edge.source, pale)
     _draw_nodes(picture, graph, scene, theme, openable or (), overlay, pale)
     for index, frame in scene.frames.items():  # above the edges that cross the titles
-        group = ElementTree.SubElement(picture, "g", {"class": "title"})
+        group = add(picture, "g", "title")
         draw_cluster_title(group, frame, cluster_title(graph, index), theme)
-        if openable is not None and graph.regions[index].id:
-            corner = toggle_position(frame.x, frame.y, frame.width)
-            draw_toggle(group, graph.regions[index].id, corner, theme, is_open=True)
-    if graph.outputs:
-        draw_output(picture, layout.nodes[OUTPUT], theme)
+        region = graph.regions[index].id
+        if openable is not None and region:
+            draw_toggle(group, region, scene.toggles[region], theme, is_open=True)
+    if scene.output:
+        draw_output(picture, scene.output, theme)
     if overlay:
-        bounds = Rect(-MARGIN, -MARGIN, size.width - MARGIN, layout.height + MARGIN)
+        bounds = Rect(-MARGIN, -MARGIN, size.width - MARGIN, below)
         area = OccupiedArea(bounds, scene.obstacles(overlay, openable or ()), scene.lines())
         labels = scene.labels(overlay)
         for node_id, position in place_labels(labels, -scene.outward, area).items():
             drawn = draw_label(picture, node_id, labels[node_id][0], position, theme)
             _dim(drawn, node_id, pale)
-        draw_overlay_legend(picture, overlay, (0, layout.height + MARGIN), theme)
+        draw_overlay_legend(picture, overlay, (0, below), theme)
     return svg_text(root)
 
 
-def picture_size(layout: Layout, overlay: Overlay | None = None) -> Size:
+def picture_size(scene: SceneGeometry, overlay: Overlay | None = None) -> Size:
     """Return the size of a picture: a legend makes it higher, and wider where it has to."""
-    width, height = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
+    width, height = scene.size.width + 2 * MARGIN, scene.size.height + 2 * MARGIN
     if overlay is None:
         return Size(width, height)
     legend = legend_size(overlay)
@@ -104,22 +95,20 @@ def _draw_nodes(
 ) -> None:
     """Draw each node below the label of its value, and with its markers."""
     effects = effect_numbers(graph)
-    for index, node in enumerate(graph.nodes):
+    for node in graph.nodes:
         if node.id in scene.used:
-            outlet = scene.outlet(index)
+            outlet = scene.outlet(node.id)
             value = draw_value_label(picture, node, outlet, theme, scene.outward)
             _dim(value, node.id, pale)
-        size, mark = scene.sizes[index], overlay.marks.get(node.id) if overlay else None
-        group = draw_node(picture, node, scene.centre(index), size, theme, overlay)
+        rect, mark = scene.shapes[node.id], overlay.marks.get(node.id) if overlay else None
+        group = draw_node(picture, node, rect, theme, overlay)
         _dim(group, node.id, pale)
         if node.id in effects:
-            rect = scene.rect(index)
-            corner = (rect.left + 5, rect.top + 10)
-            draw_effect_number(group, effects[node.id], corner, theme)
+            draw_effect_number(group, effects[node.id], rect, theme)
         if mark and mark.is_flagged:
-            draw_flag(group, scene.flag(index), theme, is_first=mark.is_first)
+            draw_flag(group, scene.flag(node.id), theme, is_first=mark.is_first)
         if node.id in openable:
-            draw_toggle(group, node.id, scene.toggle(index), theme, is_open=False)
+            draw_toggle(group, node.id, scene.toggles[node.id], theme, is_open=False)
 
 
 def _dim(group: ElementTree.Element, node_id: str, pale: Collection[str]) -> None:

@@ -72,19 +72,23 @@ class ColourScale:
         """The position of zero between `low` and `high`, from 0 to 1; None if it is outside."""
         if not self.is_around_zero:
             return None
-        largest = max(-self.low, self.high)
-        return -self.low / largest / (self.high / largest - self.low / largest)
+        return float(shares(np.zeros(()), self.low, self.high))
 
     def _positions(self, values: Numbers) -> Numbers:
         """Return the positions of numbers on the colours, from 0 to 1."""
-        largest = max(abs(self.low), abs(self.high))
-        if not largest or self.low == self.high:
+        if self.low == self.high:
             return np.full(values.shape, 0.5)
-        shares = values / largest  # the difference of two large numbers may overflow
         if self.is_around_zero:
-            return (shares + 1) / 2
-        low, high = self.low / largest, self.high / largest
-        return (shares - low) / (high - low)
+            largest = max(-self.low, self.high)
+            return shares(values, -largest, largest)
+        return shares(values, self.low, self.high)
+
+
+def shares(values: Numbers, low: float, high: float) -> Numbers:
+    """Return the positions of numbers between two different ones, from 0 to 1."""
+    largest = max(abs(low), abs(high))  # the difference of two large numbers may overflow
+    start, end = low / largest, high / largest
+    return np.asarray((values / largest - start) / (end - start))
 
 
 def colour_scale(values: Numbers, theme: str, *, is_grey: bool = False) -> ColourScale | None:

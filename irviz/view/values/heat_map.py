@@ -23,9 +23,8 @@ from irviz.view.values.mpl_svg import (
     MARGIN,
     WIDTH,
     MplCanvas,
-    content_top,
+    array_heading,
     draw_with_matplotlib,
-    heading_lines,
 )
 
 _LEFT = 44.0
@@ -61,32 +60,29 @@ def heat_map(
     cells = select_cells(array, index)
     get_theme(theme)
     scale, infinity = colour_scale(cells.values, theme), infinity_colour(theme)
-    lines = heading_lines(array.shape, str(array.dtype), title, cells.notes)
+    heading = array_heading(array.shape, str(array.dtype), title, cells.notes)
     width, height = _size(cells)
     below = colour_legend_height(scale, cells.non_finite)
-    total = content_top(lines) + height + _TICKS + below + MARGIN
-    label = f"heat map of {' '.join(text for text, _ in lines)}"
 
-    def paint(canvas: MplCanvas) -> None:
-        top = canvas.write_heading(lines)
+    def paint(canvas: MplCanvas, top: float) -> None:
         colours = _pixels(cells, scale, infinity)
         _plot(canvas, cells, colours, (_LEFT, top, width, height))
         draw_colour_legend(canvas, _LEFT, top + height + _TICKS, scale, cells.non_finite, infinity)
 
-    return draw_with_matplotlib(WIDTH, total, theme, label, paint)
+    label = f"heat map of {heading.text}"
+    return draw_with_matplotlib(heading, height + _TICKS + below, theme, label, paint)
 
 
 def _scalar(array: Array, theme: str, title: str) -> Figure:
-    lines = heading_lines((), str(array.dtype), title)
+    heading = array_heading((), str(array.dtype), title)
     value = float(as_float64(array))
     text = str(bool(value)) if array.dtype.kind == "b" else format_number(value, 8)
-    total = content_top(lines) + 36 + MARGIN
 
-    def paint(canvas: MplCanvas) -> None:
-        y = canvas.write_heading(lines)
-        canvas.write(MARGIN, y + 28, text, fontsize=26)
+    def paint(canvas: MplCanvas, top: float) -> None:
+        canvas.write(MARGIN, top + 28, text, fontsize=26)
 
-    return draw_with_matplotlib(WIDTH, total, theme, f"{lines[0][0]}: {text}", paint)
+    label = f"{heading.title or heading.remarks[0]}: {text}"
+    return draw_with_matplotlib(heading, 36, theme, label, paint)
 
 
 def _size(cells: HeatMapCells) -> tuple[float, float]:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from statistics import median
 
+import numpy as np
+
 from irviz.errors import DrawError
 from irviz.model.runs.array_summary import ArraySummary, summarise
 from irviz.view.figure import Figure
 from irviz.view.number_format import format_number, format_numbers
 from irviz.view.values.cells import Array
+from irviz.view.values.colour_scale import shares
 from irviz.view.values.mpl_svg import (
     MARGIN,
     WIDTH,
     MplCanvas,
-    content_top,
+    array_heading,
     draw_with_matplotlib,
-    heading_lines,
 )
 
 _LEFT, _HEIGHT, _TICKS = 58.0, 140.0, 24.0
@@ -41,15 +43,13 @@ def histogram(array: Array | ArraySummary, theme: str = "course", *, title: str 
             f"none of the numbers of an array of shape {summary.shape} is finite: there is no "
             "histogram"
         )
-    lines = heading_lines(summary.shape, summary.dtype, title, _notes(summary))
-    total = content_top(lines) + _HEIGHT + _TICKS + MARGIN
+    heading = array_heading(summary.shape, summary.dtype, title, _notes(summary))
 
-    def paint(canvas: MplCanvas) -> None:
-        box = (_LEFT, canvas.write_heading(lines), WIDTH - _LEFT - 2 * MARGIN, _HEIGHT)
-        _plot(canvas, summary, box)
+    def paint(canvas: MplCanvas, top: float) -> None:
+        _plot(canvas, summary, (_LEFT, top, WIDTH - _LEFT - 2 * MARGIN, _HEIGHT))
 
-    label = f"histogram of {' '.join(text for text, _ in lines)}"
-    return draw_with_matplotlib(WIDTH, total, theme, label, paint)
+    label = f"histogram of {heading.text}"
+    return draw_with_matplotlib(heading, _HEIGHT + _TICKS, theme, label, paint)
 
 
 def _notes(summary: ArraySummary) -> list[str]:
@@ -114,7 +114,4 @@ def _ticks(low: float, high: float) -> list[tuple[float, str]]:
     if max(map(len, texts)) > _MAX_TICK_LABEL:
         numbers = [low, high]
         texts = format_numbers(numbers)
-    width = high / 2 - low / 2  # high - low may overflow
-    return [
-        ((number / 2 - low / 2) / width, text) for number, text in zip(numbers, texts, strict=True)
-    ]
+    return list(zip(shares(np.array(numbers), low, high).tolist(), texts, strict=True))

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from irviz.errors import DrawError
 from irviz.view.colours import rgb
@@ -25,15 +24,15 @@ from irviz.view.values.colour_scale import (
     draw_colour_legend,
     infinity_colour,
     non_finite_pixels,
+    shares,
 )
 from irviz.view.values.image import as_images
 from irviz.view.values.mpl_svg import (
     MARGIN,
     WIDTH,
     MplCanvas,
-    content_top,
+    array_heading,
     draw_with_matplotlib,
-    heading_lines,
 )
 
 MAX_IMAGES = 16
@@ -75,18 +74,17 @@ def image_strip(array: Array, theme: str = "course", *, first: int = 0, title: s
     if len(taken) < count:
         notes = (f"images {first:,} to {first + len(taken) - 1:,} of {count:,}", *notes)
     non_finite = count_non_finite(whole)
-    lines = heading_lines(array.shape, str(array.dtype), title, notes)
-    bottom = content_top(lines) + grid.total_height(len(tiles))
-    total = bottom + colour_legend_height(scale, non_finite) + MARGIN
+    heading = array_heading(array.shape, str(array.dtype), title, notes)
+    height = grid.total_height(len(tiles))
 
-    def paint(canvas: MplCanvas) -> None:
-        _tiles(canvas, tiles, grid, first, canvas.write_heading(lines))
+    def paint(canvas: MplCanvas, top: float) -> None:
+        _tiles(canvas, tiles, grid, first, top)
         infinity = scale.infinity if scale is not None else infinity_colour(theme, True)
-        draw_colour_legend(canvas, MARGIN, bottom, scale, non_finite, infinity)
+        draw_colour_legend(canvas, MARGIN, top + height, scale, non_finite, infinity)
 
-    return draw_with_matplotlib(
-        WIDTH, total, theme, f"images of {' '.join(t for t, _ in lines)}", paint
-    )
+    below = colour_legend_height(scale, non_finite)
+    label = f"images of {heading.text}"
+    return draw_with_matplotlib(heading, height + below, theme, label, paint)
 
 
 @dataclass(frozen=True)
@@ -150,20 +148,15 @@ def _coloured(
     else:
         note = (f"black is {format_number(low)}, full colour {format_number(high)}",)
     pixels = np.full((*images.shape[:3], 4), 255, dtype=np.uint8)
-    pixels[..., : images.shape[3]] = _bytes(images, low, high)
+    if low < high:
+        scaled = shares(np.where(np.isfinite(images), images, low), low, high)
+        pixels[..., : images.shape[3]] = np.rint(255 * scaled)
+    else:
+        pixels[..., : images.shape[3]] = 0
     has_nan, has_inf = np.isnan(images).any(axis=3), np.isinf(images).any(axis=3)
     pixels[has_inf] = (*rgb(infinity_colour(theme, True)), 255)
     pixels[has_nan] = (*rgb(NAN), 255)
     return None, pixels, note
-
-
-def _bytes(values: Numbers, low: float, high: float) -> NDArray[np.uint8]:
-    """Scale numbers from `low` to `high` to 0 to 255."""
-    largest = max(abs(low), abs(high)) or 1.0
-    start, width = low / largest, high / largest - low / largest
-    shares = np.where(np.isfinite(values), values, low) / largest
-    scaled = (shares - start) / width if width else np.zeros(values.shape)
-    return np.asarray(np.rint(scaled * 255), dtype=np.uint8)
 
 
 def _tiles(canvas: MplCanvas, tiles: Pixels, grid: _Grid, first: int, top: float) -> None:
@@ -177,17 +170,9 @@ def _tiles(canvas: MplCanvas, tiles: Pixels, grid: _Grid, first: int, top: float
         x, y = grid.corner(index)
         right, bottom = x + grid.width, y + grid.height
         axes.imshow(pixels, aspect="auto", interpolation="none", extent=(x, right, bottom, y))
-        axes.add_patch(
-            Rectangle(
-                (x, y), grid.width, grid.height, fill=False, lw=0.8, ec=canvas.theme.quiet_text
-            )
-        )
-        canvas.write(
-            MARGIN + x + grid.width / 2,
-            top + bottom + 12,
-            f"{first + index:,}",
-            fontsize=10,
-            ha="center",
-            color=canvas.theme.quiet_text,
-        )
+        quiet = canvas.theme.quiet_text
+        axes.add_patch(Rectangle((x, y), grid.width, grid.height, fill=False, lw=0.8, ec=quiet))
+        middle, baseline = MARGIN + x + grid.width / 2, top + bottom + 12
+        number = f"{first + index:,}"
+        canvas.write(middle, baseline, number, fontsize=10, ha="center", color=quiet)
     axes.set(xlim=(0, _MAX_WIDTH), ylim=(height, 0))

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from irviz.view.figure import Figure
 from irviz.view.svg_primitives import shorten
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 WIDTH = 380.0
 MARGIN = 12.0
 _LINE, _GAP = 17.0, 6.0
-
-Lines = tuple[tuple[str, bool], ...]
-"""Lines of text, each with whether it is the title."""
 
 _UNITS_PER_INCH = 72  # matplotlib's resolution of SVG: a unit of the figure is one px then
 _FONTS = ("DejaVu Sans", "Verdana", "Arial", "sans-serif")
@@ -45,21 +42,15 @@ _RULES = re.compile(r"\s*<defs>\s*<style type=\"text/css\">[^<]*</style>\s*</def
 
 @dataclass(frozen=True, eq=False)
 class MplCanvas:
-    """A matplotlib figure with positions in px from its upper left corner."""
+    """A matplotlib figure of width WIDTH, with positions in px from its upper left corner."""
 
     figure: MplFigure
     theme: Theme
-    width: float
     height: float
 
     def axes(self, x: float, y: float, width: float, height: float) -> Axes:
         """Add a plot with its upper left corner at x, y."""
-        box = (
-            x / self.width,
-            1 - (y + height) / self.height,
-            width / self.width,
-            height / self.height,
-        )
+        box = self._box(x, y, width, height)
         axes = self.figure.add_axes(box, facecolor="none")
         axes.tick_params(
             colors=self.theme.quiet_text, labelsize=10, length=3, width=0.8, pad=3, which="both"
@@ -71,53 +62,78 @@ class MplCanvas:
     def write(self, x: float, y: float, text: str, **style: Any) -> None:
         """Write a line of text with its baseline at y."""
         merged = {"fontsize": 11, "color": self.theme.text, "parse_math": False, **style}
-        self.figure.text(x / self.width, 1 - y / self.height, text, **merged)
-
-    def write_heading(self, lines: Lines) -> float:
-        """Write the lines at the top; return where the contents begin below them."""
-        for row, (text, is_title) in enumerate(lines):
-            weight = "bold" if is_title else "normal"
-            colour = self.theme.text if is_title else self.theme.quiet_text
-            y = MARGIN + _LINE * row + 11
-            self.write(
-                MARGIN, y, text, weight=weight, color=colour, fontsize=11 if is_title else 10
-            )
-        return content_top(lines)
+        self.figure.text(x / WIDTH, 1 - y / self.height, text, **merged)
 
     def square(self, x: float, y: float, side: float, colour: str) -> None:
         """Draw a square with its upper left corner at x, y."""
         from matplotlib.patches import Rectangle
 
-        corner = (x / self.width, 1 - (y + side) / self.height)
-        size = (side / self.width, side / self.height)
+        left, bottom, width, height = self._box(x, y, side, side)
         edge = self.theme.quiet_text
-        self.figure.add_artist(Rectangle(corner, *size, facecolor=colour, edgecolor=edge, lw=0.8))
+        square = Rectangle((left, bottom), width, height, facecolor=colour, edgecolor=edge, lw=0.8)
+        self.figure.add_artist(square)
+
+    def _box(
+        self, x: float, y: float, width: float, height: float
+    ) -> tuple[float, float, float, float]:
+        """Return a box in matplotlib's shares of the figure, from its lower left corner."""
+        bottom = 1 - (y + height) / self.height
+        return (x / WIDTH, bottom, width / WIDTH, height / self.height)
 
 
-def content_top(lines: Lines) -> float:
-    """Return where the contents begin below the lines at the top."""
-    return MARGIN + _LINE * len(lines) + _GAP
+class Heading(NamedTuple):
+    """The lines above a plot: a title, "" for none, and remarks."""
+
+    title: str
+    remarks: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """All lines in one."""
+        return " ".join(self._lines)
+
+    @property
+    def bottom(self) -> float:
+        """Where the plot begins."""
+        return MARGIN + _LINE * len(self._lines) + _GAP
+
+    @property
+    def _lines(self) -> tuple[str, ...]:
+        return (self.title, *self.remarks) if self.title else self.remarks
+
+    def draw(self, canvas: MplCanvas) -> None:
+        """Write the lines at the top."""
+        theme, y = canvas.theme, MARGIN + 11
+        if self.title:
+            canvas.write(MARGIN, y, self.title, weight="bold")
+            y += _LINE
+        for row, text in enumerate(self.remarks):
+            canvas.write(MARGIN, y + _LINE * row, text, fontsize=10, color=theme.quiet_text)
 
 
-def heading_lines(
+def array_heading(
     shape: Sequence[int], dtype: str, title: str = "", notes: Sequence[str] = ()
-) -> Lines:
+) -> Heading:
     """Return the lines above a plot: a title, dtype and shape, and notes about the plot."""
     size = math.prod(shape)
     count = f", {size:,} numbers" if len(shape) > 1 else ""
-    kind = f"{dtype} {'scalar' if not shape else tuple(shape)}{count}"
-    lines = [(shorten(title), True)] if title else []
-    return (*lines, (kind, False), *((note, False) for note in notes))
+    kind = f"{dtype} {tuple(shape) if shape else 'scalar'}{count}"
+    return Heading(shorten(title), (kind, *notes))
 
 
 def draw_with_matplotlib(
-    width: float, height: float, theme: str, label: str, paint: Callable[[MplCanvas], None]
+    heading: Heading,
+    height: float,
+    theme: str,
+    label: str,
+    paint: Callable[[MplCanvas, float], None],
 ) -> Figure:
-    """Return the picture that `paint` draws, without using or changing matplotlib's settings.
+    """Return a heading and the plot below it, without using or changing matplotlib's settings.
 
     Args:
+        height: The height of the plot.
         label: The picture's description for screen readers.
-        paint: Draws on the canvas that it gets.
+        paint: Draws the plot on the canvas that it gets, from a y downwards.
 
     Raises:
         DrawError: For an unknown theme.
@@ -127,16 +143,19 @@ def draw_with_matplotlib(
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure as MplFigure
 
+    total = heading.bottom + height + MARGIN
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(_SETTINGS)
-        inches = (width / _UNITS_PER_INCH, height / _UNITS_PER_INCH)
+        inches = (WIDTH / _UNITS_PER_INCH, total / _UNITS_PER_INCH)
         figure = MplFigure(inches, dpi=_UNITS_PER_INCH, facecolor=colours.background)
-        paint(MplCanvas(figure, colours, width, height))
+        canvas = MplCanvas(figure, colours, total)
+        heading.draw(canvas)
+        paint(canvas, heading.bottom)
         buffer = io.StringIO()
         FigureCanvasSVG(figure)
         figure.savefig(buffer, format="svg", metadata=_NO_METADATA)
-    return Figure(_embeddable(buffer.getvalue(), width, height, label), width, height)
+    return Figure(_embeddable(buffer.getvalue(), WIDTH, total, label), WIDTH, total)
 
 
 def _embeddable(svg: str, width: float, height: float, label: str) -> str:

@@ -18,7 +18,7 @@ from irviz.ir.shapes.type_check import TypeMismatchError
 from irviz.model.loops import LoopAddress
 from irviz.model.runs.run_result import Verdict, compare_runs
 from irviz.runtime.inputs.prim_func_call import own_inputs, prim_func_sizes
-from irviz.runtime.jobs import prim_func_job
+from irviz.runtime.jobs import job
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, run
 from irviz.transforms.schedules.schedule_recorder import record_schedule
 from irviz.transforms.schedules.schedule_step import schedule_step
@@ -136,13 +136,13 @@ def test_a_run_takes_as_long_as_its_calls_usually_do():
         asked.append(count)
         return next(seconds)
 
-    assert prim_func_job.median_seconds(times) == 2e-3
+    assert job.median_seconds(times) == 2e-3
     assert asked == [1] + [2] * 10
 
 
 def test_a_long_call_is_made_once(monkeypatch):
-    monkeypatch.setattr(prim_func_job, "TIMING_SECONDS", 0.0)  # with which each is long
-    monkeypatch.setattr(prim_func_job, "median_seconds", None)
+    monkeypatch.setattr(job, "TIMING_SECONDS", 0.0)  # with which each is long
+    monkeypatch.setattr(job, "median_seconds", None)
     assert run(Odd, "count", CallInputs("zeros"), config=HERE).seconds > 0
 
 
@@ -258,7 +258,7 @@ def test_too_little_memory_here_is_told(monkeypatch):
     def refuse(*_):
         raise MemoryError
 
-    monkeypatch.setattr("irviz.runtime.run.run_prim_func_job", refuse)
+    monkeypatch.setattr("irviz.runtime.run.run_job", refuse)
     with pytest.raises(RunError, match="'count' asked for more memory than there is"):
         run(Odd, "count", config=HERE)
 

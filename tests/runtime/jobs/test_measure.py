@@ -17,6 +17,7 @@ from irviz.errors import InputError, RunError
 from irviz.model.runs.measurement import Measurement, Timing
 from irviz.runtime import run as running
 from irviz.runtime.jobs import measure as measuring
+from irviz.runtime.jobs.job import Callee
 from irviz.runtime.jobs.measure import LEAST_ROUNDS, TimedCall, call_order, time_in_turn
 from irviz.runtime.run import CallInputs, RunConfig, measure
 
@@ -160,8 +161,8 @@ class Clockwork:
 def clockwork(monkeypatch, **seconds):
     calls = []
     machines = {name: Clockwork(name, took, calls) for name, took in seconds.items()}
-    monkeypatch.setattr(measuring, "vm_for", lambda _, key, __: machines[key])
-    return calls, [TimedCall(name, "main", (), f"stage {name}") for name in seconds]
+    monkeypatch.setattr(measuring, "build", lambda callee, _: machines[callee.key])
+    return calls, [TimedCall(Callee(name, "main"), (), f"stage {name}") for name in seconds]
 
 
 def test_in_each_round_each_stage_is_called_as_often_as_makes_its_share_of_the_time(monkeypatch):
@@ -182,11 +183,11 @@ def test_a_stage_that_takes_long_is_called_once_before_the_rounds(monkeypatch):
 def test_the_very_same_arguments_are_copied_once(monkeypatch):
     calls = []
     machines = [Clockwork(name, 0.1, calls) for name in "abc"]
-    monkeypatch.setattr(measuring, "vm_for", lambda _, key, __: machines[int(key)])
+    monkeypatch.setattr(measuring, "build", lambda callee, _: machines[int(callee.key)])
     shared = [np.ones(2)]
     arguments = (shared, shared, [np.ones(2)])
     time_in_turn(
-        [TimedCall(str(n), "main", one) for n, one in enumerate(arguments)], {}.__getitem__
+        [TimedCall(Callee(str(n), "main"), one) for n, one in enumerate(arguments)], {}.__getitem__
     )
     assert [one.copied for one in machines] == [1, 0, 1]
 

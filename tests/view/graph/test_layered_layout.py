@@ -53,7 +53,7 @@ def node_boxes(layout, sizes):
 
 
 def frame_boxes(layout):
-    return {name: Box(f.x, f.y, f.x + f.width, f.y + f.height) for name, f in layout.frames.items()}
+    return {name: Box(*frame.rect) for name, frame in layout.frames.items()}
 
 
 def around(name, frames):
@@ -272,7 +272,7 @@ def test_a_weight_stands_in_the_row_before_its_user():
 def test_what_a_frame_needs_stands_before_it_even_if_it_is_listed_within(frames):
     sizes = {name: Size(40, 30) for name in ("a", "w", "b")}
     layout = layered_layout(sizes, [("e0", "w", "b", 0.5)], frames, "down")
-    assert layout.nodes["w"][1] + 15 < layout.frames["f"].y
+    assert layout.nodes["w"][1] + 15 < layout.frames["f"].rect.top
 
 
 def test_the_same_graph_gives_the_same_layout():

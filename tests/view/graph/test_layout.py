@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from irviz.view.geometry import Rect
 from irviz.view.graph import layout as module
 from irviz.view.graph.layout import ClusterFrame, Layout, Route, lay_out, read_layout
 
@@ -13,10 +14,10 @@ PATIENCE = 20
 
 def contains(outer, inner):
     return (
-        outer.x < inner.x
-        and outer.y < inner.y
-        and inner.x + inner.width < outer.x + outer.width
-        and inner.y + inner.height < outer.y + outer.height
+        outer.left < inner.left
+        and outer.top < inner.top
+        and inner.right < outer.right
+        and inner.bottom < outer.bottom
     )
 
 
@@ -40,8 +41,8 @@ def test_the_centre_of_a_frames_label_is_read():
     dot = 'digraph { subgraph cluster_0 { label="title" labeljust=l a } }'
     (frame,) = lay_out(dot, PATIENCE).frames.values()
     x, y = frame.label
-    assert frame.x < x < frame.x + frame.width / 2
-    assert frame.y < y < frame.y + 20
+    assert frame.rect.left < x < frame.rect.centre[0]
+    assert frame.rect.top < y < frame.rect.top + 20
 
 
 def test_frames_come_outer_ones_first_whatever_their_names():
@@ -54,12 +55,12 @@ def test_frames_come_outer_ones_first_whatever_their_names():
     frames = placed.frames
     assert list(frames) == [f"cluster_{name}" for name in "zmya01"]
     for outer, inner in ["zm", "my", "za", "a0", "zy", "z0"]:
-        assert contains(frames[f"cluster_{outer}"], frames[f"cluster_{inner}"])
+        assert contains(frames[f"cluster_{outer}"].rect, frames[f"cluster_{inner}"].rect)
 
 
 def test_a_frame_without_a_label_has_the_middle_of_its_upper_edge():
     (frame,) = lay_out("digraph { subgraph cluster_0 { a } }", PATIENCE).frames.values()
-    assert frame.label == (frame.x + frame.width / 2, frame.y)
+    assert frame.label == (frame.rect.centre[0], frame.rect.top)
 
 
 def test_a_frame_without_a_node_is_left_out():
@@ -77,7 +78,7 @@ def test_a_frame_is_measured_from_its_upper_left_corner():
     placed = lay_out(dot, PATIENCE)
     x, y = placed.nodes["a"]
     (frame,) = placed.frames.values()
-    assert frame == ClusterFrame(x - 46, y - 46, 92, 92, (x, y - 46))
+    assert frame == ClusterFrame(Rect(x - 46, y - 46, x + 46, y + 46), (x, y - 46))
 
 
 def test_a_layout_without_enough_time_is_none():

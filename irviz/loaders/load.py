@@ -13,7 +13,7 @@ from tvm import ir, relax, tirx
 from irviz.errors import LoadError
 from irviz.loaders.file_kind import READABLE, FileKind, decode_text, detect_kind
 from irviz.loaders.loaded import Loaded
-from irviz.loaders.read_file import FileError, read_file
+from irviz.loaders.reading import brief, named, read_file
 from irviz.loaders.tvmscript.syntax_tree import RefusedError
 
 
@@ -33,10 +33,8 @@ def load(source: object, *, inputs: Any = None, params: Any = None, name: str = 
     """
     if isinstance(source, str | os.PathLike):
         path = Path(source)
-        try:
+        with named(str(path)):
             content = read_file(path)
-        except FileError as failure:
-            raise LoadError(f"{str(path)!r} {failure}") from None
         loaded = load_content(content, str(path), name=name, folder=path.parent)
     elif name:
         raise LoadError(
@@ -118,7 +116,7 @@ def _load_object(source: object, inputs: Any) -> tuple[Loaded, Any]:
 
         return from_model(source), inputs
     raise LoadError(
-        f"{_brief(source)}, of the type {_type_name(source)}, is not a model: give a file of "
+        f"{brief(source)}, of the type {_type_name(source)}, is not a model: give a file of "
         f"{READABLE}, an IRModule, or a model of TVM, torch or ONNX"
     )
 
@@ -126,8 +124,3 @@ def _load_object(source: object, inputs: Any) -> tuple[Loaded, Any]:
 def _type_name(value: object) -> str:
     kind = type(value)
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
-
-
-def _brief(value: object) -> str:
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 80 else f"{text[:79]}…"

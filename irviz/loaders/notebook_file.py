@@ -6,7 +6,7 @@ import json
 import re
 
 from irviz.errors import LoadError
-from irviz.loaders.limits import TVMSCRIPT_LIMITS
+from irviz.loaders.reading import TVMSCRIPT_LIMITS
 from irviz.loaders.tvmscript.syntax_tree import RefusedError, parse_tree
 
 _MAGIC = re.compile(r"\s*[!%?]|.*\?\s*$|\s*\w+\s*=\s*[!%]")

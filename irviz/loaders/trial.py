@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from tvm import ir
 
+from irviz.errors import LoadError
 from irviz.ir.extract import extract
 from irviz.ir.functions import relax_functions
+from irviz.loaders.reading import MODEL_BYTES, MODEL_SECONDS, FileError
 from irviz.worker.supervisor import TRIES, CrashedError, StartError, TimedOutError, WorkerError
+
+Result = TypeVar("Result")
 
 
 def trial_failure(
@@ -40,6 +45,17 @@ def trial_failure(
         return "reading takes all memory"
     except WorkerError as failure:
         return str(failure)
+
+
+def read_model(name: str, read: Callable[..., Result], *arguments: object) -> Result:
+    """Return what the worker reads from a file; raise LoadError, which begins with its name."""
+    try:
+        return TRIES.call(read, *arguments, seconds=MODEL_SECONDS, memory=MODEL_BYTES)
+    except LoadError as failure:
+        named = f"{name!r}" if isinstance(failure, FileError) else f"{name!r}:"
+        raise LoadError(f"{named} {failure}") from failure
+    except WorkerError as failure:
+        raise LoadError(f"{name!r} could not be read: {failure}") from failure
 
 
 def _message(read: Callable[..., object], arguments: tuple[object, ...]) -> str:

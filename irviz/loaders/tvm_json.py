@@ -20,10 +20,8 @@ from tvm import ir, relax
 from irviz.errors import IrvizError, LoadError
 from irviz.ir.extract import extract
 from irviz.ir.functions import drawable_functions
+from irviz.loaders.reading import TVM_SECONDS, unique_keys
 from irviz.loaders.trial import draw_all, last_line, trial_failure
-
-SECONDS = 120.0
-"""The time limit for the worker."""
 
 _BASIC_TYPES = """
     None int bool float DataType Device ffi.String ffi.Bytes ffi.Shape ffi.Tensor ffi.Array ffi.Map
@@ -63,7 +61,7 @@ def module_from_json(text: str, name: str) -> ir.IRModule:
         )
     if foreign := _foreign(types):
         raise LoadError(f"{wrong}: it names {foreign!r}, which is part of no module; {advice}")
-    if reason := trial_failure(_draw_module, text, seconds=SECONDS):
+    if reason := trial_failure(_draw_module, text, seconds=TVM_SECONDS):
         raise LoadError(f"{wrong}: {last_line(reason)}; {advice}")
     return _read_module(text)
 
@@ -98,7 +96,7 @@ def objects_from_json(text: str) -> list[object]:
     """Return the objects in a text that `objects_to_json` wrote; raise TvmJsonError for others."""
     if foreign := _foreign(_types(text)):
         raise TvmJsonError(f"it names {foreign!r}, which is part of no module")
-    if reason := trial_failure(_draw_objects, text, seconds=SECONDS):
+    if reason := trial_failure(_draw_objects, text, seconds=TVM_SECONDS):
         raise TvmJsonError(last_line(reason))
     return _read_objects(text)
 
@@ -142,7 +140,7 @@ def _types(text: str) -> set[str]:
     if not text.strip():
         raise TvmJsonError("it is empty")
     try:
-        content = json.loads(text, object_pairs_hook=_unique_keys)
+        content = json.loads(text, object_pairs_hook=unique_keys)
     except (ValueError, RecursionError) as failure:
         raise TvmJsonError(f"it is not JSON ({failure})") from None
     nodes = content.get("nodes") if isinstance(content, dict) else None
@@ -169,11 +167,3 @@ def _foreign(types: set[str]) -> str:
         or name == _FUNCTION_TYPE
     )
     return min(foreign, default="")
-
-
-def _unique_keys(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
-    """Return a dict; raise ValueError if a key occurs twice, as readers differ in their choice."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key occurs twice")
-    return found

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from irviz.course.mlp import MyModuleStatic
 from irviz.ir.functions import drawable_functions
-from irviz.loaders.sessions import archive
+from irviz.loaders import reading
 from irviz.loaders.sessions.archive import SessionFileError
 from irviz.loaders.sessions.value_codec import ObjectTable, decode, encode
 from irviz.loaders.tvm_json import objects_to_json
@@ -192,7 +192,7 @@ def test_a_bomb_is_not_unpacked(path, monkeypatch):
     zeros = np.zeros(1 << 20, "u1")
     changed(path, entries={"arrays/0.npy": _npy(zeros)}, compression=zipfile.ZIP_DEFLATED)
     assert load_session(path)  # as large as that it is none
-    monkeypatch.setattr(archive, "MIN_LIMIT", 1 << 10)
+    monkeypatch.setattr(reading, "MIN_UNPACKED", 1 << 10)
     monkeypatch.setattr(zipfile.ZipFile, "read", None)
     assert "it would unpack from" in refusal(path)
 
@@ -209,7 +209,7 @@ def test_an_entry_that_unpacks_to_more_than_it_declares_is_refused(path):
 
 @pytest.mark.worker
 def test_what_packs_well_is_saved_so_that_it_is_read_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(archive, "MIN_LIMIT", 1 << 10)
+    monkeypatch.setattr(reading, "MIN_UNPACKED", 1 << 10)
     mod = MyModuleStatic.with_attr("zeros", "0" * (1 << 20))
     path = save_session(state_of(Stage("0", mod)), tmp_path / "session.irviz")
     tvm.ir.assert_structural_equal(load_session(path).stage().module, mod)

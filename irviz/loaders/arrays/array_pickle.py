@@ -20,28 +20,27 @@ from irviz.loaders.arrays.numeric_arrays import (
     NUMBERS,
     SAVE,
     Params,
-    ParamsError,
-    brief,
     native_array,
 )
+from irviz.loaders.reading import FileError, brief
 
 NOT_RUN: Final = f"arrays do not need, so nothing in it was run; {SAVE}"
 
 
 def from_pickle(content: bytes) -> Params:
-    """Read a pickled dict of arrays, running nothing; raise ParamsError for anything else."""
+    """Read a pickled dict of arrays, running nothing; raise FileError for anything else."""
     _check_instructions(content)
     # latin1 keeps the bytes of Python 2's strings, in which its arrays are stored.
     loaded = _Unpickler(BytesIO(content), encoding="latin1").load()
     if type(loaded) is not dict:
-        raise ParamsError(f"holds {brief(loaded)}, where a dict of arrays is needed; {SAVE}")
+        raise FileError(f"holds {brief(loaded)}, where a dict of arrays is needed; {SAVE}")
     arrays: dict[int, NDArray[Any]] = {}
     bytes_left = len(content)
     for key, value in loaded.items():
         if type(key) is not str:
-            raise ParamsError(f"has the key {brief(key)}, where a str is needed; {SAVE}")
+            raise FileError(f"has the key {brief(key)}, where a str is needed; {SAVE}")
         if type(value) is not _Array:
-            raise ParamsError(
+            raise FileError(
                 f"holds {brief(value)} under {brief(key)}, where an array is needed; "
                 f"give nested dicts flat names such as 'layer.w0', and {SAVE}"
             )
@@ -50,7 +49,7 @@ def from_pickle(content: bytes) -> Params:
             array = value.to_array()
             bytes_left -= array.nbytes
             if bytes_left < 0:
-                raise ParamsError(f"makes many arrays of the same bytes; {SAVE}")
+                raise FileError(f"makes many arrays of the same bytes; {SAVE}")
             arrays[id(value)] = native_array(key, array)
     return {key: arrays[id(value)] for key, value in loaded.items()}
 
@@ -71,13 +70,13 @@ _MAX_INSTRUCTIONS: Final = 20_000
 
 
 def _check_instructions(content: bytes) -> None:
-    """Raise ParamsError for instructions that no pickle of arrays contains, executing none."""
+    """Raise FileError for instructions that no pickle of arrays contains, executing none."""
     may_be_tuple: dict[object, bool] = {}
     on_top = False
     for count, (instruction, argument, _) in enumerate(pickletools.genops(content)):
         name = instruction.name
         if name not in _INSTRUCTIONS:
-            raise ParamsError(f"uses the pickle instruction {name!r}, which {NOT_RUN}")
+            raise FileError(f"uses the pickle instruction {name!r}, which {NOT_RUN}")
         odd = count >= _MAX_INSTRUCTIONS
         if name in ("MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT"):
             index = len(may_be_tuple) if name == "MEMOIZE" else argument
@@ -93,7 +92,7 @@ def _check_instructions(content: bytes) -> None:
             # The last three do not change the top, and the pickler memoizes nothing after them.
             on_top = name.startswith(("TUPLE", "SETITEM", "APPEND", "BUILD"))
         if odd:
-            raise ParamsError(f"is a pickle longer or odder than one of arrays; {SAVE}")
+            raise FileError(f"is a pickle longer or odder than one of arrays; {SAVE}")
 
 
 class _Inert:
@@ -106,7 +105,7 @@ class _Inert:
 
     def __setstate__(self, state: object) -> None:
         # Without this, BUILD sets any attributes.
-        raise ParamsError(f"changes the state of a stand-in, which {NOT_RUN}")
+        raise FileError(f"changes the state of a stand-in, which {NOT_RUN}")
 
 
 class _Callable(_Inert):
@@ -126,7 +125,7 @@ class _Bytes(_Inert):
 
     def __init__(self, text: object = "", encoding: object = "latin1") -> None:
         if not isinstance(text, str) or encoding != "latin1":
-            raise ParamsError(f"encodes text by {brief(encoding)}, not 'latin1'; {SAVE}")
+            raise FileError(f"encodes text by {brief(encoding)}, not 'latin1'; {SAVE}")
         self.text = text
 
 
@@ -136,7 +135,7 @@ class _DType(_Inert):
     def __init__(self, code: object, *_flags: object) -> None:
         if not isinstance(code, str) or code not in DTYPES:
             what = "Python objects" if code in ("O4", "O8") else f"dtype {brief(code)}"
-            raise ParamsError(f"holds an array of {what}, where {NUMBERS} is needed; {CONVERT}")
+            raise FileError(f"holds an array of {what}, where {NUMBERS} is needed; {CONVERT}")
         self.code, self.order = code, "="
 
     def __setstate__(self, state: object) -> None:
@@ -144,7 +143,7 @@ class _DType(_Inert):
             case (3, "<" | ">" | "|" | "=" as order, None, None, None, -1, -1, 0):
                 self.order = order
             case _:
-                raise ParamsError(f"holds an array of structured or annotated dtype; {CONVERT}")
+                raise FileError(f"holds an array of structured or annotated dtype; {CONVERT}")
 
 
 class _Array(_Inert):
@@ -160,10 +159,10 @@ class _Array(_Inert):
             case (1, shape, dtype, fortran, data):
                 self.record = (data, dtype, shape, "F" if fortran else "C")
             case _:
-                raise ParamsError(f"holds an array in a form that NumPy does not write; {SAVE}")
+                raise FileError(f"holds an array in a form that NumPy does not write; {SAVE}")
 
     def to_array(self) -> NDArray[Any]:
-        """Return a view of the bytes as an array; raise ParamsError for an inconsistent record."""
+        """Return a view of the bytes as an array; raise FileError for an inconsistent record."""
         match self.record:
             case (data, _DType() as kind, tuple() as shape, "C" | "F" | "K" as order, *axes):
                 dtype = np.dtype(kind.order + kind.code)
@@ -179,7 +178,7 @@ class _Array(_Inert):
                     array: NDArray[Any] = np.ndarray(shape, dtype, data, order=layout)
                     permuted: Any = axes[0] if order == "K" and axes else None
                     return array if permuted is None else array.transpose(permuted)
-        raise ParamsError(f"holds an array whose bytes do not fit its shape and dtype; {SAVE}")
+        raise FileError(f"holds an array whose bytes do not fit its shape and dtype; {SAVE}")
 
 
 # Every name in the pickles of NumPy's arrays and scalars, of NumPy 1 (core) and 2 (_core), and in
@@ -204,7 +203,7 @@ class _Unpickler(pickle.Unpickler):
         if (module_name, global_name) in _STAND_INS:
             return _STAND_INS[module_name, global_name]
         name = brief(f"{module_name}.{global_name}")
-        raise ParamsError(f"names the global {name}, which {NOT_RUN}")
+        raise FileError(f"names the global {name}, which {NOT_RUN}")
 
     def persistent_load(self, pid: object) -> object:
-        raise ParamsError(f"has the persistent id {brief(pid)}, which {NOT_RUN}")
+        raise FileError(f"has the persistent id {brief(pid)}, which {NOT_RUN}")

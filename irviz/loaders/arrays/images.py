@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from irviz.errors import InputError
+from irviz.loaders.reading import FileError, one_line
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -21,21 +21,10 @@ MAX_PIXELS = 1 << 26
 """Images with more pixels are not read: a small file can declare any size."""
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
-_FORMATS = (
-    "PNG",
-    "JPEG",
-    "BMP",
-    "GIF",
-    "WEBP",
-    "TIFF",
-    "PPM",
-)  # no decoder of these starts a program
+# No decoder of these starts a program.
+_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM")
 _CHANNELS = {1: "L", 3: "RGB", 4: "RGBA"}
 _ROW, _PLANE, _CHANNELS_FIRST, _CHANNELS_LAST = "row", "HW", "CHW", "HWC"
-
-
-class ImageError(InputError):
-    """An image that cannot be an input; the message follows the file's name."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +56,11 @@ def image_layout(name: str, shape: tuple[int | None, ...] | None, dtype: str | N
     """Return the layout of images for an input; a None in its shape stands for any size.
 
     The shape is (1, channels, h, w) or (1, h, w, channels), the same without the 1, (h, w) for grey
-    images, or a row of n * n numbers, three times as many for colour images. Raises ImageError for
+    images, or a row of n * n numbers, three times as many for colour images. Raises FileError for
     another shape or dtype.
     """
     takes = "any shape" if shape is None else str(shape).replace("None", "?")
-    refused = ImageError(
+    refused = FileError(
         f"is an image, and {name!r} takes {takes}, which is not the shape of an image: give arrays "
         "as .npy or .npz"
     )
@@ -79,7 +68,7 @@ def image_layout(name: str, shape: tuple[int | None, ...] | None, dtype: str | N
     if any(size is not None and size < 1 for size in (batch, height, width)):
         raise refused
     if (height or 1) * (width or 1) > MAX_PIXELS:
-        raise ImageError(
+        raise FileError(
             f"is an image, and {name!r} takes {takes}, which are more than {MAX_PIXELS:,} "
             "pixels: give smaller sizes"
         )
@@ -87,32 +76,31 @@ def image_layout(name: str, shape: tuple[int | None, ...] | None, dtype: str | N
 
 
 def open_image(content: bytes) -> Image:
-    """Return the image in a file, upright; raise ImageError if it is damaged or too large."""
+    """Return the image in a file, upright; raise FileError if it is damaged or too large."""
     from PIL import Image, ImageOps, UnidentifiedImageError
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # about sizes, which are checked here, and about odd metadata
+            # about sizes, which are checked here, and about odd metadata
+            warnings.simplefilter("ignore")
             image: Image.Image = Image.open(BytesIO(content), formats=_FORMATS)
             if image.width * image.height > MAX_PIXELS:
-                raise ImageError(_too_large(f"{image.width} by {image.height}"))
+                raise FileError(_too_large(f"{image.width} by {image.height}"))
             image.load()
             return ImageOps.exif_transpose(image)
-    except ImageError:
+    except FileError:
         raise
     except UnidentifiedImageError as failure:
-        raise ImageError(
+        raise FileError(
             f"begins with {content[:8]!r} and is neither an array nor a whole image: give an .npy, "
             "an .npz, or an image as .png, .jpg or .bmp"
         ) from failure
     except Image.DecompressionBombError as failure:
-        raise ImageError(_too_large("far too many")) from failure
+        raise FileError(_too_large("far too many")) from failure
     except Exception as failure:  # decoders raise errors of any class for damaged images
-        words = " ".join(str(failure).split()) or type(failure).__name__
-        raise ImageError(
-            f"is an image that is damaged or cut short ({words}): save it again, as .png"
+        raise FileError(
+            f"is an image that is damaged or cut short ({one_line(failure)}): save it again, "
+            "as .png"
         ) from failure
 
 
@@ -140,7 +128,7 @@ def image_array(image: Image, layout: ImageLayout) -> NDArray[Any]:
 
 
 def _axes(
-    shape: tuple[int | None, ...], refused: ImageError
+    shape: tuple[int | None, ...], refused: FileError
 ) -> tuple[int | None, str, int, int | None, int | None]:
     """Return the batch, the order of the axes, the channels, the height and the width."""
     match shape:
@@ -160,7 +148,7 @@ def _axes(
 
 
 def _channel_axes(
-    batch: int | None, sizes: tuple[int | None, int | None, int | None], refused: ImageError
+    batch: int | None, sizes: tuple[int | None, int | None, int | None], refused: FileError
 ) -> tuple[int | None, str, int, int | None, int | None]:
     first, middle, last = sizes
     if first in _CHANNELS:
@@ -170,7 +158,7 @@ def _channel_axes(
     raise refused
 
 
-def _square(pixels: int | None, refused: ImageError) -> tuple[int, int | None, int | None]:
+def _square(pixels: int | None, refused: FileError) -> tuple[int, int | None, int | None]:
     """Return the channels, the height and the width of a square image in a row of numbers."""
     if pixels is None:
         return 1, None, None
@@ -188,7 +176,7 @@ def _dtype(name: str, dtype: str | None) -> np.dtype[Any]:
         found = np.dtype(object)
     is_float = str(found).startswith(("float", "bfloat"))
     if not is_float and not (found.kind in "iu" and np.iinfo(found).max >= 255):
-        raise ImageError(
+        raise FileError(
             f"is an image, and {name!r} takes {dtype}, which cannot hold 0 to 255: give arrays "
             "as .npy or .npz"
         )
@@ -200,7 +188,7 @@ def _byte_image(image: Image, channels: int) -> Image:
     from PIL import Image
 
     if image.mode == "F":
-        raise ImageError("is an image of floats with an unknown range: give the array, as .npy")
+        raise FileError("is an image of floats with an unknown range: give the array, as .npy")
     if image.mode.startswith("I"):  # 16-bit grey, which Pillow would clip instead of scale
         deep = np.clip(np.asarray(image, np.float64) / 257, 0, 255)
         image = Image.fromarray(np.rint(deep).astype(np.uint8))

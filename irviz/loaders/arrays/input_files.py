@@ -16,15 +16,12 @@ from tvm import ir, relax, tirx
 from irviz.errors import InputError
 from irviz.ir.shapes.symbolic_shapes import evaluate_dim, parameter_types, type_dims
 from irviz.ir.text.labels import dim_label
-from irviz.loaders.arrays.images import SUFFIXES, ImageError, image_array, image_layout, open_image
-from irviz.loaders.arrays.numeric_arrays import ParamsError, native_array
-from irviz.loaders.arrays.param_files import load_params
-from irviz.loaders.read_file import FileError, read_file
+from irviz.loaders.arrays.images import SUFFIXES, image_array, image_layout, open_image
+from irviz.loaders.arrays.numeric_arrays import native_array
+from irviz.loaders.arrays.param_files import ParamsError, load_params
+from irviz.loaders.reading import MAX_BYTES, ZIP_STARTS, FileError, named, one_line, read_file
 
-MAX_BYTES = 1 << 31
-"""Larger files are not read, and larger inputs are not made of images."""
-
-_NPY, _ZIP = b"\x93NUMPY", (b"PK\x03\x04", b"PK\x05\x06")
+_NPY = b"\x93NUMPY"
 _KINDS = "an .npy, an .npz or an image (.png, .jpg, .bmp), or a folder of images"
 
 
@@ -69,54 +66,42 @@ def read_inputs(
     and size, as floats from 0 to 1 or integers from 0 to 255. The first bytes determine the kind of
     file. Raises InputFileError for anything else.
     """
-    name = os.fspath(path)
+    name, file = os.fspath(path), Path(path)
     try:
-        file = Path(path)
-        if file.is_dir():
-            return _from_folder(file, wanted)
-        content = _content(file)
-        if content.startswith(_ZIP):
-            return _by_name(load_params(file), wanted)
-        if content.startswith(_NPY):
-            return {_only(wanted, "one array"): _npy(content)}
-        return _from_images([file], wanted)
+        with named(name, InputFileError):
+            if file.is_dir():
+                return _from_folder(file, wanted)
+            content = _content(file)
+            if content.startswith(ZIP_STARTS):
+                return _by_name(load_params(file), wanted)
+            if content.startswith(_NPY):
+                return {_only(wanted, "one array"): _npy(content)}
+            return _from_images([file], wanted)
     except ParamsError as failure:  # its message has the file's name
         raise InputFileError(str(failure)) from failure
-    except (InputFileError, ImageError) as failure:
-        raise InputFileError(f"{name!r} {failure}") from failure
-    except (OSError, ValueError) as failure:
-        reason = getattr(failure, "strerror", None) or failure
+    except OSError as failure:  # a folder that cannot be listed
         raise InputFileError(
-            f"{name!r} cannot be read ({reason}): give the path of {_KINDS}, that this user may "
-            "read"
+            f"{name!r} cannot be read ({one_line(failure)}): give the path of {_KINDS}, that this "
+            "user may read"
         ) from failure
 
 
 def _content(path: Path) -> bytes:
-    try:
-        content = read_file(path, MAX_BYTES)
-    except FileError as failure:
-        raise InputFileError(str(failure)) from failure
+    content = read_file(path, MAX_BYTES)
     if not content:
-        raise InputFileError(f"is empty: give {_KINDS}")
+        raise FileError(f"is empty: give {_KINDS}")
     return content
 
 
 def _npy(content: bytes) -> NDArray[Any]:
-    file = BytesIO(content)
     try:
-        array = np.lib.format.read_array(file, allow_pickle=False)
-        return native_array("it", array)
-    except ParamsError as failure:
-        raise InputFileError(str(failure)) from failure
-    except (
-        Exception
-    ) as failure:  # NumPy raises errors of any class for a damaged header, MemoryError too
-        words = " ".join(str(failure).split()) or type(failure).__name__
-        raise InputFileError(
-            f"is damaged or not an array of numbers ({words}): write it again with "
+        array = np.lib.format.read_array(BytesIO(content), allow_pickle=False)
+    except Exception as failure:  # of any class for a damaged header, MemoryError too
+        raise FileError(
+            f"is damaged or not an array of numbers ({one_line(failure)}): write it again with "
             "numpy.save(path, array)"
         ) from failure
+    return native_array("it", array)
 
 
 def _by_name(arrays: dict[str, NDArray[Any]], wanted: Mapping[str, InputTensor]) -> dict[str, Any]:
@@ -126,7 +111,7 @@ def _by_name(arrays: dict[str, NDArray[Any]], wanted: Mapping[str, InputTensor])
     missing = [name for name in wanted if name not in arrays]
     unknown = [name for name in arrays if name not in wanted]
     if missing or unknown:
-        raise InputFileError(
+        raise FileError(
             f"holds {_listed(arrays)}, and the inputs are {_listed(wanted)}: save these by name, "
             "as in numpy.savez(path, x=...)"
         )
@@ -135,7 +120,7 @@ def _by_name(arrays: dict[str, NDArray[Any]], wanted: Mapping[str, InputTensor])
 
 def _only(wanted: Mapping[str, InputTensor], what: str) -> str:
     if len(wanted) != 1:
-        raise InputFileError(
+        raise FileError(
             f"holds {what}, and the inputs are {_listed(wanted)}: save arrays by name, as in "
             "numpy.savez(path, x=...)"
         )
@@ -149,10 +134,10 @@ def _from_folder(folder: Path, wanted: Mapping[str, InputTensor]) -> dict[str, N
         if one.suffix.lower() in SUFFIXES and not one.name.startswith(".") and one.is_file()
     )
     if not found:
-        raise InputFileError(f"is a folder without images ({', '.join(SUFFIXES)}): put some in it")
+        raise FileError(f"is a folder without images ({', '.join(SUFFIXES)}): put some in it")
     total = sum(one.stat().st_size for one in found)
     if total > MAX_BYTES:
-        raise InputFileError(
+        raise FileError(
             f"has images of {total:,} bytes, and at most {MAX_BYTES:,} are read: give fewer"
         )
     return _from_images(found, wanted, are_in_folder=True)
@@ -166,7 +151,7 @@ def _from_images(
     layout = image_layout(name, wanted[name].shape, wanted[name].dtype)
     per_input = layout.images_per_input
     if len(files) % per_input:
-        raise InputFileError(
+        raise FileError(
             f"holds {len(files)} images, and {name!r} takes {per_input} at once: give a folder "
             f"with {per_input} of them, or a multiple"
         )
@@ -174,17 +159,17 @@ def _from_images(
     for number, file in enumerate(files):
         try:
             array = image_array(open_image(_content(file)), layout)
-        except (ImageError, InputFileError) as failure:
+        except FileError as failure:
             if not are_in_folder:
                 raise
-            raise InputFileError(f"holds {file.name!r}, which {failure}") from failure
+            raise FileError(f"holds {file.name!r}, which {failure}") from failure
         if array.nbytes * len(files) > MAX_BYTES:
-            raise InputFileError(
+            raise FileError(
                 f"would be {array.nbytes * len(files):,} bytes of inputs, and at most "
                 f"{MAX_BYTES:,} are made: give fewer images"
             )
         if number and array.shape != arrays[0].shape:
-            raise InputFileError(
+            raise FileError(
                 f"holds images of different sizes, {arrays[0].shape} and {array.shape}, and "
                 f"{name!r} has no size of its own: resize them"
             )

@@ -9,16 +9,18 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from irviz.errors import LoadError
 from irviz.loaders.arrays.array_pickle import from_pickle
-from irviz.loaders.arrays.numeric_arrays import CONVERT, SAVE, Params, ParamsError, native_array
+from irviz.loaders.arrays.numeric_arrays import CONVERT, SAVE, Params, native_array
 from irviz.loaders.arrays.safetensors_file import from_safetensors, is_safetensors
-from irviz.loaders.read_file import FileError, read_file
+from irviz.loaders.reading import ZIP_STARTS, FileError, is_zip_bomb, named, read_file
 
-_ZIP_STARTS: Final = (b"PK\x03\x04", b"PK\x05\x06")
 # A pickle starts with \x80 since protocol 2; earlier ones start with a container or an array.
 _PICKLE_STARTS: Final = (b"\x80", b"(", b")", b"}", b"]", b"c")
-# Deflate packs a thousand to one at best, and trained weights not even two to one.
-_MAX_RATIO, _MIN_LIMIT = 100, 1 << 28
+
+
+class ParamsError(LoadError):
+    """A file of parameters that was not read; the message says what would be right."""
 
 
 def load_params(path: str | os.PathLike[str]) -> Params:
@@ -34,49 +36,44 @@ def load_params(path: str | os.PathLike[str]) -> Params:
     Raises:
         ParamsError: If the file cannot be read or holds anything else.
     """
-    name = os.fspath(path)
-    try:
-        content = _read(Path(path))
-        is_named = Path(path).suffix.lower() == ".safetensors"
-        is_other = content.startswith((*_ZIP_STARTS, *_PICKLE_STARTS))
-        if is_safetensors(content) or (is_named and not is_other):
-            return from_safetensors(content)
-        if content.startswith(_ZIP_STARTS):
-            return _from_npz(content)
-        if content.startswith(_PICKLE_STARTS):
-            return from_pickle(content)
-    except ParamsError as error:  # its message follows the file's name
-        raise ParamsError(f"{name!r} {error}") from error.__cause__
-    except Exception as error:  # zipfile and pickle raise errors of any class for damaged files
-        raise ParamsError(f"{name!r} is damaged or cut short ({error}); {SAVE}") from error
-    raise ParamsError(
-        f"{name!r} begins with {content[:8]!r} and is none of an .npz, a .safetensors and a "
-        f"pickle; {SAVE}"
-    )
+    with named(os.fspath(path), ParamsError):
+        try:
+            return _load(Path(path))
+        except FileError:
+            raise
+        except Exception as error:  # zipfile and pickle raise errors of any class
+            raise FileError(f"is damaged or cut short ({error}); {SAVE}") from error
 
 
-def _read(path: Path) -> bytes:
-    try:
-        content = read_file(path, most=None)
-    except FileError as error:
-        raise ParamsError(str(error)) from error.__cause__
+def _load(path: Path) -> Params:
+    content = read_file(path, most=None)
     if not content:
-        raise ParamsError(f"is empty, where arrays were expected; {SAVE}")
-    return content
+        raise FileError(f"is empty, where arrays were expected; {SAVE}")
+    is_named = path.suffix.lower() == ".safetensors"
+    is_other = content.startswith((*ZIP_STARTS, *_PICKLE_STARTS))
+    if is_safetensors(content) or (is_named and not is_other):
+        return from_safetensors(content)
+    if content.startswith(ZIP_STARTS):
+        return _from_npz(content)
+    if content.startswith(_PICKLE_STARTS):
+        return from_pickle(content)
+    raise FileError(
+        f"begins with {content[:8]!r} and is none of an .npz, a .safetensors and a pickle; {SAVE}"
+    )
 
 
 def _from_npz(content: bytes) -> Params:
     with zipfile.ZipFile(BytesIO(content)) as archive:
         for member in archive.infolist():
             if not member.filename.endswith(".npy"):
-                raise ParamsError(
+                raise FileError(
                     f"is a zip archive but not an .npz: it holds {member.filename!r}, where each "
                     f"member would be an array, '<name>.npy'; {SAVE}"
                 )
         # zipfile reads no more of a member than the archive declares.
         declared = sum(member.file_size for member in archive.infolist())
-        if declared > max(_MIN_LIMIT, _MAX_RATIO * len(content)):
-            raise ParamsError(f"unpacks from {len(content)} to {declared} bytes; {SAVE}")
+        if is_zip_bomb(len(content), declared):
+            raise FileError(f"unpacks from {len(content)} to {declared} bytes; {SAVE}")
         return dict(_from_npy(archive, member) for member in archive.namelist())
 
 
@@ -86,7 +83,7 @@ def _from_npy(archive: zipfile.ZipFile, member: str) -> tuple[str, NDArray[Any]]
         with archive.open(member) as file:
             array = np.lib.format.read_array(file, allow_pickle=False)
     except ValueError as error:
-        raise ParamsError(
+        raise FileError(
             f"holds {name!r}, which is damaged or not an array of numbers ({error}); {CONVERT}"
         ) from error
     return name, native_array(name, array)

@@ -8,14 +8,15 @@ they take, and unknown fields.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, deserialize
 
-from irviz.loaders.arrays.numeric_arrays import NUMBERS, Params, ParamsError, brief
+from irviz.loaders.arrays.numeric_arrays import NUMBERS, Params
+from irviz.loaders.reading import FileError, brief, unique_keys
 
 _LENGTH: Final = 8
 _MAX_HEADER: Final = 100_000_000
@@ -47,7 +48,7 @@ def is_safetensors(content: bytes) -> bool:
 
 
 def from_safetensors(content: bytes) -> Params:
-    """Return the arrays by name, in native byte order; raise ParamsError for any other file.
+    """Return the arrays by name, in native byte order; raise FileError for any other file.
 
     Arrays of bfloat16 and of 8-bit floats have the dtypes of ml_dtypes.
     """
@@ -55,28 +56,21 @@ def from_safetensors(content: bytes) -> Params:
         entries = deserialize(content)  # type: ignore[no-untyped-call]
         _check_header(content)
         return {name: _array(name, entry) for name, entry in entries}
-    except ParamsError:
+    except FileError:
         raise
     except (SafetensorError, ValueError, RecursionError) as failure:
-        raise ParamsError(
+        raise FileError(
             f"is damaged, cut short or not a .safetensors file ({failure}); {_ADVICE}"
         ) from failure
 
 
 def _check_header(content: bytes) -> None:
     length = int.from_bytes(content[:_LENGTH], "little")
-    header = json.loads(content[_LENGTH : _LENGTH + length], object_pairs_hook=_unique_keys)
+    header = json.loads(content[_LENGTH : _LENGTH + length], object_pairs_hook=unique_keys)
     header.pop(_METADATA, None)
     for name, entry in header.items():
         if entry.keys() != _FIELDS:
             raise ValueError(f"unknown field in {brief(name)}: {brief(entry)}")
-
-
-def _unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key of the header occurs twice")
-    return found
 
 
 def _array(name: str, entry: Mapping[str, Any]) -> NDArray[Any]:
@@ -89,14 +83,14 @@ def _dtype(name: str, dtype: str) -> np.dtype[Any]:
     if dtype in _DTYPES:
         return np.dtype(_DTYPES[dtype])
     if dtype not in _ML_DTYPES:
-        raise ParamsError(
+        raise FileError(
             f"holds {brief(name)} of dtype {brief(dtype)}, where {NUMBERS}, or bfloat16, is "
             f"needed; convert it, and {_ADVICE}"
         )
     try:
         import ml_dtypes
     except ImportError:
-        raise ParamsError(
+        raise FileError(
             f"holds {brief(name)} of dtype {dtype!r}, which ml_dtypes has: pip install ml_dtypes"
         ) from None
     found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, _ML_DTYPES[dtype]))

@@ -11,16 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from irviz.errors import LoadError
 from irviz.loaders.loaded import Loaded, detach_weights
-from irviz.worker.supervisor import TRIES, WorkerError
+from irviz.loaders.reading import FileError, one_line
+from irviz.loaders.trial import read_model
 
 if TYPE_CHECKING:
     import onnx
 
 NEEDED = "it needs ONNX: install irviz[onnx], as in pip install 'irviz[onnx]'"
-SECONDS = 300.0
-"""The time limit for reading a file in the worker."""
-MEMORY = 8 << 30
-"""The memory limit for it, in bytes."""
 
 
 def from_onnx_file(content: bytes, name: str, folder: Path | None) -> Loaded:
@@ -28,12 +25,7 @@ def from_onnx_file(content: bytes, name: str, folder: Path | None) -> Loaded:
 
     External weights are read from `folder` and from nowhere else.
     """
-    try:
-        return TRIES.call(_read_file, content, folder, seconds=SECONDS, memory=MEMORY)
-    except LoadError as failure:
-        raise LoadError(f"{name!r} {failure}") from failure
-    except WorkerError as failure:
-        raise LoadError(f"{name!r} could not be read: {failure}") from failure
+    return read_model(name, _read_file, content, folder)
 
 
 def from_model(model: onnx.ModelProto) -> Loaded:
@@ -48,8 +40,8 @@ def from_model(model: onnx.ModelProto) -> Loaded:
         try:
             mod = from_onnx(model, keep_params_in_input=True)
         except Exception as failure:  # the importer raises errors of any class
-            words = " ".join(str(failure).split())[:500] or type(failure).__name__
-            raise LoadError(f"is ONNX that TVM cannot import: {words}") from failure
+            words = one_line(failure)
+            raise LoadError(f"the ONNX model cannot be imported by TVM: {words}") from failure
     return Loaded(*detach_weights(mod))
 
 
@@ -58,16 +50,16 @@ def _read_file(content: bytes, folder: Path | None) -> Loaded:
     try:
         import onnx
     except ImportError:
-        raise LoadError(f"is an ONNX model: {NEEDED}") from None
+        raise FileError(f"is an ONNX model: {NEEDED}") from None
     try:
         model = onnx.load_model_from_string(content)
     except Exception as failure:  # protobuf raises errors of its own classes
-        raise LoadError(
-            f"is not a complete ONNX model ({' '.join(str(failure).split())}): write it again with "
+        raise FileError(
+            f"is not a complete ONNX model ({one_line(failure)}): write it again with "
             "onnx.save(model, path)"
         ) from failure
     if not model.graph.node and not model.graph.output:
-        raise LoadError(
+        raise FileError(
             "is not an ONNX model: it has no graph; write one with onnx.save(model, path)"
         )
     locations = {location for tensor in _tensors(model.graph) for location in _locations(tensor)}
@@ -83,26 +75,25 @@ def _load_external_weights(
     from onnx.external_data_helper import load_external_data_for_model
 
     if folder is None:
-        raise LoadError(f"keeps weights in other files ({_brief(locations)}): open it by its path")
+        raise FileError(f"keeps weights in other files ({_brief(locations)}): open it by its path")
     home = folder.resolve()
     for location in sorted(locations):
         parts = {*PurePosixPath(location).parts, *PureWindowsPath(location).parts}
         is_absolute = PurePosixPath(location).is_absolute() or PureWindowsPath(location).anchor
         place = home / location
         if is_absolute or ".." in parts or not place.resolve().is_relative_to(home):
-            raise LoadError(
+            raise FileError(
                 f"wants weights from {location!r}, which is not in its folder, so they were not "
                 "read: save it again with onnx.save(model, path)"
             )
         if not place.is_file():
-            raise LoadError(f"wants weights from {location!r}, and its folder has no such file")
+            raise FileError(f"wants weights from {location!r}, and its folder has no such file")
     try:
         load_external_data_for_model(model, str(home))
     except Exception as failure:  # wrong sizes, a link, a file without permission
-        words = " ".join(str(failure).split())
-        raise LoadError(f"has weights that cannot be read from {_brief(locations)}: {words}") from (
-            failure
-        )
+        raise FileError(
+            f"has weights that cannot be read from {_brief(locations)}: {one_line(failure)}"
+        ) from failure
 
 
 def _tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:

@@ -16,7 +16,7 @@ import zipfile
 from io import BytesIO
 from typing import Any, Final
 
-from irviz.errors import IrvizError
+from irviz.loaders.reading import FileError, brief, one_line
 
 _AGAIN: Final = "save it again with torch.export.save(torch.export.export(model, inputs), path)"
 _ROOT: Final = "model"
@@ -50,38 +50,33 @@ _MAX_NESTING: Final = 60
 _MAX_EXPRESSION: Final = 4_000  # characters of a symbolic size, which Python's parser reads
 
 
-class UnsafeError(IrvizError, ValueError):
-    """An archive that torch would run parts of; the message follows the file's name."""
-
-
 def plain_archive(content: bytes) -> bytes:
     """Return an archive of only the graph and the numbers, for torch.export.load.
 
-    Raises UnsafeError if the model needs anything else, or if it is not such an archive.
+    Raises FileError if the model needs anything else, or if it is not such an archive.
     """
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             return _plain(archive)
-    except UnsafeError:
+    except FileError:
         raise
     except Exception as failure:  # zipfile and json raise errors of any class for damaged files
-        words = " ".join(str(failure).split()) or type(failure).__name__
-        raise UnsafeError(f"is damaged or cut short ({words}); {_AGAIN}") from failure
+        raise FileError(f"is damaged or cut short ({one_line(failure)}); {_AGAIN}") from failure
 
 
 def _plain(archive: zipfile.ZipFile) -> bytes:
     names = _members(archive)
     if not names or min(info.header_offset for info in names.values()):
         # the end is missing, and zipfile found the end of an archive inside this one
-        raise UnsafeError(f"is damaged or cut short; {_AGAIN}")
+        raise FileError(f"is damaged or cut short; {_AGAIN}")
     graphs = [name for name in names if re.fullmatch(r"models/\w+\.json", name)]
     if "archive_format" not in names or not graphs:
-        raise UnsafeError(f"is {_other_archive(names)}, not a torch.export program; {_AGAIN}")
+        raise FileError(f"is {_other_archive(names)}, not a torch.export program; {_AGAIN}")
     if len(graphs) > 1:
-        raise UnsafeError(f"holds {len(graphs)} programs: save one of them alone")
+        raise FileError(f"holds {len(graphs)} programs: save one of them alone")
     declared = sum(info.file_size for info in names.values())
     if declared > 2 * sum(info.compress_size for info in names.values()) + _MAX_GROWTH:
-        raise UnsafeError(f"would be {declared:,} bytes unpacked, far more than packed; {_AGAIN}")
+        raise FileError(f"would be {declared:,} bytes unpacked, far more than packed; {_AGAIN}")
     model = graphs[0][len("models/") : -len(".json")]
     program = json.loads(archive.read(names[graphs[0]]))
     members = {
@@ -95,7 +90,7 @@ def _plain(archive: zipfile.ZipFile) -> bytes:
     for folder in ("weights", "constants"):
         config = f"data/{folder}/{model}_{folder}_config.json"
         if config not in names:
-            raise UnsafeError(f"keeps its {folder} in pickles, as older versions did; {_AGAIN}")
+            raise FileError(f"keeps its {folder} in pickles, as older versions did; {_AGAIN}")
         read = json.loads(archive.read(names[config]))
         _check_payload(read, folder)
         members[f"data/{folder}/{_ROOT}_{folder}_config.json"] = json.dumps(read).encode()
@@ -132,18 +127,18 @@ def _check_payload(read: Any, folder: str) -> None:
     wanted = "weight" if folder == "weights" else "tensor"
     for name, entry in read["config"].items():
         if entry["use_pickle"] is not False or entry["tensor_meta"] is None:
-            raise UnsafeError(f"keeps {name!r} as a pickle, which may run anything; {_AGAIN}")
+            raise FileError(f"keeps {name!r} as a pickle, which may run anything; {_AGAIN}")
         if not re.fullmatch(rf"{wanted}_\d+", entry["path_name"]):
-            raise UnsafeError(
+            raise FileError(
                 f"holds a custom object ({entry['path_name'][:80]!r}), which only code can "
                 "make: export a model of only tensors"
             )
 
 
 def _checked(value: Any, key: str = "", depth: int = 0) -> Any:
-    """Return a part of the program without anything that torch could run; raise UnsafeError."""
+    """Return a part of the program without anything that torch could run; raise FileError."""
     if depth > _MAX_NESTING:
-        raise UnsafeError(f"is nested more than {_MAX_NESTING} deep; {_AGAIN}")
+        raise FileError(f"is nested more than {_MAX_NESTING} deep; {_AGAIN}")
     match value:
         case dict():
             return {
@@ -165,32 +160,32 @@ def _text(text: str, key: str) -> str:
             return _arithmetic(text)
         case "in_spec" | "out_spec":
             _check_structure(text)
-            return text
         case "target" | "as_operator":
             _check_operator(text)
-            return text
-        case _ if key in _UNCHECKED or _NAME.fullmatch(text):
-            return text
-    raise UnsafeError(f"has {_brief(text)} where a name should be, so it was not read; {_AGAIN}")
+        case _ if key not in _UNCHECKED and not _NAME.fullmatch(text):
+            raise FileError(
+                f"has {brief(text)} where a name should be, so it was not read; {_AGAIN}"
+            )
+    return text
 
 
 def _check_operator(text: str) -> None:
     is_known = any(kind.fullmatch(text) for kind in (_OPERATOR, _HIGHER, _SCALARS))
     if not is_known or _FILES.match(text):
-        raise UnsafeError(
-            f"calls {_brief(text)}, which is not an operator of ATen, so it was not read: "
+        raise FileError(
+            f"calls {brief(text)}, which is not an operator of ATen, so it was not read: "
             "export the model with torch's own operators"
         )
 
 
 def _arithmetic(text: str) -> str:
-    """Return the text of a symbolic size; raise UnsafeError if it is more than arithmetic."""
+    """Return the text of a symbolic size; raise FileError if it is more than arithmetic."""
     try:
         tree = ast.parse(text, mode="eval") if len(text) <= _MAX_EXPRESSION else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         tree = None
     if tree is None or not all(_is_arithmetic(node) for node in ast.walk(tree)):
-        raise UnsafeError(f"has {_brief(text)} where a size should be, so it was not read")
+        raise FileError(f"has {brief(text)} where a size should be, so it was not read")
     return ast.unparse(tree)
 
 
@@ -211,7 +206,7 @@ def _is_arithmetic(node: ast.AST) -> bool:
 
 
 def _check_structure(text: str) -> None:
-    """Raise UnsafeError unless a structure consists of tuples, lists and dicts."""
+    """Raise FileError unless a structure consists of tuples, lists and dicts."""
     version, outermost = json.loads(text)
     parts = [outermost]
     while parts:
@@ -222,12 +217,8 @@ def _check_structure(text: str) -> None:
             isinstance(keys, list) and all(isinstance(k, str) for k in keys)
         )
         if version != 1 or part["type"] not in _STRUCTURES or not is_plain:
-            raise UnsafeError(
-                f"takes or returns a {_brief(str(part['type']))}, which only code can make: "
+            raise FileError(
+                f"takes or returns a {brief(str(part['type']))}, which only code can make: "
                 "export a model that takes and returns tensors, tuples, lists and dicts"
             )
         parts += part["children_spec"]
-
-
-def _brief(text: str) -> str:
-    return repr(text if len(text) <= 80 else f"{text[:79]}…")

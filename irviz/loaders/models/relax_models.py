@@ -13,6 +13,7 @@ from tvm.relax.frontend.nn import spec
 
 from irviz.errors import LoadError
 from irviz.loaders.loaded import Loaded, to_numpy
+from irviz.loaders.reading import one_line
 
 _SPEC = (
     "give the specs of its inputs, as in irviz.load(model, inputs={'forward': {'x': "
@@ -49,8 +50,8 @@ def from_nn(model: nn.Module, inputs: Any) -> Loaded:
     try:
         mod, weights = model.export_tvm(specs)[:2]
     except Exception as failure:  # the model's own code raises anything
-        words = " ".join(str(failure).split())[:500] or type(failure).__name__
-        raise LoadError(f"{type(model).__name__} cannot be exported by TVM: {words}") from failure
+        reason = f"{type(model).__name__} cannot be exported by TVM: {one_line(failure)}"
+        raise LoadError(reason) from failure
     method, parameters = next(iter(methods.items()))
     params = {name: to_numpy(weight.data) for name, weight in weights if weight.data is not None}
     arrays = {n: value for n, value in parameters.items() if isinstance(value, np.ndarray)}

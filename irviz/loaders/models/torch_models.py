@@ -12,18 +12,15 @@ import numpy as np
 
 from irviz.errors import LoadError
 from irviz.loaders.loaded import Loaded, Params, detach_weights
-from irviz.loaders.models.pt2_archive import UnsafeError, plain_archive
+from irviz.loaders.models.pt2_archive import plain_archive
+from irviz.loaders.reading import named
+from irviz.loaders.trial import read_model
 from irviz.worker.stderr_capture import captured_stderr
-from irviz.worker.supervisor import TRIES, WorkerError
 
 if TYPE_CHECKING:
     import torch
 
 NEEDED = "it needs PyTorch: install irviz[torch], as in pip install 'irviz[torch]'"
-SECONDS = 300.0
-"""The time limit for reading a file in the worker."""
-MEMORY = 8 << 30
-"""The memory limit for it, in bytes."""
 _EXAMPLES = "give example inputs, as in irviz.load(model, inputs=(torch.ones(1, 784),))"
 
 
@@ -81,16 +78,9 @@ def from_pt2(content: bytes, name: str) -> Loaded:
 
     Parts that torch would run are removed first, or the file is refused. The worker reads the rest.
     """
-    try:
+    with named(name):
         archive = plain_archive(content)
-    except UnsafeError as failure:
-        raise LoadError(f"{name!r} {failure}") from failure
-    try:
-        return TRIES.call(_read_pt2, archive, seconds=SECONDS, memory=MEMORY)
-    except LoadError as failure:
-        raise LoadError(f"{name!r}: {failure}") from failure
-    except WorkerError as failure:
-        raise LoadError(f"{name!r} could not be read: {failure}") from failure
+    return read_model(name, _read_pt2, archive)
 
 
 def _read_pt2(archive: bytes) -> Loaded:

@@ -13,13 +13,10 @@ from pathlib import Path
 
 from irviz.atomic_write import atomic_write
 from irviz.errors import LoadError, SaveError
-from irviz.loaders.arrays.numeric_arrays import brief
-from irviz.loaders.read_file import FileError, file_size
+from irviz.loaders.reading import brief, file_size, is_zip_bomb, named, one_line
 
 INDEX, OBJECTS = "index.json", "objects.json"
 _NAMES = re.compile(r"index\.json|objects\.json|arrays/(?:0|[1-9][0-9]{0,8})\.npy")
-MIN_LIMIT, MAX_RATIO = 1 << 28, 100
-"""The limit of the unpacked size: this many bytes, or this many times the archive's size."""
 _SIGNATURE = b"PK\x03\x04"
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _IS_ENCRYPTED = 1
@@ -41,14 +38,13 @@ def write_archive(path: str | os.PathLike[str], entries: Mapping[str, bytes]) ->
     try:
         with atomic_write(path) as partial:
             _write(partial, entries, zipfile.ZIP_DEFLATED)
-            if not _is_plausible(partial.stat().st_size, sum(map(len, entries.values()))):
+            if is_zip_bomb(partial.stat().st_size, sum(map(len, entries.values()))):
                 # it packs so well that it would be refused as a zip bomb
                 _write(partial, entries, zipfile.ZIP_STORED)
     except (OSError, ValueError) as failure:
-        reason = getattr(failure, "strerror", None) or failure
         raise SessionFileError(
-            f"{name!r} cannot be written ({reason}): give the path of a file in a folder that "
-            "this user may write to"
+            f"{name!r} cannot be written ({one_line(failure)}): give the path of a file in a "
+            "folder that this user may write to"
         ) from failure
     return Path(path)
 
@@ -68,7 +64,8 @@ def read_archive(path: str | os.PathLike[str]) -> dict[str, bytes]:
     """Return the entries of a file; raise SessionFileError for any other file."""
     name = os.fspath(path)
     try:
-        size = file_size(Path(path))
+        with named(name, SessionFileError):
+            size = file_size(Path(path))
         with Path(path).open("rb") as file:
             start = file.read(8)
             if not start.startswith(_SIGNATURE):
@@ -78,15 +75,13 @@ def read_archive(path: str | os.PathLike[str]) -> dict[str, bytes]:
                 return _entries(name, archive, size)
     except SessionFileError:
         raise
-    except FileError as failure:
-        raise SessionFileError(f"{name!r} {failure}") from failure
     except OSError as failure:
         raise SessionFileError(
-            f"{name!r} cannot be read ({failure.strerror or failure}): give the path of a file "
-            "that Session.save wrote and that this user may read"
+            f"{name!r} cannot be read ({one_line(failure)}): give the path of a file that "
+            "Session.save wrote and that this user may read"
         ) from failure
     except Exception as failure:  # zipfile raises errors of any class for damaged archives
-        raise SessionFileError(damaged(name, str(failure) or type(failure).__name__)) from failure
+        raise SessionFileError(damaged(name, one_line(failure))) from failure
 
 
 def damaged(name: str, reason: str) -> str:
@@ -114,13 +109,9 @@ def _entries(name: str, archive: zipfile.ZipFile, size: int) -> dict[str, bytes]
         if reason:
             raise SessionFileError(damaged(name, reason))
     declared = sum(member.file_size for member in members)
-    if not _is_plausible(size, declared):
+    if is_zip_bomb(size, declared):
         raise SessionFileError(
             damaged(name, f"it would unpack from {size:,} to {declared:,} bytes")
         )
     # zipfile reads no more of an entry than the archive declares
     return {member.filename: archive.read(member) for member in members}
-
-
-def _is_plausible(size: int, declared: int) -> bool:
-    return declared <= max(MIN_LIMIT, MAX_RATIO * size)

@@ -11,6 +11,7 @@ import re
 from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError
+from irviz.loaders.reading import TVM_SECONDS
 from irviz.loaders.trial import draw_all, trial_failure
 from irviz.loaders.tvmscript.admission import AdmittedText, admit
 from irviz.loaders.tvmscript.definitions import Definition
@@ -18,14 +19,11 @@ from irviz.loaders.tvmscript.isolated_parser import parse_admitted
 from irviz.worker.memory_limit import default_memory_limit
 from irviz.worker.stderr_capture import captured_stderr
 
-SECONDS = 120.0
-"""The time limit for reading one definition in the worker."""
-
 _DIAGNOSTIC = re.compile(r"error: (?P<words>.*?)\n --> .*?:(?P<line>\d+):(?P<column>\d+)\n", re.S)
 
 
 def modules_of(
-    text: str, name: str = "<text>", *, seconds: float = SECONDS
+    text: str, name: str = "<text>", *, seconds: float = TVM_SECONDS
 ) -> dict[str, ir.IRModule]:
     """Return the modules that a text defines, by name.
 

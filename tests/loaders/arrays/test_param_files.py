@@ -17,8 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from irviz.loaders.arrays.numeric_arrays import ParamsError
-from irviz.loaders.arrays.param_files import load_params
+from irviz.loaders.arrays.param_files import ParamsError, load_params
 
 PARAMS = {
     "w0": np.arange(12, dtype=np.float32).reshape(3, 4),

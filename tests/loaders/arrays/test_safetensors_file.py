@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from safetensors.numpy import save
 
-from irviz.loaders.arrays.numeric_arrays import ParamsError
-from irviz.loaders.arrays.param_files import load_params
+from irviz.loaders.arrays.param_files import ParamsError, load_params
 
 PARAMS = {
     "w0": np.arange(12, dtype=np.float32).reshape(3, 4),
@@ -134,7 +133,7 @@ TWICE = f'{{"x": {ONE}, "x": {ONE}}}'.encode()
         ({"x": entry("O", (1,))}, ONE_TWO, "unknown variant `O`"),
         ({"x": entry(), "__metadata__": {"a": 1}}, ONE_TWO, "integer `1`, expected a string"),
         ({"x": entry(), "__metadata__": "a"}, ONE_TWO, 'string "a", expected a map'),
-        (TWICE, ONE_TWO, "a key of the header occurs twice"),
+        (TWICE, ONE_TWO, "a key occurs twice"),
         (b'{"x": {"dtype": "F32", "dtype": "F32"}}', b"", "duplicate field `dtype`"),
         (b'{"x": ' + b"[" * 100_000, b"", "recursion limit exceeded"),
         (b"{nothing", b"", "invalid JSON in header"),

@@ -92,7 +92,7 @@ def test_a_file_is_known_by_its_content():
 
 
 def test_an_operator_that_tvm_lacks_is_named():
-    with pytest.raises(LoadError, match=r"TVM cannot import: .*Nonsense"):
+    with pytest.raises(LoadError, match=r"the ONNX model cannot be imported by TVM: .*Nonsense"):
         load(model(operator="Nonsense"))
 
 

@@ -2,33 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import ipywidgets as widgets
 from markupsafe import escape
 
 
-def wide() -> widgets.Layout:
-    """Return a layout as wide as there is room; each widget wants one of its own."""
-    return widgets.Layout(width="auto")
+def field(
+    kind: type[widgets.Widget],
+    name: str,
+    words: str = "",
+    *,
+    width: str | None = "auto",
+    is_aligned: bool = False,
+    **options: Any,
+) -> Any:
+    """Return a control with its CSS class and description, by default as wide as there is room.
+
+    The description is as wide as its words, or where it `is_aligned` as those of its neighbours.
+    """
+    style = {} if is_aligned else {"style": {"description_width": "initial"}}
+    # a layout of its own: to hide one widget is not to hide another
+    layout = widgets.Layout(width=width)
+    return classed(kind(description=words, layout=layout, **style, **options), name)
 
 
-def wide_field() -> dict[str, object]:
-    """Return the layout and style of a field as wide as there is room, beside its whole words."""
-    return {"layout": wide(), "style": {"description_width": "initial"}}
+def button(
+    text: str, tooltip: str, act: Callable[[], object], icon: str = "", name: str = ""
+) -> widgets.Button:
+    """Return a button as wide as its words that calls `act`; `name` is its CSS class."""
+    layout = widgets.Layout(width="auto")
+    made = widgets.Button(description=text, tooltip=tooltip, icon=icon, layout=layout)
+    made.on_click(lambda _: act())
+    return classed(made, name)
 
 
-def button(text: str, tooltip: str, icon: str = "", name: str = "") -> widgets.Button:
-    """Return a button as wide as its words; `name` is its class on the page."""
-    made = widgets.Button(description=text, tooltip=tooltip, icon=icon, layout=wide())
-    if name:
-        made.add_class(name)
-    return made
+def html(name: str) -> widgets.HTML:
+    """Return an empty place for HTML, with its CSS class."""
+    return classed(widgets.HTML(), name)
 
 
 def heading(text: str) -> widgets.HTML:
     """Return the heading of a part of a tab."""
     return widgets.HTML(f"<h4>{escape(text)}</h4>")
+
+
+def classed(widget: widgets.Widget, name: str) -> Any:
+    """Give a widget a CSS class, unless that is "", and return it."""
+    return widget.add_class(name) if name else widget
 
 
 def paragraph(text: str, kind: str = "", role: str = "") -> str:

@@ -9,7 +9,7 @@ import ipywidgets as widgets
 from tvm import relax, tirx
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import paragraph, show_if, wide_field
+from irviz.explorer.panels.controls import button, classed, field, html, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
@@ -47,45 +47,43 @@ class InputsPanel(Panel):
         self._refused = ""
         is_word = given is None or isinstance(given, str)
         options = [("random", RANDOM), ("zeros", ZEROS), ("file", FILE)]
-        self._source = widgets.Dropdown(
+        self._source = field(
+            widgets.Dropdown,
+            "irviz-inputs-source",
+            "inputs",
             options=options if is_word else [("as given", GIVEN), *options],
             value=(given if given in WORDS else RANDOM) if is_word else GIVEN,
-            description="inputs",
-            **wide_field(),
         )
-        self._seed = widgets.BoundedIntText(
-            value=session.call_inputs.seed, min=0, max=_LARGEST, description="seed", **wide_field()
+        self._seed = field(
+            widgets.BoundedIntText,
+            "irviz-inputs-seed",
+            "seed",
+            value=session.call_inputs.seed,
+            min=0,
+            max=_LARGEST,
         )
-        self._path = widgets.Text(description="file", continuous_update=False, **wide_field())
-        self._again = widgets.Button(
-            description="Read", tooltip="Read the file again", layout=widgets.Layout(width="auto")
-        )
-        self._file = widgets.HBox([self._path, self._again])
+        self._path = field(widgets.Text, "irviz-inputs-path", "file", continuous_update=False)
+        again = button("Read", "Read the file again", self._choose, name="irviz-inputs-read")
+        self._file = widgets.HBox([self._path, again])
         self._fields: dict[str, widgets.BoundedIntText] = {}
-        self._row = widgets.HBox(layout=widgets.Layout(flex_flow="row wrap"))
-        self._line = widgets.HTML()
-        for part, name in (
-            *((self._source, "source"), (self._seed, "seed"), (self._path, "path")),
-            *((self._again, "read"), (self._row, "sizes"), (self._line, "line")),
-        ):
-            part.add_class(f"irviz-inputs-{name}")
+        wrapping = widgets.Layout(flex_flow="row wrap")
+        self._row = classed(widgets.HBox(layout=wrapping), "irviz-inputs-sizes")
+        self._line = html("irviz-inputs-line")
         self.on_change(self._source, lambda _: self._choose())
         self.on_change(self._seed, lambda _: self._report())
         self.on_change(self._path, lambda _: self._choose())
-        self._again.on_click(lambda _: self._choose())
-        self.widget = widgets.VBox([self._source, self._seed, self._file, self._row, self._line])
-        self.widget.add_class("irviz-inputs")
+        parts = [self._source, self._seed, self._file, self._row, self._line]
+        self.widget = classed(widgets.VBox(parts), "irviz-inputs")
 
     @property
     def source(self) -> str:
         """Where inputs come from: "given", "random", "zeros" or "file"."""
         return str(self._source.value)
 
-    def parts(self, state: State) -> tuple[object, ...]:
-        """Return the function, and the arrays of its parameters."""
+    def _parts(self, state: State) -> tuple[object, ...]:
         return state.stage.module, state.function, state.session.call_inputs.params
 
-    def show(self, state: State) -> None:
+    def _show(self, state: State) -> None:
         """Show what the function will be given; with one that cannot be called nothing."""
         function = function_named(state.stage.module, state.function)
         is_known = isinstance(function, relax.Function | tirx.PrimFunc)
@@ -96,7 +94,7 @@ class InputsPanel(Panel):
         )
         show_if(self.widget, is_known)
         if is_known:
-            self._show()
+            self._render()
 
     def _choose(self) -> None:
         """Take another source or file."""
@@ -122,15 +120,15 @@ class InputsPanel(Panel):
             failed = failed or _NO_FILE
         self._refused = failed or self._plan()[0]
         with self.updating():
-            self._show()
+            self._render()
         if not self._refused:
             seed, sizes = int(self._seed.value), self._said_sizes()
             self.send(actions.SetInputs(self._inputs(), seed, sizes))
 
-    def _show(self) -> None:
+    def _render(self) -> None:
         """Set every part from what is chosen."""
-        self._seed.layout.display = "" if self._is_random() else "none"
-        self._file.layout.display = "" if self.source == FILE else "none"
+        show_if(self._seed, self._is_random())
+        show_if(self._file, self.source == FILE)
         error, plan = self._plan()
         self._ask(plan.dims if plan else {})
         if self._refused:
@@ -156,24 +154,24 @@ class InputsPanel(Panel):
         """Show a field for each size that nothing tells."""
         asked = self._asked()
         if list(self._fields) != list(asked):
-            self._fields = {name: self._field(name) for name in asked}
+            self._fields = {name: self._size_field(name) for name in asked}
             self._row.children = tuple(self._fields.values())
-        for name, field in self._fields.items():
-            field.value = self._sizes.get(name, dims.get(name, SIZE))
-        self._row.layout.display = "" if asked else "none"
+        for name, size in self._fields.items():
+            size.value = self._sizes.get(name, dims.get(name, SIZE))
+        show_if(self._row, bool(asked))
 
-    def _field(self, name: str) -> widgets.BoundedIntText:
-        field = widgets.BoundedIntText(
+    def _size_field(self, name: str) -> widgets.BoundedIntText:
+        made = field(
+            widgets.BoundedIntText,
+            "irviz-inputs-size",
+            name,
             value=SIZE,
             min=1,
             max=_LARGEST,
-            description=name,
             tooltip=f"the size {name}",
-            **wide_field(),
         )
-        field.add_class("irviz-inputs-size")
-        self.on_change(field, lambda size: self._resize(name, int(size)))
-        return field
+        self.on_change(made, lambda size: self._resize(name, size))
+        return made
 
     def _asked(self) -> tuple[str, ...]:
         assert self._function is not None, "there is nothing to ask for"

@@ -5,13 +5,12 @@ from __future__ import annotations
 import ipywidgets as widgets
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import wide
+from irviz.explorer.panels.controls import classed, field
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 
 _GB = 10**9
-_WORDS = {"description_width": "initial"}
 
 
 class LimitsPanel(Panel):
@@ -19,45 +18,47 @@ class LimitsPanel(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._isolate = widgets.Checkbox(
-            description="in a process of its own", indent=False, layout=wide()
+        self._isolate = field(
+            widgets.Checkbox, "irviz-limits-isolate", "in a process of its own", indent=False
         )
-        self._seconds = widgets.BoundedFloatText(
-            min=0.1, max=86_400, description="stop after (s)", style=_WORDS, layout=wide()
+        self._seconds = field(
+            widgets.BoundedFloatText,
+            "irviz-limits-seconds",
+            "stop after (s)",
+            min=0.1,
+            max=86_400,
         )
-        self._memory = widgets.BoundedFloatText(
-            min=0, max=1e6, description="memory (GB, 0: what is free)", style=_WORDS, layout=wide()
+        self._memory = field(
+            widgets.BoundedFloatText,
+            "irviz-limits-memory",
+            "memory (GB, 0: what is free)",
+            min=0,
+            max=1e6,
         )
-        self._device = widgets.Text(
-            description="device",
+        self._device = field(
+            widgets.Text,
+            "irviz-limits-device",
+            "device",
             placeholder="cpu, or host:port of an RPC server",
             continuous_update=False,
-            style=_WORDS,
-            layout=wide(),
         )
         # only what was changed is sent: the others may be beyond what a field can show
-        self.on_change(self._isolate, lambda on: self.send(actions.SetLimit("isolate", bool(on))))
-        self.on_change(self._seconds, lambda s: self.send(actions.SetLimit("seconds", float(s))))
+        set_limit = actions.SetLimit
+        self.on_change(self._isolate, lambda on: self.send(set_limit("isolate", on)))
+        self.on_change(self._seconds, lambda seconds: self.send(set_limit("seconds", seconds)))
         self.on_change(
-            self._memory, lambda gb: self.send(actions.SetLimit("memory", round(gb * _GB) or None))
+            self._memory, lambda gb: self.send(set_limit("memory", round(gb * _GB) or None))
         )
-        self.on_change(
-            self._device, lambda text: self.send(actions.SetLimit("device", text.strip()))
+        self.on_change(self._device, lambda text: self.send(set_limit("device", text.strip())))
+        fields = widgets.VBox([self._isolate, self._seconds, self._memory, self._device])
+        self.widget = classed(
+            widgets.Accordion([fields], titles=("where it runs, and limits",)), "irviz-limits"
         )
-        fields = [self._isolate, self._seconds, self._memory, self._device]
-        for field, name in zip(fields, ("isolate", "seconds", "memory", "device"), strict=True):
-            field.add_class(f"irviz-limits-{name}")
-        self.widget = widgets.Accordion(
-            [widgets.VBox(fields)], titles=("where it runs, and limits",)
-        )
-        self.widget.add_class("irviz-limits")
 
-    def parts(self, state: State) -> tuple[object, ...]:
-        """Return the session's limits."""
+    def _parts(self, state: State) -> tuple[object, ...]:
         return (state.session.run_config,)
 
-    def show(self, state: State) -> None:
-        """Show the session's limits."""
+    def _show(self, state: State) -> None:
         limits = state.session.run_config
         self._isolate.value = limits.isolate
         self._seconds.value = limits.seconds

@@ -9,7 +9,15 @@ from tvm import relax
 
 from irviz.errors import InputError
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import button, heading, paragraph, show_if, wide
+from irviz.explorer.panels.controls import (
+    button,
+    classed,
+    field,
+    heading,
+    html,
+    paragraph,
+    show_if,
+)
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
@@ -36,12 +44,11 @@ class _Shown:
     def __init__(self, kind: str, send: Callable[[actions.Action], None]) -> None:
         self.picture: Figure | GraphFigure | None = None
         self._kind, self._send = kind, send
-        self._html = widgets.HTML()
-        self._html.add_class(f"irviz-{kind}-picture")
-        self._path = widgets.Text(description="file", layout=wide())
-        self._path.add_class(f"irviz-{kind}-path")
-        save = button("Save SVG", "Write this picture to a file", "save", f"irviz-{kind}-save")
-        save.on_click(lambda _: self._save())
+        self._html = html(f"irviz-{kind}-picture")
+        self._path = field(widgets.Text, f"irviz-{kind}-path", "file", is_aligned=True)
+        save = button(
+            "Save SVG", "Write this picture to a file", self._save, "save", f"irviz-{kind}-save"
+        )
         self.widget = widgets.VBox([self._html, widgets.HBox([self._path, save])])
         self.clear("")
 
@@ -49,14 +56,14 @@ class _Shown:
         """Show nothing, and suggest a file name for what is shown next."""
         self.picture, self._html.value = None, ""
         self._path.value = f"{name}-{self._kind}.svg"
-        self.widget.layout.display = "none"
+        show_if(self.widget, False)
 
     def show(self, picture: Figure | GraphFigure) -> None:
         """Show a picture in a part of the page of its own: it may be wider than the panel."""
         self.picture = picture
         frame = "overflow: auto; max-height: 600px"
         self._html.value = f'<div style="{frame}">{picture.svg}</div>'
-        self.widget.layout.display = ""
+        show_if(self.widget, True)
 
     def _save(self) -> None:
         if self.picture is not None:
@@ -70,41 +77,44 @@ class MemoryPanel(Panel):
         super().__init__(store)
         self.use: MemoryUse | None = None
         self._key: tuple[object, ...] = ()
-        self._sizes = widgets.Text(description="sizes", layout=wide())
-        self._sizes.add_class("irviz-memory-sizes")
-        self._theme = widgets.Dropdown(options=tuple(THEMES), description="theme", layout=wide())
-        self._theme.add_class("irviz-memory-theme")
+        self._sizes = field(widgets.Text, "irviz-memory-sizes", "sizes", is_aligned=True)
+        self._theme = field(
+            widgets.Dropdown,
+            "irviz-memory-theme",
+            "theme",
+            options=tuple(THEMES),
+            is_aligned=True,
+        )
         self._theme.observe(lambda _: self._redraw(), "value")
-        self.ask = button("Show memory", "Plan the memory as the build does", "bar-chart")
-        self.ask.on_click(lambda _: self._try(self._show_use))
-        self._facts = widgets.HTML()
-        self._facts.add_class("irviz-memory-facts")
-        self._planned = widgets.Checkbox(
-            value=False, description="with the storages of the plan", indent=False, layout=wide()
+        self.ask = button(
+            "Show memory",
+            "Plan the memory as the build does",
+            lambda: self._try(self._show_use),
+            "bar-chart",
+        )
+        self._facts = html("irviz-memory-facts")
+        self._planned = field(
+            widgets.Checkbox, "", "with the storages of the plan", is_aligned=True, indent=False
         )
         self.ask_buffers = button(
             "Destination-passing view",
             "Draw the buffers that each call reads and writes",
+            lambda: self._try(self._show_buffers),
             "sitemap",
         )
-        self.ask_buffers.on_click(lambda _: self._try(self._show_buffers))
         self.chart, self.buffers = _Shown("memory", self.send), _Shown("buffers", self.send)
-        self._parts = widgets.VBox(
-            [
-                *(self._sizes, self._theme, self.ask, self._facts, self.chart.widget),
-                *(self.ask_buffers, self._planned, self.buffers.widget),
-            ]
+        controls = [self._sizes, self._theme, self.ask, self._facts, self.chart.widget]
+        controls += [self.ask_buffers, self._planned, self.buffers.widget]
+        self._controls, self._hint = widgets.VBox(controls), html("")
+        self.widget = classed(
+            widgets.VBox([heading("Memory"), self._hint, self._controls]), "irviz-memory"
         )
-        self._hint = widgets.HTML()
-        self.widget = widgets.VBox([heading("Memory"), self._hint, self._parts])
-        self.widget.add_class("irviz-memory")
 
-    def parts(self, state: State) -> tuple[object, ...]:
-        """Return the function, what it is called with, and the page's colours."""
+    def _parts(self, state: State) -> tuple[object, ...]:
         stage, call = state.stage, state.session.call_inputs
         return stage.id, stage.module, state.function, call, state.is_dark
 
-    def show(self, state: State) -> None:
+    def _show(self, state: State) -> None:
         """Take the current function; what was shown of another is taken away."""
         stage, function = state.stage, state.function
         self._theme.value = "dark" if state.is_dark else "course"
@@ -118,7 +128,7 @@ class MemoryPanel(Panel):
         self.buffers.clear(f"{function}-{stage.id}")
         there = drawable_functions(stage.module).get(function)
         is_relax = isinstance(there, relax.Function)
-        show_if(self._parts, is_relax)
+        show_if(self._controls, is_relax)
         is_other = there is not None and not is_relax
         words = f"{function} is a PrimFunc: look at a function that calls it." if is_other else ""
         self._hint.value = paragraph(words, "irviz-hint")

@@ -5,15 +5,13 @@ from __future__ import annotations
 import ipywidgets as widgets
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import button, show_if
+from irviz.explorer.panels.controls import button, classed, field, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import Side, State
 from irviz.explorer.store import Store
 from irviz.explorer.view_model import location
 from irviz.model.folding.container_path import RepeatCopies, repeat_copies
 from irviz.model.graph.neighbourhood import AFTER, BEFORE
-
-_NARROW = {"description_width": "initial"}
 
 
 class Navigation(Panel):
@@ -22,43 +20,39 @@ class Navigation(Panel):
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self._start = self._container = self._copies = ""
-        self._open = button("Open", "Show what is in this")
-        self._close = button("Close", "Show the frame around this as one node")
-        self._near = button("Nearby", "Show only what is a few uses away")
-        self._steps = widgets.BoundedIntText(
-            value=2,
-            min=1,
-            max=99,
-            description="steps",
-            layout=widgets.Layout(width="100px"),
-            style=_NARROW,
+        self._open = button(
+            "Open",
+            "Show what is in this",
+            lambda: self.send(actions.Toggle(self._node, self._side)),
         )
-        self._steps.add_class("irviz-steps")
-        self._from = button("Path from here", "Choose this as one end of a path")
+        self._close = button(
+            "Close",
+            "Show the frame around this as one node",
+            lambda: self.send(actions.Toggle(self._container, self._side)),
+        )
+        self._near = button(
+            "Nearby",
+            "Show only what is a few uses away",
+            lambda: self.send(actions.LookAround(self._node, self._steps.value)),
+        )
+        self._steps = field(
+            widgets.BoundedIntText, "irviz-steps", "steps", value=2, min=1, max=99, width="100px"
+        )
+        self._from = button("Path from here", "Choose this as one end of a path", self._begin)
         self._to = button(
-            "Path to here", "Show only what lies between the two", "", "irviz-path-to"
+            "Path to here",
+            "Show only what lies between the two",
+            lambda: self.send(actions.LookAround(self._start, to=self._node)),
+            name="irviz-path-to",
         )
-        self._whole = button("Whole function", "Show everything again")
-        self._copy = widgets.BoundedIntText(
-            min=1, layout=widgets.Layout(width="170px"), style=_NARROW
+        self._whole = button(
+            "Whole function", "Show everything again", lambda: self.send(actions.LookAround())
         )
-        self._copy.add_class("irviz-copy")
-        self._open.on_click(lambda _: self.send(actions.Toggle(self._node, self._side)))
-        self._close.on_click(lambda _: self.send(actions.Toggle(self._container, self._side)))
-        self._near.on_click(
-            lambda _: self.send(actions.LookAround(self._node, int(self._steps.value)))
-        )
-        self._from.on_click(lambda _: self._begin())
-        self._to.on_click(lambda _: self.send(actions.LookAround(self._start, to=self._node)))
-        self._whole.on_click(lambda _: self.send(actions.LookAround()))
+        self._copy = field(widgets.BoundedIntText, "irviz-copy", min=1, width="170px")
         self.on_change(self._copy, self._show_copy)
-        self.widget = widgets.Box(
-            [
-                *(self._open, self._close, self._copy, self._near, self._steps),
-                *(self._from, self._to, self._whole),
-            ]
-        )
-        self.widget.add_class("irviz-around")
+        controls = [self._open, self._close, self._copy, self._near, self._steps]
+        controls += [self._from, self._to, self._whole]
+        self.widget = classed(widgets.Box(controls), "irviz-around")
 
     @property
     def _node(self) -> str:
@@ -69,11 +63,10 @@ class Navigation(Panel):
     def _side(self) -> Side:
         return self.state.selection.side
 
-    def parts(self, state: State) -> tuple[object, ...]:
-        """Return the selected node, and how the function is looked at."""
+    def _parts(self, state: State) -> tuple[object, ...]:
         return location(state), state.view, state.function
 
-    def show(self, state: State) -> None:
+    def _show(self, state: State) -> None:
         """Offer what can be done with the selected node."""
         found, look = location(state), state.view
         here: RepeatCopies | None = None

@@ -17,10 +17,8 @@ class NodePanel(Panel):
         super().__init__(store)
         self.widget, self.source = widgets.HTML(), widgets.HTML()
 
-    def parts(self, state: State) -> tuple[object, ...]:
-        """Return what is said of the node."""
+    def _parts(self, state: State) -> tuple[object, ...]:
         return node_facts(state), node_source(state)
 
-    def show(self, state: State) -> None:
-        """Show it."""
+    def _show(self, state: State) -> None:
         self.widget.value, self.source.value = node_facts(state), node_source(state)

@@ -9,7 +9,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from irviz.explorer.actions import Action
+from irviz.explorer.actions import Action, Say
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.explorer.view_model import unchanged
@@ -35,21 +35,21 @@ class Panel(ABC):
         return self._store.state
 
     @abstractmethod
-    def parts(self, state: State) -> tuple[object, ...]:
+    def _parts(self, state: State) -> tuple[object, ...]:
         """Return the parts of the state that the panel shows."""
 
     @abstractmethod
-    def show(self, state: State) -> None:
+    def _show(self, state: State) -> None:
         """Set the traits of the widgets from a state."""
 
     def update(self, state: State, _: State | None = None) -> None:
         """Show a state, unless it differs from the last one in other parts alone."""
-        parts = self.parts(state)
+        parts = self._parts(state)
         if self._shown is not None and unchanged(self._shown, parts):
             return
         self._shown = parts
         with self.updating():
-            self.show(state)
+            self._show(state)
 
     @contextmanager
     def updating(self) -> Iterator[None]:
@@ -74,6 +74,10 @@ class Panel(ABC):
     def send(self, action: Action) -> None:
         """Dispatch an action of the reader."""
         self._store.dispatch(action)
+
+    def refuse(self, why: object) -> None:
+        """Say in the status bar why what the reader asked for cannot be done."""
+        self.send(Say(str(why), is_error=True))
 
     def receive(self, content: object, kinds: Sequence[type[Action]], /, **added: object) -> None:
         """Dispatch what a page asks for; anything else that it may send is ignored."""

@@ -8,7 +8,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from irviz.errors import TransformError
-from irviz.explorer.panels.controls import paragraph
+from irviz.explorer.panels.controls import field, offer, paragraph
 from irviz.ir.functions import relax_functions
 from irviz.loaders.arrays.param_files import load_params
 from irviz.session.session import Session
@@ -54,8 +54,8 @@ class PassForm:
             rows += [self.paths[one.name]] if one.name in self.paths else []
             rows.append(widgets.HTML(_explained(one)))
         self.widget.children = tuple(rows)
-        for field in (*self.fields.values(), *self.paths.values()):
-            field.observe(self._hear, "value")
+        for control in (*self.fields.values(), *self.paths.values()):
+            control.observe(self._hear, "value")
         self._offer(is_new=True)
 
     def show(self, session: Session) -> None:
@@ -83,14 +83,10 @@ class PassForm:
         given = self.fields[parameter.name].value
         if parameter.kind is ParameterKind.PARAMS:
             path = self.paths[parameter.name].value.strip()
-            arrays = (
-                load_params(path)
-                if path
-                else self._session.call_inputs.params
-                if self._session
-                else {}
-            )
-            return {name: arrays[name] for name in (arrays if path else given)}
+            if path:
+                return dict(load_params(path))
+            arrays = self._session.call_inputs.params if self._session else {}
+            return {name: arrays[name] for name in given}
         if parameter.kind in _CHOOSING:
             return tuple(given) or None
         if not isinstance(given, str) or parameter.kind is ParameterKind.CHOICE:
@@ -118,32 +114,35 @@ class PassForm:
 
     def _offer_functions(self, parameter: PassParameter, is_new: bool) -> str:
         assert self._session is not None, "there is something to choose from"
-        field, names = self.fields[parameter.name], [*relax_functions(self._session.current.module)]
-        value = self._session.function if is_new and parameter.is_required else field.value
+        chosen, names = (
+            self.fields[parameter.name],
+            [*relax_functions(self._session.current.module)],
+        )
+        value = self._session.function if is_new and parameter.is_required else chosen.value
         if value not in names:
             value = names[0] if names and parameter.is_required else None
         options = [(name, name) for name in names]
         if not parameter.is_required:
             options.insert(0, ("–", ""))
             value = value or ""
-        _set(field, options, value)
+        offer(chosen, options, value)
         return str(value or "")
 
     def _offer_of(self, parameter: PassParameter, function: str, is_new: bool) -> None:
-        session, field = self._session, self.fields[parameter.name]
+        session, asked = self._session, self.fields[parameter.name]
         assert session is not None, "there is something to choose from"
         of_it = relax_functions(session.current.module).get(function)
         params = [param.name for param in of_it.params] if of_it is not None else []
         if parameter.kind is ParameterKind.DIMS:
             names = symbolic_names(session.current.module, function if of_it is not None else None)
-            field.placeholder = ", ".join(f"{name}=1" for name in names) or "no symbolic sizes"
+            asked.placeholder = ", ".join(f"{name}=1" for name in names) or "no symbolic sizes"
         elif parameter.kind is ParameterKind.FUNCTIONS:
-            _keep(field, [gvar.name_hint for gvar in session.current.module.functions], ())
+            _keep(asked, [gvar.name_hint for gvar in session.current.module.functions], ())
         elif parameter.kind in _CHOOSING:
-            _keep(field, params, ())
+            _keep(asked, params, ())
         elif parameter.kind is ParameterKind.PARAMS:
             _keep(
-                field,
+                asked,
                 [*session.call_inputs.params],
                 [n for n in session.call_inputs.params if n in params],
                 is_new,
@@ -153,47 +152,34 @@ class PassForm:
 def _field(parameter: PassParameter) -> widgets.Widget:
     """Return the control of a parameter."""
     begin, kind = parameter.begins_with, parameter.kind
-    look: dict[str, Any] = {
-        "description": parameter.name,
-        "style": {"description_width": "initial"},
-        "layout": widgets.Layout(width="auto"),
-    }
     text = ", ".join(map(str, begin)) if isinstance(begin, tuple) else str(begin or "")
+    made: type[widgets.Widget] = widgets.Text
+    options: dict[str, Any] = {"value": text, "placeholder": _HINTS.get(kind, "")}
     if kind is ParameterKind.BOOL:
-        field = widgets.Checkbox(value=bool(begin), indent=False, **look)
+        made, options = widgets.Checkbox, {"value": bool(begin), "indent": False}
     elif kind is ParameterKind.CHOICE:
-        options = [("–" if one is None else str(one), one) for one in parameter.choices]
+        choices = [("–" if one is None else str(one), one) for one in parameter.choices]
         value = begin if begin in parameter.choices else parameter.choices[0]
-        field = widgets.Dropdown(options=options, value=value, **look)
+        made, options = widgets.Dropdown, {"options": choices, "value": value}
     elif kind is ParameterKind.FUNCTION:
-        field = widgets.Dropdown(**look)
+        made, options = widgets.Dropdown, {}
     elif kind in (*_CHOOSING, ParameterKind.PARAMS):
-        field = widgets.SelectMultiple(rows=2, **look)
+        made, options = widgets.SelectMultiple, {"rows": 2}
     elif kind is ParameterKind.INT and isinstance(begin, int):
-        field = widgets.IntText(value=begin, **look)
+        made, options = widgets.IntText, {"value": begin}
     elif kind is ParameterKind.FLOAT and isinstance(begin, float | int):
-        field = widgets.FloatText(value=begin, **look)
+        made, options = widgets.FloatText, {"value": begin}
     elif kind in (ParameterKind.TARGET, ParameterKind.DEVICE):
-        field = widgets.Combobox(value=text, options=_TARGETS, placeholder=_HINTS[kind], **look)
+        made, options["options"] = widgets.Combobox, _TARGETS
     elif kind is ParameterKind.PATTERNS:
-        backends = tuple(PATTERN_MODULES)
-        field = widgets.Combobox(value=text, options=backends, placeholder=_HINTS[kind], **look)
-    else:
-        field = widgets.Text(value=text, placeholder=_HINTS.get(kind, ""), **look)
-    field.tooltip = parameter.summary or kind.value
-    field.add_class(f"irviz-pass-{parameter.name}")
-    return field
+        made, options["options"] = widgets.Combobox, tuple(PATTERN_MODULES)
+    options["tooltip"] = parameter.summary or kind.value
+    return field(made, f"irviz-pass-{parameter.name}", parameter.name, **options)
 
 
 def _path() -> widgets.Text:
-    path = widgets.Text(
-        description="or a file",
-        placeholder="the path of an .npz",
-        style={"description_width": "initial"},
-        layout=widgets.Layout(width="auto"),
-    )
-    path.add_class("irviz-pass-file")
-    return path
+    hint = "the path of an .npz"
+    return field(widgets.Text, "irviz-pass-file", "or a file", placeholder=hint)
 
 
 def _explained(parameter: PassParameter) -> str:
@@ -249,24 +235,15 @@ _READERS: dict[ParameterKind, Callable[[str], object]] = {
 }
 
 
-def _set(field: widgets.Dropdown, options: list[tuple[str, str]], value: object) -> None:
-    """Change what is offered, without a choice that nobody made in between."""
-    if list(field.options) != options:
-        field.index = None
-        field.options = options
-    if field.value != value:
-        field.value = value
-
-
 def _keep(
-    field: widgets.SelectMultiple, names: list[str], first: object, is_new: bool = False
+    select: widgets.SelectMultiple, names: list[str], first: object, is_new: bool = False
 ) -> None:
     """Change what is offered, and keep what was chosen of it."""
-    chosen = first if is_new else field.value
-    if list(field.options) != names:
-        field.value = ()
-        field.options = names
-        field.rows = min(max(len(names), 2), _MOST_ROWS)
+    chosen = first if is_new else select.value
+    if list(select.options) != names:
+        select.value = ()
+        select.options = names
+        select.rows = min(max(len(names), 2), _MOST_ROWS)
     kept = tuple(name for name in names if name in chosen)  # type: ignore[operator]
-    if field.value != kept:
-        field.value = kept
+    if select.value != kept:
+        select.value = kept

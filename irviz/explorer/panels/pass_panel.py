@@ -6,7 +6,7 @@ import ipywidgets as widgets
 from tvm import ir
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import button, heading, paragraph, wide
+from irviz.explorer.panels.controls import button, classed, field, heading, html, paragraph
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.panels.pass_form import PassForm
 from irviz.explorer.state import State
@@ -30,44 +30,36 @@ class PassPanel(Panel):
         super().__init__(store)
         self._stage: Stage | None = None
         self._chosen: CatalogEntry | None = None
-        self._name = widgets.Text(placeholder="a name such as LegalizeOps, or words", layout=wide())
-        self._name.add_class("irviz-pass-name")
-        self._group = widgets.Dropdown(options=(_ALL, *GROUPS), value=_ALL, layout=wide())
-        self._group.add_class("irviz-pass-group")
-        self._found = widgets.Select(rows=_ROWS, layout=wide())
+        self._name = field(
+            widgets.Text, "irviz-pass-name", placeholder="a name such as LegalizeOps, or words"
+        )
+        self._group = field(
+            widgets.Dropdown, "irviz-pass-group", options=(_ALL, *GROUPS), value=_ALL
+        )
+        self._found = field(widgets.Select, "irviz-pass-found", rows=_ROWS)
         self._found.add_class("irviz-passes")
-        self._found.add_class("irviz-pass-found")
-        self._summary = widgets.HTML()
-        self._summary.add_class("irviz-pass-summary")
+        self._summary = html("irviz-pass-summary")
         self.form = PassForm(self._forget)
-        self._preview = button("Preview", "Try it in another process: what would it change?", "eye")
-        self._apply = button("Apply pass", "Apply this pass to the shown stage", "play")
-        self._words = widgets.HTML()
-        self._words.add_class("irviz-pass-preview")
+        self._preview = button(
+            "Preview", "Try it in another process: what would it change?", self._show_preview, "eye"
+        )
+        self._apply = button(
+            "Apply pass", "Apply this pass to the shown stage", self._send_pass, "play"
+        )
+        self._words = html("irviz-pass-preview")
         self._name.observe(lambda _: self._search(), "value")
         self._group.observe(lambda _: self._search(), "value")
         self._found.observe(lambda change: self._choose(change.new), "value")
-        self._preview.on_click(lambda _: self._show_preview())
-        self._apply.on_click(lambda _: self._send_pass())
-        self.widget = widgets.VBox(
-            [
-                heading("Apply a pass"),
-                widgets.HBox([self._name, self._group]),
-                self._found,
-                self._summary,
-                self.form.widget,
-                widgets.HBox([self._preview, self._apply]),
-                self._words,
-            ]
-        )
-        self.widget.add_class("irviz-pass")
+        search, buttons = [self._name, self._group], [self._preview, self._apply]
+        parts = [heading("Apply a pass"), widgets.HBox(search), self._found, self._summary]
+        parts += [self.form.widget, widgets.HBox(buttons), self._words]
+        self.widget = classed(widgets.VBox(parts), "irviz-pass")
         self._search()
 
-    def parts(self, state: State) -> tuple[object, ...]:
-        """Return the session, and how many passes there are: more may be registered."""
-        return state.session, len(catalog())
+    def _parts(self, state: State) -> tuple[object, ...]:
+        return state.session, len(catalog())  # more passes may be registered
 
-    def show(self, state: State) -> None:
+    def _show(self, state: State) -> None:
         """Offer what the current stage has; what was typed and chosen stays."""
         if self._stage is not state.stage:
             self._forget()
@@ -107,7 +99,7 @@ class PassPanel(Panel):
         try:
             call = self._call()
         except Exception as failure:  # a file of the form, for example
-            self.send(actions.Say(str(failure), is_error=True))
+            self.refuse(failure)
         else:
             self.send(actions.Apply(call))
 
@@ -150,7 +142,6 @@ def _line(entry: CatalogEntry) -> str:
 def _described(entry: CatalogEntry) -> str:
     words, _, code = entry.code_only.partition(": ")
     code_only = (words, code) if entry.code_only else None
-    summary = render(
-        "pass_summary", name=entry.full_name, summary=entry.summary, code_only=code_only
+    return str(
+        render("pass_summary", name=entry.full_name, summary=entry.summary, code_only=code_only)
     )
-    return str(summary)

@@ -7,7 +7,7 @@ import ipywidgets as widgets
 import traitlets
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import button, heading, wide
+from irviz.explorer.panels.controls import button, field, heading
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
@@ -37,22 +37,20 @@ class PythonPanel(Panel):
         super().__init__(store)
         self._suggested = ""
         self.copy = CopyButton(label="Copy as Python")
-        self._path = widgets.Text(description="file", layout=wide())
-        self._path.add_class("irviz-python-path")
+        path = self._path = field(widgets.Text, "irviz-python-path", "file", is_aligned=True)
+        self.copy.on_msg(lambda _, content, __: self.receive(content, CopyMessage, path=path.value))
         save = button(
-            "Save as Python", "Write a script with TVM alone that makes the shown stage", "save"
+            "Save as Python",
+            "Write a script with TVM alone that makes the shown stage",
+            lambda: self.send(actions.SaveScript(path.value)),
+            "save",
         )
-        save.on_click(lambda _: self.send(actions.SaveScript(self._path.value)))
-        self.copy.on_msg(
-            lambda _, content, __: self.receive(content, CopyMessage, path=self._path.value)
-        )
-        self.widget = widgets.VBox([heading("Script"), self.copy, self._path, save])
+        self.widget = widgets.VBox([heading("Script"), self.copy, path, save])
 
-    def parts(self, state: State) -> tuple[object, ...]:
-        """Return what a file is named after, and what was copied last."""
+    def _parts(self, state: State) -> tuple[object, ...]:
         return state.function, state.stage_id, state.clipboard
 
-    def show(self, state: State) -> None:
+    def _show(self, state: State) -> None:
         """Suggest a file name for the current stage; hand what was copied to the page."""
         path = f"{state.function or 'module'}-{state.stage_id}.py"
         if path != self._suggested:

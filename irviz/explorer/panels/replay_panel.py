@@ -1,11 +1,11 @@
-"""Apply what led to the current stage once more, behind another stage."""
+"""Apply what led to the current stage to another stage."""
 
 from __future__ import annotations
 
 import ipywidgets as widgets
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import button, heading, offer, show_if, wide_field
+from irviz.explorer.panels.controls import button, field, heading, offer, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
@@ -16,20 +16,20 @@ class ReplayPanel(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._stage = widgets.Dropdown(description="behind stage", **wide_field())
-        self._stage.add_class("irviz-replay-on")
+        self._stage = field(widgets.Dropdown, "irviz-replay-on", "behind stage")
         replay = button(
-            "Replay", "Apply what led to the shown stage behind that one, too", "repeat"
+            "Replay",
+            "Apply what led to the shown stage behind that one, too",
+            self._replay,
+            "repeat",
         )
-        replay.on_click(lambda _: self._replay())
         self.widget = widgets.VBox([heading("Replay the shown branch"), self._stage, replay])
 
-    def parts(self, state: State) -> tuple[object, ...]:
-        """Return the stages."""
+    def _parts(self, state: State) -> tuple[object, ...]:
         return (state.session,)
 
-    def show(self, state: State) -> None:
-        """Offer the stages behind which the branch is not yet."""
+    def _show(self, state: State) -> None:
+        """Offer the stages that the current one was not made from."""
         session = state.session
         own = session.lineage()
         others = [(f"{s.id}  {s.label}", s.id) for s in session.stages if s.id not in own]

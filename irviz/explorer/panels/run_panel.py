@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipywidgets as widgets
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import button, paragraph, show_if, wide
+from irviz.explorer.panels.controls import button, classed, field, html, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
@@ -19,23 +19,25 @@ class RunButton(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        run = button("Run", "Build the shown stage and run it", "play", "irviz-run")
-        run.on_click(lambda _: self.send(actions.Run(again=True)))
-        self._automatic = widgets.Checkbox(
-            value=True, description="run every new stage", indent=False, layout=wide()
+        run = button(
+            "Run",
+            "Build the shown stage and run it",
+            lambda: self.send(actions.Run(again=True)),
+            "play",
+            "irviz-run",
         )
-        self._automatic.add_class("irviz-run-new")
+        self._automatic = field(
+            widgets.Checkbox, "irviz-run-new", "run every new stage", value=True, indent=False
+        )
         self.on_change(
             self._automatic, lambda on: self.send(actions.SetField("runs_new_stages", on))
         )
         self.widget = widgets.HBox([run, self._automatic])
 
-    def parts(self, state: State) -> tuple[object, ...]:
-        """Return whether new stages are run."""
+    def _parts(self, state: State) -> tuple[object, ...]:
         return (state.runs_new_stages,)
 
-    def show(self, state: State) -> None:
-        """Show whether new stages are run."""
+    def _show(self, state: State) -> None:
         self._automatic.value = state.runs_new_stages
 
 
@@ -44,24 +46,19 @@ class RunPanel(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._case = widgets.BoundedIntText(
-            min=0, style={"description_width": "initial"}, layout=wide()
-        )
-        self._case.add_class("irviz-case")
+        self._case = field(widgets.BoundedIntText, "irviz-case", min=0)
         self.on_change(self._case, lambda case: self.send(actions.SetField("case", case)))
-        self._picture = widgets.Image(format="png", layout=widgets.Layout(display="none"))
-        self._picture.add_class("irviz-picture")
-        self._outputs = widgets.HTML()
-        self._outputs.add_class("irviz-run-outputs")
+        hidden = widgets.Layout(display="none")
+        self._picture = classed(widgets.Image(format="png", layout=hidden), "irviz-picture")
+        self._outputs = html("irviz-run-outputs")
         self.widget = widgets.VBox([self._case, self._picture, self._outputs])
 
-    def parts(self, state: State) -> tuple[object, ...]:
-        """Return the inputs, and what the current stage gave for the case."""
+    def _parts(self, state: State) -> tuple[object, ...]:
         runs, stage_id = state.function_runs, state.stage_id
         result, error = runs.results.get(stage_id), runs.errors.get(stage_id, "")
         return state.session.call_inputs.inputs, result, error, state.case
 
-    def show(self, state: State) -> None:
+    def _show(self, state: State) -> None:
         """Show the outputs of a run, or why there are none."""
         runs, stage_id = state.function_runs, state.stage_id
         result, error = runs.results.get(stage_id), runs.errors.get(stage_id, "")

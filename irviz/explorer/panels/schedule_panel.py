@@ -9,7 +9,15 @@ import ipywidgets as widgets
 from irviz.errors import TransformError
 from irviz.explorer import actions
 from irviz.explorer.loop_view import LoopView
-from irviz.explorer.panels.controls import button, offer, paragraph, show_if, wide_field
+from irviz.explorer.panels.controls import (
+    button,
+    classed,
+    field,
+    html,
+    offer,
+    paragraph,
+    show_if,
+)
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.panels.step_form import FieldError, StepForm
 from irviz.explorer.state import State
@@ -39,23 +47,22 @@ class SchedulePanel(Panel):
         self._nest = LoopNest("", (), (), ())
         self._addresses: Mapping[str, ScheduleAddress] = {}
         self._shown_primitive: Primitive | None = None
-        self._functions = widgets.Dropdown(description="PrimFunc", **wide_field())
-        self._functions.add_class("irviz-schedule-function")
+        self._functions = field(widgets.Dropdown, "irviz-schedule-function", "PrimFunc")
         self.view = LoopView()
-        self._several = widgets.Checkbox(
-            value=False, description="a click adds to what is chosen", indent=False, **wide_field()
+        self._several = field(widgets.Checkbox, "", "a click adds to what is chosen", indent=False)
+        options = [("choose a step", "")]
+        self._primitives = field(
+            widgets.Dropdown, "irviz-schedule-primitive", "step", options=options
         )
-        self._primitives = widgets.Dropdown(
-            options=[("choose a step", "")], description="step", **wide_field()
-        )
-        self._primitives.add_class("irviz-schedule-primitive")
-        self._hint, self._error = widgets.HTML(), widgets.HTML()
+        self._hint, self._error = html(""), html("")
         self.form = StepForm()
-        self._apply = button("Apply step", "Do this to the loops and blocks that are chosen")
-        self._apply.add_class("irviz-schedule-apply")
-        self._automatic = widgets.Checkbox(
-            value=True, description="measure each step", indent=False, **wide_field()
+        self._apply = button(
+            "Apply step",
+            "Do this to the loops and blocks that are chosen",
+            self._send_step,
+            name="irviz-schedule-apply",
         )
+        self._automatic = field(widgets.Checkbox, "", "measure each step", value=True, indent=False)
         self.on_change(self._functions, self._choose_function)
         self._primitives.observe(lambda _: self._show_primitive(), "value")
         self.view.observe(lambda _: self._show_choice(), "chosen")
@@ -63,25 +70,18 @@ class SchedulePanel(Panel):
             self._automatic, lambda on: self.send(actions.SetField("measures_steps", on))
         )
         widgets.link((self._several, "value"), (self.view, "many"))
-        self._apply.on_click(lambda _: self._send_step())
-        controls = widgets.HBox([self._apply, self._automatic])
-        self._controls = widgets.VBox(
-            [
-                *(self.view, self._several, self._primitives, self._hint, self.form.widget),
-                *(controls, self._error),
-            ]
-        )
-        self.widget = widgets.VBox([self._functions, self._controls])
-        self.widget.add_class("irviz-schedule")
+        buttons = widgets.HBox([self._apply, self._automatic])
+        controls = [self.view, self._several, self._primitives, self._hint, self.form.widget]
+        self._controls = widgets.VBox([*controls, buttons, self._error])
+        self.widget = classed(widgets.VBox([self._functions, self._controls]), "irviz-schedule")
 
-    def parts(self, state: State) -> tuple[object, ...]:
-        """Return the PrimFunc, its loops, and why its last step was refused."""
+    def _parts(self, state: State) -> tuple[object, ...]:
         name = prim_func(state)
         loops = nest(state) if name else None
         options = state.measures_steps, state.stage_id
         return (name, loops, state.stage, *prim_funcs(state), *options, _refusal(state, name))
 
-    def show(self, state: State) -> None:
+    def _show(self, state: State) -> None:
         """Show the PrimFunc's loops; what was chosen of them stays while they are the same."""
         names, function = prim_funcs(state), prim_func(state)
         offer(self._functions, names or [("none in this stage", "")], function)
@@ -141,10 +141,10 @@ class SchedulePanel(Panel):
         try:
             step = self._step()
         except FieldError as failure:
-            self.send(actions.Say(str(failure), is_error=True))
+            self.refuse(failure)
             self.form.show_error(failure)
         except TransformError as failure:  # the parameters do not go together
-            self.send(actions.Say(str(failure), is_error=True))
+            self.refuse(failure)
             self._error.value = refusal_html(failure)
         else:
             self.send(actions.Apply(step))
@@ -194,21 +194,22 @@ class TracePanel(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._trace = widgets.Textarea(rows=6, layout=widgets.Layout(width="auto"))
-        self._trace.add_class("irviz-trace")
-        replay = button("Replay", "Do the steps of this text, from where the trace begins")
-        replay.add_class("irviz-schedule-replay")
-        replay.on_click(lambda _: self._replay())
-        self._error = widgets.HTML()
+        self._trace = field(widgets.Textarea, "irviz-trace", rows=6)
+        replay = button(
+            "Replay",
+            "Do the steps of this text, from where the trace begins",
+            self._replay,
+            name="irviz-schedule-replay",
+        )
+        self._error = html("")
         self.widget = widgets.VBox(
             [widgets.HTML("<h5>trace</h5>"), self._trace, self._error, widgets.HBox([replay])]
         )
 
-    def parts(self, state: State) -> tuple[object, ...]:
-        """Return the steps of the schedule."""
+    def _parts(self, state: State) -> tuple[object, ...]:
         return (schedule_trace(state) if prim_func(state) else None,)
 
-    def show(self, state: State) -> None:
+    def _show(self, state: State) -> None:
         """Show the steps of the schedule, up to the current stage."""
         show_if(self.widget, bool(prim_func(state)))
         self._error.value = ""
@@ -220,7 +221,7 @@ class TracePanel(Panel):
         try:
             steps = parse_trace(self._trace.value, function)
         except TransformError as failure:
-            self.send(actions.Say(str(failure), is_error=True))
+            self.refuse(failure)
             self._error.value = refusal_html(failure)
         else:
             self._error.value = ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import anywidget
 import traitlets
 
+from irviz.explorer.panels.controls import classed
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.stage_rows import stage_rows
 from irviz.explorer.state import State
@@ -34,20 +35,17 @@ class StageList(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self.widget = TreeView()
-        self.widget.add_class("irviz-stages")
+        self.widget = classed(TreeView(), "irviz-stages")
         self.widget.on_msg(
             lambda _, content, buffers: self.receive(
                 content, StageMessage, content=bytes(buffers[0]) if len(buffers) == 1 else None
             )
         )
 
-    def parts(self, state: State) -> tuple[object, ...]:
-        """Return the rows, and the tree of which some can be undone."""
+    def _parts(self, state: State) -> tuple[object, ...]:
         return stage_rows(state), state.session.tree
 
-    def show(self, state: State) -> None:
-        """Show the stages, the current one marked."""
+    def _show(self, state: State) -> None:
         tree = state.session.tree
         with self.widget.hold_sync():
             self.widget.rows = stage_rows(state)

@@ -36,8 +36,7 @@ class StagePicture(Panel):
         )
         self.canvas.on_msg(lambda _, content, __: self.receive(content, CanvasMessage, side=side))
 
-    def parts(self, state: State) -> tuple[object, ...]:
-        """Return the picture, its marks and what is said of it."""
+    def _parts(self, state: State) -> tuple[object, ...]:
         side = self._side
         stage = state.stage_of(side)
         if stage is None:
@@ -45,7 +44,7 @@ class StagePicture(Panel):
         marks = changes(state, side), dimmed(state, side)
         return (*marks, scene(state, side), shown_selection(state, side), *_told(state, side))
 
-    def show(self, state: State) -> None:
+    def _show(self, state: State) -> None:
         """Draw the stage with its marks, or hide it where there is none on this side."""
         side = self._side
         show_if(self.widget, state.stage_of(side) is not None)

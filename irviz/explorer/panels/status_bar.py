@@ -5,9 +5,9 @@ from __future__ import annotations
 import ipywidgets as widgets
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import button, paragraph, show_if
+from irviz.explorer.panels.controls import button, classed, html, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
-from irviz.explorer.state import State
+from irviz.explorer.state import Message, State
 from irviz.explorer.store import Store
 from irviz.explorer.view_model import status
 
@@ -17,20 +17,14 @@ class StatusBar(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self.widget = widgets.HTML()
-        self.widget.add_class("irviz-message")
+        self.widget = html("irviz-message")
 
-    def parts(self, state: State) -> tuple[object, ...]:
-        """Return the words, and whether they are an error's."""
+    def _parts(self, state: State) -> tuple[object, ...]:
         message = status(state)
         return (None,) if message is None else (message.words, message.is_error)
 
-    def show(self, state: State) -> None:
-        """Show the words, or nothing."""
-        message = status(state)
-        if message is None:
-            self.widget.value = ""
-            return
+    def _show(self, state: State) -> None:
+        message = status(state) or Message("")
         kind = "irviz-error" if message.is_error else "irviz-said"
         self.widget.value = paragraph(message.words, kind, "status")
 
@@ -40,19 +34,20 @@ class JobBar(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        cancel = button("Cancel", "End what is running", "stop", "irviz-cancel")
-        cancel.on_click(lambda _: self.send(actions.Cancel()))
-        self._doing = widgets.HTML()
-        self._doing.add_class("irviz-doing")
-        self.widget = widgets.HBox([cancel, self._doing])
-        self.widget.add_class("irviz-status")
+        cancel = button(
+            "Cancel",
+            "End what is running",
+            lambda: self.send(actions.Cancel()),
+            "stop",
+            "irviz-cancel",
+        )
+        self._doing = html("irviz-doing")
+        self.widget = classed(widgets.HBox([cancel, self._doing]), "irviz-status")
 
-    def parts(self, state: State) -> tuple[object, ...]:
-        """Return the current job, its progress and what waits."""
+    def _parts(self, state: State) -> tuple[object, ...]:
         return state.jobs.name, state.jobs.progress, state.jobs.waiting
 
-    def show(self, state: State) -> None:
-        """Show the current job, or nothing."""
+    def _show(self, state: State) -> None:
         jobs = state.jobs
         show_if(self.widget, bool(jobs.name))
         words = f"{jobs.name}: {jobs.progress}" if jobs.progress else jobs.name

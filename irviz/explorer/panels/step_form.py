@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import ipywidgets as widgets
 
 from irviz.errors import TransformError
-from irviz.explorer.panels.controls import paragraph
+from irviz.explorer.panels.controls import field, paragraph
 from irviz.model.loops import Block, BlockAddress, LoopNest, ScheduleAddress, walk
 from irviz.transforms.schedules.index_map import IndexMapText
 from irviz.transforms.schedules.primitives import (
@@ -84,21 +85,17 @@ class StepForm:
 
 
 def _field(parameter: PrimitiveParameter) -> widgets.Widget:
-    style = {"description_width": "initial"}
-    look = {"description": parameter.name, "style": style, "layout": widgets.Layout(width="auto")}
+    text = "" if parameter.default is None else str(parameter.default)
+    kind: type[widgets.Widget] = widgets.Text
+    options: dict[str, Any] = {"value": text, "placeholder": _EXAMPLES.get(parameter.kind, "")}
     if parameter.kind is ArgumentKind.FLAG:
-        field = widgets.Checkbox(value=bool(parameter.default), indent=False, **look)
+        kind, options = widgets.Checkbox, {"value": bool(parameter.default), "indent": False}
     elif parameter.kind in _BUFFERS:
-        field = widgets.Dropdown(**look)
+        kind, options = widgets.Dropdown, {}
     elif parameter.kind is ArgumentKind.CHOICE:
-        hint = _EXAMPLES[ArgumentKind.CHOICE]
-        field = widgets.Combobox(options=CHOICES[parameter.name], placeholder=hint, **look)
-    else:
-        text = "" if parameter.default is None else str(parameter.default)
-        field = widgets.Text(value=text, placeholder=_EXAMPLES.get(parameter.kind, ""), **look)
-    field.tooltip = f"{parameter.name}: {parameter.kind.value}"
-    field.add_class(f"irviz-step-{parameter.name}")
-    return field
+        kind, options["options"], options["value"] = widgets.Combobox, CHOICES[parameter.name], ""
+    options["tooltip"] = f"{parameter.name}: {parameter.kind.value}"
+    return field(kind, f"irviz-step-{parameter.name}", parameter.name, **options)
 
 
 def _block(chosen: Sequence[ScheduleAddress], nest: LoopNest) -> Block | None:
@@ -109,7 +106,7 @@ def _block(chosen: Sequence[ScheduleAddress], nest: LoopNest) -> Block | None:
     return None
 
 
-def _offer_buffers(field: widgets.Dropdown, kind: ArgumentKind, block: Block | None) -> None:
+def _offer_buffers(offered: widgets.Dropdown, kind: ArgumentKind, block: Block | None) -> None:
     sides = {"read": block.reads, "write": block.writes} if block else {}
     wanted = {ArgumentKind.READ: ("read",), ArgumentKind.WRITTEN: ("write",)}.get(
         kind, ("read", "write")
@@ -119,8 +116,8 @@ def _offer_buffers(field: widgets.Dropdown, kind: ArgumentKind, block: Block | N
         for number, access in enumerate(sides.get(side, ())):
             value: object = (side, number) if kind is ArgumentKind.BUFFER else number
             options.append((f"{side}s {number}: {access.buffer}", value))
-    if options != list(field.options):
-        field.options = options
+    if options != list(offered.options):
+        offered.options = options
 
 
 def _value(parameter: PrimitiveParameter, given: object) -> object:

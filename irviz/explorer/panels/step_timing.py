@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipywidgets as widgets
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import button, paragraph, show_if, wide_field
+from irviz.explorer.panels.controls import button, field, html, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import Jobs, State, StepsKey
 from irviz.explorer.store import Store
@@ -17,28 +17,30 @@ class StepTiming(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._sizes = widgets.Text(description="sizes", continuous_update=False, **wide_field())
+        self._sizes = field(widgets.Text, "", "sizes", continuous_update=False)
         self.on_change(
             self._sizes, lambda text: self.send(actions.SetField("step_sizes", _read(text)))
         )
-        every = button("Measure all", "Measure all stages of the trace in turn")
-        every.on_click(lambda _: self.send(actions.MeasureSteps(every=True)))
-        self._cancel = button("Cancel", "Stop measuring", "stop")
-        self._cancel.on_click(lambda _: self.send(actions.Cancel()))
-        self._line, self._table = widgets.HTML(), widgets.HTML()
-        self._line.add_class("irviz-schedule-time")
+        every = button(
+            "Measure all",
+            "Measure all stages of the trace in turn",
+            lambda: self.send(actions.MeasureSteps(every=True)),
+        )
+        self._cancel = button(
+            "Cancel", "Stop measuring", lambda: self.send(actions.Cancel()), "stop"
+        )
+        self._line, self._table = html("irviz-schedule-time"), html("")
         controls = widgets.HBox([self._sizes, every, self._cancel])
         self.widget = widgets.VBox([self._line, controls, self._table])
 
-    def parts(self, state: State) -> tuple[object, ...]:
-        """Return the steps, how they are measured, and what is known of them."""
+    def _parts(self, state: State) -> tuple[object, ...]:
         if not prim_func(state):
             return (None,)
         jobs = _jobs(state)
         measured = state.step_times, state.step_sizes, jobs.name, jobs.progress
         return (schedule_trace(state), state.session.run_config, *measured)
 
-    def show(self, state: State) -> None:
+    def _show(self, state: State) -> None:
         """Show what is being done, or what was found, and ask for the symbolic sizes."""
         steps, jobs = steps_to_time(state), _jobs(state)
         show_if(self.widget, steps is not None)

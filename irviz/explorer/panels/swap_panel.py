@@ -7,7 +7,16 @@ from collections.abc import Iterable
 import ipywidgets as widgets
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import button, heading, offer, paragraph, show_if, wide
+from irviz.explorer.panels.controls import (
+    button,
+    classed,
+    field,
+    heading,
+    html,
+    offer,
+    paragraph,
+    show_if,
+)
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import CallKey, State
 from irviz.explorer.store import Store
@@ -29,32 +38,26 @@ class SwapPanel(Panel):
         self._call: CallKey | None = None
         self._callee, self._is_known = "", False
         self._found: tuple[Candidate, ...] = ()
-        # a layout each: to hide one widget is not to hide another
-        self._to = widgets.Dropdown(layout=wide())
-        self._to.add_class("irviz-swap-to")
+        self._to = field(widgets.Dropdown, "irviz-swap-to", is_aligned=True)
         self._to.observe(lambda _: self._describe(), "value")
-        self._about = widgets.HTML()
-        self._about.add_class("irviz-swap-about")
-        self._everywhere = widgets.Checkbox(value=False, indent=False, layout=wide())
-        self._everywhere.add_class("irviz-swap-everywhere")
-        swap = button("Swap", "Let the call call this instead", "exchange")
-        swap.on_click(lambda _: self._swap())
-        self._count, self._reasons = widgets.HTML(), widgets.HTML()
-        self._count.add_class("irviz-swap-count")
-        self._reasons.add_class("irviz-swap-reasons")
-        self._controls = widgets.VBox([self._to, self._about, self._everywhere, swap])
-        self._controls.add_class("irviz-swap-controls")
+        self._about = html("irviz-swap-about")
+        self._everywhere = field(
+            widgets.Checkbox, "irviz-swap-everywhere", is_aligned=True, indent=False
+        )
+        swap = button("Swap", "Let the call call this instead", self._swap, "exchange")
+        self._count, self._reasons = html("irviz-swap-count"), html("irviz-swap-reasons")
+        controls = widgets.VBox([self._to, self._about, self._everywhere, swap])
+        self._controls = classed(controls, "irviz-swap-controls")
         # what changes its height as it is tried stands below what is clicked meanwhile
         self.widget = widgets.VBox(
             [heading("Call something else"), self._controls, self._count, self._reasons]
         )
 
-    def parts(self, state: State) -> tuple[object, ...]:
-        """Return the selected call, and what could be called instead."""
+    def _parts(self, state: State) -> tuple[object, ...]:
         call = call_key(state)
         return (*(call or (None,)), _candidates(state, call))
 
-    def show(self, state: State) -> None:
+    def _show(self, state: State) -> None:
         """Offer what computes the same, as far as it is known."""
         call, node = call_key(state), selected_call(state)
         show_if(self.widget, call is not None)

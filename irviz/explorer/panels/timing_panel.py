@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipywidgets as widgets
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import button, heading, paragraph
+from irviz.explorer.panels.controls import button, heading, html, paragraph
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
@@ -17,25 +17,27 @@ class TimingPanel(Panel):
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         two = button(
-            "Measure with the first", "The shown stage, the one compared with, the first", "clock-o"
+            "Measure with the first",
+            "The shown stage, the one compared with, the first",
+            lambda: self.send(actions.Measure()),
+            "clock-o",
         )
-        every = button("Measure all", "Every stage that can be run", "list")
-        two.on_click(lambda _: self.send(actions.Measure()))
-        every.on_click(lambda _: self.send(actions.Measure(every=True)))
-        self._table = widgets.HTML()
-        self._table.add_class("irviz-measured")
+        every = button(
+            "Measure all",
+            "Every stage that can be run",
+            lambda: self.send(actions.Measure(every=True)),
+            "list",
+        )
+        self._table = html("irviz-measured")
         self.widget = widgets.VBox(
             [heading("Time of a call"), widgets.HBox([two, every]), self._table]
         )
 
-    def parts(self, state: State) -> tuple[object, ...]:
-        """Return the measurement."""
+    def _parts(self, state: State) -> tuple[object, ...]:
         return (state.timing,)
 
-    def show(self, state: State) -> None:
-        """Show what was measured, or why nothing was."""
+    def _show(self, state: State) -> None:
         timing = state.timing
-        if isinstance(timing, str):
-            self._table.value = paragraph(timing, "irviz-error")
-        else:
-            self._table.value = timing._repr_html_()
+        self._table.value = (
+            paragraph(timing, "irviz-error") if isinstance(timing, str) else timing._repr_html_()
+        )

@@ -7,7 +7,7 @@ from html import escape
 import ipywidgets as widgets
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import button, offer, paragraph, show_if
+from irviz.explorer.panels.controls import button, field, html, offer, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
@@ -15,24 +15,19 @@ from irviz.explorer.view_model import MOST_FOUND, found_nodes, verdict
 from irviz.model.graph.graph import NodeId
 from irviz.session.overlays import OVERLAYS
 
-_NARROW = {"description_width": "initial"}
-
 
 class FunctionChooser(Panel):
     """Choose the function that is looked at, where there are several."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self.widget = widgets.Dropdown(description="function", style=_NARROW)
-        self.widget.add_class("irviz-functions")
+        self.widget = field(widgets.Dropdown, "irviz-functions", "function", width=None)
         self.on_change(self.widget, self._choose)
 
-    def parts(self, state: State) -> tuple[object, ...]:
-        """Return the functions of the current stage, and which is looked at."""
+    def _parts(self, state: State) -> tuple[object, ...]:
         return (state.function, *state.session.functions)
 
-    def show(self, state: State) -> None:
-        """Offer the functions of the current stage."""
+    def _show(self, state: State) -> None:
         names = state.session.functions
         offer(self.widget, names or [""], state.function if state.function in names else "")
         show_if(self.widget, len(names) > 1)
@@ -50,25 +45,22 @@ class Finder(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self.widget = widgets.Text(
+        self.widget = field(
+            widgets.Text,
+            "irviz-find",
             placeholder="find a name, operator, callee, shape",
-            continuous_update=True,
-            layout=widgets.Layout(width="260px"),
+            width="260px",
         )
-        self.widget.add_class("irviz-find")
-        self.count = widgets.HTML()
-        self.count.add_class("irviz-found-count")
-        self.found = widgets.Select(rows=7, layout=widgets.Layout(width="auto", display="none"))
-        self.found.add_class("irviz-found")
+        self.count = html("irviz-found-count")
+        self.found = field(widgets.Select, "irviz-found", rows=7)
+        show_if(self.found, False)
         self.on_change(self.widget, lambda words: self.send(actions.SetField("search", words)))
         self.on_change(self.found, self._choose)
 
-    def parts(self, state: State) -> tuple[object, ...]:
-        """Return the words and what matches them."""
+    def _parts(self, state: State) -> tuple[object, ...]:
         return state.search, found_nodes(state)
 
-    def show(self, state: State) -> None:
-        """List what matches the words."""
+    def _show(self, state: State) -> None:
         found, words = found_nodes(state), state.search.strip()
         self.widget.value = state.search
         self.found.index = None
@@ -94,18 +86,14 @@ class CompareChooser(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self.widget = widgets.Dropdown(description="compare with", style=_NARROW)
-        self.widget.add_class("irviz-compare-with")
+        self.widget = field(widgets.Dropdown, "irviz-compare-with", "compare with", width=None)
         self.on_change(self.widget, self._choose)
-        self.verdict = widgets.HTML()
-        self.verdict.add_class("irviz-verdict")
+        self.verdict = html("irviz-verdict")
 
-    def parts(self, state: State) -> tuple[object, ...]:
-        """Return the stages, the chosen one and the verdict."""
+    def _parts(self, state: State) -> tuple[object, ...]:
         return state.session, state.reference, verdict(state)
 
-    def show(self, state: State) -> None:
-        """Offer the other stages."""
+    def _show(self, state: State) -> None:
         stages = state.session.stages
         others = [(f"{s.id}  {s.label}", s.id) for s in stages if s.id != state.stage_id]
         offer(self.widget, [("–", ""), *others], state.reference)
@@ -121,20 +109,16 @@ class ColourChooser(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self.widget = widgets.Dropdown(
-            options=[("–", None), *((label, kind) for kind, label in OVERLAYS.items())],
-            description="colour by",
-            style=_NARROW,
+        options = [("–", None), *((label, kind) for kind, label in OVERLAYS.items())]
+        self.widget = field(
+            widgets.Dropdown, "irviz-colour-by", "colour by", options=options, width=None
         )
-        self.widget.add_class("irviz-colour-by")
         self.on_change(self.widget, lambda kind: self.send(actions.ColourBy(kind)))
 
-    def parts(self, state: State) -> tuple[object, ...]:
-        """Return the choice."""
+    def _parts(self, state: State) -> tuple[object, ...]:
         return (state.colour_by,)
 
-    def show(self, state: State) -> None:
-        """Show the choice."""
+    def _show(self, state: State) -> None:
         self.widget.value = state.colour_by
 
 
@@ -143,16 +127,16 @@ class DifferenceButton(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self.widget = button("", "", name="irviz-part")
-        self.widget.on_click(lambda _: self.send(actions.ShowFirstDifference()))
+        self.widget = button("", "", self._go, name="irviz-part")
 
-    def parts(self, state: State) -> tuple[object, ...]:
-        """Return the two stages, and whether what is equal is pale."""
+    def _parts(self, state: State) -> tuple[object, ...]:
         return (*state.pair, state.is_dimmed, state.can_record(state.stage_id))
 
-    def show(self, state: State) -> None:
-        """Offer what a click does, where two stages have values."""
+    def _show(self, state: State) -> None:
         stage, reference = state.pair
         show_if(self.widget, state.can_record(stage) and stage != reference)
         self.widget.tooltip = f"Compare stages {stage} and {reference} node by node"
         self.widget.description = "Show all alike" if state.is_dimmed else "First difference"
+
+    def _go(self) -> None:
+        self.send(actions.ShowFirstDifference())

@@ -12,7 +12,7 @@ from IPython import get_ipython
 from tvm import ir, tirx
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import button, offer, paragraph, show_if, wide
+from irviz.explorer.panels.controls import button, field, html, offer, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
@@ -38,22 +38,22 @@ class UpdatePanel(Panel):
         self._variables = variables
         self._name = ""
         self._found: dict[str, tirx.PrimFunc] = {}
-        self._by = widgets.Dropdown(layout=wide())
-        self._by.add_class("irviz-update-by")
+        self._by = field(widgets.Dropdown, "irviz-update-by", is_aligned=True)
         self._by.observe(lambda _: self._describe(), "value")
-        self._about, self._heading = widgets.HTML(), widgets.HTML()
-        self._about.add_class("irviz-update-about")
+        self._about, self._heading = html("irviz-update-about"), html("")
         replace = button(
-            "Replace", "Put this PrimFunc into the module, for all its calls", "pencil"
+            "Replace",
+            "Put this PrimFunc into the module, for all its calls",
+            self._replace,
+            "pencil",
         )
-        replace.on_click(lambda _: self._replace())
         self.widget = widgets.VBox([self._heading, self._by, self._about, replace])
 
-    def parts(self, state: State) -> tuple[object, ...]:
-        """Return the selection: each click looks at the notebook's variables anew."""
+    def _parts(self, state: State) -> tuple[object, ...]:
+        # with the selection: each click looks at the notebook's variables anew
         return state.stage, state.selection, selected_node(state)
 
-    def show(self, state: State) -> None:
+    def _show(self, state: State) -> None:
         """Offer what fits, where the selected call calls a PrimFunc; nothing is tried yet."""
         node = selected_node(state)
         self._name, self._found = node.callee if node is not None else "", self._offered(state)
@@ -88,8 +88,7 @@ class UpdatePanel(Panel):
     def _replace(self) -> None:
         chosen = self._found.get(str(self._by.value))
         if chosen is None:
-            words = f"choose a PrimFunc to put into the place of {self._name!r}"
-            self.send(actions.Say(words, is_error=True))
+            self.refuse(f"choose a PrimFunc to put into the place of {self._name!r}")
         else:
             self.send(actions.Apply(UpdateFunction(self._name, chosen)))
 

@@ -8,7 +8,15 @@ from collections.abc import Sequence
 import ipywidgets as widgets
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import button, offer, paragraph, show_if, wide
+from irviz.explorer.panels.controls import (
+    button,
+    classed,
+    field,
+    html,
+    offer,
+    paragraph,
+    show_if,
+)
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
@@ -39,31 +47,30 @@ class ValuePanel(Panel):
         self._theme = "course"
         self._tensor, self._kind, self._wanted = 0, "", ""  # wanted: what the reader chose last
         self._drawing: Figure | None = None
-        self._facts, self._picture = widgets.HTML(), widgets.HTML()
-        self._facts.add_class("irviz-value-facts")
-        self._picture.add_class("irviz-value-picture")
-        self._tensors = _dropdown("tensor", "irviz-value-tensor")
-        self._kinds = _dropdown("picture", "irviz-value-kind")
+        self._facts, self._picture = html("irviz-value-facts"), html("irviz-value-picture")
+        self._tensors = field(widgets.Dropdown, "irviz-value-tensor", "tensor", is_aligned=True)
+        self._kinds = field(widgets.Dropdown, "irviz-value-kind", "picture", is_aligned=True)
         self._places = widgets.VBox()
-        self._whole = button("Fetch whole value", "Run again and keep this value", "download")
-        self._path = widgets.Text(description="file", layout=wide())
-        self._path.add_class("irviz-value-path")
-        save = button("Save SVG", "Write this picture of the value as a file", "save")
+        self._whole = button(
+            "Fetch whole value",
+            "Run again and keep this value",
+            lambda: self.send(actions.FetchValue()),
+            "download",
+        )
+        self._path = field(widgets.Text, "irviz-value-path", "file", is_aligned=True)
+        save = button("Save SVG", "Write this picture of the value as a file", self._save, "save")
         self._saving = widgets.VBox([self._path, save])
         self.on_change(self._tensors, self._choose_tensor, "index")
         self.on_change(self._kinds, self._choose_kind)
-        self._whole.on_click(lambda _: self.send(actions.FetchValue()))
-        save.on_click(lambda _: self._save())
         chosen = [self._tensors, self._whole, self._kinds, self._places]
-        self.widget = widgets.VBox([self._facts, *chosen, self._picture, self._saving])
-        self.widget.add_class("irviz-value")
+        parts = [self._facts, *chosen, self._picture, self._saving]
+        self.widget = classed(widgets.VBox(parts), "irviz-value")
 
-    def parts(self, state: State) -> tuple[object, ...]:
-        """Return the value with its name and words, and the theme."""
+    def _parts(self, state: State) -> tuple[object, ...]:
         shown = selected_value(state)
         return shown.value, shown.label, shown.words, state.is_dark
 
-    def show(self, state: State) -> None:
+    def _show(self, state: State) -> None:
         """Show the value; one that is shown already is not drawn again."""
         shown, theme = selected_value(state), "dark" if state.is_dark else "course"
         is_drawn = shown.value is not None and shown.value is self._value
@@ -186,18 +193,18 @@ class RecordButton(Panel):
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self.widget = button(
-            "Record values", "Run once more and keep the value at every node", "eye", "irviz-record"
+            "Record values",
+            "Run once more and keep the value at every node",
+            lambda: self.send(actions.Record()),
+            "eye",
+            "irviz-record",
         )
-        self.widget.on_click(lambda _: self.send(actions.Record()))
-        self.cost = widgets.HTML()
-        self.cost.add_class("irviz-record-cost")
+        self.cost = html("irviz-record-cost")
 
-    def parts(self, state: State) -> tuple[object, ...]:
-        """Return whether there are values to record, and what recording them took."""
+    def _parts(self, state: State) -> tuple[object, ...]:
         return state.can_record(state.stage_id), cost_words(selected_trace(state))
 
-    def show(self, state: State) -> None:
-        """Offer to record values, where there are some."""
+    def _show(self, state: State) -> None:
         show_if(self.widget, state.can_record(state.stage_id))
         self.cost.value = paragraph(cost_words(selected_trace(state)), "irviz-hint")
 
@@ -218,18 +225,4 @@ def _places(kind: str, shape: Sequence[int]) -> tuple[widgets.BoundedIntText, ..
 
 
 def _number(words: str, count: int) -> widgets.BoundedIntText:
-    box = widgets.BoundedIntText(
-        min=0,
-        max=count - 1,
-        description=words,
-        style={"description_width": "initial"},
-        layout=wide(),
-    )
-    box.add_class("irviz-value-index")
-    return box
-
-
-def _dropdown(words: str, name: str) -> widgets.Dropdown:
-    dropdown = widgets.Dropdown(description=words, layout=wide())
-    dropdown.add_class(name)
-    return dropdown
+    return field(widgets.BoundedIntText, "irviz-value-index", words, min=0, max=count - 1)

@@ -1,24 +1,21 @@
-"""Run, trace and measure the stages of a session."""
+"""Run and trace the stages of a session."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from irviz.errors import RunError
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.array_summary import summarise
-from irviz.model.runs.measurement import Measurement, Timing
-from irviz.model.runs.run_result import RunResult, compare_runs
+from irviz.model.runs.run_result import RunResult
 from irviz.model.runs.trace import NodeValue, NodeVisit, Trace
 from irviz.runtime.inputs.argument_lists import Array, Inputs
-from irviz.runtime.run import CallInputs, TraceRequest, measure, run
+from irviz.runtime.run import CallInputs, TraceRequest, run
 from irviz.session.stage_cache import array_of, constants_of
 from irviz.session.state import SessionState
 from irviz.transforms.stage import Stage
-from irviz.view.text.tables import StageRow, StageTable, TimingTable
 from irviz.worker.supervisor import OnProgress
 
 
@@ -26,15 +23,6 @@ def call_inputs_for(state: SessionState, inputs: Inputs) -> CallInputs:
     """Return the session's call inputs, with other inputs (which have no labels) where given."""
     own = state.call_inputs
     return own if inputs is None else replace(own, inputs=inputs, labels=None)
-
-
-def resolved_sizes(state: SessionState, stage_id: str | None = None) -> Mapping[str, int]:
-    """Return the symbolic sizes of a run, by name; the session's own if it cannot be run."""
-    call = state.call_inputs
-    try:
-        return call.plan(state.stage(stage_id).module, state.function).dims
-    except ValueError:
-        return call.sizes
 
 
 def run_stage(
@@ -90,52 +78,6 @@ def node_arrays(
         return (constant,)
     trace = trace_stage(state, stage_id, TraceRequest(case, kept=(node,)), on_progress)
     return tuple(np.asarray(one) for one in trace[node].value.arrays)
-
-
-def measure_stages(
-    state: SessionState,
-    stage_ids: Sequence[str],
-    inputs: Inputs,
-    case: int,
-    on_progress: OnProgress | None,
-) -> TimingTable:
-    """Measure stages in turn, by default all that did not fail; raise what `run` raises."""
-    stages = [state.stage(one) for one in stage_ids] or [
-        stage for stage in state.tree.stages if not stage.error
-    ]
-    seconds = measure(
-        [stage.module for stage in stages],
-        state.function,
-        call_inputs_for(state, inputs),
-        case=case,
-        names=[f"{stage.id} {stage.label}" for stage in stages],
-        config=state.run_config,
-        on_progress=on_progress,
-    )
-    timings = [
-        Timing(stage.id, stage.label, taken) for stage, taken in zip(stages, seconds, strict=True)
-    ]
-    return TimingTable(Measurement(tuple(timings), state.run_config.clock))
-
-
-def report(state: SessionState) -> StageTable:
-    """Run all stages and compare each with the first that ran: a table, one row a stage.
-
-    A stage that failed, or that cannot be run, has a row with the reason.
-    """
-    rows: list[StageRow] = []
-    first: RunResult | None = None
-    for stage in state.tree.stages:
-        result, error = None, stage.error
-        if not error:
-            try:
-                result = run_stage(state, stage.id)
-            except (RunError, ValueError) as failure:
-                error = str(failure)
-        first = first or result
-        comparison = compare_runs(result, first) if result and first else None
-        rows.append(StageRow(stage.id, stage.label, result, comparison, error))
-    return StageTable(tuple(rows))
 
 
 def input_of_case(inputs: Inputs, case: int) -> Array | None:

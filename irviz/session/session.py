@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +14,30 @@ from numpy.typing import NDArray
 from tvm import ir, relax, tirx
 from tvm.relax.dpl import DFPattern
 
-from irviz.errors import LoadError, NotFoundError, StageError, TransformError
+from irviz.errors import (
+    DrawError,
+    LoadError,
+    NotFoundError,
+    RunError,
+    StageError,
+    TransformError,
+)
+from irviz.ir.dps_view import destination_passing
 from irviz.ir.functions import default_function, drawable_function, drawable_functions
 from irviz.ir.text.script import Script
 from irviz.model.graph.graph import Graph, NodeId
+from irviz.model.graph.inlined_ids import SEPARATOR
+from irviz.model.runs.array_summary import summarise
+from irviz.model.runs.measurement import Measurement, Timing
 from irviz.model.runs.memory_use import MemoryUse
 from irviz.model.runs.run_result import Comparison, RunResult, compare_runs
 from irviz.model.runs.trace import Trace
 from irviz.runtime.inputs.argument_lists import Array, Inputs
 from irviz.runtime.memory.measure_memory import memory_use
-from irviz.runtime.run import CallInputs, RunConfig, TraceRequest
-from irviz.session import divergence_report, runs, stage_drawings, tree_edits
+from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, measure
+from irviz.session import divergence_report, runs
 from irviz.session.divergence_report import DivergenceReport
-from irviz.session.overlays import OverlayKind
+from irviz.session.overlays import OVERLAYS, OverlayKind, trace_overlay
 from irviz.session.session_file import load_session, save_session
 from irviz.session.stage_cache import graph_of, script_of
 from irviz.session.stage_view import StageView, ViewState, stage_view
@@ -36,18 +48,20 @@ from irviz.transforms.kernels.update_function import UpdateFunction
 from irviz.transforms.lineage import replay, to_script
 from irviz.transforms.passes.tvm_pass import as_transform
 from irviz.transforms.python_script import save_arrays
-from irviz.transforms.schedules.schedule_recorder import ScheduleFunction
+from irviz.transforms.schedules.schedule_error import IllegalStepError
+from irviz.transforms.schedules.schedule_recorder import ScheduleFunction, record_schedule
 from irviz.transforms.schedules.schedule_step import ScheduleStep
-from irviz.transforms.stage import Stage
+from irviz.transforms.schedules.schedule_trace import schedule_trace
+from irviz.transforms.stage import Stage, apply_transform
 from irviz.transforms.stage_tree import StageTree
 from irviz.view.figure import Figure
 from irviz.view.graph.figure import Direction, GraphFigure, draw_graph
 from irviz.view.graph.overlay import Overlay
 from irviz.view.memory_chart import memory_chart
-from irviz.view.text.tables import StageTable, TimingTable
+from irviz.view.text.tables import StageRow, StageTable, TimingTable
 from irviz.view.theme import ThemeName
-from irviz.view.values.charts import ValuePicture
-from irviz.worker.supervisor import SECONDS, OnProgress
+from irviz.view.values.charts import ValuePicture, draw_chart, fitting_charts
+from irviz.worker.supervisor import RUNS, SECONDS, OnProgress
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -131,9 +145,7 @@ class Session(SessionState):
     def from_state(cls, state: SessionState) -> Session:
         """Return the session that holds a state."""
         session = cls.__new__(cls)
-        SessionState.__init__(
-            session, state.tree, state.function, state.call_inputs, state.run_config
-        )
+        SessionState.__init__(session, **vars(state))
         return session
 
     @classmethod
@@ -180,22 +192,8 @@ class Session(SessionState):
         names = ", ".join(f"{stage.id} {stage.label}" for stage in self.stages)
         return f"<Session of {self.function!r}: {names}; current: {self.current_id}>"
 
-    def _with(
-        self,
-        *,
-        tree: StageTree | None = None,
-        function: str | None = None,
-        call_inputs: CallInputs | None = None,
-        run_config: RunConfig | None = None,
-    ) -> Session:
-        return Session.from_state(
-            SessionState(
-                tree or self.tree,
-                self.function if function is None else function,
-                call_inputs or self.call_inputs,
-                run_config or self.run_config,
-            )
-        )
+    def _with(self, **changes: Any) -> Session:
+        return Session.from_state(SessionState(**{**vars(self), **changes}))
 
     # --- the stages, and which is looked at ---
 
@@ -281,10 +279,11 @@ class Session(SessionState):
         Example:
             session.apply("FuseOps", fuse_opt_level=2)
         """
-        chosen = as_transform(transform, arguments)
-        return self._with(
-            tree=tree_edits.apply_to_current(self.tree, chosen, isolate=self.run_config.isolate)
-        )
+        chosen, isolate = as_transform(transform, arguments), self.run_config.isolate
+        if isolate:
+            RUNS.start()  # the new stage is run next
+        made = apply_transform(self.current, chosen, str(self.tree.count), isolate=isolate)
+        return self.add_stages([made])
 
     @property
     def unbound_params(self) -> dict[str, Array]:
@@ -345,15 +344,18 @@ class Session(SessionState):
         Raises:
             IllegalStepError: TVM refuses a step; no stage is added.
         """
-        isolate = self.run_config.isolate
-        return self._with(
-            tree=tree_edits.schedule_current(self.tree, function, steps, isolate=isolate)
-        )
+        module, stages = self.current.module, [self.current]
+        recorded = record_schedule(module, function, steps, isolate=self.run_config.isolate)
+        for number, step in enumerate(recorded, self.tree.count):  # each was tried when recorded
+            stages.append(apply_transform(stages[-1], step, str(number), isolate=False))
+        return self.add_stages(stages[1:])
 
     def apply_schedule_step(self, step: ScheduleStep) -> Session:
         """Apply a schedule step; raise IllegalStepError where `apply` adds a stage that failed."""
-        isolate = self.run_config.isolate
-        return self._with(tree=tree_edits.apply_schedule_step(self.tree, step, isolate=isolate))
+        new = self.apply(step)
+        if error := new.current.error:
+            raise IllegalStepError(f"{step.source} is not done: {error}")
+        return new
 
     def replay_schedule(self, function: str, steps: Sequence[ScheduleStep]) -> Session:
         """Make these steps the schedule of a function that ends at the current stage.
@@ -363,10 +365,17 @@ class Session(SessionState):
         Raises:
             IllegalStepError: A step cannot be applied; no stage is added.
         """
-        isolate = self.run_config.isolate
-        return self._with(
-            tree=tree_edits.replay_schedule(self.tree, function, steps, isolate=isolate)
-        )
+        now = schedule_trace(self.stages, self.current_id, function)
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(steps, now.steps, strict=False))
+        kept = number = sum(1 for _ in same)
+        new = self.checkout([now.base, *now.stages][kept].id)
+        try:
+            for number, step in enumerate(steps[kept:], start=kept + 1):  # noqa: B007
+                new = new.apply_schedule_step(step)
+        except IllegalStepError as failure:
+            # without its access paths, which lead through a module that is not shown
+            raise IllegalStepError(f"step {number}: {failure}", failure.details) from None
+        return new
 
     def replay(self, stage: str | None = None, *, onto: ir.IRModule | str) -> Session:
         """Apply the transforms that led to a stage once more, onto another module or stage.
@@ -377,13 +386,14 @@ class Session(SessionState):
         """
         isolate = self.run_config.isolate
         if not isinstance(onto, ir.IRModule):
-            return self._with(tree=tree_edits.replay_path(self.tree, stage, onto, isolate=isolate))
+            shared = self.tree.lineage(onto)
+            steps = [one for one in self.tree.lineage(stage) if one not in shared]
+            made = replay(steps, self.stage(onto), self.tree.count, isolate=isolate)
+            return self.add_stages(made)
         new = Session(onto, params=self.call_inputs.params, isolate=isolate)
         if self.function in new.functions:
             new = new.select_function(self.function)
-        return new._with(
-            tree=new.tree.add(replay(self.tree.lineage(stage), new.current, 1, isolate=isolate))
-        )
+        return new.add_stages(replay(self.tree.lineage(stage), new.current, 1, isolate=isolate))
 
     def to_python(self, stage: str | None = None, *, arrays_file: str | Path = "") -> str:
         """Return a script that makes a stage with TVM alone.
@@ -454,7 +464,16 @@ class Session(SessionState):
         Raises:
             DrawError: Nodes cannot be coloured by this.
         """
-        return stage_drawings.draw_overlay(self, by, stage, reference, case, theme, direction)
+        if by not in OVERLAYS:
+            known = ", ".join(map(repr, OVERLAYS))
+            raise DrawError(f"nodes cannot be coloured by {by!r}; choose one of {known}")
+        chosen, view = self.stage(stage), self.view(stage)
+        if by == "difference":
+            report = self.first_difference(chosen.id, reference, case=case)
+            overlay = report.overlay(view, chosen.id)
+        else:
+            overlay = trace_overlay(by, self.trace(chosen.id, case=case or 0), view)
+        return draw_graph(view.graph, theme, direction, overlay=overlay)
 
     def draw_value(
         self,
@@ -472,7 +491,14 @@ class Session(SessionState):
             KeyError: The node was not reached.
         """
         arrays = self.value(node, stage=stage, case=case)
-        return stage_drawings.draw_value(arrays, kind, theme, node)
+        if not arrays:
+            raise DrawError(f"the value of {node!r} is no tensor: draw that of another node")
+        array = arrays[0]
+        fitting = fitting_charts(array.shape)
+        if kind and kind not in fitting:
+            known = ", ".join(map(repr, fitting)) or "another node, this one is empty"
+            raise DrawError(f"{kind!r} does not fit a value of shape {array.shape}: give {known}")
+        return draw_chart(kind or fitting[0], array, summarise(array), theme, title=node)
 
     def memory_use(self, *, stage: str | None = None) -> MemoryUse:
         """Return what a stage allocates as it runs, when, and the most that it holds at once."""
@@ -494,7 +520,8 @@ class Session(SessionState):
 
         With `planned`, the storages that TVM plans for the buffers are named.
         """
-        return stage_drawings.draw_destination_passing(self, stage, planned, theme, direction)
+        graph = destination_passing(self.stage(stage).module, self.function, planned=planned)
+        return draw_graph(graph, theme, direction)
 
     # --- runs ---
 
@@ -521,7 +548,11 @@ class Session(SessionState):
 
     def resolved_sizes(self, stage: str | None = None) -> Mapping[str, int]:
         """Return the symbolic sizes of a run, by name; the session's own if it cannot be run."""
-        return runs.resolved_sizes(self, stage)
+        call = self.call_inputs
+        try:
+            return call.plan(self.stage(stage).module, self.function).dims
+        except ValueError:
+            return call.sizes
 
     def run(
         self,
@@ -552,14 +583,37 @@ class Session(SessionState):
         on_progress: OnProgress | None = None,
     ) -> TimingTable:
         """Measure stages in turn, by default all; ratios are to the first of them."""
-        return runs.measure_stages(self, stages, inputs, case, on_progress)
+        chosen = [self.stage(one) for one in stages] or [s for s in self.stages if not s.error]
+        seconds = measure(
+            [stage.module for stage in chosen],
+            self.function,
+            runs.call_inputs_for(self, inputs),
+            case=case,
+            names=[f"{stage.id} {stage.label}" for stage in chosen],
+            config=self.run_config,
+            on_progress=on_progress,
+        )
+        timings = [Timing(s.id, s.label, taken) for s, taken in zip(chosen, seconds, strict=True)]
+        return TimingTable(Measurement(tuple(timings), self.run_config.clock))
 
     def report(self) -> StageTable:
         """Run all stages and compare each with the first: a table, one row a stage.
 
         A stage that failed, or that cannot be run, has a row with the reason.
         """
-        return runs.report(self)
+        rows: list[StageRow] = []
+        first: RunResult | None = None
+        for stage in self.stages:
+            result, error = None, stage.error
+            if not error:
+                try:
+                    result = self.run(stage=stage.id)
+                except (RunError, ValueError) as failure:
+                    error = str(failure)
+            first = first or result
+            comparison = compare_runs(result, first) if result and first else None
+            rows.append(StageRow(stage.id, stage.label, result, comparison, error))
+        return StageTable(tuple(rows))
 
     def trace(self, stage: str | None = None, *, case: int = 0) -> Trace:
         """Run a stage and return the value at every node."""
@@ -571,7 +625,9 @@ class Session(SessionState):
         `lv3/y` is the `y` of the function that `lv3` calls. Raises KeyError for a node that was
         not reached.
         """
-        return stage_drawings.node_value(self, node, stage, case)
+        if SEPARATOR not in node and node not in self.graph(stage).index:
+            node = node.replace("/", SEPARATOR)
+        return runs.node_arrays(self, stage, NodeId(node), case)
 
     def first_difference(
         self, stage: str, reference: str = "0", *, case: int | None = None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tvm
 import tvm_ffi
@@ -16,10 +16,10 @@ from irviz.ir.text.text_cache import TextCache
 from irviz.model.graph.graph import CALLEE, NodeId, NodeKind, Resolution
 
 Position = tuple[int, ...]
-FIRST: tuple[Position, ...] = tuple((index,) for index in range(16))
-"""The first positions, made once."""
+_FIRST: tuple[Position, ...] = tuple((index,) for index in range(16))  # made once
 
-_DESTINATION_PASSING = ("relax.call_tir", "relax.call_dps_packed")
+# An Array's own methods call these, and spend time on slices and negative indices.
+_size, _item = tvm.get_global_func("ffi.ArraySize"), tvm.get_global_func("ffi.ArrayGetItem")
 
 
 class Passing(Enum):
@@ -60,7 +60,7 @@ def callee_name(callee: ir.Expr) -> str:
 def is_destination_passing(value: ir.Expr) -> bool:
     """Tell whether a value is a call_tir or a call_dps_packed."""
     is_op_call = isinstance(value, ir.Call) and isinstance(value.op, ir.Op)
-    return is_op_call and value.op.name in _DESTINATION_PASSING
+    return is_op_call and value.op.name in ("relax.call_tir", "relax.call_dps_packed")
 
 
 def resolve_registered(name: str) -> Resolution:
@@ -76,49 +76,6 @@ class Callee(NamedTuple):
     resolution: Resolution | None
     is_pure: bool
     structure: int | str
-
-
-class Callees:
-    """Resolves the callees of one module, each of them once."""
-
-    def __init__(self, mod: ir.IRModule) -> None:
-        self._functions = {str(gvar.name_hint): f for gvar, f in mod.functions.items()}
-        self._python = python_functions(mod)
-        self._resolved: dict[str, Callee] = {}
-
-    def resolve(self, callee: ir.Expr, operator: str) -> Callee | None:
-        """Return the callee that an expression names, or None if it names none.
-
-        A variable is a callee without a resolution: its value is known only at run time.
-        """
-        if isinstance(callee, ir.Var):
-            return Callee(str(callee.name), None, _is_pure(callee), "")
-        if isinstance(callee, ir.StringImm) and operator == "relax.call_py_func":
-            name = str(callee.value)
-            resolution = Resolution.PYTHON if name in self._python else Resolution.UNKNOWN
-            return Callee(name, resolution, True, name)
-        if not isinstance(callee, ir.GlobalVar | relax.ExternFunc):
-            return None
-        name = callee_name(callee)
-        if name not in self._resolved:
-            self._resolved[name] = self._resolve_name(name)
-        return self._resolved[name]
-
-    def _resolve_name(self, name: str) -> Callee:
-        function = self._functions.get(name)
-        if not isinstance(function, relax.Function | tirx.PrimFunc):
-            return Callee(name, resolve_registered(name), False, name)
-        structure = tvm_ffi.structural_hash(
-            function.without_attr("global_symbol"), skip_tensor_content=True
-        )
-        is_prim_func = isinstance(function, tirx.PrimFunc)
-        resolution = Resolution.PRIM_FUNC if is_prim_func else Resolution.FUNCTION
-        return Callee(name, resolution, _is_pure(function), structure)
-
-
-def _is_pure(callee: ir.Expr) -> bool:
-    type_ = callee.ty
-    return bool(type_.purity) if isinstance(type_, relax.FuncType) else False
 
 
 class ValueReading(NamedTuple):
@@ -139,99 +96,104 @@ class ValueReading(NamedTuple):
     results: Sequence[tuple[Position, NodeId]] = ()
 
 
-class OpForm(NamedTuple):
-    """How calls of one operator are read."""
-
-    kind: NodeKind
-    operator: str
-    passing: Passing | None
-    is_pure: bool
-
-
 class CallReader:
-    """Reads the calls of one module.
-
-    `forms` has the form of each operator met so far, and `callees` each function of the module
-    that one of them called, both by address.
-    """
+    """Reads the calls of one module; each operator and each callee is looked up once."""
 
     def __init__(self, mod: ir.IRModule, texts: TextCache) -> None:
-        self.forms: dict[int, OpForm] = {}
-        self.callees: dict[int, Callee] = {}
-        self._texts, self._resolver = texts, Callees(mod)
+        self._texts = texts
+        self._functions = {str(gvar.name_hint): f for gvar, f in mod.functions.items()}
+        self._python = python_functions(mod)
+        self._callees: dict[str, Callee] = {}
+        self._operators: dict[int, tuple[str, NodeKind, Passing | None, bool]] = {}
 
     def read(self, call: ir.Call, ids: Mapping[int, NodeId]) -> ValueReading | None:
-        """Read a call, or return None if irviz does not know its callee's class."""
-        op = call.op
-        key = op.__chandle__()
-        if not isinstance(op, ir.Op):
-            return self._read_direct_call(call, op, ids)
-        form = self.forms.get(key)
-        if form is None:
-            form = self.forms[key] = _op_form(op)
-        kind, operator, passing, is_pure = form
-        arguments = call.args[:]
+        """Read a call of Relax; return None for any other, and if the callee's class is unknown."""
+        op, arguments = call.op, items(call.args)
         attrs = self._texts.attributes(call.attrs)
-        if passing is not None and arguments:
-            called, *rest = arguments
-            callee = self._resolver.resolve(called, operator)
-            if callee is not None:
-                if isinstance(called, ir.GlobalVar):
-                    self.callees[called.__chandle__()] = callee
-                if passing is Passing.TUPLED and rest and isinstance(rest[0], ir.Tuple):
-                    rest = [*rest[0].fields[:], *rest[1:]]
-                found = list(leaves(rest))
-                if called.__chandle__() in ids:
-                    found.insert(0, (CALLEE, called))
-                name, resolution, _, structure = callee
-                return ValueReading(
-                    kind, found, name, resolution, operator, attrs, is_pure, structure
-                )
-        if passing is not None:  # its first argument names no function
-            kind = NodeKind.OPERATOR
-        return ValueReading(
-            kind, list(leaves(arguments)), operator, None, operator, attrs, is_pure, operator
-        )
+        if isinstance(op, ir.Op):
+            operator, kind, passing, is_pure = self._operator(op)
+            callee = self.callee(arguments[0], operator) if passing and arguments else None
+            if callee is None:
+                if not operator.startswith("relax."):  # such as T.if_then_else(n > 1, n, m)
+                    return None
+                if passing is not None:  # its first argument names no function
+                    kind = NodeKind.OPERATOR
+                found = leaves(arguments)
+                return ValueReading(kind, found, operator, None, operator, attrs, is_pure, operator)
+            called, *arguments = arguments
+            if passing is Passing.TUPLED and arguments and isinstance(arguments[0], ir.Tuple):
+                arguments = [*items(arguments[0].fields), *arguments[1:]]
+        else:
+            called, callee, operator = op, self.callee(op, ""), ""
+            if callee is None:
+                return None
+            is_packed = isinstance(op, relax.ExternFunc)
+            kind = NodeKind.CALL_PACKED if is_packed else NodeKind.CALL_FUNCTION
+            is_pure = callee.is_pure and not is_packed
+        found = leaves(arguments)
+        if called.__chandle__() in ids:
+            found.insert(0, (CALLEE, called))
+        name, resolution, _, structure = callee
+        return ValueReading(kind, found, name, resolution, operator, attrs, is_pure, structure)
 
-    def _read_direct_call(
-        self, call: ir.Call, op: ir.Expr, ids: Mapping[int, NodeId]
-    ) -> ValueReading | None:
-        callee = self._resolver.resolve(op, "")
-        if callee is None:
+    def callee(self, callee: ir.Expr, operator: str) -> Callee | None:
+        """Return the callee that an expression names, or None if it names none.
+
+        A variable is a callee without a resolution: its value is known only at run time.
+        """
+        if isinstance(callee, ir.Var):
+            return Callee(str(callee.name), None, _is_pure(callee), "")
+        if isinstance(callee, ir.StringImm) and operator == "relax.call_py_func":
+            name = str(callee.value)
+            resolution = Resolution.PYTHON if name in self._python else Resolution.UNKNOWN
+            return Callee(name, resolution, True, name)
+        if not isinstance(callee, ir.GlobalVar | relax.ExternFunc):
             return None
-        is_packed = isinstance(op, relax.ExternFunc)
-        found = list(leaves(call.args[:]))
-        if op.__chandle__() in ids:
-            found.insert(0, (CALLEE, op))
-        name, resolution, is_pure, structure = callee
-        return ValueReading(
-            NodeKind.CALL_PACKED if is_packed else NodeKind.CALL_FUNCTION,
-            found,
-            name,
-            resolution,
-            "",
-            self._texts.attributes(call.attrs),
-            is_pure and not is_packed,
-            structure,
+        name = callee_name(callee)
+        if name not in self._callees:
+            self._callees[name] = self._look_up(name)
+        return self._callees[name]
+
+    def _look_up(self, name: str) -> Callee:
+        function = self._functions.get(name)
+        if not isinstance(function, relax.Function | tirx.PrimFunc):
+            return Callee(name, resolve_registered(name), False, name)
+        structure = tvm_ffi.structural_hash(
+            function.without_attr("global_symbol"), skip_tensor_content=True
         )
+        is_prim_func = isinstance(function, tirx.PrimFunc)
+        resolution = Resolution.PRIM_FUNC if is_prim_func else Resolution.FUNCTION
+        return Callee(name, resolution, _is_pure(function), structure)
+
+    def _operator(self, op: ir.Op) -> tuple[str, NodeKind, Passing | None, bool]:
+        key = op.__chandle__()
+        if key not in self._operators:
+            name = str(op.name)
+            kind, passing = NAMED_CALLS.get(name, (NodeKind.OPERATOR, None))
+            self._operators[key] = name, kind, passing, bool(op.get_attr("FPurity"))
+        return self._operators[key]
 
 
-def _op_form(op: ir.Op) -> OpForm:
-    name = str(op.name)
-    kind, passing = NAMED_CALLS.get(name, (NodeKind.OPERATOR, None))
-    return OpForm(kind, name, passing, bool(op.get_attr("FPurity")))
+def _is_pure(callee: ir.Expr) -> bool:
+    return isinstance(callee.ty, relax.FuncType) and bool(callee.ty.purity)
 
 
-def leaves(arguments: Sequence[ir.Expr], depth: int = 0) -> Iterator[tuple[Position, ir.Expr]]:
-    """Yield the arguments with their positions; those in nested tuples have longer positions.
+def items(array: Any) -> list[Any]:
+    """Return the items of one of TVM's arrays."""
+    return [_item(array, index) for index in range(_size(array))]
+
+
+def leaves(arguments: Sequence[ir.Expr], depth: int = 0) -> list[tuple[Position, ir.Expr]]:
+    """Return the arguments with their positions; those in nested tuples have longer positions.
 
     A tuple without fields, or one that is nested too deeply, is itself a leaf.
     """
+    found: list[tuple[Position, ir.Expr]] = []
     for index, argument in enumerate(arguments):
+        position = _FIRST[index] if index < len(_FIRST) else (index,)
         is_followed = isinstance(argument, ir.Tuple) and depth < MAX_NESTING
-        fields = argument.fields[:] if is_followed else ()
-        if fields:
-            for position, leaf in leaves(fields, depth + 1):
-                yield (index, *position), leaf
+        if is_followed and (fields := items(argument.fields)):
+            found += [((*position, *at), leaf) for at, leaf in leaves(fields, depth + 1)]
         else:
-            yield (FIRST[index] if index < len(FIRST) else (index,)), argument
+            found.append((position, argument))
+    return found

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import repeat
 
 import tvm
 from tvm import ir, relax
 
 from irviz.ir.node_ids import MAX_NESTING, NodeIds, nested_bodies, unique_id
-from irviz.ir.relax.calls import FIRST, CallReader, Passing, Position, ValueReading, leaves
-from irviz.ir.relax.literals import LiteralReader, is_arithmetic, is_tensor_constant
+from irviz.ir.relax.calls import CallReader, Position, ValueReading, items, leaves
+from irviz.ir.relax.literals import LiteralReader, is_tensor_constant
 from irviz.ir.text.labels import attributes, expression_label
 from irviz.ir.text.text_cache import TextCache, TypeText
 from irviz.model.graph.graph import Edge, Literal, Node, NodeId, NodeKind, Region, RegionKind
@@ -18,8 +17,14 @@ from irviz.model.graph.graph import Edge, Literal, Node, NodeId, NodeKind, Regio
 ConstantNames = Mapping[tvm.runtime.Tensor, str]
 """Names of tensors that became constants, by the identity of the tensor."""
 
-# An Array's own methods call these, and spend time on slices and negative indices.
-_size, _item = tvm.get_global_func("ffi.ArraySize"), tvm.get_global_func("ffi.ArrayGetItem")
+_PLAIN_VALUES = (
+    ir.Var,
+    ir.GenericConst,
+    relax.ShapeExpr,
+    ir.StringImm,
+    ir.GlobalVar,
+    relax.ExternFunc,
+)
 
 
 class GraphReader:
@@ -40,106 +45,30 @@ class GraphReader:
 
     def params(self, params: Sequence[ir.Var], region: int | None) -> None:
         """Read the parameters of a function."""
-        for param in params[:]:
+        for param in params:
             name = str(param.name)
             node_id = self.ids[param.__chandle__()] = self.names.define(name)
-            self.nodes.append(
-                Node(
-                    id=node_id,
-                    kind=NodeKind.PARAM,
-                    name=name,
-                    type_text=TypeText(param, self._texts),
-                    region=region,
-                )
-            )
+            label = TypeText(param, self._texts)
+            self.nodes.append(Node(node_id, NodeKind.PARAM, name, label, region=region))
 
     def blocks(self, body: ir.Expr, parent: int | None, depth: int) -> None:
         """Read the bindings of a body, block after block."""
-        ids, define, texts = self.ids, self.names.define, self._texts
         for block in body.blocks if isinstance(body, relax.SeqExpr) else ():
             is_dataflow = isinstance(block, relax.DataflowBlock)
             kind = RegionKind.DATAFLOW_BLOCK if is_dataflow else RegionKind.BINDING_BLOCK
             region = self._region(Region(kind, "", parent))
-            bindings = block.bindings
-            for index in range(_size(bindings)):
-                binding = _item(bindings, index)
-                var = binding.var
-                name = str(var.name)
-                node_id = define(name)
-                label = TypeText(var, texts)
-                value = binding.value
+            for binding in items(block.bindings):
+                var, value = binding.var, binding.value
+                name, address = str(var.name), var.__chandle__()
+                node_id = self.names.define(name)
                 if type(binding) is relax.MatchCast:
-                    found = ValueReading(NodeKind.MATCH_CAST, list(leaves([value])))
-                    self._add(node_id, name, label, found, region)
-                elif type(value) is not ir.Call or not self._read_common_call(
-                    value, node_id, name, label, region
-                ):
+                    found = ValueReading(NodeKind.MATCH_CAST, leaves([value]))
+                else:
                     if isinstance(value, relax.Function):  # which may call itself
-                        ids[var.__chandle__()] = node_id
+                        self.ids[address] = node_id
                     found = self.value(value, node_id, region, depth)
-                    self._add(node_id, name, label, found, region)
-                ids[var.__chandle__()] = node_id
-
-    def _read_common_call(
-        self, call: ir.Call, node_id: NodeId, name: str, label: TypeText, region: int
-    ) -> bool:
-        """Read a call whose arguments are variables and constants; return False for any other.
-
-        `value` reads every call. This does the same for the common ones in half the time.
-        """
-        form = self._calls.forms.get(call.op.__chandle__())
-        if form is None:
-            return False
-        kind, operator, passing, is_pure = form
-        ids, args = self.ids, call.args
-        callee = None
-        if passing is not None:
-            if passing is not Passing.TUPLED or _size(args) != 2:
-                return False
-            callee, packed = self._calls.callees.get(_item(args, 0).__chandle__()), _item(args, 1)
-            if callee is None or type(packed) is not ir.Tuple:
-                return False
-            args = packed.fields
-        found = [_item(args, index) for index in range(_size(args))]
-        if len(found) > len(FIRST):
-            return False
-        sources = [ids.get(argument.__chandle__()) for argument in found]
-        literals: tuple[Literal, ...] = ()
-        if None in sources:
-            literals = self._literals.read_constants(found, sources)
-            if len(literals) != sources.count(None):
-                return False
-            self.edges += [
-                Edge(source, node_id, position)
-                for source, position in zip(sources, FIRST, strict=False)
-                if source is not None
-            ]
-        else:
-            self.edges += map(Edge, sources, repeat(node_id), FIRST)  # type: ignore[arg-type]
-        attrs = call.attrs
-        texts = () if attrs is None else self._texts.attributes(attrs)
-        computes: int | str = operator
-        called, resolution = operator, None
-        if callee is not None:
-            called, resolution, _, computes = callee
-        structure = hash((kind.value, computes or called, operator, texts, literals))
-        self.nodes.append(
-            Node(
-                node_id,
-                kind,
-                name,
-                label,
-                called,
-                resolution,
-                literals,
-                texts,
-                region,
-                operator,
-                is_pure,
-                structure,
-            )
-        )
-        return True
+                self._add(node_id, name, TypeText(var, self._texts), found, region)
+                self.ids[address] = node_id
 
     def results(
         self, body: ir.Expr, target: NodeId, position: Position, region: int | None
@@ -148,7 +77,7 @@ class GraphReader:
         found = []
         result = body.body if isinstance(body, relax.SeqExpr) else body
         is_tuple = isinstance(result, ir.Tuple) and len(result.fields) > 0
-        for place, leaf in leaves(result.fields[:] if is_tuple else [result]):
+        for place, leaf in leaves(items(result.fields) if is_tuple else [result]):
             at = (*position, *(place if is_tuple else place[1:]))
             source = self._source(leaf)
             if source is None:
@@ -167,26 +96,18 @@ class GraphReader:
     ) -> ValueReading:
         """Read a value of any kind."""
         match value:
-            case ir.Call() if not is_arithmetic(value):
-                return self._calls.read(value, self.ids) or self._read_as_text(value)
+            case ir.Call():
+                return self._calls.read(value, self.ids) or self._read_other(value)
             case ir.Tuple():
-                return ValueReading(NodeKind.TUPLE, list(leaves(value.fields[:])))
+                return ValueReading(NodeKind.TUPLE, leaves(items(value.fields)))
             case ir.TupleGetItem():
-                return ValueReading(
-                    NodeKind.TUPLE_GET_ITEM,
-                    list(leaves([value.tuple_value])),
-                    attributes=(("index", str(value.index)),),
-                )
+                index = ("index", str(value.index))
+                found = leaves([value.tuple_value])
+                return ValueReading(NodeKind.TUPLE_GET_ITEM, found, attributes=(index,))
             case relax.If() | relax.Function() | relax.SeqExpr() if depth < MAX_NESTING:
                 return self._read_nested(value, node_id, region, depth + 1)
-            case ir.Var() | ir.GenericConst():
-                return ValueReading(NodeKind.VALUE, [(FIRST[0], value)])
-            case relax.ShapeExpr() | ir.StringImm() | ir.GlobalVar() | relax.ExternFunc():
-                return ValueReading(NodeKind.VALUE, [(FIRST[0], value)])
-            case _ if ir.is_prim_expr(value):
-                return ValueReading(NodeKind.VALUE, [(FIRST[0], value)])
             case _:
-                return self._read_as_text(value)
+                return self._read_other(value)
 
     def _region(self, region: Region) -> int:
         self.regions.append(region)
@@ -213,24 +134,10 @@ class GraphReader:
                     self.edges.append(Edge(source, node_id, (*position, index)))
         for position, source in reading.results:
             self.edges.append(Edge(source, node_id, position))
-        kind, _, callee, resolution, operator, attributes_, is_pure, computes, _ = reading
-        structure = hash((kind.value, computes or callee, operator, attributes_, literals))
-        self.nodes.append(
-            Node(
-                node_id,
-                kind,
-                name,
-                label,
-                callee,
-                resolution,
-                literals,
-                attributes_,
-                region,
-                operator,
-                is_pure,
-                structure,
-            )
-        )
+        kind, _, callee, resolution, operator, attrs, is_pure, computes, _ = reading
+        structure = hash((kind.value, computes or callee, operator, attrs, literals))
+        facts = (callee, resolution, literals, attrs, region, operator, is_pure, structure)
+        self.nodes.append(Node(node_id, kind, name, label, *facts))
 
     def _read_nested(
         self, value: ir.Expr, node_id: NodeId, region: int | None, depth: int
@@ -249,30 +156,27 @@ class GraphReader:
         inside = self.nodes[first:]
         structure = hash((tuple(n.structure for n in inside), len(self.edges) - first_edge))
         is_pure = all(node.is_pure for node in inside)
-        if is_if:
-            condition = list(leaves([value.cond]))
-            return ValueReading(
-                NodeKind.IF, condition, is_pure=is_pure, structure=structure, results=results
-            )
-        if isinstance(value, relax.Function):
-            attrs = attributes(value.attrs)
-            return ValueReading(
-                NodeKind.FUNCTION, [], attributes=attrs, structure=structure, results=results
-            )
-        return ValueReading(
+        found = ValueReading(
             NodeKind.VALUE, [], is_pure=is_pure, structure=structure, results=results
         )
+        if is_if:
+            return found._replace(kind=NodeKind.IF, arguments=leaves([value.cond]))
+        if isinstance(value, relax.Function):
+            attrs = attributes(value.attrs)
+            return found._replace(kind=NodeKind.FUNCTION, attributes=attrs, is_pure=True)
+        return found
 
-    def _read_as_text(self, value: ir.Expr) -> ValueReading:
-        """Keep TVM's own text and every variable that the value uses."""
+    def _read_other(self, value: ir.Expr) -> ValueReading:
+        """Read a value without arguments; one of an unknown class is a node with TVM's own text."""
+        if isinstance(value, _PLAIN_VALUES) or ir.is_prim_expr(value):
+            return ValueReading(NodeKind.VALUE, leaves([value]))
+        used = self._literals.used_nodes(value)
         return ValueReading(
             NodeKind.OTHER,
             [],
             callee=type(value).__name__,
             attributes=(("text", expression_label(value)),),
-            results=[
-                ((index,), source) for index, source in enumerate(self._literals.used_nodes(value))
-            ],
+            results=[((index,), source) for index, source in enumerate(used)],
         )
 
     def _source(self, leaf: ir.Expr) -> NodeId | None:
@@ -288,13 +192,6 @@ class GraphReader:
         if isinstance(constant.value, tvm.runtime.Tensor):
             self.constants[node_id] = constant.value
             name = self._constant_names.get(constant.value, "")
-        self.nodes.append(
-            Node(
-                id=node_id,
-                kind=NodeKind.CONSTANT,
-                name=name,
-                type_text=TypeText(constant, self._texts),
-                region=region,
-            )
-        )
+        label = TypeText(constant, self._texts)
+        self.nodes.append(Node(node_id, NodeKind.CONSTANT, name, label, region=region))
         return node_id

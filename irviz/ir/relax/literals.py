@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import tvm
 import tvm_ffi
 from tvm import ir, relax
 
-from irviz.ir.relax.calls import FIRST
 from irviz.ir.text.labels import literal_label
-from irviz.model.graph.graph import Literal, NodeId
+from irviz.model.graph.graph import NodeId
 
 _WITHOUT_EFFECT = (relax.ShapeExpr, ir.GenericConst, ir.StringImm, ir.GlobalVar, relax.ExternFunc)
 
@@ -37,30 +36,12 @@ class LiteralReader:
             self._texts[key] = text
         return text, used, effect
 
-    def read_constants(
-        self, arguments: Sequence[ir.Expr], sources: Sequence[NodeId | None]
-    ) -> tuple[Literal, ...]:
-        """Return the arguments that are shapes or scalars and use no variable."""
-        literals = []
-        for argument, source, position in zip(arguments, sources, FIRST, strict=False):
-            is_literal = isinstance(argument, relax.ShapeExpr | ir.GenericConst)
-            if source is None and is_literal and not is_tensor_constant(argument):
-                text, used, _ = self.read(argument)
-                if not used:
-                    literals.append(Literal(position, text))
-        return tuple(literals)
-
     def used_nodes(self, value: ir.Expr) -> list[NodeId]:
         """Return the nodes of the variables that an expression uses, also in sizes."""
         if isinstance(value, ir.GenericConst | ir.StringImm):
             return []
         ids = (self._ids.get(var.__chandle__()) for var in _free_vars(value))
         return [node_id for node_id in ids if node_id is not None]
-
-
-def is_arithmetic(call: ir.Call) -> bool:
-    """Tell whether a call is a number of TIR, such as `T.if_then_else(n > 1, n, m)`."""
-    return isinstance(call.op, ir.Op) and not str(call.op.name).startswith("relax.")
 
 
 def is_tensor_constant(leaf: ir.Expr) -> bool:

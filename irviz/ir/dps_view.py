@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import cloudpickle
 from tvm import ir, relax
@@ -99,88 +99,76 @@ def buffer_graph(lowered: LoweredModule, function: str) -> Graph:
     return _BufferGraph(graph, source, lowered.origins.get(function, VarOrigins())).build()
 
 
-@dataclass
-class _Buffer:
-    """A buffer's node, and whether it is in the graph yet: it follows its first writer."""
-
-    node: Node
-    is_added: bool = False
-
-
-@dataclass
 class _BufferGraph:
-    """Turns the graph of a lowered function into the graph of its buffers."""
+    """Turns the graph of a lowered function into the graph of its buffers.
 
-    source: Graph
-    function: relax.Function
-    known: VarOrigins
-    nodes: list[Node] = field(default_factory=list)
-    edges: list[Edge] = field(default_factory=list)
+    Ids of the lowered function are those of `source`. `_new_ids` maps them to ids of this graph;
+    the other dictionaries have what is known of the variable with an id.
+    """
 
-    def __post_init__(self) -> None:
-        self._vars = {node_id: var for var, node_id in identify(self.function).items()}
-        defined = definitions(self.function.params, self.function.body)
-        self._values = {var: b.value for var, b in defined if b is not None}
-        self._seen: dict[str, int] = {str(one): 1 for one in self.known.origins.values()}
+    def __init__(self, source: Graph, function: relax.Function, known: VarOrigins) -> None:
+        self.source = source
+        self.nodes: list[Node] = []
+        self.edges: list[Edge] = []
+        ids = identify(function)
+        self._origins = {ids[var]: known.origins[var] for var in ids if var in known.origins}
+        self._written = {ids[var]: known.written[var] for var in ids if var in known.written}
+        self._values = {
+            ids[var]: binding.value
+            for var, binding in definitions(function.params, function.body)
+            if binding is not None
+        }
+        self._seen: dict[str, int] = {str(one): 1 for one in known.origins.values()}
         self._used_ids: set[NodeId] = set()
         self._field_counts: Counter[NodeId] = Counter()
         self._buffer_counts = Counter(
-            self.known.origins.get(var) for var, value in self._values.items() if _is_buffer(value)
+            self._origins.get(one) for one, value in self._values.items() if _is_buffer(value)
         )
-        self._buffers: dict[NodeId, _Buffer] = {}
+        self._unwritten: dict[NodeId, Node] = {}  # not in the graph: a buffer follows its writer
         self._storages: dict[NodeId, str] = {}
-        self._node_of: dict[NodeId, NodeId] = {}
+        self._new_ids: dict[NodeId, NodeId] = {}
         self._fields: dict[NodeId, tuple[NodeId, ...]] = {}
-        self._writes: set[tuple[NodeId, NodeId]] = set()
+        self._last_writes: set[NodeId] = set()
 
     def build(self) -> Graph:
         """Read each node once, in the order of the text."""
-        last: Node | None = None
         for node in self.source.nodes:
             entering = self.source.entering.get(node.id, ())
+            if node.operator in _KILLS:
+                continue
+            written = self._last_writes
+            self._last_writes = set()
             if node.operator in _STORAGES:
                 self._storages[node.id] = f"storage {len(self._storages) + 1}"
             elif node.operator in _BUFFERS:
                 self._add_allocation(node, entering)
-            elif node.operator in _KILLS:
-                continue
-            elif not self._is_alias(node, entering, last):
+            elif not self._is_alias(node, entering, written):
                 self._add_node(node, entering)
-            last = node
-        self._add_buffers(self._buffers)
-        outputs = [self._resolve(one) for one in self.source.outputs]
-        return Graph(
-            self.source.function,
-            tuple(self.nodes),
-            tuple(self.edges),
-            self.source.regions,
-            tuple(outputs),
-            attributes=self.source.attributes,
+        self._add_buffers(*self._unwritten)
+        outputs = tuple(map(self._resolve, self.source.outputs))
+        return replace(
+            self.source, nodes=tuple(self.nodes), edges=tuple(self.edges), outputs=outputs
         )
 
     def _resolve(self, node_id: NodeId) -> NodeId:
-        """Return this graph's node for a node of the lowered function."""
-        return self._node_of.get(node_id, node_id)
+        return self._new_ids.get(node_id, node_id)
 
     def _add_allocation(self, node: Node, entering: Sequence[Edge]) -> None:
         """Record a buffer; after memory planning its storage is its first argument."""
-        var = self._vars.get(node.id)
-        value = None if var is None else self._values.get(var)
-        origin = None if var is None else self.known.origins.get(var)
-        size = () if not isinstance(value, ir.Call) else (("bytes", _size(value)),)
+        value, origin = self._values.get(node.id), self._origins.get(node.id)
+        attributes = [("bytes", _size(value))] if isinstance(value, ir.Call) else []
         storages = [self._storages[e.source] for e in entering if e.source in self._storages]
-        storage = [("storage", storages[0])] if storages else []
-        new_id = self._node_of[node.id] = unique_id(node.name, self._seen)
-        new = node._replace(
+        attributes += [("storage", storage) for storage in storages[:1]]
+        new_id = self._new_ids[node.id] = unique_id(node.name, self._seen)
+        self._unwritten[new_id] = node._replace(
             id=new_id,
             kind=NodeKind.ALLOC,
             name=self._buffer_name(origin) if origin else node.name,
             literals=(),
-            attributes=(*size, *storage),
+            attributes=tuple(attributes),
             callee="",
             operator="",
         )
-        self._buffers[new_id] = _Buffer(new)
 
     def _buffer_name(self, origin: NodeId) -> str:
         """Return a buffer's name, numbered where a call writes several."""
@@ -188,37 +176,38 @@ class _BufferGraph:
         self._field_counts[origin] += 1
         return str(origin) if self._buffer_counts[origin] == 1 else f"{origin}[{number}]"
 
-    def _is_alias(self, node: Node, entering: Sequence[Edge], last: Node | None) -> bool:
+    def _is_alias(self, node: Node, entering: Sequence[Edge], written: set[NodeId]) -> bool:
         """Tell whether a node only names the buffers that the last call wrote; record them."""
         sources = tuple(self._resolve(edge.source) for edge in entering)
         if node.kind is NodeKind.TUPLE_GET_ITEM and entering[0].source in self._fields:
             fields = self._fields[entering[0].source]
-            self._node_of[node.id] = fields[int(dict(node.attributes)["index"])]
+            self._new_ids[node.id] = fields[int(dict(node.attributes)["index"])]
             return True
-        written = {s for call, s in self._writes if last is not None and call == self._id(last)}
-        is_result = bool(sources) and not node.literals and set(sources) <= written
-        if node.kind is NodeKind.VALUE and is_result:
-            self._node_of[node.id] = sources[0]
+        if not sources or node.literals or not written.issuperset(sources):
+            return False
+        if node.kind is NodeKind.VALUE:
+            self._new_ids[node.id] = sources[0]
             return True
         users = self.source.leaving.get(node.id, ())
-        is_unpacked = all(
+        is_unpacked = node.id not in self.source.outputs and all(
             self.source[edge.target].kind is NodeKind.TUPLE_GET_ITEM for edge in users
-        ) and all(len(edge.position) == 1 for edge in entering)
-        is_tuple = node.kind is NodeKind.TUPLE and is_unpacked
-        if is_tuple and is_result and node.id not in self.source.outputs:
+        )
+        is_flat = all(len(edge.position) == 1 for edge in entering)
+        if node.kind is NodeKind.TUPLE and is_unpacked and is_flat:
             self._fields[node.id] = sources
+            self._last_writes = written
             return True
         return False
 
     def _add_node(self, node: Node, entering: Sequence[Edge]) -> None:
         """Add a node and its edges; the edges of the buffers that it writes leave it."""
-        new_id = self._id(node)
+        new_id = self._new_ids.get(node.id) or self._origins.get(node.id) or node.id
         if new_id in self._used_ids:
             new_id = unique_id(str(new_id), self._seen)
         self._used_ids.add(new_id)
-        self._node_of[node.id] = new_id
+        self._new_ids[node.id] = new_id
         targets = self._write_edges(node, entering)
-        fresh = {e.source for e in targets if self._is_fresh(self._resolve(e.source))}
+        fresh = {e.source for e in targets if self._resolve(e.source) in self._unwritten}
         for edge in entering:
             if edge.source not in fresh and edge.source not in self._storages:
                 source = self._resolve(edge.source)
@@ -231,21 +220,20 @@ class _BufferGraph:
             if edge.source not in fresh:
                 self._add_version(self._resolve(edge.source))
             target = self._resolve(edge.source)
-            self._add_buffers([target])
+            self._add_buffers(target)
             self.edges.append(Edge(new_id, target, (0,), is_write=True))
-            self._writes.add((new_id, target))
+            self._last_writes.add(target)
 
     def _add_version(self, node_id: NodeId) -> None:
-        """Add a node for the new content of a buffer that is written in place."""
+        """Record a node for the new content of a buffer that is written in place."""
         old = next(node for node in self.nodes if node.id == node_id)
         kept = old.attributes if old.kind is NodeKind.ALLOC else ()
         attributes = (*(item for item in kept if item[0] != "place"), ("place", "in place"))
         new_id = unique_id(node_id, self._seen)
         new = old._replace(id=new_id, kind=NodeKind.ALLOC, attributes=attributes)
-        self._buffers[new_id] = _Buffer(new)
-        for name, target in [(node_id, node_id), *self._node_of.items()]:
-            if target == node_id:
-                self._node_of[name] = new_id
+        self._unwritten[new_id] = new
+        names = [name for name, target in self._new_ids.items() if target == node_id]
+        self._new_ids.update(dict.fromkeys((node_id, *names), new_id))
 
     def _write_edges(self, node: Node, entering: Sequence[Edge]) -> list[Edge]:
         """Return the edges of the arguments that a call writes.
@@ -254,26 +242,13 @@ class _BufferGraph:
         """
         if node.kind not in _CALLS:
             return []
-        var = self._vars.get(node.id)
-        positions = None if var is None else self.known.written.get(var)
+        positions = self._written.get(node.id)
         if positions is not None:
             return [e for e in entering if e.position != CALLEE and e.position[0] in positions]
-        return [e for e in entering if self._is_fresh(self._resolve(e.source))]
+        return [e for e in entering if self._resolve(e.source) in self._unwritten]
 
-    def _is_fresh(self, node_id: NodeId) -> bool:
-        return node_id in self._buffers and not self._buffers[node_id].is_added
-
-    def _add_buffers(self, node_ids: Mapping[NodeId, object] | Sequence[NodeId]) -> None:
-        for node_id in node_ids:
-            if self._is_fresh(node_id):
-                self._buffers[node_id].is_added = True
-                self.nodes.append(self._buffers[node_id].node)
-
-    def _id(self, node: Node) -> NodeId:
-        """Return the id in the original function, or the node's own."""
-        var = self._vars.get(node.id)
-        origin = None if var is None else self.known.origins.get(var)
-        return self._node_of.get(node.id) or origin or node.id
+    def _add_buffers(self, *node_ids: NodeId) -> None:
+        self.nodes += [self._unwritten.pop(one) for one in node_ids if one in self._unwritten]
 
 
 def _is_buffer(value: ir.Expr) -> bool:

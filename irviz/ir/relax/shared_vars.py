@@ -11,9 +11,7 @@ from irviz.ir.functions import drawable_function
 from irviz.ir.node_ids import definitions, identify
 from irviz.model.graph.graph import NodeId
 from irviz.model.graph.inlined_ids import inlined_id
-
-MAX_CALL_DEPTH = 8
-"""How deeply calls of functions are followed."""
+from irviz.model.matching.inlined_graph import MAX_CALL_DEPTH
 
 
 def shared_vars(mod: ir.IRModule, other: ir.IRModule, function: str) -> Mapping[NodeId, NodeId]:
@@ -25,8 +23,7 @@ def shared_vars(mod: ir.IRModule, other: ir.IRModule, function: str) -> Mapping[
     times, its nodes have several ids, and each is matched with the same id in the other module.
     PrimFuncs share no variables. Raises NoFunctionError if a module lacks the function.
     """
-    mine = _ids_by_var(mod, drawable_function(mod, function))
-    theirs = _ids_by_var(other, drawable_function(other, function))
+    mine, theirs = _ids_by_var(mod, function), _ids_by_var(other, function)
     found: dict[NodeId, NodeId] = {}
     for address, ids in mine.items():
         others = theirs.get(address, ())
@@ -52,9 +49,7 @@ def shared_constants(
     return found
 
 
-def _ids_by_var(
-    mod: ir.IRModule, function: relax.Function | ir.BaseFunc
-) -> Mapping[int, list[NodeId]]:
+def _ids_by_var(mod: ir.IRModule, name: str) -> Mapping[int, list[NodeId]]:
     """Return the ids of each variable, by the variable's address."""
     functions = {
         gvar.__chandle__(): called
@@ -62,6 +57,7 @@ def _ids_by_var(
         if isinstance(called, relax.Function)
     }
     found: dict[int, list[NodeId]] = {}
+    function = drawable_function(mod, name)
     if isinstance(function, relax.Function):
         for address, node_id in _walk(function, functions, ()):
             found.setdefault(address, []).append(node_id)

@@ -64,7 +64,7 @@ class GraphReader:
                 if type(binding) is relax.MatchCast:
                     found = ValueReading(NodeKind.MATCH_CAST, leaves([value]))
                 else:
-                    if isinstance(value, relax.Function):  # which may call itself
+                    if type(value) is relax.Function:  # which may call itself
                         self.ids[address] = node_id
                     found = self.value(value, node_id, region, depth)
                 self._add(node_id, name, TypeText(var, self._texts), found, region)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from irviz.model.folding.visible_graph import VisibleGraph
 from irviz.model.graph.graph import CALLEE, Edge, Graph, NodeId, NodeKind, Region, RegionKind
-from irviz.model.graph.inlined_ids import inlined_id
+from irviz.model.graph.inlined_ids import inlined_id, inlined_parts
 
 
 def inline_call(outer: Graph, call: NodeId, inner: VisibleGraph) -> Graph:
@@ -15,22 +15,9 @@ def inline_call(outer: Graph, call: NodeId, inner: VisibleGraph) -> Graph:
     The arguments enter the function's parameters, and its results enter the call, which remains
     because it has the value's name. The ids of the function's nodes are those of `inlined_id`.
     """
-    caller = outer[call]
-    frame = len(outer.regions)
-    name = inner.graph.function
-    regions = [Region(RegionKind.FUNCTION, name, caller.region, call, call)]
-    for region in inner.graph.regions:
-        parent = frame if region.parent is None else frame + 1 + region.parent
-        owner = inlined_id(call, region.owner) if region.owner else None
-        region_id = inlined_id(call, region.id) if region.id else ""
-        regions.append(region._replace(parent=parent, owner=owner, id=region_id))
-    nodes = [
-        node._replace(
-            id=inlined_id(call, node.id),
-            region=frame if node.region is None else frame + 1 + node.region,
-        )
-        for node in inner.graph.nodes
-    ]
+    caller, frame = outer[call], len(outer.regions)
+    region = Region(RegionKind.FUNCTION, inner.graph.function, caller.region, call, call)
+    nodes, regions = inlined_parts(inner.graph, call, frame, frame + 1)
     edges = _entering(outer, call, inner)
     edges += [
         edge._replace(source=inlined_id(call, edge.source), target=inlined_id(call, edge.target))
@@ -46,7 +33,7 @@ def inline_call(outer: Graph, call: NodeId, inner: VisibleGraph) -> Graph:
         outer,
         nodes=(*outer.nodes[:at], *nodes, *outer.nodes[at:]),
         edges=(*kept, *edges),
-        regions=(*outer.regions, *regions),
+        regions=(*outer.regions, region, *regions),
     )
 
 

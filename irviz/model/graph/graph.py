@@ -105,6 +105,11 @@ class Node(NamedTuple):
         """The label of the type of the node's value."""
         return str(self.type_text)
 
+    @property
+    def operation(self) -> tuple[NodeKind, int]:
+        """A key that is equal for nodes with the same operation."""
+        return self.kind, self.structure
+
 
 class Edge(NamedTuple):
     """A use of a node's value.

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from irviz.model.graph.graph import Edge, Graph, Node, NodeId, NodeKind, Region
-from irviz.model.graph.inlined_ids import SEPARATOR, inlined_id
+from irviz.model.graph.inlined_ids import SEPARATOR, inlined_id, inlined_parts
 from irviz.model.matching.correspondence import correspondence
 
 MAX_CALL_DEPTH = 8
@@ -38,17 +38,12 @@ class InlinedGraph:
 def inline_calls(function: str, graphs: Mapping[str, Graph]) -> InlinedGraph:
     """Inline every call of a function with a graph, except recursive calls.
 
-    Args:
-        graphs: The graphs of functions by name.
-
-    Raises:
-        KeyError: If the function has no graph.
+    `graphs` are those of functions by name. Raises KeyError if the function has none.
     """
     builder = _InlinedGraphBuilder(graphs)
-    outer = graphs[function]
-    builder.add(outer, "", None, {}, (function,))
+    builder.add(graphs[function], "", None, {}, (function,))
     graph = replace(
-        outer,
+        graphs[function],
         nodes=tuple(builder.nodes),
         edges=tuple(builder.edges),
         regions=tuple(builder.regions),
@@ -61,15 +56,11 @@ def inlined_correspondence(
     reference: InlinedGraph,
     identical: Mapping[NodeId, NodeId] | None = None,
 ) -> Mapping[NodeId, NodeId]:
-    """Match the nodes of two functions and of all functions that they call.
+    """Match the nodes of two functions and of all functions that they call, as `correspondence`.
 
     So a node inside a fused function is matched with the node that it was before. Nodes that
     forward a value are matched with each other. A call without such a partner is matched with the
     node that computes its value: the only case in which two nodes have the same partner.
-
-    Args:
-        reference: The function that its nodes are matched with.
-        identical: Pairs that are known, such as nodes of the same variable.
     """
     known = dict(identical or {})
     origins = {inlined.origin(one): reference.origin(other) for one, other in known.items()}
@@ -82,21 +73,18 @@ def inlined_correspondence(
     forwarding: dict[NodeId, list[NodeId]] = {}
     for other in reference.same:
         forwarding.setdefault(reference.origin(other), []).append(other)
-    taken: set[NodeId] = set()
     for node in reversed(inlined.graph.nodes):  # a call before its contents
-        if node.id not in inlined.same:
-            continue
-        origin = found.get(inlined.origin(node.id))
+        origin = found.get(inlined.origin(node.id)) if node.id in inlined.same else None
         if origin is None:
             continue
-        left = [one for one in forwarding.get(origin, ()) if one not in taken]
-        candidates = [
+        left = forwarding.get(origin, [])
+        partners = [
             *_expected_partners(node, known, found),
             *_calls_alike(node, left, reference.graph),
         ]
-        chosen = next((one for one in candidates if one in left), None)
+        chosen = next((one for one in partners if one in left), None)
         if chosen is not None:
-            taken.add(chosen)
+            left.remove(chosen)
             found[node.id] = chosen
         elif node.kind is NodeKind.CALL_FUNCTION:
             found[node.id] = origin
@@ -120,7 +108,7 @@ def _calls_alike(node: Node, others: Sequence[NodeId], reference: Graph) -> list
     """Return the calls of the same function, whose variables may have other names."""
     if node.kind is not NodeKind.CALL_FUNCTION:
         return []
-    nodes = (reference.nodes[reference.index[one]] for one in others)
+    nodes = map(reference.__getitem__, others)
     return [one.id for one in nodes if one.kind is node.kind and one.callee == node.callee]
 
 
@@ -160,16 +148,12 @@ class _InlinedGraphBuilder:
         around: tuple[str, ...],
     ) -> None:
         """Add the nodes of a function; those of a called function come before the call."""
-        first, count = len(self.regions), 0
-        for one in graph.regions:
-            parent = region if one.parent is None else first + one.parent
-            owner = None if one.owner is None else _id_in(call, one.owner)
-            self.regions.append(one._replace(parent=parent, owner=owner))
-        for node in graph.nodes:
-            at = region if node.region is None else first + node.region
-            placed = node._replace(id=_id_in(call, node.id), region=at)
+        count = 0
+        nodes, regions = inlined_parts(graph, call, region, len(self.regions))
+        self.regions += regions
+        for node, placed in zip(graph.nodes, nodes, strict=True):
             entering = graph.entering.get(node.id, ())
-            sources = {edge.position: _id_in(call, edge.source) for edge in entering}
+            sources = {edge.position: inlined_id(call, edge.source) for edge in entering}
             if node.kind is NodeKind.PARAM and node.region is None:
                 self.add_forwarding(placed, arguments.get(count, {}))
                 count += 1
@@ -194,7 +178,7 @@ class _InlinedGraphBuilder:
             if position and source in self.known:
                 arguments.setdefault(position[0], {})[position[1:]] = self.known[source]
         self.add(inner, call.id, call.region, arguments, (*around, call.callee))
-        given = [self.known[_id_in(call.id, output)] for output in inner.outputs]
+        given = [self.known[inlined_id(call.id, output)] for output in inner.outputs]
         is_one = len(given) == 1
         self.add_forwarding(call, {() if is_one else (at,): one for at, one in enumerate(given)})
 
@@ -218,7 +202,3 @@ class _InlinedGraphBuilder:
             # equal types show that no nested tuple has shifted the positions
             if part is not None and part.type_label == node.type_label:
                 self.same[node.id] = part.id
-
-
-def _id_in(call: str, node_id: str) -> NodeId:
-    return inlined_id(call, node_id) if call else NodeId(node_id)

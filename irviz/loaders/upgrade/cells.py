@@ -15,7 +15,6 @@ from irviz.loaders.upgrade.upgrade import parse_module, upgrade
 # Lines of a notebook that are not Python: magics, shell commands, questions.
 _MAGIC: Final = re.compile(r"\s*(?:[%!?]|[\w., ()]+=\s*[%!](?!=)|[\w.]+\?{1,2}\s*$)")
 _CELL_MAGIC: Final = re.compile(r"\s*%%(?!time\b|timeit\b|capture\b|prun\b|tvmscript\b)")
-_FUTURE: Final = "from __future__"
 
 
 def upgrade_cells(cells: Sequence[str]) -> list[Upgraded]:
@@ -44,7 +43,7 @@ def upgrade_cells(cells: Sequence[str]) -> list[Upgraded]:
         if isinstance(each, Note):
             results.append(Upgraded(cell, (each,)))
             continue
-        text = _unmasked(_futures(new[index]), mark)
+        text = _unmasked(new[index], mark)
         if not cell.endswith("\n"):
             text = text.removesuffix("\n")
         results.append(Upgraded(text, tuple(notes.get(index, ()))))
@@ -79,6 +78,9 @@ def _masked(cell: str, mark: str) -> str | Note:
 
 
 def _unmasked(text: str, mark: str) -> str:
+    """Return the text of a cell with its magics, and with imports from the future first."""
+    if "from __future__" in text:
+        text = future_first(parse_module(text)).code
     return re.sub(rf"^[ \t]*pass  # {mark}:", "", text, flags=re.MULTILINE)
 
 
@@ -88,10 +90,6 @@ def _failure(text: str) -> RefusedError | None:
     except RefusedError as failure:
         return failure
     return None
-
-
-def _futures(text: str) -> str:
-    return future_first(parse_module(text)).code if _FUTURE in text else text
 
 
 def _unused(word: str, texts: Sequence[str]) -> str:

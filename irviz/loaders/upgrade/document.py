@@ -36,10 +36,15 @@ def upgrade_document(text: str, name: str) -> Upgraded:
         LoadError: If the file is of another kind, or cannot be parsed.
     """
     suffix = PurePath(name).suffix.lower()
-    if suffix not in _KINDS:
-        known = ", ".join(sorted(_KINDS))
-        raise LoadError(f"{name!r} is not a file with code that is known: {known}")
-    return _KINDS[suffix](text)
+    match suffix:
+        case ".py":
+            return _script(text)
+        case ".ipynb":
+            return _notebook(text)
+        case ".md" | ".markdown" | ".rst" | ".txt":
+            return _chapter(text, suffix)
+    known = ".ipynb, .markdown, .md, .py, .rst, .txt"
+    raise LoadError(f"{name!r} is not a file with code that is known: {known}")
 
 
 def _script(text: str) -> Upgraded:
@@ -58,65 +63,47 @@ def _notebook(text: str) -> Upgraded:
     if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
         raise LoadError('the notebook has no "cells"; save it as version 4 with Jupyter')
     layout = _layout(notebook, text)
-    places = [at for at, cell in enumerate(cells) if _is_code(cell)]
-    results = upgrade_cells([_source(cells[at]) for at in places])
+    sources = {at: code for at, cell in enumerate(cells) if (code := _source(cell)) is not None}
+    results = upgrade_cells(list(sources.values()))
     notes = []
-    for at, result in zip(places, results, strict=True):
+    for (at, source), result in zip(sources.items(), results, strict=True):
         notes += [replace(note, cell=at + 1) for note in result.notes]
-        if result.text != _source(cells[at]):
+        if result.text != source:
             lines = isinstance(cells[at]["source"], list)
             cells[at]["source"] = result.text.splitlines(keepends=True) if lines else result.text
     return Upgraded(layout(notebook), tuple(notes))
 
 
-def _is_code(cell: Mapping[str, Any]) -> bool:
-    source = cell.get("source")
-    return cell.get("cell_type") == "code" and (
-        isinstance(source, str)
-        or (isinstance(source, list) and all(isinstance(line, str) for line in source))
-    )
-
-
-def _source(cell: Mapping[str, Any]) -> str:
-    source = cell["source"]
-    return source if isinstance(source, str) else "".join(source)
+def _source(cell: Mapping[str, Any]) -> str | None:
+    """Return the source of a code cell, and None for another cell."""
+    source = cell.get("source") if cell.get("cell_type") == "code" else None
+    if isinstance(source, list) and all(isinstance(line, str) for line in source):
+        return "".join(source)
+    return source if isinstance(source, str) else None
 
 
 def _layout(notebook: object, text: str) -> Callable[[object], str]:
     """Return a function that writes a notebook in this text's layout, or in Jupyter's."""
 
-    def writer(indent: int | str | None, ascii_only: bool, end: str) -> Callable[[object], str]:
-        return lambda value: json.dumps(value, indent=indent, ensure_ascii=ascii_only) + end
+    def write(value: object, indent: int | str | None, ascii_only: bool, end: str) -> str:
+        return json.dumps(value, indent=indent, ensure_ascii=ascii_only) + end
 
     layouts = product((1, 2, 4, "\t", None), (False, True), ("\n", ""))
-    for write in (writer(*each) for each in layouts):
-        if write(notebook) == text:
-            return write
-    return writer(1, False, "\n")
+    layout = next((one for one in layouts if write(notebook, *one) == text), (1, False, "\n"))
+    return lambda value: write(value, *layout)
 
 
-def _markdown(text: str) -> Upgraded:
-    return _chapter(text, _fenced(text.split("\n")))
+def _chapter(text: str, suffix: str) -> Upgraded:
+    """Upgrade the code in a text of Markdown or reStructuredText, which .txt may be either of.
 
-
-def _restructured(text: str) -> Upgraded:
-    return _chapter(text, [(*each, True) for each in _directed(text.split("\n"))])
-
-
-def _either(text: str) -> Upgraded:
-    directed = any(_DIRECTIVE.match(line) for line in text.split("\n"))
-    return _restructured(text) if directed else _markdown(text)
-
-
-def _chapter(text: str, ranges: list[tuple[int, int, bool]]) -> Upgraded:
-    """Upgrade ranges of lines, from 0; the third value tells whether one is declared as Python.
-
-    Other ranges are upgraded if they turn out to be Python.
+    Code in a fence without a language is upgraded if it turns out to be Python.
     """
+    lines = text.split("\n")
+    is_directed = suffix == ".txt" and any(map(_DIRECTIVE.match, lines))
+    ranges = _directed(lines) if is_directed or suffix == ".rst" else _fenced(lines)
     if not ranges:
         why = "it has no code between fences or below a code directive"
         return Upgraded(text, (Note(1, "the text", why),))
-    lines = text.split("\n")
     cells = [lines[start:end] for start, end, _ in ranges]
     spaces = [_indent(cell) for cell in cells]
     plain = [
@@ -139,7 +126,7 @@ def _reindent(lines: list[str], old: str, new: str) -> list[str]:
 
 
 def _fenced(lines: list[str]) -> list[tuple[int, int, bool]]:
-    """Return the ranges of lines, from 0, between Markdown's fences."""
+    """Return the ranges of lines, from 0, between Markdown's fences; and if they are Python's."""
     found, opened, fence, language = [], -1, "", ""
     for number, line in enumerate(lines):
         match = _FENCE.match(line)
@@ -155,8 +142,8 @@ def _fenced(lines: list[str]) -> list[tuple[int, int, bool]]:
     return found
 
 
-def _directed(lines: list[str]) -> list[tuple[int, int]]:
-    """Return the ranges of indented lines, from 0, below reStructuredText's `.. code::`."""
+def _directed(lines: list[str]) -> list[tuple[int, int, bool]]:
+    """Return the ranges of lines, from 0, below reStructuredText's `.. code::`; and True."""
     found = []
     for number, line in enumerate(lines):
         match = _DIRECTIVE.match(line)
@@ -172,20 +159,10 @@ def _directed(lines: list[str]) -> list[tuple[int, int]]:
         while end > start and not lines[end - 1].strip():
             end -= 1
         if end > start:
-            found.append((start, end))
+            found.append((start, end, True))
     return found
 
 
 def _indent(lines: list[str]) -> str:
     spaces = [line[: len(line) - len(line.lstrip())] for line in lines if line.strip()]
     return min(spaces, key=len, default="")
-
-
-_KINDS: Final[Mapping[str, Callable[[str], Upgraded]]] = {
-    ".py": _script,
-    ".ipynb": _notebook,
-    ".md": _markdown,
-    ".markdown": _markdown,
-    ".rst": _restructured,
-    ".txt": _either,
-}

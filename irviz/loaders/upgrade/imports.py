@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 import libcst as cst
+from libcst import matchers as m
 from libcst.helpers import get_full_name_for_node
 
 from irviz.loaders.upgrade.moved_names import SHORT, moved
@@ -16,16 +17,15 @@ _DIALECTS: Final = {"T": "tirx", "R": "relax", "I": "ir"}
 
 def rewrite_import(line: cst.SimpleStatementLine) -> list[cst.SimpleStatementLine]:
     """Return the lines that import the same objects today, under the same names."""
-    if len(line.body) != 1:
-        return [line]
-    (statement,) = line.body
-    if isinstance(statement, cst.Import):
-        names = [_module(alias) for alias in statement.names]
-        if all(new is old for new, old in zip(names, statement.names, strict=True)):
-            return [line]
-        return [line.with_changes(body=[statement.with_changes(names=names)])]
-    if isinstance(statement, cst.ImportFrom) and not isinstance(statement.names, cst.ImportStar):
-        return _from(line, statement, statement.names)
+    match line.body:
+        case [cst.Import(names=names) as statement]:
+            return [
+                line.with_changes(body=[statement.with_changes(names=list(map(_module, names)))])
+            ]
+        case [cst.ImportFrom(module=module, names=names, relative=()) as statement] if (
+            module is not None and not isinstance(names, cst.ImportStar)
+        ):
+            return _from(line, statement, module, names)
     return [line]
 
 
@@ -36,28 +36,25 @@ def _module(alias: cst.ImportAlias) -> cst.ImportAlias:
 
 
 def _from(
-    line: cst.SimpleStatementLine, statement: cst.ImportFrom, names: Sequence[cst.ImportAlias]
+    line: cst.SimpleStatementLine,
+    statement: cst.ImportFrom,
+    module: cst.CSTNode,
+    names: Sequence[cst.ImportAlias],
 ) -> list[cst.SimpleStatementLine]:
-    module = get_full_name_for_node(statement.module) if statement.module else None
-    if module is None or statement.relative:
-        return [line]
-    by_module: dict[str, list[cst.ImportAlias]] = {}
+    """Return the lines that import names from the modules that they are in today."""
+    old_place = get_full_name_for_node(module)
+    by_place: dict[str, list[cst.ImportAlias]] = {}
     for alias in names:
-        old = f"{module}.{get_full_name_for_node(alias.name)}"
+        old = f"{old_place}.{get_full_name_for_node(alias.name)}"
         place, _, name = _new_name(old).rpartition(".")
-        by_module.setdefault(place, []).append(
-            alias if f"{place}.{name}" == old else _renamed(alias, name)
-        )
-    if list(by_module) == [module] and all(
-        a is b for a, b in zip(by_module[module], names, strict=True)
-    ):
-        return [line]
-    if len(by_module) == 1:
-        ((place, kept),) = by_module.items()
-        whole = statement.with_changes(module=cst.parse_expression(place), names=kept)
-        return [line.with_changes(body=[whole])]
+        is_same = f"{place}.{name}" == old
+        by_place.setdefault(place, []).append(alias if is_same else _renamed(alias, name))
+    if len(by_place) == 1:
+        ((place, kept),) = by_place.items()
+        new = module if place == old_place else cst.parse_expression(place)
+        return [line.with_changes(body=[statement.with_changes(module=new, names=kept)])]
     lines = []
-    for place, kept in by_module.items():
+    for place, kept in by_place.items():
         kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
         part = statement.with_changes(
             module=cst.parse_expression(place), names=kept, lpar=None, rpar=None
@@ -98,7 +95,7 @@ def with_imports(module: cst.Module, new: Collection[str]) -> cst.Module:
     place = _insertion_index(body)
     for statement in reversed(text):
         line = cst.parse_statement(statement)
-        if place < len(body) and not _imports_tvm(body[place - 1] if place else None):
+        if place < len(body) and not (place and _imports_tvm(body[place - 1])):
             # Comments above the first statement stay at the top.
             first = body[place]
             line = line.with_changes(leading_lines=getattr(first, "leading_lines", ()))
@@ -108,48 +105,40 @@ def with_imports(module: cst.Module, new: Collection[str]) -> cst.Module:
 
 
 def _extended(line: Statement, shorts: Sequence[str]) -> Statement:
-    if not isinstance(line, cst.SimpleStatementLine):
-        return line
+    """Return a line like `from tvm.script import ir as I` that imports more dialects."""
+    assert isinstance(line, cst.SimpleStatementLine)
     (statement,) = line.body
-    if not isinstance(statement, cst.ImportFrom) or isinstance(statement.names, cst.ImportStar):
-        return line
+    assert isinstance(statement, cst.ImportFrom)
+    assert not isinstance(statement.names, cst.ImportStar)
     comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-    names = list(statement.names)
+    *names, last = statement.names
     for short in shorts:
-        last = names[-1]
-        alias = cst.ImportAlias(
+        names.append(last.with_changes(comma=comma))
+        last = cst.ImportAlias(
             cst.Name(_DIALECTS[short]), cst.AsName(cst.Name(short)), comma=last.comma
         )
-        names[-1:] = [last.with_changes(comma=comma), alias]
-    return line.with_changes(body=[statement.with_changes(names=names)])
+    return line.with_changes(body=[statement.with_changes(names=[*names, last])])
 
 
 def _is_from(line: cst.CSTNode, module: str) -> bool:
-    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
-        return False
-    (statement,) = line.body
-    return (
-        isinstance(statement, cst.ImportFrom)
-        and not isinstance(statement.names, cst.ImportStar)
-        and not statement.relative
-        and statement.module is not None
-        and get_full_name_for_node(statement.module) == module
-    )
+    """Tell whether a line imports names from a module, and nothing else."""
+    one_import = m.SimpleStatementLine([m.ImportFrom(names=[m.ZeroOrMore()])])
+    return m.matches(line, one_import) and _imported(line) == [module]
 
 
-def _imports_tvm(line: cst.CSTNode | None) -> bool:
-    if not isinstance(line, cst.SimpleStatementLine):
-        return False
-    for statement in line.body:
+def _imported(line: cst.CSTNode) -> list[str]:
+    """Return the modules that a line imports, or imports from."""
+    nodes: list[cst.CSTNode] = []
+    for statement in line.body if isinstance(line, cst.SimpleStatementLine) else ():
         if isinstance(statement, cst.Import):
-            names = [get_full_name_for_node(alias.name) or "" for alias in statement.names]
+            nodes += [alias.name for alias in statement.names]
         elif isinstance(statement, cst.ImportFrom) and statement.module and not statement.relative:
-            names = [get_full_name_for_node(statement.module) or ""]
-        else:
-            continue
-        if any(name.partition(".")[0] == "tvm" for name in names):
-            return True
-    return False
+            nodes.append(statement.module)
+    return [get_full_name_for_node(node) or "" for node in nodes]
+
+
+def _imports_tvm(line: cst.CSTNode) -> bool:
+    return any(name.partition(".")[0] == "tvm" for name in _imported(line))
 
 
 def _insertion_index(body: Sequence[cst.CSTNode]) -> int:
@@ -165,11 +154,8 @@ def _insertion_index(body: Sequence[cst.CSTNode]) -> int:
 
 
 def _is_docstring(line: cst.CSTNode) -> bool:
-    return (
-        isinstance(line, cst.SimpleStatementLine)
-        and isinstance(line.body[0], cst.Expr)
-        and isinstance(line.body[0].value, cst.SimpleString | cst.ConcatenatedString)
-    )
+    string = m.SimpleString() | m.ConcatenatedString()
+    return m.matches(line, m.SimpleStatementLine([m.Expr(string), m.ZeroOrMore()]))
 
 
 def future_first(module: cst.Module) -> cst.Module:

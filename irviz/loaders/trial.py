@@ -10,7 +10,7 @@ from tvm import ir
 from irviz.errors import LoadError
 from irviz.ir.extract import extract
 from irviz.ir.functions import relax_functions
-from irviz.loaders.reading import MODEL_BYTES, MODEL_SECONDS, FileError
+from irviz.loaders.reading import MODEL_BYTES, MODEL_SECONDS, TVM_SECONDS, FileError
 from irviz.worker.supervisor import TRIES, CrashedError, StartError, TimedOutError, WorkerError
 
 Result = TypeVar("Result")
@@ -19,14 +19,16 @@ Result = TypeVar("Result")
 def trial_failure(
     read: Callable[..., object],
     *arguments: object,
-    seconds: float,
+    draw: Callable[..., object],
+    seconds: float = TVM_SECONDS,
     memory: int | None = None,
 ) -> str:
     """Return the reason why a call fails in the worker, or "" if it returns.
 
     Args:
-        read: A function of a module, which reads something and draws it (see `draw_all`).
+        read: A function of a module, which reads something.
         arguments: Its arguments.
+        draw: A function that does with the result what this process will do.
         seconds: The time limit.
         memory: The limit of the worker's memory in bytes.
 
@@ -34,7 +36,7 @@ def trial_failure(
         The message of the error that `read` raised, or a description of how the worker died.
     """
     try:
-        return TRIES.call(_message, read, arguments, seconds=seconds, memory=memory)
+        return TRIES.call(_message, read, arguments, draw, seconds=seconds, memory=memory)
     except TimedOutError:
         return f"reading takes more than {seconds:g} s"
     except StartError as failure:
@@ -58,10 +60,12 @@ def read_model(name: str, read: Callable[..., Result], *arguments: object) -> Re
         raise LoadError(f"{name!r} could not be read: {failure}") from failure
 
 
-def _message(read: Callable[..., object], arguments: tuple[object, ...]) -> str:
-    """Return the message of the error that a call raises, or ""; runs in the worker."""
+def _message(
+    read: Callable[..., object], arguments: tuple[object, ...], draw: Callable[..., object]
+) -> str:
+    """Return the message of the error that reading or drawing raises, or ""; runs in the worker."""
     try:
-        read(*arguments)
+        draw(read(*arguments))
     except MemoryError:
         raise
     except Exception as failure:  # TVM's readers raise errors of any class

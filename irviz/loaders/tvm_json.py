@@ -20,7 +20,7 @@ from tvm import ir, relax
 from irviz.errors import IrvizError, LoadError
 from irviz.ir.extract import extract
 from irviz.ir.functions import drawable_functions
-from irviz.loaders.reading import TVM_SECONDS, unique_keys
+from irviz.loaders.reading import unique_keys
 from irviz.loaders.trial import draw_all, last_line, trial_failure
 
 _BASIC_TYPES = """
@@ -61,7 +61,7 @@ def module_from_json(text: str, name: str) -> ir.IRModule:
         )
     if foreign := _foreign(types):
         raise LoadError(f"{wrong}: it names {foreign!r}, which is part of no module; {advice}")
-    if reason := trial_failure(_draw_module, text, seconds=TVM_SECONDS):
+    if reason := trial_failure(_read_module, text, draw=draw_all):
         raise LoadError(f"{wrong}: {last_line(reason)}; {advice}")
     return _read_module(text)
 
@@ -71,10 +71,6 @@ def _read_module(text: str) -> ir.IRModule:
     if not isinstance(mod, ir.IRModule):
         raise TvmJsonError(f"it holds a {type(mod).__name__}, not an IRModule")
     return mod
-
-
-def _draw_module(text: str) -> None:
-    draw_all(_read_module(text))
 
 
 # --- lists of objects, which share what they have in common -------------------------------------
@@ -96,7 +92,7 @@ def objects_from_json(text: str) -> list[object]:
     """Return the objects in a text that `objects_to_json` wrote; raise TvmJsonError for others."""
     if foreign := _foreign(_types(text)):
         raise TvmJsonError(f"it names {foreign!r}, which is part of no module")
-    if reason := trial_failure(_draw_objects, text, seconds=TVM_SECONDS):
+    if reason := trial_failure(_read_objects, text, draw=_draw_objects):
         raise TvmJsonError(last_line(reason))
     return _read_objects(text)
 
@@ -108,13 +104,13 @@ def _read_objects(text: str) -> list[object]:
     return list(found)
 
 
-def _draw_objects(text: str) -> None:
-    """Read a text and use its objects as a session does, to see if the process survives it.
+def _draw_objects(objects: Sequence[object]) -> None:
+    """Use objects as a session does, to see if the process survives it.
 
     An error is ignored: a module that cannot be printed can be saved, and must be read again.
     """
     drawn: set[int] = set()
-    for one in _read_objects(text):
+    for one in objects:
         if isinstance(one, ir.IRModule):
             _ignore_error(ir.IRModule({}, attrs=one.attrs, global_infos=one.global_infos).script)
             for name, function in drawable_functions(one).items():

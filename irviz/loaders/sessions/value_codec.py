@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
@@ -87,7 +87,10 @@ def encode(value: object, table: ObjectTable) -> object:
             kind = "list" if isinstance(value, list) else "tuple"
             return {kind: [encode(one, table) for one in value]}
         case Mapping():
-            return {"dict": [[_key(key), encode(one, table)] for key, one in value.items()]}
+            wrong = next((key for key in value if not isinstance(key, str)), None)
+            if wrong is not None:
+                raise EncodingError(f"the key {brief(wrong)} is not a string")
+            return {"dict": [[str(key), encode(one, table)] for key, one in value.items()]}
     if isinstance(value, _OBJECTS):
         return {"object": table.add_object(value)}
     return _encode_array(value, table)
@@ -97,11 +100,24 @@ def decode(data: object, table: ObjectTable) -> object:
     """Return the value that `encode` encoded; raise EncodingError for other data."""
     if isinstance(data, bool | int | float | str | None):
         return data
-    if isinstance(data, dict) and len(data) == 1:
-        ((form, content),) = data.items()
-        if form in _DECODERS:
-            return _DECODERS[form](content, table)
-    raise EncodingError(f"{brief(data)} is not an encoded value")
+    form, content = next(iter(data.items())) if isinstance(data, dict) and data else ("", data)
+    if form not in _FORMS or data != {form: content}:
+        raise EncodingError(f"{brief(data)} is not an encoded value")
+    match form, content:
+        case "object", index:
+            return table.object_at(index)
+        case "array", index:
+            return table.array_at(index)
+        case "list", list():
+            return [decode(one, table) for one in content]
+        case "tuple", list():
+            return tuple(decode(one, table) for one in content)
+        case "dict", list():
+            return _decode_dict(content, table)
+    found = _decode_scalar(form, content, table)
+    if found is None:
+        raise EncodingError(f"{brief(content)} is not {_FORMS[form]}")
+    return found
 
 
 def array_to_npy(array: NDArray[Any]) -> bytes:
@@ -136,33 +152,9 @@ def _encode_array(value: object, table: ObjectTable) -> object:
     return {"array": table.add_array(array)}
 
 
-def _key(key: object) -> str:
-    if not isinstance(key, str):
-        raise EncodingError(f"the key {brief(key)} is not a string")
-    return str(key)
-
-
-def _decode_small_floats(content: object, table: ObjectTable) -> NDArray[Any]:
-    match content:
-        case [str() as name, index] if name in _SMALL_FLOATS:
-            import ml_dtypes
-
-            dtype = np.dtype(getattr(ml_dtypes, name))
-            array = table.array_at(index)
-            if array.dtype == np.dtype(f"u{dtype.itemsize}"):
-                return array.view(dtype)
-    raise EncodingError(f"{brief(content)} is not an array of small floats")
-
-
-def _items(content: object) -> list[object]:
-    if not isinstance(content, list):
-        raise EncodingError(f"{brief(content)} is not a list of values")
-    return content
-
-
-def _decode_dict(content: object, table: ObjectTable) -> dict[str, object]:
+def _decode_dict(content: list[object], table: ObjectTable) -> dict[str, object]:
     found: dict[str, object] = {}
-    for item in _items(content):
+    for item in content:
         match item:
             case [str() as key, data] if key not in found:
                 found[key] = decode(data, table)
@@ -171,34 +163,32 @@ def _decode_dict(content: object, table: ObjectTable) -> dict[str, object]:
     return found
 
 
-def _decode_shape(content: object, _: ObjectTable) -> ShapeValue:
-    sizes = tuple(one for one in _items(content) if type(one) is int and one >= 0)
-    if len(sizes) != len(_items(content)):
-        raise EncodingError(f"{brief(content)} is not a shape")
-    return ShapeValue(sizes)
-
-
-def _decode_loop(content: object, _: ObjectTable) -> LoopAddress:
-    match content:
-        case [str() as block, int() as depth] if type(depth) is int:
+def _decode_scalar(form: object, content: object, table: ObjectTable) -> object | None:
+    """Return a shape, an address or an array of small floats, or None if this is none."""
+    match form, content:
+        case "shape", [*sizes] if all(type(one) is int and one >= 0 for one in sizes):
+            return ShapeValue(tuple(map(int, sizes)))
+        case "loop", [str() as block, int() as depth] if type(depth) is int:
             return LoopAddress(block, depth)
-    raise EncodingError(f"{brief(content)} is not a loop of a block")
+        case "block", str():
+            return BlockAddress(content)
+        case "small floats", [str() as name, index] if name in _SMALL_FLOATS:
+            import ml_dtypes
+
+            dtype, array = np.dtype(getattr(ml_dtypes, name)), table.array_at(index)
+            return array.view(dtype) if array.dtype == np.dtype(f"u{dtype.itemsize}") else None
+    return None
 
 
-def _decode_block(content: object, _: ObjectTable) -> BlockAddress:
-    if not isinstance(content, str):
-        raise EncodingError(f"{brief(content)} is not the name of a block")
-    return BlockAddress(content)
-
-
-_DECODERS: Mapping[object, Callable[[object, ObjectTable], object]] = {
-    "list": lambda content, table: [decode(one, table) for one in _items(content)],
-    "tuple": lambda content, table: tuple(decode(one, table) for one in _items(content)),
-    "dict": _decode_dict,
-    "shape": _decode_shape,
-    "loop": _decode_loop,
-    "block": _decode_block,
-    "object": lambda content, table: table.object_at(content),
-    "array": lambda content, table: table.array_at(content),
-    "small floats": _decode_small_floats,
+_FORMS: Mapping[object, str] = {
+    "list": "a list of values",
+    "tuple": "a list of values",
+    "dict": "a list of values",
+    "shape": "a shape",
+    "loop": "a loop of a block",
+    "block": "the name of a block",
+    "object": "an object",
+    "array": "an array",
+    "small floats": "an array of small floats",
 }
+"""The forms of encoded values, and what each contains."""

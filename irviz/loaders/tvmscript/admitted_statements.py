@@ -204,10 +204,12 @@ def _check_dialect_call(node: ast.expr, roots: Sequence[str], scope: TextScope) 
     _check(scope, node)
 
 
-def _while(node: ast.While, scope: TextScope) -> None:
-    _refuse_else(node, scope)
+def _branches(node: ast.If | ast.While, scope: TextScope) -> None:
+    if isinstance(node, ast.While):
+        _refuse_else(node, scope)
     _check(scope, node.test)
     _block(node.body, scope)
+    _block(node.orelse, scope)
 
 
 def _with(node: ast.With, scope: TextScope) -> list[str]:
@@ -237,12 +239,6 @@ def _callee_name(node: ast.expr) -> str:
     return ".".join(dotted(node.func if isinstance(node, ast.Call) else node))
 
 
-def _if(node: ast.If, scope: TextScope) -> None:
-    _check(scope, node.test)
-    _block(node.body, scope)
-    _block(node.orelse, scope)
-
-
 def _assert(node: ast.Assert, scope: TextScope) -> None:
     _check(scope, node.test)
     _check(scope.having(allows_strings=True), node.msg)
@@ -263,9 +259,9 @@ _CHECKS: Mapping[type[ast.stmt], Callable[..., list[str] | None]] = {
     ast.Expr: _expr,
     ast.For: _for,
     ast.FunctionDef: _functiondef,
-    ast.If: _if,
+    ast.If: _branches,
     ast.Pass: lambda *_: None,
     ast.Return: lambda node, scope: _check(scope, node.value),
-    ast.While: _while,
+    ast.While: _branches,
     ast.With: _with,
 }

@@ -53,7 +53,12 @@ def modules_of(
 def _module(admitted: AdmittedText, definition: Definition, seconds: float) -> ir.IRModule:
     text = admitted.only(definition)
     failure = trial_failure(
-        _draw, text, definition.name, seconds=seconds, memory=default_memory_limit()
+        _parse,
+        text,
+        definition.name,
+        draw=draw_all,
+        seconds=seconds,
+        memory=default_memory_limit(),
     )
     if failure:
         raise LoadError(_explanation(failure, admitted.name, definition.name))
@@ -68,10 +73,6 @@ def _explanation(failure: str, text: str, definition: str) -> str:
         place = f"line {found['line']}, column {found['column']}"
         return f"{text}, {place}: TVM does not read this: {words}"
     return f"{text}: TVM does not read {definition!r}: {' '.join(failure.split())[:500]}"
-
-
-def _draw(text: str, name: str) -> None:
-    draw_all(_parse(text, name))
 
 
 def _parse(text: str, name: str) -> ir.IRModule:

@@ -128,6 +128,6 @@ def test_reading_that_does_not_end_is_stopped():
 
 
 def test_reading_that_ends_the_process_ends_only_the_worker(monkeypatch):
-    died = trial_failure(os._exit, 1, seconds=100)
+    died = trial_failure(os._exit, 1, draw=str, seconds=100)
     monkeypatch.setattr(modules, "trial_failure", lambda *_, **__: died)
     assert refusal(TEXT) == "<text>: TVM does not read 'Module': reading crashes TVM"

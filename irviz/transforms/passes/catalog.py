@@ -62,12 +62,11 @@ def _rank(entry: CatalogEntry, wanted: list[str]) -> tuple[int, int] | None:
     if not all(word in full_name or word in entry.summary.lower() for word in wanted):
         return None
     together = "".join(wanted)
-    if together in (name, full_name):
-        return 0, 0
-    if name.startswith(together):
-        return 1, len(name)
-    if all(word in name for word in wanted):
-        return 2, len(name)
-    if all(word in full_name for word in wanted):
-        return 3, len(name)
-    return 4, -sum(word in name for word in wanted)
+    matches = (
+        together in (name, full_name),
+        name.startswith(together),
+        all(word in name for word in wanted),
+        all(word in full_name for word in wanted),
+    )
+    rank = matches.index(True) if True in matches else len(matches)
+    return rank, (0, *[len(name)] * 3, -sum(word in name for word in wanted))[rank]

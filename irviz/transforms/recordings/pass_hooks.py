@@ -24,7 +24,7 @@ from irviz.transforms.recordings.pass_log import PassLog, error_text
 
 
 @dataclass
-class _ThreadState:
+class _Thread(threading.local):
     """The logs of one thread, the number of running passes, the cost of logging."""
 
     logs: tuple[PassLog, ...] = ()
@@ -73,38 +73,29 @@ class _ThreadState:
                 log.raised(depth, failure, at)
 
 
-_local = threading.local()
-
-
-def _state() -> _ThreadState:
-    try:
-        state: _ThreadState = _local.state
-    except AttributeError:
-        state = _local.state = _ThreadState()
-    return state
+_thread = _Thread()
 
 
 @contextmanager
 def logging_passes(log: PassLog) -> Iterator[None]:
     """Log the passes that this thread runs inside the block."""
-    state = _state()
-    cost = state.cost
+    cost = _thread.cost
     _hooks.install()
     try:
-        state.follow()
-        log.depth, log.start = state.open, state.now()
-        state.logs = (*state.logs, log)
+        _thread.follow()
+        log.depth, log.start = _thread.open, _thread.now()
+        _thread.logs = (*_thread.logs, log)
         yield
     except BaseException as failure:
         log.error = error_text(failure)
         raise
     finally:
-        log.end, log.cost = state.now() - log.start, state.cost - cost
-        state.logs = tuple(other for other in state.logs if other is not log)
-        if not state.logs:
-            while state.entered:
-                _remove(state.entered.pop())
-            state.open = 0
+        log.end, log.cost = _thread.now() - log.start, _thread.cost - cost
+        _thread.logs = tuple(other for other in _thread.logs if other is not log)
+        if not _thread.logs:
+            while _thread.entered:
+                _remove(_thread.entered.pop())
+            _thread.open = 0
         _hooks.remove()
 
 
@@ -114,7 +105,7 @@ class _BeginInstrument:
 
     def run_before_pass(self, mod: ir.IRModule, info: PassInfo) -> None:
         """Note that a pass begins."""
-        _state().note(info, mod)
+        _thread.note(info, mod)
 
 
 @pass_instrument
@@ -123,7 +114,7 @@ class _EndInstrument:
 
     def run_after_pass(self, mod: ir.IRModule, info: PassInfo) -> None:  # noqa: ARG002 - TVM's
         """Note that a pass has ended."""
-        _state().note(None, mod)
+        _thread.note(None, mod)
 
 
 _END, _BEGIN = _EndInstrument(), _BeginInstrument()
@@ -194,7 +185,7 @@ Method = Callable[..., Any]
 class _Hooks:
     """Wraps methods of TVM's classes while there are logs, in whichever thread."""
 
-    def __init__(self, wrappers: dict[tuple[type, str], Callable[[Method], Method]]) -> None:
+    def __init__(self, wrappers: dict[tuple[type, str], Method]) -> None:
         self._wrappers = wrappers
         self._lock = threading.Lock()
         self._count = 0
@@ -204,9 +195,9 @@ class _Hooks:
         with self._lock:
             self._count += 1
             if self._count == 1:
-                for (owner, name), wrap in self._wrappers.items():
+                for (owner, name), wrapper in self._wrappers.items():
                     theirs = getattr(owner, name)
-                    ours = functools.wraps(theirs)(wrap(theirs))
+                    ours = functools.wraps(theirs)(_around(theirs, wrapper))
                     self._wrapped[owner, name] = theirs, ours
                     setattr(owner, name, ours)
 
@@ -220,54 +211,47 @@ class _Hooks:
                 self._wrapped.clear()
 
 
-def _entering(enter: Method) -> Method:
-    def entered(self: PassContext) -> Any:
-        result = enter(self)
-        state = _state()
-        if state.logs:
-            state.enter(self)
-        return result
+def _around(theirs: Method, wrapper: Method) -> Method:
+    def ours(self: object, *arguments: Any, **named: Any) -> Any:
+        return wrapper(theirs, self, *arguments, **named)
 
-    return entered
+    return ours
 
 
-def _leaving(leave: Method) -> Method:
-    def left(self: PassContext, *failure: Any) -> Any:
-        _state().leave(self)
-        return leave(self, *failure)
-
-    return left
-
-
-def _overriding(override: Method) -> Method:
-    def overridden(self: PassContext, instruments: Iterable[Any]) -> Any:
-        with _lock:
-            is_ours = self.__chandle__() in _instrumented
-        return override(self, _with_ours(instruments) if is_ours else instruments)
-
-    return overridden
+def _enter(theirs: Method, context: PassContext) -> Any:
+    result = theirs(context)
+    if _thread.logs:
+        _thread.enter(context)
+    return result
 
 
-def _calling(call: Method) -> Method:
-    def called(self: Pass, *arguments: Any, **named: Any) -> Any:
-        state = _state()
-        depth = state.open
-        if state.logs:
-            state.follow()
-        try:
-            return call(self, *arguments, **named)
-        except BaseException as failure:  # TVM does not notify its instruments of it
-            state.raised(depth, failure)
-            raise
+def _exit(theirs: Method, context: PassContext, *failure: Any) -> Any:
+    _thread.leave(context)
+    return theirs(context, *failure)
 
-    return called
+
+def _override(theirs: Method, context: PassContext, instruments: Iterable[Any]) -> Any:
+    with _lock:
+        is_ours = context.__chandle__() in _instrumented
+    return theirs(context, _with_ours(instruments) if is_ours else instruments)
+
+
+def _call(theirs: Method, called: Pass, *arguments: Any, **named: Any) -> Any:
+    depth = _thread.open
+    if _thread.logs:
+        _thread.follow()
+    try:
+        return theirs(called, *arguments, **named)
+    except BaseException as failure:  # TVM does not notify its instruments of it
+        _thread.raised(depth, failure)
+        raise
 
 
 _hooks = _Hooks(
     {
-        (PassContext, "__enter__"): _entering,
-        (PassContext, "__exit__"): _leaving,
-        (PassContext, "override_instruments"): _overriding,
-        (Pass, "__call__"): _calling,
+        (PassContext, "__enter__"): _enter,
+        (PassContext, "__exit__"): _exit,
+        (PassContext, "override_instruments"): _override,
+        (Pass, "__call__"): _call,
     }
 )

@@ -176,28 +176,23 @@ class Primitive:
 
         Loops and blocks are each taken in order of selection, and all must be used.
         """
-        loops = [one for one in chosen if isinstance(one, LoopAddress)]
-        blocks = [one for one in chosen if isinstance(one, BlockAddress)]
+        pools: dict[type[ScheduleAddress], list[ScheduleAddress]] = {
+            kind: [one for one in chosen if isinstance(one, kind)]
+            for kind in (LoopAddress, BlockAddress)
+        }
         given: dict[str, object] = {}
         for parameter in self.addresses:
-            match parameter.kind:
-                case ArgumentKind.LOOP if loops:
-                    given[parameter.name] = loops.pop(0)
-                case ArgumentKind.BLOCK if blocks:
-                    given[parameter.name] = blocks.pop(0)
-                case ArgumentKind.LOOPS if len(loops) > 1:
-                    given[parameter.name], loops = loops, []
-                case ArgumentKind.LOOP_OR_BLOCK | ArgumentKind.LOOP_OR_BLOCKS if (
-                    len(loops) == 1 and not blocks
-                ):
-                    given[parameter.name] = loops.pop()
-                case ArgumentKind.LOOP_OR_BLOCK if len(blocks) == 1 and not loops:
-                    given[parameter.name] = blocks.pop()
-                case ArgumentKind.LOOP_OR_BLOCKS if blocks and not loops:
-                    given[parameter.name], blocks = blocks, []
-                case _:
-                    return None
-        return None if loops or blocks else given
+            fitting = [form for form in ADDRESSES[parameter.kind] if pools[form[0]]]
+            if len(fitting) != 1:
+                return None
+            ((address, is_list),) = fitting
+            if not is_list:
+                given[parameter.name] = pools[address].pop(0)
+            elif parameter.kind is ArgumentKind.LOOPS and len(pools[address]) == 1:
+                return None
+            else:
+                given[parameter.name], pools[address] = pools[address], []
+        return None if any(pools.values()) else given
 
     def bound(self, positional: Sequence[object], named: Mapping[str, object]) -> dict[str, object]:
         """Return the arguments of a call by parameter name, without those equal to the default.

@@ -13,7 +13,6 @@ from tvm import ir, tirx
 
 from irviz.ir.functions import function_named, prim_funcs, relax_function, relax_functions
 from irviz.model.graph.graph import NodeId
-from irviz.transforms.kernels import sample_sizes
 from irviz.transforms.kernels.call_targets import (
     CallTarget,
     CallTargetKind,
@@ -32,7 +31,13 @@ from irviz.transforms.kernels.equivalence_tests import (
     compare_on_samples,
 )
 from irviz.transforms.kernels.library import LibraryKernel
-from irviz.transforms.kernels.sample_inputs import element_count, with_small_sizes
+from irviz.transforms.kernels.samples import (
+    element_count,
+    input_types,
+    sample_signature,
+    statement_count,
+    with_small_sizes,
+)
 from irviz.transforms.kernels.signature import Signature, signature_of_call
 from irviz.transforms.kernels.te_definitions import (
     NoPrimFuncError,
@@ -143,7 +148,7 @@ class _CallTrial:
             self._obstacle = f"{callee!r} was registered with TVM directly"
         elif signature_of_call(call) is None:
             self._obstacle = "the call has arguments that are not tensors of known shape"
-        elif (own := sample_sizes.sample_signature(call, prim_func)) is None:
+        elif (own := sample_signature(call, prim_func)) is None:
             self._obstacle = "no sizes were found for the symbolic dimensions"
         else:
             self._callee = found.function
@@ -202,7 +207,7 @@ class _CallTrial:
             if found is None:
                 continue
             both = [one for one in (self._callee, found) if isinstance(one, tirx.PrimFunc)]
-            work = max((sample_sizes.statement_count(one, signature) for one in both), default=0)
+            work = max((statement_count(one, signature) for one in both), default=0)
             numbers = element_count(signature)
             if work <= _MOST_STEPS and numbers <= _MOST_NUMBERS:
                 return SampleSpec(signature, work > _MANY_STEPS or numbers > _MANY_NUMBERS), found
@@ -217,7 +222,7 @@ class _CallTrial:
             try:
                 if is_own:
                     return prim_func_for_call(other, self._call)
-                return create_prim_func(other, sample_sizes.input_types(signature), signature)
+                return create_prim_func(other, input_types(signature), signature)
             except NoPrimFuncError:
                 return None
         return other if is_own or _takes(other, signature) else None

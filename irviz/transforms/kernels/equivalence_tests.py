@@ -15,7 +15,7 @@ import tvm_ffi
 from tvm import ir, tirx
 
 from irviz.runtime.local.vm import error_summary
-from irviz.transforms.kernels.sample_inputs import Array, UnknownDtypeError, sample_calls
+from irviz.transforms.kernels.samples import Array, UnknownDtypeError, sample_calls
 from irviz.transforms.kernels.signature import Signature
 from irviz.worker.supervisor import TRIES, WorkerError
 

@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import difflib
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import tvm
+from tvm import relax, s_tir, tirx
 
 from irviz.errors import TransformError
-from irviz.transforms.passes.catalog_entry import CatalogEntry
-from irviz.transforms.passes.registered_passes import registered_entries
-from irviz.transforms.passes.tvm_entries import OPERATORS, PIPELINES, pass_entries, pipeline_entries
+from irviz.runtime.local.pickle_by_value import PortableFunction
+from irviz.transforms.bind_params import BindParams
+from irviz.transforms.passes import hints
+from irviz.transforms.passes.catalog_entry import CatalogEntry, TargetUse
+from irviz.transforms.passes.docstring import first_sentence
+from irviz.transforms.passes.parameters import ParameterKind, PassParameter, read_parameters
+from irviz.transforms.passes.registered_passes import registered_entries, user_entry
 
-GROUPS = ("relax", OPERATORS, "tirx", "s_tir", PIPELINES, "yours")
-"""The groups of entries, in display order."""
+_OPERATORS, _PIPELINES = "operator rewrites", "pipelines"
+
+GROUPS = ("relax", _OPERATORS, "tirx", "s_tir", _PIPELINES, "yours")
+"""The groups of entries, in display order; that of operator rewrites is a part of Relax."""
+
+_PASSES = {"relax": relax.transform, "tirx": tirx.transform, "s_tir": s_tir.transform}
 
 
 def catalog() -> tuple[CatalogEntry, ...]:
     """Return all entries registered so far, sorted by group and name."""
-    unsorted = [*pass_entries(), *pipeline_entries(), *registered_entries()]
+    unsorted = [*pass_entries(), *_pipeline_entries(), *registered_entries()]
     return tuple(sorted(unsorted, key=lambda entry: (GROUPS.index(entry.group), entry.name)))
 
 
@@ -70,3 +85,71 @@ def _rank(entry: CatalogEntry, wanted: list[str]) -> tuple[int, int] | None:
     )
     rank = matches.index(True) if True in matches else len(matches)
     return rank, (0, *[len(name)] * 3, -sum(word in name for word in wanted))[rank]
+
+
+@functools.cache
+def pass_entries() -> tuple[CatalogEntry, ...]:
+    """Return the passes of `relax.transform`, `tirx.transform` and `s_tir.transform`."""
+    return tuple(
+        _pass_entry(namespace, name, make)
+        for namespace, module in _PASSES.items()
+        for name, make in vars(module).items()
+        if name not in hints.NO_ENTRY and _makes_pass(name, make)
+    )
+
+
+def _makes_pass(name: str, member: object) -> bool:
+    """Tell whether a member of one of TVM's pass modules creates a pass.
+
+    These modules also have base classes, decorators, configurations and enums.
+    """
+    if inspect.isclass(member) and issubclass(member, tvm.ir.transform.Pass):
+        return list(inspect.signature(member).parameters) != ["pass_info"]
+    return inspect.isfunction(member) and name[0].isupper()
+
+
+def _pass_entry(namespace: str, name: str, make: Callable[..., object]) -> CatalogEntry:
+    is_operators = namespace == "relax" and name in hints.FOR_OPERATORS
+    group, python = _OPERATORS if is_operators else namespace, f"{namespace}.transform.{name}("
+    entry = _entry(name, namespace, group, make, python)
+    if make is relax.transform.BindParams:
+        return replace(entry, make=_bind)
+    for use, names in ((TargetUse.AROUND, hints.AROUND), (TargetUse.ANNOTATED, hints.ANNOTATED)):
+        if name in names:
+            summary = f"{use.value}."
+            target = PassParameter("target", ParameterKind.TARGET, names[name], summary=summary)
+            return replace(entry, needs_target=use, parameters=(*entry.parameters, target))
+    return entry
+
+
+def _bind(func_name: str, params: dict[str, tvm.runtime.Tensor]) -> BindParams:
+    """Return irviz's own transform, which first checks shapes and dtypes, as TVM does not."""
+    return BindParams(params, func_name)
+
+
+def _pipeline_entries() -> Iterator[CatalogEntry]:
+    """Yield the pipelines registered with `relax` so far, then the default one of a target."""
+    default = {"default_for_target": relax.get_default_pipeline}
+    for name, make in (*relax.pipeline.PIPELINE_MAP.items(), *default.items()):
+        if not str(make.__module__).startswith("tvm."):
+            yield user_entry(name, PortableFunction(make), "pipeline", _PIPELINES)
+            continue
+        is_default = make is relax.get_default_pipeline
+        python = "relax.get_default_pipeline(" if is_default else f"relax.get_pipeline({name!r}, "
+        yield _entry(name, "pipeline", _PIPELINES, make, python)
+
+
+@functools.cache
+def _entry(
+    name: str, namespace: str, group: str, make: Callable[..., object], python: str
+) -> CatalogEntry:
+    return CatalogEntry(
+        name,
+        namespace,
+        group,
+        first_sentence(make),
+        read_parameters(make, hints.PARAMETERS.get(name)),
+        make,
+        python,
+        is_measured=name in hints.MEASURED,
+    )

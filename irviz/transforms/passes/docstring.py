@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 import re
 
-_SECTION = re.compile(r"-{3,}\s*")
-_PARAMETER = re.compile(r"(\w+)\s*:")
+_SECTION = re.compile(
+    r"^Parameters *\n-{3,}\s*\n(.*?)(?=^\S[^\n]*\n-{3,}[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
+)
+_PARAMETER = re.compile(r"^(\w+)\s*:.*\n((?:[ \t].*\n|\n)*)", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<!i\.e)(?<!e\.g)[.:!?](?=\s|$)")
 
 
@@ -18,33 +19,11 @@ def first_sentence(value: object) -> str:
 
 def parameter_sentences(value: object) -> dict[str, str]:
     """Return the first sentence about each parameter of a NumPy-style docstring."""
-    lines = (inspect.getdoc(value) or "").splitlines()
-    found: dict[str, list[str]] = {}
-    name = ""
-    for line in _section(lines, "Parameters"):
-        match = None if line.startswith((" ", "\t")) else _PARAMETER.match(line)
-        if match:
-            name = match[1]
-            found[name] = []
-        elif name and not line.startswith((" ", "\t")) and line.strip():
-            name = ""  # a note, not a parameter
-        elif name:
-            found[name].append(line.strip())
-    return {name: _sentence("\n".join(text).strip()) for name, text in found.items()}
-
-
-def _section(lines: list[str], title: str) -> list[str]:
-    """Return the lines below an underlined title, up to the next such title."""
-    starts = [
-        index
-        for index, (line, below) in enumerate(itertools.pairwise(lines))
-        if line.strip() and not line.startswith(" ") and _SECTION.fullmatch(below)
-    ]
-    ends = [*starts[1:], len(lines)]
-    for start, end in zip(starts, ends, strict=False):
-        if lines[start].strip() == title:
-            return lines[start + 2 : end]
-    return []
+    section = _SECTION.search(f"{inspect.getdoc(value) or ''}\n")
+    return {
+        name: _sentence(inspect.cleandoc(text))
+        for name, text in _PARAMETER.findall(section[1] if section else "")
+    }
 
 
 def _sentence(text: str) -> str:

@@ -22,7 +22,7 @@ from irviz.transforms.kernels import equivalence_tests, library
 from irviz.transforms.kernels.candidates import CallTargetKind, candidates, iter_candidates
 from irviz.transforms.kernels.equivalence_tests import Equivalence, SampleSpec, compare_on_samples
 from irviz.transforms.kernels.operators import numpy_relu as relu
-from irviz.transforms.kernels.sample_inputs import with_small_sizes
+from irviz.transforms.kernels.samples import with_small_sizes
 from irviz.transforms.kernels.signature import parse_signature
 from irviz.transforms.kernels.swap import Swap
 from irviz.transforms.kernels.te_definitions import create_prim_func

@@ -21,14 +21,14 @@ from irviz.transforms.kernels.operators import (
     numpy_relu,
     run_on_torch,
 )
-from irviz.transforms.kernels.signature import Signature
 from irviz.transforms.kernels.te_definitions import (
     FLOATS,
+    RegisteredFunction,
+    TEDefinition,
     add_definition,
-    check_arity,
+    checked_summary,
     define,
     definitions,
-    first_line,
     parse_signatures,
 )
 
@@ -42,24 +42,15 @@ _exposed: dict[str, tvm.runtime.Object] = {}
 
 
 @dataclass(frozen=True, eq=False)
-class LibraryKernel:
-    """A registered function with its signatures, one per dtype, and a one-line summary.
+class LibraryKernel(RegisteredFunction):
+    """A function that can replace a PrimFunc.
 
     `definition` names the TE definition that computes the same, "" if there is none;
     `is_framework` marks a kernel of irviz's own that loads a framework when it is called.
     """
 
-    name: str
-    signatures: tuple[Signature, ...]
-    summary: str
-    function: KernelFunction
     definition: str = ""
     is_framework: bool = False
-
-    @property
-    def signature(self) -> Signature:
-        """The signature for the first dtype."""
-        return self.signatures[0]
 
 
 def register(
@@ -98,9 +89,9 @@ def register(
         )
 
     def decorate(function: KernelFunction) -> KernelFunction:
-        tensors = len(signatures[0].inputs) + len(signatures[0].outputs)
-        check_arity("kernel", name, function, tensors, signatures[0])
-        _add(name, signatures, first_line(function), function, definition)
+        first = signatures[0]
+        summary = checked_summary("kernel", name, first, function, len(first.outputs))
+        _add(LibraryKernel(name, signatures, summary, function, definition))
         return function
 
     return decorate
@@ -117,18 +108,10 @@ def is_current(name: str) -> bool:
     return name in _kernels and registered is not None and _exposed[name].same_as(registered)
 
 
-def _add(
-    name: str,
-    signatures: tuple[Signature, ...],
-    summary: str,
-    function: KernelFunction,
-    definition: str = "",
-    *,
-    is_framework: bool = False,
-) -> None:
-    _kernels[name] = LibraryKernel(name, signatures, summary, function, definition, is_framework)
-    tvm.register_global_func(name, _TensorKernel(name), override=True)
-    _exposed[name] = tvm.get_global_func(name)
+def _add(kernel: LibraryKernel) -> None:
+    _kernels[kernel.name] = kernel
+    tvm.register_global_func(kernel.name, _TensorKernel(kernel.name), override=True)
+    _exposed[kernel.name] = tvm.get_global_func(kernel.name)
 
 
 class _TensorKernel:
@@ -155,16 +138,15 @@ def _register_operators() -> None:
     """Register the operators of irviz, those on PyTorch only where that is installed."""
     has_torch = importlib.util.find_spec("torch") is not None
     for op in OPERATORS:
-        definition = f"topi.{op.name}"
-        add_definition(definition, parse_signatures(op.signature, FLOATS), op.summary, op.te)
+        name, signatures = f"topi.{op.name}", parse_signatures(op.signature, FLOATS)
+        add_definition(TEDefinition(name, signatures, op.summary, op.te))
         if op.numpy is not None:
-            signatures = parse_signatures(op.signature, FLOATS)
-            _add(f"numpy.{op.name}", signatures, op.summary, op.numpy, definition)
+            _add(LibraryKernel(f"numpy.{op.name}", signatures, op.summary, op.numpy, name))
         if op.torch and has_torch:
             signatures = parse_signatures(op.torch_signature or op.signature, FLOATS)
             summary = f"{op.summary.removesuffix('.')}, by PyTorch."
             kernel = partial(run_on_torch, op.torch)
-            _add(f"torch.{op.name}", signatures, summary, kernel, definition, is_framework=True)
+            _add(LibraryKernel(f"torch.{op.name}", signatures, summary, kernel, name, True))
 
 
 register("env.linear", "(b,m),(n,m),(n)->(b,n)", definition="topi.linear")(numpy_linear)

@@ -124,15 +124,16 @@ class Swap(Transform):
         values = {} if self.matching is None else relax.analysis.get_var2val(function)
         chosen = {}
         for node, found in there.items():
-            is_meant = found.callee == self.callee if is_name else self._is_like(found.callee)
+            is_meant = found.callee == self.callee or (
+                not is_name
+                and found.callee != self.replacement
+                and fnmatchcase(found.callee, self.callee)
+            )
             if is_meant and self.matching is not None:
                 is_meant = self.matching.match(found.call, values)
             if is_meant and self.node in (None, node):
                 chosen[node] = found
         return chosen
-
-    def _is_like(self, callee: str) -> bool:
-        return callee != self.replacement and fnmatchcase(callee, self.callee)
 
     def _not_called(self, there: Mapping[NodeId, BoundCall]) -> str:
         if self.node is not None and self.node in there and self.matching is None:

@@ -35,19 +35,23 @@ class NoPrimFuncError(IrvizError, ValueError):
     """A definition from which no PrimFunc can be created for a call; the message says why."""
 
 
-@dataclass(frozen=True)
-class TEDefinition:
-    """A function of TE tensors with its signatures, one per dtype, and a one-line summary."""
+@dataclass(frozen=True, eq=False)
+class RegisteredFunction:
+    """A function by name, with its signatures, one per dtype, and a one-line summary."""
 
     name: str
     signatures: tuple[Signature, ...]
     summary: str
-    function: DefiningFunction
+    function: Callable[..., object]
 
     @property
     def signature(self) -> Signature:
         """The signature for the first dtype."""
         return self.signatures[0]
+
+
+class TEDefinition(RegisteredFunction):
+    """A function of TE tensors, from which PrimFuncs are created."""
 
 
 def define(
@@ -70,18 +74,16 @@ def define(
     signatures = parse_signatures(signature, dtype)
 
     def decorate(function: DefiningFunction) -> DefiningFunction:
-        check_arity("definition", name, function, len(signatures[0].inputs), signatures[0])
-        add_definition(name, signatures, first_line(function), function)
+        summary = checked_summary("definition", name, signatures[0], function)
+        add_definition(TEDefinition(name, signatures, summary, function))
         return function
 
     return decorate
 
 
-def add_definition(
-    name: str, signatures: tuple[Signature, ...], summary: str, function: DefiningFunction
-) -> None:
+def add_definition(definition: TEDefinition) -> None:
     """Register a definition without checking the function's parameters."""
-    _definitions[name] = TEDefinition(name, signatures, summary, function)
+    _definitions[definition.name] = definition
 
 
 def definitions() -> Mapping[str, TEDefinition]:
@@ -97,24 +99,23 @@ def parse_signatures(signature: str, dtype: str | Sequence[str]) -> tuple[Signat
     return tuple(parse_signature(signature, each) for each in dtypes)
 
 
-def first_line(function: Callable[..., object]) -> str:
-    """Return the first line of a function's docstring, or ""."""
-    lines = (function.__doc__ or "").strip().splitlines()
-    return lines[0] if lines else ""
+def checked_summary(
+    what: str, name: str, signature: Signature, function: Callable[..., object], outputs: int = 0
+) -> str:
+    """Return the first line of a function's docstring, or "".
 
-
-def check_arity(
-    what: str, name: str, function: Callable[..., object], count: int, signature: Signature
-) -> None:
-    """Raise ValueError unless the function can be called with this many tensors."""
+    Raises ValueError unless it can be called with a tensor for each input and so many outputs.
+    """
+    count = len(signature.inputs) + outputs
     try:
         inspect.signature(function).bind(*range(count))
     except TypeError:
-        outputs = ", outputs last" if count > len(signature.inputs) else ""
+        last = ", outputs last" if outputs else ""
         raise ValueError(
             f"the {what} {name!r} takes {inspect.signature(function)}, and its signature "
-            f"{signature} has {count} tensors: give it a parameter for each{outputs}"
+            f"{signature} has {count} tensors: give it a parameter for each{last}"
         ) from None
+    return (function.__doc__ or "").strip().partition("\n")[0]
 
 
 def prim_func_for_call(definition: TEDefinition, call: ir.Call) -> tirx.PrimFunc:

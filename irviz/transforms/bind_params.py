@@ -66,14 +66,13 @@ def bind_params(params: Mapping[str, np.ndarray], function: str = "main") -> Bin
 
     Raises TransformError for an array that TVM cannot convert to a tensor.
     """
-    return BindParams({name: _tensor(name, array) for name, array in params.items()}, function)
-
-
-def _tensor(name: str, array: np.ndarray) -> tvm.runtime.Tensor:
-    try:
-        return tvm.runtime.tensor(np.asarray(array))
-    except (TypeError, ValueError) as failure:
-        raise TransformError(
-            f"{name!r} cannot become a tensor: {failure}; give an array of numbers, as in "
-            f"numpy.asarray({name}, dtype='float32')"
-        ) from failure
+    tensors = {}
+    for name, array in params.items():
+        try:
+            tensors[name] = tvm.runtime.tensor(np.asarray(array))
+        except (TypeError, ValueError) as failure:  # noqa: PERF203 - the error names the array
+            raise TransformError(
+                f"{name!r} cannot become a tensor: {failure}; give an array of numbers, as in "
+                f"numpy.asarray({name}, dtype='float32')"
+            ) from failure
+    return BindParams(tensors, function)

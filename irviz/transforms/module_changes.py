@@ -50,27 +50,22 @@ def compare_modules(before: ir.IRModule, after: ir.IRModule) -> ModuleChanges:
     """Compare two modules; functions are matched by name."""
     if before.same_as(after):
         return ModuleChanges()
-    old = {gvar.name_hint: function for gvar, function in before.functions.items()}
-    new = {gvar.name_hint: function for gvar, function in after.functions.items()}
-    both = sorted(old.keys() & new.keys())
-    other = tuple(
-        name
-        for name in both
-        if not old[name].same_as(new[name]) and not structural_equal(old[name], new[name])
+    old, new = (
+        {gvar.name_hint: function for gvar, function in mod.functions.items()}
+        for mod in (before, after)
     )
-    are_relax = [
-        name
-        for name in other
+    both = sorted(old.keys() & new.keys())
+    changed = [name for name in both if not structural_equal(old[name], new[name])]
+    bindings = sum(
+        _count_changes(_Version.of(before, name), _Version.of(after, name))
+        for name in changed
         if isinstance(old[name], relax.Function) and isinstance(new[name], relax.Function)
-    ]
+    )
     return ModuleChanges(
-        other,
+        tuple(changed),
         tuple(sorted(new.keys() - old.keys())),
         tuple(sorted(old.keys() - new.keys())),
-        sum(
-            _count_changes(_Version.of(before, name), _Version.of(after, name))
-            for name in are_relax
-        ),
+        bindings,
         not structural_equal(_without_functions(before), _without_functions(after)),
     )
 

@@ -100,7 +100,12 @@ class PythonScript:
     def text(self, arrays_file: str = "") -> str:
         """Return the script; with `arrays_file` it loads its arrays from that file."""
         self._close_schedule()
-        parts = ["\n".join(sorted(self._needed(arrays_file), key=_import_order))]
+        imports = set(self._imports)
+        if self._arrays:
+            imports.add("import numpy as np")
+            if not arrays_file and any(value.size > _INLINE for value in self._arrays.values()):
+                imports |= {"import base64", "import zlib"}
+        parts = ["\n".join(sorted(imports, key=lambda line: (line.startswith("from"), line)))]
         if arrays_file:
             parts.append(f"arrays = np.load({arrays_file!r})")
         elif self._arrays:
@@ -108,14 +113,6 @@ class PythonScript:
             parts.append("\n".join(["arrays = {", *items, "}"]))
         parts += [f"\n{source}\n" for source in self._definitions]
         return "\n\n".join([*parts, "\n".join(self._lines)]) + "\n"
-
-    def _needed(self, arrays_file: str) -> set[str]:
-        needed = set(self._imports)
-        if self._arrays:
-            needed.add("import numpy as np")
-            if not arrays_file and any(v.size > _INLINE for v in self._arrays.values()):
-                needed |= {"import base64", "import zlib"}
-        return needed
 
     def _close_schedule(self) -> None:
         if self._scheduled:
@@ -164,7 +161,3 @@ def _is_same(one: NDArray[np.generic], other: NDArray[np.generic]) -> bool:
     return (
         one.shape == other.shape and one.dtype == other.dtype and one.tobytes() == other.tobytes()
     )
-
-
-def _import_order(line: str) -> tuple[bool, str]:
-    return line.startswith("from"), line

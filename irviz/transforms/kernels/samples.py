@@ -20,6 +20,7 @@ from irviz.transforms.kernels.signature import Signature, TensorSignature, call_
 Array = NDArray[np.generic]
 Dim = TypeVar("Dim")
 
+_SMALL_SIZES = (19, 23, 17, 29, 13, 31, 11, 37, *range(41, 1000, 2))
 _SIZE_SCALES = (1, 4, 16)
 """Factors for the small sizes, tried in turn until every size computed from them is positive."""
 
@@ -56,7 +57,7 @@ def with_small_sizes(signature: Signature, kept: Collection[str] = ()) -> Signat
     Sizes in `kept`, and 0 and 1, are unchanged.
     """
     sizes = {size: size for size in ("0", "1", *kept)}
-    small = (str(size) for size in small_sizes() if str(size) not in sizes)
+    small = (str(size) for size in _SMALL_SIZES if str(size) not in sizes)
 
     def tensor(given: TensorSignature) -> TensorSignature:
         for dim in given.dims:
@@ -65,12 +66,6 @@ def with_small_sizes(signature: Signature, kept: Collection[str] = ()) -> Signat
         return TensorSignature(tuple(sizes[dim] for dim in given.dims), given.dtype)
 
     return Signature(tuple(map(tensor, signature.inputs)), tuple(map(tensor, signature.outputs)))
-
-
-def small_sizes() -> Iterator[int]:
-    """Yield distinct small sizes for symbolic dimensions."""
-    yield from (19, 23, 17, 29, 13, 31, 11, 37)
-    yield from range(41, 1000, 2)
 
 
 def sample_signature(call: ir.Call, callee: tirx.PrimFunc | None) -> Signature | None:
@@ -89,7 +84,7 @@ def sample_signature(call: ir.Call, callee: tirx.PrimFunc | None) -> Signature |
     free = [var for var in dict.fromkeys(symbols) if var not in given]
     taken = {dim.value for t in types for dim in t.shape.values if isinstance(dim, tirx.IntImm)}
     for scale in _SIZE_SCALES:
-        small = (size * scale for size in small_sizes() if size * scale not in taken)
+        small = (size * scale for size in _SMALL_SIZES if size * scale not in taken)
         sizes = given | dict(zip(free, small, strict=False))
         tensors = [
             TensorSignature(tuple(str(_value(dim, sizes)) for dim in t.shape.values), str(t.dtype))
@@ -135,10 +130,6 @@ def _paired_dims(
 
 def _value(value: ir.Expr, sizes: Mapping[ir.Var, int]) -> int | str:
     """Return the value of an expression, "" if it is unknown."""
-    if isinstance(value, tirx.IntImm):
-        return int(value.value)
-    if isinstance(value, ir.Var):
-        return sizes.get(value, "")
     known = {
         var: tirx.IntImm(str(var.ty.dtype), sizes[var]) for var in used_vars(value) if var in sizes
     }

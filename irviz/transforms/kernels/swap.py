@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -159,12 +160,10 @@ class _Changes:
         for there, prim_func in {**prim_funcs(mod), **self.added}.items():
             if structural_equal(_nameless(prim_func), _nameless(made)):
                 return there
-        base = free = name.rpartition(".")[2]
+        base = name.rpartition(".")[2]
         taken = {gvar.name_hint for gvar in mod.functions} | self.added.keys()
-        count = 0
-        while free in taken:
-            count += 1
-            free = f"{base}_{count}"
+        names = itertools.chain([base], (f"{base}_{count}" for count in itertools.count(1)))
+        free = next(each for each in names if each not in taken)
         self.added[free] = made
         return free
 

@@ -132,18 +132,18 @@ def create_prim_func(
     """Create the PrimFunc for inputs of these types; raise NoPrimFuncError unless it fits."""
     if wanted is None or not any(fits(own, wanted) for own in definition.signatures):
         raise NoPrimFuncError(f"its signature is {definition.signature}, and the call has {wanted}")
-    dims = _Dims(types)
+    dim_of, index_dtype = _dim_reader(types)
     names = list(inspect.signature(definition.function).parameters)
     # those of the parameters, then x1, x2, … for variadic ones
     names = [*names, *(f"x{number}" for number in range(len(names), len(types)))]
     inputs = [
-        te.placeholder([dims.of(dim) for dim in type_.shape.values], str(type_.dtype), name)
+        te.placeholder([dim_of(dim) for dim in type_.shape.values], str(type_.dtype), name)
         for type_, name in zip(types, names, strict=False)
     ]
     try:
         result = definition.function(*inputs)
         outputs = list(result) if isinstance(result, tuple | list | ir.Array) else [result]
-        prim_func = te.create_prim_func([*inputs, *outputs], dims.index_dtype)
+        prim_func = te.create_prim_func([*inputs, *outputs], index_dtype)
     except Exception as failure:  # TE or the user's function may raise anything
         raise NoPrimFuncError(
             f"TE makes no PrimFunc of these shapes: {error_summary(failure)}"
@@ -154,25 +154,27 @@ def create_prim_func(
     return prim_func
 
 
-class _Dims:
-    """Maps the dimensions of a call to those of a PrimFunc, which has variables of its own.
+def _dim_reader(
+    types: Sequence[relax.TensorType],
+) -> tuple[Callable[[ir.Expr], int | ir.Var], str | None]:
+    """Return a function from a call's dimensions to those of a PrimFunc, and its index dtype.
 
-    An expression becomes one variable, because a PrimFunc gets its sizes from its buffers.
+    A PrimFunc has variables of its own. An expression becomes one variable, because a PrimFunc
+    gets its sizes from its buffers.
     """
+    values = [dim for type_ in types for dim in type_.shape.values]
+    numbers = [dim.value for dim in values if isinstance(dim, tirx.IntImm)]
+    is_static = len(numbers) == len(values) and max(numbers, default=0) <= _LARGEST_INT32
+    variables: dict[str, ir.Var] = {}
 
-    def __init__(self, types: Sequence[relax.TensorType]) -> None:
-        values = [dim for type_ in types for dim in type_.shape.values]
-        numbers = [dim.value for dim in values if isinstance(dim, tirx.IntImm)]
-        is_static = len(numbers) == len(values) and max(numbers, default=0) <= _LARGEST_INT32
-        # int32 as people write them, but beside int64 variables the constants must be int64 too
-        self.index_dtype = None if is_static else "int64"
-        self._variables: dict[str, ir.Var] = {}
-
-    def of(self, dim: ir.Expr) -> int | ir.Var:
+    def read(dim: ir.Expr) -> int | ir.Var:
         if isinstance(dim, tirx.IntImm):
             return int(dim.value)
         text = dim_label(dim)
-        if text not in self._variables:
-            name = text if text.isidentifier() else f"d{len(self._variables)}"
-            self._variables[text] = tirx.Var(name, "int64")
-        return self._variables[text]
+        if text not in variables:
+            name = text if text.isidentifier() else f"d{len(variables)}"
+            variables[text] = tirx.Var(name, "int64")
+        return variables[text]
+
+    # int32 as people write them, but beside int64 variables the constants must be int64 too
+    return read, None if is_static else "int64"

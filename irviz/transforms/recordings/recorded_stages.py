@@ -10,6 +10,7 @@ from tvm import ir
 from tvm_ffi import structural_equal
 
 from irviz.errors import TransformError
+from irviz.ir.node_ids import unique_id
 from irviz.transforms.passes.pass_call import PassCall, named_pass
 from irviz.transforms.passes.tvm_pass import default_pass_call, write_by_name
 from irviz.transforms.python_script import PythonScript
@@ -75,7 +76,7 @@ class _StageBuilder:
         self._names = constant_names
         self._at: Stage | None = None
         self._first: dict[int, Stage] = {}  # by the module's address
-        self._passes: dict[str, int] = {}
+        self._passes: dict[str, int] = {}  # how often each name was used
 
     def begin(self, step: PassRun) -> None:
         """Add an outermost pass."""
@@ -91,7 +92,9 @@ class _StageBuilder:
         """Add a pass at the stage that has the module before it."""
         origin, count, clock = self._at, len(self.stages), step.start
         assert origin is not None
-        inner = (*within, self._numbered(step.name)) if step.children else within
+        inner = (
+            (*within, unique_id(short_line(step.name), self._passes)) if step.children else within
+        )
         for child in step.children:
             if not self._move_to(child.before):
                 parent = _nearest(child.before, self._at, origin)
@@ -156,28 +159,17 @@ class _StageBuilder:
             )
         )
 
-    def _numbered(self, name: str) -> str:
-        """Return a name that is unique among enclosing passes, such as "sequential#2"."""
-        name = short_line(name)
-        while True:
-            count = self._passes[name] = self._passes.get(name, 0) + 1
-            if count == 1:
-                return name
-            if f"{name}#{count}" not in self._passes:
-                name = f"{name}#{count}"
-
 
 def _nearest(mod: ir.IRModule, *stages: Stage | None) -> Stage | None:
     """Return the first of the stages that share most functions with a module, None for none."""
     functions, names = _contents(mod)
-    nearest, most = None, (0, 0)
-    for stage in stages:
-        if stage is not None:
-            theirs, their_names = _contents(stage.module)
-            shared = len(functions & theirs), len(names & their_names)
-            if names & their_names and shared > most:
-                nearest, most = stage, shared
-    return nearest
+
+    def shared(stage: Stage) -> tuple[int, int]:
+        theirs, their_names = _contents(stage.module)
+        return len(functions & theirs), len(names & their_names)
+
+    near = [stage for stage in stages if stage is not None and shared(stage)[1]]
+    return max(near, key=shared, default=None)
 
 
 def _contents(mod: ir.IRModule) -> tuple[set[int], set[int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,6 +26,9 @@ from irviz.transforms.trial import try_transform
 
 ScheduleFunction = Callable[[Any], object]
 """A schedule as the user writes it: a function of an object with TVM's Schedule methods."""
+
+_SAMPLED = (ArgumentKind.FACTORS, ArgumentKind.NUMBER, ArgumentKind.NUMBERS)
+"""The kinds whose values TVM may sample."""
 
 _REFUSED = ("copy", "remove_rv", "enter_postproc")
 
@@ -78,30 +82,22 @@ class ScheduleRecorder:
             )
 
     def _do(self, name: str, *positional: object, **named: object) -> object:
-        step = self._step(name, positional, named)
+        known = primitive(name)
+        kinds = {one.name: one.kind for one in known.parameters}
+        given = known.bound(positional, named)
+        plain = {key: self._plain(value, kinds[key]) for key, value in given.items()}
+        step = ScheduleStep(self._function, name, plain)
         if self._isolate:
             outcome = try_transform(self._sch.mod, step.tried_as)
             if outcome.error:
                 raise IllegalStepError(f"{step.label} is not done: {outcome.error}")
-        given = self._sch.mod
+        before = self._sch.mod
         try:
             made = getattr(self._sch, name)(*positional, **named)
         except Exception as failure:  # TVM raises what its C++ side threw, of any class
             raise illegal_step(step.source, self._function, failure) from None
-        self.steps.append(self._with_text(step, given))
+        self.steps.append(self._with_text(step, before))
         return made
-
-    def _step(
-        self, name: str, positional: tuple[object, ...], named: dict[str, object]
-    ) -> ScheduleStep:
-        known = primitive(name)
-        given = known.bound(positional, named)
-        kinds = {one.name: one.kind for one in known.parameters}
-        return ScheduleStep(
-            self._function,
-            name,
-            {key: self._plain(value, kinds[key]) for key, value in given.items()},
-        )
 
     def _plain(self, value: object, kind: ArgumentKind) -> object:
         """Return an argument as the plain value that a step stores."""
@@ -116,22 +112,11 @@ class ScheduleRecorder:
                 return {str(key): self._plain(each, kind) for key, each in value.items()}
             case tirx.IntImm() | tirx.FloatImm():
                 return value.value
-            case ir.Expr() if kind in (
-                ArgumentKind.FACTORS,
-                ArgumentKind.NUMBER,
-                ArgumentKind.NUMBERS,
-            ):
-                sampled = self._sampled(value)
-                return value if sampled is None else sampled
+            case ir.Expr() if kind in _SAMPLED:
+                with contextlib.suppress(Exception):  # it may be no variable of the schedule
+                    found = self._sch.get(value)
+                    return found if isinstance(found, int) else value
         return value
-
-    def _sampled(self, value: ir.Expr) -> int | None:
-        """Return the value of a random variable, None for another expression."""
-        try:
-            found = self._sch.get(value)
-        except Exception:  # not one of the schedule's variables, such as a symbolic size
-            return None
-        return found if isinstance(found, int) else None
 
     def _address(self, var: s_tir.schedule.LoopRV | s_tir.schedule.SBlockRV) -> ScheduleAddress:
         names = block_names(self._sch.mod[self._function])
@@ -150,7 +135,7 @@ class ScheduleRecorder:
                 return LoopAddress(name, depth)
         raise TransformError(_ambiguous(under[0], names))
 
-    def _with_text(self, step: ScheduleStep, given: ir.IRModule) -> ScheduleStep:
+    def _with_text(self, step: ScheduleStep, before: ir.IRModule) -> ScheduleStep:
         """Return the last step with its index map as text, where that has the same effect."""
         if isinstance(step.arguments.get("index_map"), IndexMapText | None):
             return step
@@ -159,7 +144,7 @@ class ScheduleRecorder:
         text = index_map_text(made[0]) if made else None
         written = replace(step, arguments={**step.arguments, "index_map": text})
         try:
-            is_same = text is not None and structural_equal(written(given), self._sch.mod)
+            is_same = text is not None and structural_equal(written(before), self._sch.mod)
         except TransformError:  # as text the map may have other integer types
             is_same = False
         return written if is_same else step

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,6 @@ from tvm import ir
 from tvm_ffi import structural_equal
 
 from irviz.errors import TransformError
-from irviz.ir.node_ids import unique_id
 from irviz.transforms.passes.pass_call import PassCall, named_pass
 from irviz.transforms.passes.tvm_pass import default_pass_call, write_by_name
 from irviz.transforms.python_script import PythonScript
@@ -76,7 +76,7 @@ class _StageBuilder:
         self._names = constant_names
         self._at: Stage | None = None
         self._first: dict[int, Stage] = {}  # by the module's address
-        self._passes: dict[str, int] = {}  # how often each name was used
+        self._passes: set[str] = set()
 
     def begin(self, step: PassRun) -> None:
         """Add an outermost pass."""
@@ -92,9 +92,7 @@ class _StageBuilder:
         """Add a pass at the stage that has the module before it."""
         origin, count, clock = self._at, len(self.stages), step.start
         assert origin is not None
-        inner = (
-            (*within, unique_id(short_line(step.name), self._passes)) if step.children else within
-        )
+        inner = (*within, self._numbered(short_line(step.name))) if step.children else within
         for child in step.children:
             if not self._move_to(child.before):
                 parent = _nearest(child.before, self._at, origin)
@@ -158,6 +156,13 @@ class _StageBuilder:
                 is_unchanged=is_same,
             )
         )
+
+    def _numbered(self, name: str) -> str:
+        """Return a name that is unique among enclosing passes, such as "sequential#2"."""
+        names = itertools.chain([name], (f"{name}#{count}" for count in itertools.count(2)))
+        unique = next(each for each in names if each not in self._passes)
+        self._passes.add(unique)
+        return unique
 
 
 def _nearest(mod: ir.IRModule, *stages: Stage | None) -> Stage | None:

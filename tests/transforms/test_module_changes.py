@@ -108,7 +108,7 @@ def test_nothing_is_said_exactly_when_nothing_changes(name):
     mod = MODULES[name]
     seen = 0
     for entry in catalog():
-        if not entry.is_plain or entry.is_measured:
+        if any(one.is_required for one in entry.parameters) or entry.is_measured:
             continue
         with captured_stderr():
             try:

@@ -27,6 +27,7 @@ Runnable: TypeAlias = tirx.PrimFunc | Callable[..., None]
 SECONDS = 10.0
 """The time limit for all candidates of a call; a single one gets half of it."""
 
+_FAILED = "it failed on sample inputs"
 _MOST_BUILT = 64
 _MOST_CHARACTERS = 200
 _TOLERANCES = {"float64": 1e-9, "float32": 1e-5, "float16": 1e-2}
@@ -95,14 +96,24 @@ def compare_on_samples(
     sent, found = _each(
         candidates, cloudpickle.dumps, "it cannot be sent to the process that tries"
     )
+
+    def ask(some: Mapping[str, bytes], seconds: float) -> _Answer:
+        return TRIES.call(_answer, samples, reference, some, bool(here), seconds=seconds)
+
     try:
-        given = TRIES.call(_answer, samples, reference, sent, bool(here), seconds=SECONDS)
+        given = ask(sent, SECONDS)
     except WorkerError:
         try:
-            given = TRIES.call(_answer, samples, reference, {}, bool(here), seconds=SECONDS / 2)
+            given = ask({}, SECONDS / 2)
         except WorkerError as failure:
             return found | dict.fromkeys([*sent, *here], _untried(str(failure)))
-        found |= {name: _alone(samples, reference, name, one) for name, one in sent.items()}
+        for name, one in sent.items():
+            try:
+                alone = ask({name: one}, SECONDS / 2)
+            except WorkerError as failure:  # noqa: PERF203 - each is asked for by itself
+                found[name] = EquivalenceResult(Equivalence.FAILED, str(failure))
+            else:
+                found[name] = alone.verdicts.get(name) or _untried(alone.obstacle)
     if given.obstacle:
         return found | dict.fromkeys([*sent, *here], _untried(given.obstacle))
     local = {name: _judged(kernel, samples, given.references) for name, kernel in here.items()}
@@ -122,14 +133,6 @@ def _each(
     return made, found
 
 
-def _alone(samples: SampleSpec, callee: bytes, name: str, candidate: bytes) -> EquivalenceResult:
-    try:
-        given = TRIES.call(_answer, samples, callee, {name: candidate}, False, seconds=SECONDS / 2)
-    except WorkerError as failure:
-        return EquivalenceResult(Equivalence.FAILED, str(failure))
-    return given.verdicts.get(name) or _untried(given.obstacle)
-
-
 def _answer(
     samples: SampleSpec, callee: bytes, candidates: Mapping[str, bytes], with_references: bool
 ) -> _Answer:
@@ -140,10 +143,10 @@ def _answer(
         reference = cloudpickle.loads(callee)
         _build([reference, *loaded.values()])
         references = [_outputs(reference, *sample) for sample in samples.draw()]
-    except UnknownDtypeError as unknown:
-        return _Answer(str(unknown), [], {})
     except Exception as failure:  # TVM's C++ code or the user's kernel may raise anything
-        return _Answer(_failure_text("it failed on sample inputs", failure), [], {})
+        is_unknown = isinstance(failure, UnknownDtypeError)
+        words = str(failure) if is_unknown else _failure_text(_FAILED, failure)
+        return _Answer(words, [], {})
     if not any(
         output.size == 0 or np.isfinite(output.astype(np.float64)).any()
         for outputs in references
@@ -165,9 +168,7 @@ def _judged(
         try:
             made = _outputs(candidate, inputs, outputs)
         except Exception as failure:  # a candidate may raise anything
-            return EquivalenceResult(
-                Equivalence.FAILED, _failure_text("it failed on sample inputs", failure)
-            )
+            return EquivalenceResult(Equivalence.FAILED, _failure_text(_FAILED, failure))
         if any(a.tobytes() != b.tobytes() for a, b in zip(inputs, kept, strict=True)):
             return EquivalenceResult(Equivalence.FAILED, "it writes into its inputs")
         for a, b in zip(made, wanted, strict=True):
@@ -208,14 +209,18 @@ def _outputs(function: Runnable, inputs: list[Array], outputs: list[Array]) -> l
         function(*inputs, *outputs)
         return outputs
     tensors = [tvm.runtime.tensor(array) for array in (*inputs, *outputs)]
-    _built[tvm_ffi.structural_hash(function)](*tensors)
+    built = _built[tvm_ffi.structural_hash(function)]
+    if isinstance(built, Exception):
+        raise built
+    built(*tensors)
     arrays = [tensor.numpy() for tensor in tensors]
     for array, after in zip(inputs, arrays[: len(inputs)], strict=True):
         array[...] = after  # so that the caller sees whether an input was overwritten
     return arrays[len(inputs) :]
 
 
-_built: OrderedDict[int, Callable[..., None]] = OrderedDict()
+_built: OrderedDict[int, Callable[..., None] | Exception] = OrderedDict()
+"""PrimFuncs by structural hash, and why one does not compile."""
 
 
 def _build(functions: list[Runnable]) -> None:
@@ -228,7 +233,14 @@ def _build(functions: list[Runnable]) -> None:
     new = {key: function for key, function in wanted.items() if key not in _built}
     for key in wanted.keys() - new.keys():
         _built.move_to_end(key)
-    _built.update(_compiled(new) if new else {})
+    try:
+        _built.update(_compiled(new) if new else {})
+    except Exception:  # one of them does not compile: build each by itself
+        for key, function in new.items():
+            try:
+                _built.update(_compiled({key: function}))
+            except Exception as failure:  # noqa: PERF203
+                _built[key] = failure
     while len(_built) > _MOST_BUILT:
         _built.popitem(last=False)
 
@@ -236,22 +248,8 @@ def _build(functions: list[Runnable]) -> None:
 def _compiled(functions: Mapping[int, tirx.PrimFunc]) -> dict[int, Callable[..., None]]:
     names = {key: str(function.attrs["global_symbol"]) for key, function in functions.items()}
     mod = ir.IRModule({names[key]: function for key, function in functions.items()})
-    try:
-        executable = tvm.compile(mod, target="llvm")
-        return {key: executable[name] for key, name in names.items()}
-    except Exception as failure:  # one of them does not compile: build each by itself
-        if len(functions) == 1:
-            (key,) = functions
-            return {key: _raising(failure)}
-        alone = [_compiled({key: function}) for key, function in functions.items()]
-        return {key: built for each in alone for key, built in each.items()}
-
-
-def _raising(failure: Exception) -> Callable[..., None]:
-    def raises(*_: object) -> None:
-        raise failure
-
-    return raises
+    executable = tvm.compile(mod, target="llvm")
+    return {key: executable[name] for key, name in names.items()}
 
 
 def _untried(obstacle: str) -> EquivalenceResult:

@@ -53,11 +53,6 @@ class CatalogEntry:
         return self.name if self.namespace in ("relax", "yours") else self.full_name
 
     @property
-    def is_plain(self) -> bool:
-        """Whether it can be applied without arguments."""
-        return not any(parameter.is_required for parameter in self.parameters)
-
-    @property
     def code_only(self) -> str:
         """How to apply it from code, "" where a form can give all its arguments."""
         required = [one for one in self.parameters if one.is_required]

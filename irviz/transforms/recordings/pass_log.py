@@ -50,17 +50,13 @@ class PassRun:
     def __repr__(self) -> str:
         inside = sum(1 for _ in self.walk()) - 1
         words = [f"{inside} pass{'es' * (inside != 1)} inside"] if inside else []
-        words += [f"{1e3 * self.seconds:.2f} ms", self.outcome]
-        return f"<PassRun {short_line(self.name)}: {', '.join(words)}>"
-
-    @property
-    def outcome(self) -> str:
-        """The outcome: "changed", "unchanged", "not finished", or the error."""
+        outcome = "changed" if self.changed else "unchanged"
         if self.error:
-            return f"failed with {short_line(self.error)}"
-        if self.after is None:
-            return "not finished"
-        return "changed" if self.changed else "unchanged"
+            outcome = f"failed with {short_line(self.error)}"
+        elif self.after is None:
+            outcome = "not finished"
+        words += [f"{1e3 * self.seconds:.2f} ms", outcome]
+        return f"<PassRun {short_line(self.name)}: {', '.join(words)}>"
 
 
 _Event = tuple[float, PassInfo | None, ir.IRModule | None, int, str]

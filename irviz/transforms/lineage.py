@@ -21,15 +21,6 @@ def path(stages: Sequence[Stage], stage_id: str) -> tuple[Stage, ...]:
     return tuple(reversed(stages_up))
 
 
-def descendants(stages: Sequence[Stage], stage_id: str) -> frozenset[str]:
-    """Return the ids of a stage and of all that were made of it, directly or indirectly."""
-    found = {stage_id}
-    for stage in stages:  # each comes after its parent
-        if stage.parent in found:
-            found.add(stage.id)
-    return frozenset(found)
-
-
 def replay(steps: Sequence[Stage], on: Stage, first_id: int, *, isolate: bool) -> list[Stage]:
     """Apply the transforms of these stages to another stage, one after the other.
 

@@ -19,6 +19,7 @@ from irviz.atomic_write import atomic_write
 from irviz.errors import IrvizError
 from irviz.transforms.tvmscript_source import module_source
 
+_DECODING = ("import base64", "import zlib")
 _WIDTH = 96
 _INLINE = 64
 """Arrays with more elements than this are written in base 64."""
@@ -87,7 +88,14 @@ class PythonScript:
     def embed(self, mod: ir.IRModule, why: str) -> None:
         """Add the module itself instead of statements that would make it."""
         self.comment(why)
-        self.add(f"mod = {embedded_object(mod)}", needs=("import base64", "import zlib"))
+        self.add(f"mod = {self.embedded(mod)}")
+
+    def embedded(self, value: object) -> str:
+        """Return the expression that reads a TVM object from text in base 64."""
+        self.add(needs=_DECODING)
+        text = base64.b64encode(zlib.compress(tvm.ir.save_json(value).encode(), 9)).decode()
+        read = f"zlib.decompress(base64.b64decode({_wrapped_literal(text)}))"
+        return f"tvm.ir.load_json({read}.decode())"
 
     def begin(self, mod: ir.IRModule) -> None:
         """Add the first module, as TVMScript where that is lossless."""
@@ -104,7 +112,7 @@ class PythonScript:
         if self._arrays:
             imports.add("import numpy as np")
             if not arrays_file and any(value.size > _INLINE for value in self._arrays.values()):
-                imports |= {"import base64", "import zlib"}
+                imports.update(_DECODING)
         parts = ["\n".join(sorted(imports, key=lambda line: (line.startswith("from"), line)))]
         if arrays_file:
             parts.append(f"arrays = np.load({arrays_file!r})")
@@ -127,12 +135,6 @@ def source_of(function: Callable[..., object]) -> str:
     except (OSError, TypeError) as failure:
         name = getattr(function, "__name__", function)
         raise UnwritableError(f"the source of {name} cannot be found") from failure
-
-
-def embedded_object(value: object) -> str:
-    """Return the expression that reads a TVM object from text in base 64."""
-    text = base64.b64encode(zlib.compress(tvm.ir.save_json(value).encode(), 9)).decode()
-    return f"tvm.ir.load_json(zlib.decompress(base64.b64decode({_wrapped_literal(text)})).decode())"
 
 
 def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[np.generic]]) -> Path:

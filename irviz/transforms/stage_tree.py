@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from irviz.errors import NotFoundError, StageError
-from irviz.transforms.lineage import descendants, path
+from irviz.transforms.lineage import path
 from irviz.transforms.stage import Stage
 
 
@@ -82,7 +82,10 @@ class StageTree:
         stage = self.stage(stage_id)
         if stage is self.stages[0]:
             raise StageError("the first stage is what all others come from: drop one of those")
-        gone = descendants(self.stages, stage.id)
+        gone = {stage.id}
+        for one in self.stages:  # each comes after its parent
+            if one.parent in gone:
+                gone.add(one.id)
         left = tuple(one for one in self.stages if one.id not in gone)
         current = self.current_id if self.current_id not in gone else stage.parent or left[0].id
         return self._changed(left, current)

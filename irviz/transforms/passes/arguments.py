@@ -22,7 +22,7 @@ from irviz.transforms.bind_params import bind_params
 from irviz.transforms.passes import hints
 from irviz.transforms.passes.function_source import define_function, import_statement, is_literal
 from irviz.transforms.passes.parameters import ParameterKind, PassParameter
-from irviz.transforms.python_script import PythonScript, UnwritableError, embedded_object
+from irviz.transforms.python_script import PythonScript, UnwritableError
 
 _MOST_CHARACTERS = 40
 
@@ -357,8 +357,7 @@ def _code_source(value: object, script: PythonScript) -> str:
     if isinstance(value, types.FunctionType):
         return define_function(value, script)
     if isinstance(value, ir.IRModule | tirx.PrimFunc | tirx.IndexMap):
-        script.add(needs=("import base64", "import zlib"))
-        return embedded_object(value)
+        return script.embedded(value)
     if isinstance(value, Mapping):
         items = (f"{key!r}: {_code_source(one, script)}" for key, one in value.items())
         return f"{{{', '.join(items)}}}"

@@ -14,7 +14,7 @@ from irviz.errors import TransformError
 from irviz.ir.functions import relax_function
 from irviz.runtime.local.pickle_by_value import PortableFunction
 from irviz.transforms.passes.function_source import define_function
-from irviz.transforms.python_script import PythonScript, UnwritableError, embedded_object
+from irviz.transforms.python_script import PythonScript, UnwritableError
 from irviz.transforms.stage import Transform
 
 Rewriter: TypeAlias = Callable[..., object]
@@ -88,12 +88,10 @@ class Rewrite(Transform):
         """Write the function that builds the pattern, and the loop that rewrites."""
         which = f" and gvar.name_hint == {self.function!r}" if self.function else ""
         if isinstance(self.pattern, ir.IRModule):
-            needs: tuple[str, ...] = ("from tvm.relax import dpl", "import base64", "import zlib")
-            source = embedded_object(self.pattern)
+            source = script.embedded(self.pattern)
             pair = f"rewrite = dpl.PatternMatchingRewriter.from_module({source})"
             call = "rewrite(function)"
         elif isinstance(self.pattern, PortableFunction):
-            needs = ("from tvm.relax import dpl",)
             pair = f"pattern, rewriter = {define_function(self.pattern.function, script)}()"
             call = f"dpl.{_verb(self._build_pattern()[0])}(pattern, rewriter, function)"
         else:
@@ -109,7 +107,7 @@ class Rewrite(Transform):
             f"        function = {call}",
             "    functions[gvar] = function",
             "mod = tvm.IRModule(functions, attrs=mod.attrs, global_infos=mod.global_infos)",
-            needs=("from tvm import relax", *needs),
+            needs=("from tvm import relax", "from tvm.relax import dpl"),
         )
 
     def _rewrite_function(self) -> Callable[[relax.Function], relax.Function]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from irviz.errors import TransformError
 from irviz.model.loops import BlockAddress, LoopAddress
+from irviz.transforms.lineage import path
 from irviz.transforms.schedules.index_map import IndexMapError, IndexMapText, index_map_function
 from irviz.transforms.schedules.primitives import ADDRESSES, ArgumentKind, primitive
 from irviz.transforms.schedules.schedule_step import ScheduleStep, schedule_step
@@ -66,7 +67,12 @@ class ScheduleTrace:
 
     base: Stage
     stages: tuple[Stage, ...]
-    steps: tuple[ScheduleStep, ...]
+
+    @property
+    def steps(self) -> tuple[ScheduleStep, ...]:
+        """The steps that made the stages."""
+        made = (stage.transform for stage in self.stages)
+        return tuple(step for step in made if isinstance(step, ScheduleStep))
 
 
 def schedule_trace(stages: Sequence[Stage], stage_id: str, function: str) -> ScheduleTrace:
@@ -75,14 +81,12 @@ def schedule_trace(stages: Sequence[Stage], stage_id: str, function: str) -> Sch
     It begins after the last stage that is not a step of this function's schedule. Failed stages
     changed nothing and are left out.
     """
-    by_id = {stage.id: stage for stage in stages}
-    stage, found, steps = by_id[stage_id], list[Stage](), list[ScheduleStep]()
-    while isinstance(stage.transform, ScheduleStep) and stage.transform.function == function:
-        if not stage.error:
-            found.append(stage)
-            steps.append(stage.transform)
-        stage = by_id[str(stage.parent)]
-    return ScheduleTrace(stage, tuple(reversed(found)), tuple(reversed(steps)))
+    kept, (base, *done) = 0, path(stages, stage_id)
+    for index, stage in enumerate(done):
+        step = stage.transform
+        if not isinstance(step, ScheduleStep) or step.function != function:
+            base, kept = stage, index + 1
+    return ScheduleTrace(base, tuple(stage for stage in done[kept:] if not stage.error))
 
 
 def _step(statement: ast.stmt, function: str) -> ScheduleStep:

@@ -13,11 +13,13 @@ from types import MappingProxyType
 import numpy as np
 import tvm
 from numpy.typing import NDArray
-from tvm import ir
+from tvm import ir, tirx
+from tvm_ffi import structural_equal
 
 from irviz.atomic_write import atomic_write
 from irviz.errors import IrvizError
-from irviz.transforms.tvmscript_source import module_source
+from irviz.loaders.tvmscript.admission import admit
+from irviz.loaders.tvmscript.isolated_parser import parse_admitted
 
 _DECODING = ("import base64", "import zlib")
 _WIDTH = 96
@@ -135,6 +137,31 @@ def source_of(function: Callable[..., object]) -> str:
     except (OSError, TypeError) as failure:
         name = getattr(function, "__name__", function)
         raise UnwritableError(f"the source of {name} cannot be found") from failure
+
+
+def module_source(mod: ir.IRModule) -> str | None:
+    """Return the expression for a module, None if TVMScript does not reproduce it."""
+    return _source(mod, [gvar.name_hint for gvar in mod.functions])
+
+
+def prim_func_source(function: tirx.PrimFunc, name: str) -> str | None:
+    """Return the expression for a PrimFunc, None if TVMScript does not reproduce it."""
+    return _source(function.with_attr("global_symbol", name), [name])
+
+
+def _source(value: ir.IRModule | tirx.PrimFunc, names: list[str]) -> str | None:
+    if not all(name.isidentifier() for name in names):
+        return None  # TVM prints such a name unescaped, so it could contain code
+    try:
+        text = value.script(show_meta=False)
+        if "'''" in text:
+            return None
+        # names come from the module, which may come from an untrusted file
+        is_same = structural_equal(parse_admitted(admit(text).text), value)
+    except Exception:  # refused, or TVM cannot print or parse it: the caller embeds it instead
+        return None
+    body = "\n".join(line for line in text.splitlines() if not line.startswith("# from "))
+    return f"tvm.script.from_source(r'''\n{body.strip()}\n''')" if is_same else None
 
 
 def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[np.generic]]) -> Path:

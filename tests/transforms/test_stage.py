@@ -14,8 +14,7 @@ from irviz.transforms.passes import registered_passes
 from irviz.transforms.passes.pass_call import named_pass
 from irviz.transforms.passes.registered_passes import register_pass
 from irviz.transforms.passes.tvm_pass import TVMPass, as_transform
-from irviz.transforms.stage import Stage, Transform, apply_transform
-from irviz.transforms.trial import try_transform
+from irviz.transforms.stage import Stage, Transform, apply_transform, try_transform
 
 GIVEN = Stage("0", MyModuleStatic)
 

@@ -14,8 +14,7 @@ from irviz.explorer.store import Store
 from irviz.transforms.passes.catalog import GROUPS, catalog, search
 from irviz.transforms.passes.catalog_entry import CatalogEntry
 from irviz.transforms.passes.pass_call import PassCall, named_pass
-from irviz.transforms.stage import Stage, Transform
-from irviz.transforms.trial import try_transform
+from irviz.transforms.stage import Stage, Transform, try_transform
 from irviz.view.templating import render
 
 _ROWS = 8

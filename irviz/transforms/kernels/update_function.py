@@ -12,9 +12,8 @@ from irviz.ir.functions import prim_funcs, relax_functions
 from irviz.transforms.kernels import change_calls
 from irviz.transforms.kernels import signature as signatures
 from irviz.transforms.kernels.call_targets import dps_calls
-from irviz.transforms.python_script import PythonScript, source_of
+from irviz.transforms.python_script import PythonScript, prim_func_source, source_of
 from irviz.transforms.stage import Transform
-from irviz.transforms.tvmscript_source import prim_func_source
 
 
 @dataclass(frozen=True)

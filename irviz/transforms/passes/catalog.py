@@ -16,8 +16,12 @@ from irviz.runtime.local.pickle_by_value import PortableFunction
 from irviz.transforms.bind_params import BindParams
 from irviz.transforms.passes import hints
 from irviz.transforms.passes.catalog_entry import CatalogEntry, TargetUse
-from irviz.transforms.passes.docstring import first_sentence
-from irviz.transforms.passes.parameters import ParameterKind, PassParameter, read_parameters
+from irviz.transforms.passes.parameters import (
+    ParameterKind,
+    PassParameter,
+    first_sentence,
+    read_parameters,
+)
 from irviz.transforms.passes.registered_passes import registered_entries, user_entry
 
 _OPERATORS, _PIPELINES = "operator rewrites", "pipelines"

@@ -9,8 +9,12 @@ from tvm import ir
 
 from irviz.runtime.local.pickle_by_value import PortableFunction
 from irviz.transforms.passes.catalog_entry import CatalogEntry
-from irviz.transforms.passes.docstring import first_sentence
-from irviz.transforms.passes.parameters import ParameterKind, PassParameter, read_parameters
+from irviz.transforms.passes.parameters import (
+    ParameterKind,
+    PassParameter,
+    first_sentence,
+    read_parameters,
+)
 from irviz.transforms.passes.rewrite import Build, Pattern, Rewrite, Rewriter
 
 Make = TypeVar("Make", bound=Callable[..., object])

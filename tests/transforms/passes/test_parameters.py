@@ -11,11 +11,12 @@ from tvm import ir, relax
 
 from irviz.transforms.passes import hints
 from irviz.transforms.passes.catalog import catalog, find
-from irviz.transforms.passes.docstring import first_sentence, parameter_sentences
 from irviz.transforms.passes.parameters import (
     ParameterHint,
     ParameterKind,
     PassParameter,
+    first_sentence,
+    parameter_sentences,
     read_parameters,
 )
 

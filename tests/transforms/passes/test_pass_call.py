@@ -20,8 +20,7 @@ from irviz.course.mlp import MODULES
 from irviz.errors import TransformError
 from irviz.session.session import Session
 from irviz.transforms.passes.pass_call import PassCall, named_pass
-from irviz.transforms.stage import Stage, apply_transform
-from irviz.transforms.trial import try_transform
+from irviz.transforms.stage import Stage, apply_transform, try_transform
 from irviz.worker.supervisor import TRIES
 
 pytestmark = pytest.mark.worker

@@ -27,8 +27,7 @@ from irviz.transforms.passes.pass_call import named_pass
 from irviz.transforms.passes.registered_passes import register_pass, register_rewrite
 from irviz.transforms.passes.rewrite import Rewrite
 from irviz.transforms.passes.tvm_pass import as_transform
-from irviz.transforms.stage import Transform
-from irviz.transforms.trial import TrialOutcome, try_transform
+from irviz.transforms.stage import Transform, TrialOutcome, try_transform
 
 pytestmark = pytest.mark.worker
 

@@ -5,7 +5,7 @@ from tvm import ir
 from tvm_ffi import structural_equal
 
 from irviz.course.mlp import MyModule
-from irviz.transforms.tvmscript_source import module_source, prim_func_source
+from irviz.transforms.python_script import module_source, prim_func_source
 
 
 def test_a_module_is_the_expression_that_reads_it():
@@ -33,7 +33,7 @@ def test_names_that_would_do_something_are_not_written(tmp_path):
 def test_what_is_refused_is_not_read_either(monkeypatch):
     read = []
     monkeypatch.setattr(tvm.script, "from_source", lambda text: read.append(text) or MyModule)
-    monkeypatch.setattr("irviz.transforms.tvmscript_source.admit", _refuse)
+    monkeypatch.setattr("irviz.transforms.python_script.admit", _refuse)
     assert module_source(MyModule) is None
     assert read == []
 

@@ -31,11 +31,9 @@ class ModuleChanges:
     of_module: bool = False
 
     def __bool__(self) -> bool:
-        """Whether anything changes."""
         return self != ModuleChanges()
 
     def __str__(self) -> str:
-        """Return a one-line summary, "nothing" when nothing changes."""
         words = [f"{self.bindings} binding{'s' * (self.bindings != 1)}"] if self.bindings else []
         for verb in ("changed", "added", "removed"):
             names: tuple[str, ...] = getattr(self, verb)
@@ -92,7 +90,6 @@ class _Version(NamedTuple):
 
 
 def _renamed(description: Description, names: Mapping[str, str]) -> Description:
-    """Return a description with other names of operands."""
     operands = tuple((names.get(name, name), place) for name, place in description.operands)
     return description._replace(operands=operands)
 

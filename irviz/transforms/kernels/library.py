@@ -135,7 +135,6 @@ def on_arrays(function: KernelFunction, *tensors: tvm.runtime.Tensor) -> None:
 
 
 def _register_operators() -> None:
-    """Register the operators of irviz, those on PyTorch only where that is installed."""
     has_torch = importlib.util.find_spec("torch") is not None
     for op in OPERATORS:
         name, signatures = f"topi.{op.name}", parse_signatures(op.signature, FLOATS)

@@ -82,10 +82,7 @@ def call_types(call: ir.Call) -> tuple[list[ir.Type], list[ir.Type]]:
 
 
 def signature_of_call(call: ir.Call) -> Signature | None:
-    """Return the signature of one `call_tir` or `call_dps_packed`, from its arguments' types.
-
-    Returns None when an argument is not a tensor of known shape.
-    """
+    """Return a call's signature, None when an argument is not a tensor of known shape."""
     sides = []
     for types in call_types(call):
         if not all(

@@ -119,10 +119,7 @@ def checked_summary(
 
 
 def prim_func_for_call(definition: TEDefinition, call: ir.Call) -> tirx.PrimFunc:
-    """Create the PrimFunc of a definition for the shapes of a call, symbolic names included.
-
-    Raises NoPrimFuncError when the definition does not accept the call's shapes.
-    """
+    """Create the PrimFunc for the shapes of a call; raise NoPrimFuncError when they do not fit."""
     return create_prim_func(definition, call_types(call)[0], signature_of_call(call))
 
 

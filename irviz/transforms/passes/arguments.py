@@ -192,7 +192,6 @@ def _entries(value: Any) -> Mapping[object, object]:
 
 
 def _name(value: Any) -> str:
-    """Return a name, given as text or as the variable or function itself."""
     if isinstance(value, ir.GlobalVar):
         return str(value.name_hint)
     return _text(value.name if isinstance(value, ir.Var) else value)
@@ -312,7 +311,6 @@ def _resolved_patterns(prefix: object, _: NameScope) -> object:
 def _require_names(
     names: Iterable[str], there: Collection[str], lacks: str, has: str, advice: str = "give"
 ) -> None:
-    """Raise TransformError for the first name that is not there."""
     for name in names:
         if name not in there:
             listed = ", ".join(map(repr, there)) or "none"

@@ -103,10 +103,7 @@ def pass_entries() -> tuple[CatalogEntry, ...]:
 
 
 def _makes_pass(name: str, member: object) -> bool:
-    """Tell whether a member of one of TVM's pass modules creates a pass.
-
-    These modules also have base classes, decorators, configurations and enums.
-    """
+    """Tell whether a member creates a pass; there are also base classes, decorators and enums."""
     if inspect.isclass(member) and issubclass(member, tvm.ir.transform.Pass):
         return list(inspect.signature(member).parameters) != ["pass_info"]
     return inspect.isfunction(member) and name[0].isupper()

@@ -178,10 +178,7 @@ class PassCall(Transform):
 
 
 def named_pass(name: str, /, **arguments: object) -> PassCall:
-    """Return a call of the catalog entry of this name.
-
-    Raises TransformError when there is no such entry, or it does not take these arguments.
-    """
+    """Return a call of a catalog entry; raise TransformError for a wrong name or argument."""
     return _checked_call(find(name), arguments)
 
 

@@ -33,7 +33,6 @@ class TVMPass(Transform):
         return default_pass_call(self.label)
 
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
-        """Run the pass."""
         return self.wrapped(mod)
 
     def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:
@@ -77,10 +76,7 @@ def write_by_name(
 
 
 def as_transform(transform: object, arguments: Mapping[str, object] | None = None) -> Transform:
-    """Return the transform for a catalog name with arguments, a pass object, or a transform.
-
-    Raises TransformError for anything else.
-    """
+    """Return the transform for a catalog name, a pass or a transform; raise TransformError."""
     if isinstance(transform, str):
         return named_pass(transform, **(arguments or {}))
     if arguments:

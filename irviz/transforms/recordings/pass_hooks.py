@@ -47,10 +47,7 @@ class _Thread(threading.local):
                 return
 
     def follow(self) -> None:
-        """Instrument the current context if its entering was not noticed.
-
-        A `with` around the recording enters its context before the hooks are installed.
-        """
+        """Instrument the current context if it was entered before the hooks were installed."""
         current = PassContext.current()
         if not any(current.same_as(one) for one in reversed(self.entered)):
             self.enter(current)

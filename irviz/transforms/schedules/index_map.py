@@ -41,7 +41,6 @@ class IndexMapText:
     text: str
 
     def __str__(self) -> str:
-        """Return the text."""
         return self.text
 
     def function(self) -> Callable[..., list[object]]:

@@ -195,10 +195,7 @@ class Primitive:
         return None if any(pools.values()) else given
 
     def bound(self, positional: Sequence[object], named: Mapping[str, object]) -> dict[str, object]:
-        """Return the arguments of a call by parameter name, without those equal to the default.
-
-        Raises TransformError when they do not match the parameters.
-        """
+        """Return a call's arguments by name, without defaults; raise TransformError if one is wrong."""
         signature = inspect.signature(getattr(s_tir.Schedule, self.name))
         try:
             given = signature.bind(None, *positional, **named).arguments

@@ -27,7 +27,6 @@ class IllegalStepError(TransformError):
         self.words, self.details, self.paths = words, details, paths
 
     def __str__(self) -> str:
-        """Return the explanation."""
         return self.words
 
 
@@ -51,10 +50,7 @@ def explanation(message: str) -> str:
 
 
 def access_paths(message: str, function: str) -> tuple[str, ...]:
-    """Return the access paths in a schedule error that lie in this PrimFunc, each once.
-
-    Text that does not have TVM's form of an access path is left out.
-    """
+    """Return the access paths in a schedule error that lie in this PrimFunc, each once."""
     found: dict[str, None] = {}
     for written in _PATH.findall(message.partition("\n@I.ir_module")[0]):
         head = _FUNCTION.match(written)

@@ -162,7 +162,6 @@ def blocks_under(loop: tirx.For) -> list[str]:
 
 
 def _as_address(value: object, kind: ArgumentKind) -> object:
-    """Return an argument with names of blocks turned into block addresses."""
     match value:
         case str() if kind in (ArgumentKind.BLOCK, ArgumentKind.BLOCKS):
             return BlockAddress(value)

@@ -95,9 +95,7 @@ class PythonScript:
     def embedded(self, value: object) -> str:
         """Return the expression that reads a TVM object from text in base 64."""
         self.add(needs=_DECODING)
-        text = base64.b64encode(zlib.compress(tvm.ir.save_json(value).encode(), 9)).decode()
-        read = f"zlib.decompress(base64.b64decode({_wrapped_literal(text)}))"
-        return f"tvm.ir.load_json({read}.decode())"
+        return f"tvm.ir.load_json({_packed(tvm.ir.save_json(value).encode(), 9)}.decode())"
 
     def begin(self, mod: ir.IRModule) -> None:
         """Add the first module, as TVMScript where that is lossless."""
@@ -176,14 +174,16 @@ def _array_source(value: NDArray[np.generic]) -> str:
         return f"np.array({value.tolist()!r}, {value.dtype.name!r})".replace(
             "nan", "np.nan"
         ).replace("inf", "np.inf")
-    text = base64.b64encode(zlib.compress(np.ascontiguousarray(value).tobytes(), 6)).decode()
-    read = f"zlib.decompress(base64.b64decode({_wrapped_literal(text)}))"
+    read = _packed(np.ascontiguousarray(value).tobytes(), 6)
     return f"np.frombuffer({read}, {value.dtype.name!r}).reshape({value.shape!r})"
 
 
-def _wrapped_literal(text: str) -> str:
+def _packed(content: bytes, level: int) -> str:
+    """Return the expression for bytes, which are compressed at this level."""
+    text = base64.b64encode(zlib.compress(content, level)).decode()
     lines = textwrap.wrap(text, _WIDTH)
-    return f'"{text}"' if len(lines) < 2 else '"""\n' + "\n".join(lines) + '\n"""'
+    literal = f'"{text}"' if len(lines) < 2 else '"""\n' + "\n".join(lines) + '\n"""'
+    return f"zlib.decompress(base64.b64decode({literal}))"
 
 
 def _is_same(one: NDArray[np.generic], other: NDArray[np.generic]) -> bool:

@@ -33,6 +33,7 @@ class TVMPass(Transform):
         return default_pass_call(self.label)
 
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
+        """Run the pass."""
         return self.wrapped(mod)
 
     def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:

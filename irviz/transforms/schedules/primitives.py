@@ -195,7 +195,7 @@ class Primitive:
         return None if any(pools.values()) else given
 
     def bound(self, positional: Sequence[object], named: Mapping[str, object]) -> dict[str, object]:
-        """Return a call's arguments by name, without defaults; raise TransformError if one is wrong."""
+        """Return arguments by name, without defaults; raise TransformError if they do not fit."""
         signature = inspect.signature(getattr(s_tir.Schedule, self.name))
         try:
             given = signature.bind(None, *positional, **named).arguments

@@ -35,7 +35,7 @@ class ScheduleTraceError(TransformError):
 
 
 def parse_trace(text: str, function: str) -> tuple[ScheduleStep, ...]:
-    """Parse the steps of a schedule, one per line; raise ScheduleTraceError with line and column."""
+    """Parse the steps of a schedule, one a line; raise ScheduleTraceError with line and column."""
     try:
         tree = ast.parse(text)
     except SyntaxError as failure:

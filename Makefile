@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE =  # each of many processes would compile irviz again
 
-.PHONY: demo js lint pytest check test fix snapshots figures bench clean
+.PHONY: demo js lint pytest check test fix snapshots figures bench fuzz audit clean
 
 demo: $(VENV)/installed  ## open the explorer on the lecture's MLP in the browser
 	$(BIN)/irviz demo
@@ -56,6 +56,13 @@ $(VENV)/installed: $(VENV)/pip pyproject.toml
 $(VENV)/installed-dev: $(VENV)/pip pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $(VENV)/installed $@
+
+fuzz: $(VENV)/installed-dev  ## open mutated files for ten minutes; what should not happen is kept in found/
+	$(BIN)/python tests/fuzz.py $(ARGUMENTS)
+
+audit: $(VENV)/installed-dev  ## look up known vulnerabilities of what irviz installs
+	$(BIN)/pip install --quiet --disable-pip-version-check pip-audit
+	$(BIN)/pip-audit --local --skip-editable
 
 clean:  ## delete the virtual environment
 	rm -rf $(VENV)

@@ -68,7 +68,7 @@ def kernel() -> None:
     import irviz
     from irviz.cli.demo import demo_session
     from irviz.explorer.actions import Checkout
-    from irviz.explorer.canvas import Canvas
+    from irviz.explorer.panels.stage_picture import Canvas
 
     explorer = irviz.explore(demo_session().bind())
     canvas = next(part for part in _parts(explorer) if isinstance(part, Canvas))

@@ -118,20 +118,23 @@ class SetLimit(Action):
 # --- what is looked at -------------------------------------------------------------------------
 
 
+FieldName = Literal[
+    "case",
+    "is_dark",
+    "jobs",
+    "measures_steps",
+    "prim_func",
+    "runs_new_stages",
+    "search",
+    "step_sizes",
+]
+
+
 @dataclass(frozen=True)
 class SetField(Action):
     """Set a field of the state that nothing else follows from."""
 
-    name: Literal[
-        "case",
-        "is_dark",
-        "jobs",
-        "measures_steps",
-        "prim_func",
-        "runs_new_stages",
-        "search",
-        "step_sizes",
-    ]
+    name: FieldName
     value: Any
 
 

@@ -14,25 +14,20 @@ from numpy.typing import NDArray
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
 from irviz.explorer.effects import Effects
-from irviz.explorer.layout import page
-from irviz.explorer.panels.bind_and_save import BindPanel, SavePanel
+from irviz.explorer.panels.controls import classed, show_if
 from irviz.explorer.panels.inputs_panel import InputsPanel
-from irviz.explorer.panels.limits_panel import LimitsPanel
 from irviz.explorer.panels.memory_panel import MemoryPanel
-from irviz.explorer.panels.navigation import Navigation
-from irviz.explorer.panels.node_panel import NodePanel
+from irviz.explorer.panels.node_panel import Navigation, NodePanel
 from irviz.explorer.panels.panel import Panel
-from irviz.explorer.panels.pass_panel import PassPanel
-from irviz.explorer.panels.python_panel import PythonPanel
-from irviz.explorer.panels.replay_panel import ReplayPanel
-from irviz.explorer.panels.run_panel import RunButton, RunPanel
+from irviz.explorer.panels.pass_panel import BindPanel, PassPanel, ReplayPanel
+from irviz.explorer.panels.run_panel import LimitsPanel, RunButton, RunPanel
+from irviz.explorer.panels.save_panel import PythonPanel, SavePanel
 from irviz.explorer.panels.schedule_panel import SchedulePanel, TracePanel
 from irviz.explorer.panels.stage_list import StageList
 from irviz.explorer.panels.stage_picture import StagePicture
 from irviz.explorer.panels.status_bar import JobBar, StatusBar
-from irviz.explorer.panels.step_timing import StepTiming
-from irviz.explorer.panels.swap_panel import SwapPanel
-from irviz.explorer.panels.timing_panel import TimingPanel
+from irviz.explorer.panels.swap_panel import SwapPanel, UpdatePanel
+from irviz.explorer.panels.timing_panel import StepTiming, TimingPanel
 from irviz.explorer.panels.toolbar import (
     ColourChooser,
     CompareChooser,
@@ -40,11 +35,11 @@ from irviz.explorer.panels.toolbar import (
     Finder,
     FunctionChooser,
 )
-from irviz.explorer.panels.update_panel import UpdatePanel
 from irviz.explorer.panels.value_panel import RecordButton, ValuePanel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.explorer.view_model import scene, shown_selection
+from irviz.explorer.viewer import STATIC
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.inputs.argument_lists import Array
 from irviz.session.load import load
@@ -137,36 +132,36 @@ class Explorer(widgets.VBox):  # type: ignore[misc]
         current = show(StagePicture(store, "current"))
         reference = show(StagePicture(store, "reference"))
         widgets.jslink((current.canvas, "viewport"), (reference.canvas, "viewport"))
-        finder, chooser = show(Finder(store)), show(CompareChooser(store))
+        finder, compare = show(Finder(store)), show(CompareChooser(store))
+        choices = [show(FunctionChooser(store)).widget, finder.widget, finder.count, compare.widget]
+        choices += [show(ColourChooser(store)).widget, compare.verdict]
+        choices.append(show(DifferenceButton(store)).widget)
         node, record = show(NodePanel(store)), show(RecordButton(store))
-        value = widgets.VBox([record.widget, record.cost, show(ValuePanel(store)).widget])
-        tabs = {
-            "Node": [
-                show(Navigation(store)).widget,
-                node.widget,
-                value,
-                show(SwapPanel(store)).widget,
-                show(UpdatePanel(store)).widget,
-                node.source,
-            ]
-        }
+        values = [record.widget, record.cost, show(ValuePanel(store)).widget]
+        of_node = [show(Navigation(store)).widget, node.widget, widgets.VBox(values)]
+        of_node += [show(SwapPanel(store)).widget, show(UpdatePanel(store)).widget, node.source]
+        tabs = {"Node": widgets.VBox(of_node)}
         for title, kinds in _TABS.items():
-            tabs[title] = [show(kind(store)).widget for kind in kinds]
-        return page(
-            show(StageList(store)).widget,
+            tabs[title] = widgets.VBox([show(kind(store)).widget for kind in kinds])
+        middle = widgets.VBox(
             [
-                show(FunctionChooser(store)).widget,
-                *(finder.widget, finder.count, chooser.widget),
-                *(show(ColourChooser(store)).widget, chooser.verdict),
-                show(DifferenceButton(store)).widget,
-            ],
-            finder.found,
-            [current.widget, reference.widget],
-            [show(StatusBar(store)).widget, show(JobBar(store)).widget],
-            tabs,
+                classed(widgets.HBox(choices), "irviz-choices"),
+                finder.found,
+                classed(widgets.HBox([current.widget, reference.widget]), "irviz-panes"),
+                show(StatusBar(store)).widget,
+                show(JobBar(store)).widget,
+            ]
         )
+        right = widgets.Tab([*tabs.values()], titles=tuple(tabs))
+        parts = [show(StageList(store)).widget, classed(middle, "irviz-middle")]
+        body = classed(widgets.Box([*parts, classed(right, "irviz-tabs")]), "irviz-body")
+        css = "\n".join((STATIC / name).read_text(encoding="utf-8") for name in _STYLES)
+        style = widgets.HTML(f"<style>{css}</style>")
+        show_if(style, False)
+        return [style, body]
 
 
+_STYLES = ("explorer.css", "loops.css")
 _TABS: Mapping[str, tuple[type[Panel], ...]] = {
     "Transform": (BindPanel, PassPanel, ReplayPanel),
     "Schedule": (SchedulePanel, StepTiming, TracePanel),

@@ -9,7 +9,7 @@ import ipywidgets as widgets
 from tvm import relax, tirx
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import button, classed, field, html, paragraph, show_if
+from irviz.explorer.panels.controls import classed, field, html, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
@@ -63,7 +63,7 @@ class InputsPanel(Panel):
             max=_LARGEST,
         )
         self._path = field(widgets.Text, "irviz-inputs-path", "file", continuous_update=False)
-        again = button("Read", "Read the file again", self._choose, name="irviz-inputs-read")
+        again = self.button("Read", "Read the file again", self._choose, name="irviz-inputs-read")
         self._file = widgets.HBox([self._path, again])
         self._fields: dict[str, widgets.BoundedIntText] = {}
         wrapping = widgets.Layout(flex_flow="row wrap")

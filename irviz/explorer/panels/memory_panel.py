@@ -9,15 +9,7 @@ from tvm import relax
 
 from irviz.errors import InputError
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import (
-    button,
-    classed,
-    field,
-    heading,
-    html,
-    paragraph,
-    show_if,
-)
+from irviz.explorer.panels.controls import button, classed, field, heading, html, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
@@ -86,7 +78,7 @@ class MemoryPanel(Panel):
             is_aligned=True,
         )
         self._theme.observe(lambda _: self._redraw(), "value")
-        self.ask = button(
+        self.ask = self.button(
             "Show memory",
             "Plan the memory as the build does",
             lambda: self._try(self._show_use),
@@ -96,7 +88,7 @@ class MemoryPanel(Panel):
         self._planned = field(
             widgets.Checkbox, "", "with the storages of the plan", is_aligned=True, indent=False
         )
-        self.ask_buffers = button(
+        self.ask_buffers = self.button(
             "Destination-passing view",
             "Draw the buffers that each call reads and writes",
             lambda: self._try(self._show_buffers),

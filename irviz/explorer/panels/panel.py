@@ -9,7 +9,8 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from irviz.explorer.actions import Action, Say
+from irviz.explorer.actions import Action, FieldName, Say, SetField
+from irviz.explorer.panels.controls import button
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.explorer.view_model import unchanged
@@ -34,9 +35,9 @@ class Panel(ABC):
         """The current state."""
         return self._store.state
 
-    @abstractmethod
     def _parts(self, state: State) -> tuple[object, ...]:
-        """Return the parts of the state that the panel shows."""
+        """Return the parts of the state that the panel shows, by default all of it."""
+        return (state,)
 
     @abstractmethod
     def _show(self, state: State) -> None:
@@ -70,6 +71,22 @@ class Panel(ABC):
                 act(change.new)
 
         widget.observe(changed, trait)
+
+    def button(
+        self,
+        text: str,
+        tooltip: str,
+        act: Action | Callable[[], object],
+        icon: str = "",
+        name: str = "",
+    ) -> widgets.Button:
+        """Return a button that sends an action, or calls a function; `name` is its CSS class."""
+        call = (lambda: self.send(act)) if isinstance(act, Action) else act
+        return button(text, tooltip, call, icon, name)
+
+    def sets(self, widget: widgets.Widget, name: FieldName, trait: str = "value") -> None:
+        """Set a field of the state to each new value that the reader gives a trait."""
+        self.on_change(widget, lambda value: self.send(SetField(name, value)), trait)
 
     def send(self, action: Action) -> None:
         """Dispatch an action of the reader."""

@@ -1,4 +1,4 @@
-"""Choose a pass of the catalog, give what it takes, see what it would change, and apply it."""
+"""Make a stage from the current one: bind parameters, apply a pass, replay a branch."""
 
 from __future__ import annotations
 
@@ -6,16 +6,61 @@ import ipywidgets as widgets
 from tvm import ir
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import button, classed, field, heading, html, paragraph
+from irviz.explorer.panels.controls import classed, field, heading, html, offer, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.panels.pass_form import PassForm
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
+from irviz.transforms.bind_params import bind_params
 from irviz.transforms.passes.catalog import GROUPS, catalog, search
 from irviz.transforms.passes.catalog_entry import CatalogEntry
 from irviz.transforms.passes.pass_call import PassCall, named_pass
 from irviz.transforms.stage import Stage, Transform, try_transform
 from irviz.view.templating import render
+
+
+class BindPanel(Panel):
+    """Choose parameters and bind them to the session's arrays."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._names = field(widgets.SelectMultiple, "irviz-bind-names", rows=4)
+        self._button = self.button(
+            "Bind parameters", "Make the chosen parameters constants", self._bind, "link"
+        )
+        self._empty = html("")
+        self.widget = widgets.VBox(
+            [heading("Bind parameters"), self._empty, self._names, self._button]
+        )
+
+    def _parts(self, state: State) -> tuple[object, ...]:
+        return state.stage, state.function, state.session.call_inputs.params
+
+    def _show(self, state: State) -> None:
+        """Offer the parameters that are not bound and that the session has arrays for."""
+        session = state.session
+        names = tuple(session.unbound_params)
+        self._names.options = self._names.value = names
+        self._names.rows = min(max(len(names), 2), 6)
+        show_if(self._names, bool(names))
+        show_if(self._button, bool(names))
+        why = (
+            "all of them are bound"
+            if session.call_inputs.params
+            else "none were given: explore(…, params=…)"
+        )
+        self._empty.value = "" if names else paragraph(f"Nothing to bind: {why}.")
+
+    def _bind(self) -> None:
+        arrays = self.state.session.unbound_params
+        chosen = {name: arrays[name] for name in self._names.value}
+        try:
+            transform = bind_params(chosen, self.state.function)
+        except ValueError as failure:
+            self.refuse(failure)
+        else:
+            self.send(actions.Apply(transform))
+
 
 _ROWS = 8
 _MOST_CHARACTERS = 60
@@ -39,10 +84,10 @@ class PassPanel(Panel):
         self._found.add_class("irviz-passes")
         self._summary = html("irviz-pass-summary")
         self.form = PassForm(self._forget)
-        self._preview = button(
+        self._preview = self.button(
             "Preview", "Try it in another process: what would it change?", self._show_preview, "eye"
         )
-        self._apply = button(
+        self._apply = self.button(
             "Apply pass", "Apply this pass to the shown stage", self._send_pass, "play"
         )
         self._words = html("irviz-pass-preview")
@@ -144,3 +189,35 @@ def _described(entry: CatalogEntry) -> str:
     return str(
         render("pass_summary", name=entry.full_name, summary=entry.summary, code_only=code_only)
     )
+
+
+class ReplayPanel(Panel):
+    """Choose a stage, and replay the current stage's branch behind it."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._stage = field(widgets.Dropdown, "irviz-replay-on", "behind stage")
+        replay = self.button(
+            "Replay",
+            "Apply what led to the shown stage behind that one, too",
+            self._replay,
+            "repeat",
+        )
+        self.widget = widgets.VBox([heading("Replay the shown branch"), self._stage, replay])
+
+    def _parts(self, state: State) -> tuple[object, ...]:
+        return (state.session,)
+
+    def _show(self, state: State) -> None:
+        """Offer the stages that the current one was not made from."""
+        session = state.session
+        own = session.lineage()
+        others = [(f"{s.id}  {s.label}", s.id) for s in session.stages if s.id not in own]
+        chosen = self._stage.value
+        kept = chosen if chosen in dict(others).values() else ""
+        offer(self._stage, [("–", ""), *others], kept)
+        show_if(self.widget, bool(others))
+
+    def _replay(self) -> None:
+        if self._stage.value:
+            self.send(actions.ReplayBranch(self._stage.value))

@@ -1,11 +1,11 @@
-"""Run the current stage, and look at its outputs case by case."""
+"""Run the current stage, where and with which limits, and look at its outputs case by case."""
 
 from __future__ import annotations
 
 import ipywidgets as widgets
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import button, classed, field, html, paragraph, show_if
+from irviz.explorer.panels.controls import classed, field, html, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
@@ -19,23 +19,18 @@ class RunButton(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        run = button(
+        run = self.button(
             "Run",
             "Build the shown stage and run it",
-            lambda: self.send(actions.Run(again=True)),
+            actions.Run(again=True),
             "play",
             "irviz-run",
         )
         self._automatic = field(
             widgets.Checkbox, "irviz-run-new", "run every new stage", value=True, indent=False
         )
-        self.on_change(
-            self._automatic, lambda on: self.send(actions.SetField("runs_new_stages", on))
-        )
+        self.sets(self._automatic, "runs_new_stages")
         self.widget = widgets.HBox([run, self._automatic])
-
-    def _parts(self, state: State) -> tuple[object, ...]:
-        return (state.runs_new_stages,)
 
     def _show(self, state: State) -> None:
         self._automatic.value = state.runs_new_stages
@@ -47,7 +42,7 @@ class RunPanel(Panel):
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self._case = field(widgets.BoundedIntText, "irviz-case", min=0)
-        self.on_change(self._case, lambda case: self.send(actions.SetField("case", case)))
+        self.sets(self._case, "case")
         hidden = widgets.Layout(display="none")
         self._picture = classed(widgets.Image(format="png", layout=hidden), "irviz-picture")
         self._outputs = html("irviz-run-outputs")
@@ -78,3 +73,59 @@ class RunPanel(Panel):
         show_if(self._picture, image is not None)
         if image is not None:
             self._picture.value = grey_png(image)
+
+
+_GB = 10**9
+
+
+class LimitsPanel(Panel):
+    """Choose the process or machine that runs stages, and the time and memory of a run."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._isolate = field(
+            widgets.Checkbox, "irviz-limits-isolate", "in a process of its own", indent=False
+        )
+        self._seconds = field(
+            widgets.BoundedFloatText,
+            "irviz-limits-seconds",
+            "stop after (s)",
+            min=0.1,
+            max=86_400,
+        )
+        self._memory = field(
+            widgets.BoundedFloatText,
+            "irviz-limits-memory",
+            "memory (GB, 0: what is free)",
+            min=0,
+            max=1e6,
+        )
+        self._device = field(
+            widgets.Text,
+            "irviz-limits-device",
+            "device",
+            placeholder="cpu, or host:port of an RPC server",
+            continuous_update=False,
+        )
+        # only what was changed is sent: the others may be beyond what a field can show
+        set_limit = actions.SetLimit
+        self.on_change(self._isolate, lambda on: self.send(set_limit("isolate", on)))
+        self.on_change(self._seconds, lambda seconds: self.send(set_limit("seconds", seconds)))
+        self.on_change(
+            self._memory, lambda gb: self.send(set_limit("memory", round(gb * _GB) or None))
+        )
+        self.on_change(self._device, lambda text: self.send(set_limit("device", text.strip())))
+        fields = widgets.VBox([self._isolate, self._seconds, self._memory, self._device])
+        self.widget = classed(
+            widgets.Accordion([fields], titles=("where it runs, and limits",)), "irviz-limits"
+        )
+
+    def _parts(self, state: State) -> tuple[object, ...]:
+        return (state.session.run_config,)
+
+    def _show(self, state: State) -> None:
+        limits = state.session.run_config
+        self._isolate.value = limits.isolate
+        self._seconds.value = limits.seconds
+        self._memory.value = (limits.memory or 0) / _GB
+        self._device.value = limits.device

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
+import anywidget
 import ipywidgets as widgets
+import traitlets
 
 from irviz.errors import TransformError
 from irviz.explorer import actions
-from irviz.explorer.loop_view import LoopView
-from irviz.explorer.panels.controls import (
-    button,
-    classed,
-    field,
-    html,
-    offer,
-    paragraph,
-    show_if,
-)
+from irviz.explorer.panels.controls import classed, field, html, offer, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.panels.step_form import FieldError, StepForm
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.explorer.view_model import loop_addresses, nest, prim_func, prim_funcs, schedule_trace
+from irviz.explorer.viewer import STATIC
 from irviz.model.loops import (
     Block,
     Loop,
@@ -37,6 +31,40 @@ from irviz.transforms.schedules.schedule_error import IllegalStepError
 from irviz.transforms.schedules.schedule_step import ScheduleStep, schedule_step
 from irviz.transforms.schedules.schedule_trace import parse_trace
 from irviz.view.templating import render
+from irviz.view.text.loop_nest_html import loop_nest_html
+
+
+class LoopView(anywidget.AnyWidget):
+    """Show a loop nest and let the reader choose loops and blocks of it.
+
+    Traits:
+        html: What is shown, of `view.loops`, "" for nothing; see `viewer/src/loops.js`.
+        label: Accessible name, such as "loops of mm_relu, stage 2".
+        chosen: Ids of the chosen nodes, in the order of the clicks; written by the widget.
+        marked: Ids of the nodes that an error means.
+        many: Whether a click adds to what is chosen, as it does with ctrl, ⌘ or shift.
+    """
+
+    _esm = STATIC / "loops.js"
+    _css = STATIC / "loops.css"
+
+    html = traitlets.Unicode("").tag(sync=True)
+    label = traitlets.Unicode("").tag(sync=True)
+    chosen = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    marked = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    many = traitlets.Bool(False).tag(sync=True)
+
+    def show(self, nest: LoopNest, choosable: Collection[str], label: str) -> None:
+        """Show a nest; what was chosen and is gone, or is no choice any more, is not chosen now."""
+        there = {node.id for node in walk(nest)}
+        with self.hold_sync():
+            self.html, self.label = loop_nest_html(nest, choosable), label
+            self.chosen = [one for one in self.chosen if one in choosable]
+            self.marked = [one for one in self.marked if one in there]
+
+    def mark(self, marked: Sequence[str]) -> None:
+        """Mark these nodes, and no others."""
+        self.marked = list(marked)
 
 
 class SchedulePanel(Panel):
@@ -56,7 +84,7 @@ class SchedulePanel(Panel):
         )
         self._hint, self._error = html(""), html("")
         self.form = StepForm()
-        self._apply = button(
+        self._apply = self.button(
             "Apply step",
             "Do this to the loops and blocks that are chosen",
             self._send_step,
@@ -66,9 +94,7 @@ class SchedulePanel(Panel):
         self.on_change(self._functions, self._choose_function)
         self._primitives.observe(lambda _: self._show_primitive(), "value")
         self.view.observe(lambda _: self._show_choice(), "chosen")
-        self.on_change(
-            self._automatic, lambda on: self.send(actions.SetField("measures_steps", on))
-        )
+        self.sets(self._automatic, "measures_steps")
         widgets.link((self._several, "value"), (self.view, "many"))
         buttons = widgets.HBox([self._apply, self._automatic])
         controls = [self.view, self._several, self._primitives, self._hint, self.form.widget]
@@ -195,7 +221,7 @@ class TracePanel(Panel):
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self._trace = field(widgets.Textarea, "irviz-trace", rows=6)
-        replay = button(
+        replay = self.button(
             "Replay",
             "Do the steps of this text, from where the trace begins",
             self._replay,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipywidgets as widgets
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import button, classed, html, paragraph, show_if
+from irviz.explorer.panels.controls import classed, html, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import Message, State
 from irviz.explorer.store import Store
@@ -19,10 +19,6 @@ class StatusBar(Panel):
         super().__init__(store)
         self.widget = html("irviz-message")
 
-    def _parts(self, state: State) -> tuple[object, ...]:
-        message = status(state)
-        return (None,) if message is None else (message.words, message.is_error)
-
     def _show(self, state: State) -> None:
         message = status(state) or Message("")
         kind = "irviz-error" if message.is_error else "irviz-said"
@@ -34,18 +30,15 @@ class JobBar(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        cancel = button(
+        cancel = self.button(
             "Cancel",
             "End what is running",
-            lambda: self.send(actions.Cancel()),
+            actions.Cancel(),
             "stop",
             "irviz-cancel",
         )
         self._doing = html("irviz-doing")
         self.widget = classed(widgets.HBox([cancel, self._doing]), "irviz-status")
-
-    def _parts(self, state: State) -> tuple[object, ...]:
-        return state.jobs.name, state.jobs.progress, state.jobs.waiting
 
     def _show(self, state: State) -> None:
         jobs = state.jobs

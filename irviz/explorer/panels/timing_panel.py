@@ -1,14 +1,15 @@
-"""Measure stages in turn, and say which is faster and whether that is more than noise."""
+"""How long stages take, and each step of a schedule."""
 
 from __future__ import annotations
 
 import ipywidgets as widgets
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import button, heading, html, paragraph
+from irviz.explorer.panels.controls import field, heading, html, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
-from irviz.explorer.state import State
+from irviz.explorer.state import Jobs, State, StepsKey
 from irviz.explorer.store import Store
+from irviz.explorer.view_model import prim_func, schedule_trace, steps_to_time
 
 
 class TimingPanel(Panel):
@@ -16,16 +17,16 @@ class TimingPanel(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        two = button(
+        two = self.button(
             "Measure with the first",
             "The shown stage, the one compared with, the first",
-            lambda: self.send(actions.Measure()),
+            actions.Measure(),
             "clock-o",
         )
-        every = button(
+        every = self.button(
             "Measure all",
             "Every stage that can be run",
-            lambda: self.send(actions.Measure(every=True)),
+            actions.Measure(every=True),
             "list",
         )
         self._table = html("irviz-measured")
@@ -41,3 +42,60 @@ class TimingPanel(Panel):
         self._table.value = (
             paragraph(timing, "irviz-error") if isinstance(timing, str) else timing._repr_html_()
         )
+
+
+class StepTiming(Panel):
+    """Measure the stages of a schedule, and show their times."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._sizes = field(widgets.Text, "", "sizes", continuous_update=False)
+        self.on_change(
+            self._sizes, lambda text: self.send(actions.SetField("step_sizes", _read(text)))
+        )
+        every = self.button(
+            "Measure all",
+            "Measure all stages of the trace in turn",
+            actions.MeasureSteps(every=True),
+        )
+        self._cancel = self.button("Cancel", "Stop measuring", actions.Cancel(), "stop")
+        self._line, self._table = html("irviz-schedule-time"), html("")
+        controls = widgets.HBox([self._sizes, every, self._cancel])
+        self.widget = widgets.VBox([self._line, controls, self._table])
+
+    def _parts(self, state: State) -> tuple[object, ...]:
+        if not prim_func(state):
+            return (None,)
+        jobs = _jobs(state)
+        measured = state.step_times, state.step_sizes, jobs.name, jobs.progress
+        return (schedule_trace(state), state.session.run_config, *measured)
+
+    def _show(self, state: State) -> None:
+        """Show what is being done, or what was found, and ask for the symbolic sizes."""
+        steps, jobs = steps_to_time(state), _jobs(state)
+        show_if(self.widget, steps is not None)
+        show_if(self._cancel, bool(jobs.name))
+        if steps is None:
+            return
+        show_if(self._sizes, bool(steps.sizes))
+        self._sizes.value = ", ".join(f"{name}={size}" for name, size in steps.sizes)
+        times = state.step_times
+        is_known = times.is_of(steps)
+        line = times.summary(steps) if is_known else ""
+        self._line.value = paragraph(": ".join(filter(None, (jobs.name, jobs.progress))) or line)
+        self._table.value = times.html(steps) if is_known else ""
+
+
+def _jobs(state: State) -> Jobs:
+    """Return the jobs, while the current one measures steps."""
+    return state.jobs if isinstance(state.jobs.key, StepsKey) else Jobs()
+
+
+def _read(text: str) -> dict[str, int]:
+    """Return the sizes that are written; what cannot be read counts as nothing."""
+    found = {}
+    for part in text.split(","):
+        name, _, size = part.partition("=")
+        if size.strip().isdecimal() and int(size) > 0:
+            found[name.strip()] = int(size)
+    return found

@@ -7,7 +7,7 @@ from html import escape
 import ipywidgets as widgets
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import button, field, html, offer, paragraph, show_if
+from irviz.explorer.panels.controls import field, html, offer, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
@@ -23,9 +23,6 @@ class FunctionChooser(Panel):
         super().__init__(store)
         self.widget = field(widgets.Dropdown, "irviz-functions", "function", width=None)
         self.on_change(self.widget, self._choose)
-
-    def _parts(self, state: State) -> tuple[object, ...]:
-        return (state.function, *state.session.functions)
 
     def _show(self, state: State) -> None:
         names = state.session.functions
@@ -54,7 +51,7 @@ class Finder(Panel):
         self.count = html("irviz-found-count")
         self.found = field(widgets.Select, "irviz-found", rows=7)
         show_if(self.found, False)
-        self.on_change(self.widget, lambda words: self.send(actions.SetField("search", words)))
+        self.sets(self.widget, "search")
         self.on_change(self.found, self._choose)
 
     def _parts(self, state: State) -> tuple[object, ...]:
@@ -115,9 +112,6 @@ class ColourChooser(Panel):
         )
         self.on_change(self.widget, lambda kind: self.send(actions.ColourBy(kind)))
 
-    def _parts(self, state: State) -> tuple[object, ...]:
-        return (state.colour_by,)
-
     def _show(self, state: State) -> None:
         self.widget.value = state.colour_by
 
@@ -127,16 +121,10 @@ class DifferenceButton(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self.widget = button("", "", self._go, name="irviz-part")
-
-    def _parts(self, state: State) -> tuple[object, ...]:
-        return (*state.pair, state.is_dimmed, state.can_record(state.stage_id))
+        self.widget = self.button("", "", actions.ShowFirstDifference(), name="irviz-part")
 
     def _show(self, state: State) -> None:
         stage, reference = state.pair
         show_if(self.widget, state.can_record(stage) and stage != reference)
         self.widget.tooltip = f"Compare stages {stage} and {reference} node by node"
         self.widget.description = "Show all alike" if state.is_dimmed else "First difference"
-
-    def _go(self) -> None:
-        self.send(actions.ShowFirstDifference())

@@ -8,15 +8,7 @@ from collections.abc import Sequence
 import ipywidgets as widgets
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import (
-    button,
-    classed,
-    field,
-    html,
-    offer,
-    paragraph,
-    show_if,
-)
+from irviz.explorer.panels.controls import classed, field, html, offer, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
@@ -51,14 +43,16 @@ class ValuePanel(Panel):
         self._tensors = field(widgets.Dropdown, "irviz-value-tensor", "tensor", is_aligned=True)
         self._kinds = field(widgets.Dropdown, "irviz-value-kind", "picture", is_aligned=True)
         self._places = widgets.VBox()
-        self._whole = button(
+        self._whole = self.button(
             "Fetch whole value",
             "Run again and keep this value",
-            lambda: self.send(actions.FetchValue()),
+            actions.FetchValue(),
             "download",
         )
         self._path = field(widgets.Text, "irviz-value-path", "file", is_aligned=True)
-        save = button("Save SVG", "Write this picture of the value as a file", self._save, "save")
+        save = self.button(
+            "Save SVG", "Write this picture of the value as a file", self._save, "save"
+        )
         self._saving = widgets.VBox([self._path, save])
         self.on_change(self._tensors, self._choose_tensor, "index")
         self.on_change(self._kinds, self._choose_kind)
@@ -192,10 +186,10 @@ class RecordButton(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self.widget = button(
+        self.widget = self.button(
             "Record values",
             "Run once more and keep the value at every node",
-            lambda: self.send(actions.Record()),
+            actions.Record(),
             "eye",
             "irviz-record",
         )

@@ -8,8 +8,7 @@ from irviz.course.mlp import MyModule
 from irviz.explorer.actions import Compare, Focus, Report, Run, SetField, SetInputs, SetSession
 from irviz.explorer.effects import Effects
 from irviz.explorer.panels import run_panel
-from irviz.explorer.panels.limits_panel import LimitsPanel
-from irviz.explorer.panels.run_panel import RunButton, RunPanel
+from irviz.explorer.panels.run_panel import LimitsPanel, RunButton, RunPanel
 from irviz.explorer.panels.status_bar import JobBar
 from irviz.explorer.panels.timing_panel import TimingPanel
 from irviz.explorer.state import Jobs, RunKey

@@ -8,8 +8,7 @@ from irviz.course.digits import mlp_params
 from irviz.course.mlp import MyModuleStatic
 from irviz.explorer.actions import Checkout
 from irviz.explorer.effects import Effects
-from irviz.explorer.panels.bind_and_save import SavePanel
-from irviz.explorer.panels.python_panel import PythonPanel
+from irviz.explorer.panels.save_panel import PythonPanel, SavePanel
 from irviz.session.session import Session
 
 pytestmark = pytest.mark.worker

@@ -18,9 +18,8 @@ from irviz.course.mm_relu import lecture_schedule
 from irviz.errors import CancelledRunError, RunError
 from irviz.explorer.actions import Checkout, SetField, SetSession
 from irviz.explorer.effects import Effects
-from irviz.explorer.loop_view import LoopView
-from irviz.explorer.panels.schedule_panel import SchedulePanel, TracePanel
-from irviz.explorer.panels.step_timing import StepTiming
+from irviz.explorer.panels.schedule_panel import LoopView, SchedulePanel, TracePanel
+from irviz.explorer.panels.timing_panel import StepTiming
 from irviz.explorer.view_model import loop_addresses
 from irviz.model.loops import BlockAddress, LoopAddress
 from irviz.model.runs.run_result import RunResult

@@ -16,8 +16,7 @@ from tvm.script import tirx as T
 from irviz.course.mlp import MyModule, MyModuleHighLevel, MyModuleStatic, MyModuleWithExternCall
 from irviz.explorer.actions import Checkout, Select, SetField
 from irviz.explorer.effects import Effects
-from irviz.explorer.panels.swap_panel import SwapPanel
-from irviz.explorer.panels.update_panel import UpdatePanel, notebook_variables
+from irviz.explorer.panels.swap_panel import SwapPanel, UpdatePanel, notebook_variables
 from irviz.ir.extract import extract
 from irviz.session.session import Session
 from irviz.transforms.kernels import candidates, equivalence_tests, library

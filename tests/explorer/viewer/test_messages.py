@@ -10,10 +10,10 @@ import pytest
 import traitlets
 
 from irviz.explorer.actions import CopyScript, OpenFile, Rename, Toggle, Undo
-from irviz.explorer.canvas import Canvas
-from irviz.explorer.loop_view import LoopView
-from irviz.explorer.panels.python_panel import CopyButton
+from irviz.explorer.panels.save_panel import CopyButton
+from irviz.explorer.panels.schedule_panel import LoopView
 from irviz.explorer.panels.stage_list import TreeView
+from irviz.explorer.panels.stage_picture import Canvas
 from irviz.explorer.viewer import messages
 from irviz.explorer.viewer.messages import action_of
 

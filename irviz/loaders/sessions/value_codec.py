@@ -163,11 +163,11 @@ def _decode_dict(content: list[object], table: ObjectTable) -> dict[str, object]
     return found
 
 
-def _decode_scalar(form: object, content: object, table: ObjectTable) -> object | None:
+def _decode_scalar(form: object, content: Any, table: ObjectTable) -> object | None:
     """Return a shape, an address or an array of small floats, or None if this is none."""
     match form, content:
         case "shape", [*sizes] if all(type(one) is int and one >= 0 for one in sizes):
-            return ShapeValue(tuple(map(int, sizes)))
+            return ShapeValue(tuple(sizes))
         case "loop", [str() as block, int() as depth] if type(depth) is int:
             return LoopAddress(block, depth)
         case "block", str():

@@ -14,22 +14,18 @@ READABLE = (
 
 
 class FileKind(Enum):
-    """A kind of file that holds a module."""
+    """A kind of file that holds a module: the suffix of its name, and its title in errors."""
 
-    JSON = "TVM's JSON"
-    NOTEBOOK = "a notebook"
-    SCRIPT = "TVMScript"
-    PT2 = "a torch.export program"
-    ONNX = "an ONNX model"
+    JSON = ".json", "TVM's JSON"
+    NOTEBOOK = ".ipynb", "a notebook"
+    SCRIPT = ".py", "TVMScript"
+    PT2 = ".pt2", "a torch.export program"
+    ONNX = ".onnx", "an ONNX model"
+
+    def __init__(self, suffix: str, title: str) -> None:
+        self.suffix, self.title = suffix, title
 
 
-_SUFFIXES = {
-    ".json": FileKind.JSON,
-    ".ipynb": FileKind.NOTEBOOK,
-    ".py": FileKind.SCRIPT,
-    ".pt2": FileKind.PT2,
-    ".onnx": FileKind.ONNX,
-}
 # Common files without a graph, or with a graph that only running them would show.
 _UNREADABLE = {
     b"\x80": (
@@ -45,9 +41,9 @@ _UNREADABLE = {
 
 def detect_kind(content: bytes, name: str) -> FileKind:
     """Return the kind of a file; raise LoadError if irviz reads no such file."""
-    named = _SUFFIXES.get(Path(name).suffix.lower())
+    named = _named_kind(name)
     if not content.strip():
-        raise LoadError(f"{name!r} is {_not_a(named)}: it is empty; give {READABLE}")
+        raise LoadError(f"{_wrong(name)}: it is empty; give {READABLE}")
     for start, reason in _UNREADABLE.items():
         if content.startswith(start):
             raise LoadError(f"{name!r} {reason}")
@@ -58,7 +54,7 @@ def detect_kind(content: bytes, name: str) -> FileKind:
         return FileKind.ONNX
     if named is FileKind.PT2:
         raise LoadError(
-            f"{name!r} is {_not_a(named)}: it is not a zip archive; write one with "
+            f"{_wrong(name)}: it is not a zip archive; write one with "
             "torch.export.save(torch.export.export(model, inputs), path)"
         )
     text = decode_text(content, name)
@@ -76,12 +72,17 @@ def decode_text(content: bytes, name: str) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as failure:
-        named = _SUFFIXES.get(Path(name).suffix.lower())
         raise LoadError(
-            f"{name!r} is {_not_a(named)}: it is not text in UTF-8, as byte {failure.start:,} is "
+            f"{_wrong(name)}: it is not text in UTF-8, as byte {failure.start:,} is "
             f"{content[failure.start]:#04x}; give {READABLE}"
         ) from None
 
 
-def _not_a(kind: FileKind | None) -> str:
-    return f"not {kind.value}" if kind else "none of the files that are read"
+def _named_kind(name: str) -> FileKind | None:
+    suffix = Path(name).suffix.lower()
+    return next((kind for kind in FileKind if kind.suffix == suffix), None)
+
+
+def _wrong(name: str) -> str:
+    kind = _named_kind(name)
+    return f"{name!r} is {f'not {kind.title}' if kind else 'none of the files that are read'}"

@@ -56,7 +56,7 @@ def load_content(
     """
     kind = detect_kind(content, file)
     if name and kind not in (FileKind.SCRIPT, FileKind.NOTEBOOK):
-        raise LoadError(f"{file!r} is {kind.value}, which holds one module: leave out {name!r}")
+        raise LoadError(f"{file!r} is {kind.title}, which holds one module: leave out {name!r}")
     if kind is FileKind.PT2:
         from irviz.loaders.models.torch_models import from_pt2
 

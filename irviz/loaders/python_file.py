@@ -17,10 +17,6 @@ from irviz.loaders.upgrade.upgrade import upgrade
 _MAX_LISTED = 12
 
 
-class UnknownModuleNameError(LoadError):
-    """The file defines several modules, or none of this name; the message lists them."""
-
-
 def from_python(text: str, file: str, which: str = "") -> Loaded:
     """Return a module that Python text defines, upgraded if it is in an older dialect.
 
@@ -30,14 +26,12 @@ def from_python(text: str, file: str, which: str = "") -> Loaded:
         which: The module's name, if there are several. A repeated name has `#2` after it.
 
     Raises:
-        UnknownModuleNameError: If the text defines no such module.
         RefusedError: If a part of the module is not TVMScript.
-        LoadError: If TVM cannot read the module.
+        LoadError: If the text defines no such module, or TVM cannot read it.
     """
+    lines = _choose(parse_tree(text, file), file, which).lines
     try:
         return Loaded(_module(text, file, which))
-    except UnknownModuleNameError:
-        raise
     except LoadError as refusal:
         try:
             new = upgrade(text)
@@ -45,10 +39,8 @@ def from_python(text: str, file: str, which: str = "") -> Loaded:
             raise refusal from None
         if new.text == text:
             raise
-        module = _module(new.text, f"{file} in today's TVMScript", which)
-        lines = _choose(parse_tree(text, file), file, which).lines
         notes = tuple(f"{file}, {note}" for note in new.notes if note.line in lines)
-        return Loaded(module, notes=notes)
+        return Loaded(_module(new.text, f"{file} in today's TVMScript", which), notes=notes)
 
 
 def _module(text: str, file: str, which: str) -> ir.IRModule:
@@ -59,7 +51,7 @@ def _module(text: str, file: str, which: str) -> ir.IRModule:
 
 
 def _choose(tree: ast.Module, file: str, which: str) -> Definition:
-    """Return the definition with this name, or the only one; raise UnknownModuleNameError."""
+    """Return the definition with this name, or the only one; raise LoadError."""
     found: dict[str, Definition] = {}
     for one in definitions(tree):
         numbered = (one.name if at == 1 else f"{one.name}#{at}" for at in count(1))
@@ -68,16 +60,16 @@ def _choose(tree: ast.Module, file: str, which: str) -> Definition:
     if which in found:
         return found[which]
     if not names:
-        raise UnknownModuleNameError(
+        raise LoadError(
             f"{file} defines no module: write `@I.ir_module` above a class of functions, or "
             "`@T.prim_func(s_tir=True)` or `@R.function` above a function"
         )
     listed = ", ".join(map(repr, names[:_MAX_LISTED]))
     listed += f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
     if which:
-        raise UnknownModuleNameError(f"{file} defines no {which!r}: there is {listed}")
+        raise LoadError(f"{file} defines no {which!r}: there is {listed}")
     if len(names) > 1:
-        raise UnknownModuleNameError(f"{file} defines {len(names)} modules: name one of {listed}")
+        raise LoadError(f"{file} defines {len(names)} modules: name one of {listed}")
     return found[names[0]]
 
 

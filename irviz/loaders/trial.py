@@ -25,15 +25,8 @@ def trial_failure(
 ) -> str:
     """Return the reason why a call fails in the worker, or "" if it returns.
 
-    Args:
-        read: A function of a module, which reads something.
-        arguments: Its arguments.
-        draw: A function that does with the result what this process will do.
-        seconds: The time limit.
-        memory: The limit of the worker's memory in bytes.
-
-    Returns:
-        The message of the error that `read` raised, or a description of how the worker died.
+    `read` and `draw` are functions of a module: `draw` does with the result of `read` what this
+    process will do. The reason is the message of their error, or how the worker died.
     """
     try:
         return TRIES.call(_message, read, arguments, draw, seconds=seconds, memory=memory)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -41,15 +40,6 @@ class ImageLayout:
     height: int | None
     width: int | None
     dtype: np.dtype[Any]
-
-    @property
-    def images_per_input(self) -> int:
-        """The number of images in one input."""
-        return self.batch or 1
-
-    def input_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """Return the shape of one input, for the shape of one image."""
-        return tuple(shape) if self.batch is None else (self.batch, *shape)
 
 
 def image_layout(name: str, shape: tuple[int | None, ...] | None, dtype: str | None) -> ImageLayout:

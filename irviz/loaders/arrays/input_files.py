@@ -149,7 +149,7 @@ def _from_images(
     """Return the only wanted input, with one case for each image."""
     name = _only(wanted, "an image" if len(files) == 1 else "images")
     layout = image_layout(name, wanted[name].shape, wanted[name].dtype)
-    per_input = layout.images_per_input
+    per_input = layout.batch or 1
     if len(files) % per_input:
         raise FileError(
             f"holds {len(files)} images, and {name!r} takes {per_input} at once: give a folder "
@@ -175,7 +175,8 @@ def _from_images(
             )
         arrays.append(array)
     stacked = np.stack(arrays)
-    return {name: stacked.reshape(len(arrays) // per_input, *layout.input_shape(stacked.shape[1:]))}
+    batch = () if layout.batch is None else (layout.batch,)
+    return {name: stacked.reshape(len(arrays) // per_input, *batch, *stacked.shape[1:])}
 
 
 def _input_tensor(type_: relax.TensorType, dims: Mapping[str, int]) -> InputTensor:

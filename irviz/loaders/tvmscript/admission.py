@@ -26,14 +26,13 @@ from irviz.loaders.tvmscript.syntax_tree import too_deep
 from irviz.loaders.tvmscript.text_scope import SourceText, TextScope, dotted
 
 _IMPORTED = {
-    ("tvm.script", "ir", "I"),
-    ("tvm.script", "relax", "R"),
-    ("tvm.script", "tirx", "T"),
-    ("tvm.script.parser", "ir", "I"),
-    ("tvm.script.parser", "relax", "R"),
-    ("tvm.script.parser", "tirx", "T"),
     ("typing", "TypeVar", None),
     ("__future__", "annotations", None),
+    *(
+        (module, name, alias)
+        for module in ("tvm.script", "tvm.script.parser")
+        for name, alias in (("ir", "I"), ("relax", "R"), ("tirx", "T"))
+    ),
 }
 _IMPORTS = "from tvm.script import ir as I, relax as R, tirx as T"
 

@@ -32,24 +32,13 @@ from irviz.loaders.tvmscript.text_scope import TextScope, dotted
 _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _CONTAINERS = (ast.Tuple, ast.List, ast.Dict, ast.ListComp)
 _INDEXED = (ast.Name, ast.Subscript, ast.Tuple, ast.Attribute, ast.Call)
-_REFUSED = {
-    ast.NamedExpr: "an assignment with :=",
-    ast.JoinedStr: "a formatted string",
-    ast.Starred: "a * before an argument",
-    ast.SetComp: "a comprehension of a set",
-    ast.DictComp: "a comprehension of a dictionary",
-    ast.GeneratorExp: "a generator",
-    ast.Set: "a set",
-}
 
 
 def check_expression(node: ast.expr, scope: TextScope) -> None:
     """Raise RefusedError for the first node that is not admitted."""
-    kind = type(node)
-    if kind not in _CHECKS:
-        words = _REFUSED.get(kind, f"an expression of the kind {kind.__name__}")
-        raise scope.text.refused(node, f"{words} is refused: TVMScript does not have it")
-    _CHECKS[kind](node, scope)
+    if type(node) not in _CHECKS:
+        raise scope.text.refused_kind(node)
+    _CHECKS[type(node)](node, scope)
 
 
 def _elements(node: ast.expr, scope: TextScope) -> None:

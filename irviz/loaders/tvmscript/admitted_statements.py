@@ -10,22 +10,6 @@ from irviz.loaders.tvmscript.dialect import DECORATORS, FUNCTIONS, TYPES
 from irviz.loaders.tvmscript.text_scope import RESERVED, TextScope, dotted
 
 _TYPES = frozenset(f"R.{name}" for name in TYPES["R"]) | {"R.DTensor", "R.Prim"}
-_REFUSED = {
-    "AsyncFunctionDef": "async",
-    "AsyncFor": "async",
-    "AsyncWith": "async",
-    "ClassDef": "a class in another",
-    "Delete": "del",
-    "Global": "global",
-    "Import": "an import",
-    "ImportFrom": "an import",
-    "Match": "match",
-    "Nonlocal": "nonlocal",
-    "Raise": "raise",
-    "Try": "try",
-    "TryStar": "try",
-    "TypeAlias": "a type",
-}
 _NO_TARGET = "an assignment to this is refused: TVMScript assigns to names"
 
 
@@ -87,11 +71,9 @@ def _check_type_parameters(node: ast.FunctionDef, scope: TextScope) -> None:
 def _block(body: Sequence[ast.stmt], scope: TextScope) -> TextScope:
     """Check statements in order; return the scope after them."""
     for statement in body:
-        kind = type(statement)
-        if kind not in _CHECKS:
-            words = _REFUSED.get(kind.__name__, f"a statement of the kind {kind.__name__}")
-            raise scope.text.refused(statement, f"{words} is refused: TVMScript does not have it")
-        bound = _CHECKS[kind](statement, scope)
+        if type(statement) not in _CHECKS:
+            raise scope.text.refused_kind(statement)
+        bound = _CHECKS[type(statement)](statement, scope)
         scope = scope.with_bound(bound or ())
     return scope
 

@@ -27,12 +27,8 @@ def modules_of(
 ) -> dict[str, ir.IRModule]:
     """Return the modules that a text defines, by name.
 
-    A PrimFunc or Relax function outside a module becomes a module of one function.
-
-    Args:
-        text: TVMScript.
-        name: The text's name in errors.
-        seconds: The time limit for one definition.
+    A PrimFunc or Relax function outside a module becomes a module of one function. `name` is the
+    text's name in errors, and `seconds` the time limit for one definition.
 
     Raises:
         RefusedError: If a part of the text is not TVMScript.

@@ -19,6 +19,32 @@ _FOREIGN = frozenset({"Axis", "Tx", "ir", "relax", "tir", "tirx", "tvm"}).union(
 """Names that TVM's parser or Python define too. Other names can only be variables of the text."""
 
 
+_KINDS = {
+    "AsyncFor": "async",
+    "AsyncFunctionDef": "async",
+    "AsyncWith": "async",
+    "ClassDef": "a class in another",
+    "Delete": "del",
+    "DictComp": "a comprehension of a dictionary",
+    "GeneratorExp": "a generator",
+    "Global": "global",
+    "Import": "an import",
+    "ImportFrom": "an import",
+    "JoinedStr": "a formatted string",
+    "Match": "match",
+    "NamedExpr": "an assignment with :=",
+    "Nonlocal": "nonlocal",
+    "Raise": "raise",
+    "Set": "a set",
+    "SetComp": "a comprehension of a set",
+    "Starred": "a * before an argument",
+    "Try": "try",
+    "TryStar": "try",
+    "TypeAlias": "a type",
+}
+"""What errors call the kinds of nodes that TVMScript does not have."""
+
+
 class SourceText:
     """A text, its syntax tree and its names."""
 
@@ -33,6 +59,12 @@ class SourceText:
         """Return the error with a node's place and the reason."""
         line, column = position(self._string or node, self.lines)
         return RefusedError(self.name, line, column, reason)
+
+    def refused_kind(self, node: ast.expr | ast.stmt) -> RefusedError:
+        """Return the error for a node that TVMScript does not have."""
+        kind = type(node).__name__
+        words = _KINDS.get(kind, f"Python's {kind}")
+        return self.refused(node, f"{words} is refused: TVMScript does not have it")
 
     def in_string(self, node: ast.Constant, value: str) -> tuple[SourceText, ast.expr]:
         """Return the text in a string, and its only expression; errors have the string's place."""

@@ -18,14 +18,9 @@ SPACED: Final = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
 
 @dataclass(frozen=True)
 class CallSite:
-    """A call to rewrite.
+    """A call: the old one, which has a position and a scope, and the new one, with new parts.
 
-    Attributes:
-        old: The original call, which has a position and a scope.
-        new: The call with its parts rewritten.
-        meaning: The full name of the function.
-        names: The names of the text.
-        add_note: Adds a note at the call.
+    `meaning` is the full name of the function, and `add_note` adds a note at the call.
     """
 
     old: cst.Call

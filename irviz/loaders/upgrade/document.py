@@ -25,15 +25,8 @@ _DIRECTIVE: Final = re.compile(
 def upgrade_document(text: str, name: str) -> Upgraded:
     """Upgrade the code of a script, a notebook or a chapter; prose, outputs and metadata stay.
 
-    Args:
-        text: The file's text.
-        name: The file's name, whose suffix determines its kind.
-
-    Returns:
-        The new text, and notes with lines of the file or of the notebook's cell.
-
-    Raises:
-        LoadError: If the file is of another kind, or cannot be parsed.
+    The suffix of the name determines the kind of file. Raises LoadError for another kind, or if
+    the file cannot be parsed.
     """
     suffix = PurePath(name).suffix.lower()
     match suffix:

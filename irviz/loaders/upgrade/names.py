@@ -93,18 +93,19 @@ class DottedNames:
 
     def alias(self, short: str) -> str:
         """Return the text's name for a dialect T, R or I, by default this letter."""
-        for name, meaning in self._imported().items():
-            if _short(meaning) == short:
-                return name
+        if (name := self._imported_as(short)) is not None:
+            return name
         if self._imports_tvm():
             self.new_imports.add(short)
         return short
 
     def can_spell(self, short: str) -> bool:
         """Tell whether the text has a name for a dialect, or its letter is free."""
-        return any(_short(home) == short for home in self._imported().values()) or (
-            not self.outermost[short]
-        )
+        return self._imported_as(short) is not None or not self.outermost[short]
+
+    def _imported_as(self, short: str) -> str | None:
+        imported = self._imported().items()
+        return next((name for name, meaning in imported if _short(meaning) == short), None)
 
     def uses_tvm(self) -> bool:
         """Tell whether the text imports TVM, or uses its names without an import."""

@@ -15,15 +15,8 @@ from irviz.loaders.upgrade.rewriting import Rewriter
 def upgrade(source: str, *, futures: bool = True) -> Upgraded:
     """Rewrite Python to the dialect of the installed TVM, keeping comments and layout.
 
-    Args:
-        source: The text. Text in today's dialect is returned unchanged.
-        futures: Whether to move `from __future__` imports to the first line, as Python requires.
-
-    Returns:
-        The new text, and notes on what could not be rewritten.
-
-    Raises:
-        RefusedError: If the text is not Python, or exceeds a limit.
+    `futures` tells whether to move `from __future__` imports to the first line, as Python requires.
+    Raises RefusedError if the text is not Python, or exceeds a limit.
     """
     module = parse_module(source)
     names = DottedNames.of(module)

@@ -18,7 +18,6 @@ from irviz.explorer.state import (
     CallKey,
     ComparisonKey,
     Inquiry,
-    Jobs,
     RunKey,
     State,
     StepsKey,
@@ -199,7 +198,7 @@ class Effects:
     def _run(self, state: State, stage_ids: Sequence[str], *, again: bool = False) -> None:
         """Run stages that have not been run, or all of these again."""
         for stage_id in dict.fromkeys(stage_ids):
-            is_running = state.is_run_by(stage_id, self._queue.keys)
+            is_running = state.is_run_by(stage_id, self._queue.jobs.keys)
             is_known = is_running or (stage_id in state.function_runs.results and not again)
             if not is_known and not state.session.stage(stage_id).error:
                 self._run_stage(state, stage_id, None)
@@ -219,9 +218,7 @@ class Effects:
         self._queue.do(key, name, job, lambda answer: dispatch(actions.Report(key, answer)))
 
     def _report(self) -> None:
-        queue = self._queue
-        jobs = Jobs(queue.name, queue.words, queue.waiting, queue.key, queue.keys)
-        self._store.dispatch(actions.SetField("jobs", jobs))
+        self._store.dispatch(actions.SetField("jobs", self._queue.jobs))
 
     def _save(self, write: Callable[[], Path], hint: str = "") -> None:
         """Write a file and say where it is, with a hint; or why it could not be written."""

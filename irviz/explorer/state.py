@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from irviz.explorer.jobs.job_queue import was_cancelled
+from irviz.explorer.jobs.job_queue import Jobs, was_cancelled
 from irviz.ir.functions import relax_functions
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.run_result import RunResult
@@ -111,17 +111,6 @@ class Failure:
 
     action: object
     error: Exception
-
-
-@dataclass(frozen=True)
-class Jobs:
-    """What is being done beside the kernel: the current job, its progress, and what waits."""
-
-    name: str = ""
-    progress: str = ""
-    waiting: int = 0
-    key: Hashable = None
-    keys: frozenset[Hashable] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -256,7 +245,7 @@ class State:
     inquiry: Inquiry | None = None
     report: DivergenceReport | None = None
     incomparable: tuple[Trace, Trace] | None = None
-    jobs: Jobs = Jobs()
+    jobs: Jobs = field(default_factory=Jobs)
     timing: TimingTable | str = ""
     prim_func: str = ""
     measures_steps: bool = True

@@ -15,7 +15,7 @@ from tvm.script import relax as R
 import irviz
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule
-from irviz.explorer.jobs.job_queue import is_busy
+from irviz.explorer.jobs import job_queue
 from irviz.session.session import Session
 from irviz.transforms.kernels import library
 
@@ -254,7 +254,7 @@ def test_an_explorer_that_is_closed_while_it_runs_complains_of_nothing(opened, s
         await until(lambda: slow.calls)
         explorer.explorer.close()
         slow.open.set()
-        await until(lambda: not is_busy())
+        await until(lambda: not job_queue._turn.locked())
         assert explorer.explorer.run_errors == {}
         assert explorer.message == ""
 

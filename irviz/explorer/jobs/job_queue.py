@@ -25,6 +25,17 @@ _turns = threading.Lock()
 """Held while a turn ends, and while what has it is cancelled: else another's might be."""
 
 
+@dataclass(frozen=True)
+class Jobs:
+    """What is being done beside the kernel: the current job, its progress, and what waits."""
+
+    name: str = ""
+    progress: str = ""
+    waiting: int = 0
+    key: Hashable = None
+    keys: frozenset[Hashable] = frozenset()
+
+
 @dataclass(eq=False)
 class _Task:
     key: Hashable
@@ -54,28 +65,17 @@ class JobQueue:
         self._waiting: deque[_Task] = deque()
         self._current: _Task | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self.words = ""
+        self._words = ""
 
     @property
-    def name(self) -> str:
-        """The name of the job that is under way, "" for none."""
-        return self._current.name if self._current else ""
-
-    @property
-    def waiting(self) -> int:
-        """How many jobs wait for it."""
-        return len(self._waiting)
-
-    @property
-    def key(self) -> Hashable:
-        """The key of the job that is under way, None for none."""
-        return self._current.key if self._current else None
-
-    @property
-    def keys(self) -> frozenset[Hashable]:
-        """The keys of the jobs that are under way or wait."""
-        tasks = [*self._waiting, *([self._current] if self._current else [])]
-        return frozenset(task.key for task in tasks if not task.is_cancelled)
+    def jobs(self) -> Jobs:
+        """What is under way, and what waits."""
+        current, waiting = self._current, self._waiting
+        tasks = [*waiting, current] if current else waiting
+        keys = frozenset(task.key for task in tasks if not task.is_cancelled)
+        if current is None:
+            return Jobs(waiting=len(waiting), keys=keys)
+        return Jobs(current.name, self._words, len(waiting), current.key, keys)
 
     def do(self, key: Hashable, name: str, job: Job, done: Done) -> None:
         """Do a job when those before it are done, and then something with its answer.
@@ -83,7 +83,7 @@ class JobQueue:
         Jobs of one key are the same: one that is under way or waits is not asked for again.
         """
         self._forget_if_closed()
-        if key in self.keys:
+        if key in self.jobs.keys:
             return
         self._waiting.append(_Task(key, name, job, done))
         if self._current is not None:
@@ -101,7 +101,7 @@ class JobQueue:
         self._waiting.clear()
         task = self._current
         if task is not None:
-            task.is_cancelled, self.words = True, "cancelling"
+            task.is_cancelled, self._words = True, "cancelling"
             with _turns:
                 if task.has_turn:
                     self._cancel()
@@ -142,18 +142,18 @@ class JobQueue:
             self._next(loop)
 
     def _begin(self) -> _Task:
-        self._current, self.words = self._waiting.popleft(), ""
+        self._current, self._words = self._waiting.popleft(), ""
         self._safely(self._changed)
         return self._current
 
     def _end(self, task: _Task, answer: object) -> None:
-        self._current, self.words = None, ""
+        self._current, self._words = None, ""
         self._safely(task.done, CancelledError("it was cancelled") if task.is_cancelled else answer)
         self._safely(self._changed)
 
     def _hear(self, task: _Task, words: str) -> None:
         if task is self._current and not task.is_cancelled:
-            self.words = words
+            self._words = words
             self._safely(self._changed)
 
     def _safely(self, call: Callable[..., None], *arguments: object) -> None:
@@ -166,13 +166,8 @@ class JobQueue:
     def _forget_if_closed(self) -> None:
         """Begin anew where the kernel's loop ended: what was under way is told to nobody."""
         if self._loop is not None and self._loop.is_closed():
-            self._loop, self._current, self.words = None, None, ""
+            self._loop, self._current, self._words = None, None, ""
             self._waiting.clear()
-
-
-def is_busy() -> bool:
-    """Tell whether a job of any explorer is under way."""
-    return _turn.locked()
 
 
 def was_cancelled(answer: object) -> bool:

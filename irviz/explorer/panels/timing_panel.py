@@ -5,9 +5,10 @@ from __future__ import annotations
 import ipywidgets as widgets
 
 from irviz.explorer import actions
+from irviz.explorer.jobs.job_queue import Jobs
 from irviz.explorer.panels.controls import field, heading, html, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
-from irviz.explorer.state import Jobs, State, StepsKey
+from irviz.explorer.state import State, StepsKey
 from irviz.explorer.store import Store
 from irviz.explorer.view_model import prim_func, schedule_trace, steps_to_time
 

@@ -12,7 +12,7 @@ from irviz.explorer.panels.controls import classed, field, html, offer, paragrap
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
-from irviz.explorer.view_model import cost_words, selected_trace, selected_value
+from irviz.explorer.view_model import ShownValue, cost_words, selected_trace, selected_value
 from irviz.model.runs.array_summary import ArraySummary
 from irviz.model.runs.trace import Array, NodeValue
 from irviz.view.figure import Figure
@@ -34,8 +34,7 @@ class ValuePanel(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._value: NodeValue | None = None
-        self._label = self._words = ""
+        self._known, self._value = ShownValue(), NodeValue()
         self._theme = "course"
         self._tensor, self._kind, self._wanted = 0, "", ""  # wanted: what the reader chose last
         self._drawing: Figure | None = None
@@ -66,15 +65,13 @@ class ValuePanel(Panel):
 
     def _show(self, state: State) -> None:
         """Show the value; one that is shown already is not drawn again."""
-        shown, theme = selected_value(state), "dark" if state.is_dark else "course"
-        is_drawn = shown.value is not None and shown.value is self._value
-        is_drawn = is_drawn and shown.label == self._label and theme == self._theme
-        count = len(shown.value.summaries) if shown.value is not None else 0
-        if shown.label != self._label or self._tensor >= count:
+        before, theme = (self._known, self._theme), "dark" if state.is_dark else "course"
+        self._known, self._theme = selected_value(state), theme
+        self._value = self._known.value or NodeValue()
+        is_same = (self._known.label, theme) == (before[0].label, before[1])
+        if self._known.label != before[0].label or self._tensor >= len(self._value.summaries):
             self._tensor = 0
-        self._value, self._label, self._words = shown.value, shown.label, shown.words
-        self._theme = theme
-        if is_drawn:
+        if is_same and self._known.value is not None and self._known.value is before[0].value:
             self._show_facts()
         else:
             self._show_value()
@@ -82,13 +79,13 @@ class ValuePanel(Panel):
     @property
     def _summary(self) -> ArraySummary | None:
         """What is known of the chosen tensor; None where the value is none."""
-        summaries = self._value.summaries if self._value is not None else ()
+        summaries = self._value.summaries
         return summaries[self._tensor] if summaries else None
 
     @property
     def _array(self) -> Array | None:
         """The chosen tensor, where it was kept or fetched."""
-        arrays = self._value.arrays if self._value is not None else ()
+        arrays = self._value.arrays
         return arrays[self._tensor] if self._tensor < len(arrays) else None
 
     @property
@@ -97,9 +94,9 @@ class ValuePanel(Panel):
 
     def _show_value(self) -> None:
         """Set every control from what is chosen, and draw."""
-        show_if(self.widget, self._value is not None or bool(self._words))
-        summaries = self._value.summaries if self._value is not None else ()
-        names = [f"{place}: {one.dtype} {one.shape}" for place, one in enumerate(summaries)]
+        show_if(self.widget, self._known.value is not None or bool(self._known.words))
+        summaries = enumerate(self._value.summaries)
+        names = [f"{place}: {one.dtype} {one.shape}" for place, one in summaries]
         if names:
             offer(self._tensors, names, names[self._tensor])
         show_if(self._tensors, len(names) > 1)
@@ -113,10 +110,10 @@ class ValuePanel(Panel):
         self._show_kind()
 
     def _show_facts(self) -> None:
-        text = self._value.text if self._value is not None else ""
         left_out = "It is too large to be kept; its numbers are known." if self._is_left_out else ""
-        words = " ".join(part for part in (self._words, left_out) if part)
-        self._facts.value = value_html(self._label, self._summary, text, words)
+        words = " ".join(filter(None, (self._known.words, left_out)))
+        facts = value_html(self._known.label, self._summary, self._value.text, words)
+        self._facts.value = facts
 
     def _show_kind(self) -> None:
         """Offer what can be chosen of a kind of picture, suggest a file for it, and draw it."""
@@ -124,7 +121,7 @@ class ValuePanel(Panel):
         for box in boxes:
             box.observe(lambda _: self._draw(), "value")
         self._places.children = boxes
-        name = _UNSAFE.sub("-", self._label).strip("-.") or "value"
+        name = _UNSAFE.sub("-", self._known.label).strip("-.") or "value"
         self._path.value = f"{name}-{self._kind.replace(' ', '-')}.svg"
         self._draw()
 
@@ -150,7 +147,7 @@ class ValuePanel(Panel):
                     summary,
                     self._theme,
                     index=self._index(summary.shape),
-                    title=self._label,
+                    title=self._known.label,
                 )
                 shown = self._drawing.svg
             except ValueError as failure:

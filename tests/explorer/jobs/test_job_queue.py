@@ -7,7 +7,8 @@ import time
 import pytest
 
 from irviz.errors import CancelledRunError, RunError
-from irviz.explorer.jobs.job_queue import JobQueue, is_busy, was_cancelled
+from irviz.explorer.jobs import job_queue
+from irviz.explorer.jobs.job_queue import JobQueue, was_cancelled
 from irviz.worker.supervisor import CancelledError, CrashedError
 
 LONG = 20
@@ -29,7 +30,7 @@ class Desk:
 
     def changed(self):
         self.threads.add(threading.current_thread())
-        self.log.append((self.background.name, self.background.words))
+        self.log.append((self.background.jobs.name, self.background.jobs.progress))
 
     def do(self, name, job, done=None):
         answers = []
@@ -42,7 +43,7 @@ class Desk:
         return answers
 
     async def idle(self):
-        await until(lambda: not self.background.name)
+        await until(lambda: not self.background.jobs.name)
 
 
 async def until(check):
@@ -86,7 +87,7 @@ def test_a_job_that_is_asked_for_by_the_end_of_another_follows_it():
     desk, order = Desk(), []
 
     def second(answer):
-        order.append(("second", desk.background.name, answer))
+        order.append(("second", desk.background.jobs.name, answer))
 
     desk.do("a", lambda _: 1, lambda answer: desk.do("b", lambda _: answer + 1, second))
     assert order == [("second", "", 2)]
@@ -101,8 +102,8 @@ def test_ctrl_c_ends_the_job_and_leaves_nothing_under_way():
 
     with pytest.raises(KeyboardInterrupt):
         desk.do("a", interrupted)
-    assert desk.background.name == ""
-    assert not is_busy()
+    assert desk.background.jobs.name == ""
+    assert not job_queue._turn.locked()
     assert desk.do("b", lambda _: "fine") == ["fine"]
 
 
@@ -114,8 +115,10 @@ def test_in_a_kernel_the_call_returns_at_once_and_the_loop_goes_on():
         desk, gate = Desk(), Gate()
         answers = desk.do("a", gate)
         assert answers == []
-        assert desk.background.name == "a"
-        await until(lambda: desk.background.words == "working")  # the loop does other things
+        assert desk.background.jobs.name == "a"
+        await until(
+            lambda: desk.background.jobs.progress == "working"
+        )  # the loop does other things
         gate.open.set()
         await desk.idle()
         assert answers == ["done"]
@@ -152,10 +155,10 @@ def test_jobs_are_done_in_order_and_one_at_a_time():
 
         for number in range(6):
             desk.do(str(number), job(number))
-        assert desk.background.waiting == 5
+        assert desk.background.jobs.waiting == 5
         await desk.idle()
         assert order == [(number, (number,)) for number in range(6)]
-        assert desk.background.waiting == 0
+        assert desk.background.jobs.waiting == 0
 
     asyncio.run(kernel())
 
@@ -166,7 +169,7 @@ def test_the_same_job_is_not_asked_for_twice_while_it_is_under_way_or_waits():
         for _ in range(5):
             desk.do("a", first)
             desk.do("b", second)
-        assert desk.background.keys == {"a", "b"}
+        assert desk.background.jobs.keys == {"a", "b"}
         first.open.set()
         second.open.set()
         await desk.idle()
@@ -246,7 +249,7 @@ def test_to_cancel_ends_the_job_and_forgets_those_that_wait():
         await asyncio.sleep(0.02)
         desk.background.cancel()
         assert desk.cancels == 1
-        assert desk.background.words == "cancelling"
+        assert desk.background.jobs.progress == "cancelling"
         await desk.idle()
         assert was_cancelled(*answers)
         assert waited == []
@@ -328,14 +331,14 @@ def test_jobs_of_two_explorers_wait_for_each_other_and_say_so():
         one.do("a", gate)
         await until(gate.entered.is_set)
         answers = two.do("b", lambda _: "b")
-        await until(lambda: "another explorer" in two.background.words)
+        await until(lambda: "another explorer" in two.background.jobs.progress)
         assert answers == []
-        assert is_busy()
+        assert job_queue._turn.locked()
         gate.open.set()
         await until(lambda: answers)
         assert answers == ["b"]
         await one.idle()
-        assert not is_busy()
+        assert not job_queue._turn.locked()
 
     asyncio.run(kernel())
 
@@ -346,7 +349,7 @@ def test_to_cancel_in_one_explorer_leaves_the_job_of_another_alone():
         answers = one.do("a", gate)
         await until(gate.entered.is_set)
         others = two.do("b", lambda _: "b")
-        await until(lambda: two.background.words)
+        await until(lambda: two.background.jobs.progress)
         two.background.cancel()
         await two.idle()
         assert two.cancels == 0  # there is one other process, and it works for the first
@@ -369,7 +372,7 @@ def test_a_loop_that_was_closed_meanwhile_leaves_nothing_under_way():
     asyncio.run(kernel())
     gate.open.set()
     deadline = time.monotonic() + LONG
-    while is_busy() and time.monotonic() < deadline:
+    while job_queue._turn.locked() and time.monotonic() < deadline:
         time.sleep(0.002)
     assert desk.do("c", lambda _: "c") == ["c"]  # the kernel is gone: at once
-    assert desk.background.waiting == 0
+    assert desk.background.jobs.waiting == 0

@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import tvm
@@ -31,6 +31,7 @@ from irviz.loaders.sessions.value_codec import (
     encode,
 )
 from irviz.loaders.tvm_json import TvmJsonError, objects_from_json, objects_to_json
+from irviz.runtime.inputs.argument_lists import Inputs
 from irviz.runtime.run import CallInputs, RunConfig
 from irviz.session.state import SessionState
 from irviz.session.transform_codec import LabelOnly, describe, restore
@@ -220,7 +221,7 @@ def _call_inputs(values: object) -> CallInputs:
             "sizes": dict() as sizes,
             **rest,
         } if not rest and all(isinstance(one, int) for one in sizes.values()):
-            return CallInputs(inputs, params, labels, seed, sizes)
+            return CallInputs(cast(Inputs, inputs), params, labels, seed, sizes)
     raise EncodingError(f"{brief(values)} is not what stages are called with")
 
 

@@ -194,7 +194,9 @@ class InputsPanel(Panel):
     def _inputs(self) -> Inputs:
         if self.source == GIVEN:
             return self._given
-        return {**self._others(), **self._read} if self.source == FILE else self.source
+        if self.source == FILE:
+            return {**self._others(), **self._read}
+        return ZEROS if self.source == ZEROS else RANDOM
 
     def _own(self) -> Inputs:
         """Return what of the inputs is the function's."""

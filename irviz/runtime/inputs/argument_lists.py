@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from tvm import ir, relax, tirx
 
@@ -26,7 +26,7 @@ from irviz.runtime.inputs.synthetic_inputs import (
     synthetic_value,
 )
 
-Inputs: TypeAlias = "Mapping[str, object] | Array | str | None"
+Inputs: TypeAlias = "Mapping[str, object] | Array | Literal['random', 'zeros'] | None"
 """Values by parameter name, each an array or a word; one array; one word for all; or None."""
 
 _NO_SIZES: Mapping[str, int] = MappingProxyType({})

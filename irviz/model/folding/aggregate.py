@@ -75,15 +75,12 @@ def reduce_values(
 def outermost_by_visible_node(
     drawn: DrawnFunction, node_ids: Iterable[NodeId]
 ) -> dict[NodeId, list[NodeId]]:
-    """Group nodes as `by_visible_node` does, without the nodes inside of calls that are given."""
+    """Group nodes as `by_visible_node` does, without the nodes inside of calls of the group."""
     found = by_visible_node(drawn, node_ids)
-    return {where: _outermost(nodes) for where, nodes in found.items()}
-
-
-def _outermost(nodes: Sequence[NodeId]) -> list[NodeId]:
-    """Leave out the nodes that are inside a call that is one of them."""
-    there = set(nodes)
-    return [one for one in nodes if not any(call in there for call in call_path(one)[:-1])]
+    for where, nodes in found.items():
+        there = set(nodes)
+        found[where] = [one for one in nodes if there.isdisjoint(call_path(one)[:-1])]
+    return found
 
 
 def _own_node(shown: VisibleGraph, node_id: NodeId) -> NodeId | None:

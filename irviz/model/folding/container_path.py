@@ -30,23 +30,14 @@ class RepeatCopies:
 def container_path(tree: ContainerTree, step: int) -> tuple[ContainerPosition, ...]:
     """Return the containers around a step without the root, the outer ones first."""
     places: list[ContainerPosition] = []
-    container, offset = tree.root, 0
-    while True:
-        inner = next(
-            (
-                child
-                for child in container.children
-                if isinstance(child, Container)
-                and child.start + offset <= step < child.stop + offset
-            ),
-            None,
-        )
-        if inner is None:
-            return tuple(places)
-        start = inner.start + offset
-        copy = (step - start) // inner.held
-        places.append(ContainerPosition(inner, start, copy))
-        container, offset = inner, offset + copy * inner.held
+    inside, offset = tree.root.inside, 0
+    while around := [one for one in inside if one.start + offset <= step < one.stop + offset]:
+        (container,) = around
+        start = container.start + offset
+        copy = (step - start) // container.held
+        places.append(ContainerPosition(container, start, copy))
+        inside, offset = container.inside, offset + copy * container.held
+    return tuple(places)
 
 
 def reveal(tree: ContainerTree, expansion: Expansion, node_id: NodeId) -> Expansion:
@@ -66,12 +57,10 @@ def repeat_copies(tree: ContainerTree, node_id: NodeId) -> RepeatCopies | None:
     """
     bound = tree.bound
     step = _step(tree, node_id)
-    around = (
-        [p for p in container_path(tree, step) if p.container.copies > 1]
-        if step is not None
-        else []
-    )
-    if step is None or not around:
+    if step is None:
+        return None
+    around = [place for place in container_path(tree, step) if place.container.copies > 1]
+    if not around:
         return None
     place = around[-1]
     held, count = place.container.held, place.container.copies

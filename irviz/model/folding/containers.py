@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from irviz.gc_pause import gc_paused
 from irviz.model.folding.repeats import BoundNodes, bound_nodes, find_repeats
-from irviz.model.graph.graph import Graph, NodeId, Region, RegionKind
+from irviz.model.graph.graph import Graph, NodeId, RegionKind
 
 MAX_CHILDREN = 120
 """The most children of a container; longer sequences are divided into parts."""
@@ -37,6 +38,11 @@ class Container:
         """The number of steps in a copy."""
         return (self.stop - self.start) // self.copies
 
+    @property
+    def inside(self) -> list[Container]:
+        """The children that are containers."""
+        return [child for child in self.children if isinstance(child, Container)]
+
 
 @dataclass(frozen=True, eq=False)
 class ContainerTree:
@@ -59,8 +65,8 @@ def container_tree(graph: Graph) -> ContainerTree:
     """
     bound = bound_nodes(graph)
     builder = _Builder(bound, is_small=len(graph.nodes) <= _SMALL_GRAPH)
-    children = builder.divided(builder.children(builder.units(None, 0, len(bound.nodes))))
-    root = Container("", RegionKind.FUNCTION, graph.function, 0, len(bound.nodes), tuple(children))
+    children = builder.contents(builder.units(None, 0, len(bound.nodes)))
+    root = Container("", RegionKind.FUNCTION, graph.function, 0, len(bound.nodes), children)
     return ContainerTree(bound, root)
 
 
@@ -77,29 +83,26 @@ class _Builder:
     def units(self, region: int | None, start: int, stop: int) -> list[Unit]:
         """Return the steps of a region, with the steps of an inner region as one container."""
         depth = len(self._path(region))
+
+        def inner_region(step: int) -> tuple[int, ...]:
+            return self._path(self.bound.nodes[step].region)[depth : depth + 1]
+
         units: list[Unit] = []
-        index = start
-        while index < stop:
-            path = self._path(self.bound.nodes[index].region)
-            if len(path) == depth:
-                units.append(index)
-                index += 1
-                continue
-            inner = path[depth]
-            end = index + 1
-            while (
-                end < stop
-                and self._path(self.bound.nodes[end].region)[: depth + 1] == path[: depth + 1]
-            ):
-                end += 1
-            units.append(self._region(inner, index, end))
-            index = end
+        for inner, group in groupby(range(start, stop), key=inner_region):
+            steps = list(group)
+            if inner:
+                units.append(self._region(inner[0], steps[0], steps[-1] + 1))
+            else:
+                units += steps
         return units
 
-    def children(self, units: Sequence[Unit]) -> list[Unit]:
-        """Put the repeats among some units into containers."""
+    def contents(self, units: Sequence[Unit]) -> tuple[Container | int, ...]:
+        """Put repeats into containers, and divide what is still too long."""
+        return self._divided(self._with_repeats(units))
+
+    def _with_repeats(self, units: Sequence[Unit]) -> Sequence[Unit]:
         if self.is_small or len(units) < 2:
-            return list(units)
+            return units
         codes = [self._code(unit) for unit in units]
         bounds = [_start(unit) for unit in units]
         bounds.append(_stop(units[-1]))
@@ -107,22 +110,16 @@ class _Builder:
         index = 0
         for start, period, copies in find_repeats(self.bound, codes, bounds, 0, len(units)):
             children += units[index:start]
-            inner = self.divided(self.children(units[start : start + period]))
+            inner = self.contents(units[start : start + period])
             index = start + period * copies
+            first, stop = bounds[start], bounds[index]
+            found = self._id(f"repeat{copies}", first)
             children.append(
-                Container(
-                    self._id(f"repeat{copies}", bounds[start]),
-                    RegionKind.REPEAT,
-                    f"×{copies}",
-                    bounds[start],
-                    bounds[index],
-                    tuple(inner),
-                    copies,
-                )
+                Container(found, RegionKind.REPEAT, f"×{copies}", first, stop, inner, copies)
             )
         return [*children, *units[index:]]
 
-    def divided(self, units: Sequence[Unit]) -> list[Unit]:
+    def _divided(self, units: Sequence[Unit]) -> tuple[Unit, ...]:
         """Divide a long sequence into parts, at positions that few values cross."""
         while len(units) > MAX_CHILDREN:
             parts: list[Unit] = []
@@ -140,7 +137,7 @@ class _Builder:
                 parts.append(self._part(tuple(units[index:end])))
                 index = end
             units = parts
-        return list(units)
+        return tuple(units)
 
     def _part(self, units: tuple[Unit, ...]) -> Container:
         start, stop = _start(units[0]), _stop(units[-1])
@@ -149,25 +146,15 @@ class _Builder:
             self._id(f"part{len(units)}", start), RegionKind.PART, name, start, stop, units
         )
 
-    def _region(self, index: int, start: int, stop: int) -> Container | int:
-        region: Region = self.bound.graph.regions[index]
+    def _region(self, index: int, start: int, stop: int) -> Container:
+        region = self.bound.graph.regions[index]
         units = self.units(index, start, stop)
-        children = self.divided(self.children(units))
-        name = region.name
-        if region.kind is RegionKind.DATAFLOW_BLOCK:
-            name = "dataflow"
-        found = self._id(region.kind.value if not region.name else region.name, start)
-        which = region.name if region.kind is RegionKind.BRANCH else ""
-        self._codes[found] = hash((region.kind.value, which, *map(self._code, units)))
-        return Container(
-            found,
-            region.kind,
-            name,
-            start,
-            stop,
-            tuple(children),
-            owner=region.owner,
-        )
+        children = self.contents(units)
+        name = "dataflow" if region.kind is RegionKind.DATAFLOW_BLOCK else region.name
+        found = self._id(region.name or region.kind.value, start)
+        branch = region.name if region.kind is RegionKind.BRANCH else ""
+        self._codes[found] = hash((region.kind.value, branch, *map(self._code, units)))
+        return Container(found, region.kind, name, start, stop, children, owner=region.owner)
 
     def _path(self, region: int | None) -> tuple[int, ...]:
         """Return the regions around a region and itself, without binding blocks."""
@@ -181,9 +168,7 @@ class _Builder:
         return self._paths[region]
 
     def _code(self, unit: Unit) -> int:
-        if isinstance(unit, int):
-            return self.bound.codes[unit]
-        return self._codes[unit.id]
+        return self.bound.codes[unit] if isinstance(unit, int) else self._codes[unit.id]
 
     def _id(self, prefix: str, start: int) -> str:
         found = f"{prefix}:{self.bound.nodes[start].id}"

@@ -65,17 +65,17 @@ def expanded_containers(
                 break
     level = [tree.root]
     while level:
-        inner = [one for around in level for one in _children(around)]
+        inner = [one for around in level for one in around.inside]
         automatic = min(AUTOMATIC, limit)
         level = [
             one for one in inner if one.id not in expansion.closed and budget.open(one, automatic)
         ]
-    collapsed = _children(tree.root)
+    collapsed = tree.root.inside
     while budget.count_items() < minimum and collapsed:
         largest = max(collapsed, key=lambda one: one.stop - one.start)
         collapsed.remove(largest)
         if largest.id not in expansion.closed and budget.open(largest, limit, 1):
-            collapsed += _children(largest)
+            collapsed += largest.inside
     return budget.is_open
 
 
@@ -107,22 +107,15 @@ class _NodeBudget:
 
     def _weight(self, container: Container, most: int) -> int:
         operands = self._tree.bound.operands
-        leaves = [
-            sum(operand.step < 0 for operand in operands[child])
-            for child in container.children
-            if isinstance(child, int)
-        ]
-        return len(container.children) + sum(min(count, most) for count in leaves)
+        steps = [child for child in container.children if isinstance(child, int)]
+        inputs = [sum(operand.step < 0 for operand in operands[step]) for step in steps]
+        return len(container.children) + sum(min(count, most) for count in inputs)
 
 
 def _paths(
     container: Container, around: tuple[Container, ...]
 ) -> Iterator[tuple[str, tuple[Container, ...]]]:
     """Yield the id of every container with the containers around it and itself."""
-    for one in _children(container):
+    for one in container.inside:
         yield one.id, (*around, one)
         yield from _paths(one, (*around, one))
-
-
-def _children(container: Container) -> list[Container]:
-    return [child for child in container.children if isinstance(child, Container)]

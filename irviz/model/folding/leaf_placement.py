@@ -122,26 +122,20 @@ class LeafPlacement:
         owner = None if leaf.region is None else self._scene.bound.graph.regions[leaf.region].owner
         return owner is not None and self._frame_of(owner) == frame
 
-    def _put(
-        self, alone: Sequence[Node], rest: Sequence[Node], group_id: NodeId, frame: int | None
-    ) -> None:
-        """Draw inputs in a region, some each as a node of its own and the rest as one node."""
-        self.nodes.update({node.id: node for node in alone})
-        self.places.update({node.id: node.id for node in alone})
+    def _put(self, leaves: Sequence[Node], alone: int, frame: int | None) -> None:
+        """Draw inputs in a region: the first ones as nodes of their own, the rest as one node."""
+        rest = leaves[alone:]
+        for node in leaves[:alone]:
+            self.nodes[node.id], self.places[node.id] = node, node.id
         if not rest:
             return
         kinds = {node.kind for node in rest}
         what = f"{kinds.pop().value}s" if len(kinds) == 1 else "leaves"
         names = f"{rest[0].name or rest[0].id} … {rest[-1].name or rest[-1].id}"
-        self.nodes[rest[0].id] = Node(
-            group_id,
-            NodeKind.GROUP,
-            f"{len(rest)} {what}",
-            names,
-            region=frame,
-            size=len(rest),
-        )
-        self.places.update(dict.fromkeys((node.id for node in rest), group_id))
+        name, size = f"{len(rest)} {what}", len(rest)
+        group = Node(_bundle_id(leaves), NodeKind.GROUP, name, names, region=frame, size=size)
+        self.nodes[rest[0].id] = group
+        self.places.update(dict.fromkeys((node.id for node in rest), group.id))
 
     def _outside(self, frame: int | None, param: Node) -> int | None:
         """Return the region around the blocks and branches that only use a parameter."""
@@ -181,8 +175,8 @@ def _bundled(
     opened: Sequence[str],
     room: int,
     minimum: int,
-) -> list[tuple[list[Node], list[Node], NodeId, int | None]]:
-    """Return sets of inputs: those with nodes of their own, the rest as one, its id, the region.
+) -> list[tuple[list[Node], int, int | None]]:
+    """Return sets of inputs, the number of those with nodes of their own, and the region of each.
 
     A set of many inputs with the same users is one node, unless the reader expanded it and there
     is space. If there is not enough space, all inputs with the same users are one node, then all
@@ -196,23 +190,16 @@ def _bundled(
     together = [([node for leaves, _ in framed for node in leaves], None)]
     for most, found in ((MAX_INPUTS, alike), (1, alike), (1, framed), (1, together)):
         bundles = {_bundle_id(leaves): len(leaves) for leaves, _ in found if len(leaves) > most}
-        count = sum(len(leaves) for leaves, _ in found) - sum(bundles.values()) + len(bundles)
+        count = sum(len(leaves) if len(leaves) <= most else 1 for leaves, _ in found)
         if count <= room:
             break
-    alone = dict.fromkeys(bundles, 0)
+    alone: dict[NodeId, int] = {}
     for bundle, size in bundles.items():
         alone[bundle] = min(max(0, minimum - count), size - 2)
         count += alone[bundle]
     for bundle in map(NodeId, reversed(opened)):
-        if bundle in bundles:
-            more = bundles[bundle] - alone[bundle] - 1
-            if count + more <= room:
-                count += more
-                alone[bundle] = bundles.pop(bundle)
-    drawn = []
-    for leaves, frame in found:
-        if leaves:
-            bundle = _bundle_id(leaves)
-            cut = alone[bundle] if bundle in bundles else len(leaves)
-            drawn.append((leaves[:cut], leaves[cut:], bundle, frame))
-    return drawn
+        more = bundles.get(bundle, 0) - alone.get(bundle, 0) - 1
+        if more > 0 and count + more <= room:
+            count += more
+            alone[bundle] = bundles[bundle]
+    return [(one, alone.get(_bundle_id(one), len(one)), frame) for one, frame in found if one]

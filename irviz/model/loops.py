@@ -17,13 +17,13 @@ from typing import TypeAlias
 
 
 class AxisKind(Enum):
-    """The iteration type of a block's axis; the value is its name in TVM."""
+    """The iteration type of a block's axis, in the order of TVM's numbers for them."""
 
     SPATIAL = "spatial"
+    THREAD = "thread"
     REDUCTION = "reduction"
     ORDERED = "ordered"
     OPAQUE = "opaque"
-    THREAD = "thread"
     UNROLLED = "unrolled"
     VECTORIZED = "vectorized"
     PARALLEL = "parallel"
@@ -31,7 +31,7 @@ class AxisKind(Enum):
 
 
 class LoopKind(Enum):
-    """How a loop runs; the value is its name in TVM."""
+    """How a loop runs; the names are those of TVM's ForKind."""
 
     SERIAL = "serial"
     PARALLEL = "parallel"
@@ -50,7 +50,6 @@ class Buffer:
     scope: str = "global"
 
     def __str__(self) -> str:
-        """Return `X: (1, 784) float32`, with the scope if it is not the global one."""
         scope = "" if self.scope == "global" else f" {self.scope}"
         return f"{self.name}: {self.shape} {self.dtype}{scope}"
 
@@ -63,7 +62,6 @@ class Scalar:
     dtype: str
 
     def __str__(self) -> str:
-        """Return `n: int64`."""
         return f"{self.name}: {self.dtype}"
 
 
@@ -75,7 +73,6 @@ class BufferRegion:
     region: str
 
     def __str__(self) -> str:
-        """Return `X[vi, vj]`."""
         return f"{self.buffer}[{self.region}]"
 
 
@@ -90,7 +87,6 @@ class Axis:
     start: str = "0"
 
     def __str__(self) -> str:
-        """Return `vi = i of 128`, with where it starts if that is not 0."""
         value = f" = {self.binding}" if self.binding else ""
         start = "" if self.start == "0" else f" from {self.start}"
         return f"{self.name}{value} of {self.extent}{start}"
@@ -173,7 +169,6 @@ class BlockAddress:
     name: str
 
     def __str__(self) -> str:
-        """Return the name."""
         return self.name
 
 
@@ -185,7 +180,6 @@ class LoopAddress:
     depth: int
 
     def __str__(self) -> str:
-        """Return `loop 1 of Y`."""
         return f"loop {self.depth} of {self.block}"
 
 

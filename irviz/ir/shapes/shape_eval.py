@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from math import prod
 
 import tvm
-from tvm import ir, relax, tirx
+from tvm import ir, relax
 
 from irviz.errors import IrvizError
 from irviz.ir.shapes.symbolic_shapes import dim_names, evaluate_dim, solve_dim, type_dims
@@ -38,8 +38,6 @@ class ShapeEvaluator:
 
     def of(self, size: ir.Expr) -> int:
         """Return a size's value; raise UnknownSizeError if it depends on an unknown one."""
-        if isinstance(size, tirx.IntImm):
-            return int(size.value)
         names = sorted(dim_names(size))
         self.asked.update(dict.fromkeys(names))
         found = evaluate_dim(size, self._sizes)
@@ -49,7 +47,7 @@ class ShapeEvaluator:
 
     def shape(self, dims: Iterable[ir.Expr]) -> Shape:
         """Return a shape's value; raise UnknownSizeError if it depends on an unknown size."""
-        return tuple(self.of(dim) for dim in dims)
+        return tuple(map(self.of, dims))
 
     def known(self, type_: ir.Type | None) -> Shape | None:
         """Return the shape in a type, or None if it is unknown."""

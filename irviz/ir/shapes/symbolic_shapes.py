@@ -12,15 +12,15 @@ from irviz.ir.node_ids import NodeIds
 from irviz.ir.text.labels import dim_label
 from irviz.ir.tir.scoped_names import used_vars
 
-_OPERATORS: tuple[tuple[type, Callable[[int, int], int]], ...] = (
-    (tirx.Add, operator.add),
-    (tirx.Sub, operator.sub),
-    (tirx.Mul, operator.mul),
-    (tirx.FloorDiv, operator.floordiv),
-    (tirx.FloorMod, operator.mod),
-    (tirx.Max, max),
-    (tirx.Min, min),
-)
+_OPERATORS: Mapping[type, Callable[[int, int], int]] = {
+    tirx.Add: operator.add,
+    tirx.Sub: operator.sub,
+    tirx.Mul: operator.mul,
+    tirx.FloorDiv: operator.floordiv,
+    tirx.FloorMod: operator.mod,
+    tirx.Max: max,
+    tirx.Min: min,
+}
 _MAX_SIZE = 1 << 62
 _MAX_GUESSES = 256
 
@@ -50,11 +50,12 @@ def symbolic_sizes(
         if not isinstance(dim, tirx.IntImm)  # as most are
     ]
     known: set[str] = set()
-    while True:
-        unknown = [dim_names(dim) - known for is_known, dim in dims if is_known]
-        new = {name for names in unknown if len(names) == 1 for name in names}
-        if not new:
-            break
+    while new := {
+        name
+        for is_known, dim in dims
+        if is_known and len(unknown := dim_names(dim) - known) == 1
+        for name in unknown
+    }:
         known |= new
     asked = {dim_label(var): None for _, dim in dims for var in used_vars(dim)}
     return tuple(name for name in asked if name not in known)
@@ -68,11 +69,9 @@ def parameter_dims(name: str, type_: ir.Type) -> Iterator[ir.Expr]:
 
 
 def _nested_dims(type_: ir.Type) -> Iterator[ir.Expr]:
-    if isinstance(type_, ir.TupleType):
-        for field in type_.fields:
-            yield from _nested_dims(field)
-    else:
-        yield from type_dims(type_) or ()
+    for part in type_.fields if isinstance(type_, ir.TupleType) else ():
+        yield from _nested_dims(part)
+    yield from type_dims(type_) or ()
 
 
 def type_dims(type_: ir.Type) -> tuple[ir.Expr, ...] | None:
@@ -104,10 +103,10 @@ def evaluate_dim(dim: ir.Expr, dims: Mapping[str, int]) -> int | None:
 
 
 def solve_dim(dim: ir.Expr, size: int, dims: Mapping[str, int]) -> tuple[str, int] | None:
-    """Return the one unknown name in an expression, and its smallest value that gives `size`.
+    """Return the one unknown name in an expression, and a value of it that gives `size`.
 
-    Returns None if not exactly one name is unknown, or if no value was found. The search is a
-    bisection, as most sizes grow with what they depend on, and then the numbers below 256.
+    None if not exactly one name is unknown, or if no value was found. The search is a bisection,
+    as most sizes grow with what they depend on, and then the numbers below 256.
     """
     unknown = dim_names(dim) - dims.keys()
     if len(unknown) != 1:
@@ -148,7 +147,7 @@ def _value(dim: ir.Expr, dims: Mapping[str, int]) -> int | None:
         return dims[dim_label(dim)]
     if isinstance(dim, tirx.Cast) and is_integer(dim.ty) and is_integer(dim.value.ty):
         return _value(dim.value, dims)
-    compute = next((compute for kind, compute in _OPERATORS if isinstance(dim, kind)), None)
+    compute = _OPERATORS.get(type(dim))
     if compute is not None:
         left, right = _value(dim.a, dims), _value(dim.b, dims)
         return None if left is None or right is None else compute(left, right)

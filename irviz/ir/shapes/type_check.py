@@ -47,7 +47,7 @@ def check_argument(name: str, value: Argument, type_: ir.Type, dims: Dims) -> No
         case relax.ShapeType():
             if not isinstance(value, ShapeValue):
                 raise _mismatch(name, value, type_, "the sizes, as in (3, 4)")
-            _check_shape(name, value, type_, dims)
+            _check_shape(name, value.dims, type_, dims, f"has {len(value.dims)} dimensions")
         case ir.TupleType():
             if not isinstance(value, tuple) or len(value) != len(type_.fields):
                 raise _mismatch(name, value, type_, f"a tuple of {len(type_.fields)}")
@@ -80,23 +80,15 @@ def check_tensor(name: str, array: NDArray[np.generic], type_: ir.Type, dims: Di
             f"{name!r} has dtype {array.dtype}, the function wants {dtype}: "
             f"give {name}.astype({dtype!r})"
         )
-    wanted = type_dims(type_)
-    if wanted is not None:
-        _check_sizes(name, array.shape, wanted, dims)
-    elif type_.ndim >= 0 and array.ndim != type_.ndim:
-        raise TypeMismatchError(
-            f"{name!r} has shape {array.shape}, the function wants {type_.ndim} dimensions"
-        )
+    _check_shape(name, array.shape, type_, dims, f"has shape {array.shape}")
 
 
-def _check_shape(name: str, value: ShapeValue, type_: relax.ShapeType, dims: Dims) -> None:
+def _check_shape(name: str, shape: tuple[int, ...], type_: ir.Type, dims: Dims, found: str) -> None:
     wanted = type_dims(type_)
     if wanted is not None:
-        _check_sizes(name, value.dims, wanted, dims)
-    elif type_.ndim >= 0 and len(value.dims) != type_.ndim:
-        raise TypeMismatchError(
-            f"{name!r} has {len(value.dims)} dimensions, the function wants {type_.ndim}"
-        )
+        _check_sizes(name, shape, wanted, dims)
+    elif type_.ndim >= 0 and len(shape) != type_.ndim:
+        raise TypeMismatchError(f"{name!r} {found}, the function wants {type_.ndim} dimensions")
 
 
 def _check_sizes(

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 import tvm_ffi
 from tvm import ir
 
 from irviz.ir.text.labels import attributes, type_label
+
+_Text = TypeVar("_Text")
 
 
 class TextCache:
@@ -20,23 +25,18 @@ class TextCache:
 
     def type_label(self, type_: ir.Type | None) -> str:
         """Return a type as short text."""
-        if type_ is None:
-            return type_label(None)
-        key = tvm_ffi.structural_hash(type_)
-        found = self._types.get(key)
-        if found is None:
-            found = self._types[key] = type_label(type_)
-        return found
+        return type_label(None) if type_ is None else _cached(self._types, type_, type_label)
 
     def attributes(self, attrs: ir.Attrs | None) -> tuple[tuple[str, str], ...]:
         """Return the attributes of a call."""
-        if attrs is None:
-            return ()
-        key = tvm_ffi.structural_hash(attrs)
-        found = self._attributes.get(key)
-        if found is None:
-            found = self._attributes[key] = attributes(attrs)
-        return found
+        return () if attrs is None else _cached(self._attributes, attrs, attributes)
+
+
+def _cached(cache: dict[int, _Text], value: object, make: Callable[[Any], _Text]) -> _Text:
+    key = tvm_ffi.structural_hash(value)
+    if key not in cache:
+        cache[key] = make(value)
+    return cache[key]
 
 
 class TypeText:

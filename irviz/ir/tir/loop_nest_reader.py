@@ -34,26 +34,8 @@ MAX_NESTING = 64
 """How deeply nodes nest; one statement counts the deeper ones."""
 
 
-_LOOP_KINDS: dict[tirx.ForKind, LoopKind] = {
-    tirx.ForKind.SERIAL: LoopKind.SERIAL,
-    tirx.ForKind.PARALLEL: LoopKind.PARALLEL,
-    tirx.ForKind.VECTORIZED: LoopKind.VECTORIZED,
-    tirx.ForKind.UNROLLED: LoopKind.UNROLLED,
-    tirx.ForKind.THREAD_BINDING: LoopKind.THREAD_BINDING,
-}
-assert _LOOP_KINDS.keys() == set(tirx.ForKind), "every kind of loop is in the table"
-
-_AXIS_KINDS: dict[int, AxisKind] = {
-    tirx.IterVar.DataPar: AxisKind.SPATIAL,
-    tirx.IterVar.ThreadIndex: AxisKind.THREAD,
-    tirx.IterVar.CommReduce: AxisKind.REDUCTION,
-    tirx.IterVar.Ordered: AxisKind.ORDERED,
-    tirx.IterVar.Opaque: AxisKind.OPAQUE,
-    tirx.IterVar.Unrolled: AxisKind.UNROLLED,
-    tirx.IterVar.Vectorized: AxisKind.VECTORIZED,
-    tirx.IterVar.Parallelized: AxisKind.PARALLEL,
-    tirx.IterVar.Tensorized: AxisKind.TENSORIZED,
-}
+_AXIS_KINDS = tuple(AxisKind)
+assert {kind.name for kind in LoopKind} == {kind.name for kind in tirx.ForKind}
 
 
 def loop_nest(prim_func: tirx.PrimFunc, name: str) -> LoopNest:
@@ -147,7 +129,7 @@ class _Reader:
         return Loop(
             variable,
             extent,
-            _LOOP_KINDS[tirx.ForKind(stmt.kind)],
+            LoopKind[tirx.ForKind(stmt.kind).name],
             children,
             tuple(self._drives.pop(stmt.loop_var, {})),
             start,
@@ -171,13 +153,11 @@ class _Reader:
         for axis, value in zip(block.iter_vars, bindings, strict=False):
             for var in used_vars(value):
                 self._drives[var][_axis_kind(axis)] = None
-        texts = [self._names.text(value) for value in bindings] or [""] * len(block.iter_vars)
+        texts = list(map(self._names.text, bindings)) or [""] * len(block.iter_vars)
         predicate = "" if where is None or _is_true(where) else self._names.text(where)
         with self._names.scope():
             axes = tuple(map(self._axis, block.iter_vars, texts))
-            reads, writes = (
-                tuple(map(self._access, regions)) for regions in (block.reads, block.writes)
-            )
+            reads, writes = (tuple(map(self._access, all_)) for all_ in (block.reads, block.writes))
             temporaries = self.allocate(block.alloc_buffers)
             matches = tuple(
                 MatchBuffer(self._buffer(match.buffer), self._access(match.source))
@@ -252,7 +232,8 @@ def _is_true(condition: ir.Expr) -> bool:
 
 
 def _axis_kind(axis: tirx.IterVar) -> AxisKind:
-    return _AXIS_KINDS.get(int(axis.iter_type), AxisKind.OPAQUE)
+    number = int(axis.iter_type)
+    return _AXIS_KINDS[number] if number < len(_AXIS_KINDS) else AxisKind.OPAQUE
 
 
 def _scalar_dtype(type_: ir.Type) -> str:

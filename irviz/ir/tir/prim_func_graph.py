@@ -30,38 +30,23 @@ def prim_func_graph(function: tirx.PrimFunc, name: str) -> Graph:
     params = [one for one in nest.parameters if one.name in read_first or not blocks]
     nodes = []
     for param in params:
-        node_id = unique_id(param.name, seen)
-        writers[param.name] = node_id
+        node_id = writers[param.name] = unique_id(param.name, seen)
         nodes.append(Node(node_id, NodeKind.PARAM, param.name, _type_label(param)))
+    param_ids = {node.id for node in nodes}
     edges: list[Edge] = []
     for block in blocks:
         node_id = unique_id(block.name or "block", seen)
         sources = dict.fromkeys(access.buffer for access in block.reads if access.buffer in writers)
         edges += [Edge(writers[buffer], node_id, (index,)) for index, buffer in enumerate(sources)]
         names = list(dict.fromkeys(access.buffer for access in block.writes))
-        types = [_type_label(buffers[one]) for one in names if one in buffers]
-        axes = ("axes", ", ".join(map(_axis, block.axes)))
-        nodes.append(
-            Node(
-                node_id,
-                NodeKind.BLOCK,
-                ", ".join(names),
-                ", ".join(types),
-                attributes=(axes,) if block.axes else (),
-            )
-        )
+        types = ", ".join(_type_label(buffers[one]) for one in names if one in buffers)
+        axes = (("axes", ", ".join(map(_axis, block.axes))),) if block.axes else ()
+        nodes.append(Node(node_id, NodeKind.BLOCK, ", ".join(names), types, attributes=axes))
         writers |= dict.fromkeys(names, node_id)
-    param_ids = {node.id for node in nodes if node.kind is NodeKind.PARAM}
-    results = [writers[one.name] for one in nest.parameters if one.name in writers]
-    outputs = [one for one in dict.fromkeys(results) if one not in param_ids]
-    return Graph(
-        function=name,
-        nodes=tuple(nodes),
-        edges=tuple(edges),
-        regions=(),
-        outputs=tuple(outputs),
-        attributes=attributes(function.attrs),
-    )
+    results = dict.fromkeys(writers[one.name] for one in nest.parameters if one.name in writers)
+    outputs = tuple(one for one in results if one not in param_ids)
+    attrs = attributes(function.attrs)
+    return Graph(name, tuple(nodes), tuple(edges), (), outputs, attributes=attrs)
 
 
 def _innermost(nodes: Sequence[LoopNode]) -> Iterator[Block]:

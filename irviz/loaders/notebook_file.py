@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 
 from irviz.errors import LoadError
 from irviz.loaders.reading import TVMSCRIPT_LIMITS
 from irviz.loaders.tvmscript.syntax_tree import RefusedError, parse_tree
-
-_MAGIC = re.compile(r"\s*[!%?]|.*\?\s*$|\s*\w+\s*=\s*[!%]")
-_PYTHON_CELL_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun")
+from irviz.loaders.upgrade.cells import mask_magics
 
 
 def python_of_notebook(text: str, name: str) -> str:
-    """Return the Python of a notebook's cells, without magics and without other cells.
+    """Return the Python of a notebook's cells, with `pass` for magics, and without other cells.
 
     Raises LoadError if the text is not a notebook, or has no Python in it.
     """
@@ -23,7 +20,8 @@ def python_of_notebook(text: str, name: str) -> str:
     limit = TVMSCRIPT_LIMITS.characters
     if length > limit:
         raise LoadError(f"{name} has {length:,} characters of code: up to {limit:,} are read")
-    python = [cell for cell in map(_without_magics, cells) if _is_python(cell)]
+    masked = [mask_magics(cell).removesuffix("\n") for cell in cells]
+    python = [cell for cell in masked if _is_python(cell)]
     if not any(cell.strip() for cell in python):
         raise LoadError(f"{name} has no cell of Python: give a notebook that defines modules")
     return "\n\n".join(python) + "\n"
@@ -47,14 +45,6 @@ def _code_cells(text: str, name: str) -> list[str]:
         raise LoadError(
             f"{name} is not a notebook: it has no cells as Jupyter writes them; save it again"
         ) from None
-
-
-def _without_magics(cell: str) -> str:
-    """Return a cell with empty lines for its magics, or "" for a cell in another language."""
-    lines = cell.splitlines()
-    if lines and lines[0].startswith("%%") and not lines[0].startswith(_PYTHON_CELL_MAGICS):
-        return ""
-    return "\n".join("" if _MAGIC.match(line) else line for line in lines)
 
 
 def _is_python(cell: str) -> bool:

@@ -64,6 +64,17 @@ def named(name: str, error: type[IrvizError] = LoadError) -> Iterator[None]:
         raise error(f"{name!r} {failure}") from failure.__cause__
 
 
+@contextlib.contextmanager
+def file_errors(reason: str, advice: str) -> Iterator[None]:
+    """Raise FileError for errors of any class, which decoders raise for damaged files."""
+    try:
+        yield
+    except FileError:
+        raise
+    except Exception as failure:
+        raise FileError(f"{reason} ({one_line(failure)}); {advice}") from failure
+
+
 def one_line(failure: Exception) -> str:
     """Return the reason of any error in one line."""
     words = str(getattr(failure, "strerror", None) or failure)

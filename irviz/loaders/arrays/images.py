@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from irviz.loaders.reading import FileError, one_line
+from irviz.loaders.reading import FileError, file_errors
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -69,29 +69,23 @@ def open_image(content: bytes) -> Image:
     """Return the image in a file, upright; raise FileError if it is damaged or too large."""
     from PIL import Image, ImageOps, UnidentifiedImageError
 
-    try:
-        with warnings.catch_warnings():
-            # about sizes, which are checked here, and about odd metadata
-            warnings.simplefilter("ignore")
+    damaged = "is an image that is damaged or cut short"
+    with file_errors(damaged, "save it again, as .png"), warnings.catch_warnings():
+        # about sizes, which are checked here, and about odd metadata
+        warnings.simplefilter("ignore")
+        try:
             image: Image.Image = Image.open(BytesIO(content), formats=_FORMATS)
             if image.width * image.height > MAX_PIXELS:
                 raise FileError(_too_large(f"{image.width} by {image.height}"))
             image.load()
             return ImageOps.exif_transpose(image)
-    except FileError:
-        raise
-    except UnidentifiedImageError as failure:
-        raise FileError(
-            f"begins with {content[:8]!r} and is neither an array nor a whole image: give an .npy, "
-            "an .npz, or an image as .png, .jpg or .bmp"
-        ) from failure
-    except Image.DecompressionBombError as failure:
-        raise FileError(_too_large("far too many")) from failure
-    except Exception as failure:  # decoders raise errors of any class for damaged images
-        raise FileError(
-            f"is an image that is damaged or cut short ({one_line(failure)}): save it again, "
-            "as .png"
-        ) from failure
+        except UnidentifiedImageError as failure:
+            raise FileError(
+                f"begins with {content[:8]!r} and is neither an array nor a whole image: give an "
+                ".npy, an .npz, or an image as .png, .jpg or .bmp"
+            ) from failure
+        except Image.DecompressionBombError as failure:
+            raise FileError(_too_large("far too many")) from failure
 
 
 def image_array(image: Image, layout: ImageLayout) -> NDArray[Any]:

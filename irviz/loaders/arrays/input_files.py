@@ -19,7 +19,15 @@ from irviz.ir.text.labels import dim_label
 from irviz.loaders.arrays.images import SUFFIXES, image_array, image_layout, open_image
 from irviz.loaders.arrays.numeric_arrays import native_array
 from irviz.loaders.arrays.param_files import ParamsError, load_params
-from irviz.loaders.reading import MAX_BYTES, ZIP_STARTS, FileError, named, one_line, read_file
+from irviz.loaders.reading import (
+    MAX_BYTES,
+    ZIP_STARTS,
+    FileError,
+    file_errors,
+    named,
+    one_line,
+    read_file,
+)
 
 _NPY = b"\x93NUMPY"
 _KINDS = "an .npy, an .npz or an image (.png, .jpg, .bmp), or a folder of images"
@@ -51,9 +59,13 @@ def missing_inputs(
         for size, dim in zip(np.shape(params.get(name, ())), type_dims(type_) or (), strict=False):
             if isinstance(dim, ir.Var):
                 dims.setdefault(dim_label(dim), size)
-    return {
-        name: _input_tensor(type_, dims) for name, type_ in tensors.items() if name not in params
-    }
+    wanted = {}
+    for name, type_ in tensors.items():
+        if name not in params:
+            sizes = type_dims(type_)
+            shape = None if sizes is None else tuple(evaluate_dim(size, dims) for size in sizes)
+            wanted[name] = InputTensor(shape, None if type_.dtype is None else str(type_.dtype))
+    return wanted
 
 
 def read_inputs(
@@ -94,13 +106,9 @@ def _content(path: Path) -> bytes:
 
 
 def _npy(content: bytes) -> NDArray[Any]:
-    try:
+    advice = "write it again with numpy.save(path, array)"
+    with file_errors("is damaged or not an array of numbers", advice):
         array = np.lib.format.read_array(BytesIO(content), allow_pickle=False)
-    except Exception as failure:  # of any class for a damaged header, MemoryError too
-        raise FileError(
-            f"is damaged or not an array of numbers ({one_line(failure)}): write it again with "
-            "numpy.save(path, array)"
-        ) from failure
     return native_array("it", array)
 
 
@@ -177,12 +185,6 @@ def _from_images(
     stacked = np.stack(arrays)
     batch = () if layout.batch is None else (layout.batch,)
     return {name: stacked.reshape(len(arrays) // per_input, *batch, *stacked.shape[1:])}
-
-
-def _input_tensor(type_: relax.TensorType, dims: Mapping[str, int]) -> InputTensor:
-    sizes = type_dims(type_)
-    shape = None if sizes is None else tuple(evaluate_dim(size, dims) for size in sizes)
-    return InputTensor(shape, None if type_.dtype is None else str(type_.dtype))
 
 
 def _listed(names: Mapping[str, object]) -> str:

@@ -13,7 +13,7 @@ from irviz.errors import LoadError
 from irviz.loaders.arrays.array_pickle import from_pickle
 from irviz.loaders.arrays.numeric_arrays import CONVERT, SAVE, Params, native_array
 from irviz.loaders.arrays.safetensors_file import from_safetensors, is_safetensors
-from irviz.loaders.reading import ZIP_STARTS, FileError, is_zip_bomb, named, read_file
+from irviz.loaders.reading import ZIP_STARTS, FileError, file_errors, is_zip_bomb, named, read_file
 
 # A pickle starts with \x80 since protocol 2; earlier ones start with a container or an array.
 _PICKLE_STARTS: Final = (b"\x80", b"(", b")", b"}", b"]", b"c")
@@ -36,13 +36,8 @@ def load_params(path: str | os.PathLike[str]) -> Params:
     Raises:
         ParamsError: If the file cannot be read or holds anything else.
     """
-    with named(os.fspath(path), ParamsError):
-        try:
-            return _load(Path(path))
-        except FileError:
-            raise
-        except Exception as error:  # zipfile and pickle raise errors of any class
-            raise FileError(f"is damaged or cut short ({error}); {SAVE}") from error
+    with named(os.fspath(path), ParamsError), file_errors("is damaged or cut short", SAVE):
+        return _load(Path(path))
 
 
 def _load(path: Path) -> Params:
@@ -79,11 +74,7 @@ def _from_npz(content: bytes) -> Params:
 
 def _from_npy(archive: zipfile.ZipFile, member: str) -> tuple[str, NDArray[Any]]:
     name = member.removesuffix(".npy")
-    try:
-        with archive.open(member) as file:
-            array = np.lib.format.read_array(file, allow_pickle=False)
-    except ValueError as error:
-        raise FileError(
-            f"holds {name!r}, which is damaged or not an array of numbers ({error}); {CONVERT}"
-        ) from error
+    damaged = f"holds {name!r}, which is damaged or not an array of numbers"
+    with file_errors(damaged, CONVERT), archive.open(member) as file:
+        array = np.lib.format.read_array(file, allow_pickle=False)
     return name, native_array(name, array)

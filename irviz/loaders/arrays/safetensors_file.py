@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, deserialize
+from safetensors import deserialize
 
 from irviz.loaders.arrays.numeric_arrays import NUMBERS, Params
-from irviz.loaders.reading import FileError, brief, unique_keys
+from irviz.loaders.reading import FileError, brief, file_errors, unique_keys
 
 _LENGTH: Final = 8
 _MAX_HEADER: Final = 100_000_000
@@ -43,16 +43,10 @@ def from_safetensors(content: bytes) -> Params:
 
     Arrays of bfloat16 and of 8-bit floats have the dtypes of ml_dtypes.
     """
-    try:
+    with file_errors("is damaged, cut short or not a .safetensors file", _ADVICE):
         entries = deserialize(content)  # type: ignore[no-untyped-call]
         _check_header(content)
         return {name: _array(name, entry) for name, entry in entries}
-    except FileError:
-        raise
-    except (SafetensorError, ValueError, RecursionError) as failure:
-        raise FileError(
-            f"is damaged, cut short or not a .safetensors file ({failure}); {_ADVICE}"
-        ) from failure
 
 
 def _check_header(content: bytes) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from irviz.errors import LoadError
 from irviz.loaders.loaded import Loaded, detach_weights
-from irviz.loaders.reading import FileError, one_line
+from irviz.loaders.reading import FileError, file_errors, one_line
 from irviz.loaders.trial import read_model
 
 if TYPE_CHECKING:
@@ -51,13 +51,8 @@ def _read_file(content: bytes, folder: Path | None) -> Loaded:
         import onnx
     except ImportError:
         raise FileError(f"is an ONNX model: {NEEDED}") from None
-    try:
+    with file_errors("is not a complete ONNX model", "write it again with onnx.save(model, path)"):
         model = onnx.load_model_from_string(content)
-    except Exception as failure:  # protobuf raises errors of its own classes
-        raise FileError(
-            f"is not a complete ONNX model ({one_line(failure)}): write it again with "
-            "onnx.save(model, path)"
-        ) from failure
     if not model.graph.node and not model.graph.output:
         raise FileError(
             "is not an ONNX model: it has no graph; write one with onnx.save(model, path)"
@@ -88,12 +83,9 @@ def _load_external_weights(
             )
         if not place.is_file():
             raise FileError(f"wants weights from {location!r}, and its folder has no such file")
-    try:
+    damaged = f"has weights that cannot be read from {_brief(locations)}"
+    with file_errors(damaged, "save it again with onnx.save(model, path)"):
         load_external_data_for_model(model, str(home))
-    except Exception as failure:  # wrong sizes, a link, a file without permission
-        raise FileError(
-            f"has weights that cannot be read from {_brief(locations)}: {one_line(failure)}"
-        ) from failure
 
 
 def _tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:

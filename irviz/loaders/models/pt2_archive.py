@@ -16,7 +16,7 @@ import zipfile
 from io import BytesIO
 from typing import Any, Final
 
-from irviz.loaders.reading import FileError, brief, one_line
+from irviz.loaders.reading import FileError, brief, file_errors
 
 _AGAIN: Final = "save it again with torch.export.save(torch.export.export(model, inputs), path)"
 _ROOT: Final = "model"
@@ -55,17 +55,14 @@ def plain_archive(content: bytes) -> bytes:
 
     Raises FileError if the model needs anything else, or if it is not such an archive.
     """
-    try:
-        with zipfile.ZipFile(BytesIO(content)) as archive:
-            return _plain(archive)
-    except FileError:
-        raise
-    except Exception as failure:  # zipfile and json raise errors of any class for damaged files
-        raise FileError(f"is damaged or cut short ({one_line(failure)}); {_AGAIN}") from failure
+    damaged = "is damaged or cut short"
+    with file_errors(damaged, _AGAIN), zipfile.ZipFile(BytesIO(content)) as archive:
+        return _plain(archive)
 
 
 def _plain(archive: zipfile.ZipFile) -> bytes:
-    names = _members(archive)
+    # without the folder that contains all members
+    names = {info.filename.partition("/")[2]: info for info in archive.infolist()}
     if not names or min(info.header_offset for info in names.values()):
         # the end is missing, and zipfile found the end of an archive inside this one
         raise FileError(f"is damaged or cut short; {_AGAIN}")
@@ -97,12 +94,11 @@ def _plain(archive: zipfile.ZipFile) -> bytes:
         for entry in read["config"].values():
             path = f"data/{folder}/{entry['path_name']}"
             members[path] = archive.read(names[path])
-    return _write_archive(members)
-
-
-def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """Return the members by name, without the folder that contains all of them."""
-    return {info.filename.partition("/")[2]: info for info in archive.infolist()}
+    file = BytesIO()
+    with zipfile.ZipFile(file, "w") as plain:
+        for name, part in members.items():
+            plain.writestr(f"{_ROOT}/{name}", part)
+    return file.getvalue()
 
 
 def _other_archive(names: dict[str, zipfile.ZipInfo]) -> str:
@@ -112,14 +108,6 @@ def _other_archive(names: dict[str, zipfile.ZipInfo]) -> str:
     if "data.pkl" in names:
         return "a pickle from torch.save, which may run anything"
     return "a zip archive"
-
-
-def _write_archive(members: dict[str, bytes]) -> bytes:
-    file = BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(f"{_ROOT}/{name}", content)
-    return file.getvalue()
 
 
 def _check_payload(read: Any, folder: str) -> None:

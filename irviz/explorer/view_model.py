@@ -40,7 +40,6 @@ from irviz.transforms.stage import Stage
 from irviz.view.graph.figure import GraphFigure
 from irviz.view.graph.overlay import Overlay
 from irviz.view.text.details import (
-    KIND_NAMES,
     constant_facts,
     copies_html,
     module_html,
@@ -53,6 +52,7 @@ from irviz.view.text.run_results import (
     comparison_summary,
     format_duration,
 )
+from irviz.view.theme import STYLES
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
@@ -555,6 +555,6 @@ def found_nodes(state: State) -> Found:
 
 def _line(node: Node, width: int, function: str) -> str:
     """Return the words that a node is found by, in columns."""
-    what = node.callee.removeprefix("relax.") or KIND_NAMES[node.kind]
+    what = node.callee.removeprefix("relax.") or STYLES[node.kind].name
     line = f"{node.id:<{width}}  {what:<16}  {node.type_label}"
     return f"{line}  in {function}" if function else line

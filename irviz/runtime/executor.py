@@ -83,17 +83,10 @@ def perform(
     config: RunConfig,
     on_progress: OnProgress | None,
 ) -> Result:
-    """Do work on modules, in the worker or in this process as the config says.
+    """Do work on modules by key, in the worker or in this process as the config says.
 
-    Args:
-        work: Called with a function that returns the module of a key.
-        mods: The modules by key, sent to the worker only if it does not have them.
-        name: The function's name, for errors.
-        config: Where to run, and the limits.
-        on_progress: Gets a message for each phase.
-
-    Raises:
-        RunError: The work failed, crashed, was cancelled, or exceeded a limit.
+    Modules are sent to the worker only if it does not have them; `name` is the function's, for
+    errors. Raises RunError when the work fails, crashes, is cancelled, or exceeds a limit.
     """
     if config.isolate:
         return _perform_in_worker(work, mods, name, config, on_progress)
@@ -154,7 +147,6 @@ def _perform_in_worker(
 
 
 def _pickled(mods: Mapping[str, ir.IRModule]) -> dict[str, bytes]:
-    """Return pickled modules by key."""
     for key in mods:
         remembered(_sent, key, lambda: None, _MOST_MODULES)
     return {key: cloudpickle.dumps(mod) for key, mod in mods.items()}
@@ -174,29 +166,23 @@ def _check(config: RunConfig) -> None:
 def _run_error(failure: WorkerError, name: str) -> RunError:
     """Return the error for a run that gave no answer."""
     doing = _while(failure.doing)
-    match failure:
-        case CancelledError():
-            return CancelledRunError(f"{name!r} was cancelled{doing}")
-        case TimedOutError():
-            return RunError(
-                f"{name!r} cannot be run: {failure}{doing}. It may never end; give it more with "
-                "seconds=…"
-            )
-        case StartError():
-            return RunError(
-                f"{name!r} cannot be run: {failure}{doing}. Try again, or run it in this process "
-                "with isolate=False"
-            )
-        case _ if failure.doing.startswith("building"):
-            return RunError(
-                f"{name!r} cannot be run: {failure}{doing}. The compiler does so where memory is "
-                "too little, or by a fault of its own: give it more with memory=…, in bytes"
-            )
-        case _:
-            return RunError(
-                f"{name!r} cannot be run: {failure}{doing}. It may read or write outside of its "
-                "buffers, call itself without end, or end the process; so may what it calls"
-            )
+    if isinstance(failure, CancelledError):
+        return CancelledRunError(f"{name!r} was cancelled{doing}")
+    if isinstance(failure, TimedOutError):
+        advice = "It may never end; give it more with seconds=…"
+    elif isinstance(failure, StartError):
+        advice = "Try again, or run it in this process with isolate=False"
+    elif failure.doing.startswith("building"):
+        advice = (
+            "The compiler does so where memory is too little, or by a fault of its own: give it "
+            "more with memory=…, in bytes"
+        )
+    else:
+        advice = (
+            "It may read or write outside of its buffers, call itself without end, or end the "
+            "process; so may what it calls"
+        )
+    return RunError(f"{name!r} cannot be run: {failure}{doing}. {advice}")
 
 
 def _while(doing: str) -> str:
@@ -204,7 +190,6 @@ def _while(doing: str) -> str:
 
 
 def _print(text: str) -> None:
-    """Print what the worker printed."""
     with contextlib.suppress(AttributeError, ValueError, OSError):  # a closed stream, or none
         sys.stdout.write(text)
         sys.stdout.flush()

@@ -14,7 +14,7 @@ from irviz.ir.functions import function_named
 from irviz.ir.shapes.type_check import Argument
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.executor import RunConfig, module_key, perform
-from irviz.runtime.inputs.call_inputs import CallInputs
+from irviz.runtime.inputs.argument_lists import CallInputs
 from irviz.runtime.inputs.prim_func_call import prim_func_call
 from irviz.runtime.jobs.job import Callee, Job, run_job
 from irviz.runtime.jobs.measure import BUDGET, ROUNDS, TimedCall, time_in_turn
@@ -54,11 +54,8 @@ def run(
     impure.
 
     Args:
-        mod: The module.
-        function: The name of a Relax function or a PrimFunc.
         inputs: What to call it with; random values by default.
         trace: Also record a trace of one case.
-        config: Where to run, and the limits.
         on_progress: Gets a message for each phase.
 
     Raises:
@@ -99,19 +96,13 @@ def measure(
 ) -> list[tuple[float, ...]]:
     """Time a function in several modules, in turn; return the seconds of each round per module.
 
+    The arguments are those of `run`, and `config.clock` says whose clock measures; errors are too.
+
     Args:
-        mods: The modules.
-        function: The name of a Relax function, or of a PrimFunc, which is called by itself.
-        inputs: What to call it with; random values by default.
         case: The case to time.
         names: The names of the modules, for errors.
         rounds: The number of rounds; fewer, but at least six, where calls are long.
         seconds: About how long all calls together take.
-        config: Where to run (`config.clock` says whose clock measures), and the limits.
-        on_progress: Gets a message for each phase.
-
-    Raises:
-        RunError: As `run` raises it, and so InputError and TypeMismatchError.
     """
     if rounds < 1:
         raise InputError(f"there are {rounds} rounds: give 1 or more")

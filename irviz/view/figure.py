@@ -27,12 +27,7 @@ class Figure:
         return self.svg
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the picture to a file; its suffix chooses the format, `.svg` for one.
-
-        The file is written completely or not at all.
-
-        Returns:
-            The path.
+        """Write the picture to a file, completely or not at all; its suffix chooses the format.
 
         Raises:
             SaveError: If the suffix is another one or the directory does not exist.

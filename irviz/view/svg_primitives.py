@@ -18,12 +18,7 @@ _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def svg_document(size: Size, css_class: str, label: str, theme: Theme) -> ElementTree.Element:
-    """Return the root of a picture in the theme's background colour.
-
-    Args:
-        css_class: The root's classes beside `irviz`.
-        label: The picture's description for screen readers.
-    """
+    """Return the root of a picture in the theme's colour; `label` is for screen readers."""
     width, height = px(size.width), px(size.height)
     root = ElementTree.Element(
         "svg",

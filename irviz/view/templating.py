@@ -11,15 +11,10 @@ if TYPE_CHECKING:
 
 
 def render(template: str, **values: object) -> Markup:
-    """Render `templates/<template>.html.j2`, for example `render("details", title="x")`.
+    """Render `templates/<template>.html.j2`; a missing variable is an error.
 
-    Args:
-        template: The name of a template, without its suffix.
-        values: The template's variables. Text is escaped, and a missing variable is an error.
-
-    Returns:
-        HTML that other templates insert as it is. Join it with f-strings or `str.join`: `+`
-        escapes the other operand, as long as that is not Markup itself.
+    The HTML is inserted by other templates as it is. Join it with f-strings or `str.join`: `+`
+    escapes the other operand, as long as that is not Markup itself.
     """
     from markupsafe import Markup
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
 
@@ -25,32 +25,33 @@ class NodeShape(Enum):
 
 @dataclass(frozen=True, slots=True)
 class NodeStyle:
-    """A shape, and the name of its pair of colours in a theme."""
+    """A shape, the name of its pair of colours in a theme, and what the kind of node is called."""
 
     shape: NodeShape
     colour: str
+    name: str = field(default="", compare=False)
 
 
 STYLES: dict[NodeKind, NodeStyle] = {
-    NodeKind.PARAM: NodeStyle(NodeShape.CIRCLE, "param"),
-    NodeKind.CONSTANT: NodeStyle(NodeShape.CUT_BOX, "constant"),
-    NodeKind.CALL_TIR: NodeStyle(NodeShape.BOX, "call"),
-    NodeKind.CALL_DPS_PACKED: NodeStyle(NodeShape.BOX, "call"),
-    NodeKind.CALL_PACKED: NodeStyle(NodeShape.BOX, "call"),
-    NodeKind.OPERATOR: NodeStyle(NodeShape.ROUND_BOX, "operator"),
-    NodeKind.CALL_FUNCTION: NodeStyle(NodeShape.BOX, "call"),
-    NodeKind.TUPLE: NodeStyle(NodeShape.ROUND_BOX, "quiet"),
-    NodeKind.TUPLE_GET_ITEM: NodeStyle(NodeShape.ROUND_BOX, "quiet"),
-    NodeKind.MATCH_CAST: NodeStyle(NodeShape.ROUND_BOX, "quiet"),
-    NodeKind.IF: NodeStyle(NodeShape.SLANTED_BOX, "control"),
-    NodeKind.FUNCTION: NodeStyle(NodeShape.SLANTED_BOX, "control"),
-    NodeKind.VALUE: NodeStyle(NodeShape.ROUND_BOX, "quiet"),
-    NodeKind.OTHER: NodeStyle(NodeShape.ROUND_BOX, "quiet"),
-    NodeKind.BLOCK: NodeStyle(NodeShape.BOX, "call"),
-    NodeKind.ALLOC: NodeStyle(NodeShape.DRUM, "memory"),
-    NodeKind.GROUP: NodeStyle(NodeShape.STACK, "group"),
+    NodeKind.PARAM: NodeStyle(NodeShape.CIRCLE, "param", "parameter"),
+    NodeKind.CONSTANT: NodeStyle(NodeShape.CUT_BOX, "constant", "constant"),
+    NodeKind.CALL_TIR: NodeStyle(NodeShape.BOX, "call", "call_tir of a PrimFunc"),
+    NodeKind.CALL_DPS_PACKED: NodeStyle(NodeShape.BOX, "call", "call_dps_packed"),
+    NodeKind.CALL_PACKED: NodeStyle(NodeShape.BOX, "call", "call of a packed function"),
+    NodeKind.OPERATOR: NodeStyle(NodeShape.ROUND_BOX, "operator", "operator"),
+    NodeKind.CALL_FUNCTION: NodeStyle(NodeShape.BOX, "call", "call of a function"),
+    NodeKind.TUPLE: NodeStyle(NodeShape.ROUND_BOX, "quiet", "tuple"),
+    NodeKind.TUPLE_GET_ITEM: NodeStyle(NodeShape.ROUND_BOX, "quiet", "item of a tuple"),
+    NodeKind.MATCH_CAST: NodeStyle(NodeShape.ROUND_BOX, "quiet", "match_cast"),
+    NodeKind.IF: NodeStyle(NodeShape.SLANTED_BOX, "control", "if, with two branches"),
+    NodeKind.FUNCTION: NodeStyle(NodeShape.SLANTED_BOX, "control", "function defined in another"),
+    NodeKind.VALUE: NodeStyle(NodeShape.ROUND_BOX, "quiet", "value written as it is"),
+    NodeKind.OTHER: NodeStyle(NodeShape.ROUND_BOX, "quiet", "other expression"),
+    NodeKind.BLOCK: NodeStyle(NodeShape.BOX, "call", "block of a PrimFunc"),
+    NodeKind.ALLOC: NodeStyle(NodeShape.DRUM, "memory", "buffer"),
+    NodeKind.GROUP: NodeStyle(NodeShape.STACK, "group", "group"),
 }
-assert STYLES.keys() == set(NodeKind), "every kind of node has a style"
+assert STYLES.keys() == set(NodeKind), "every kind of node has a style and a name"
 
 _LIBRARY = NodeStyle(NodeShape.BARRED_BOX, "library")
 _UNKNOWN = NodeStyle(NodeShape.BARRED_BOX, "unknown")

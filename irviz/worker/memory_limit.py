@@ -50,12 +50,8 @@ def _data_bytes() -> int:
 
 
 def _free_memory() -> int | None:
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return None
-    available = [line.split() for line in lines if line.startswith("MemAvailable:")]
-    return int(available[0][1]) * 1024 if available else None
+    kilobytes = _numbers(Path("/proc/meminfo")).get("MemAvailable:")
+    return None if kilobytes is None else kilobytes * 1024
 
 
 def _free_in_container() -> int | None:
@@ -64,15 +60,15 @@ def _free_in_container() -> int | None:
         taken = (_CGROUP / "memory.current").read_text(encoding="ascii").strip()
     except OSError:
         return None
-    if not most.isdecimal():
-        return None
-    return min(max(int(most) - int(taken) + _reclaimable(), 0), int(most))
+    # the system frees cached files when it needs memory
+    cached = _numbers(_CGROUP / "memory.stat").get("inactive_file", 0)
+    return min(max(int(most) - int(taken) + cached, 0), int(most)) if most.isdecimal() else None
 
 
-def _reclaimable() -> int:
-    """Return the bytes of cached files, which the system frees when it needs memory."""
+def _numbers(path: Path) -> dict[str, int]:
+    """Return the first number of each line by the word before it, {} if there is no such file."""
     try:
-        lines = (_CGROUP / "memory.stat").read_text(encoding="ascii").splitlines()
+        lines = path.read_text(encoding="ascii").splitlines()
     except OSError:
-        return 0
-    return sum(int(line.split()[1]) for line in lines if line.startswith("inactive_file "))
+        return {}
+    return {words[0]: int(words[1]) for words in map(str.split, lines)}

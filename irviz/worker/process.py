@@ -106,24 +106,23 @@ class Process:
     def _serve_requests(self) -> None:
         with contextlib.suppress(OSError), self._popen:  # which closes the pipes in the end
             for request, future in iter(self._requests.get, None):
-                self._serve(request, future)
+                try:
+                    future.set_result(self._answer(request))
+                except Exception as failure:  # noqa: PERF203 - each request has its own
+                    future.set_exception(failure)
 
-    def _serve(self, request: bytes, future: Future[Any]) -> None:
+    def _answer(self, request: bytes) -> Any:
         try:
             answer = self._exchange(request)
         except Exception:  # a pipe that is closed or cut off, and whatever unpickling raises
-            future.set_exception(EndedError())
-            return
+            raise EndedError from None
         try:
             value, failure, text = cloudpickle.loads(answer)
         except Exception:  # its classes may raise anything, or exist only in the worker
-            future.set_exception(UnreadableAnswerError())
-            return
-        if failure is None:
-            future.set_result(value)
-        else:
-            failure.__cause__ = WorkerTraceback(text)
-            future.set_exception(failure)
+            raise UnreadableAnswerError from None
+        if failure is not None:
+            raise failure from WorkerTraceback(text)
+        return value
 
     def _exchange(self, request: bytes) -> bytes:
         """Send a request and receive the answer, each as the pickle of bytes."""

@@ -77,15 +77,10 @@ class Worker:
         self._ends_on_error = ends_on_error
         self._calls, self._changes = threading.RLock(), threading.RLock()
         self._process: Process | None = None
-        self._is_busy, self._cancels = False, 0
+        self._is_busy, self.cancels = False, 0
         self.doing = ""
-        """The last progress message of the last call."""
+        """The last progress message of the last call; `cancels` counts cancelled calls."""
         _workers.add(self)
-
-    @property
-    def cancels(self) -> int:
-        """How often calls have been cancelled."""
-        return self._cancels
 
     def start(self) -> None:
         """Start a process if there is none, without waiting for it."""
@@ -119,7 +114,7 @@ class Worker:
                 call gets a new process.
             Exception: Whatever the function raises.
         """
-        since = self._cancels if since is None else since
+        since = self.cancels if since is None else since
         with self._turn(since):
             process = self._ready_process(since)
             try:
@@ -143,7 +138,7 @@ class Worker:
     def cancel(self) -> None:
         """Cancel the running call and those that wait for it; any thread may do so."""
         with self._changes:
-            self._cancels += 1
+            self.cancels += 1
             if not self._is_busy:
                 return
             process, self._process = self._process, None
@@ -153,7 +148,7 @@ class Worker:
     def stop(self) -> None:
         """Kill the process, whatever it does."""
         with self._changes:
-            self._cancels += self._is_busy
+            self.cancels += self._is_busy
             process, self._process = self._process, None
         if process is not None:
             process.end()
@@ -172,7 +167,7 @@ class Worker:
                     self._is_busy = False
 
     def _check(self, since: int) -> None:
-        if self._cancels != since:
+        if self.cancels != since:
             raise CancelledError("it was cancelled")
 
     def _ready_process(self, since: int) -> Process:
@@ -215,7 +210,7 @@ class Worker:
     def _error(self, failure: BaseException, process: Process, since: int) -> WorkerError:
         """Return the error for a call without an answer, whose process has ended."""
         doing = process.doing
-        if self._cancels != since:
+        if self.cancels != since:
             return CancelledError("it was cancelled", doing)
         if isinstance(failure, _TimeUpError):
             return TimedOutError(f"it {failure}", doing)

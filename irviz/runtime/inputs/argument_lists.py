@@ -1,15 +1,18 @@
-"""Inputs -> the argument lists of a function, one for each case."""
+"""What functions are called with: inputs -> argument lists, one for each case."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
 from tvm import ir, relax, tirx
 
 from irviz.errors import InputError
+from irviz.ir.functions import relax_function
 from irviz.ir.shapes.symbolic_shapes import is_integer, parameter_types
 from irviz.ir.shapes.type_check import Argument
 from irviz.ir.text.labels import type_label
@@ -30,6 +33,44 @@ Inputs: TypeAlias = "Mapping[str, object] | Array | Literal['random', 'zeros'] |
 """Values by parameter name, each an array or a word; one array; one word for all; or None."""
 
 _NO_SIZES: Mapping[str, int] = MappingProxyType({})
+
+
+@dataclass(frozen=True, eq=False)
+class CallInputs:
+    """The inputs of a session, from which the arguments of any of its functions are made.
+
+    Attributes:
+        inputs: Arrays by parameter name, or one array if one parameter is left. An array with
+            one axis more than its parameter, or with more rows where the parameter has one, has
+            one case per row. "random" or "zeros" instead of an array, or of all of them, stands
+            for synthetic values; None is "random".
+        params: Arrays by parameter name, the same in each case.
+        labels: The right class of each case.
+        seed: Random values depend on it and on the parameter's name: standard normal for floats,
+            0 to 9 for integers.
+        sizes: Symbolic dimensions by name, where arrays do not determine them; 8 by default.
+    """
+
+    inputs: Inputs = None
+    params: Mapping[str, Array] = field(default_factory=dict)
+    labels: NDArray[np.int64] | None = None
+    seed: int = 0
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+    def plan(self, mod: ir.IRModule, function: str) -> Plan:
+        """Plan the arguments for a function of a module; raise InputError."""
+        source = relax_function(mod, function)
+        return plan_inputs(source, self.inputs, self.params, seed=self.seed, sizes=self.sizes)
+
+    def cases(self, mod: ir.IRModule, function: str) -> list[list[Argument]]:
+        """Return the arguments of each case for a function of a module; raise InputError."""
+        cases = self.plan(mod, function).argument_lists()
+        if self.labels is not None and len(self.labels) != len(cases):
+            raise InputError(
+                f"there are {len(self.labels)} labels and {len(cases)} cases: give one label for "
+                "each case"
+            )
+        return cases
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,34 +126,6 @@ class Plan:
         ]
 
 
-def argument_lists(
-    function: relax.Function,
-    inputs: Inputs,
-    params: Mapping[str, Array],
-    *,
-    seed: int = 0,
-    sizes: Mapping[str, int] = _NO_SIZES,
-) -> list[list[Argument]]:
-    """Return the arguments of each case, in the order of the function's parameters.
-
-    Args:
-        function: The Relax function.
-        inputs: Arrays by parameter name, or one array if one parameter is left. An array with
-            one axis more than its parameter, or with more rows where the parameter has one, has
-            one case per row. "random" or "zeros" instead of an array, or of all of them, stands
-            for synthetic values; None is "random".
-        params: Arrays by parameter name, the same in each case.
-        seed: Random values depend on it and on the parameter's name: standard normal for floats,
-            0 to 9 for integers.
-        sizes: Symbolic dimensions by name, where arrays do not determine them; 8 by default.
-
-    Raises:
-        InputError: An input is missing or unknown, or sizes are impossible or too large.
-        TypeMismatchError: A value has the wrong shape or dtype.
-    """
-    return plan_inputs(function, inputs, params, seed=seed, sizes=sizes).argument_lists()
-
-
 def plan_inputs(
     function: relax.Function | tirx.PrimFunc,
     inputs: Inputs,
@@ -121,7 +134,12 @@ def plan_inputs(
     seed: int = 0,
     sizes: Mapping[str, int] = _NO_SIZES,
 ) -> Plan:
-    """Check everything that `argument_lists` checks, without creating synthetic values yet."""
+    """Check the inputs of a function; the arguments are those of `CallInputs`.
+
+    Raises:
+        InputError: An input is missing or unknown, or sizes are impossible or too large.
+        TypeMismatchError: A value has the wrong shape or dtype.
+    """
     wanted = parameter_types(function)
     fixed = {name: params[name] for name in wanted if name in params}
     given = _given(inputs, [name for name in wanted if name not in fixed])

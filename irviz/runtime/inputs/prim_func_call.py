@@ -41,18 +41,25 @@ def prim_func_call(
     RunError for a function that is scheduled for a GPU.
     """
     function = prim_func(mod, name)
-    threads = _threads(function)
+    loops = (stmt for stmt, _ in walk_statements(function.body) if isinstance(stmt, tirx.For))
+    bound = (loop.thread_binding for loop in loops)
+    threads = dict.fromkeys(str(each.thread_tag) for each in bound if each is not None)
     if threads:
         raise RunError(
             f"{name!r} cannot be run on the CPU: its loops are bound to {', '.join(threads)} of a "
             "GPU"
         )
-    arguments = _arguments(function, name, own_inputs(function, inputs), sizes, seed)
-    types = parameter_types(function).items()
-    parameters = ", ".join(f"{each!r}: {type_}" for each, type_ in types)
-    return PrimFuncCall(
-        with_callees(mod, name), arguments, written_parameters(function), parameters
-    )
+    types = parameter_types(function)
+    pointers = [each for each, type_ in types.items() if isinstance(type_, ir.PointerType)]
+    if pointers:
+        raise InputError(f"{pointers[0]!r} of {name!r} is a pointer to memory of unknown size")
+    plan = plan_inputs(function, own_inputs(function, inputs), {}, seed=seed, sizes=sizes)
+    if plan.cases > 1:
+        raise InputError(f"there are {plan.cases} cases, and {name!r} is called once: give one")
+    (arguments,) = plan.argument_lists()
+    parameters = ", ".join(f"{each!r}: {type_}" for each, type_ in types.items())
+    written = written_parameters(function)
+    return PrimFuncCall(with_callees(mod, name), arguments, written, parameters)
 
 
 def prim_func(mod: ir.IRModule, name: str) -> tirx.PrimFunc:
@@ -103,22 +110,3 @@ def with_callees(mod: ir.IRModule, name: str) -> ir.IRModule:
             tvm_ffi.structural_walk(mod[gvar].body, (ir.GlobalVar, waiting.append))
     root = mod.get_global_var(name)  # private functions stay private
     return ir.IRModule({**found, root: found[root].with_attr("global_symbol", name)})
-
-
-def _arguments(
-    function: tirx.PrimFunc, name: str, inputs: Inputs, sizes: Mapping[str, int], seed: int
-) -> list[Argument]:
-    """Return an argument for each parameter."""
-    types = parameter_types(function)
-    pointers = [each for each, type_ in types.items() if isinstance(type_, ir.PointerType)]
-    if pointers:
-        raise InputError(f"{pointers[0]!r} of {name!r} is a pointer to memory of unknown size")
-    plan = plan_inputs(function, inputs, {}, seed=seed, sizes=sizes)
-    if plan.cases > 1:
-        raise InputError(f"there are {plan.cases} cases, and {name!r} is called once: give one")
-    return plan.argument_lists()[0]
-
-
-def _threads(function: tirx.PrimFunc) -> list[str]:
-    bound = [s.thread_binding for s, _ in walk_statements(function.body) if isinstance(s, tirx.For)]
-    return list(dict.fromkeys(str(each.thread_tag) for each in bound if each is not None))

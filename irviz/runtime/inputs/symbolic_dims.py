@@ -30,18 +30,11 @@ _Sized = tuple[str, tuple[int, ...], tuple[ir.Expr, ...]]
 """The name of a value, its shape, and the shape of its type."""
 
 
-def check_sizes(sizes: Mapping[str, int], names: Iterable[str] | None = None) -> None:
-    """Raise InputError for a size that is not a positive integer or has none of these names."""
+def check_sizes(sizes: Mapping[str, int]) -> None:
+    """Raise InputError for a size that is not a positive integer."""
     for name, size in sizes.items():
         if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < 1:
             raise InputError(f"the size of {name!r} is {size!r}: give a whole number from 1 on")
-    there = None if names is None else list(names)
-    unknown = [] if there is None else [name for name in sizes if name not in there]
-    if unknown:
-        listed = ", ".join(map(repr, there or ())) or "none"
-        raise InputError(
-            f"there is no symbolic dimension {unknown[0]!r}; the symbolic dimensions are {listed}"
-        )
 
 
 def resolve_sizes(
@@ -56,8 +49,8 @@ def resolve_sizes(
     dims: dict[str, int] = {}
     for name, value in values.items():
         check_argument(name, value, wanted[name], dims)
-    everything = [dim for name, type_ in wanted.items() for dim in parameter_dims(name, type_)]
-    names = list(dict.fromkeys(name for dim in everything for name in _names(dim)))
+    by_name = {name: [*parameter_dims(name, type_)] for name, type_ in wanted.items()}
+    names = list(dict.fromkeys(name for d in by_name.values() for dim in d for name in _names(dim)))
     for name, size in sizes.items():
         if dims.get(name, size) != size:
             raise InputError(
@@ -67,14 +60,11 @@ def resolve_sizes(
     dims |= {name: int(size) for name, size in sizes.items() if name in names}
     sized = [each for name, value in values.items() for each in _sized(name, value, wanted[name])]
     _solve(sized, dims)
-    made = [
-        dim for n, type_ in wanted.items() if n not in values for dim in parameter_dims(n, type_)
-    ]
+    made = [dim for name, d in by_name.items() if name not in values for dim in d]
     chosen = _filled(names, sized, dims, SIZE)
     if not _are_positive(made, chosen):
-        chosen = next(
-            (one for one in _larger(names, sized, dims) if _are_positive(made, one)), chosen
-        )
+        larger = _larger(names, sized, dims)
+        chosen = next((one for one in larger if _are_positive(made, one)), chosen)
     for name, value in values.items():
         check_argument(name, value, wanted[name], chosen)
     return chosen

@@ -16,15 +16,12 @@ from irviz.runtime.local.instrument import Instrumented, instrument
 from irviz.runtime.local.python_callees import install_callees
 from irviz.runtime.local.trace_recorder import TraceRequest, record_trace
 from irviz.runtime.local.vm import (
-    BuiltModule,
-    LocalLibrary,
-    LocalVM,
-    call_function,
+    LocalModule,
     remembered,
     stack_cases,
 )
-from irviz.runtime.remote.address import LOCAL_TARGET, RunTarget, tvm_target
-from irviz.runtime.remote.remote_vm import remote_module
+from irviz.runtime.remote.address import LOCAL_TARGET, RunTarget
+from irviz.runtime.remote.remote_vm import BuiltModule, remote_module
 from irviz.worker.progress import report_progress
 
 Modules = Mapping[str, bytes]
@@ -94,12 +91,12 @@ def run_job(job: Job, module: ModuleOf) -> RunResult:
     trace = None
     if job.trace is not None:
         report_progress("building for the trace")
-        vm, of = _traced(callee, module)
+        traced, of = _traced(callee, module)
         chosen = cases[job.trace.case]
         trace = record_trace(
             of,
             callee.function,
-            lambda: call_function(vm, callee.function, chosen),
+            lambda: traced.timed(callee.function, chosen),
             usual,
             job.trace,
         )
@@ -133,11 +130,8 @@ def build(callee: Callee, module: ModuleOf) -> BuiltModule:
         return remote_module(where, callee.key, lambda: module(callee.key), written, what)
     report_progress("building")
 
-    def built() -> BuiltModule:
-        mod, target = module(callee.key), tvm_target(where.target)
-        if written is None:
-            return LocalVM.build(mod, target)
-        return LocalLibrary.build(mod, target, written, what)
+    def built() -> LocalModule:
+        return LocalModule.build(module(callee.key), where.target, written, what)
 
     return remembered(_built, (callee.key, where.target, written), built)
 
@@ -160,10 +154,10 @@ def _copied(built: BuiltModule, job: Job) -> list[Sequence[object]]:
     return [[one for argument in case for one in copied[id(argument)]] for case in job.cases]
 
 
-def _traced(callee: Callee, module: ModuleOf) -> tuple[LocalVM, Instrumented]:
-    def built() -> tuple[LocalVM, Instrumented]:
+def _traced(callee: Callee, module: ModuleOf) -> tuple[LocalModule, Instrumented]:
+    def built() -> tuple[LocalModule, Instrumented]:
         of = instrument(module(callee.key), callee.function)
-        return LocalVM.build(of.module, tvm_target(callee.where.target)), of
+        return LocalModule.build(of.module, callee.where.target, None), of
 
     try:
         return remembered(_built, callee, built)

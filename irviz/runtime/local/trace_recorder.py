@@ -6,7 +6,6 @@ import statistics
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 import tvm
@@ -40,16 +39,12 @@ class TraceRequest:
     kept: Collection[NodeId] = ()
 
 
-class _Call(NamedTuple):
-    """An active call of a function."""
-
-    path: str
-    function: str
-
-
 @dataclass
 class _Recorder:
-    """Receives the reports of a run; `request` is None when only times are taken."""
+    """Receives the reports of a run, each with the seconds since the one before.
+
+    `request` is None when only times are taken; `calls` are the active calls: path and function.
+    """
 
     of: Instrumented
     function: str
@@ -58,42 +53,31 @@ class _Recorder:
     seconds: dict[NodeId, float] = field(default_factory=dict)
     counts: dict[NodeId, int] = field(default_factory=dict)
     ticks: list[float] = field(default_factory=list)
-    calls: list[_Call] = field(default_factory=list)
+    calls: list[tuple[str, str]] = field(default_factory=list)
     overhead: float = 0.0
     kept: int = 0
     last: float = 0.0
 
-    def begin(self) -> None:
-        now = time.perf_counter()
-        self.ticks.append(now - self.last)
-        self.last = time.perf_counter()
+    def begin(self, since: float) -> None:
+        self.ticks.append(since)
 
-    def calling(self, number: int) -> None:
-        now = time.perf_counter()
-        name = self.of.callees[number]
-        node = self.of.nodes[number]
-        inside = [one for one in self.calls if one.function == name]
-        path = inside[-1].path if inside else self._path(node)
+    def calling(self, _: float, number: int) -> None:
+        name, path = self.of.callees[number], self._path(self.of.nodes[number])
+        path = next((one for one, active in reversed(self.calls) if active == name), path)
         if name == self.function:  # recursion: its nodes count as those of the first call
             path = ""
-        self.calls.append(_Call(path, name))
-        self._rest(now)
+        self.calls.append((path, name))
 
-    def param(self, number: int, value: object) -> None:
-        now = time.perf_counter()
+    def param(self, _: float, number: int, value: object) -> None:
         self._record(NodeId(self._path(self.of.nodes[number])), value, None)
-        self._rest(now)
 
-    def value(self, number: int, value: object) -> None:
-        now = time.perf_counter()
-        seconds = now - self.last
+    def value(self, since: float, number: int, value: object) -> None:
         if number in self.of.callees and self.calls:
             self.calls.pop()  # its inner nodes are recorded: the rest is its own time
-        self._record(NodeId(self._path(self.of.nodes[number])), value, seconds)
-        self._rest(now)
+        self._record(NodeId(self._path(self.of.nodes[number])), value, since)
 
     def _path(self, node: NodeId) -> str:
-        path = self.calls[-1].path if self.calls else ""
+        path = self.calls[-1][0] if self.calls else ""
         return inlined_id(path, node) if path else str(node)
 
     def _record(self, node: NodeId, value: object, seconds: float | None) -> None:
@@ -121,11 +105,6 @@ class _Recorder:
             arrays.append(tensor if is_kept else None)
             self.kept += tensor.nbytes * is_kept
         return NodeValue(summaries, tuple(arrays), ", ".join(others))
-
-    def _rest(self, since: float) -> None:
-        """Restart the clock: recording is not the function's own time."""
-        self.last = time.perf_counter()
-        self.overhead += self.last - since
 
 
 _recorder: _Recorder | None = None
@@ -200,7 +179,10 @@ def _leaves(value: object, tensors: list[Array], others: list[str]) -> None:
 def _reporter(name: str) -> Callable[..., None]:
     def report(*arguments: object) -> None:
         if _recorder is not None:
-            getattr(_recorder, name)(*arguments)
+            now = time.perf_counter()
+            getattr(_recorder, name)(now - _recorder.last, *arguments)
+            _recorder.last = time.perf_counter()  # recording is not the function's own time
+            _recorder.overhead += _recorder.last - now
 
     return report
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import tvm
@@ -36,71 +37,28 @@ def remembered(
     return found
 
 
-class BuiltModule(Protocol):
-    """A built module whose functions can be called, on any machine."""
-
-    def copy_arguments(self, arguments: Sequence[object]) -> Sequence[object]:
-        """Copy arguments to the machine that runs it."""
-
-    def call(self, function: str, placed: Sequence[object]) -> tuple[list[Array], float]:
-        """Call a function; return its outputs and the seconds. Raise RunError."""
-
-    def seconds(self, function: str, placed: Sequence[object], count: int) -> float:
-        """Call a function `count` times; return the seconds of one call. Raise RunError.
-
-        A machine may add a warm-up call.
-        """
-
-
 @dataclass(frozen=True, eq=False)
-class LocalVM:
-    """A module on Relax's virtual machine in this process."""
+class LocalModule:
+    """Relax functions on a virtual machine, or a library of PrimFuncs, and the device that runs it.
 
-    vm: relax.VirtualMachine
-
-    @classmethod
-    def build(cls, mod: ir.IRModule, target: tvm.target.Target) -> LocalVM:
-        """Build a module; raise RunError."""
-        with run_errors("the module could not be built"):
-            return cls(relax.VirtualMachine(tvm.compile(mod, target=target), tvm.cpu()))
-
-    def copy_arguments(self, arguments: Sequence[object]) -> Sequence[object]:
-        """Copy arguments to the machine that runs it."""
-        return [to_device(argument, tvm.cpu()) for argument in arguments]
-
-    def call(self, function: str, placed: Sequence[object]) -> tuple[list[Array], float]:
-        """Call a function; return its outputs and the seconds. Raise RunError."""
-        value, taken = call_function(self, function, placed)
-        return to_arrays(value), taken
-
-    def seconds(self, function: str, placed: Sequence[object], count: int) -> float:
-        """Call a function `count` times; return the seconds of one call. Raise RunError."""
-        with running(function):
-            call = self.vm[function]
-            start = time.perf_counter()
-            for _ in range(count):
-                call(*placed)
-            return (time.perf_counter() - start) / count
-
-
-@dataclass(frozen=True, eq=False)
-class LocalLibrary:
-    """A library of PrimFuncs and the device that runs it.
-
-    `written` are the indices of the arguments that are outputs.
+    `written` are the indices of the arguments that a PrimFunc writes, which are its outputs, None
+    for Relax functions.
     """
 
-    library: tvm.runtime.Module
+    functions: relax.VirtualMachine | tvm.runtime.Module
     device: tvm.runtime.Device
-    written: Sequence[int]
+    written: Sequence[int] | None
 
     @classmethod
     def build(
-        cls, mod: ir.IRModule, target: tvm.target.Target, written: Sequence[int], what: str
-    ) -> LocalLibrary:
-        """Build a module, `what` in errors; raise RunError."""
+        cls, mod: ir.IRModule, target: str, written: Sequence[int] | None, what: str = "the module"
+    ) -> LocalModule:
+        """Build a module for this machine, `what` in errors; raise RunError."""
         with run_errors(f"{what} could not be built"):
-            return cls(tvm.compile(mod, target=target).jit(), tvm.cpu(), written)
+            built, device = tvm.compile(mod, target=tvm_target(target)), tvm.cpu()
+            is_prim = written is not None
+            functions = built.jit() if is_prim else relax.VirtualMachine(built, device)
+            return cls(functions, device, written)
 
     def copy_arguments(self, arguments: Sequence[object]) -> Sequence[object]:
         """Copy arguments to the machine that runs it."""
@@ -108,28 +66,37 @@ class LocalLibrary:
 
     def call(self, function: str, placed: Sequence[object]) -> tuple[list[Array], float]:
         """Call a function; return its outputs and the seconds. Raise RunError."""
+        value, taken = self.timed(function, placed)
+        if self.written is not None:
+            value = [placed[number] for number in self.written]
+        return to_arrays(value), taken
+
+    def timed(self, function: str, placed: Sequence[object]) -> tuple[object, float]:
+        """Call a function; return its value and the seconds. Raise RunError."""
         with running(function):
-            taken = self._once(function, placed)
-            return [placed[number].numpy() for number in self.written], taken  # type: ignore[attr-defined]
+            call = self.functions[function]
+            start = time.perf_counter()
+            value = call(*placed)
+            return value, time.perf_counter() - start
 
     def seconds(self, function: str, placed: Sequence[object], count: int) -> float:
         """Call a function `count` times; return the seconds of one call. Raise RunError."""
         if count == 1:  # it may be long, and TVM would add a warm-up call
-            with running(function):
-                return self._once(function, placed)
-        return self.evaluated(function, placed, count)
+            return self.timed(function, placed)[1]
+        if self.written is not None:
+            return self.evaluated(function, placed, count)
+        with running(function):
+            call = self.functions[function]
+            start = time.perf_counter()
+            for _ in range(count):
+                call(*placed)
+            return (time.perf_counter() - start) / count
 
     def evaluated(self, function: str, placed: Sequence[object], count: int) -> float:
-        """Call a function `count` times after a warm-up; return the device's seconds per call."""
+        """Call a PrimFunc `count` times after a warm-up; return the device's seconds per call."""
         with running(function):
-            timer = self.library.time_evaluator(function, self.device, number=count)
+            timer = self.functions.time_evaluator(function, self.device, number=count)
             return float(timer(*placed).mean)
-
-    def _once(self, function: str, placed: Sequence[object]) -> float:
-        call = self.library[function]
-        start = time.perf_counter()
-        call(*placed)
-        return time.perf_counter() - start
 
 
 @contextlib.contextmanager
@@ -147,6 +114,11 @@ def run_errors(what: str) -> Iterator[None]:
         if "bad_alloc" in str(failure):
             raise MemoryError(str(failure)) from failure
         raise RunError(f"{what}: {error_summary(failure)}") from failure
+
+
+def tvm_target(target: str) -> tvm.target.Target:
+    """Return TVM's target for one in JSON, or a name such as "llvm"."""
+    return tvm.target.Target(json.loads(target) if target.startswith("{") else target)
 
 
 def running(function: str) -> contextlib.AbstractContextManager[None]:
@@ -172,16 +144,6 @@ def _to_tensor(array: Array, device: tvm.runtime.Device) -> tvm.runtime.Tensor:
         if "bad_alloc" in str(failure):
             raise MemoryError(str(failure)) from failure
         raise
-
-
-def call_function(
-    built: LocalVM, function: str, arguments: Sequence[object]
-) -> tuple[object, float]:
-    """Call a function; return its value and the seconds. Raise RunError."""
-    start = time.perf_counter()
-    with running(function):
-        value = built.vm[function](*arguments)
-    return value, time.perf_counter() - start
 
 
 def to_arrays(value: object) -> list[Array]:

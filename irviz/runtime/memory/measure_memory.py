@@ -27,11 +27,6 @@ def memory_use(
     The passes of `tvm.compile(mod, target="llvm")` are run in the worker, up to the one that
     plans memory. Allocations of a called function belong to its call.
 
-    Args:
-        mod: The module.
-        function: The name of a Relax function.
-        sizes: Symbolic dimensions by name.
-
     Raises:
         InputError: A size is missing or invalid.
         NoFunctionError: The module has no such function.

@@ -6,10 +6,8 @@ import json
 import re
 from dataclasses import dataclass
 
-import tvm
-
 from irviz.errors import RunError
-from irviz.runtime.local.vm import error_summary
+from irviz.runtime.local.vm import error_summary, tvm_target
 
 LOCAL = ("", "cpu")
 """The names of this machine's CPU."""
@@ -74,39 +72,25 @@ def run_target(device: str = "", target: str = "", seconds: float | None = None)
     """
     away, written = parse_device(device), _json(target)
     try:
-        chosen = tvm.target.Target(json.loads(written)) if target.strip() else None
+        kind = architecture(written)
     except Exception as failure:  # TVM raises what its C++ side threw, of any class
         raise RunError(f"{target!r} is not a target: {error_summary(failure)}") from None
-    if chosen is not None and away is None and _architecture(chosen) != local_architecture():
+    if away is None and kind != architecture():
         raise RunError(
-            f"{target!r} is for {_architecture(chosen)}, and this machine is "
-            f"{local_architecture()}: give the machine that it is for as device, or no target"
+            f"{target!r} is for {kind}, and this machine is {architecture()}: give the machine "
+            "that it is for as device, or no target"
         )
     return RunTarget(away, written, seconds)
 
 
-def local_architecture() -> str:
-    """Return this machine's architecture, such as "x86_64"."""
-    return _architecture(tvm.target.Target("llvm"))
-
-
-def architecture(target: str) -> str:
-    """Return the architecture of a target in JSON."""
-    return _architecture(tvm_target(target))
-
-
-def tvm_target(target: str) -> tvm.target.Target:
-    """Return TVM's target for the text of a `RunTarget`."""
-    return tvm.target.Target(json.loads(target) if target.startswith("{") else target)
-
-
-def _architecture(target: tvm.target.Target) -> str:
-    triple: str = target.attrs.get("mtriple") or tvm.target.Target("llvm").attrs["mtriple"]
+def architecture(target: str = "llvm") -> str:
+    """Return the architecture of a target, such as "x86_64"; of this machine by default."""
+    triple: str = tvm_target(target).attrs.get("mtriple") or tvm_target("llvm").attrs["mtriple"]
     return triple.partition("-")[0]
 
 
 def _json(target: str) -> str:
-    """Return a target as JSON, which TVM needs."""
+    """Return a target as JSON, which TVM needs, or "llvm" for none."""
     words = target.split()
     if not words:
         return "llvm"

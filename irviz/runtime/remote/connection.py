@@ -6,6 +6,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TypeVar
@@ -126,7 +127,7 @@ def connect(remote: RemoteAddress, seconds: float | None) -> Connection:
 
 
 def _close_hanging() -> None:
-    """Close the connections to servers that have answered meanwhile."""
+    """Close the connections to servers that have answered meanwhile, and forget them on return."""
     waiting = _hanging[:]
     _hanging.clear()
     for one in waiting:
@@ -134,11 +135,9 @@ def _close_hanging() -> None:
 
 
 def _open_session(remote: RemoteAddress, life: float) -> rpc.RPCSession:
-    def connect() -> rpc.RPCSession:
-        return rpc.connect(remote.host, remote.port, remote.key, session_timeout=life)
-
+    address = (remote.host, remote.port, remote.key)
     try:
-        return _call_in_time(connect, CONNECT_SECONDS)
+        return _call_in_time(lambda: rpc.connect(*address, session_timeout=life), CONNECT_SECONDS)
     except _HangsError:
         raise RunError(
             f"{remote} does not answer within {CONNECT_SECONDS:g} s: it may serve another session, "
@@ -152,10 +151,8 @@ def _open_session(remote: RemoteAddress, life: float) -> rpc.RPCSession:
 
 
 def _connection_error(remote: RemoteAddress, message: str) -> str:
-    """Return why there is no connection, judged by TVM's message."""
-    start = (
-        f"start one there with python -m tvm.exec.rpc_server --host 0.0.0.0 --port {remote.port}"
-    )
+    command = f"python -m tvm.exec.rpc_server --host 0.0.0.0 --port {remote.port}"
+    start = f"start one there with {command}"
     if "cannot find server that matches key" in message:
         given = f"the key {remote.key!r}" if remote.key else "no key"
         return (
@@ -176,20 +173,17 @@ def _connection_error(remote: RemoteAddress, message: str) -> str:
 
 def _call_in_time(send: Callable[[], Result], seconds: float) -> Result:
     """Call a function in a thread, because a wait in C++ cannot be interrupted."""
-    found: list[Result] = []
-    failures: list[Exception] = []
+    answer: Future[Result] = Future()
 
     def work() -> None:
         try:
-            found.append(send())
+            answer.set_result(send())
         except Exception as failure:
-            failures.append(failure)
+            answer.set_exception(failure)
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     thread.join(seconds)
     if thread.is_alive():
         raise _HangsError(thread)
-    if failures:
-        raise failures[0]
-    return found[0]
+    return answer.result()

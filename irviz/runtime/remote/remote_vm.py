@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import tvm
@@ -20,20 +21,18 @@ from irviz.ir.shapes.type_check import ShapeValue
 from irviz.model.runs.trace import Array
 from irviz.runtime.local.python_callees import python_callees
 from irviz.runtime.local.vm import (
-    BuiltModule,
-    LocalLibrary,
+    LocalModule,
     error_summary,
     remembered,
     run_errors,
     running,
     to_device,
+    tvm_target,
 )
 from irviz.runtime.remote.address import (
     RemoteAddress,
     RunTarget,
     architecture,
-    local_architecture,
-    tvm_target,
 )
 from irviz.runtime.remote.connection import Connection, connect
 from irviz.runtime.remote.flatten_tuples import flatten_tuple_params, tuple_leaves
@@ -137,7 +136,7 @@ class RemoteLibrary:
     """
 
     link: Connection
-    library: LocalLibrary
+    library: LocalModule
 
     def copy_arguments(self, arguments: Sequence[object]) -> Sequence[object]:
         """Copy arguments to the machine that runs it."""
@@ -158,6 +157,10 @@ class RemoteLibrary:
         )
 
 
+BuiltModule: TypeAlias = LocalModule | RemoteVM | RemoteLibrary
+"""A built module whose functions can be called, on any machine."""
+
+
 def remote_module(
     where: RunTarget,
     key: str,
@@ -165,15 +168,10 @@ def remote_module(
     written: Sequence[int] | None,
     what: str,
 ) -> BuiltModule:
-    """Return a module on a server, kept as long as the connection.
+    """Return a module on a server, kept as long as the connection; `what` names it in errors.
 
-    Args:
-        key: It stands for the module.
-        written: The arguments that a PrimFunc writes, None for Relax functions.
-        what: The module in errors.
-
-    Raises:
-        RunError: There is no server, or it cannot load the module.
+    `written` are the arguments that a PrimFunc writes, None for Relax functions. Raises RunError
+    when there is no server, or it cannot load the module.
     """
     assert where.remote is not None, "the device is another machine"
     link = connect(where.remote, where.seconds)
@@ -183,7 +181,7 @@ def remote_module(
         link.request("looking for functions", lambda: _check_callees(link, mod))
         if written is not None:
             library = _load(link, mod, where, what)
-            return RemoteLibrary(link, LocalLibrary(library, link.device, written))
+            return RemoteLibrary(link, LocalModule(library, link.device, written))
         flat, names = flatten_tuple_params(mod)
         impure = {name for name in relax_functions(mod) if not mod[name].is_pure}
         vm = relax.VirtualMachine(_load(link, flat, where, what), link.device)
@@ -218,7 +216,7 @@ def _external(mod: ir.IRModule) -> list[str]:
 def _load(link: Connection, mod: ir.IRModule, where: RunTarget, what: str) -> tvm.runtime.Module:
     """Build a module and load it on the server; no file is left behind on either machine."""
     target = tvm_target(where.target)
-    is_linked = architecture(where.target) == local_architecture() and _has_compiler()
+    is_linked = architecture(where.target) == architecture() and _has_compiler()
     name = f"irviz{next(link.files)}.{'so' if is_linked else 'tar'}"
     with tempfile.TemporaryDirectory(prefix="irviz-") as folder:
         path = Path(folder, name)

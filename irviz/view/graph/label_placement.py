@@ -76,15 +76,14 @@ class OccupiedArea:
 def place_labels(
     labels: Mapping[NodeId, tuple[str, Rect]], inward: float, area: OccupiedArea
 ) -> dict[NodeId, Point]:
-    """Return the position of each label that has a free one.
+    """Return the position of each label that has a free one, and add it to the area.
 
     Of the free positions the one that covers the fewest lines is chosen; earlier ones are
-    preferred. The chosen rectangles are added to the area.
+    preferred.
 
     Args:
         labels: The text of each label, and the rectangle of its node.
         inward: 1 where edges enter nodes from below, -1 where they enter from above.
-        area: What is drawn already.
     """
     placed: dict[NodeId, Point] = {}
     for node_id, (line, node_rect) in labels.items():

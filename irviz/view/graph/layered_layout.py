@@ -7,7 +7,7 @@ edges, and an edge may cross a node. Its time is linear in the size of the graph
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from irviz.view.geometry import Point, Rect, Size
@@ -41,8 +41,10 @@ class _Box:
     inside: list[_Box] = field(default_factory=list)
     before: list[_Box] = field(default_factory=list)
 
-    def centre(self) -> Point:
-        return (self.x + self.width / 2, self.y + self.height / 2)
+    def rect(self, turned_at: float | None) -> Rect:
+        """Return the box's rectangle, in a picture of this height that is turned upside down."""
+        top = self.y if turned_at is None else turned_at - self.y - self.height
+        return Rect.at((self.x, top), self.width, self.height)
 
 
 def layered_layout(
@@ -53,13 +55,8 @@ def layered_layout(
 ) -> Layout:
     """Place nodes in rows, each after the nodes that it uses.
 
-    Args:
-        sizes: The size of each node in px, in the order of the text.
-        edges: `(id, source, target, entry)`: an edge enters its target at this fraction of the
-            target's width. Edges against the order of the text do not affect the rows.
-        frames: `(parent, nodes)` for each cluster: the cluster around it, "" for none, and the
-            nodes that are directly inside. Clusters without a node are left out, as in Graphviz.
-        direction: "up" or "down".
+    The arguments are those of `LayoutInput`, with nodes in the order of the text; edges against
+    this order do not affect the rows. Clusters without a node are left out, as in Graphviz.
     """
     whole = _Box()
     framed, nodes = _nest(whole, sizes, frames)
@@ -75,14 +72,13 @@ def layered_layout(
         assert box.parent is not None
         box.x += box.parent.x
         box.y += box.parent.y
-    if flow < 0:
-        for box in [*framed.values(), *nodes.values()]:
-            box.y = whole.height - box.y - box.height
+    turned_at = whole.height if flow < 0 else None
+    rects = {name: box.rect(turned_at) for name, box in nodes.items()}
     routes = {
-        name: _route(nodes[source], nodes[target], entry, flow)
+        name: _route(rects[source], rects[target], entry, flow)
         for name, source, target, entry in edges
     }
-    return _at_origin(framed, nodes, routes)
+    return _at_origin({n: box.rect(turned_at) for n, box in framed.items()}, rects, routes)
 
 
 def add_missing_routes(
@@ -91,19 +87,11 @@ def add_missing_routes(
     edges: Sequence[tuple[str, str, str, float]],
     direction: str = "up",
 ) -> Layout:
-    """Add a route for each edge of a layout that has none; it may cross nodes.
-
-    The other arguments are those of `layered_layout`.
-    """
+    """Add a route for each edge of a layout that has none; it may cross nodes."""
     flow = 1.0 if direction == "down" else -1.0
-
-    def box(name: str) -> _Box:
-        (x, y), size = layout.nodes[name], sizes[name]
-        left, top = x - size.width / 2, y - size.height / 2
-        return _Box(width=size.width, height=size.height, x=left, y=top)
-
+    rects = {name: Rect.around(centre, sizes[name]) for name, centre in layout.nodes.items()}
     added = {
-        name: _route(box(source), box(target), entry, flow)
+        name: _route(rects[source], rects[target], entry, flow)
         for name, source, target, entry in edges
         if name not in layout.routes
     }
@@ -195,10 +183,10 @@ def _surround(frame: _Box, title_above: float) -> None:
     frame.height += 2 * FRAME_MARGIN + FRAME_TITLE_HEIGHT
 
 
-def _route(source: _Box, target: _Box, entry: float, flow: float) -> Route:
+def _route(source: Rect, target: Rect, entry: float, flow: float) -> Route:
     """Return a curve along the flow; an edge that leads back goes around both boxes."""
-    start = (source.centre()[0], source.centre()[1] + flow * source.height / 2)
-    tip = (target.x + entry * target.width, target.centre()[1] - flow * target.height / 2)
+    start = (source.centre[0], source.bottom if flow > 0 else source.top)
+    tip = (target.left + entry * target.width, target.top if flow > 0 else target.bottom)
     end = (tip[0], tip[1] - flow * _ARROW)
     ahead = (end[1] - start[1]) * flow
     if ahead >= 0:
@@ -214,9 +202,9 @@ def _route(source: _Box, target: _Box, entry: float, flow: float) -> Route:
     return Route((*turned, *back, (entering[0], below), (end[0], below), end), tip)
 
 
-def _along_row(leaving: Point, end: Point, source: _Box, flow: float) -> tuple[Point, ...]:
+def _along_row(leaving: Point, end: Point, source: Rect, flow: float) -> tuple[Point, ...]:
     """Return the points of a line in the gap before a row, past what stands in the row."""
-    inlets = end[1], source.centre()[1] - flow * (source.height / 2 + _ARROW)
+    inlets = end[1], source.centre[1] - flow * (source.height / 2 + _ARROW)
     line = min(inlets, key=lambda y: y * flow) - flow * _BEND
     along = math.copysign(_BEND, end[0] - leaving[0])
     corners = (leaving[0], line), (end[0], line)
@@ -224,52 +212,41 @@ def _along_row(leaving: Point, end: Point, source: _Box, flow: float) -> tuple[P
     return (corners[0],) * 2 + (bends[0],) * 2 + (bends[1],) * 2 + (corners[1],) * 2
 
 
-def _detour(source: _Box, target: _Box) -> tuple[Point, Point]:
+def _detour(source: Rect, target: Rect) -> tuple[Point, Point]:
     """Return the points where an edge that leads back passes its source and its target."""
     gap = NODE_GAP / 2
-    right, left = source.x + source.width + gap, source.x - gap
-    if target.x > right:  # through the gap between the two
-        sides = right, target.x - gap
-    elif target.x + target.width < left:
-        sides = left, target.x + target.width + gap
+    right, left = source.right + gap, source.left - gap
+    if target.left > right:  # through the gap between the two
+        sides = right, target.left - gap
+    elif target.right < left:
+        sides = left, target.right + gap
     else:
-        sides = (max(right, target.x + target.width + gap),) * 2
-    return (sides[0], source.centre()[1]), (sides[1], target.centre()[1])
+        sides = (max(right, target.right + gap),) * 2
+    return (sides[0], source.centre[1]), (sides[1], target.centre[1])
 
 
 def _at_origin(
-    frames: Mapping[str, _Box], nodes: Mapping[str, _Box], routes: Mapping[str, Route]
+    frames: Mapping[str, Rect], nodes: Mapping[str, Rect], routes: Mapping[str, Route]
 ) -> Layout:
     """Move everything to the origin: edges that lead back are outside the rows."""
-    boxes = [*frames.values(), *nodes.values()]
     points = [point for route in routes.values() for point in (*route.points, route.tip)]
-    points += [(box.x, box.y) for box in boxes]
-    points += [(box.x + box.width, box.y + box.height) for box in boxes]
-    left, right = _span(x for x, _ in points)
-    top, bottom = _span(y for _, y in points)
+    for left, top, right, bottom in (*frames.values(), *nodes.values()):
+        points += [(left, top), (right, bottom)]
+    left, top = (min((point[axis] for point in points), default=0.0) for axis in (0, 1))
+    right, bottom = (max((point[axis] for point in points), default=0.0) for axis in (0, 1))
 
     def move(point: Point) -> Point:
         return (point[0] - left, point[1] - top)
 
+    def framed(rect: Rect) -> ClusterFrame:
+        x, y = move((rect.left, rect.top))
+        title = (x + MIN_FRAME_WIDTH / 2, y + FRAME_TITLE_HEIGHT / 2)
+        return ClusterFrame(Rect.at((x, y), rect.width, rect.height), title)
+
     return Layout(
         right - left,
         bottom - top,
-        {name: move(box.centre()) for name, box in nodes.items()},
-        {
-            name: ClusterFrame(
-                Rect.at(move((box.x, box.y)), box.width, box.height),
-                move((box.x + MIN_FRAME_WIDTH / 2, box.y + FRAME_TITLE_HEIGHT / 2)),
-            )
-            for name, box in frames.items()
-        },
-        {
-            name: Route(tuple(map(move, route.points)), move(route.tip))
-            for name, route in routes.items()
-        },
+        {name: move(rect.centre) for name, rect in nodes.items()},
+        {name: framed(rect) for name, rect in frames.items()},
+        {name: Route(tuple(map(move, one.points)), move(one.tip)) for name, one in routes.items()},
     )
-
-
-def _span(values: Iterable[float]) -> tuple[float, float]:
-    """Return the smallest and the largest value, zeros if there are none."""
-    known = list(values)
-    return min(known, default=0.0), max(known, default=0.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -15,33 +15,13 @@ from irviz.model.graph.module_contents import ModuleContents
 from irviz.model.runs.array_summary import ArraySummary
 from irviz.view.number_format import format_number
 from irviz.view.templating import render
+from irviz.view.theme import STYLES
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
 Facts: TypeAlias = Sequence[tuple[str, str]]
 """Names with their values."""
-
-KIND_NAMES: dict[NodeKind, str] = {
-    NodeKind.PARAM: "parameter",
-    NodeKind.CONSTANT: "constant",
-    NodeKind.CALL_TIR: "call_tir of a PrimFunc",
-    NodeKind.CALL_DPS_PACKED: "call_dps_packed",
-    NodeKind.OPERATOR: "operator",
-    NodeKind.CALL_FUNCTION: "call of a function",
-    NodeKind.CALL_PACKED: "call of a packed function",
-    NodeKind.TUPLE: "tuple",
-    NodeKind.TUPLE_GET_ITEM: "item of a tuple",
-    NodeKind.MATCH_CAST: "match_cast",
-    NodeKind.IF: "if, with two branches",
-    NodeKind.FUNCTION: "function defined inside of another",
-    NodeKind.VALUE: "value written as it is",
-    NodeKind.OTHER: "other expression",
-    NodeKind.BLOCK: "block of a PrimFunc",
-    NodeKind.ALLOC: "buffer",
-    NodeKind.GROUP: "group",
-}
-assert KIND_NAMES.keys() == set(NodeKind), "every kind of node has a name"
 
 RESOLUTION_NAMES: dict[Resolution, str] = {
     Resolution.PRIM_FUNC: "a PrimFunc of this module",
@@ -61,13 +41,8 @@ _MAX_SAMPLES = 4_000_000
 
 
 def node_html(graph: Graph, node: Node, more: Facts = ()) -> Markup:
-    """Describe a node: kind, type, callee, arguments, users, block, attributes.
-
-    Args:
-        graph: The graph that the node is in.
-        more: Further facts, which the graph does not know.
-    """
-    facts = [("kind", KIND_NAMES[node.kind]), ("type", node.type_label)]
+    """Describe a node by what its graph tells, and by `more` facts."""
+    facts = [("kind", STYLES[node.kind].name), ("type", node.type_label)]
     if node.kind is NodeKind.GROUP:
         facts = [("kind", "group"), ("nodes", f"{node.size:,}")]
         facts += [("gives", node.type_label)] if node.type_label else []
@@ -117,14 +92,7 @@ def copies_html(copies: RepeatCopies, graph: Graph) -> Markup:
 
 
 def source_html(name: str, prim_func: str, line: str = "", line_number: int = 0) -> Markup:
-    """Show a node's line of TVMScript, and the PrimFunc that it calls.
-
-    Args:
-        name: The name of the PrimFunc.
-        prim_func: The PrimFunc's TVMScript, "" if the node calls none.
-        line: The node's own line, "" if it has none.
-        line_number: The number of that line in the module's TVMScript.
-    """
+    """Show a node's line of the module's TVMScript, and the PrimFunc that it calls, "" for none."""
     sources = []
     if line:
         sources.append((f"TVMScript, line {line_number}", code_html(line)))
@@ -149,9 +117,7 @@ def value_html(label: str, summary: ArraySummary | None, text: str = "", hint: s
 
     Args:
         label: The node's name, "" if it has none.
-        summary: The tensor, or the chosen tensor of a tuple; None if the value is not a tensor.
-        text: The value, if it is not a tensor.
-        hint: A remark above the facts.
+        summary: The tensor, or the chosen tensor of a tuple; None if the value is a `text`.
     """
     facts = [("value", text)] if text else []
     warning = ""
@@ -187,24 +153,10 @@ def constant_facts(array: NDArray[np.generic]) -> Facts:
     return tuple(facts)
 
 
-def _details(
-    title: str,
-    facts: Facts,
-    *,
-    level: int = 4,
-    hint: str = "",
-    warning: str = "",
-    sources: Sequence[tuple[str, Markup]] = (),
-) -> Markup:
-    return render(
-        "details",
-        title=title,
-        level=level,
-        hint=hint,
-        warning=warning,
-        facts=facts,
-        sources=sources,
-    )
+def _details(title: str, facts: Facts, *, level: int = 4, **more: object) -> Markup:
+    """Render facts; `more` are `hint`, `warning` and `sources`, pairs of a title and HTML."""
+    values = {"hint": "", "warning": "", "sources": (), **more}
+    return render("details", title=title, level=level, facts=facts, **values)
 
 
 def _tensor_facts(summary: ArraySummary) -> list[tuple[str, str]]:
@@ -264,14 +216,9 @@ def _block(graph: Graph, node: Node) -> str:
     is_dataflow = region.kind is RegionKind.DATAFLOW_BLOCK
     kind = "dataflow block" if is_dataflow else "binding block, no dataflow"
     words = f"{blocks.index(node.region) + 1} of {len(blocks)}, {kind}"
-    around = [graph.regions[index] for index in _enclosing(graph, region.parent)]
-    names = [f"{one.name} of {one.owner}" if one.owner else one.name for one in around]
-    return ", in ".join([words, *names])
-
-
-def _enclosing(graph: Graph, index: int | None) -> Iterator[int]:
-    """Yield the regions around and including a region that are not blocks, the inner ones first."""
+    names, index = [words], region.parent
     while index is not None:
-        if graph.regions[index].kind not in _BLOCKS:
-            yield index
-        index = graph.regions[index].parent
+        around, index = graph.regions[index], graph.regions[index].parent
+        if around.kind not in _BLOCKS:
+            names.append(f"{around.name} of {around.owner}" if around.owner else around.name)
+    return ", in ".join(names)

@@ -67,13 +67,7 @@ def run_summary(result: RunResult) -> str:
 
 
 def badge_html(result: RunResult | None, comparison: Comparison | None, error: str) -> Markup:
-    """Return the badge of a stage that does not run now.
-
-    Args:
-        result: The stage's run, None if it was not run.
-        comparison: How the run compares with the reference, None for the reference itself.
-        error: Why the stage or its run failed, "" if it did not.
-    """
+    """Return the badge of a stage that does not run now; `comparison` is None for the reference."""
     if error:
         return _badge("✕ failed", "bad", tooltip=error)
     if result is None:

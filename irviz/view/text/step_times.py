@@ -40,10 +40,9 @@ def step_times_summary(rows: Sequence[StepRow]) -> str:
     before = rows[-2].timing if len(rows) > 1 else None
     if before is not None:
         was = format_seconds(before.spread.median)
-        text = f"{was} → {text}, {_ratio(before, last.timing)} as fast{_doubt(before, last.timing)}"
+        text = f"{was} → {text}, {_ratio(before, last.timing, ' as fast')}"
     if len(rows) > 2 and first is not None:
-        text += f"; {_ratio(first, last.timing)} as fast as without a schedule"
-        text += _doubt(first, last.timing)
+        text += f"; {_ratio(first, last.timing, ' as fast as without a schedule')}"
     return f"{text}; {_RESULTS[last.verdict]}" if len(rows) > 1 and last.verdict else text
 
 
@@ -64,7 +63,7 @@ def _cells(row: StepRow, first: StepRow) -> tuple[str, str, str, str]:
     spread, ratio, warning = row.timing.spread, "", ""
     if row.timing is not first.timing:
         if first.timing is not None:
-            ratio = _ratio(first.timing, row.timing) + _doubt(first.timing, row.timing)
+            ratio = _ratio(first.timing, row.timing)
         if row.verdict in (Verdict.DIFFERENT, Verdict.INCOMPARABLE):
             warning = _RESULTS[row.verdict]
     low, high = (format_seconds(seconds).split() for seconds in (spread.low, spread.high))
@@ -72,16 +71,15 @@ def _cells(row: StepRow, first: StepRow) -> tuple[str, str, str, str]:
     return format_seconds(spread.median), interval, ratio, warning
 
 
-def _ratio(reference: Timing, timing: Timing) -> str:
-    return f"{Measurement((reference, timing)).ratio(timing.stage).median:.2f}×"
-
-
-def _doubt(reference: Timing, timing: Timing) -> str:
-    """Return why a ratio may be noise, "" where it is more than that."""
+def _ratio(reference: Timing, timing: Timing, words: str = "") -> str:
+    """Return a ratio, and why it may be noise, where it is no more than that."""
     both = Measurement((reference, timing))
+    text = f"{both.ratio(timing.stage).median:.2f}×{words}"
     if both.is_clear(timing.stage):
-        return ""
-    return " (within the noise)" if both.has_enough_rounds else " (too few calls to be sure)"
+        return text
+    return text + (
+        " (within the noise)" if both.has_enough_rounds else " (too few calls to be sure)"
+    )
 
 
 def format_seconds(seconds: float) -> str:

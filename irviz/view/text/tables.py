@@ -36,6 +36,24 @@ class Table:
         return str(render("table", table=self))
 
 
+class _ShownTable:
+    """A table that shows itself as text and, in a notebook, as HTML."""
+
+    def __str__(self) -> str:
+        """Return the table in aligned columns."""
+        return self._table().text()
+
+    def __repr__(self) -> str:
+        """Return the table in aligned columns."""
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return self._table().html()
+
+    def _table(self) -> Table:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
 class StageRow:
     """A stage, its run, and the comparison with the first stage's run; or its error."""
@@ -47,20 +65,11 @@ class StageRow:
     error: str = ""
 
 
-@dataclass(frozen=True)
-class StageTable:
-    """A comparison of stages, which shows itself as text and, in a notebook, as HTML."""
+@dataclass(frozen=True, repr=False)
+class StageTable(_ShownTable):
+    """A comparison of stages."""
 
     rows: tuple[StageRow, ...]
-
-    def __str__(self) -> str:
-        """Return the table in aligned columns."""
-        return self._table().text()
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self._table().html()
 
     def _table(self) -> Table:
         """Return the table without the columns that are empty in every row."""
@@ -94,9 +103,9 @@ def _stage_cells(row: StageRow) -> tuple[str, ...]:
     )
 
 
-@dataclass(frozen=True)
-class TimingTable:
-    """Times of stages, which show themselves as text and, in a notebook, as HTML."""
+@dataclass(frozen=True, repr=False)
+class TimingTable(_ShownTable):
+    """Times of stages."""
 
     measurement: Measurement
 
@@ -107,15 +116,6 @@ class TimingTable:
     def is_clear(self, stage: str) -> bool:
         """Return whether a stage differs from the first by more than the noise of the machine."""
         return self.measurement.is_clear(stage)
-
-    def __str__(self) -> str:
-        """Return the table in aligned columns."""
-        return self._table().text()
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self._table().html()
 
     def _table(self) -> Table:
         headings = ("stage", "made by", "median of a call", "95 % interval", "as fast as the first")

@@ -48,11 +48,7 @@ class HeatMapCells:
 def select_cells(array: Array, index: Sequence[int] = ()) -> HeatMapCells:
     """Return the cells of the last two dimensions of an array that has one dimension or more.
 
-    Args:
-        index: The position in the other dimensions, zeros if it is empty.
-
-    Raises:
-        DrawError: For an index that does not fit the shape.
+    `index` is the position in the other dimensions, as in `check_index`.
     """
     leading = array.shape[:-2]
     position = check_index(array.shape, index)
@@ -75,14 +71,13 @@ def _reduced(array: Array, notes: tuple[str, ...]) -> HeatMapCells:
     if rows > 1 or columns > 1:
         notes += (f"a cell is the largest |number| of {rows} × {columns}, with its sign",)
     values = _largest(_largest(_real(array), rows, 0), columns, 1)
-    return HeatMapCells(_double(values), rows, columns, height, width, values.size, notes)
+    return HeatMapCells(as_float64(values), rows, columns, height, width, values.size, notes)
 
 
 def check_index(shape: Sequence[int], index: Sequence[int]) -> tuple[int, ...]:
     """Return an index into all dimensions but the last two, zeros for an empty one.
 
-    Raises:
-        DrawError: If it is too short or too long, or outside the shape.
+    Raises DrawError if it is too short or too long, or outside the shape.
     """
     leading = tuple(shape[:-2])
     position = tuple(int(one) for one in index) or (0,) * len(leading)
@@ -98,15 +93,10 @@ def check_index(shape: Sequence[int], index: Sequence[int]) -> tuple[int, ...]:
     return position
 
 
-def as_float64(array: Array) -> Numbers:
-    """Return an array's numbers in float64, NaN and infinities as they are."""
-    return _double(_real(array))
-
-
 def _row(vector: Array, notes: tuple[str, ...]) -> HeatMapCells:
     """Return a vector as one row, folded if it is long."""
     step = math.ceil(vector.size / _MAX_SIDE**2)
-    numbers = _double(_largest(_real(vector), step, 0))
+    numbers = as_float64(_largest(_real(vector), step, 0))
     if step > 1:
         notes += (f"a cell is the largest |number| of {step} in a row, with its sign",)
     columns = numbers.size if numbers.size <= _MAX_ROW else _folded_width(numbers.size)
@@ -131,10 +121,11 @@ def _real(array: Array) -> Array:
     """Return the numbers in a dtype that NumPy can compare."""
     if array.dtype.kind in "fiu" and array.dtype.isbuiltin == 1:
         return array
-    return _double(array)
+    return as_float64(array)
 
 
-def _double(array: Array) -> Numbers:
+def as_float64(array: Array) -> Numbers:
+    """Return an array's numbers in float64, NaN and infinities as they are."""
     with np.errstate(all="ignore"):  # a signalling NaN raises a flag
         return array.astype(np.float64)
 
@@ -145,6 +136,6 @@ def _largest(array: Array, step: int, axis: int) -> Array:
         return array
     starts = np.arange(0, array.shape[axis], step)
     with np.errstate(invalid="ignore"):
-        high = _double(np.maximum.reduceat(array, starts, axis=axis))
-        low = _double(np.minimum.reduceat(array, starts, axis=axis))
+        high = as_float64(np.maximum.reduceat(array, starts, axis=axis))
+        low = as_float64(np.minimum.reduceat(array, starts, axis=axis))
     return np.where(high >= -low, high, low)

@@ -43,11 +43,10 @@ def draw_chart(
     index: Sequence[int] = (),
     title: str = "",
 ) -> Figure:
-    """Draw a chart of an array.
+    """Draw a chart of an array, of which only the summary may have been kept.
 
     Args:
         kind: One of `fitting_charts`.
-        array: The array, None if only its summary was kept: enough for a histogram.
         index: The slice of a heat map, or the number of the first image.
 
     Raises:

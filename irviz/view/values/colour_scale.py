@@ -34,54 +34,36 @@ _AROUND_ZERO = {
 assert _FURTHEST.keys() == _INFINITY.keys() == _AROUND_ZERO.keys() == set(THEMES)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ColourScale:
-    """The colours of the numbers from `low` to `high`.
+    """The colours of the numbers from `low` to `high`, which are None where no number is finite.
 
     `stops` are colours at equal distances. A scale around zero has zero in the middle, and the end
     of its colours at the number that is furthest from zero.
     """
 
-    low: float
-    high: float
-    stops: tuple[str, ...]
+    low: float | None = None
+    high: float | None = None
+    stops: tuple[str, ...] = GREY
     infinity: str
     is_around_zero: bool = False
 
     def pixels(self, values: Numbers) -> Pixels:
         """Return an array with one more axis: red, green, blue and opacity, from 0 to 255."""
-        is_finite = np.isfinite(values)
-        positions = self._positions(np.where(is_finite, values, self.low))
-        at = np.linspace(0, 1, len(self.stops))
-        channels = np.array([rgb(stop) for stop in self.stops], dtype=np.float64).T
         pixels = np.full((*values.shape, 4), 255, dtype=np.uint8)
-        for index, channel in enumerate(channels):
-            pixels[..., index] = np.rint(np.interp(positions, at, channel))
+        if self.low is not None and self.high is not None:
+            low, high = self.low, self.high
+            if self.is_around_zero:
+                low, high = min(low, -high), max(-low, high)
+            finite = np.where(np.isfinite(values), values, low)
+            positions = shares(finite, low, high) if low < high else np.full(values.shape, 0.5)
+            at = np.linspace(0, 1, len(self.stops))
+            channels = np.array([rgb(stop) for stop in self.stops], dtype=np.float64).T
+            for index, channel in enumerate(channels):
+                pixels[..., index] = np.rint(np.interp(positions, at, channel))
         pixels[np.isnan(values), :3] = rgb(NAN)
         pixels[np.isinf(values), :3] = rgb(self.infinity)
         return pixels
-
-    @property
-    def bar(self) -> Pixels:
-        """One row of pixels with the colours from `low` to `high`."""
-        share = np.linspace(0, 1, 128)
-        return self.pixels((self.low * (1 - share) + self.high * share)[None, :])
-
-    @property
-    def zero(self) -> float | None:
-        """The position of zero between `low` and `high`, from 0 to 1; None if it is outside."""
-        if not self.is_around_zero:
-            return None
-        return float(shares(np.zeros(()), self.low, self.high))
-
-    def _positions(self, values: Numbers) -> Numbers:
-        """Return the positions of numbers on the colours, from 0 to 1."""
-        if self.low == self.high:
-            return np.full(values.shape, 0.5)
-        if self.is_around_zero:
-            largest = max(-self.low, self.high)
-            return shares(values, -largest, largest)
-        return shares(values, self.low, self.high)
 
 
 def shares(values: Numbers, low: float, high: float) -> Numbers:
@@ -91,29 +73,23 @@ def shares(values: Numbers, low: float, high: float) -> Numbers:
     return np.asarray((values / largest - start) / (end - start))
 
 
-def colour_scale(values: Numbers, theme: str, *, is_grey: bool = False) -> ColourScale | None:
-    """Return the scale for the finite ones of these numbers, None if there are none.
+def colour_scale(values: Numbers, theme: str, *, is_image: bool = False) -> ColourScale:
+    """Return the scale for the finite ones of these numbers.
 
-    With `is_grey`, numbers of one sign are in shades of grey.
+    In an image, numbers of one sign are in shades of grey.
     """
     finite = values[np.isfinite(values)]
-    if not finite.size:
-        return None
-    low, high = float(finite.min()), float(finite.max())
-    if low < 0 < high:
-        return ColourScale(low, high, _AROUND_ZERO[theme], infinity_colour(theme), True)
-    stops = GREY if is_grey else (*get_theme(theme).tints, _FURTHEST[theme])
-    return ColourScale(low, high, stops, infinity_colour(theme, is_grey))
-
-
-def non_finite_pixels(values: Numbers, infinity: str) -> Pixels:
-    """Return the pixels of an array without a finite number."""
-    return ColourScale(0, 0, GREY, infinity).pixels(values)
-
-
-def infinity_colour(theme: str, is_image: bool = False) -> str:
-    """Return the colour of infinities in a theme; in an image every grey is a number."""
-    return _INFINITY_IN_IMAGES if is_image else _INFINITY[theme]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (None, None)
+    infinity = _INFINITY[theme]
+    if low is not None and high is not None and low < 0 < high:
+        colours = _AROUND_ZERO[theme]
+        return ColourScale(
+            low=low, high=high, stops=colours, infinity=infinity, is_around_zero=True
+        )
+    if is_image:
+        return ColourScale(low=low, high=high, infinity=_INFINITY_IN_IMAGES)
+    stops = (*get_theme(theme).tints, _FURTHEST[theme])
+    return ColourScale(low=low, high=high, stops=stops, infinity=infinity)
 
 
 def is_dark(pixel: Pixels) -> bool:
@@ -138,44 +114,41 @@ def count_non_finite(values: Numbers) -> NonFinite:
     return tuple(counts)
 
 
-def colour_legend_height(scale: ColourScale | None, non_finite: NonFinite) -> float:
+def colour_legend_height(scale: ColourScale, non_finite: NonFinite) -> float:
     """Return the height of a legend in px."""
-    return _ROW * ((scale is not None) + bool(non_finite))
+    return _ROW * ((scale.low is not None) + bool(non_finite))
 
 
 def draw_colour_legend(
-    canvas: MplCanvas,
-    x: float,
-    y: float,
-    scale: ColourScale | None,
-    non_finite: NonFinite,
-    infinity: str,
+    canvas: MplCanvas, x: float, y: float, scale: ColourScale, non_finite: NonFinite
 ) -> None:
-    """Draw the scale, and the counts of NaN and infinities beside a square of their colour.
-
-    `infinity` is the colour of infinities.
-    """
-    if scale is not None:
-        _draw_bar(canvas, x, y, scale)
+    """Draw the scale, and the counts of NaN and infinities beside a square of their colour."""
+    if scale.low is not None and scale.high is not None:
+        _draw_bar(canvas, x, y, scale, (scale.low, scale.high))
         y += _ROW
     for text, is_nan in non_finite:
-        canvas.square(x, y + 1, _SQUARE, NAN if is_nan else infinity)
+        canvas.square(x, y + 1, _SQUARE, NAN if is_nan else scale.infinity)
         canvas.write(x + _SQUARE + 6, y + _FONT_SIZE, text, fontsize=_FONT_SIZE)
         x += _SQUARE + 6 + _CHARACTER_WIDTH * (len(text) + 3)
 
 
-def _draw_bar(canvas: MplCanvas, x: float, y: float, scale: ColourScale) -> None:
-    low, high = format_number(scale.low), format_number(scale.high)
+def _draw_bar(
+    canvas: MplCanvas, x: float, y: float, scale: ColourScale, ends: tuple[float, float]
+) -> None:
+    low, high = map(format_number, ends)
     baseline = y + _FONT_SIZE
-    if scale.low == scale.high:
+    if ends[0] == ends[1]:
         canvas.write(x, baseline, f"{low} everywhere", fontsize=_FONT_SIZE)
         return
     canvas.write(x, baseline, low, fontsize=_FONT_SIZE)
     start = x + _CHARACTER_WIDTH * len(low) + 6
+    share = np.linspace(0, 1, 128)
+    row = scale.pixels((ends[0] * (1 - share) + ends[1] * share)[None, :])
     axes = canvas.axes(start, y + 1, _BAR, _BAR_HEIGHT)
-    axes.imshow(scale.bar, aspect="auto", interpolation="none", extent=(0, 1, 0, 1))
+    axes.imshow(row, aspect="auto", interpolation="none", extent=(0, 1, 0, 1))
     axes.set(xticks=[], yticks=[])
-    if scale.zero is not None:
-        axes.axvline(scale.zero, color=canvas.theme.text, linewidth=1)
-        canvas.write(start + _BAR * scale.zero, y + 21, "0", fontsize=9, ha="center")
+    if scale.is_around_zero:
+        zero = float(shares(np.zeros(()), *ends))
+        axes.axvline(zero, color=canvas.theme.text, linewidth=1)
+        canvas.write(start + _BAR * zero, y + 21, "0", fontsize=9, ha="center")
     canvas.write(start + _BAR + 6, baseline, high, fontsize=_FONT_SIZE)

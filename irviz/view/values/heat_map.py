@@ -10,14 +10,11 @@ from irviz.view.number_format import format_number
 from irviz.view.theme import get_theme
 from irviz.view.values.cells import Array, HeatMapCells, as_float64, select_cells
 from irviz.view.values.colour_scale import (
-    ColourScale,
     Pixels,
     colour_legend_height,
     colour_scale,
     draw_colour_legend,
-    infinity_colour,
     is_dark,
-    non_finite_pixels,
 )
 from irviz.view.values.mpl_svg import (
     MARGIN,
@@ -59,15 +56,16 @@ def heat_map(
         return _scalar(array, theme, title)
     cells = select_cells(array, index)
     get_theme(theme)
-    scale, infinity = colour_scale(cells.values, theme), infinity_colour(theme)
+    scale = colour_scale(cells.values, theme)
     heading = array_heading(array.shape, str(array.dtype), title, cells.notes)
     width, height = _size(cells)
     below = colour_legend_height(scale, cells.non_finite)
 
     def paint(canvas: MplCanvas, top: float) -> None:
-        colours = _pixels(cells, scale, infinity)
+        colours = scale.pixels(cells.values)
+        colours.reshape(-1, 4)[cells.filled :] = 0  # clear after the end of a folded vector
         _plot(canvas, cells, colours, (_LEFT, top, width, height))
-        draw_colour_legend(canvas, _LEFT, top + height + _TICKS, scale, cells.non_finite, infinity)
+        draw_colour_legend(canvas, _LEFT, top + height + _TICKS, scale, cells.non_finite)
 
     label = f"heat map of {heading.text}"
     return draw_with_matplotlib(heading, height + _TICKS + below, theme, label, paint)
@@ -93,14 +91,6 @@ def _size(cells: HeatMapCells) -> tuple[float, float]:
         side = min(side, _MAX_HEIGHT / rows)
     minimum = min(rows * _MAX_CELL_HEIGHT, _MIN_HEIGHT)
     return columns * side, min(max(rows * side, minimum), _MAX_HEIGHT)
-
-
-def _pixels(cells: HeatMapCells, scale: ColourScale | None, infinity: str) -> Pixels:
-    """Return the colour of each cell; the cells after the end of a folded vector are clear."""
-    values = cells.values
-    colours = non_finite_pixels(values, infinity) if scale is None else scale.pixels(values)
-    colours.reshape(-1, 4)[cells.filled :] = 0
-    return colours
 
 
 def _plot(

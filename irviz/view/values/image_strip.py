@@ -22,8 +22,6 @@ from irviz.view.values.colour_scale import (
     colour_scale,
     count_non_finite,
     draw_colour_legend,
-    infinity_colour,
-    non_finite_pixels,
     shares,
 )
 from irviz.view.values.image import as_images
@@ -79,8 +77,7 @@ def image_strip(array: Array, theme: str = "course", *, first: int = 0, title: s
 
     def paint(canvas: MplCanvas, top: float) -> None:
         _tiles(canvas, tiles, grid, first, top)
-        infinity = scale.infinity if scale is not None else infinity_colour(theme, True)
-        draw_colour_legend(canvas, MARGIN, top + height, scale, non_finite, infinity)
+        draw_colour_legend(canvas, MARGIN, top + height, scale, non_finite)
 
     below = colour_legend_height(scale, non_finite)
     label = f"images of {heading.text}"
@@ -124,20 +121,15 @@ def _sampled(images: Array, max_side: int) -> Array:
 
 def _coloured(
     images: Numbers, whole: Numbers, dtype: np.dtype[np.generic], theme: str
-) -> tuple[ColourScale | None, Pixels, tuple[str, ...]]:
-    """Return the scale if there is one, the pixels, and notes.
+) -> tuple[ColourScale, Pixels, tuple[str, ...]]:
+    """Return the scale, the pixels, and notes.
 
     `whole` are the images before `_sampled`, which the range of colours is taken from.
     """
     if images.shape[3] == 1:
-        grey = images[..., 0]
-        scale = colour_scale(whole, theme, is_grey=True)
-        pixels = (
-            non_finite_pixels(grey, infinity_colour(theme, True))
-            if scale is None
-            else scale.pixels(grey)
-        )
-        return scale, pixels, ()
+        scale = colour_scale(whole, theme, is_image=True)
+        return scale, scale.pixels(images[..., 0]), ()
+    scale = colour_scale(np.zeros(0), theme, is_image=True)
     finite = whole[np.isfinite(whole)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
     note: tuple[str, ...] = ()
@@ -154,9 +146,9 @@ def _coloured(
     else:
         pixels[..., : images.shape[3]] = 0
     has_nan, has_inf = np.isnan(images).any(axis=3), np.isinf(images).any(axis=3)
-    pixels[has_inf] = (*rgb(infinity_colour(theme, True)), 255)
+    pixels[has_inf] = (*rgb(scale.infinity), 255)
     pixels[has_nan] = (*rgb(NAN), 255)
-    return None, pixels, note
+    return scale, pixels, note
 
 
 def _tiles(canvas: MplCanvas, tiles: Pixels, grid: _Grid, first: int, top: float) -> None:

@@ -12,7 +12,7 @@ from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MODULES, MyModule, MyModuleStatic
 from irviz.explorer.actions import SetInputs, SetSession
 from irviz.explorer.panels.inputs_panel import InputsPanel
-from irviz.runtime.inputs.argument_lists import argument_lists
+from irviz.runtime.inputs.argument_lists import plan_inputs
 from irviz.session.session import Session
 from irviz.transforms.stage import Stage
 
@@ -198,7 +198,7 @@ def test_an_image_is_made_to_fit_the_input(hosted, tmp_path):
     host.type(tmp_path / "five.png")
     assert host.line == f"x: Tensor[(1, 784)] from {tmp_path / 'five.png'}"
     ((inputs, _, _),) = host.heard
-    (case,) = argument_lists(SYMBOLIC, inputs, PARAMS)
+    (case,) = plan_inputs(SYMBOLIC, inputs, PARAMS).argument_lists()
     assert (case[0][0] == digits().images[0]).all()
 
 

@@ -17,7 +17,7 @@ from irviz.course.digits import digits
 from irviz.course.mlp import MyModuleStatic
 from irviz.loaders.arrays import input_files
 from irviz.loaders.arrays.input_files import InputFileError, InputTensor, read_inputs
-from irviz.runtime.inputs.argument_lists import argument_lists
+from irviz.runtime.inputs.argument_lists import plan_inputs
 
 ROW = {"x": InputTensor((1, 784), "float32")}
 
@@ -106,7 +106,7 @@ def test_images_of_digits_are_the_digits(tmp_path):
         name: np.zeros(shape, "float32")
         for name, shape in (("w0", (128, 784)), ("b0", 128), ("w1", (10, 128)), ("b1", 10))
     }
-    cases = argument_lists(MyModuleStatic["main"], found, weights)
+    cases = plan_inputs(MyModuleStatic["main"], found, weights).argument_lists()
     assert [case[0].shape for case in cases] == [(1, 784)] * 12
 
 

@@ -20,7 +20,7 @@ from irviz.errors import InputError, RunError
 from irviz.ir.extract import extract
 from irviz.ir.functions import NoFunctionError
 from irviz.model.graph.inlined_ids import inlined_id
-from irviz.runtime.inputs.argument_lists import argument_lists
+from irviz.runtime.inputs.argument_lists import plan_inputs
 from irviz.runtime.memory.measure_memory import memory_use
 from irviz.runtime.memory.ref_counts import RefCounts
 from irviz.worker.supervisor import CrashedError
@@ -149,7 +149,7 @@ def _references(value):
 
 
 def tensors(mod, inputs=None):
-    (case,) = argument_lists(mod["main"], inputs, {})
+    (case,) = plan_inputs(mod["main"], inputs, {}).argument_lists()
     return [tvm.runtime.tensor(np.asarray(array)) for array in case]
 
 

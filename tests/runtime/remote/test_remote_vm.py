@@ -17,7 +17,7 @@ from tvm.script import tirx as T
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule
 from irviz.errors import InputError, RunError
-from irviz.runtime.local.vm import LocalLibrary
+from irviz.runtime.local.vm import LocalModule
 from irviz.runtime.remote import connection, remote_vm
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, measure, run
 from irviz.worker.supervisor import RUNS
@@ -146,7 +146,7 @@ def test_a_prim_func_is_run_at_a_server_as_here(documented):
 def test_the_time_of_a_prim_func_is_the_servers(server, monkeypatch):
     place = here(server.device)
     run(MyModule, "linear0", config=place)
-    monkeypatch.setattr(LocalLibrary, "evaluated", lambda *_: 123.0)
+    monkeypatch.setattr(LocalModule, "evaluated", lambda *_: 123.0)
     assert run(MyModule, "linear0", config=place).seconds == 123.0
 
 

@@ -10,7 +10,6 @@ from irviz.ir.extract import extract
 from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Resolution
 from irviz.model.graph.module_contents import FunctionInfo, ModuleContents
 from irviz.view.text.details import (
-    KIND_NAMES,
     RESOLUTION_NAMES,
     code_html,
     constant_facts,
@@ -18,6 +17,7 @@ from irviz.view.text.details import (
     node_html,
     source_html,
 )
+from irviz.view.theme import STYLES
 
 
 def facts(graph, node_id):
@@ -78,7 +78,7 @@ def test_attributes_are_facts(modules):
 def test_every_kind_and_every_resolution_has_words():
     for kind in NodeKind:
         graph = Graph("main", (Node(NodeId("x"), kind, "x", "T", "f"),), (), (), ())
-        assert facts(graph, "x")["kind"] == KIND_NAMES[kind]
+        assert facts(graph, "x")["kind"] == STYLES[kind].name
     for resolution in Resolution:
         node = Node(NodeId("x"), NodeKind.CALL_FUNCTION, "x", "T", "f", resolution)
         assert (

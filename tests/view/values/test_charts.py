@@ -22,7 +22,7 @@ from irviz.model.runs.array_summary import summarise
 from irviz.view.number_format import format_number, format_numbers
 from irviz.view.values.cells import select_cells
 from irviz.view.values.charts import HEAT_MAP, HISTOGRAM, IMAGES, draw_chart, fitting_charts
-from irviz.view.values.colour_scale import NAN, colour_scale
+from irviz.view.values.colour_scale import NAN, colour_scale, shares
 from irviz.view.values.heat_map import heat_map
 from irviz.view.values.histogram import histogram
 from irviz.view.values.image_strip import image_strip
@@ -78,7 +78,7 @@ def test_equal_distances_from_zero_have_equal_strength():
     values = np.array([[-1.0, 1.0, 4.0]])
     scale = colour_scale(values, "course")
     assert (scale.low, scale.high) == (-1, 4)
-    assert scale.zero == pytest.approx(0.2)
+    assert shares(np.zeros(()), -1, 4) == pytest.approx(0.2)
     weak, strong = (scale.pixels(np.array([one]))[0].astype(int) for one in (1.0, 4.0))
     assert brightness(weak) - brightness(strong) > 60
 

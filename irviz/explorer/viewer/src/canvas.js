@@ -1,7 +1,7 @@
 // The graph canvas: shows the SVG that Python made; pans, zooms, hovers, selects and reports.
 // The SVG: g.node[data-node] with a title and one .shape, g.value and g.word[data-node],
 // [data-toggle] and g.edge[data-source][data-target]; all of them moved alike, if at all, and not
-// scaled. Under an overlay (.overlaid) nodes are .tinted by their --share of the ramp.
+// scaled. Under an overlay (.overlaid) nodes are .tinted by their --share of the two tints.
 
 import {
   ARROWS,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,10 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", "
 _FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM")
 _CHANNELS = {1: "L", 3: "RGB", 4: "RGBA"}
 _ROW, _PLANE, _CHANNELS_FIRST, _CHANNELS_LAST = "row", "HW", "CHW", "HWC"
+
+
+_Axes = tuple["int | None", int, str, "int | None", "int | None"]
+"""The batch, the channels, the order of the axes, the height and the width."""
 
 
 @dataclass(frozen=True)
@@ -50,19 +55,19 @@ def image_layout(name: str, shape: tuple[int | None, ...] | None, dtype: str | N
     another shape or dtype.
     """
     takes = "any shape" if shape is None else str(shape).replace("None", "?")
-    refused = FileError(
-        f"is an image, and {name!r} takes {takes}, which is not the shape of an image: give arrays "
-        "as .npy or .npz"
-    )
-    batch, order, channels, height, width = _axes(shape or (), refused)
-    if any(size is not None and size < 1 for size in (batch, height, width)):
-        raise refused
+    axes = _axes(shape or ())
+    if axes is None or any(size is not None and size < 1 for size in (axes[0], *axes[3:])):
+        raise FileError(
+            f"is an image, and {name!r} takes {takes}, which is not the shape of an image: give "
+            "arrays as .npy or .npz"
+        )
+    height, width = axes[3:]
     if (height or 1) * (width or 1) > MAX_PIXELS:
         raise FileError(
             f"is an image, and {name!r} takes {takes}, which are more than {MAX_PIXELS:,} "
             "pixels: give smaller sizes"
         )
-    return ImageLayout(batch, channels, order, height, width, _dtype(name, dtype))
+    return ImageLayout(*axes, _dtype(name, dtype))
 
 
 def open_image(content: bytes) -> Image:
@@ -111,46 +116,37 @@ def image_array(image: Image, layout: ImageLayout) -> NDArray[Any]:
     return planes.reshape(-1) if layout.order == _ROW else planes
 
 
-def _axes(
-    shape: tuple[int | None, ...], refused: FileError
-) -> tuple[int | None, str, int, int | None, int | None]:
-    """Return the batch, the order of the axes, the channels, the height and the width."""
+def _axes(shape: Sequence[int | None]) -> _Axes | None:
+    """Return the axes of images in an array, or None if there cannot be images in it."""
     match shape:
-        case (count, first, middle, last):
-            return _channel_axes(1 if count is None else count, (first, middle, last), refused)
-        case (first, middle, last) if first in _CHANNELS or last in _CHANNELS:
-            return _channel_axes(None, (first, middle, last), refused)
+        case (int(channels), height, width) if channels in _CHANNELS:
+            return None, channels, _CHANNELS_FIRST, height, width
+        case (height, width, int(channels)) if channels in _CHANNELS:
+            return None, channels, _CHANNELS_LAST, height, width
         case (count, height, width):
-            return 1 if count is None else count, _PLANE, 1, height, width
+            return 1 if count is None else count, 1, _PLANE, height, width
+        case (count, _, _, _):
+            found = _axes(shape[1:])
+            has_channels = found is not None and found[0] is None
+            return (1 if count is None else count, *found[1:]) if found and has_channels else None
         case (1 | None, pixels):
-            return 1, _ROW, *_square(pixels, refused)
+            return _row_axes(1, pixels)
         case (height, width):
-            return None, _PLANE, 1, height, width
+            return None, 1, _PLANE, height, width
         case (pixels,):
-            return None, _ROW, *_square(pixels, refused)
-    raise refused
+            return _row_axes(None, pixels)
+    return None
 
 
-def _channel_axes(
-    batch: int | None, sizes: tuple[int | None, int | None, int | None], refused: FileError
-) -> tuple[int | None, str, int, int | None, int | None]:
-    first, middle, last = sizes
-    if first in _CHANNELS:
-        return batch, _CHANNELS_FIRST, first or 1, middle, last
-    if last in _CHANNELS:
-        return batch, _CHANNELS_LAST, last or 1, first, middle
-    raise refused
-
-
-def _square(pixels: int | None, refused: FileError) -> tuple[int, int | None, int | None]:
-    """Return the channels, the height and the width of a square image in a row of numbers."""
+def _row_axes(batch: int | None, pixels: int | None) -> _Axes | None:
+    """Return the axes of a square image in a row of numbers, or None for another number."""
     if pixels is None:
-        return 1, None, None
+        return batch, 1, _ROW, None, None
     for channels in (1, 3):
         side = math.isqrt(max(pixels, 0) // channels)
         if side > 1 and channels * side**2 == pixels:
-            return channels, side, side
-    raise refused
+            return batch, channels, _ROW, side, side
+    return None
 
 
 def _dtype(name: str, dtype: str | None) -> np.dtype[Any]:

@@ -17,13 +17,8 @@ from irviz.loaders.reading import TVMSCRIPT_LIMITS, SyntaxLimits
 _OPENING = re.compile(r"#|(?P<before>\w{0,2})(?P<quote>\"\"\"|'''|\"|')")
 _FORMATTED = frozenset({"f", "fr", "rf", "t", "tr", "rt"})
 _CLOSING = {
-    quote: re.compile(r"(?:\\[\s\S]){1,999}|" + end)
-    for quote, end in {
-        '"""': '"""',
-        "'''": "'''",
-        '"': r'"|\n',
-        "'": r"'|\n",
-    }.items()
+    quote: re.compile(r"(?:\\[\s\S]){1,999}|" + quote + (r"|\n" if len(quote) == 1 else ""))
+    for quote in ('"""', "'''", '"', "'")
 }
 _LEAVES = (ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.alias)
 _TOKEN = re.compile(r"\w+|[^\w\s]")

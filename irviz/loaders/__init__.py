@@ -9,7 +9,7 @@ process:
   `arrays.array_pickle` only the pickle instructions of arrays. What is unknown is refused.
 - TVM's, torch's and ONNX's readers then run in the worker first, with limits of time and memory
   (`trial`).
-- Sizes are bounded before anything is unpacked or allocated.
+- Sizes are bounded before anything is unpacked or allocated (`reading` has the limits).
 
 Every refusal is a ValueError whose message is one sentence.
 """

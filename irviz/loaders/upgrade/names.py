@@ -21,11 +21,12 @@ from irviz.loaders.upgrade.moved_names import SHORT, USUAL, moved
 
 @dataclass
 class DottedNames:
-    """The scopes of a text, and the imports that its new names need."""
+    """The scopes of a text, the full names of its imports, and those that its new names need."""
 
     scopes: Mapping[cst.CSTNode, Scope | None]
     positions: Mapping[cst.CSTNode, CodeRange]
     outermost: Scope
+    imported: Mapping[str, str]
     new_imports: set[str] = field(default_factory=set)
 
     @staticmethod
@@ -37,7 +38,12 @@ class DottedNames:
         outermost = scopes[module]
         if outermost is None:  # a module always has its own scope
             raise AssertionError(module)
-        return DottedNames(scopes, positions, outermost.globals)
+        imported = {}
+        for each in outermost.globals.assignments:
+            if isinstance(each, ImportAssignment):
+                found = each.get_qualified_names_for(each.name)
+                imported[each.name] = min((one.name for one in found), default="")
+        return DottedNames(scopes, positions, outermost.globals, imported)
 
     def line(self, node: cst.CSTNode) -> int:
         """Return the first line, from 1, of a node of the old text."""
@@ -87,7 +93,7 @@ class DottedNames:
         head, _, rest = meaning.partition(".")
         if head in SHORT.values():
             return cst.parse_expression(f"{self.alias(head)}.{rest}")
-        if head not in self._imported() and not (head in USUAL and not self._imports_tvm()):
+        if head not in self.imported and not (head in USUAL and not self._imports_tvm()):
             self.new_imports.add(head)
         return cst.parse_expression(meaning)
 
@@ -104,8 +110,7 @@ class DottedNames:
         return self._imported_as(short) is not None or not self.outermost[short]
 
     def _imported_as(self, short: str) -> str | None:
-        imported = self._imported().items()
-        return next((name for name, meaning in imported if _short(meaning) == short), None)
+        return next((name for name, home in self.imported.items() if _short(home) == short), None)
 
     def uses_tvm(self) -> bool:
         """Tell whether the text imports TVM, or uses its names without an import."""
@@ -116,16 +121,8 @@ class DottedNames:
             if isinstance(access.node, cst.Name) and not access.scope[access.node.value]
         )
 
-    def _imported(self) -> dict[str, str]:
-        found = {}
-        for each in self.outermost.assignments:
-            if isinstance(each, ImportAssignment):
-                names = each.get_qualified_names_for(each.name)
-                found[each.name] = min((one.name for one in names), default="")
-        return found
-
     def _imports_tvm(self) -> bool:
-        return any(home.partition(".")[0] == "tvm" for home in self._imported().values())
+        return any(home.partition(".")[0] == "tvm" for home in self.imported.values())
 
 
 def parts(node: cst.BaseExpression) -> list[str]:

@@ -125,10 +125,8 @@ class Rewriter(cst.CSTTransformer):
     def leave_Attribute(
         self, original_node: cst.Attribute, updated_node: cst.Attribute
     ) -> cst.BaseExpression:
-        if original_node in self._inner and not isinstance(original_node.value, cst.Call):
-            root = self._names.root(original_node)
-            if root:
-                return updated_node  # a part of a dotted name, which is rewritten as a whole
+        if original_node in self._inner and self._names.root(original_node):
+            return updated_node  # a part of a dotted name, which is rewritten as a whole
         meaning = self._names.meaning(original_node)
         if not meaning:
             if self._uses_tvm and original_node.attr.value in relax_rules.ATTRIBUTES:

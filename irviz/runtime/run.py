@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 from tvm import ir, tirx
 
@@ -15,7 +14,7 @@ from irviz.ir.shapes.type_check import Argument
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.executor import RunConfig, module_key, perform
 from irviz.runtime.inputs.argument_lists import CallInputs
-from irviz.runtime.inputs.prim_func_call import prim_func_call
+from irviz.runtime.inputs.prim_func_call import PreparedCall, prim_func_call
 from irviz.runtime.jobs.job import Callee, Job, run_job
 from irviz.runtime.jobs.measure import BUDGET, ROUNDS, TimedCall, time_in_turn
 from irviz.runtime.local.python_callees import python_callees
@@ -69,16 +68,16 @@ def run(
         raise InputError(
             f"{function!r} is a PrimFunc, which has no bindings: trace a Relax function"
         )
-    call = _prepare(mod, function, inputs, config)
+    callee, call = _prepare(mod, function, inputs, config)
     _check_case(call.cases, trace.case if trace else 0)
     if trace is not None and config.where.remote is not None:
         raise InputError(
             f"a trace needs this machine, because values are not reported from "
             f"{config.where.remote}: run without device, or without a trace"
         )
-    job = Job(call.callee, call.cases, trace, is_prim and bool(python_callees(call.module)))
+    job = Job(callee, call.cases, trace, is_prim and bool(python_callees(call.module)))
     work = partial(run_job, job)
-    result = perform(work, {call.callee.key: call.module}, function, config, on_progress)
+    result = perform(work, {callee.key: call.module}, function, config, on_progress)
     return result if is_prim else replace(result, labels=inputs.labels)
 
 
@@ -111,39 +110,28 @@ def measure(
     work, by_key, made = [], {}, dict[str, list[Argument]]()
     for mod, name in zip(mods, labels, strict=True):
         try:
-            call = _prepare(mod, function, inputs, config)
+            callee, call = _prepare(mod, function, inputs, config)
             _check_case(call.cases, case)
         except ValueError as failure:
             raise type(failure)(f"{name}: {failure}") from None
         arguments = call.cases[case]
         if call.parameters:  # PrimFuncs with the same ones share arguments, which are sent once
             arguments = made.setdefault(call.parameters, arguments)
-        work.append(TimedCall(call.callee, arguments, name))
-        by_key[call.callee.key] = call.module
+        work.append(TimedCall(callee, arguments, name))
+        by_key[callee.key] = call.module
     timing = partial(time_in_turn, work, rounds=rounds, budget=seconds)
     return perform(timing, by_key, function, config, on_progress)
 
 
-class _Call(NamedTuple):
-    """A function to call, its arguments in each case, and the module that it needs.
-
-    `parameters` are the names and types of a PrimFunc's parameters as text, "" for others.
-    """
-
-    callee: Callee
-    cases: list[list[Argument]]
-    module: ir.IRModule
-    parameters: str = ""
-
-
-def _prepare(mod: ir.IRModule, function: str, inputs: CallInputs, config: RunConfig) -> _Call:
+def _prepare(
+    mod: ir.IRModule, function: str, inputs: CallInputs, config: RunConfig
+) -> tuple[Callee, PreparedCall]:
     if not _is_prim_func(mod, function):
         callee = Callee(module_key(mod), function, config.where)
-        return _Call(callee, inputs.cases(mod, function), mod)
+        return callee, PreparedCall(mod, inputs.cases(mod, function))
     call = prim_func_call(mod, function, inputs.inputs, inputs.sizes, inputs.seed)
     key = f"{module_key(mod)}, {function}"
-    callee = Callee(key, function, config.where, call.written)
-    return _Call(callee, [call.arguments], call.module, call.parameters)
+    return Callee(key, function, config.where, call.written), call
 
 
 def _is_prim_func(mod: ir.IRModule, function: str) -> bool:

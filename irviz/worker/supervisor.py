@@ -181,8 +181,8 @@ class Worker:
                 except (OSError, RuntimeError) as failure:  # too many processes, or Python exits
                     raise StartError(f"{_NO_START}: {_why(failure)}") from None
             try:
-                self._wait(process, process.ready, self._start_seconds, None)
-                self._wait(process, process.submit(ping), self._start_seconds, None)
+                self._wait(process, process.ready, self._start_seconds)
+                self._wait(process, process.submit(ping), self._start_seconds)
             except BaseException as failure:
                 self._end(process)
                 if not isinstance(failure, Exception):
@@ -223,7 +223,7 @@ class Worker:
         process: Process,
         future: Future[Result],
         seconds: float,
-        on_progress: OnProgress | None,
+        on_progress: OnProgress | None = None,
     ) -> Result:
         """Wait for a result, and pass on progress messages meanwhile."""
         deadline, last = time.monotonic() + seconds, ""

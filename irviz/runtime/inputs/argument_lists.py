@@ -159,9 +159,7 @@ def plan_inputs(
     _check_cases({name: len(rows[name]) for name in given if name in rows})
     first = {name: found[0] for name, found in rows.items()}
     dims = resolve_sizes(wanted, first, sizes)
-    dims_text = ", ".join(f"{name} = {size:,}" for name, size in dims.items())
-    taken = {name: synthetic_bytes(name, wanted[name], dims) for name in words}
-    check_bytes(taken, f" with {dims_text}" if dims_text else "")
+    check_bytes({name: synthetic_bytes(name, wanted[name], dims) for name in words}, dims)
     return Plan(wanted, rows, words, dims, int(seed), tuple(n for n in wanted if n in given))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import tvm_ffi
 from tvm import ir, s_tir, tirx
@@ -17,23 +17,23 @@ from irviz.runtime.inputs.argument_lists import Inputs, plan_inputs
 from irviz.runtime.inputs.synthetic_inputs import RANDOM
 
 
-@dataclass(frozen=True, eq=False)
-class PrimFuncCall:
-    """A module of a PrimFunc and its callees, and an argument for each parameter.
+class PreparedCall(NamedTuple):
+    """The module that a call of a function needs, and the arguments of each case.
 
-    `written` are the indices of the arguments that it writes, `parameters` the names and types
-    of its parameters as text: calls with equal ones may share their arguments.
+    `written` are the indices of the arguments that a PrimFunc writes, None for a Relax function.
+    `parameters` are the names and types of a PrimFunc's parameters as text: calls with equal ones
+    may share their arguments.
     """
 
     module: ir.IRModule
-    arguments: list[Argument]
-    written: tuple[int, ...]
-    parameters: str
+    cases: list[list[Argument]]
+    written: tuple[int, ...] | None = None
+    parameters: str = ""
 
 
 def prim_func_call(
     mod: ir.IRModule, name: str, inputs: Inputs, sizes: Mapping[str, int], seed: int
-) -> PrimFuncCall:
+) -> PreparedCall:
     """Return the call of a PrimFunc by itself, for one case.
 
     Inputs are matched by its parameters' names; other buffers get random numbers, also those
@@ -56,10 +56,9 @@ def prim_func_call(
     plan = plan_inputs(function, own_inputs(function, inputs), {}, seed=seed, sizes=sizes)
     if plan.cases > 1:
         raise InputError(f"there are {plan.cases} cases, and {name!r} is called once: give one")
-    (arguments,) = plan.argument_lists()
     parameters = ", ".join(f"{each!r}: {type_}" for each, type_ in types.items())
     written = written_parameters(function)
-    return PrimFuncCall(with_callees(mod, name), arguments, written, parameters)
+    return PreparedCall(with_callees(mod, name), plan.argument_lists(), written, parameters)
 
 
 def prim_func(mod: ir.IRModule, name: str) -> tirx.PrimFunc:

@@ -111,14 +111,16 @@ def synthetic_bytes(name: str, type_: ir.Type, dims: Mapping[str, int]) -> int:
     return count * np.dtype(dtype).itemsize if isinstance(type_, relax.TensorType) else 8
 
 
-def check_bytes(taken: Mapping[str, int], dims_text: str) -> None:
-    """Raise InputError when the values are too large together; `dims_text` describes the sizes."""
+def check_bytes(taken: Mapping[str, int], dims: Mapping[str, int]) -> None:
+    """Raise InputError when values of these sizes in bytes are too large together."""
     total = sum(taken.values())
     if total > MOST_BYTES:
         largest = max(taken, key=lambda name: taken[name])
+        sizes = ", ".join(f"{name} = {size:,}" for name, size in dims.items())
+        given = f" with {sizes}" if sizes else ""
         raise InputError(
             f"the synthetic values take {total:,} bytes, {largest!r} alone "
-            f"{taken[largest]:,}{dims_text}, which is more than {MOST_BYTES:,}: give smaller "
+            f"{taken[largest]:,}{given}, which is more than {MOST_BYTES:,}: give smaller "
             "sizes, or arrays"
         )
 

@@ -67,9 +67,10 @@ def draw_graph(
 
     Args:
         direction: "up" or "down": where data flows.
-        openable: The nodes that get a button to expand them, None for a picture without buttons.
-        overlay: Tints, labels and warnings of nodes. Nodes do not move.
-        dimmed: The nodes that are drawn pale.
+        openable: The nodes that get a button to expand them; clusters with an id get one to
+            collapse them. None for a picture without buttons.
+        overlay: Tints, labels and warnings of nodes, with a legend below. Nodes do not move.
+        dimmed: The nodes that are drawn pale, with the edges of their values.
         seconds: The time limit of the layout, as in `place_graph`.
 
     Raises:

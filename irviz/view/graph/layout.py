@@ -48,18 +48,9 @@ class Layout:
 
 
 def lay_out(dot: str, seconds: float = LAYOUT_SECONDS) -> Layout | None:
-    """Place the nodes and edges of a DOT text with Graphviz's dot engine.
+    """Place the parts of a DOT text, which has an id for every edge, with Graphviz's dot.
 
-    Args:
-        dot: A DOT text, with an id for every edge.
-        seconds: How long the engine may take.
-
-    Returns:
-        The layout, None if the engine takes longer than `seconds` or crashes.
-
-    Raises:
-        ValueError: For a text that is not DOT, or an answer that `read_layout` refuses.
-        ImportError: Where Graphviz cannot be loaded.
+    It returns None and raises as `run_dot` does, and raises ValueError as `read_layout` does.
     """
     answer = run_dot(dot, seconds)
     return None if answer is None else read_layout(answer)

@@ -41,11 +41,7 @@ def graph_svg(
     `block dataflow`, `value`, `toggle`, `tinted`, `word`, `legend`) and by their ids (`data-node`,
     `data-source`, `data-target`, `data-toggle`).
 
-    Args:
-        openable: The nodes that get a button to expand them; clusters with an id get one to
-            collapse them. None for a picture without buttons.
-        overlay: Tints, labels and warnings of nodes, with a legend below. Nodes do not move.
-        dimmed: The nodes that are drawn pale, with the edges of their values.
+    The arguments are those of `draw_graph`.
     """
     size, below = picture_size(scene, overlay), scene.size.height + MARGIN
     root = svg_document(size, "overlaid" if overlay else "", f"graph of {graph.function}", theme)

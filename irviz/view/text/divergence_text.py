@@ -25,9 +25,7 @@ def divergence_summary(
     For example `stages 2 and 0 diverge at lv1 (relu0): max |Δ| 0.5, 3 of 12,800 numbers;
     everything before is equal`.
 
-    Args:
-        divergence: The first divergence, None if no value is known to differ.
-        graph: The graph of the stage.
+    `divergence` is the first one, None if no value is known to differ; `graph` is the stage's.
     """
     if divergence is None:
         return f"stages {stage} and {reference} do not diverge: no value is known to differ"

@@ -41,11 +41,8 @@ def heat_map(
     """Draw an array as coloured cells, a scalar as a number.
 
     A long vector is folded into rows. A cell of a large matrix is the number of largest magnitude
-    in a block.
-
-    Args:
-        index: The slice of an array with more than two dimensions, of which the last two are
-            drawn; the first slice if it is empty.
+    in a block. `index` is the slice of an array with more than two dimensions, of which the last
+    two are drawn; the first slice if it is empty.
 
     Raises:
         DrawError: For an empty array, an index that does not fit, or an unknown theme.

@@ -43,10 +43,8 @@ def image_strip(array: Array, theme: str = "course", *, first: int = 0, title: s
     """Draw up to 16 of an array's images, each with its number.
 
     Images of one channel are in shades of grey, or in the colours of a scale around zero if there
-    are negative numbers. Three channels are red, green and blue, a fourth is opacity.
-
-    Args:
-        first: The number of the first image.
+    are negative numbers. Three channels are red, green and blue, a fourth is opacity. `first` is
+    the number of the first image.
 
     Raises:
         DrawError: For an array without images, a number without an image, or an unknown theme.

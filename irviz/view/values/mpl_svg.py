@@ -134,9 +134,6 @@ def draw_with_matplotlib(
         height: The height of the plot.
         label: The picture's description for screen readers.
         paint: Draws the plot on the canvas that it gets, from a y downwards.
-
-    Raises:
-        DrawError: For an unknown theme.
     """
     colours = get_theme(theme)
     import matplotlib as mpl

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import tvm
 from tvm import ir, relax
@@ -13,8 +12,6 @@ from irviz.ir.functions import relax_functions
 from irviz.ir.node_ids import definitions, identify
 from irviz.ir.shapes.shape_eval import tensor_types
 from irviz.model.graph.graph import NodeId
-
-Fact = TypeVar("Fact")
 
 CALL_TIR_REWRITE = "CallTIRRewrite"
 """After this pass each call writes into a buffer that is allocated before it."""
@@ -99,14 +96,11 @@ def _follow(known: VarOrigins, before: relax.Function | None, after: relax.Funct
     old = [var for var, _ in definitions(before.params, before.body)]
     new = [var for var, _ in definitions(after.params, after.body)]
     is_renewed = [var.name for var in old] == [var.name for var in new]
-    pairs = list(zip(old, new, strict=True)) if is_renewed else [(var, var) for var in new]
-    return VarOrigins(_carry_over(known.origins, pairs), _carry_over(known.written, pairs))
-
-
-def _carry_over(
-    facts: Mapping[ir.Var, Fact], pairs: Sequence[tuple[ir.Var, ir.Var]]
-) -> dict[ir.Var, Fact]:
-    return {after: facts[before] for before, after in pairs if before in facts}
+    pairs = list(zip(old if is_renewed else new, new, strict=True))
+    return VarOrigins(
+        {new: known.origins[old] for old, new in pairs if old in known.origins},
+        {new: known.written[old] for old, new in pairs if old in known.written},
+    )
 
 
 def _with_calls(known: VarOrigins, function: relax.Function) -> VarOrigins:
@@ -137,9 +131,11 @@ def _with_calls(known: VarOrigins, function: relax.Function) -> VarOrigins:
 def _positions(values: Sequence[ir.Expr | None], arguments: Sequence[ir.Expr]) -> tuple[int, ...]:
     """Return the positions of the values among the arguments, or () if one is missing."""
     found = [
-        next((n for n, other in enumerate(arguments) if value.same_as(other)), None)
-        if isinstance(value, ir.Var)
-        else None
+        [
+            at
+            for at, other in enumerate(arguments)
+            if isinstance(value, ir.Var) and value.same_as(other)
+        ]
         for value in values
     ]
-    return () if None in found else tuple(n for n in found if n is not None)
+    return tuple(places[0] for places in found) if all(found) else ()

@@ -5,26 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import tvm
+import tvm_ffi
 from tvm import ir, relax
 
 from irviz.ir.node_ids import MAX_NESTING, NodeIds, nested_bodies, unique_id
 from irviz.ir.relax.calls import CallReader, Position, ValueReading, items, leaves
-from irviz.ir.relax.literals import LiteralReader, is_tensor_constant
-from irviz.ir.text.labels import attributes, expression_label
+from irviz.ir.text.labels import attributes, expression_label, literal_label
 from irviz.ir.text.text_cache import TextCache, TypeText
 from irviz.model.graph.graph import Edge, Literal, Node, NodeId, NodeKind, Region, RegionKind
 
 ConstantNames = Mapping[tvm.runtime.Tensor, str]
 """Names of tensors that became constants, by the identity of the tensor."""
 
-_PLAIN_VALUES = (
-    ir.Var,
-    ir.GenericConst,
-    relax.ShapeExpr,
-    ir.StringImm,
-    ir.GlobalVar,
-    relax.ExternFunc,
-)
+_WITHOUT_EFFECT = (relax.ShapeExpr, ir.GenericConst, ir.StringImm, ir.GlobalVar, relax.ExternFunc)
 
 
 class GraphReader:
@@ -40,7 +33,7 @@ class GraphReader:
         self._constant_names = constant_names
         self._texts = TextCache()
         self._calls = CallReader(mod, self._texts)
-        self._literals = LiteralReader(self.ids)
+        self._literals: dict[int, str] = {}
         self._returned: dict[int, NodeId] = {}
 
     def params(self, params: Sequence[ir.Var], region: int | None) -> None:
@@ -122,12 +115,12 @@ class GraphReader:
             source = ids.get(argument.__chandle__())
             if source is not None:
                 self.edges.append(Edge(source, node_id, position))
-            elif is_tensor_constant(argument):
+            elif _is_tensor_constant(argument):
                 source = self._constant(argument, f"{node_id}{list(position)}", region)
                 self.edges.append(Edge(source, node_id, position))
             else:
-                text, used, effect = self._literals.read(argument)
-                if effect:
+                text, used, has_effect = self._literal(argument)
+                if has_effect:
                     reading = reading._replace(is_pure=False)
                 literals = (*literals, Literal(position, text))
                 for index, source in enumerate(used):
@@ -168,9 +161,9 @@ class GraphReader:
 
     def _read_other(self, value: ir.Expr) -> ValueReading:
         """Read a value without arguments; one of an unknown class is a node with TVM's own text."""
-        if isinstance(value, _PLAIN_VALUES) or ir.is_prim_expr(value):
+        if isinstance(value, (ir.Var, *_WITHOUT_EFFECT)) or ir.is_prim_expr(value):
             return ValueReading(NodeKind.VALUE, leaves([value]))
-        used = self._literals.used_nodes(value)
+        used = self._used_nodes(value)
         return ValueReading(
             NodeKind.OTHER,
             [],
@@ -179,6 +172,28 @@ class GraphReader:
             results=[((index,), source) for index, source in enumerate(used)],
         )
 
+    def _literal(self, argument: ir.Expr) -> tuple[str, list[NodeId], bool]:
+        """Return a literal's text, the nodes it uses, and whether it has an effect.
+
+        Texts without either are made once for all literals that are alike.
+        """
+        key = tvm_ffi.structural_hash(argument)
+        text = self._literals.get(key)
+        if text is not None:
+            return text, [], False
+        text, used = literal_label(argument), self._used_nodes(argument)
+        has_effect = _has_effect(argument)
+        if not used and not has_effect:
+            self._literals[key] = text
+        return text, used, has_effect
+
+    def _used_nodes(self, value: ir.Expr) -> list[NodeId]:
+        """Return the nodes of the variables that an expression uses, also in sizes."""
+        if isinstance(value, ir.GenericConst | ir.StringImm):
+            return []
+        ids = (self.ids.get(var.__chandle__()) for var in _free_vars(value))
+        return [node_id for node_id in ids if node_id is not None]
+
     def _source(self, leaf: ir.Expr) -> NodeId | None:
         if not isinstance(leaf, ir.Var | ir.GenericConst):
             return None
@@ -186,7 +201,7 @@ class GraphReader:
 
     def _constant(self, constant: ir.GenericConst, id_hint: str, region: int | None) -> NodeId:
         # a scalar is a node where it is returned, and a literal elsewhere
-        ids = self.ids if is_tensor_constant(constant) else self._returned
+        ids = self.ids if _is_tensor_constant(constant) else self._returned
         node_id = ids[constant.__chandle__()] = unique_id(id_hint, self.names.seen)
         name = ""
         if isinstance(constant.value, tvm.runtime.Tensor):
@@ -195,3 +210,35 @@ class GraphReader:
         label = TypeText(constant, self._texts)
         self.nodes.append(Node(node_id, NodeKind.CONSTANT, name, label, region=region))
         return node_id
+
+
+def _is_tensor_constant(leaf: ir.Expr) -> bool:
+    """Tell whether an expression is a constant with a shape; a scalar constant is a literal."""
+    if not isinstance(leaf, ir.GenericConst) or not isinstance(leaf.value, tvm.runtime.Tensor):
+        return False  # it may be a dtype too
+    return bool(leaf.value.shape != ())
+
+
+def _has_effect(value: ir.Expr) -> bool:
+    """Tell whether an expression contains an impure call."""
+    if isinstance(value, _WITHOUT_EFFECT):
+        return False
+    try:
+        return bool(relax.analysis.contains_impure_call(value))
+    except Exception:  # TVM analyses Relax expressions only
+        return False
+
+
+def _free_vars(value: ir.Expr) -> list[ir.Var]:
+    """Return the variables that an expression uses and does not define, each of them once."""
+    try:
+        return list(relax.analysis.free_vars(value))
+    except Exception:  # a part is not Relax: collect every variable in it
+        found: dict[int, ir.Var] = {}
+
+        def collect(part: object) -> None:
+            if isinstance(part, ir.Var):
+                found.setdefault(part.__chandle__(), part)
+
+        tvm_ffi.structural_walk(value, collect)
+        return list(found.values())

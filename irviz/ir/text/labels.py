@@ -10,6 +10,13 @@ from tvm.relax.distributed.type import DTensorType
 
 _MAX_FIELDS = 4
 _MAX_NESTING = 20
+_PLAIN_TYPES = {
+    ir.StringType: "String",
+    relax.FuncType: "Function",
+    relax.AnyType: "Any",
+    ir.Type: "?",
+    type(None): "?",
+}
 _SIZED_INT = re.compile(r"\bT\.u?int\d+\((-?\d+)\)")
 _ADDRESS = re.compile(r"\(0x[0-9a-f]+\)")
 """TVM prints it for an expression without a text form; it differs in every run."""
@@ -40,15 +47,10 @@ def type_label(type_: ir.Type | None, depth: int = 0) -> str:
             return f"D{_tensor_label(type_.tensor_ty)[:-1]}, {placement} on mesh {mesh}]"
         case ir.PrimType():
             return str(type_.dtype)
-        case ir.StringType():
-            return "String"
-        case relax.FuncType():
-            return "Function"
-        case relax.AnyType():
-            return "Any"
+        case _ if type(type_) in _PLAIN_TYPES:
+            return _PLAIN_TYPES[type(type_)]
         case _:
-            is_known = type_ is not None and type(type_) is not ir.Type
-            return str(type_) if is_known else "?"
+            return str(type_)
 
 
 def _tensor_label(type_: relax.TensorType) -> str:

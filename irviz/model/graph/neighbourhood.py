@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
@@ -13,12 +15,9 @@ BEFORE, AFTER = NodeId("more:before"), NodeId("more:after")
 
 def neighbourhood(graph: Graph, node_id: NodeId, steps: int) -> frozenset[NodeId]:
     """Return the nodes that are at most this many edges away, in either direction."""
-    reached = {node_id}
-    frontier = {node_id}
-    for _ in range(steps):
-        frontier = {*_sources(graph, frontier), *_targets(graph, frontier)} - reached
-        reached |= frontier
-    return frozenset(reached)
+    return frozenset(
+        _reached(node_id, lambda some: _sources(graph, some) | _targets(graph, some), steps)
+    )
 
 
 def nodes_between(graph: Graph, start: NodeId, end: NodeId) -> frozenset[NodeId]:
@@ -38,18 +37,18 @@ def subgraph(graph: Graph, kept: Collection[NodeId]) -> Graph:
     edges: list[Edge] = []
     before: set[NodeId] = set()
     after: set[NodeId] = set()
-    incoming: dict[NodeId, int] = {}
-    outgoing: dict[NodeId, int] = {}
+    incoming: Counter[NodeId] = Counter()
+    outgoing: Counter[NodeId] = Counter()
     for edge in graph.edges:
         if edge.target in kept:
             if edge.source in kept:
                 edges.append(edge)
             else:
                 before.add(edge.source)
-                incoming[edge.target] = incoming.get(edge.target, 0) + 1
+                incoming[edge.target] += 1
         elif edge.source in kept:
             after.add(edge.target)
-            outgoing[edge.source] = outgoing.get(edge.source, 0) + 1
+            outgoing[edge.source] += 1
     edges = [
         *(Edge(BEFORE, node, (-1,), uses) for node, uses in incoming.items()),
         *edges,
@@ -74,12 +73,15 @@ def _group(node_id: NodeId, count: int, role: str) -> Node:
     )
 
 
-def _reached(start: NodeId, step: Callable[[Iterable[NodeId]], set[NodeId]]) -> set[NodeId]:
+def _reached(
+    start: NodeId, step: Callable[[Iterable[NodeId]], set[NodeId]], most: float = math.inf
+) -> set[NodeId]:
     reached = {start}
     frontier = {start}
-    while frontier:
+    while frontier and most > 0:
         frontier = step(frontier) - reached
         reached |= frontier
+        most -= 1
     return reached
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 from tvm import ir, relax, tirx
 
 from irviz.errors import NotFoundError
+
+_Function = TypeVar("_Function", bound=ir.BaseFunc)
 
 
 class NoFunctionError(NotFoundError):
@@ -15,21 +18,16 @@ class NoFunctionError(NotFoundError):
 
 def relax_functions(mod: ir.IRModule) -> dict[str, relax.Function]:
     """Return the module's Relax functions by name, in alphabetical order."""
-    found = {
-        gvar.name_hint: function
-        for gvar, function in mod.functions.items()
-        if isinstance(function, relax.Function)
-    }
-    return dict(sorted(found.items()))
+    return _functions_of_class(mod, relax.Function)
 
 
 def prim_funcs(mod: ir.IRModule) -> dict[str, tirx.PrimFunc]:
     """Return the module's PrimFuncs by name, in alphabetical order."""
-    found = {
-        gvar.name_hint: function
-        for gvar, function in mod.functions.items()
-        if isinstance(function, tirx.PrimFunc)
-    }
+    return _functions_of_class(mod, tirx.PrimFunc)
+
+
+def _functions_of_class(mod: ir.IRModule, kind: type[_Function]) -> dict[str, _Function]:
+    found = {gvar.name_hint: one for gvar, one in mod.functions.items() if isinstance(one, kind)}
     return dict(sorted(found.items()))
 
 
@@ -45,21 +43,17 @@ def python_functions(mod: ir.IRModule) -> frozenset[str]:
     lost.
     """
     marked = [
-        str(gvar.name_hint)
-        for gvar, function in mod.functions.items()
-        if isinstance(function, relax.ExternFunc)
-        and function.attrs is not None
-        and "is_pyfunc" in function.attrs.keys()  # noqa: SIM118 - no iterator
+        str(name)
+        for name, function in _functions_of_class(mod, relax.ExternFunc).items()
+        if function.attrs is not None and "is_pyfunc" in function.attrs.keys()  # noqa: SIM118 - no iterator
     ]
     return frozenset([*marked, *map(str, getattr(mod, "pyfuncs", None) or ())])
 
 
 def function_named(mod: ir.IRModule, name: str) -> ir.BaseFunc | None:
     """Return the module's function of this name and any kind, or None."""
-    for gvar, function in mod.functions.items():
-        if gvar.name_hint == name:
-            return function
-    return None
+    named = (one for gvar, one in mod.functions.items() if gvar.name_hint == name)
+    return next(named, None)
 
 
 def relax_function(mod: ir.IRModule, name: str) -> relax.Function:

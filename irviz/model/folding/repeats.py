@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import NamedTuple
 
 from irviz.model.folding.tandem_repeats import tandem_repeats
@@ -119,14 +119,9 @@ def _free(is_taken: Sequence[bool], start: int, stop: int) -> tuple[int, int] | 
     """Return the longest range between `start` and `stop` that is not taken."""
     if not is_taken[start] and not is_taken[stop - 1] and stop - start < 64:
         return None if any(is_taken[start:stop]) else (start, stop)
-    best: tuple[int, int] | None = None
-    begin = start
-    for index in range(start, stop + 1):
-        if index == stop or is_taken[index]:
-            if index > begin and (best is None or index - begin > best[1] - best[0]):
-                best = (begin, index)
-            begin = index + 1
-    return best
+    runs = groupby(range(start, stop), key=is_taken.__getitem__)
+    longest = max((list(run) for taken, run in runs if not taken), key=len, default=None)
+    return (longest[0], longest[-1] + 1) if longest else None
 
 
 def _starts(
@@ -187,10 +182,11 @@ def _continues(bound: BoundNodes, start: int, held: int, first: int, seen: set[N
     `seen` has the values from outside that the copies before this one use; those of these two
     copies are added.
     """
+    operands = bound.operands
     after: dict[NodeId, NodeId] = {}
     before: dict[NodeId, NodeId] = {}
     for step in range(start, start + held):
-        mine, theirs = bound.operands[step], bound.operands[step + held]
+        mine, theirs = operands[step], operands[step + held]
         if [one.position for one in mine] != [other.position for other in theirs]:
             return False
         for slot, (one, other) in enumerate(zip(mine, theirs, strict=True)):
@@ -199,10 +195,11 @@ def _continues(bound: BoundNodes, start: int, held: int, first: int, seen: set[N
             is_entry = start == first and one.step < first <= other.step < start + held
             if not is_entry and not _is_outside(bound, one, other, first):
                 return False
-            if start > first and _is_shared(bound, first + step - start, held, slot) != (
-                one.node == other.node
-            ):
-                return False
+            if start > first:  # what the first two copies share, all do; or each has its own
+                at = first + step - start
+                is_shared = operands[at][slot].node == operands[at + held][slot].node
+                if is_shared != (one.node == other.node):
+                    return False
             # a value that one copy uses twice corresponds to one that the next uses twice
             is_same = after.setdefault(one.node, other.node) == other.node
             if not is_same or before.setdefault(other.node, one.node) != one.node:
@@ -215,18 +212,11 @@ def _continues(bound: BoundNodes, start: int, held: int, first: int, seen: set[N
     return True
 
 
-def _is_shared(bound: BoundNodes, step: int, held: int, slot: int) -> bool:
-    """Return whether the first two copies share an operand: then all do, else each has its own."""
-    return bound.operands[step][slot].node == bound.operands[step + held][slot].node
-
-
 def _is_outside(bound: BoundNodes, one: Operand, other: Operand, first: int) -> bool:
     """Return whether two operands are the same value from outside, or values of one kind."""
     if one.step >= first or other.step >= first or (one.step < 0) != (other.step < 0):
         return False
     if one.node == other.node:
         return True
-    nodes, index = bound.graph.nodes, bound.graph.index
-    mine, theirs = nodes[index[one.node]], nodes[index[other.node]]
-    is_alike = mine.kind is theirs.kind and mine.structure == theirs.structure
-    return is_alike and mine.type_label == theirs.type_label
+    mine, theirs = bound.graph[one.node], bound.graph[other.node]
+    return mine.operation == theirs.operation and mine.type_label == theirs.type_label

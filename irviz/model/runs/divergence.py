@@ -63,8 +63,7 @@ class Divergence:
     """The node whose operation caused the first difference that matters.
 
     Attributes:
-        reference: Its partner in the reference run.
-        difference: The difference of their values.
+        difference: The difference of its value and its partner's.
         upstream: The nodes that ran before and have the same values, in the order of the run.
         drift: The largest |Δ| of these.
         absorbed: The nodes that ran before and differ, without an effect on the result.
@@ -75,7 +74,6 @@ class Divergence:
     """
 
     node: NodeId
-    reference: NodeId
     difference: NodeDifference
     upstream: tuple[NodeId, ...] = ()
     drift: float = 0.0
@@ -83,6 +81,11 @@ class Divergence:
     between: tuple[NodeId, ...] = ()
     is_input: bool = False
     reaches_output: bool = True
+
+    @property
+    def reference(self) -> NodeId:
+        """The partner of the node in the reference run."""
+        return self.difference.reference
 
 
 def node_differences(
@@ -143,7 +146,6 @@ def first_divergence(
     between = flow.upstream(flow.operands(first), lambda one: not flow.is_known(one))
     return Divergence(
         node=first,
-        reference=differences[first].reference,
         difference=differences[first],
         upstream=upstream,
         drift=max((differences[one].max_abs for one in upstream), default=0.0),

@@ -107,11 +107,14 @@ class SetInputs(Action):
     sizes: Mapping[str, int] = field(default_factory=dict)
 
 
+LimitName = Literal["isolate", "seconds", "memory", "device"]
+
+
 @dataclass(frozen=True)
 class SetLimit(Action):
     """Set where stages run, or what a run may take: a field of the session's RunConfig."""
 
-    name: Literal["isolate", "seconds", "memory", "device"]
+    name: LimitName
     value: bool | float | int | str | None
 
 

@@ -180,13 +180,8 @@ OVERLAYS: Mapping[OverlayKind, str] = {
 }
 """What nodes can be coloured by, and its label."""
 
-_OF_TRACE: Mapping[OverlayKind, Callable[[Trace, StageView], Overlay]] = {
-    "time": time_overlay,
-    "size": size_overlay,
-    "value": value_overlay,
-}
-
 
 def trace_overlay(kind: OverlayKind, trace: Trace, view: StageView) -> Overlay:
     """Return an overlay of one trace: of any kind but "difference", which takes two."""
-    return _OF_TRACE[kind](trace, view)
+    made = {"time": time_overlay, "size": size_overlay, "value": value_overlay}
+    return made[kind](trace, view)

@@ -239,14 +239,13 @@ def _called(graph: Graph, choices: Expansion) -> list[NodeId]:
 
 def _inside(choices: Expansion, call: NodeId) -> Expansion:
     """Return the choices inside of a call, with the ids that nodes have in the function."""
+    inner = {
+        one: found
+        for one in {*choices.opened, *choices.closed, *choices.copies}
+        if (found := id_in_callee(call, one)) is not None
+    }
     return Expansion(
-        tuple(found for one in choices.opened if (found := id_in_callee(call, one)) is not None),
-        frozenset(
-            found for one in choices.closed if (found := id_in_callee(call, one)) is not None
-        ),
-        {
-            found: copy
-            for one, copy in choices.copies.items()
-            if (found := id_in_callee(call, one)) is not None
-        },
+        tuple(inner[one] for one in choices.opened if one in inner),
+        frozenset(inner[one] for one in choices.closed if one in inner),
+        {inner[one]: copy for one, copy in choices.copies.items() if one in inner},
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import ipywidgets as widgets
 from tvm import relax, tirx
@@ -80,6 +81,12 @@ class InputsPanel(Panel):
         """Where inputs come from: "given", "random", "zeros" or "file"."""
         return str(self._source.value)
 
+    @property
+    def _callee(self) -> relax.Function | tirx.PrimFunc:
+        """The function that is called."""
+        assert self._function is not None, "nothing is called"
+        return self._function
+
     def _parts(self, state: State) -> tuple[object, ...]:
         return state.stage.module, state.function, state.session.call_inputs.params
 
@@ -141,12 +148,9 @@ class InputsPanel(Panel):
 
     def _plan(self) -> tuple[str, Plan | None]:
         """Return what the function will be called with, or why it cannot be."""
-        assert self._function is not None, "nothing is called"
-        seed, sizes = int(self._seed.value), self._said_sizes()
+        call: dict[str, Any] = {"seed": int(self._seed.value), "sizes": self._said_sizes()}
         try:
-            return "", plan_inputs(
-                self._function, self._own(), self._params, seed=seed, sizes=sizes
-            )
+            return "", plan_inputs(self._callee, self._own(), self._params, **call)
         except ValueError as failure:
             return str(failure), None
 
@@ -174,21 +178,19 @@ class InputsPanel(Panel):
         return made
 
     def _asked(self) -> tuple[str, ...]:
-        assert self._function is not None, "there is nothing to ask for"
         if self.source == FILE and not self._read:
             return ()  # the file may tell them
-        inputs, names = self._own(), parameter_types(self._function)
+        inputs, names = self._own(), parameter_types(self._callee)
         told = {name for name in names if name in self._params}
         if isinstance(inputs, Mapping):
             told |= {name for name, value in inputs.items() if not _is_word(value)}
         elif not _is_word(inputs):
             told |= set(names)
-        return symbolic_sizes(self._function, told)
+        return symbolic_sizes(self._callee, told)
 
     def _said_sizes(self) -> dict[str, int]:
         """Return the sizes that the reader said, but those that arrays tell here."""
-        assert self._function is not None, "there are no sizes of nothing"
-        told = set(symbolic_sizes(self._function)) - set(self._asked())
+        told = set(symbolic_sizes(self._callee)) - set(self._asked())
         return {name: size for name, size in self._sizes.items() if name not in told}
 
     def _inputs(self) -> Inputs:
@@ -200,16 +202,15 @@ class InputsPanel(Panel):
 
     def _own(self) -> Inputs:
         """Return what of the inputs is the function's."""
-        is_prim_func = isinstance(self._function, tirx.PrimFunc)
-        return own_inputs(self._function, self._inputs()) if is_prim_func else self._inputs()
+        is_prim_func = isinstance(self._callee, tirx.PrimFunc)
+        return own_inputs(self._callee, self._inputs()) if is_prim_func else self._inputs()
 
     def _others(self) -> dict[str, str]:
         """Return words for what no file holds, such as shapes and numbers."""
-        assert self._function is not None, "there are no parameters of nothing"
         there = {*self._params, *self._read}
         return {
             name: RANDOM
-            for name, type_ in parameter_types(self._function).items()
+            for name, type_ in parameter_types(self._callee).items()
             if name not in there and not isinstance(type_, relax.TensorType)
         }
 

@@ -8,7 +8,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from irviz.errors import TransformError
-from irviz.explorer.panels.controls import field, offer, paragraph
+from irviz.explorer.panels.controls import classed, field, offer, paragraph
 from irviz.ir.functions import relax_functions
 from irviz.loaders.arrays.param_files import load_params
 from irviz.session.session import Session
@@ -33,14 +33,12 @@ _MOST_ROWS = 6
 class PassForm:
     """Ask for the arguments of a pass; what was given stays while it is the same pass."""
 
-    def __init__(self, changed: Callable[[], None]) -> None:
+    def __init__(self, session: Session, changed: Callable[[], None]) -> None:
         self.fields: dict[str, widgets.Widget] = {}
         self.paths: dict[str, widgets.Text] = {}
-        self.widget = widgets.VBox()
-        self.widget.add_class("irviz-pass-form")
+        self.widget = classed(widgets.VBox(), "irviz-pass-form")
         self._parameters: tuple[PassParameter, ...] = ()
-        self._session: Session | None = None
-        self._changed = changed
+        self._session, self._changed = session, changed
 
     def ask(self, parameters: tuple[PassParameter, ...]) -> None:
         """Ask for these parameters, beginning with their defaults."""
@@ -85,8 +83,7 @@ class PassForm:
             path = self.paths[parameter.name].value.strip()
             if path:
                 return dict(load_params(path))
-            arrays = self._session.call_inputs.params if self._session else {}
-            return {name: arrays[name] for name in given}
+            return {name: self._session.call_inputs.params[name] for name in given}
         if parameter.kind in _CHOOSING:
             return tuple(given) or None
         if not isinstance(given, str) or parameter.kind is ParameterKind.CHOICE:
@@ -102,8 +99,6 @@ class PassForm:
 
     def _offer(self, is_new: bool = False) -> None:
         """Set what is chosen from: the functions first, then what belongs to the chosen one."""
-        if self._session is None:
-            return
         function = ""
         for one in self._parameters:
             if one.kind is ParameterKind.FUNCTION:
@@ -113,11 +108,8 @@ class PassForm:
                 self._offer_of(one, function or self._session.function, is_new)
 
     def _offer_functions(self, parameter: PassParameter, is_new: bool) -> str:
-        assert self._session is not None, "there is something to choose from"
-        chosen, names = (
-            self.fields[parameter.name],
-            [*relax_functions(self._session.current.module)],
-        )
+        chosen = self.fields[parameter.name]
+        names = [*relax_functions(self._session.current.module)]
         value = self._session.function if is_new and parameter.is_required else chosen.value
         if value not in names:
             value = names[0] if names and parameter.is_required else None
@@ -130,7 +122,6 @@ class PassForm:
 
     def _offer_of(self, parameter: PassParameter, function: str, is_new: bool) -> None:
         session, asked = self._session, self.fields[parameter.name]
-        assert session is not None, "there is something to choose from"
         of_it = relax_functions(session.current.module).get(function)
         params = [param.name for param in of_it.params] if of_it is not None else []
         if parameter.kind is ParameterKind.DIMS:
@@ -141,12 +132,8 @@ class PassForm:
         elif parameter.kind in _CHOOSING:
             _keep(asked, params, ())
         elif parameter.kind is ParameterKind.PARAMS:
-            _keep(
-                asked,
-                [*session.call_inputs.params],
-                [n for n in session.call_inputs.params if n in params],
-                is_new,
-            )
+            arrays = [*session.call_inputs.params]
+            _keep(asked, arrays, [one for one in arrays if one in params], is_new)
 
 
 def _field(parameter: PassParameter) -> widgets.Widget:
@@ -192,9 +179,8 @@ def _explained(parameter: PassParameter) -> str:
 def _read(parameter: PassParameter, text: str) -> object:
     """Return what a text says for a parameter; raise TransformError with what would be right."""
     try:
-        return (
-            _READERS.get(parameter.kind, str)(text) if parameter.item is not int else _whole(text)
-        )
+        is_whole = parameter.item is int
+        return _whole(text) if is_whole else _READERS.get(parameter.kind, str)(text)
     except ValueError:
         example = _HINTS.get(parameter.kind, "n=128, m=784")
         raise TransformError(

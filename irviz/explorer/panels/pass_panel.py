@@ -83,7 +83,7 @@ class PassPanel(Panel):
         self._found = field(widgets.Select, "irviz-pass-found", rows=_ROWS)
         self._found.add_class("irviz-passes")
         self._summary = html("irviz-pass-summary")
-        self.form = PassForm(self._forget)
+        self.form = PassForm(store.state.session, self._forget)
         self._preview = self.button(
             "Preview", "Try it in another process: what would it change?", self._show_preview, "eye"
         )

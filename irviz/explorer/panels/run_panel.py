@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
 import ipywidgets as widgets
 
 from irviz.explorer import actions
+from irviz.explorer.actions import LimitName
 from irviz.explorer.panels.controls import classed, field, html, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
@@ -76,6 +81,17 @@ class RunPanel(Panel):
 
 
 _GB = 10**9
+_LIMITS: Mapping[LimitName, tuple[type[widgets.Widget], str, Mapping[str, Any]]] = {
+    "isolate": (widgets.Checkbox, "in a process of its own", {"indent": False}),
+    "seconds": (widgets.BoundedFloatText, "stop after (s)", {"min": 0.1, "max": 86_400}),
+    "memory": (widgets.BoundedFloatText, "memory (GB, 0: what is free)", {"min": 0, "max": 1e6}),
+    "device": (
+        widgets.Text,
+        "device",
+        {"placeholder": "cpu, or host:port of an RPC server", "continuous_update": False},
+    ),
+}
+"""The control, words and options of each limit."""
 
 
 class LimitsPanel(Panel):
@@ -83,39 +99,13 @@ class LimitsPanel(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._isolate = field(
-            widgets.Checkbox, "irviz-limits-isolate", "in a process of its own", indent=False
-        )
-        self._seconds = field(
-            widgets.BoundedFloatText,
-            "irviz-limits-seconds",
-            "stop after (s)",
-            min=0.1,
-            max=86_400,
-        )
-        self._memory = field(
-            widgets.BoundedFloatText,
-            "irviz-limits-memory",
-            "memory (GB, 0: what is free)",
-            min=0,
-            max=1e6,
-        )
-        self._device = field(
-            widgets.Text,
-            "irviz-limits-device",
-            "device",
-            placeholder="cpu, or host:port of an RPC server",
-            continuous_update=False,
-        )
         # only what was changed is sent: the others may be beyond what a field can show
-        set_limit = actions.SetLimit
-        self.on_change(self._isolate, lambda on: self.send(set_limit("isolate", on)))
-        self.on_change(self._seconds, lambda seconds: self.send(set_limit("seconds", seconds)))
-        self.on_change(
-            self._memory, lambda gb: self.send(set_limit("memory", round(gb * _GB) or None))
-        )
-        self.on_change(self._device, lambda text: self.send(set_limit("device", text.strip())))
-        fields = widgets.VBox([self._isolate, self._seconds, self._memory, self._device])
+        self._fields: dict[LimitName, widgets.Widget] = {}
+        for name, (kind, words, options) in _LIMITS.items():
+            made = field(kind, f"irviz-limits-{name}", words, **options)
+            self.on_change(made, partial(self._limit, name))
+            self._fields[name] = made
+        fields = widgets.VBox([*self._fields.values()])
         self.widget = classed(
             widgets.Accordion([fields], titles=("where it runs, and limits",)), "irviz-limits"
         )
@@ -125,7 +115,11 @@ class LimitsPanel(Panel):
 
     def _show(self, state: State) -> None:
         limits = state.session.run_config
-        self._isolate.value = limits.isolate
-        self._seconds.value = limits.seconds
-        self._memory.value = (limits.memory or 0) / _GB
-        self._device.value = limits.device
+        for name, made in self._fields.items():
+            value = getattr(limits, name)
+            made.value = (value or 0) / _GB if name == "memory" else value
+
+    def _limit(self, name: LimitName, value: Any) -> None:
+        if name == "memory":
+            value = round(value * _GB) or None
+        self.send(actions.SetLimit(name, value.strip() if name == "device" else value))

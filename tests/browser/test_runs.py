@@ -140,7 +140,7 @@ def test_a_run_that_crashes_its_process_is_a_stage_that_failed_with_the_reason(l
 def test_where_two_stages_part_is_found_and_what_is_equal_before_is_pale(lab: Any) -> None:
     cell = opened(lab, "session.bind().swap('relu0', 'env.relu_and_a_half')")
     press(cell, "First difference")
-    cell.locator(".irviz-message", has_text="stages 2 and 0 diverge at lv1").wait_for()
+    cell.locator(".irviz-message", has_text="stages 2 and 0 differ first at lv1").wait_for()
     cell.locator(".irviz-canvas .node.pale[data-node='lv0']").wait_for()
     parted = node(cell, "lv1").get_attribute("class")
     assert "selected" in parted

@@ -81,7 +81,7 @@ def test_a_wrong_kernel_is_found_selected_and_what_is_equal_before_is_pale(opene
     explorer = opened(mlp().bind().swap("relu0", wrong))
     explorer.part()
     assert explorer.explorer.selected == "lv1"
-    assert "stages 2 and 0 diverge at lv1 (env.relu_and_a_half)" in explorer.message
+    assert "stages 2 and 0 differ first at lv1 (env.relu_and_a_half)" in explorer.message
     pale = set(explorer.canvas.dimmed)
     assert {"x", "lv0"} <= pale
     assert not {"lv1", "out"} & pale
@@ -108,7 +108,7 @@ def test_a_bug_deep_in_called_functions_is_found_and_the_way_to_it_opened(opened
     explorer.part()
     deep = inlined_id("twice", inlined_id("deep", "b"))
     assert explorer.explorer.selected == deep
-    assert "diverge at twice/deep/b (doubled)" in explorer.message
+    assert "differ first at twice/deep/b (doubled)" in explorer.message
     assert deep in view_or_none(explorer.state, "current").graph.index
     assert inlined_id("twice", "a") in explorer.canvas.dimmed
     assert "different from twice/deep/b in stage 0" in explorer.value
@@ -124,7 +124,7 @@ def test_it_is_found_through_passes_as_well(opened, wrong, passes):
     explorer = opened(session)
     explorer.part()
     assert explorer.explorer.selected.endswith("lv1")
-    assert f"stages {session.current_id} and 0 diverge at" in explorer.message
+    assert f"stages {session.current_id} and 0 differ first at" in explorer.message
 
 
 def test_stages_that_do_not_part_are_said_not_to_and_nothing_is_pale(opened):

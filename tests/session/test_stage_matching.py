@@ -108,7 +108,7 @@ def test_a_wrong_kernel_is_where_the_stages_part(wrong):
     assert found.divergence.difference.max_abs == pytest.approx(0.5)
     assert {"x", "lv0"} <= set(found.divergence.upstream)
     assert "out" not in found.divergence.upstream
-    assert "stages 2 and 0 diverge at lv1 (env.relu_and_a_half)" in found.line
+    assert "stages 2 and 0 differ first at lv1 (env.relu_and_a_half)" in found.line
     assert found.line in repr(found)
 
 
@@ -144,7 +144,7 @@ def test_a_bug_in_a_called_function_is_found_there_in_either_branch(c):
     found = called(c).update_function("doubled", tripled).first_difference("1")
     assert found.divergence.node == inlined_id("twice", "b")
     assert inlined_id("twice", "a") in found.divergence.upstream
-    assert "diverge at twice/b (doubled)" in found.line
+    assert "differ first at twice/b (doubled)" in found.line
 
 
 def test_a_branch_of_the_tree_is_compared_with_another_by_way_of_what_both_are_made_from(wrong):

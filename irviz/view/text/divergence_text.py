@@ -22,7 +22,7 @@ def divergence_summary(
 ) -> str:
     """Describe where two stages diverge in one line.
 
-    For example `stages 2 and 0 diverge at lv1 (relu0): max |Δ| 0.5, 3 of 12,800 numbers;
+    For example `stages 2 and 0 differ first at lv1 (relu0): max |Δ| 0.5, 3 of 12,800 numbers;
     everything before is equal`.
 
     `divergence` is the first one, None if no value is known to differ; `graph` is the stage's.
@@ -33,7 +33,7 @@ def divergence_summary(
     how = f"{name}: {difference_amount(divergence.difference)}"
     if divergence.is_input:
         return f"stages {stage} and {reference} have different inputs: {how}"
-    words = [f"stages {stage} and {reference} diverge at {how}"]
+    words = [f"stages {stage} and {reference} differ first at {how}"]
     if divergence.between:
         words.append(f"the cause may be {_names(divergence.between)} before it")
     if divergence.absorbed:

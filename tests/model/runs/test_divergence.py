@@ -1,4 +1,4 @@
-"""Two runs diverge at the first node whose own operation made a difference."""
+"""Two runs differ first at the first node whose own operation made a difference."""
 
 import dataclasses
 
@@ -211,11 +211,12 @@ def test_the_place_is_put_in_words():
         one, graph(), node_differences(one, other, {key: key for key in EQUAL})
     )
     assert divergence_summary(place, "2", "0", graph()) == (
-        "stages 2 and 0 diverge at b (b0): max |Δ| 0.5, 3 of 12,800 numbers; everything before is "
-        "equal; the results do not show it"
+        "stages 2 and 0 differ first at b (b0): max |Δ| 0.5, 3 of 12,800 numbers; everything "
+        "before is equal; the results do not show it"
     )
     assert said(b=3.0, c=3.0) == (
-        "stages 2 and 0 diverge at b (b0): max |Δ| 2, 1 of 1 numbers; everything before is equal"
+        "stages 2 and 0 differ first at b (b0): max |Δ| 2, 1 of 1 numbers; "
+        "everything before is equal"
     )
     assert said(a=1.00001, b=3.0, c=3.0).endswith(
         "everything before is within tolerance, max |Δ| 1e-05"

@@ -33,7 +33,10 @@ def limited_memory(nbytes: int | None) -> Iterator[None]:
     import resource
 
     before = resource.getrlimit(resource.RLIMIT_DATA)
-    most = _data_bytes() + nbytes
+    pages = (
+        Path("/proc/self/statm").read_text(encoding="ascii").split()[5]
+    )  # of this process's data
+    most = int(pages) * os.sysconf("SC_PAGE_SIZE") + nbytes
     if before[1] != resource.RLIM_INFINITY:
         most = min(most, before[1])
     resource.setrlimit(resource.RLIMIT_DATA, (most, before[1]))
@@ -41,12 +44,6 @@ def limited_memory(nbytes: int | None) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, before)
-
-
-def _data_bytes() -> int:
-    """Return the size of this process's data, as RLIMIT_DATA counts it."""
-    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[5]
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _free_memory() -> int | None:

@@ -34,7 +34,8 @@ def python_callees(mod: ir.IRModule) -> dict[str, Callable[..., object]]:
     found = {}
     for name in _called(mod):
         function = python_function(name)
-        if function is not None and not _is_tvms(function):
+        package = (getattr(function, "__module__", None) or "").partition(".")[0]
+        if function is not None and package not in ("tvm", "tvm_ffi"):
             found[name] = function
     return found
 
@@ -144,8 +145,3 @@ def _withdraw(name: str) -> None:
         tvm_ffi.registry.remove_global_func(name)
     else:
         tvm.register_global_func(name, before, override=True)
-
-
-def _is_tvms(function: Callable[..., object]) -> bool:
-    module = getattr(function, "__module__", None) or ""
-    return module.partition(".")[0] in ("tvm", "tvm_ffi")

@@ -21,7 +21,10 @@ def flatten_tuple_params(mod: ir.IRModule) -> tuple[ir.IRModule, Mapping[str, st
         gvar = mod.get_global_var(name)
         function = mod[gvar]
         if any(isinstance(param.ty, ir.TupleType) for param in function.params):
-            names[name] = _unique_name(f"irviz_flat_{name}", taken)
+            names[name] = f"irviz_flat_{name}"
+            while names[name] in taken:
+                names[name] += "_"
+            taken.add(names[name])
             added[ir.GlobalVar(names[name])] = _flattened(mod, gvar, names[name])
     if not added:
         return mod, names
@@ -57,10 +60,3 @@ def _flattened(mod: ir.IRModule, gvar: ir.GlobalVar, name: str) -> relax.Functio
     with builder.function(name, params, pure=bool(copied.is_pure)):
         builder.emit_func_output(builder.emit(ir.Call(gvar, arguments)))
     return builder.get()[name]
-
-
-def _unique_name(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name

@@ -56,7 +56,14 @@ def to_script(steps: Sequence[Stage]) -> PythonScript:
     done = [stage for stage in steps if not stage.error]
     begin, reason = 0, ""
     while True:
-        script = _start(done[: begin + 1], reason)
+        script = PythonScript()
+        for stage in done[: begin + 1]:
+            script.comment(_title(stage))
+        if reason:
+            why = f"{reason}: the module that it made stands here"
+            script.embed(done[begin].module, why)
+        else:
+            script.begin(done[begin].module)
         for index in range(begin + 1, len(done)):
             reason = _write(script, done[index], done[index - 1].module)
             if reason:
@@ -64,19 +71,6 @@ def to_script(steps: Sequence[Stage]) -> PythonScript:
                 break
         else:
             return script
-
-
-def _start(steps: Sequence[Stage], reason: str) -> PythonScript:
-    """Return a script that begins with the module of the last step, and why it does not earlier."""
-    script = PythonScript()
-    if not reason:
-        script.comment(_title(steps[0]))
-        script.begin(steps[0].module)
-        return script
-    for stage in steps:
-        script.comment(_title(stage))
-    script.embed(steps[-1].module, f"{reason}: the module that it made stands here")
-    return script
 
 
 def _write(script: PythonScript, stage: Stage, before: ir.IRModule) -> str:

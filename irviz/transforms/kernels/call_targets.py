@@ -152,5 +152,4 @@ def fits_any(wanted: tuple[signatures.Signature, ...], call: signatures.Signatur
 
 
 def _dtypes(signature: signatures.Signature) -> str:
-    dtypes = {tensor.dtype for tensor in (*signature.inputs, *signature.outputs)}
-    return "/".join(sorted(dtypes))
+    return "/".join(sorted({tensor.dtype for tensor in signature.tensors}))

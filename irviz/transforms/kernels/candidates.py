@@ -27,11 +27,11 @@ from irviz.transforms.kernels.equivalence_tests import (
     Equivalence,
     EquivalenceResult,
     Runnable,
-    SampleSpec,
     compare_on_samples,
 )
 from irviz.transforms.kernels.library import LibraryKernel
 from irviz.transforms.kernels.samples import (
+    SampleSpec,
     element_count,
     input_types,
     sample_signature,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, TypeAlias, TypeVar
@@ -15,8 +15,7 @@ import tvm_ffi
 from tvm import ir, tirx
 
 from irviz.runtime.local.vm import error_summary
-from irviz.transforms.kernels.samples import Array, UnknownDtypeError, sample_calls
-from irviz.transforms.kernels.signature import Signature
+from irviz.transforms.kernels.samples import Array, SampleSpec, UnknownDtypeError
 from irviz.worker.supervisor import TRIES, WorkerError
 
 Value = TypeVar("Value")
@@ -51,18 +50,6 @@ class EquivalenceResult:
 
     verdict: Equivalence
     reason: str
-
-
-@dataclass(frozen=True)
-class SampleSpec:
-    """The sample inputs of a comparison: their signature, and whether only a few are used."""
-
-    signature: Signature
-    few: bool = False
-
-    def draw(self) -> Iterator[tuple[list[Array], list[Array]]]:
-        """Yield inputs and outputs to write into, the same ones each time."""
-        return sample_calls(self.signature, few=self.few)
 
 
 class _Answer(NamedTuple):

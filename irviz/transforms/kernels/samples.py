@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -41,14 +42,7 @@ class UnknownDtypeError(IrvizError, ValueError):
 
 def element_count(signature: Signature) -> int:
     """Return how many elements a call of this static signature reads and writes."""
-    return sum(
-        math.prod(static_shape_of(tensor)) for tensor in (*signature.inputs, *signature.outputs)
-    )
-
-
-def static_shape_of(tensor: TensorSignature) -> tuple[int, ...]:
-    """Return the shape of a tensor with static dimensions."""
-    return tuple(map(int, tensor.dims))
+    return sum(math.prod(tensor.shape) for tensor in signature.tensors)
 
 
 def with_small_sizes(signature: Signature, kept: Collection[str] = ()) -> Signature:
@@ -97,12 +91,12 @@ def sample_signature(call: ir.Call, callee: tirx.PrimFunc | None) -> Signature |
 
 def input_types(signature: Signature) -> list[relax.TensorType]:
     """Return the types of the inputs of a static signature."""
-    return [relax.TensorType([*map(int, t.dims)], t.dtype) for t in signature.inputs]
+    return [relax.TensorType(list(t.shape), t.dtype) for t in signature.inputs]
 
 
 def statement_count(function: tirx.PrimFunc, signature: Signature) -> int:
     """Estimate how many statements a PrimFunc executes at these sizes."""
-    shapes = [tensor.dims for tensor in (*signature.inputs, *signature.outputs)]
+    shapes = [tensor.dims for tensor in signature.tensors]
     sizes = {
         own: int(dim) for own, dim in _paired_dims(function, shapes) if isinstance(own, ir.Var)
     }
@@ -139,38 +133,45 @@ def _value(value: ir.Expr, sizes: Mapping[ir.Var, int]) -> int | str:
     return int(found.value) if isinstance(found, tirx.IntImm) else ""
 
 
-def sample_calls(signature: Signature, *, few: bool) -> Iterator[tuple[list[Array], list[Array]]]:
-    """Yield the arrays of several sample calls, the same ones each time: inputs, outputs.
+@dataclass(frozen=True)
+class SampleSpec:
+    """The samples of a comparison: their static signature, and whether only a few are used."""
 
-    Each round draws numbers of either sign and several magnitudes, zeros included; then standard
-    normal ones (not with `few`); then only positive ones, for functions that are NaN elsewhere.
-    Calls with few elements get more rounds. Outputs are prefilled, so that elements which a
-    function does not write are noticed.
+    signature: Signature
+    few: bool = False
 
-    Raises:
-        UnknownDtypeError: NumPy does not have a dtype of the signature.
-    """
-    rng = np.random.default_rng(_SEED)
-    rounds = max(1, min(_MOST_ROUNDS, _ENOUGH // max(1, element_count(signature))))
-    kinds = (_mixed, _positive) if few else (_mixed, _normal, _positive)
-    indices = _index_bound(signature)
-    for number, kind in itertools.product(range(rounds), kinds):
-        inputs = []
-        for tensor in signature.inputs:
-            dtype, dims = _dtype(tensor), static_shape_of(tensor)
-            size = math.prod(dims)
-            if dtype.kind == "f":
-                spread = 0.25 if dtype == np.float16 else 1.0  # so that sums do not overflow
-                values = (kind(rng, min(size, _PERIOD), number) * spread).astype(dtype)
-            else:
-                low, high = _range(dtype, indices)
-                values = rng.integers(low, high, min(size, _PERIOD)).astype(dtype)
-            inputs.append(np.resize(values, dims))
-        outputs = [
-            np.full(static_shape_of(tensor), 17 + number, _dtype(tensor))
-            for tensor in signature.outputs
-        ]
-        yield inputs, outputs
+    def draw(self) -> Iterator[tuple[list[Array], list[Array]]]:
+        """Yield the arrays of several sample calls, the same ones each time: inputs, outputs.
+
+        Each round draws numbers of either sign and several magnitudes, zeros included; then
+        standard normal ones (unless `few`); then only positive ones, for functions that are NaN
+        elsewhere. Calls with few elements get more rounds. Outputs are prefilled, so that
+        elements which a function does not write are noticed.
+
+        Raises:
+            UnknownDtypeError: NumPy does not have a dtype of the signature.
+        """
+        rng = np.random.default_rng(_SEED)
+        rounds = max(1, min(_MOST_ROUNDS, _ENOUGH // max(1, element_count(self.signature))))
+        kinds = (_mixed, _positive) if self.few else (_mixed, _normal, _positive)
+        indices = _index_bound(self.signature)
+        for number, kind in itertools.product(range(rounds), kinds):
+            inputs = []
+            for tensor in self.signature.inputs:
+                dtype, dims = _dtype(tensor), tensor.shape
+                size = math.prod(dims)
+                if dtype.kind == "f":
+                    spread = 0.25 if dtype == np.float16 else 1.0  # so that sums do not overflow
+                    values = (kind(rng, min(size, _PERIOD), number) * spread).astype(dtype)
+                else:
+                    low, high = _range(dtype, indices)
+                    values = rng.integers(low, high, min(size, _PERIOD)).astype(dtype)
+                inputs.append(np.resize(values, dims))
+            outputs = [
+                np.full(tensor.shape, 17 + number, _dtype(tensor))
+                for tensor in self.signature.outputs
+            ]
+            yield inputs, outputs
 
 
 def _mixed(rng: np.random.Generator, size: int, number: int) -> NDArray[np.float64]:
@@ -196,9 +197,7 @@ def _index_bound(signature: Signature) -> int:
     kinds = {_dtype(tensor).kind for tensor in signature.inputs}
     if not (kinds & {"i", "u"} and "f" in kinds):
         return 0
-    return min(
-        (size for t in signature.inputs for size in static_shape_of(t) if size > 0), default=1
-    )
+    return min((size for t in signature.inputs for size in t.shape if size > 0), default=1)
 
 
 def _range(dtype: np.dtype[np.generic], indices: int) -> tuple[int, int]:

@@ -25,6 +25,11 @@ class TensorSignature:
     dims: tuple[str, ...]
     dtype: str
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The dimensions as numbers; all have to be static."""
+        return tuple(map(int, self.dims))
+
     def __str__(self) -> str:
         return f"({','.join(self.dims)})"
 
@@ -35,6 +40,11 @@ class Signature:
 
     inputs: tuple[TensorSignature, ...]
     outputs: tuple[TensorSignature, ...]
+
+    @property
+    def tensors(self) -> tuple[TensorSignature, ...]:
+        """The inputs, then the outputs."""
+        return (*self.inputs, *self.outputs)
 
     def __str__(self) -> str:
         return f"{','.join(map(str, self.inputs))}->{','.join(map(str, self.outputs))}"

@@ -20,9 +20,9 @@ from irviz.model.graph.graph import NodeId, NodeKind
 from irviz.transforms.kernels import candidates as candidates_module
 from irviz.transforms.kernels import equivalence_tests, library
 from irviz.transforms.kernels.candidates import CallTargetKind, candidates, iter_candidates
-from irviz.transforms.kernels.equivalence_tests import Equivalence, SampleSpec, compare_on_samples
+from irviz.transforms.kernels.equivalence_tests import Equivalence, compare_on_samples
 from irviz.transforms.kernels.operators import numpy_relu as relu
-from irviz.transforms.kernels.samples import with_small_sizes
+from irviz.transforms.kernels.samples import SampleSpec, with_small_sizes
 from irviz.transforms.kernels.signature import parse_signature
 from irviz.transforms.kernels.swap import Swap
 from irviz.transforms.kernels.te_definitions import create_prim_func

@@ -57,11 +57,8 @@ class Stage:
     Attributes:
         id: A number, as text; "0" is the first.
         module: The module; the parent's where the transform failed.
-        label: What the user reads.
         parent: The id of the stage that it was made from, None for a root.
-        transform: What made it of its parent.
         error: Why the transform failed, "" where it did not.
-        constant_names: The names of constants, by their tensors.
         stderr: What TVM wrote to standard error meanwhile.
         seconds: How long a recorded pass took.
         enclosing_passes: The passes that ran a recorded pass, outermost first.

@@ -66,14 +66,10 @@ def compare_on_samples(
     candidates: Mapping[str, Runnable],
     here: Mapping[str, Runnable],
 ) -> dict[str, EquivalenceResult]:
-    """Compare candidates with the callee on sample inputs.
+    """Compare candidates with the callee on sample inputs, in the worker.
 
-    Args:
-        samples: The inputs to compare on.
-        callee: The reference.
-        candidates: What is run in the worker. When the worker crashes or times out, each is run
-            again by itself to find the one at fault.
-        here: What is run in this process, because it cannot be sent to the worker.
+    When the worker crashes or times out, each candidate is run again by itself to find the one at
+    fault. Those in `here` run in this process, because they cannot be sent to the worker.
     """
     names = [*candidates, *here]
     try:

@@ -52,18 +52,10 @@ def register_rewrite(
     pattern: Pattern | ir.IRModule | Build | None = None,
     rewriter: Rewriter | None = None,
 ) -> Rewrite | Callable[[Build], Build]:
-    """List a rewrite of particular operators in the catalog, and return it.
+    """List a rewrite of particular operators in the catalog, and return it; see `Rewrite`.
 
     Without a pattern this is a decorator for a function that returns pattern and rewriter.
-
-    Args:
-        name: The name in the catalog.
-        pattern: See `Rewrite`.
-        rewriter: See `Rewrite`.
-
-    Raises:
-        ValueError: The name is empty.
-        TransformError: The pattern is not one, or lacks a rewriter.
+    Raises ValueError for an empty name, TransformError for what is not a pattern.
     """
     _check_name(name)
     if pattern is None:

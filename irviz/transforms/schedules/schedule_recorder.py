@@ -38,14 +38,8 @@ def record_schedule(
 ) -> tuple[ScheduleStep, ...]:
     """Run a schedule on a PrimFunc of the module, and return its steps.
 
-    Args:
-        mod: The module.
-        function: The name of the PrimFunc.
-        steps: Called with an object that has the methods of a `tvm.s_tir.Schedule`.
-        isolate: Whether each step is first tried in the worker, because some crash the process.
-
-    Raises:
-        IllegalStepError: TVM rejects a step, or it crashes; and whatever `steps` raises.
+    With `isolate` each step is first tried in the worker, because some crash the process. Raises
+    IllegalStepError when TVM rejects a step or it crashes, and whatever `steps` raises.
     """
     recorder = ScheduleRecorder(mod, function, isolate=isolate)
     steps(recorder)

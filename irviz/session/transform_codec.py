@@ -24,7 +24,7 @@ from irviz.transforms.passes.tvm_pass import TVMPass, write_by_name
 from irviz.transforms.python_script import PythonScript, UnwritableError
 from irviz.transforms.recordings.recorded_stages import RecordedPass
 from irviz.transforms.schedules import primitives
-from irviz.transforms.schedules.index_map import IndexMapText
+from irviz.transforms.schedules.index_map import IndexMapText, ScheduleTraceError
 from irviz.transforms.schedules.schedule_step import ScheduleStep
 from irviz.transforms.stage import Transform
 
@@ -186,8 +186,8 @@ def _restored_argument(value: object) -> object:
             index_map = IndexMapText(text)
             try:
                 index_map.function()
-            except ValueError as failure:
-                raise EncodingError(str(failure)) from None
+            except ScheduleTraceError as failure:
+                raise EncodingError(failure.words) from None
             # the text becomes a part of scripts, where a # would cut the line off
             if not text.isprintable() or "#" in text:
                 raise EncodingError(f"{brief(text)} is no index map in one line")

@@ -10,14 +10,14 @@ import ipywidgets as widgets
 from irviz.errors import TransformError
 from irviz.explorer.panels.controls import field, paragraph
 from irviz.model.loops import Block, BlockAddress, LoopNest, ScheduleAddress, walk
-from irviz.transforms.schedules.index_map import IndexMapText
+from irviz.transforms.schedules.index_map import IndexMapText, ScheduleTraceError
 from irviz.transforms.schedules.primitives import (
     CHOICES,
     ArgumentKind,
     Primitive,
     PrimitiveParameter,
 )
-from irviz.transforms.schedules.schedule_trace import ScheduleTraceError, parse_value
+from irviz.transforms.schedules.schedule_trace import parse_value
 
 _EXAMPLES: dict[ArgumentKind, str] = {
     ArgumentKind.FACTORS: "None, 4",
@@ -152,5 +152,5 @@ def _read(kind: ArgumentKind, text: str) -> object:
         return parse_value(text if text.startswith("[") else f"[{text}]")
     value = parse_value(text)
     if kind is ArgumentKind.INDEX_MAP and not isinstance(value, IndexMapText):
-        raise ScheduleTraceError("it is no index map", 1, 1)
+        raise ScheduleTraceError("it is not an index map")
     return value

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from tvm import tirx
 
-from irviz.errors import IrvizError
+from irviz.errors import TransformError
 from irviz.ir.tir.scoped_names import ScopedNames
 
 _OPERATORS: dict[type[ast.operator], Callable[..., object]] = {
@@ -26,12 +26,20 @@ _Expression: TypeAlias = Callable[[Mapping[str, object]], Any]
 _TYPED_NUMBER = re.compile(r"T\.int\d+\((-?\d+)\)")
 
 
-class IndexMapError(IrvizError, ValueError):
-    """A text that is not an index map; `line` and `column` count from 1."""
+class ScheduleTraceError(TransformError):
+    """A text that is not a schedule trace, or a part of one; `line` and `column` count from 1."""
 
     def __init__(self, words: str, line: int = 1, column: int = 1) -> None:
-        super().__init__(words)
-        self.line, self.column = line, column
+        super().__init__(words, line, column)
+        self.words, self.line, self.column = words, line, column
+
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column}: {self.words}"
+
+
+def refused(tree: ast.expr | ast.stmt, words: str) -> ScheduleTraceError:
+    """Return the error of a part of a syntax tree."""
+    return ScheduleTraceError(words, tree.lineno, tree.col_offset + 1)
 
 
 @dataclass(frozen=True)
@@ -44,21 +52,23 @@ class IndexMapText:
         return self.text
 
     def function(self) -> Callable[..., list[object]]:
-        """Return the function from indices to new indices that TVM takes; raise IndexMapError."""
+        """Return the function of indices that TVM takes; raise ScheduleTraceError."""
         try:
             tree = ast.parse(self.text, mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as failure:
-            raise IndexMapError(f"{self.text!r} is not a Python expression: {failure}") from None
+            raise ScheduleTraceError(
+                f"{self.text!r} is not a Python expression: {failure}"
+            ) from None
         return index_map_function(tree)
 
 
 def index_map_function(tree: ast.expr) -> Callable[..., list[object]]:
-    """Return the function of a lambda; raise IndexMapError if it is more than an index map."""
+    """Return the function of a lambda; raise ScheduleTraceError unless it is an index map."""
     if not isinstance(tree, ast.Lambda):
-        raise _refused(tree, "this is not an index map: write one such as lambda i, j: (j, i)")
+        raise refused(tree, "this is not an index map: write one such as lambda i, j: (j, i)")
     given = tree.args
     if given.vararg or given.kwarg or given.kwonlyargs or given.defaults or given.posonlyargs:
-        raise _refused(tree, "an index map takes plain names: write lambda i, j: …")
+        raise refused(tree, "an index map takes plain names: write lambda i, j: …")
     names = [argument.arg for argument in given.args]
     is_several = isinstance(tree.body, ast.Tuple | ast.List)
     body: list[ast.expr] = tree.body.elts if is_several else [tree.body]  # type: ignore[attr-defined]
@@ -83,7 +93,7 @@ def index_map_text(index_map: tirx.IndexMap) -> IndexMapText | None:
     text = f"lambda {', '.join(given)}: ({inside})"
     try:
         IndexMapText(text).function()
-    except IndexMapError:
+    except ScheduleTraceError:
         return None
     return IndexMapText(ast.unparse(ast.parse(text)))
 
@@ -93,15 +103,15 @@ def _compiled(tree: ast.expr, names: list[str]) -> _Expression:
     match tree:
         case ast.Name(id=name):
             if name not in names:
-                raise _refused(tree, f"{name!r} is not one of its indices, which are {names}")
+                raise refused(tree, f"{name!r} is not one of its indices, which are {names}")
             return lambda known: known[name]
         case ast.Constant(value=value):
             if type(value) is not int:
-                raise _refused(tree, f"{value!r} is not a whole number")
+                raise refused(tree, f"{value!r} is not a whole number")
             return lambda _: value
         case ast.BinOp(left=left, op=op, right=right):
             if type(op) not in _OPERATORS:
-                raise _refused(tree, "an index map has no operators but + - * // and %")
+                raise refused(tree, "an index map has no operators but + - * // and %")
             compute, one, other = (
                 _OPERATORS[type(op)],
                 _compiled(left, names),
@@ -111,12 +121,8 @@ def _compiled(tree: ast.expr, names: list[str]) -> _Expression:
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             negated = _compiled(operand, names)
             return lambda known: 0 - negated(known)
-    raise _refused(
+    raise refused(
         tree,
         f"{ast.unparse(tree)!r} is not allowed in an index map: use its indices, whole "
         "numbers, + - * // and %",
     )
-
-
-def _refused(tree: ast.expr, words: str) -> IndexMapError:
-    return IndexMapError(words, tree.lineno, tree.col_offset + 1)

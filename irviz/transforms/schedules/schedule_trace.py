@@ -14,24 +14,17 @@ from dataclasses import dataclass
 from irviz.errors import TransformError
 from irviz.model.loops import BlockAddress, LoopAddress
 from irviz.transforms.lineage import path
-from irviz.transforms.schedules.index_map import IndexMapError, IndexMapText, index_map_function
+from irviz.transforms.schedules.index_map import (
+    IndexMapText,
+    ScheduleTraceError,
+    index_map_function,
+    refused,
+)
 from irviz.transforms.schedules.primitives import ADDRESSES, ArgumentKind, primitive
 from irviz.transforms.schedules.schedule_step import ScheduleStep, schedule_step
 from irviz.transforms.stage import Stage
 
 _ADDRESS = 'sch.get_sblock("Y") or sch.get_loops("Y")[0]'
-
-
-class ScheduleTraceError(TransformError):
-    """A text that is not a schedule trace; `line` and `column` count from 1."""
-
-    def __init__(self, words: str, line: int, column: int) -> None:
-        super().__init__(words, line, column)
-        self.words, self.line, self.column = words, line, column
-
-    def __str__(self) -> str:
-        """Return the position and the reason."""
-        return f"line {self.line}, column {self.column}: {self.words}"
 
 
 def parse_trace(text: str, function: str) -> tuple[ScheduleStep, ...]:
@@ -43,7 +36,7 @@ def parse_trace(text: str, function: str) -> tuple[ScheduleStep, ...]:
             f"this is not Python: {failure.msg}", failure.lineno or 1, max(failure.offset or 1, 1)
         ) from None
     except (ValueError, RecursionError, MemoryError) as failure:
-        raise ScheduleTraceError(f"this is not Python: {failure}", 1, 1) from None
+        raise ScheduleTraceError(f"this is not Python: {failure}") from None
     return tuple(_step(statement, function) for statement in tree.body)
 
 
@@ -53,7 +46,7 @@ def parse_value(text: str) -> object:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise ScheduleTraceError(
-            f"{text!r} is not a value: write a literal, or lambda i: …", 1, 1
+            f"{text!r} is not a value: write a literal, or lambda i: …"
         ) from None
     return _value(tree)
 
@@ -88,33 +81,33 @@ def schedule_trace(stages: Sequence[Stage], stage_id: str, function: str) -> Sch
 
 def _step(statement: ast.stmt, function: str) -> ScheduleStep:
     if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
-        raise _refused(statement, 'a line is one step, such as sch.parallel(sch.get_loops("Y")[0])')
+        raise refused(statement, 'a line is one step, such as sch.parallel(sch.get_loops("Y")[0])')
     call = statement.value
     match call.func:
         case ast.Attribute(value=ast.Name(id="sch"), attr=name):
             pass
         case other:
-            raise _refused(other, f"{ast.unparse(other)!r} is called: call what sch has")
+            raise refused(other, f"{ast.unparse(other)!r} is called: call what sch has")
     try:
         known = primitive(name)
     except TransformError as failure:
-        raise _refused(call.func, str(failure)) from None
+        raise refused(call.func, str(failure)) from None
     positional = [_value(each) for each in call.args]
     named: dict[str, object] = {}
     for keyword in call.keywords:
         if keyword.arg is None or keyword.arg in named:
-            raise _refused(keyword.value, "each argument is given once, by its name: name=value")
+            raise refused(keyword.value, "each argument is given once, by its name: name=value")
         named[keyword.arg] = _value(keyword.value)
     try:
         step = schedule_step(function, name, *positional, **named)
     except TransformError as failure:
-        raise _refused(call, str(failure)) from None
+        raise refused(call, str(failure)) from None
     where = {keyword.arg: keyword.value for keyword in call.keywords}
     for parameter in known.parameters:
         if parameter.name in step.arguments:
             value, node = step.arguments[parameter.name], where.get(parameter.name, call)
             if not _fits(value, parameter.kind):
-                raise _refused(
+                raise refused(
                     node, f"{parameter.name} of {name} is {parameter.kind.value}, not {value!s}"
                 )
     return step
@@ -125,17 +118,14 @@ def _value(tree: ast.expr) -> object:
         case ast.Subscript(value=ast.Call() as call, slice=ast.Constant(value=depth)):
             name = _name_argument(call, "get_loops")
             if type(depth) is not int:
-                raise _refused(
+                raise refused(
                     tree, f'{depth!r} is not the number of a loop: write sch.get_loops("Y")[0]'
                 )
             return LoopAddress(name, depth)
         case ast.Call():
             return BlockAddress(_name_argument(tree, "get_sblock"))
         case ast.Lambda():
-            try:
-                index_map_function(tree)
-            except IndexMapError as failure:
-                raise ScheduleTraceError(str(failure), failure.line, failure.column) from None
+            index_map_function(tree)
             return IndexMapText(ast.unparse(tree))
         case ast.List(elts=items):
             return [_value(each) for each in items]
@@ -147,7 +137,7 @@ def _value(tree: ast.expr) -> object:
         value = ast.literal_eval(tree)
         if type(value) in (int, float, bool, str, type(None)):
             return value
-    raise _refused(tree, f"{ast.unparse(tree)!r} is not a literal: write {_ADDRESS}, or a literal")
+    raise refused(tree, f"{ast.unparse(tree)!r} is not a literal: write {_ADDRESS}, or a literal")
 
 
 def _name_argument(call: ast.Call, method: str) -> str:
@@ -158,13 +148,13 @@ def _name_argument(call: ast.Call, method: str) -> str:
             keywords=[],
         ) if attr == method:
             return name
-    raise _refused(call, f"{ast.unparse(call)!r} is neither a block nor a loop: write {_ADDRESS}")
+    raise refused(call, f"{ast.unparse(call)!r} is neither a block nor a loop: write {_ADDRESS}")
 
 
 def _key(tree: ast.expr | None, whole: ast.expr) -> str:
     if isinstance(tree, ast.Constant) and isinstance(tree.value, str):
         return tree.value
-    raise _refused(tree or whole, "the keys of a dict must be texts")
+    raise refused(tree or whole, "the keys of a dict must be texts")
 
 
 def _fits(value: object, kind: ArgumentKind) -> bool:
@@ -179,7 +169,3 @@ def _fits(value: object, kind: ArgumentKind) -> bool:
         else isinstance(value, address)
         for address, is_list in ADDRESSES[kind]
     )
-
-
-def _refused(tree: ast.AST, words: str) -> ScheduleTraceError:
-    return ScheduleTraceError(words, getattr(tree, "lineno", 1), getattr(tree, "col_offset", 0) + 1)

@@ -4,7 +4,7 @@ import pytest
 import tvm_ffi
 from tvm import tirx
 
-from irviz.transforms.schedules.index_map import IndexMapError, IndexMapText, index_map_text
+from irviz.transforms.schedules.index_map import IndexMapText, ScheduleTraceError, index_map_text
 
 
 def made(function, dtype="int32"):
@@ -51,7 +51,7 @@ def test_what_is_more_than_sums_and_products_of_indices_has_no_text():
     ],
 )
 def test_any_other_text_is_refused_with_the_place(text, words, column):
-    with pytest.raises(IndexMapError) as refused:
+    with pytest.raises(ScheduleTraceError) as refused:
         IndexMapText(text).function()
     assert words in str(refused.value)
     assert refused.value.column == column

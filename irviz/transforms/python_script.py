@@ -99,11 +99,11 @@ class PythonScript:
 
     def begin(self, mod: ir.IRModule) -> None:
         """Add the first module, as TVMScript where that is lossless."""
-        source = module_source(mod)
+        source = tvmscript_source(mod)
         if source is None:
             self.embed(mod, "the first module; TVMScript would lose a part of it")
-            return
-        self.add(f"mod = {source}")
+        else:
+            self.add(f"mod = {source}")
 
     def text(self, arrays_file: str = "") -> str:
         """Return the script; with `arrays_file` it loads its arrays from that file."""
@@ -137,17 +137,12 @@ def source_of(function: Callable[..., object]) -> str:
         raise UnwritableError(f"the source of {name} cannot be found") from failure
 
 
-def module_source(mod: ir.IRModule) -> str | None:
-    """Return the expression for a module, None if TVMScript does not reproduce it."""
-    return _source(mod, [gvar.name_hint for gvar in mod.functions])
-
-
-def prim_func_source(function: tirx.PrimFunc, name: str) -> str | None:
-    """Return the expression for a PrimFunc, None if TVMScript does not reproduce it."""
-    return _source(function.with_attr("global_symbol", name), [name])
-
-
-def _source(value: ir.IRModule | tirx.PrimFunc, names: list[str]) -> str | None:
+def tvmscript_source(value: ir.IRModule | tirx.PrimFunc) -> str | None:
+    """Return the expression that parses TVMScript, None if that does not give an equal object."""
+    if isinstance(value, tirx.PrimFunc):
+        names = [str(value.attrs["global_symbol"])]
+    else:
+        names = [gvar.name_hint for gvar in value.functions]
     if not all(name.isidentifier() for name in names):
         return None  # TVM prints such a name unescaped, so it could contain code
     try:

@@ -5,20 +5,17 @@ from tvm import ir
 from tvm_ffi import structural_equal
 
 from irviz.course.mlp import MyModule
-from irviz.transforms.python_script import module_source, prim_func_source
+from irviz.transforms.python_script import tvmscript_source
 
 
 def test_a_module_is_the_expression_that_reads_it():
-    source = module_source(MyModule)
+    source = tvmscript_source(MyModule)
     assert structural_equal(eval(source, {"tvm": tvm}), MyModule)
 
 
 def test_a_prim_func_is_the_expression_that_reads_it():
-    function = MyModule["linear0"]
-    source = prim_func_source(function, "linear0")
-    assert structural_equal(
-        eval(source, {"tvm": tvm}), function.with_attr("global_symbol", "linear0")
-    )
+    function = MyModule["linear0"].with_attr("global_symbol", "linear0")
+    assert structural_equal(eval(tvmscript_source(function), {"tvm": tvm}), function)
 
 
 def test_names_that_would_do_something_are_not_written(tmp_path):
@@ -26,7 +23,7 @@ def test_names_that_would_do_something_are_not_written(tmp_path):
     mark = tmp_path / "mark"
     for name in (f"a(x=open({str(mark)!r}, 'w'))", "a\n    @open", "__getattr__"):
         mod = ir.IRModule({ir.GlobalVar(name): MyModule["linear0"]})
-        assert module_source(mod) is None
+        assert tvmscript_source(mod) is None
     assert not mark.exists()
 
 
@@ -34,7 +31,7 @@ def test_what_is_refused_is_not_read_either(monkeypatch):
     read = []
     monkeypatch.setattr(tvm.script, "from_source", lambda text: read.append(text) or MyModule)
     monkeypatch.setattr("irviz.transforms.python_script.admit", _refuse)
-    assert module_source(MyModule) is None
+    assert tvmscript_source(MyModule) is None
     assert read == []
 
 

@@ -12,7 +12,7 @@ from irviz.ir.functions import prim_funcs, relax_functions
 from irviz.transforms.kernels import change_calls
 from irviz.transforms.kernels import signature as signatures
 from irviz.transforms.kernels.call_targets import dps_calls
-from irviz.transforms.python_script import PythonScript, prim_func_source, source_of
+from irviz.transforms.python_script import PythonScript, source_of, tvmscript_source
 from irviz.transforms.stage import Transform
 
 
@@ -64,7 +64,8 @@ def write_function(script: PythonScript, name: str, prim_func: tirx.PrimFunc) ->
     """Write a PrimFunc, as TVMScript where that is lossless, and put it into the module."""
     variable = "".join(char if char.isalnum() else "_" for char in f"new_{name}")
     script.define(source_of(change_calls.put_function), change_calls.IMPORTS)
-    expression = prim_func_source(prim_func, variable) or script.embedded(prim_func)
+    named = prim_func.with_attr("global_symbol", variable)
+    expression = tvmscript_source(named) or script.embedded(prim_func)
     script.add(f"{variable} = {expression}", f"mod = put_function(mod, {name!r}, {variable})")
 
 

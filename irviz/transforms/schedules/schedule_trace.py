@@ -92,17 +92,17 @@ def _step(statement: ast.stmt, function: str) -> ScheduleStep:
         known = primitive(name)
     except TransformError as failure:
         raise refused(call.func, str(failure)) from None
-    positional = [_value(each) for each in call.args]
-    named: dict[str, object] = {}
+    where: dict[str, ast.expr] = {}
     for keyword in call.keywords:
-        if keyword.arg is None or keyword.arg in named:
+        if keyword.arg is None or keyword.arg in where:
             raise refused(keyword.value, "each argument is given once, by its name: name=value")
-        named[keyword.arg] = _value(keyword.value)
+        where[keyword.arg] = keyword.value
+    positional = [_value(each) for each in call.args]
+    named = {name: _value(each) for name, each in where.items()}
     try:
         step = schedule_step(function, name, *positional, **named)
     except TransformError as failure:
         raise refused(call, str(failure)) from None
-    where = {keyword.arg: keyword.value for keyword in call.keywords}
     for parameter in known.parameters:
         if parameter.name in step.arguments:
             value, node = step.arguments[parameter.name], where.get(parameter.name, call)

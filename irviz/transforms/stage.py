@@ -11,7 +11,6 @@ import tvm
 from tvm import ir
 
 from irviz.errors import NotFoundError, TransformError
-from irviz.ir.functions import NoFunctionError
 from irviz.transforms.module_changes import ModuleChanges, compare_modules
 from irviz.transforms.python_script import PythonScript
 from irviz.worker.stderr_capture import captured_stderr
@@ -94,8 +93,6 @@ def apply_transform(
         outcome = try_transform(stage.module, tried)
         # any other failure may be the worker's own: it lacks the user's target and functions
         error, stderr = outcome.error if outcome.is_deadly else "", outcome.stderr
-        if outcome.is_refused:
-            raise TransformError(outcome.error)
     if not error:
         with captured_stderr() as captured:
             try:
@@ -124,14 +121,12 @@ class TrialOutcome:
 
     Attributes:
         stderr: What TVM wrote to standard error.
-        is_refused: The transform refused its arguments or the module.
         is_deadly: It crashed the worker or timed out, and must not be run in this process.
     """
 
     error: str = ""
     stderr: str = ""
     change: ModuleChanges | None = None
-    is_refused: bool = False
     is_deadly: bool = False
 
 
@@ -156,15 +151,13 @@ def _try_in_worker(sent: bytes, look: bool) -> TrialOutcome:
         mod, transform = cloudpickle.loads(sent)
     except Exception:  # it refers to objects that only the other process has
         return TrialOutcome()
-    error, after, is_refused = "", None, False
+    error, after = "", None
     with captured_stderr() as captured:
         try:
             after = transform(mod)
-        except NoFunctionError as failure:
-            error, is_refused = str(failure), True
+        except (TransformError, NotFoundError) as refusal:
+            error = str(refusal)
         except Exception as failure:  # TVM raises what its C++ side threw, of any class
-            # a subclass has more than a message, and is raised again where the transform is applied
-            is_refused = type(failure) is TransformError
-            error = str(failure) if is_refused else f"{type(failure).__name__}: {failure}".strip()
+            error = f"{type(failure).__name__}: {failure}".strip()
     change = compare_modules(mod, after) if look and after is not None else None
-    return TrialOutcome(error, captured.text, change, is_refused)
+    return TrialOutcome(error, captured.text, change)

@@ -35,7 +35,7 @@ class PythonScript:
     """Collects statements in order, with the imports, definitions and arrays that they need.
 
     The module is always named `mod`. Arrays are written into the script or to a file. `names` has
-    the value of each name that user's functions use, to notice that two of them share one.
+    the values of the global names that users' functions use, so that a clash is noticed.
     """
 
     def __init__(self) -> None:

@@ -34,7 +34,7 @@ _TOLERANCES = {"float64": 1e-9, "float32": 1e-5, "float16": 1e-2}
 
 
 class Equivalence(Enum):
-    """The verdict of a comparison, the best ones first."""
+    """The verdict of a comparison; the best come first."""
 
     EQUAL = "equal"
     CLOSE = "equal within rounding"

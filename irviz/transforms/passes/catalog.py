@@ -27,7 +27,7 @@ from irviz.transforms.passes.registered_passes import registered_entries, user_e
 _OPERATORS, _PIPELINES = "operator rewrites", "pipelines"
 
 GROUPS = ("relax", _OPERATORS, "tirx", "s_tir", _PIPELINES, "yours")
-"""The groups of entries, in display order; that of operator rewrites is a part of Relax."""
+"""The groups of entries, in display order; operator rewrites are passes of Relax."""
 
 _PASSES = {"relax": relax.transform, "tirx": tirx.transform, "s_tir": s_tir.transform}
 

@@ -169,7 +169,7 @@ _BY_VALUE: Mapping[tuple[object, ...], ParameterKind] = {
     (ir.Expr,): ParameterKind.DIMS,
     (int,): ParameterKind.DIMS,
 }
-"""The kinds of mappings, by the members of the annotation of their values."""
+"""The kinds of mappings, by the type of their values."""
 
 
 def _members(annotation: object) -> tuple[object, ...]:

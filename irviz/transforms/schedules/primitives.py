@@ -48,7 +48,7 @@ ADDRESSES: Mapping[ArgumentKind, tuple[tuple[type[ScheduleAddress], bool], ...]]
     ArgumentKind.LOOP_OR_BLOCK: ((LoopAddress, False), (BlockAddress, False)),
     ArgumentKind.LOOP_OR_BLOCKS: ((LoopAddress, False), (BlockAddress, True)),
 }
-"""What the kinds that are selected in the loop nest take: addresses of a type, and if as a list."""
+"""The kinds that are selected in the loop nest: the types of their values, and if in a list."""
 
 _NAMES: Mapping[ArgumentKind, str] = {
     ArgumentKind.BLOCK: "block reduction_block epilogue_block",

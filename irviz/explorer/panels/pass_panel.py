@@ -12,8 +12,7 @@ from irviz.explorer.panels.pass_form import PassForm
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.transforms.bind_params import bind_params
-from irviz.transforms.passes.catalog import GROUPS, catalog, search
-from irviz.transforms.passes.catalog_entry import CatalogEntry
+from irviz.transforms.passes.catalog import GROUPS, CatalogEntry, catalog, search
 from irviz.transforms.passes.pass_call import PassCall, named_pass
 from irviz.transforms.stage import Stage, Transform, try_transform
 from irviz.view.templating import render

@@ -161,34 +161,27 @@ def _require(condition: object) -> None:
         raise _MisfitError
 
 
+def _instance(value: Any, *types: type) -> Any:
+    """Return a value of one of these types; True and False are not numbers."""
+    _require(isinstance(value, types) and not isinstance(value, bool))
+    return value
+
+
 def _flag(value: Any) -> bool:
     _require(isinstance(value, bool))
     return bool(value)
 
 
-def _number(value: Any) -> float:
-    _require(isinstance(value, numbers.Real) and not isinstance(value, bool))
-    return float(value)
-
-
 def _whole(value: Any) -> int:
-    _require(isinstance(value, numbers.Integral) and not isinstance(value, bool))
-    return int(value)
+    return int(_instance(value, numbers.Integral))
 
 
 def _text(value: Any) -> str:
-    _require(isinstance(value, str))
-    return str(value)
+    return str(_instance(value, str))
 
 
 def _items(value: Any) -> Sequence[object]:
-    _require(isinstance(value, list | tuple | ir.Array))
-    return value  # type: ignore[no-any-return]
-
-
-def _entries(value: Any) -> Mapping[object, object]:
-    _require(isinstance(value, Mapping))
-    return value  # type: ignore[no-any-return]
+    return _instance(value, list, tuple, ir.Array)  # type: ignore[no-any-return]
 
 
 def _name(value: Any) -> str:
@@ -207,14 +200,14 @@ def _variables(value: Any) -> tuple[str, ...]:
 
 def _arrays(value: Any) -> Mapping[str, tvm.runtime.Tensor]:
     """Return tensors by name, with the values copied now."""
-    given: Mapping[Any, Any] = {} if value == () else _entries(value)
+    given: Mapping[Any, Any] = {} if value == () else _instance(value, Mapping)
     return bind_params({_name(name): array for name, array in given.items()}).params
 
 
 def _sizes(value: Any) -> dict[str, int]:
     sizes = {
         _name(name): _whole(size.value if isinstance(size, tirx.IntImm) else size)
-        for name, size in _entries(value).items()
+        for name, size in _instance(value, Mapping).items()
     }
     _require(all(size >= 0 for size in sizes.values()))
     return sizes
@@ -248,7 +241,10 @@ def _device(value: Any) -> tuple[str, int, str]:
 
 
 def _layouts(value: Any) -> dict[str, list[str]]:
-    return {_text(name): list(map(_text, _items(given))) for name, given in _entries(value).items()}
+    return {
+        _text(name): list(map(_text, _items(given)))
+        for name, given in _instance(value, Mapping).items()
+    }
 
 
 # resolving: each returns what TVM takes
@@ -377,7 +373,7 @@ class _Kind(NamedTuple):
 _KINDS: Mapping[ParameterKind, _Kind] = {
     ParameterKind.BOOL: _Kind("True", _flag),
     ParameterKind.INT: _Kind("2", _whole),
-    ParameterKind.FLOAT: _Kind("0.5", _number),
+    ParameterKind.FLOAT: _Kind("0.5", lambda value: float(_instance(value, numbers.Real))),
     ParameterKind.STR: _Kind("'text'", _text),
     ParameterKind.CHOICE: _Kind("another"),
     ParameterKind.LIST: _Kind("another"),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import enum
 import functools
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import tvm
 from tvm import relax, s_tir, tirx
@@ -15,26 +16,92 @@ from irviz.errors import TransformError
 from irviz.runtime.local.pickle_by_value import PortableFunction
 from irviz.transforms.bind_params import BindParams
 from irviz.transforms.passes import hints
-from irviz.transforms.passes.catalog_entry import CatalogEntry, TargetUse
 from irviz.transforms.passes.parameters import (
     ParameterKind,
     PassParameter,
     first_sentence,
     read_parameters,
 )
-from irviz.transforms.passes.registered_passes import registered_entries, user_entry
+from irviz.transforms.passes.registered_passes import registered_passes
+from irviz.transforms.passes.rewrite import Rewrite
 
 _OPERATORS, _PIPELINES = "operator rewrites", "pipelines"
 
 GROUPS = ("relax", _OPERATORS, "tirx", "s_tir", _PIPELINES, "yours")
 """The groups of entries, in display order; operator rewrites are passes of Relax."""
 
+_WHERE = PassParameter(
+    "function", ParameterKind.FUNCTION, summary="The function to rewrite; all functions by default."
+)
 _PASSES = {"relax": relax.transform, "tirx": tirx.transform, "s_tir": s_tir.transform}
+
+
+class TargetUse(enum.Enum):
+    """How a pass gets a target that is not one of its own parameters."""
+
+    NONE = "it needs none"
+    AROUND = "it is applied under the target"
+    ANNOTATED = "PrimFuncs without a target are annotated with it first"
+
+
+@dataclass(frozen=True)
+class CatalogEntry:
+    """A pass of the catalog.
+
+    Attributes:
+        make: Creates the pass, or a transform of irviz in its place.
+        python: The expression that creates the pass, up to its arguments.
+        is_measured: Whether it measures, so that it gives another module each time.
+        own: The user's function or rewrite, where it is not a pass of TVM.
+    """
+
+    name: str
+    namespace: str
+    group: str
+    summary: str
+    parameters: tuple[PassParameter, ...]
+    make: Callable[..., object]
+    python: str
+    needs_target: TargetUse = TargetUse.NONE
+    is_measured: bool = False
+    own: PortableFunction | Rewrite | None = None
+
+    @property
+    def full_name(self) -> str:
+        """The unique name, such as "tirx.StmtSimplify"."""
+        return f"{self.namespace}.{self.name}"
+
+    @property
+    def label(self) -> str:
+        """The name in stage labels, without the namespace for Relax's and the user's passes."""
+        return self.name if self.namespace in ("relax", "yours") else self.full_name
+
+    @property
+    def code_only(self) -> str:
+        """How to apply it from code, "" where a form can give all its arguments."""
+        required = [one for one in self.parameters if one.is_required]
+        names = " and ".join(one.name for one in required if one.kind is ParameterKind.CODE)
+        if not names:
+            return ""
+        return (
+            f"{self.name} takes {names}, which a form cannot give. From code: "
+            f"session.apply({self.python}{', '.join(one.name for one in required)}))"
+        )
+
+    def parameter(self, name: str) -> PassParameter:
+        """Return a parameter by its name; raise TransformError with the names there are."""
+        for parameter in self.parameters:
+            if parameter.name == name:
+                return parameter
+        there = ", ".join(repr(parameter.name) for parameter in self.parameters)
+        advice = f"its parameters are {there}: give one of these" if there else "it takes none"
+        raise TransformError(f"{self.label} has no parameter {name!r}; {advice}")
 
 
 def catalog() -> tuple[CatalogEntry, ...]:
     """Return all entries registered so far, sorted by group and name."""
-    unsorted = [*pass_entries(), *_pipeline_entries(), *registered_entries()]
+    own = (user_entry(name, each) for name, each in registered_passes().items())
+    unsorted = [*pass_entries(), *_pipeline_entries(), *own]
     return tuple(sorted(unsorted, key=lambda entry: (GROUPS.index(entry.group), entry.name)))
 
 
@@ -89,6 +156,23 @@ def _rank(entry: CatalogEntry, wanted: list[str]) -> tuple[int, int] | None:
     )
     rank = matches.index(True) if True in matches else len(matches)
     return rank, (0, *[len(name)] * 3, -sum(word in name for word in wanted))[rank]
+
+
+def user_entry(
+    name: str, own: PortableFunction | Rewrite, namespace: str = "yours", group: str = "yours"
+) -> CatalogEntry:
+    """Return the entry of a function that creates a pass, or of a rewrite."""
+    make: Callable[..., object]
+    parameters: tuple[PassParameter, ...]
+    if isinstance(own, Rewrite):
+        make, parameters, summary = own.within, (_WHERE,), "Rewrite what a pattern matches."
+        if isinstance(own.pattern, PortableFunction):
+            summary = first_sentence(own.pattern.function)
+    else:
+        make = own.function
+        parameters, summary = read_parameters(make), first_sentence(make)
+    python = f"{getattr(make, '__name__', name)}("
+    return CatalogEntry(name, namespace, group, summary, parameters, make, python, own=own)
 
 
 @functools.cache

@@ -22,11 +22,9 @@ from irviz.transforms.passes.arguments import (
     resolve_argument,
     target_source,
 )
-from irviz.transforms.passes.catalog import find
-from irviz.transforms.passes.catalog_entry import CatalogEntry, TargetUse
+from irviz.transforms.passes.catalog import CatalogEntry, TargetUse, find, user_entry
 from irviz.transforms.passes.function_source import define_function
 from irviz.transforms.passes.parameters import ParameterKind
-from irviz.transforms.passes.registered_passes import user_entry
 from irviz.transforms.passes.rewrite import Rewrite
 from irviz.transforms.python_script import PythonScript, UnwritableError
 from irviz.transforms.stage import Transform

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TypeVar, overload
 
 from tvm import ir
 
 from irviz.runtime.local.pickle_by_value import PortableFunction
-from irviz.transforms.passes.catalog_entry import CatalogEntry
-from irviz.transforms.passes.parameters import (
-    ParameterKind,
-    PassParameter,
-    first_sentence,
-    read_parameters,
-)
 from irviz.transforms.passes.rewrite import Build, Pattern, Rewrite, Rewriter
 
 Make = TypeVar("Make", bound=Callable[..., object])
@@ -69,32 +63,9 @@ def register_rewrite(
     return rewrite
 
 
-def registered_entries() -> Iterator[CatalogEntry]:
-    """Yield the entries registered so far."""
-    for name, own in _passes.items():
-        yield user_entry(name, own)
-
-
-def user_entry(
-    name: str, own: PortableFunction | Rewrite, namespace: str = "yours", group: str = "yours"
-) -> CatalogEntry:
-    """Return the entry of a function that creates a pass, or of a rewrite."""
-    make: Callable[..., object]
-    parameters: tuple[PassParameter, ...]
-    if isinstance(own, Rewrite):
-        make, parameters, summary = own.within, (_WHERE,), "Rewrite what a pattern matches."
-        if isinstance(own.pattern, PortableFunction):
-            summary = first_sentence(own.pattern.function)
-    else:
-        make = own.function
-        parameters, summary = read_parameters(make), first_sentence(make)
-    python = f"{getattr(make, '__name__', name)}("
-    return CatalogEntry(name, namespace, group, summary, parameters, make, python, own=own)
-
-
-_WHERE = PassParameter(
-    "function", ParameterKind.FUNCTION, summary="The function to rewrite; all functions by default."
-)
+def registered_passes() -> Mapping[str, PortableFunction | Rewrite]:
+    """Return the passes and rewrites registered so far, by name."""
+    return MappingProxyType(_passes)
 
 
 def _check_name(name: str) -> None:

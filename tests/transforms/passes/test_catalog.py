@@ -13,8 +13,7 @@ from irviz.course.mlp import MODULES
 from irviz.errors import TransformError
 from irviz.transforms.passes import catalog as catalog_module
 from irviz.transforms.passes import hints
-from irviz.transforms.passes.catalog import GROUPS, catalog, find, search
-from irviz.transforms.passes.catalog_entry import TargetUse
+from irviz.transforms.passes.catalog import GROUPS, TargetUse, catalog, find, search
 from irviz.transforms.passes.pass_call import named_pass
 from irviz.transforms.stage import Stage, Transform, apply_transform
 

@@ -114,20 +114,18 @@ class ScheduleRecorder:
 
     def _address(self, var: s_tir.schedule.LoopRV | s_tir.schedule.SBlockRV) -> ScheduleAddress:
         names = block_names(self._sch.mod[self._function])
-        sref = self._sch.get_sref(var)
-        if isinstance(var, s_tir.schedule.SBlockRV):
-            name = str(sref.stmt.name_hint)
-            if names.count(name) == 1:
-                return BlockAddress(name)
-            raise TransformError(_ambiguous(name, names))
+        sref, is_block = self._sch.get_sref(var), isinstance(var, s_tir.schedule.SBlockRV)
+        inside = [str(sref.stmt.name_hint)] if is_block else blocks_under(sref.stmt)
+        unique = next((name for name in inside if names.count(name) == 1), None)
+        if unique is None:
+            raise TransformError(
+                f"{names.count(inside[0])} blocks are called {inside[0]!r}, and steps find blocks "
+                "by name: give each a name of its own"
+            )
         depth, above = 0, sref.parent
-        while isinstance(above.stmt, tirx.For):
+        while not is_block and isinstance(above.stmt, tirx.For):
             depth, above = depth + 1, above.parent
-        under = blocks_under(sref.stmt)
-        for name in under:
-            if names.count(name) == 1:
-                return LoopAddress(name, depth)
-        raise TransformError(_ambiguous(under[0], names))
+        return BlockAddress(unique) if is_block else LoopAddress(unique, depth)
 
     def _with_text(self, step: ScheduleStep, before: ir.IRModule) -> ScheduleStep:
         """Return the last step with its index map as text, where that has the same effect."""
@@ -142,10 +140,3 @@ class ScheduleRecorder:
         except TransformError:  # as text the map may have other integer types
             is_same = False
         return written if is_same else step
-
-
-def _ambiguous(name: str, names: list[str]) -> str:
-    return (
-        f"{names.count(name)} blocks are called {name!r}, and steps find blocks by name: give "
-        "each a name of its own"
-    )

@@ -41,11 +41,12 @@ def illegal_step(step: str, function: str, failure: Exception) -> IllegalStepErr
 
 def explanation(message: str) -> str:
     """Return the explanation in a schedule error, with its loops and blocks by name."""
-    found = _MESSAGE.split(message)
-    words = found[-1] if len(found) > 1 else message
-    words = " ".join(words.split()).removeprefix("ScheduleError: ")
-    for mark, name in _marked(message).items():
-        words = name.join(re.split(rf"{re.escape(mark)}(?!\d)", words))
+    words = " ".join(_MESSAGE.split(message)[-1].split()).removeprefix("ScheduleError: ")
+    for mark, line in _MARK.findall(message):  # such as tirx.For#0, and the line it stands for
+        found = _NAME.match(line)
+        if found is not None:
+            name = repr(found[1] or ast.literal_eval(found[2]))
+            words = name.join(re.split(rf"{re.escape(mark)}(?!\d)", words))
     return words
 
 
@@ -61,13 +62,3 @@ def access_paths(message: str, function: str) -> tuple[str, ...]:
         if steps is not None and steps[0]:
             found[steps[0].removeprefix(".")] = None
     return tuple(found)
-
-
-def _marked(message: str) -> dict[str, str]:
-    """Return the names that the marks of an error, such as tirx.For#0, stand for."""
-    names = {}
-    for mark, line in _MARK.findall(message):
-        found = _NAME.match(line)
-        if found is not None:
-            names[mark] = repr(found[1] or ast.literal_eval(found[2]))
-    return names

@@ -45,10 +45,7 @@ def script(mod: ir.IRModule) -> Script:
             for var, binding in definitions(function.params, function.body):
                 node_id = names.define(var.name)
                 if binding is None:
-                    if len(params[name]) < len(
-                        function.params
-                    ):  # the others belong to inner functions
-                        params[name].append(node_id)
+                    params[name].append(node_id)
                 elif not isinstance(binding.value, relax.Function):
                     marks[binding] = f"irviz:{len(keys)}"
                     keys.append((name, node_id))
@@ -62,7 +59,8 @@ def script(mod: ir.IRModule) -> Script:
                 text.append(line[: found.start()] if found else line)
     starts = _function_lines(mod, text)
     for name, start in starts.items():
-        lines.update(((name, node_id), start) for node_id in params.get(name, ()))
+        own = len(mod[name].params) if name in params else 0  # the others are of inner functions
+        lines.update(((name, node_id), start) for node_id in params.get(name, ())[:own])
     return Script("\n".join(text) + "\n", lines, starts)
 
 

@@ -91,12 +91,8 @@ def visible_graph(
 ) -> VisibleGraph:
     """Return nodes that stand for the whole graph, and the edges between them.
 
-    Args:
-        tree: The containers of the graph.
-        expansion: What the reader expanded and collapsed.
-        limit: The most nodes.
-        minimum: The fewest nodes, at most MIN_NODES, if there are so many where everything is
-            expanded (of a repeat, one copy) and the reader collapsed nothing.
+    There are at most `limit` nodes, and at least `minimum` (up to MIN_NODES) if there are so many
+    where everything is expanded (of a repeat, one copy) and the reader collapsed nothing.
     """
     expansion = expansion or Expansion()
     walk = _SceneBuilder(tree, expansion, expanded_containers(tree, expansion, limit, minimum))
@@ -127,9 +123,7 @@ def visible_graph(
     ]
     drawn.sort(key=lambda edge: (order[edge.target], edge.position, order[edge.source]))
     whole = scene.bound.graph
-    graph = Graph(
-        whole.function, nodes, tuple(drawn), tuple(scene.frames), (), attributes=whole.attributes
-    )
+    graph = replace(whole, nodes=nodes, edges=tuple(drawn), regions=tuple(scene.frames), outputs=())
     found = VisibleGraph(graph, tree, scene.same, places, walk.repeats)
     outputs = [found.where(one) for one in whole.outputs]
     is_whole = len(nodes) == len(whole.nodes)
@@ -230,12 +224,8 @@ class _SceneBuilder:
         """Return whether a step of a copy that is not shown is used by another copy."""
         if source < 0 or self.scene.same[source] == source:
             return False
-        return any(
-            one.copy_of(source) is not None
-            and one.copy_of(target) is not None
-            and one.copy_of(source) != one.copy_of(target)
-            for one in self.repeats
-        )
+        copies = ((one.copy_of(source), one.copy_of(target)) for one in self.repeats)
+        return any(None not in pair and pair[0] != pair[1] for pair in copies)
 
 
 def _ordered(scene: Scene, leaves: LeafPlacement) -> tuple[Node, ...]:
@@ -244,11 +234,11 @@ def _ordered(scene: Scene, leaves: LeafPlacement) -> tuple[Node, ...]:
     first: dict[int, int] = {}
     for step, item in scene.item_at.items():
         first.setdefault(item, step)
-    found = [(index[node_id], node) for node_id, node in leaves.nodes.items()]
+    found = {index[node_id]: node for node_id, node in leaves.nodes.items()}
     for item, node in enumerate(scene.items):
         sized = node._replace(size=node.size + leaves.held[item])
-        found.append((index[scene.bound.nodes[first[item]].id], sized))
-    return tuple(node for _, node in sorted(found, key=lambda one: one[0]))
+        found[index[scene.bound.nodes[first[item]].id]] = sized
+    return tuple(found[at] for at in sorted(found))
 
 
 def _group_node(bound: BoundNodes, container: Container, span: range) -> Node:

@@ -76,11 +76,7 @@ def correspondence(
 
 
 def compose(*steps: Mapping[NodeId, NodeId]) -> Mapping[NodeId, NodeId]:
-    """Compose correspondences, from the nodes of the first to the partners in the last.
-
-    Stages that are several steps apart are matched step by step: each step keeps most variables,
-    so more nodes are matched than between the two directly.
-    """
+    """Compose correspondences, from the nodes of the first to the partners in the last."""
     first, *others = steps
     found = dict(first)
     for step in others:

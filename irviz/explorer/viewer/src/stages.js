@@ -71,7 +71,7 @@ function render({ model, el }) {
   const list = element("div", "irviz-stage-list");
   list.role = "tree";
   list.ariaLabel = "stages";
-  const hint = "Drop a file here to open it as another beginning.";
+  const hint = "Drop a file here to open it as another first stage.";
   el.replaceChildren(tools, skip, list, element("p", "irviz-drop-hint", hint));
 
   /** @type {(row: StageRow | undefined) => void} */

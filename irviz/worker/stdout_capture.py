@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import fcntl
 import os
 import sys
 import tempfile
@@ -20,10 +19,11 @@ class StdoutCapture:
     """The file, which has no name; a worker gets its descriptor."""
 
     def __init__(self) -> None:
-        with tempfile.TemporaryFile() as file:
-            self.descriptor = os.dup(file.fileno())
-        # at its end, wherever that is after the parent has emptied it
-        fcntl.fcntl(self.descriptor, fcntl.F_SETFL, os.O_APPEND)
+        descriptor, path = tempfile.mkstemp(prefix="irviz-")
+        os.close(descriptor)
+        # a worker writes at the end, wherever that is after the parent has emptied the file
+        self.descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
+        os.unlink(path)  # noqa: PTH108
         self._first: bytes | None = None
         self._lock = threading.Lock()
         # not at exit, when a call may still be running in another thread

@@ -15,7 +15,7 @@ import pygraphviz
 import pytest
 
 from irviz.view.graph import engine
-from irviz.worker.supervisor import RUNS, TRIES
+from irviz.worker import supervisor
 
 pytestmark = pytest.mark.worker
 
@@ -44,7 +44,8 @@ def in_process(dot):
 
 def engines(parent=None):
     """Return the engine processes of a process, zombies too."""
-    others = {one._process._popen.pid for one in (RUNS, TRIES) if one._process}
+    workers = [one for one in supervisor._workers if one is not engine.ENGINE and one._process]
+    others = {one._process._popen.pid for one in workers}
     found = []
     for child in psutil.Process(parent).children():
         has_no_command = child.status() == psutil.STATUS_ZOMBIE

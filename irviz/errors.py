@@ -15,6 +15,22 @@ class LoadError(IrvizError, ValueError):
     """A file or a model that cannot be opened."""
 
 
+class UntrustedError(IrvizError, PermissionError):
+    """Something that would run code of files that nobody has said may run.
+
+    Attributes:
+        files: Their names.
+    """
+
+    def __init__(self, what: str, files: frozenset[str]) -> None:
+        names = " and ".join(map(repr, sorted(files)))
+        super().__init__(
+            f"{what} would run code of {names}: if you trust where it comes from, open it with "
+            "trust=True, or go on with session.trust()"
+        )
+        self.files = files
+
+
 class SaveError(IrvizError, ValueError):
     """Something that cannot be written to a file; the file is as it was."""
 

@@ -266,6 +266,27 @@ class FetchValue(Action):
 
 
 @dataclass(frozen=True)
+class Ask(Action):
+    """Ask whether code of files may be run, which `then` needs."""
+
+    then: Action
+    files: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Trust(Action):
+    """Let code of files be run from now on, and do what needed it."""
+
+    then: Action
+    files: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Distrust(Action):
+    """Leave what needs code of a file undone."""
+
+
+@dataclass(frozen=True)
 class Cancel(Action):
     """Cancel what is being done and what waits."""
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 
 from irviz.atomic_write import atomic_write
+from irviz.errors import UntrustedError
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
 from irviz.explorer.jobs.incremental import Incremental
@@ -82,6 +83,8 @@ class Effects:
     def _try(self, state: State) -> None:
         """Try what could be called in the place of the selected call."""
         call = call_key(state)
+        if call is not None and not state.session.is_trusted(call.stage):
+            call = None
         if call == self._tried:
             return
         self._tried = call
@@ -116,12 +119,21 @@ class Effects:
 
     # --- what actions ask for ------------------------------------------------------------------
 
-    def _perform(self, action: Action, state: State) -> None:  # noqa: C901 - one case an action
-        """Do what an action asks for besides its change of the state."""
+    def _perform(self, action: Action, state: State) -> None:
+        """Do what an action asks for besides its change of the state, or ask whether it may be."""
+        try:
+            self._act(action, state)
+        except UntrustedError as refusal:
+            self._store.dispatch(actions.Ask(action, refusal.files))
+
+    def _act(self, action: Action, state: State) -> None:  # noqa: C901 - one case an action
         session = state.session
         match action:
+            case actions.Trust(then, _):
+                self._store.dispatch(then)
             case actions.Run(stages, again):
                 chosen = stages or (state.stage_id,)
+                session.check_trust("running", *map(session.stage, chosen))
                 self._run(state, [one for one in (FIRST, state.pair[1]) if one not in chosen])
                 self._run(state, chosen, again=again)
             case actions.Cancel():
@@ -129,9 +141,11 @@ class Effects:
             case actions.Measure(every):
                 self._measure(state, every)
             case actions.MeasureSteps(every):
+                session.check_trust("measuring a schedule", state.stage)
                 self._measure_steps(state.steps, every)
             case actions.Apply(ScheduleStep()) | actions.ReplaySchedule():
-                if state.measures_steps and state.failure is None:
+                is_wanted = state.measures_steps and session.is_trusted(state.stage)
+                if is_wanted and state.failure is None and state.question is None:
                     self._store.dispatch(actions.MeasureSteps())
             case actions.FetchValue():
                 self._fetch(state)
@@ -151,6 +165,7 @@ class Effects:
         pair = dict.fromkeys((FIRST, state.pair[1], state.stage_id))
         wanted = [one.id for one in session.stages] if every else list(pair)
         chosen = tuple(one for one in wanted if not session.stage(one).error)
+        session.check_trust("measuring", *map(session.stage, chosen))
         self._do(
             TimingKey(state.function, chosen, state.epoch),
             "measuring",
@@ -176,6 +191,7 @@ class Effects:
         found, trace, session = location(state), selected_trace(state), state.session
         if found is None or trace is None or found.node not in trace.visits:
             return
+        session.check_trust("fetching a value", found.stage)
         node, stage_id, case = NodeId(found.node), found.stage.id, trace.case
         self._do(
             ValueKey(state.function, stage_id, node, case, trace[node].value),
@@ -186,6 +202,8 @@ class Effects:
     def _copy_script(self, session: Session, path: Path) -> None:
         try:
             text, file = _script(session, path)
+        except UntrustedError:
+            raise
         except Exception as failure:  # whatever it is, the explorer lives on
             self._say(str(failure), is_error=True)
             return
@@ -196,11 +214,12 @@ class Effects:
     # --- how it is done ------------------------------------------------------------------------
 
     def _run(self, state: State, stage_ids: Sequence[str], *, again: bool = False) -> None:
-        """Run stages that have not been run, or all of these again."""
+        """Run stages that have not been run, or all of these again; only those that are trusted."""
         for stage_id in dict.fromkeys(stage_ids):
             is_running = state.is_run_by(stage_id, self._queue.jobs.keys)
             is_known = is_running or (stage_id in state.function_runs.results and not again)
-            if not is_known and not state.session.stage(stage_id).error:
+            stage = state.session.stage(stage_id)
+            if not is_known and not stage.error and state.session.is_trusted(stage):
                 self._run_stage(state, stage_id, None)
 
     def _run_stage(self, state: State, stage_id: str, case: int | None) -> None:
@@ -224,6 +243,8 @@ class Effects:
         """Write a file and say where it is, with a hint; or why it could not be written."""
         try:
             path = write()
+        except UntrustedError:
+            raise
         except Exception as failure:  # whatever it is, the explorer lives on
             self._say(str(failure), is_error=True)
         else:

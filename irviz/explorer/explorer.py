@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -25,7 +24,7 @@ from irviz.explorer.panels.save_panel import PythonPanel, SavePanel
 from irviz.explorer.panels.schedule_panel import SchedulePanel, TracePanel
 from irviz.explorer.panels.stage_list import StageList
 from irviz.explorer.panels.stage_picture import StagePicture
-from irviz.explorer.panels.status_bar import JobBar, StatusBar
+from irviz.explorer.panels.status_bar import JobBar, QuestionBar, StatusBar
 from irviz.explorer.panels.swap_panel import SwapPanel, UpdatePanel
 from irviz.explorer.panels.timing_panel import StepTiming, TimingPanel
 from irviz.explorer.panels.toolbar import (
@@ -64,13 +63,11 @@ class Explorer(widgets.VBox):  # type: ignore[misc]
     session = traitlets.Instance(Session)
     selected = traitlets.Unicode("")
 
-    def __init__(self, session: Session, *, runs: bool = True) -> None:
+    def __init__(self, session: Session) -> None:
         ENGINE.start()
         TRIES.start()
         RUNS.start()
         self.store = store = Store(State.of(session))
-        if not runs:
-            store.dispatch(actions.SetField("runs_new_stages", False))
         self._panels: list[Panel] = []
         super().__init__(self._page(), session=store.state.session)
         self.add_class("irviz-explorer")
@@ -149,6 +146,7 @@ class Explorer(widgets.VBox):  # type: ignore[misc]
                 finder.found,
                 classed(widgets.HBox([current.widget, reference.widget]), "irviz-panes"),
                 show(StatusBar(store)).widget,
+                show(QuestionBar(store)).widget,
                 show(JobBar(store)).widget,
             ]
         )
@@ -185,6 +183,7 @@ def explore(
     labels: NDArray[int64] | None = None,
     function: str = "",
     name: str = "",
+    trust: bool = False,
 ) -> Explorer:
     """Open the explorer on a session, a module, a model or a file.
 
@@ -196,6 +195,7 @@ def explore(
         labels: The right class of each case, of shape (cases,).
         function: The function to begin with, "main" or the only one by default.
         name: One of the modules of a file that has several.
+        trust: Whether code of the file may be run without a question.
 
     Returns:
         A widget that displays itself, and can be put into other widgets. `explorer.session` is
@@ -206,6 +206,14 @@ def explore(
     """
     if isinstance(what, Session):
         return Explorer(what)
-    session = load(what, name=name, params=params, inputs=inputs, labels=labels, function=function)
-    # to open a file runs nothing; to run what is in it is for the reader to say
-    return Explorer(session, runs=not isinstance(what, str | os.PathLike))
+    return Explorer(
+        load(
+            what,
+            name=name,
+            params=params,
+            inputs=inputs,
+            labels=labels,
+            function=function,
+            trust=trust,
+        )
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from irviz.errors import UntrustedError
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
 from irviz.explorer.jobs.job_queue import was_cancelled
@@ -15,6 +16,7 @@ from irviz.explorer.state import (
     Failure,
     Inquiry,
     Message,
+    Question,
     RunKey,
     Runs,
     Selection,
@@ -52,6 +54,8 @@ def reduce(state: State, action: Action) -> State:
     """Return the state after an action; one that is refused leaves all but the words as it was."""
     try:
         after = _after(action, state)
+    except UntrustedError as error:
+        return replace(state, question=Question(action, error.files))
     except Exception as error:  # whatever it is, the explorer lives on
         words = str(error) or type(error).__name__
         return replace(state, message=Message(words, True), failure=Failure(action, error))
@@ -132,6 +136,12 @@ def _after(action: Action, state: State) -> State:  # noqa: C901 - one case an a
             return state if is_said else replace(state, message=message, failure=None)
         case actions.Record():
             return _inquiring(_fresh(state), Inquiry((state.stage_id,), state.case))
+        case actions.Ask(then, files):
+            return replace(state, question=Question(then, files))
+        case actions.Trust(_, files):
+            return replace(state, session=session.trust(*files), question=None)
+        case actions.Distrust():
+            return replace(state, question=None)
         case actions.MeasureSteps():
             return replace(state, steps=steps_to_time(state) or state.steps)
         case actions.Cancel():
@@ -310,6 +320,8 @@ def _comparing(state: State, goes_there: bool = False) -> Inquiry:
 
 def _inquiring(state: State, inquiry: Inquiry) -> State:
     """Begin an inquiry; what could not be recorded before is tried again."""
+    stages = map(state.session.stage, inquiry.stages)
+    state.session.check_trust("recording values", *stages)
     runs = state.function_runs.touch(inquiry.stages)
     return replace(state, inquiry=inquiry, runs={**state.runs, state.function: runs})
 

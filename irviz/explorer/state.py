@@ -114,6 +114,14 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Question:
+    """Whether code of files may be run, which an action needs."""
+
+    action: object
+    files: frozenset[str]
+
+
+@dataclass(frozen=True)
 class Clipboard:
     """A text for the clipboard; `serial` changes with each."""
 
@@ -224,6 +232,7 @@ class State:
         fetched: A value that was too large to keep, with its tensors.
         clipboard: The text that was copied last.
         message: The words that were said last, None for none.
+        question: What the reader is asked before code of a file is run, None for nothing.
         failure: The action that was refused last, until another one is done.
         is_dark: Whether the page is dark.
     """
@@ -257,6 +266,7 @@ class State:
     clipboard: Clipboard = Clipboard()
     message: Message | None = None
     failure: Failure | None = None
+    question: Question | None = None
     is_dark: bool = False
 
     @classmethod

@@ -516,7 +516,9 @@ def steps_to_time(state: State) -> ScheduleStages | None:
     trace = schedule_trace(state)
     names = prim_func_sizes(state.stage.module, name)
     sizes = tuple((one, state.step_sizes.get(one, _SIZE)) for one in names)
-    return ScheduleStages((trace.base, *trace.stages), name, sizes, state.session.run_config)
+    return ScheduleStages(
+        (trace.base, *trace.stages), name, sizes, state.session.config_for(state.stage)
+    )
 
 
 # --- search ------------------------------------------------------------------------------------

@@ -92,12 +92,13 @@ def objects_from_json(text: str) -> list[object]:
     """Return the objects in a text that `objects_to_json` wrote; raise TvmJsonError for others."""
     if foreign := _foreign(_types(text)):
         raise TvmJsonError(f"it names {foreign!r}, which is part of no module")
-    if reason := trial_failure(_read_objects, text, draw=_draw_objects):
+    if reason := trial_failure(read_objects, text, draw=_draw_objects):
         raise TvmJsonError(last_line(reason))
-    return _read_objects(text)
+    return read_objects(text)
 
 
-def _read_objects(text: str) -> list[object]:
+def read_objects(text: str) -> list[object]:
+    """Return the objects of a text that was tried before."""
     found = tvm.ir.load_json(text)
     if not isinstance(found, tvm_ffi.Array):
         raise TvmJsonError(f"it holds a {type(found).__name__}, not a list of objects")

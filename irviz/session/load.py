@@ -29,6 +29,7 @@ def load(
     inputs: Any = None,
     labels: NDArray[np.int64] | None = None,
     function: str = "",
+    trust: bool = False,
 ) -> Session:
     """Open a file or a model as a session; nothing in a file is run.
 
@@ -42,6 +43,7 @@ def load(
         inputs: What functions are called with; modules of torch need them, as examples.
         labels: The right class of each case.
         function: The function to look at; by default "main", or the only one.
+        trust: Whether code of the file may be run, as by `Session.trust`.
 
     Raises:
         LoadError: It is something else, or damaged, or contains what could run.
@@ -51,17 +53,20 @@ def load(
         session = irviz.load("model.onnx")
     """
     if isinstance(what, str | os.PathLike) and Path(what).suffix.lower() == _SESSION:
-        return Session.load(what)
+        return Session.load(what, trust=trust)
     loaded = load_model(what, inputs=inputs, params=params, name=name)
     for note in loaded.notes:
         warnings.warn(note, stacklevel=2)
-    return Session(
+    session = Session(
         loaded.module,
         params=loaded.params,
         inputs=loaded.inputs,
         labels=labels,
         function=function or loaded.function,
     )
+    if isinstance(what, str | os.PathLike):
+        session = session.from_file(os.fspath(what))
+    return session.trust() if trust else session
 
 
 def add_file(session: Session, file: str, content: bytes) -> Session:
@@ -70,5 +75,5 @@ def add_file(session: Session, file: str, content: bytes) -> Session:
     The weights that come with it join the session's params. Raises LoadError.
     """
     loaded = load_content(content, file)
-    stage = Stage(str(session.tree.count), loaded.module, f"opened {file}")
+    stage = Stage(str(session.tree.count), loaded.module, f"opened {file}", files=frozenset({file}))
     return session.with_params(loaded.params).add_stages([stage])

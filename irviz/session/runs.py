@@ -32,17 +32,18 @@ def run_stage(
     trace: TraceRequest | None = None,
     on_progress: OnProgress | None = None,
 ) -> RunResult:
-    """Run a stage; raise what `run` raises.
+    """Run a stage; raise what `run` raises, and UntrustedError.
 
     The trace, if one is requested, begins with the values of the function's constants.
     """
     stage, call = state.stage(stage_id), call_inputs_for(state, inputs)
+    state.check_trust(f"running stage {stage.id}", stage)
     result = run(
         stage.module,
         state.function,
         call,
         trace=trace,
-        config=state.run_config,
+        config=state.config_for(stage),
         on_progress=on_progress,
     )
     if trace is None or result.trace is None:

@@ -21,6 +21,7 @@ from irviz.errors import (
     RunError,
     StageError,
     TransformError,
+    UntrustedError,
 )
 from irviz.ir.dps_view import destination_passing
 from irviz.ir.functions import default_function, drawable_function, drawable_functions
@@ -37,6 +38,7 @@ from irviz.runtime.memory.measure_memory import memory_use
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, measure
 from irviz.session import divergence_report, runs
 from irviz.session.divergence_report import DivergenceReport
+from irviz.session.isolated_script import script_in_worker
 from irviz.session.overlays import OVERLAYS, OverlayKind, trace_overlay
 from irviz.session.session_file import load_session, save_session
 from irviz.session.stage_cache import graph_of, script_of
@@ -165,13 +167,17 @@ class Session(SessionState):
         return cls(drawable.module)._with(tree=tree)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Session:
+    def load(cls, path: str | os.PathLike[str], *, trust: bool = False) -> Session:
         """Return the session of a file that `save` wrote; nothing in it is applied or run.
+
+        Args:
+            trust: Whether code of the file may be run, as by `trust`.
 
         Raises:
             SessionFileError: The file is missing, unreadable, damaged or something else.
         """
-        return cls.from_state(load_session(path))
+        session = cls.from_state(load_session(path)).from_file(os.fspath(path))
+        return session.trust() if trust else session
 
     def save(self, path: str | os.PathLike[str], *, params: bool = True) -> Path:
         """Save the stages, how each came to be, and what they are called with, to one file.
@@ -186,6 +192,22 @@ class Session(SessionState):
             SessionFileError: Something cannot be saved or written; the file is as it was.
         """
         return save_session(self, path, params=params)
+
+    def from_file(self, file: str) -> Session:
+        """Return this session with all its stages marked as those of an opened file.
+
+        Whatever runs their code raises UntrustedError from then on, until `trust` is called.
+        """
+        marked = tuple(replace(one, files=one.files | {file}) for one in self.stages)
+        return self._with(tree=replace(self.tree, stages=marked))
+
+    def trust(self, *files: str) -> Session:
+        """Let code of opened files be run, by default of all: in another process, as you.
+
+        It can do there what you can do on this machine.
+        """
+        chosen = frozenset(files).union(*(stage.files for stage in self.stages if not files))
+        return self._with(trusted=self.trusted | chosen)
 
     def __repr__(self) -> str:
         """Return the stages by name, and which is current."""
@@ -280,6 +302,8 @@ class Session(SessionState):
             session.apply("FuseOps", fuse_opt_level=2)
         """
         chosen, isolate = as_transform(transform, arguments), self.run_config.isolate
+        if chosen.evaluates_code:
+            self.check_trust(f"applying {chosen.label}", self.current)
         if isolate:
             RUNS.start()  # the new stage is run next
         made = apply_transform(self.current, chosen, str(self.tree.count), isolate=isolate)
@@ -383,24 +407,41 @@ class Session(SessionState):
         Onto a module it is the whole path, in a new session; onto a stage of this session what
         comes behind the last stage that both have. A step that does not fit adds a stage that has
         the error.
+
+        Raises:
+            UntrustedError: A pass would run code of an opened file; see `trust`.
         """
         isolate = self.run_config.isolate
         if not isinstance(onto, ir.IRModule):
             shared = self.tree.lineage(onto)
             steps = [one for one in self.tree.lineage(stage) if one not in shared]
+            self._check_steps("applying the steps", steps, self.stage(onto))
             made = replay(steps, self.stage(onto), self.tree.count, isolate=isolate)
             return self.add_stages(made)
+        self._check_steps("applying the steps", self.tree.lineage(stage))
         new = Session(onto, params=self.call_inputs.params, isolate=isolate)
         if self.function in new.functions:
             new = new.select_function(self.function)
         return new.add_stages(replay(self.tree.lineage(stage), new.current, 1, isolate=isolate))
 
+    def _check_steps(self, what: str, steps: Sequence[Stage], *targets: Stage) -> None:
+        """Raise UntrustedError if one of the transforms runs code that may not be run."""
+        for step in steps:
+            if step.transform is not None and step.transform.evaluates_code:
+                self.check_trust(f"{what}, such as {step.label},", step, *targets)
+
     def to_python(self, stage: str | None = None, *, arrays_file: str | Path = "") -> str:
         """Return a script that makes a stage with TVM alone.
 
         Bound arrays are written into the script, or saved as `arrays_file` (.npz).
+
+        Raises:
+            UntrustedError: A pass would run code of an opened file; see `trust`.
+            RunError: What came from a file takes too long, or ends the process that writes it.
         """
-        script = to_script(self.tree.lineage(stage))
+        stages = self.tree.lineage(stage)
+        self._check_steps("writing the steps", stages)
+        script = script_in_worker(stages, self) if stages[-1].files else to_script(stages)
         if not arrays_file or not script.arrays:
             return script.text()
         return script.text(str(save_arrays(arrays_file, script.arrays)))
@@ -584,13 +625,14 @@ class Session(SessionState):
     ) -> TimingTable:
         """Measure stages in turn, by default all; ratios are to the first of them."""
         chosen = [self.stage(one) for one in stages] or [s for s in self.stages if not s.error]
+        self.check_trust("measuring stages", *chosen)
         seconds = measure(
             [stage.module for stage in chosen],
             self.function,
             runs.call_inputs_for(self, inputs),
             case=case,
             names=[f"{stage.id} {stage.label}" for stage in chosen],
-            config=self.run_config,
+            config=self.config_for(*chosen),
             on_progress=on_progress,
         )
         timings = [Timing(s.id, s.label, taken) for s, taken in zip(chosen, seconds, strict=True)]
@@ -608,7 +650,7 @@ class Session(SessionState):
             if not error:
                 try:
                     result = self.run(stage=stage.id)
-                except (RunError, ValueError) as failure:
+                except (RunError, ValueError, UntrustedError) as failure:
                     error = str(failure)
             first = first or result
             comparison = compare_runs(result, first) if result and first else None

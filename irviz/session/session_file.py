@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -52,6 +52,11 @@ def save_session(state: SessionState, path: str | os.PathLike[str], *, params: b
     What can be undone is left out, and so is the RunConfig, which belongs to the machine. Raises
     SessionFileError, and leaves an existing file as it was, if something cannot be saved.
     """
+    return write_archive(path, encode_session(state, params=params))
+
+
+def encode_session(state: SessionState, *, params: bool = True) -> dict[str, bytes]:
+    """Return the entries of a session's file; raise SessionFileError for what cannot be saved."""
     table, constants = ObjectTable(), ConstantLists()
     call, tree = state.call_inputs, state.tree
     stages = [_encode_stage(stage, table, constants) for stage in tree.stages]
@@ -85,22 +90,30 @@ def save_session(state: SessionState, path: str | os.PathLike[str], *, params: b
     }
     for number, array in enumerate(table.arrays):
         entries[array_entry(number)] = array_to_npy(array)
-    return write_archive(path, entries)
+    return entries
 
 
 def load_session(path: str | os.PathLike[str]) -> SessionState:
-    """Return the state of a saved session; nothing in the file is applied or run.
+    """Return the state of a saved session, untrusted; nothing in the file is applied or run.
 
     The worker reads the modules first. Raises SessionFileError for any other file.
     """
-    name, entries = os.fspath(path), read_archive(path)
+    return decode_session(read_archive(path), os.fspath(path))
+
+
+def decode_session(
+    entries: Mapping[str, bytes],
+    name: str,
+    read_objects: Callable[[str], list[object]] = objects_from_json,
+) -> SessionState:
+    """Return the session of a file's entries; raise SessionFileError if they are damaged."""
     try:
         index = json.loads(entries[archive.INDEX])
     except (ValueError, RecursionError) as failure:
         raise SessionFileError(damaged(name, f"its index is not JSON ({failure})")) from None
     version_note = _check_version(name, index)
     try:
-        return _decode_session(index, _object_table(entries))
+        return _decode_session(index, _object_table(entries, read_objects))
     except (EncodingError, TvmJsonError, RecursionError) as failure:
         raise SessionFileError(damaged(name, f"{failure}{version_note}")) from None
 
@@ -123,14 +136,16 @@ def _check_version(name: str, index: object) -> str:
     return f"; it was written with TVM {brief(index.get('tvm'))}, this is {tvm.__version__}"
 
 
-def _object_table(entries: Mapping[str, bytes]) -> ObjectTable:
+def _object_table(
+    entries: Mapping[str, bytes], read_objects: Callable[[str], list[object]]
+) -> ObjectTable:
     count = sum(name not in (archive.INDEX, archive.OBJECTS) for name in entries)
     missing = {archive.OBJECTS, *map(array_entry, range(count))} - entries.keys()
     if missing:
         raise EncodingError(f"it has no entry {min(missing)!r}")
     try:
         text = entries[archive.OBJECTS].decode()
-        objects = objects_from_json(text)
+        objects = read_objects(text)
     except UnicodeDecodeError:
         raise EncodingError("its modules are not text") from None
     except TvmJsonError as failure:

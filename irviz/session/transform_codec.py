@@ -17,6 +17,7 @@ from irviz.model.loops import BlockAddress, LoopAddress
 from irviz.transforms.bind_params import BindParams
 from irviz.transforms.kernels.swap import Swap
 from irviz.transforms.kernels.update_function import UpdateFunction
+from irviz.transforms.passes import hints
 from irviz.transforms.passes.parameters import ParameterKind, PassParameter
 from irviz.transforms.passes.pass_call import PassCall, named_pass
 from irviz.transforms.passes.rewrite import Rewrite
@@ -96,7 +97,8 @@ def _is_described(transform: Transform) -> bool:
         case Swap(matching=matching):
             return matching is None
         case PassCall(own=own, arguments=arguments):
-            return own is None and _is_plain(arguments)
+            # what a file says is written nowhere else on the disk
+            return own is None and _is_plain(arguments) and not arguments.keys() & hints.PATHS
         case ScheduleStep(arguments=arguments):
             return _is_plain(arguments)
         case Rewrite(pattern=pattern):
@@ -135,6 +137,10 @@ def _pass_call(name: str, arguments: Mapping[str, object]) -> PassCall:
         raise EncodingError(str(refusal)) from None
     if call.own is not None:
         raise EncodingError(f"{call.name!r} is no pass of TVM's")
+    if paths := call.arguments.keys() & hints.PATHS:
+        raise EncodingError(
+            f"its {min(paths)} names a place on the disk, which no session's file may do"
+        )
     for key, value in call.arguments.items():
         _check(call.entry.parameter(key), value)
     return call

@@ -25,13 +25,14 @@ def replay(steps: Sequence[Stage], on: Stage, first_id: int, *, isolate: bool) -
     """Apply the transforms of these stages to another stage, one after the other.
 
     A step that refuses the module makes a stage with the error; the next step goes on with the
-    module as it is.
+    module as it is. A step that came from a file is one of that file here, too.
     """
     made: list[Stage] = []
     for step in steps:
         if step.transform is None:
             continue
         before, new_id = (made or [on])[-1], str(first_id + len(made))
+        before = replace(before, files=before.files | step.files)
         try:
             stage = apply_transform(before, step.transform, new_id, isolate=isolate)
         except (TransformError, NotFoundError) as refusal:
@@ -42,6 +43,7 @@ def replay(steps: Sequence[Stage], on: Stage, first_id: int, *, isolate: bool) -
                 transform=step.transform,
                 error=str(refusal),
                 constant_names=before.constant_names,
+                files=before.files,
             )
         made.append(replace(stage, label=step.label))
     return made

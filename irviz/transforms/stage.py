@@ -40,6 +40,11 @@ class Transform(ABC):
         """What the worker tries first; None where all that can go wrong is checked before."""
         return None
 
+    @property
+    def evaluates_code(self) -> bool:
+        """Whether it runs code of the module, as constant folding and tuning do."""
+        return False
+
     @abstractmethod
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
         """Return the new module and leave the old one as it is."""
@@ -62,6 +67,8 @@ class Stage:
         seconds: How long a recorded pass took.
         enclosing_passes: The passes that ran a recorded pass, outermost first.
         is_unchanged: Whether a recorded pass changed nothing.
+        files: The opened files that the module or the transform came from. Their code is run only
+            where the user said so, and never in this process.
     """
 
     id: str
@@ -75,6 +82,7 @@ class Stage:
     seconds: float | None = None
     enclosing_passes: tuple[str, ...] = ()
     is_unchanged: bool = False
+    files: frozenset[str] = frozenset()
 
 
 def apply_transform(
@@ -89,11 +97,13 @@ def apply_transform(
     """
     module, error, stderr = stage.module, "", ""
     tried = transform.tried_as if isolate else None
-    if tried is not None:
+    if stage.files and transform.evaluates_code:
+        module, error, stderr = _apply_in_worker(stage.module, transform)
+    elif tried is not None:
         outcome = try_transform(stage.module, tried)
         # any other failure may be the worker's own: it lacks the user's target and functions
         error, stderr = outcome.error if outcome.is_deadly else "", outcome.stderr
-    if not error:
+    if not error and module is stage.module:
         with captured_stderr() as captured:
             try:
                 # some passes write into the module itself; a copy shares its functions
@@ -112,7 +122,22 @@ def apply_transform(
         error=error,
         constant_names={**stage.constant_names, **transform.constant_names},
         stderr=stderr,
+        files=stage.files,
     )
+
+
+def _apply_in_worker(mod: ir.IRModule, transform: Transform) -> tuple[ir.IRModule, str, str]:
+    """Return the module that a transform makes in the worker, its error and what TVM wrote.
+
+    Raises TransformError if the transform cannot be sent.
+    """
+    outcome = try_transform(mod, transform.tried_as or transform, keep=True)
+    if outcome.module is None and not outcome.error:
+        raise TransformError(
+            f"{transform.label} runs code of an opened file, which only another process may do; it "
+            "cannot be sent there: apply it by its name in the catalog"
+        )
+    return outcome.module or mod, outcome.error, outcome.stderr
 
 
 @dataclass(frozen=True)
@@ -122,16 +147,20 @@ class TrialOutcome:
     Attributes:
         stderr: What TVM wrote to standard error.
         is_deadly: It crashed the worker or timed out, and must not be run in this process.
+        module: The new module, if it was to be kept.
     """
 
     error: str = ""
     stderr: str = ""
     change: ModuleChanges | None = None
     is_deadly: bool = False
+    module: ir.IRModule | None = None
 
 
-def try_transform(mod: ir.IRModule, transform: Apply, *, look: bool = False) -> TrialOutcome:
-    """Apply a transform in the worker; with `look` also compare the modules.
+def try_transform(
+    mod: ir.IRModule, transform: Apply, *, look: bool = False, keep: bool = False
+) -> TrialOutcome:
+    """Apply a transform in the worker; with `look` compare the modules, with `keep` return the new.
 
     A transform that cannot be pickled is not tried, and its outcome is empty.
     """
@@ -140,12 +169,12 @@ def try_transform(mod: ir.IRModule, transform: Apply, *, look: bool = False) -> 
     except Exception:  # it cannot be pickled, such as a pass with a callback
         return TrialOutcome()
     try:
-        return TRIES.call(_try_in_worker, sent, look, seconds=SECONDS)
+        return TRIES.call(_try_in_worker, sent, look, keep, seconds=SECONDS)
     except WorkerError as failure:
         return TrialOutcome(error=f"{type(failure).__name__}: {failure}", is_deadly=True)
 
 
-def _try_in_worker(sent: bytes, look: bool) -> TrialOutcome:
+def _try_in_worker(sent: bytes, look: bool, keep: bool) -> TrialOutcome:
     """Apply the transform; this runs in the worker."""
     try:
         mod, transform = cloudpickle.loads(sent)
@@ -160,4 +189,4 @@ def _try_in_worker(sent: bytes, look: bool) -> TrialOutcome:
         except Exception as failure:  # TVM raises what its C++ side threw, of any class
             error = f"{type(failure).__name__}: {failure}".strip()
     change = compare_modules(mod, after) if look and after is not None else None
-    return TrialOutcome(error, captured.text, change)
+    return TrialOutcome(error, captured.text, change, module=after if keep else None)

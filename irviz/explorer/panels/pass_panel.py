@@ -154,7 +154,10 @@ class PassPanel(Panel):
 
     def _show_preview(self) -> None:
         try:
-            words, is_error = preview(self.state.stage.module, self._call())
+            call, state = self._call(), self.state
+            if call.evaluates_code:
+                state.session.check_trust(f"trying {call.label}", state.stage)
+            words, is_error = preview(state.stage.module, call)
         except Exception as failure:  # whatever it is, the explorer lives on
             words, is_error = str(failure), True
         self._words.value = paragraph(words, "irviz-error" if is_error else "irviz-said", "status")

@@ -52,7 +52,7 @@ class SwapPanel(Panel):
 
     def _parts(self, state: State) -> tuple[object, ...]:
         call = call_key(state)
-        return (*(call or (None,)), _candidates(state, call))
+        return (*(call or (None,)), _candidates(state, call), state.session.trusted)
 
     def _show(self, state: State) -> None:
         """Offer what computes the same, as far as it is known."""
@@ -83,8 +83,13 @@ class SwapPanel(Panel):
             offer(self._to, same, chosen if chosen in same else same[0])
         show_if(self._controls, bool(same))
         self._describe()
-        self._count.value = paragraph(_counted(found)) if found else ""
+        self._count.value = paragraph(_counted(found)) if found else self._untried()
         self._reasons.value = _reasons_html(found)
+
+    def _untried(self) -> str:
+        is_trusted = self.state.session.is_trusted(self.state.stage)
+        words = "Nothing is tried before the file's code may be run: press Run."
+        return "" if is_trusted else paragraph(words, "irviz-hint")
 
     def _describe(self) -> None:
         found = next((each for each in self._found if each.name == self._to.value), None)
@@ -197,7 +202,11 @@ class UpdatePanel(Panel):
         chosen = self._found.get(str(self._by.value))
         words = ""
         if chosen is not None:
-            words = equivalence(self.state.stage.module, self._name, chosen).reason
+            state = self.state
+            is_trusted = state.session.is_trusted(state.stage)
+            words = "not compared: it would run code of an opened file, which waits for Run"
+            if is_trusted:
+                words = equivalence(state.stage.module, self._name, chosen).reason
         self._about.value = paragraph(words, "irviz-hint")
 
     def _replace(self) -> None:

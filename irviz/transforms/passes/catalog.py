@@ -52,6 +52,7 @@ class CatalogEntry:
         make: Creates the pass, or a transform of irviz in its place.
         python: The expression that creates the pass, up to its arguments.
         is_measured: Whether it measures, so that it gives another module each time.
+        evaluates_code: Whether it runs code of the module, or of a file that an argument names.
         own: The user's function or rewrite, where it is not a pass of TVM.
     """
 
@@ -64,6 +65,7 @@ class CatalogEntry:
     python: str
     needs_target: TargetUse = TargetUse.NONE
     is_measured: bool = False
+    evaluates_code: bool = False
     own: PortableFunction | Rewrite | None = None
 
     @property
@@ -237,4 +239,5 @@ def _entry(
         make,
         python,
         is_measured=name in hints.MEASURED,
+        evaluates_code=name in hints.EVALUATES_CODE or group == _PIPELINES,
     )

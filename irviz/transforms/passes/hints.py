@@ -90,6 +90,12 @@ MEASURED = frozenset(
 )
 """Passes that measure or read measurements, and give another module each time."""
 
+EVALUATES_CODE = frozenset({"FoldConstant", "RunCodegen"}) | MEASURED
+"""Passes that run code of the module, or of files; TVM's pipelines may contain them."""
+
+PATHS = frozenset({"work_dir"})
+"""The parameters that name a place on the disk."""
+
 TRIALS = ("max_trials_global", "total_trials")
 """The parameters for the number of measurements."""
 

@@ -82,6 +82,11 @@ class PassCall(Transform):
             return None
         return self if not isinstance(self.own, Rewrite) or self.own.tried_as else None
 
+    @property
+    def evaluates_code(self) -> bool:
+        """Whether the entry does."""
+        return self.entry.evaluates_code
+
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
         """Create the pass and run it; raise TransformError for names that the module lacks."""
         use = self.entry.needs_target

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import tvm
@@ -32,6 +32,14 @@ class TVMPass(Transform):
         """The catalog's pass of this name, because a pass object cannot be pickled."""
         return default_pass_call(self.label)
 
+    @property
+    def evaluates_code(self) -> bool:
+        """Whether the catalog's pass of its name does, or of that of a pass in it."""
+        return any(
+            call is not None and call.evaluates_code
+            for call in map(default_pass_call, _names(self.wrapped))
+        )
+
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
         """Run the pass."""
         return self.wrapped(mod)
@@ -41,6 +49,13 @@ class TVMPass(Transform):
         given = f"{self.label} was given as an object, with"
         absent, differs = f"{given} a module as its result", f"{given} arguments of its own"
         write_by_name(self.label, script, before, after, absent, differs)
+
+
+def _names(wrapped: tvm.ir.transform.Pass) -> Iterator[str]:
+    yield str(wrapped.info.name)
+    if isinstance(wrapped, tvm.transform.Sequential):
+        for one in wrapped.passes:
+            yield from _names(one)
 
 
 def default_pass_call(name: str) -> PassCall | None:

@@ -39,6 +39,11 @@ class RecordedPass(Transform):
         """The catalog's pass of this name."""
         return default_pass_call(self.name)
 
+    @property
+    def evaluates_code(self) -> bool:
+        """Whether the catalog's pass does."""
+        return self.tried_as is not None and self.tried_as.evaluates_code
+
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
         """Run the catalog's pass of this name; raise TransformError if there is none."""
         try:

@@ -1,0 +1,111 @@
+"""What was opened from a file is run in the explorer only when the reader said so."""
+
+import pytest
+import tvm
+
+import irviz
+from irviz.course.mlp import MyModule
+from irviz.explorer import actions
+from irviz.explorer.effects import Effects
+from irviz.explorer.panels.status_bar import QuestionBar
+from irviz.explorer.panels.swap_panel import SwapPanel
+from irviz.explorer.state import State
+from irviz.explorer.store import Store
+from irviz.transforms.passes.pass_call import named_pass
+from irviz.transforms.schedules.schedule_step import ScheduleStep
+
+pytestmark = pytest.mark.worker
+
+
+@pytest.fixture
+def store(tmp_path):
+    path = tmp_path / "mlp.json"
+    path.write_text(tvm.ir.save_json(MyModule))
+    store = Store(State.of(irviz.load(path)))
+    effects = Effects(store)
+    yield store
+    effects.cancel()
+
+
+def has_run(store):
+    return bool(store.state.function_runs.results or store.state.function_runs.traces)
+
+
+def test_to_open_look_and_transform_runs_nothing_and_asks_nothing(store):
+    for action in (
+        actions.Select("lv0"),
+        actions.Apply(named_pass("CanonicalizeBindings")),
+        actions.Apply(ScheduleStep("relu0", "compute_inline", {"block": "Y"})),
+        actions.Checkout("0"),
+        actions.Select("lv1"),
+        actions.SetField("case", 0),
+    ):
+        store.dispatch(action)
+    assert not has_run(store)
+    assert store.state.candidates is None
+    assert store.state.steps is None
+    assert store.state.question is None
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        actions.Run(),
+        actions.Measure(),
+        actions.Record(),
+        actions.ColourBy("time"),
+        actions.ShowFirstDifference(),
+        actions.Apply(named_pass("FoldConstant")),
+    ],
+    ids=lambda action: type(action).__name__,
+)
+def test_what_would_run_code_asks_and_is_done_when_the_reader_says_so(store, action):
+    store.dispatch(action)
+    assert store.state.question.action == action
+    assert not store.state.jobs.keys
+    assert len(store.state.session.stages) == 1
+    store.dispatch(actions.Trust(action, store.state.question.files))
+    assert store.state.question is None
+    if isinstance(action, actions.Apply):
+        assert [stage.error for stage in store.state.session.stages] == ["", ""]
+    else:
+        assert has_run(store) or store.state.timing or store.state.message is not None
+
+
+def test_the_question_can_be_answered_with_no(store):
+    store.dispatch(actions.Run())
+    store.dispatch(actions.Distrust())
+    assert store.state.question is None
+    assert not has_run(store)
+
+
+def test_one_answer_is_enough_for_a_file(store):
+    store.dispatch(actions.Run())
+    store.dispatch(actions.Trust(actions.Run(), store.state.question.files))
+    store.dispatch(actions.Apply(named_pass("FoldConstant")))
+    store.dispatch(actions.Measure())
+    assert store.state.question is None
+    assert len(store.state.function_runs.results) == 2  # new stages are run, too
+
+
+def test_the_question_names_the_file_and_has_two_answers(store):
+    bar = QuestionBar(store)
+    store.subscribe(bar.update)
+    assert bar.widget.layout.display == "none"
+    store.dispatch(actions.Run())
+    assert bar.widget.layout.display != "none"
+    assert "code of mlp.json" in bar.widget.children[0].value
+    bar.widget.children[1].click()
+    assert bar.widget.layout.display == "none"
+    assert has_run(store)
+
+
+def test_a_call_can_be_replaced_once_its_code_may_be_run(store):
+    panel = SwapPanel(store)
+    store.subscribe(panel.update)
+    store.dispatch(actions.Select("lv1"))
+    assert "press Run" in panel.widget.children[2].value
+    store.dispatch(actions.Run())
+    store.dispatch(actions.Trust(actions.Run(), store.state.question.files))
+    assert store.state.candidates is not None
+    assert "compute the same" in panel.widget.children[2].value

@@ -10,6 +10,7 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 
 import cloudpickle
 import numpy as np
@@ -46,7 +47,7 @@ def segfault():
 
 def endless():
     while True:
-        pass
+        time.sleep(1)
 
 
 def much_at_once():
@@ -98,12 +99,12 @@ POINTS = {
     "run": "while running input 1 of 1|^'main' failed as it ran",
     "result": "while sending the results",
 }
-ENDINGS = (aborts, is_killed)  # as far as irviz can tell, these are like others
+KINDS = (segfault, endless, raises)
+"""A fault of each kind: the process ends, it is stopped, and the call fails."""
 TABLE = [
     (point, fault)
     for point, fault in itertools.product(POINTS, FAULTS)
-    if fault not in ENDINGS or point in ("build", "run")
-    if (point, fault) != ("start", little_by_little)  # nothing limits what a start may take
+    if point == "run" or fault in KINDS
 ]
 
 
@@ -242,14 +243,6 @@ def test_a_fault_is_one_clear_error_and_nothing_is_lost(
     words = refused(session.with_run_config(seconds=SECONDS) if is_endless else session)
     assert re.search(FAULTS[fault], words), words
     assert re.search(POINTS[point], words), words
-
-
-def test_each_fault_is_tried_at_each_point():
-    tried = {fault.__name__: [one for one, other in TABLE if other is fault] for fault in FAULTS}
-    for fault in ("segfault", "endless", "much_at_once", "raises", "leaves", "exits"):
-        assert tried[fault] == ["start", "build", "transfer", "run", "result"]
-    assert tried["little_by_little"] == ["build", "transfer", "run", "result"]
-    assert len(TABLE) == 38
 
 
 # --- what is written in TVM's own languages ------------------------------------------------------

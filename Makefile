@@ -40,10 +40,10 @@ figures: $(VENV)/installed-dev  ## draw the pictures in assets/ and of the packa
 	$(BIN)/python assets/architecture.py
 
 bench: $(VENV)/installed-dev  ## measure, and print the figures
-	$(BIN)/python bench/run.py
-	$(BIN)/python bench/scale.py
-	$(BIN)/python bench/record.py
-	$(BIN)/python bench/runs.py
+	$(BIN)/python bench/lecture_mlp.py
+	$(BIN)/python bench/large_modules.py
+	$(BIN)/python bench/recording_cost.py
+	$(BIN)/python bench/isolated_runs.py
 
 $(VENV)/pip:
 	$(PYTHON) -m venv $(VENV)

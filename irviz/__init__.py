@@ -24,9 +24,9 @@ from irviz.version import __version__ as __version__
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from irviz.explorer.explore_recording import record as record
     from irviz.explorer.explorer import Explorer as Explorer
     from irviz.explorer.explorer import explore as explore
-    from irviz.explorer.record import record as record
     from irviz.model.graph.graph import Graph as Graph
     from irviz.model.runs.divergence import Divergence as Divergence
     from irviz.model.runs.memory_use import MemoryUse as MemoryUse
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from irviz.runtime.run import CallInputs as CallInputs
     from irviz.runtime.run import RunConfig as RunConfig
     from irviz.session.divergence_report import DivergenceReport as DivergenceReport
-    from irviz.session.draw import draw as draw
-    from irviz.session.draw import graph as graph
-    from irviz.session.load import load as load
+    from irviz.session.draw_function import draw as draw
+    from irviz.session.draw_function import graph as graph
+    from irviz.session.open_session import load as load
     from irviz.session.session import Session as Session
     from irviz.session.stage_view import ViewState as ViewState
     from irviz.transforms.kernels import library as library
@@ -70,12 +70,12 @@ _LAZY = {
     "TimingTable": "irviz.view.text.tables:TimingTable",
     "Trace": "irviz.model.runs.trace:Trace",
     "ViewState": "irviz.session.stage_view:ViewState",
-    "draw": "irviz.session.draw:draw",
+    "draw": "irviz.session.draw_function:draw",
     "explore": "irviz.explorer.explorer:explore",
-    "graph": "irviz.session.draw:graph",
+    "graph": "irviz.session.draw_function:graph",
     "library": "irviz.transforms.kernels.library",
-    "load": "irviz.session.load:load",
-    "record": "irviz.explorer.record:record",
+    "load": "irviz.session.open_session:load",
+    "record": "irviz.explorer.explore_recording:record",
     "register_pass": "irviz.transforms.passes.registered_passes:register_pass",
     "register_rewrite": "irviz.transforms.passes.registered_passes:register_rewrite",
 }

@@ -123,7 +123,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def _audit(event: str, arguments: tuple[object, ...]) -> None:
     if event == "subprocess.Popen":
         command = " ".join(map(str, arguments[1]))
-        if sys.executable in command and "view/graph/engine.py" not in command:
+        if sys.executable in command and "view/graph/graphviz_engine.py" not in command:
             _forgotten("worker")
 
 

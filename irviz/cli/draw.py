@@ -24,7 +24,7 @@ def add_draw(commands: Commands) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     from irviz.loaders.load import load
-    from irviz.session.draw import draw
+    from irviz.session.draw_function import draw
 
     loaded = load(options.file, name=options.module)
     print_notes(loaded.notes)

@@ -17,7 +17,7 @@ def add_open(commands: Commands) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     from irviz.cli.serve import interruptible, serve
-    from irviz.session.load import load
+    from irviz.session.open_session import load
 
     # here, so that errors are printed and not on the page
     with interruptible():

@@ -13,12 +13,12 @@ from typing import Any, Literal
 from irviz.explorer.state import Side
 from irviz.model.graph.graph import NodeId
 from irviz.runtime.inputs.argument_lists import Inputs
-from irviz.session.overlays import OverlayKind
+from irviz.session.run_overlays import OverlayKind
 from irviz.session.session import Session
 from irviz.transforms.schedules.schedule_step import ScheduleStep
 from irviz.transforms.stage import Transform
 from irviz.view.figure import Figure
-from irviz.view.graph.figure import Direction, GraphFigure
+from irviz.view.graph.graph_figure import Direction, GraphFigure
 from irviz.view.theme import ThemeName
 
 

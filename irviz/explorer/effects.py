@@ -12,8 +12,8 @@ from irviz.atomic_write import atomic_write
 from irviz.errors import UntrustedError
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
-from irviz.explorer.jobs.incremental import Incremental
 from irviz.explorer.jobs.job_queue import Job, JobQueue
+from irviz.explorer.jobs.partial_results import Incremental
 from irviz.explorer.state import (
     FIRST,
     CallKey,
@@ -31,12 +31,12 @@ from irviz.model.graph.graph import NodeId
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.run import TraceRequest, error_summary
 from irviz.session.divergence_report import compare_traces
-from irviz.session.runs import node_arrays
+from irviz.session.run_stages import node_arrays
 from irviz.session.schedule_times import ScheduleStages, ScheduleTimes, measure_schedule
 from irviz.session.session import Session
 from irviz.transforms.kernels.candidates import Candidate, iter_candidates
 from irviz.transforms.schedules.schedule_step import ScheduleStep
-from irviz.view.graph.figure import Direction, GraphFigure
+from irviz.view.graph.graph_figure import Direction, GraphFigure
 from irviz.view.theme import ThemeName
 from irviz.worker.supervisor import RUNS, OnProgress
 

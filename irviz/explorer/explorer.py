@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
 from irviz.explorer.effects import Effects
-from irviz.explorer.panels.controls import classed, show_if
+from irviz.explorer.panels.form_controls import classed, show_if
 from irviz.explorer.panels.inputs_panel import InputsPanel
 from irviz.explorer.panels.memory_panel import MemoryPanel
 from irviz.explorer.panels.node_panel import Navigation, NodePanel
@@ -41,9 +41,9 @@ from irviz.explorer.view_model import scene, shown_selection
 from irviz.explorer.viewer import STATIC
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.inputs.argument_lists import Array
-from irviz.session.load import load
+from irviz.session.open_session import load
 from irviz.session.session import Session
-from irviz.view.graph.engine import ENGINE
+from irviz.view.graph.graphviz_engine import ENGINE
 from irviz.worker.supervisor import RUNS, TRIES
 
 PanelKind = TypeVar("PanelKind", bound=Panel)

@@ -40,7 +40,7 @@ from irviz.model.graph.inlined_ids import call_path
 from irviz.model.graph.neighbourhood import AFTER, BEFORE
 from irviz.model.runs.trace import Array, NodeValue, Trace
 from irviz.session.divergence_report import DivergenceReport
-from irviz.session.load import add_file
+from irviz.session.open_session import add_file
 from irviz.session.schedule_times import ScheduleTimes
 from irviz.session.session import Session
 from irviz.session.stage_cache import tree_of

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irviz.explorer.jobs.job_queue import Jobs, was_cancelled
-from irviz.ir.functions import relax_functions
+from irviz.ir.module_functions import relax_functions
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.run_result import RunResult
 from irviz.model.runs.trace import Array, NodeValue, Trace
 from irviz.runtime.inputs.argument_lists import Inputs
 from irviz.session.divergence_report import DivergenceReport
-from irviz.session.overlays import OverlayKind
+from irviz.session.run_overlays import OverlayKind
 from irviz.session.schedule_times import ScheduleStages, ScheduleTimes
 from irviz.session.session import Session
 from irviz.session.stage_view import ViewState

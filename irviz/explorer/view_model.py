@@ -16,9 +16,9 @@ from markupsafe import Markup, escape
 from tvm import tirx
 
 from irviz.explorer.state import CallKey, Message, Side, State
-from irviz.ir.functions import function_named
-from irviz.ir.module_contents import contents
-from irviz.ir.text.script import prim_func_script
+from irviz.ir.module_functions import function_named
+from irviz.ir.read_module_contents import contents
+from irviz.ir.text.tvmscript_lines import prim_func_script
 from irviz.ir.tir.loop_nest_reader import loop_nest
 from irviz.model.folding.container_path import repeat_copies
 from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, RegionKind, Resolution
@@ -30,14 +30,14 @@ from irviz.model.runs.array_summary import summarise
 from irviz.model.runs.run_result import Comparison, RunResult, compare_runs
 from irviz.model.runs.trace import NodeValue, Trace
 from irviz.runtime.inputs.prim_func_call import prim_func_sizes
-from irviz.session.overlays import trace_overlay
+from irviz.session.run_overlays import trace_overlay
 from irviz.session.schedule_times import ScheduleStages
 from irviz.session.stage_cache import array_of, graph_of, script_of, tree_of
 from irviz.session.stage_view import StageView, stage_view
 from irviz.transforms.schedules import schedule_trace as traces
 from irviz.transforms.schedules.schedule_trace import ScheduleTrace
 from irviz.transforms.stage import Stage
-from irviz.view.graph.figure import GraphFigure
+from irviz.view.graph.graph_figure import GraphFigure
 from irviz.view.graph.overlay import Overlay
 from irviz.view.text.details import (
     constant_facts,

@@ -8,8 +8,8 @@ from typing import TypeVar
 from tvm import ir
 
 from irviz.errors import LoadError
-from irviz.ir.extract import extract
-from irviz.ir.functions import relax_functions
+from irviz.ir.function_graph import extract
+from irviz.ir.module_functions import relax_functions
 from irviz.loaders.reading import MODEL_BYTES, MODEL_SECONDS, TVM_SECONDS, FileError
 from irviz.worker.supervisor import TRIES, CrashedError, StartError, TimedOutError, WorkerError
 

@@ -18,8 +18,8 @@ import tvm_ffi
 from tvm import ir, relax
 
 from irviz.errors import IrvizError, LoadError
-from irviz.ir.extract import extract
-from irviz.ir.functions import drawable_functions
+from irviz.ir.function_graph import extract
+from irviz.ir.module_functions import drawable_functions
 from irviz.loaders.reading import unique_keys
 from irviz.loaders.trial import draw_all, last_line, trial_failure
 

@@ -15,11 +15,11 @@ from irviz.model.runs.divergence import (
 from irviz.model.runs.run_result import compare_runs
 from irviz.model.runs.trace import Array, Trace
 from irviz.runtime.run import TraceRequest
-from irviz.session.overlays import difference_overlay, dimmed_places
-from irviz.session.runs import node_arrays, run_stage, trace_stage
+from irviz.session.run_overlays import difference_overlay, dimmed_places
+from irviz.session.run_stages import node_arrays, run_stage, trace_stage
+from irviz.session.session_state import SessionState
 from irviz.session.stage_matching import inlined_graph, node_correspondence
 from irviz.session.stage_view import StageView
-from irviz.session.state import SessionState
 from irviz.view.graph.overlay import Overlay
 from irviz.view.text.divergence_text import difference_summary, divergence_summary
 from irviz.worker.supervisor import OnProgress

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from irviz.errors import RunError
-from irviz.ir.functions import drawable_functions
+from irviz.ir.module_functions import drawable_functions
 from irviz.loaders.tvm_json import read_objects
 from irviz.runtime.run import CallInputs
 from irviz.session.session_file import decode_session, encode_session
-from irviz.session.state import SessionState
+from irviz.session.session_state import SessionState
 from irviz.transforms.lineage import to_script
 from irviz.transforms.python_script import PythonScript
 from irviz.transforms.stage import Stage

@@ -23,9 +23,9 @@ from irviz.errors import (
     TransformError,
     UntrustedError,
 )
-from irviz.ir.dps_view import destination_passing
-from irviz.ir.functions import default_function, drawable_function, drawable_functions
-from irviz.ir.text.script import Script
+from irviz.ir.destination_passing import destination_passing
+from irviz.ir.module_functions import default_function, drawable_function, drawable_functions
+from irviz.ir.text.tvmscript_lines import Script
 from irviz.model.graph.graph import Graph, NodeId
 from irviz.model.graph.inlined_ids import SEPARATOR
 from irviz.model.runs.array_summary import summarise
@@ -36,19 +36,19 @@ from irviz.model.runs.trace import Trace
 from irviz.runtime.inputs.argument_lists import Array, Inputs
 from irviz.runtime.memory.measure_memory import memory_use
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, measure
-from irviz.session import divergence_report, runs
+from irviz.session import divergence_report, run_stages
 from irviz.session.divergence_report import DivergenceReport
 from irviz.session.isolated_script import script_in_worker
-from irviz.session.overlays import OVERLAYS, OverlayKind, trace_overlay
+from irviz.session.run_overlays import OVERLAYS, OverlayKind, trace_overlay
 from irviz.session.session_file import load_session, save_session
+from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import graph_of, script_of
 from irviz.session.stage_view import StageView, ViewState, stage_view
-from irviz.session.state import SessionState
 from irviz.transforms.bind_params import bind_params
 from irviz.transforms.kernels.swap import Swap
 from irviz.transforms.kernels.update_function import UpdateFunction
 from irviz.transforms.lineage import replay, to_script
-from irviz.transforms.passes.tvm_pass import as_transform
+from irviz.transforms.passes.as_transform import as_transform
 from irviz.transforms.python_script import save_arrays
 from irviz.transforms.schedules.schedule_error import IllegalStepError
 from irviz.transforms.schedules.schedule_recorder import ScheduleFunction, record_schedule
@@ -57,7 +57,7 @@ from irviz.transforms.schedules.schedule_trace import schedule_trace
 from irviz.transforms.stage import Stage, apply_transform
 from irviz.transforms.stage_tree import StageTree
 from irviz.view.figure import Figure
-from irviz.view.graph.figure import Direction, GraphFigure, draw_graph
+from irviz.view.graph.graph_figure import Direction, GraphFigure, draw_graph
 from irviz.view.graph.overlay import Overlay
 from irviz.view.memory_chart import memory_chart
 from irviz.view.text.tables import StageRow, StageTable, TimingTable
@@ -610,7 +610,7 @@ class Session(SessionState):
             trace: What to record on the way, for the result's `trace`.
             on_progress: Called with what is being done.
         """
-        return runs.run_stage(self, stage, inputs, trace, on_progress)
+        return run_stages.run_stage(self, stage, inputs, trace, on_progress)
 
     def compare(self, stage: str, reference: str, inputs: Inputs = None) -> Comparison:
         """Run two stages on the same inputs and compare the first with the second."""
@@ -629,7 +629,7 @@ class Session(SessionState):
         seconds = measure(
             [stage.module for stage in chosen],
             self.function,
-            runs.call_inputs_for(self, inputs),
+            run_stages.call_inputs_for(self, inputs),
             case=case,
             names=[f"{stage.id} {stage.label}" for stage in chosen],
             config=self.config_for(*chosen),
@@ -659,7 +659,7 @@ class Session(SessionState):
 
     def trace(self, stage: str | None = None, *, case: int = 0) -> Trace:
         """Run a stage and return the value at every node."""
-        return runs.trace_stage(self, stage, TraceRequest(case))
+        return run_stages.trace_stage(self, stage, TraceRequest(case))
 
     def value(self, node: str, *, stage: str | None = None, case: int = 0) -> tuple[Array, ...]:
         """Return the whole tensors of a node's value, however large: one, or those of a tuple.
@@ -669,7 +669,7 @@ class Session(SessionState):
         """
         if SEPARATOR not in node and node not in self.graph(stage).index:
             node = node.replace("/", SEPARATOR)
-        return runs.node_arrays(self, stage, NodeId(node), case)
+        return run_stages.node_arrays(self, stage, NodeId(node), case)
 
     def first_difference(
         self, stage: str, reference: str = "0", *, case: int | None = None

@@ -17,7 +17,7 @@ import numpy as np
 import tvm
 from tvm import ir
 
-from irviz.ir.functions import drawable_functions
+from irviz.ir.module_functions import drawable_functions
 from irviz.loaders.reading import brief
 from irviz.loaders.sessions import archive
 from irviz.loaders.sessions.archive import SessionFileError as SessionFileError
@@ -33,7 +33,7 @@ from irviz.loaders.sessions.value_codec import (
 from irviz.loaders.tvm_json import TvmJsonError, objects_from_json, objects_to_json
 from irviz.runtime.inputs.argument_lists import Inputs
 from irviz.runtime.run import CallInputs, RunConfig
-from irviz.session.state import SessionState
+from irviz.session.session_state import SessionState
 from irviz.session.transform_codec import LabelOnly, describe, restore
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree

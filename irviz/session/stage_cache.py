@@ -10,9 +10,9 @@ import tvm
 from numpy.typing import NDArray
 from tvm import ir
 
-from irviz.ir.extract import extract_with_constants
+from irviz.ir.function_graph import extract_with_constants
 from irviz.ir.relax.calls import resolve_registered
-from irviz.ir.text.script import Script, script
+from irviz.ir.text.tvmscript_lines import Script, script
 from irviz.model.folding.containers import ContainerTree, container_tree
 from irviz.model.graph.graph import Graph, NodeId, Resolution
 from irviz.transforms.stage import Stage

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from itertools import pairwise
 
-from irviz.ir.functions import drawable_function, relax_functions
+from irviz.ir.module_functions import drawable_function, relax_functions
 from irviz.ir.relax.shared_vars import shared_constants, shared_vars
 from irviz.model.graph.graph import NodeId
 from irviz.model.matching.correspondence import compose

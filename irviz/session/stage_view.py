@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from irviz.errors import NotFoundError
 from irviz.model.folding.containers import ContainerTree, container_tree
 from irviz.model.folding.expansion import LIMIT, MIN_NODES, Expansion
-from irviz.model.folding.inline_view import inline_call
+from irviz.model.folding.inlined_call import inline_call
 from irviz.model.folding.visible_graph import VisibleGraph, visible_graph
 from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Resolution
 from irviz.model.graph.inlined_ids import id_in_callee
 from irviz.model.graph.neighbourhood import AFTER, BEFORE, neighbourhood, nodes_between, subgraph
 from irviz.session.stage_cache import graph_of, tree_of
 from irviz.transforms.stage import Stage
-from irviz.view.graph.figure import Direction, GraphFigure, draw_graph
+from irviz.view.graph.graph_figure import Direction, GraphFigure, draw_graph
 from irviz.view.graph.overlay import Overlay
 from irviz.view.theme import ThemeName
 

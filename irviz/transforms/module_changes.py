@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tvm import ir, relax
 from tvm_ffi import structural_equal
 
-from irviz.ir.extract import extract
+from irviz.ir.function_graph import extract
 from irviz.ir.node_ids import identify
 from irviz.model.graph.graph import NodeId
 from irviz.model.matching.graph_diff import Description, descriptions

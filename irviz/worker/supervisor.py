@@ -16,8 +16,8 @@ from concurrent.futures import Future, wait
 from typing import TypeVar
 
 from irviz.errors import IrvizError
-from irviz.worker.process import EndedError, Process, UnreadableAnswerError
 from irviz.worker.worker_main import call_with_limit, load_tvm, ping
+from irviz.worker.worker_process import EndedError, Process, UnreadableAnswerError
 
 Result = TypeVar("Result")
 OnProgress = Callable[[str], None]

@@ -6,7 +6,7 @@ from types import ModuleType
 import pytest
 from tvm import IRModule, relax
 
-from irviz.ir.extract import extract
+from irviz.ir.function_graph import extract
 from irviz.model.graph.graph import Graph
 from irviz.transforms.kernels import library  # noqa: F401 - registers env.relu
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tvm import relax
 
 from irviz.course.mlp import MODULES
-from irviz.ir.extract import extract
+from irviz.ir.function_graph import extract
 
 PIPELINES = [
     "fused",

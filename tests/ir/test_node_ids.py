@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tvm import relax
 
-from irviz.ir.functions import relax_functions
+from irviz.ir.module_functions import relax_functions
 from irviz.ir.node_ids import identify, unique_id
 from irviz.model.graph.graph import OUTPUT
 

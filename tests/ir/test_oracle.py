@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from irviz.ir.extract import extract
+from irviz.ir.function_graph import extract
 from irviz.ir.relax.calls import NAMED_CALLS, Passing
 from irviz.model.graph.graph import Edge, NodeKind, RegionKind
 

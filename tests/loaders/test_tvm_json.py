@@ -10,7 +10,7 @@ from tvm_ffi import structural_equal
 
 from irviz.course.mlp import MyModuleStatic
 from irviz.errors import LoadError
-from irviz.ir.extract import extract
+from irviz.ir.function_graph import extract
 from irviz.loaders.load import load
 
 pytestmark = pytest.mark.worker

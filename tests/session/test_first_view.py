@@ -67,7 +67,7 @@ def below(container):
 
 @pytest.fixture(scope="module")
 def stacks():
-    """Return bench/stacks.py, which makes what is measured."""
+    """Return bench/made_modules.py, which makes what is measured."""
     path = Path(__file__).parents[2] / "bench" / "stacks.py"
     spec = importlib.util.spec_from_file_location("irviz_bench_stacks", path)
     loaded = importlib.util.module_from_spec(spec)

@@ -12,10 +12,10 @@ import irviz
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MODULES, MyModule, MyModuleStatic
 from irviz.errors import InputError, TransformError
-from irviz.ir.functions import relax_functions
+from irviz.ir.module_functions import relax_functions
 from irviz.model.graph.graph import NodeKind
 from irviz.model.runs.run_result import Verdict
-from irviz.session.runs import input_of_case
+from irviz.session.run_stages import input_of_case
 from irviz.session.session import Session
 from irviz.transforms.passes.catalog import catalog
 

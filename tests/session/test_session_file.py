@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from irviz.course.mlp import MyModuleStatic
-from irviz.ir.functions import drawable_functions
+from irviz.ir.module_functions import drawable_functions
 from irviz.loaders import reading
 from irviz.loaders.sessions.archive import SessionFileError
 from irviz.loaders.sessions.value_codec import ObjectTable, decode, encode
@@ -24,7 +24,7 @@ from irviz.loaders.tvm_json import objects_to_json
 from irviz.model.loops import BlockAddress, LoopAddress
 from irviz.runtime.run import CallInputs, RunConfig
 from irviz.session.session_file import FORMAT, load_session, save_session
-from irviz.session.state import SessionState
+from irviz.session.session_state import SessionState
 from irviz.transforms.bind_params import BindParams
 from irviz.transforms.schedules.schedule_step import ScheduleStep
 from irviz.transforms.stage import Stage

@@ -15,7 +15,7 @@ from irviz.course.mlp import MyModule, MyModuleStatic
 from irviz.model.graph.graph import NodeKind
 from irviz.model.graph.inlined_ids import inlined_id
 from irviz.runtime.run import run
-from irviz.session import runs
+from irviz.session import run_stages
 from irviz.session.session import Session
 from irviz.session.stage_matching import node_correspondence
 from irviz.transforms.kernels import library
@@ -245,7 +245,7 @@ def test_values_that_were_too_large_to_keep_are_fetched_to_be_compared(monkeypat
         fetched.extend(trace.kept if trace else ())
         return run(*arguments, trace=trace, **facts)
 
-    monkeypatch.setattr(runs, "run", watched)
+    monkeypatch.setattr(run_stages, "run", watched)
 
     size = 3_000_000  # 12 MB, and a trace keeps 8 of one value
     x = relax.Var("x", relax.TensorType([size], "float32"))

@@ -11,7 +11,7 @@ from tvm import relax
 
 import irviz
 from irviz.loaders.sessions.value_codec import EncodingError
-from irviz.session.load import add_file
+from irviz.session.open_session import add_file
 from irviz.session.transform_codec import restore
 from irviz.worker.supervisor import RUNS, TRIES
 

@@ -7,7 +7,7 @@ import tvm
 from tvm_ffi import structural_equal
 
 from irviz.session.session import Session
-from irviz.transforms.passes.tvm_pass import as_transform
+from irviz.transforms.passes.as_transform import as_transform
 from irviz.transforms.stage import Stage, apply_transform
 from irviz.worker.supervisor import TRIES
 

@@ -9,7 +9,7 @@ from tvm_ffi import structural_equal
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MODULES, MyModule, MyModuleStatic
 from irviz.errors import TransformError
-from irviz.ir.extract import extract
+from irviz.ir.function_graph import extract
 from irviz.model.graph.graph import NodeKind
 from irviz.runtime.run import CallInputs, run
 from irviz.transforms.bind_params import bind_params

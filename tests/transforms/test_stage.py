@@ -11,9 +11,9 @@ from irviz.errors import TransformError
 from irviz.transforms.bind_params import bind_params
 from irviz.transforms.kernels.swap import Swap
 from irviz.transforms.passes import registered_passes
+from irviz.transforms.passes.as_transform import TVMPass, as_transform
 from irviz.transforms.passes.pass_call import named_pass
 from irviz.transforms.passes.registered_passes import register_pass
-from irviz.transforms.passes.tvm_pass import TVMPass, as_transform
 from irviz.transforms.stage import Stage, Transform, apply_transform, try_transform
 
 GIVEN = Stage("0", MyModuleStatic)

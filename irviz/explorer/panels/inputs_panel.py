@@ -10,11 +10,11 @@ import ipywidgets as widgets
 from tvm import relax, tirx
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import classed, field, html, paragraph, show_if
+from irviz.explorer.panels.form_controls import classed, field, html, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
-from irviz.ir.functions import function_named
+from irviz.ir.module_functions import function_named
 from irviz.ir.shapes.symbolic_shapes import parameter_types, symbolic_sizes
 from irviz.loaders.arrays.input_files import missing_inputs, read_inputs
 from irviz.runtime.inputs.argument_lists import Array, Inputs, Plan, plan_inputs

@@ -9,18 +9,26 @@ from tvm import relax
 
 from irviz.errors import InputError
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import button, classed, field, heading, html, paragraph, show_if
+from irviz.explorer.panels.form_controls import (
+    button,
+    classed,
+    field,
+    heading,
+    html,
+    paragraph,
+    show_if,
+)
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
-from irviz.ir.dps_view import destination_passing
-from irviz.ir.functions import drawable_functions, relax_function
+from irviz.ir.destination_passing import destination_passing
+from irviz.ir.module_functions import drawable_functions, relax_function
 from irviz.ir.shapes.symbolic_shapes import symbolic_sizes
 from irviz.model.runs.memory_use import MemoryUse, format_bytes
 from irviz.runtime.memory.measure_memory import memory_use
 from irviz.transforms.stage import Stage
 from irviz.view.figure import Figure
-from irviz.view.graph.figure import GraphFigure, draw_graph
+from irviz.view.graph.graph_figure import GraphFigure, draw_graph
 from irviz.view.memory_chart import memory_chart
 from irviz.view.templating import render
 from irviz.view.theme import THEMES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipywidgets as widgets
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import classed, field, show_if
+from irviz.explorer.panels.form_controls import classed, field, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import Side, State
 from irviz.explorer.store import Store

@@ -10,7 +10,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from irviz.explorer.actions import Action, FieldName, Say, SetField
-from irviz.explorer.panels.controls import button
+from irviz.explorer.panels.form_controls import button
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.explorer.view_model import unchanged

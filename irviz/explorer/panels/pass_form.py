@@ -8,13 +8,13 @@ from typing import Any
 import ipywidgets as widgets
 
 from irviz.errors import TransformError
-from irviz.explorer.panels.controls import classed, field, offer, paragraph
-from irviz.ir.functions import relax_functions
+from irviz.explorer.panels.form_controls import classed, field, offer, paragraph
+from irviz.ir.module_functions import relax_functions
 from irviz.loaders.arrays.param_files import load_params
 from irviz.session.session import Session
 from irviz.transforms.passes.arguments import symbolic_names
-from irviz.transforms.passes.hints import PATTERN_MODULES
 from irviz.transforms.passes.parameters import ParameterKind, PassParameter
+from irviz.transforms.passes.pass_facts import PATTERN_MODULES
 
 _TARGETS = ("llvm", "c", "cuda", "rocm", "metal", "vulkan", "opencl", "webgpu", "hexagon")
 _HINTS = {

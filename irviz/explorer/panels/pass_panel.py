@@ -6,7 +6,15 @@ import ipywidgets as widgets
 from tvm import ir
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import classed, field, heading, html, offer, paragraph, show_if
+from irviz.explorer.panels.form_controls import (
+    classed,
+    field,
+    heading,
+    html,
+    offer,
+    paragraph,
+    show_if,
+)
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.panels.pass_form import PassForm
 from irviz.explorer.state import State

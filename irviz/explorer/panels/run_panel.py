@@ -10,11 +10,11 @@ import ipywidgets as widgets
 
 from irviz.explorer import actions
 from irviz.explorer.actions import LimitName
-from irviz.explorer.panels.controls import classed, field, html, paragraph, show_if
+from irviz.explorer.panels.form_controls import classed, field, html, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
-from irviz.session.runs import input_of_case
+from irviz.session.run_stages import input_of_case
 from irviz.view.text.run_results import outputs_html
 from irviz.view.values.image import as_image, grey_png
 

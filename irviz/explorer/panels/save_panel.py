@@ -7,7 +7,7 @@ import ipywidgets as widgets
 import traitlets
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import field, heading
+from irviz.explorer.panels.form_controls import field, heading
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store

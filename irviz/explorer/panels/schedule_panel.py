@@ -10,9 +10,9 @@ import traitlets
 
 from irviz.errors import TransformError
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import classed, field, html, offer, paragraph, show_if
+from irviz.explorer.panels.form_controls import classed, field, html, offer, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
-from irviz.explorer.panels.step_form import FieldError, StepForm
+from irviz.explorer.panels.schedule_step_form import FieldError, StepForm
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.explorer.view_model import loop_addresses, nest, prim_func, prim_funcs, schedule_trace

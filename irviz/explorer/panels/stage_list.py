@@ -5,7 +5,7 @@ from __future__ import annotations
 import anywidget
 import traitlets
 
-from irviz.explorer.panels.controls import classed
+from irviz.explorer.panels.form_controls import classed
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.stage_rows import stage_rows
 from irviz.explorer.state import State

@@ -9,7 +9,7 @@ import ipywidgets as widgets
 import traitlets
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import paragraph, show_if
+from irviz.explorer.panels.form_controls import paragraph, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import Side, State
 from irviz.explorer.store import Store
@@ -17,7 +17,7 @@ from irviz.explorer.view_model import caption, changes, dimmed, scene, shown_sel
 from irviz.explorer.viewer import STATIC
 from irviz.explorer.viewer.messages import CanvasMessage
 from irviz.view.geometry import Point
-from irviz.view.graph.figure import GraphFigure
+from irviz.view.graph.graph_figure import GraphFigure
 from irviz.view.templating import render
 
 _LEAST_HEIGHT, _MOST_HEIGHT = 320, 560

@@ -7,7 +7,7 @@ from pathlib import Path
 import ipywidgets as widgets
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import classed, html, paragraph, show_if
+from irviz.explorer.panels.form_controls import classed, html, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import Message, State
 from irviz.explorer.store import Store

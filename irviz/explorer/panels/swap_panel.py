@@ -12,15 +12,23 @@ from IPython import get_ipython
 from tvm import ir, tirx
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import classed, field, heading, html, offer, paragraph, show_if
+from irviz.explorer.panels.form_controls import (
+    classed,
+    field,
+    heading,
+    html,
+    offer,
+    paragraph,
+    show_if,
+)
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import CallKey, State
 from irviz.explorer.store import Store
 from irviz.explorer.view_model import call_key, selected_call, selected_node
-from irviz.ir.functions import function_named, prim_funcs, relax_function
+from irviz.ir.module_functions import function_named, prim_funcs, relax_function
 from irviz.transforms.kernels.call_targets import dps_calls
 from irviz.transforms.kernels.candidates import Candidate, equivalence
-from irviz.transforms.kernels.equivalence_tests import Equivalence
+from irviz.transforms.kernels.equivalence import Equivalence
 from irviz.transforms.kernels.library import definitions, kernels
 from irviz.transforms.kernels.swap import Swap
 from irviz.transforms.kernels.update_function import UpdateFunction, update_obstacle

@@ -6,7 +6,7 @@ import ipywidgets as widgets
 
 from irviz.explorer import actions
 from irviz.explorer.jobs.job_queue import Jobs
-from irviz.explorer.panels.controls import field, heading, html, paragraph, show_if
+from irviz.explorer.panels.form_controls import field, heading, html, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State, StepsKey
 from irviz.explorer.store import Store

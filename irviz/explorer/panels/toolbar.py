@@ -7,13 +7,13 @@ from html import escape
 import ipywidgets as widgets
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import field, html, offer, paragraph, show_if
+from irviz.explorer.panels.form_controls import field, html, offer, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.explorer.view_model import MOST_FOUND, found_nodes, verdict
 from irviz.model.graph.graph import NodeId
-from irviz.session.overlays import OVERLAYS
+from irviz.session.run_overlays import OVERLAYS
 
 
 class FunctionChooser(Panel):

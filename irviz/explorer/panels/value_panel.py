@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import ipywidgets as widgets
 
 from irviz.explorer import actions
-from irviz.explorer.panels.controls import classed, field, html, offer, paragraph, show_if
+from irviz.explorer.panels.form_controls import classed, field, html, offer, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store

@@ -10,7 +10,7 @@ import tvm
 import tvm_ffi
 from tvm import ir, relax, tirx
 
-from irviz.ir.functions import python_functions
+from irviz.ir.module_functions import python_functions
 from irviz.ir.node_ids import MAX_NESTING
 from irviz.ir.text.text_cache import TextCache
 from irviz.model.graph.graph import CALLEE, NodeId, NodeKind, Resolution

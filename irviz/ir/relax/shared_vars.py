@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import tvm
 from tvm import ir, relax
 
-from irviz.ir.functions import drawable_function
+from irviz.ir.module_functions import drawable_function
 from irviz.ir.node_ids import definitions, identify
 from irviz.model.graph.graph import NodeId
 from irviz.model.graph.inlined_ids import inlined_id

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tvm import ir, relax, tirx
 
 from irviz.errors import InputError
-from irviz.ir.functions import relax_function
+from irviz.ir.module_functions import relax_function
 from irviz.ir.shapes.symbolic_shapes import is_integer, parameter_types
 from irviz.ir.shapes.type_check import Argument
 from irviz.ir.text.labels import type_label

@@ -12,7 +12,7 @@ from tvm import ir
 
 from irviz.errors import RunError
 from irviz.model.runs.run_result import RunResult
-from irviz.runtime.local.instrument import Instrumented, instrument
+from irviz.runtime.local.instrumented_module import Instrumented, instrument
 from irviz.runtime.local.python_callees import install_callees
 from irviz.runtime.local.trace_recorder import TraceRequest, record_trace
 from irviz.runtime.local.vm import (

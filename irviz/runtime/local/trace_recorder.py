@@ -14,7 +14,7 @@ from irviz.model.graph.graph import NodeId
 from irviz.model.graph.inlined_ids import inlined_id
 from irviz.model.runs.array_summary import summarise
 from irviz.model.runs.trace import Array, NodeValue, NodeVisit, Trace
-from irviz.runtime.local.instrument import BEGIN, CALLING, PARAM, VALUE, Instrumented
+from irviz.runtime.local.instrumented_module import BEGIN, CALLING, PARAM, VALUE, Instrumented
 from irviz.worker.progress import report_progress
 
 VALUE_BYTES = 64 * 2**20

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tvm import ir, relax
 
-from irviz.ir.functions import relax_functions
+from irviz.ir.module_functions import relax_functions
 
 
 def flatten_tuple_params(mod: ir.IRModule) -> tuple[ir.IRModule, Mapping[str, str]]:

@@ -16,7 +16,7 @@ import tvm_ffi
 from tvm import ir, relax
 
 from irviz.errors import RunError
-from irviz.ir.functions import relax_functions
+from irviz.ir.module_functions import relax_functions
 from irviz.ir.shapes.type_check import ShapeValue
 from irviz.model.runs.trace import Array
 from irviz.runtime.local.python_callees import python_callees

@@ -11,7 +11,7 @@ from types import MappingProxyType
 import tvm
 from tvm import ir, relax, tirx
 
-from irviz.ir.functions import prim_funcs, relax_functions
+from irviz.ir.module_functions import prim_funcs, relax_functions
 from irviz.ir.node_ids import NodeIds, definitions
 from irviz.ir.relax.calls import callee_name, is_destination_passing
 from irviz.model.graph.graph import NodeId

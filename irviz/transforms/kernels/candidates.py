@@ -11,7 +11,7 @@ from typing import TypeAlias
 import tvm_ffi
 from tvm import ir, tirx
 
-from irviz.ir.functions import function_named, prim_funcs, relax_function, relax_functions
+from irviz.ir.module_functions import function_named, prim_funcs, relax_function, relax_functions
 from irviz.model.graph.graph import NodeId
 from irviz.transforms.kernels.call_targets import (
     CallTarget,
@@ -23,7 +23,7 @@ from irviz.transforms.kernels.call_targets import (
     misfit,
     signatures_of,
 )
-from irviz.transforms.kernels.equivalence_tests import (
+from irviz.transforms.kernels.equivalence import (
     Equivalence,
     EquivalenceResult,
     Runnable,

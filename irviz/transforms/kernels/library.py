@@ -15,7 +15,7 @@ from types import MappingProxyType
 import numpy as np
 import tvm
 
-from irviz.transforms.kernels.operators import (
+from irviz.transforms.kernels.registered_operators import (
     OPERATORS,
     numpy_linear,
     numpy_relu,

@@ -12,7 +12,7 @@ from tvm.relax.dpl import DFPattern
 from tvm_ffi import structural_equal
 
 from irviz.errors import TransformError
-from irviz.ir.functions import prim_funcs, relax_function
+from irviz.ir.module_functions import prim_funcs, relax_function
 from irviz.model.graph.graph import NodeId
 from irviz.transforms.kernels import change_calls
 from irviz.transforms.kernels.call_targets import (

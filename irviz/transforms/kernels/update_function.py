@@ -8,7 +8,7 @@ from functools import lru_cache
 from tvm import ir, tirx
 
 from irviz.errors import TransformError
-from irviz.ir.functions import prim_funcs, relax_functions
+from irviz.ir.module_functions import prim_funcs, relax_functions
 from irviz.transforms.kernels import change_calls
 from irviz.transforms.kernels import signature as signatures
 from irviz.transforms.kernels.call_targets import dps_calls

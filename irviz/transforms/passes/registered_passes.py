@@ -9,7 +9,7 @@ from typing import TypeVar, overload
 from tvm import ir
 
 from irviz.runtime.local.pickle_by_value import PortableFunction
-from irviz.transforms.passes.rewrite import Build, Pattern, Rewrite, Rewriter
+from irviz.transforms.passes.pattern_rewrite import Build, Pattern, Rewrite, Rewriter
 
 Make = TypeVar("Make", bound=Callable[..., object])
 

@@ -11,8 +11,8 @@ from tvm import ir
 from tvm_ffi import structural_equal
 
 from irviz.errors import TransformError
+from irviz.transforms.passes.as_transform import default_pass_call, write_by_name
 from irviz.transforms.passes.pass_call import PassCall, named_pass
-from irviz.transforms.passes.tvm_pass import default_pass_call, write_by_name
 from irviz.transforms.python_script import PythonScript
 from irviz.transforms.recordings.pass_log import PassRun, short_line
 from irviz.transforms.stage import Stage, Transform

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from tvm import ir, s_tir, tirx
 
 from irviz.errors import TransformError
-from irviz.ir.functions import prim_funcs
+from irviz.ir.module_functions import prim_funcs
 from irviz.ir.tir.statements import flatten, nested_statements, walk_statements
 from irviz.model.loops import BlockAddress, LoopAddress
 from irviz.transforms.python_script import PythonScript, UnwritableError

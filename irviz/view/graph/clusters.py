@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 from irviz.model.graph.graph import Graph, Node, Region, RegionKind
 from irviz.view.geometry import Point, Rect
 from irviz.view.graph import label
-from irviz.view.graph.layout import ClusterFrame
+from irviz.view.graph.graphviz_layout import ClusterFrame
 from irviz.view.svg_primitives import add, add_rect, add_text, shorten, text_rect
 from irviz.view.theme import Theme
 

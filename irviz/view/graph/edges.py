@@ -11,7 +11,7 @@ import numpy as np
 from irviz.model.graph.graph import Edge, Node
 from irviz.view.geometry import Point, Rect
 from irviz.view.graph import label
-from irviz.view.graph.layout import Route
+from irviz.view.graph.graphviz_layout import Route
 from irviz.view.svg_primitives import add, add_tooltip, path
 from irviz.view.theme import Theme
 

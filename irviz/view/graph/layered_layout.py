@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from irviz.view.geometry import Point, Rect, Size
-from irviz.view.graph.layout import ClusterFrame, Layout, Route
+from irviz.view.graph.graphviz_layout import ClusterFrame, Layout, Route
 
 NODE_GAP, ROW_GAP = 18.0, 36.0
 FRAME_MARGIN = 12.0

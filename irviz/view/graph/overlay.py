@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from irviz.model.graph.graph import NodeId
-from irviz.view.colours import mix_colours
+from irviz.view.colour_math import mix_colours
 from irviz.view.geometry import Point, Rect, Size
 from irviz.view.graph import label
 from irviz.view.graph.markers import draw_flag

@@ -8,7 +8,7 @@ from irviz.model.graph.graph import OUTPUT, Edge, Graph, NodeId
 from irviz.view.geometry import Point, Rect, Size
 from irviz.view.graph.clusters import cluster_title, cluster_title_rect
 from irviz.view.graph.edges import arrow_rect, points_along
-from irviz.view.graph.layout import ClusterFrame, Layout
+from irviz.view.graph.graphviz_layout import ClusterFrame, Layout
 from irviz.view.graph.markers import TOGGLE_RADIUS, flag_rect
 from irviz.view.graph.node_shapes import VALUE_HEIGHT, output_size, shape_size
 from irviz.view.graph.nodes import value_label_rect

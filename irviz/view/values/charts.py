@@ -9,8 +9,8 @@ from typing import Literal
 from irviz.errors import DrawError
 from irviz.model.runs.array_summary import ArraySummary
 from irviz.view.figure import Figure
-from irviz.view.values.cells import Array
 from irviz.view.values.heat_map import heat_map
+from irviz.view.values.heat_map_cells import Array
 from irviz.view.values.histogram import histogram
 from irviz.view.values.image import images_shape
 from irviz.view.values.image_strip import image_strip

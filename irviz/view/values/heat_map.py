@@ -8,7 +8,6 @@ from irviz.errors import DrawError
 from irviz.view.figure import Figure
 from irviz.view.number_format import format_number
 from irviz.view.theme import get_theme
-from irviz.view.values.cells import Array, HeatMapCells, as_float64, select_cells
 from irviz.view.values.colour_scale import (
     Pixels,
     colour_legend_height,
@@ -16,6 +15,7 @@ from irviz.view.values.colour_scale import (
     draw_colour_legend,
     is_dark,
 )
+from irviz.view.values.heat_map_cells import Array, HeatMapCells, as_float64, select_cells
 from irviz.view.values.mpl_svg import (
     MARGIN,
     WIDTH,

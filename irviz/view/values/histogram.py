@@ -11,8 +11,8 @@ from irviz.errors import DrawError
 from irviz.model.runs.array_summary import ArraySummary, summarise
 from irviz.view.figure import Figure
 from irviz.view.number_format import format_number, format_numbers
-from irviz.view.values.cells import Array
 from irviz.view.values.colour_scale import shares
+from irviz.view.values.heat_map_cells import Array
 from irviz.view.values.mpl_svg import (
     MARGIN,
     WIDTH,

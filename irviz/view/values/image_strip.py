@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from irviz.errors import DrawError
-from irviz.view.colours import rgb
+from irviz.view.colour_math import rgb
 from irviz.view.figure import Figure
 from irviz.view.number_format import format_number
 from irviz.view.theme import get_theme
-from irviz.view.values.cells import Array, as_float64
 from irviz.view.values.colour_scale import (
     NAN,
     ColourScale,
@@ -24,6 +23,7 @@ from irviz.view.values.colour_scale import (
     draw_colour_legend,
     shares,
 )
+from irviz.view.values.heat_map_cells import Array, as_float64
 from irviz.view.values.image import as_images
 from irviz.view.values.mpl_svg import (
     MARGIN,

@@ -10,7 +10,7 @@ from irviz.explorer.view_model import node_facts
 from irviz.session import stage_cache
 from irviz.session.session import Session
 from irviz.session.stage_view import StageView
-from irviz.view.graph import figure as figures
+from irviz.view.graph import graph_figure as figures
 
 pytestmark = pytest.mark.worker
 

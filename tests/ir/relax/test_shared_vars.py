@@ -8,8 +8,8 @@ import tvm
 from tvm import ir, relax, tirx
 
 from irviz.course.mlp_high_level import MyModuleHighLevel
-from irviz.ir.extract import extract, extract_with_constants
-from irviz.ir.functions import NoFunctionError, relax_functions
+from irviz.ir.function_graph import extract, extract_with_constants
+from irviz.ir.module_functions import NoFunctionError, relax_functions
 from irviz.ir.node_ids import identify
 from irviz.ir.relax.shared_vars import shared_constants, shared_vars
 from irviz.model.graph.inlined_ids import inlined_id

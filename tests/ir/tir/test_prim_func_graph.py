@@ -7,7 +7,7 @@ from tvm.script import ir as I
 from tvm.script import tirx as T
 
 from irviz.course.mlp import MyModule
-from irviz.ir.extract import extract
+from irviz.ir.function_graph import extract
 from irviz.model.graph.graph import NodeKind
 
 

@@ -7,7 +7,7 @@ import networkx as nx
 import pytest
 
 from irviz.course.mlp import MyModuleStatic
-from irviz.ir.extract import extract
+from irviz.ir.function_graph import extract
 from irviz.model.graph.graph import OUTPUT, Edge, Graph, Node, NodeId, NodeKind, Resolution
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from irviz.course.mlp import MODULES
-from irviz.ir.extract import extract
+from irviz.ir.function_graph import extract
 from irviz.model.graph.graph import Edge, Graph, Literal, Node, NodeId, NodeKind, Resolution
 from irviz.model.matching.graph_diff import changed_nodes
 from irviz.transforms.bind_params import bind_params

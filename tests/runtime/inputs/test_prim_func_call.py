@@ -13,7 +13,7 @@ from tvm.script import tirx as T
 from irviz.course.mlp import MODULES
 from irviz.course.mm_relu import MyModule, lecture_schedule
 from irviz.errors import CancelledRunError, InputError, RunError
-from irviz.ir.functions import NoFunctionError
+from irviz.ir.module_functions import NoFunctionError
 from irviz.ir.shapes.type_check import TypeMismatchError
 from irviz.model.loops import LoopAddress
 from irviz.model.runs.run_result import Verdict, compare_runs

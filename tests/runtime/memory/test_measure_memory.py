@@ -17,8 +17,8 @@ from tvm.script import tirx as T
 
 from irviz.course.mlp import MODULES
 from irviz.errors import InputError, RunError
-from irviz.ir.extract import extract
-from irviz.ir.functions import NoFunctionError
+from irviz.ir.function_graph import extract
+from irviz.ir.module_functions import NoFunctionError
 from irviz.model.graph.inlined_ids import inlined_id
 from irviz.runtime.inputs.argument_lists import plan_inputs
 from irviz.runtime.memory.measure_memory import memory_use

@@ -26,7 +26,7 @@ from irviz.course.mlp import (
     MyModuleWithExternCall,
 )
 from irviz.errors import TransformError
-from irviz.ir.extract import extract
+from irviz.ir.function_graph import extract
 from irviz.model.graph.graph import NodeId, NodeKind, Resolution
 from irviz.runtime.run import CallInputs, run
 from irviz.transforms.kernels import library

@@ -16,10 +16,10 @@ from tvm_ffi import structural_equal
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule, MyModuleHighLevel, MyModuleStatic
 from irviz.errors import TransformError
-from irviz.ir.extract import extract
+from irviz.ir.function_graph import extract
 from irviz.runtime.run import CallInputs, run
 from irviz.transforms.kernels.candidates import equivalence
-from irviz.transforms.kernels.equivalence_tests import Equivalence
+from irviz.transforms.kernels.equivalence import Equivalence
 from irviz.transforms.kernels.swap import Swap
 from irviz.transforms.kernels.update_function import UpdateFunction, update_obstacle
 from irviz.transforms.passes.pass_call import named_pass

@@ -12,9 +12,9 @@ from irviz.course.mlp import MODULES
 from irviz.session.session import Session
 from irviz.transforms.passes.arguments import symbolic_names
 from irviz.transforms.passes.catalog import catalog
-from irviz.transforms.passes.hints import TRIALS
 from irviz.transforms.passes.parameters import ParameterKind
 from irviz.transforms.passes.pass_call import named_pass
+from irviz.transforms.passes.pass_facts import TRIALS
 from irviz.transforms.stage import Stage, apply_transform
 
 PARAMS = mlp_params()

@@ -21,12 +21,12 @@ from irviz.course.mlp import MODULES
 from irviz.errors import TransformError
 from irviz.session.session import Session
 from irviz.transforms.passes import registered_passes
+from irviz.transforms.passes.as_transform import as_transform
 from irviz.transforms.passes.catalog import catalog, find, search
 from irviz.transforms.passes.parameters import ParameterKind
 from irviz.transforms.passes.pass_call import named_pass
+from irviz.transforms.passes.pattern_rewrite import Rewrite
 from irviz.transforms.passes.registered_passes import register_pass, register_rewrite
-from irviz.transforms.passes.rewrite import Rewrite
-from irviz.transforms.passes.tvm_pass import as_transform
 from irviz.transforms.stage import Transform, TrialOutcome, try_transform
 
 pytestmark = pytest.mark.worker

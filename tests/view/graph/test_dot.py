@@ -6,10 +6,10 @@ import pygraphviz
 import pytest
 
 from irviz.course.mlp import MODULES
-from irviz.ir.extract import extract
+from irviz.ir.function_graph import extract
 from irviz.model.graph.graph import Edge, Graph, Node, NodeId, NodeKind, Region, RegionKind
 from irviz.view.graph.dot import to_dot
-from irviz.view.graph.layout import lay_out
+from irviz.view.graph.graphviz_layout import lay_out
 
 
 def param(name):

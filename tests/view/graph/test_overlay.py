@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 import pytest
 
 from irviz.course.mlp import MODULES
-from irviz.ir.extract import extract
-from irviz.view.colours import mix_colours
-from irviz.view.graph.figure import draw_graph
+from irviz.ir.function_graph import extract
+from irviz.view.colour_math import mix_colours
+from irviz.view.graph.graph_figure import draw_graph
 from irviz.view.graph.overlay import Mark, Overlay
 from irviz.view.theme import THEMES
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from irviz.course.mlp import MODULES
-from irviz.ir.extract import extract
+from irviz.ir.function_graph import extract
 from irviz.model.graph.graph import (
     Edge,
     Graph,
@@ -26,8 +26,8 @@ from irviz.model.graph.graph import (
     Resolution,
 )
 from irviz.transforms.kernels import library  # noqa: F401 - registers env.relu
-from irviz.view.graph.figure import draw_graph
-from irviz.view.graph.layout import LAYOUT_SECONDS
+from irviz.view.graph.graph_figure import draw_graph
+from irviz.view.graph.graphviz_layout import LAYOUT_SECONDS
 from irviz.view.graph.overlay import Mark, Overlay
 from irviz.view.svg_primitives import printable
 

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from irviz.ir.extract import extract
+from irviz.ir.function_graph import extract
 from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Resolution
 from irviz.model.graph.module_contents import FunctionInfo, ModuleContents
 from irviz.view.text.details import (

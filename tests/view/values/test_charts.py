@@ -20,10 +20,10 @@ from PIL import Image
 from irviz.course.digits import digits, mlp_params
 from irviz.model.runs.array_summary import summarise
 from irviz.view.number_format import format_number, format_numbers
-from irviz.view.values.cells import select_cells
 from irviz.view.values.charts import HEAT_MAP, HISTOGRAM, IMAGES, draw_chart, fitting_charts
 from irviz.view.values.colour_scale import NAN, colour_scale, shares
 from irviz.view.values.heat_map import heat_map
+from irviz.view.values.heat_map_cells import select_cells
 from irviz.view.values.histogram import histogram
 from irviz.view.values.image_strip import image_strip
 from irviz.view.values.mpl_svg import WIDTH

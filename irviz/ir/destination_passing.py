@@ -1,0 +1,269 @@
+"""Destination-passing style: a function as calls that read and write buffers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import cloudpickle
+from tvm import ir, relax
+
+from irviz.errors import RunError
+from irviz.ir.function_graph import extract
+from irviz.ir.module_functions import relax_function
+from irviz.ir.node_ids import definitions, identify, unique_id
+from irviz.ir.relax.calls import resolve_registered
+from irviz.ir.shapes.shape_eval import nbytes
+from irviz.ir.shapes.symbolic_shapes import evaluate_dim
+from irviz.ir.text.labels import dim_label
+from irviz.ir.traced_lowering import (
+    CALL_TIR_REWRITE,
+    KILL_AFTER_LAST_USE,
+    LoweredModule,
+    VarOrigins,
+    lower,
+)
+from irviz.model.graph.graph import CALLEE, Edge, Graph, Node, NodeId, NodeKind, Resolution
+from irviz.model.runs.memory_use import format_bytes
+from irviz.worker.supervisor import TRIES, WorkerError
+
+SECONDS = 120.0
+"""The time limit for the passes of the build."""
+
+_CALLS = (NodeKind.CALL_FUNCTION, NodeKind.CALL_PACKED)
+_KILLS = ("relax.memory.kill_tensor", "relax.memory.kill_storage", "relax.vm.kill_object")
+_STORAGES = ("relax.memory.alloc_storage", "relax.vm.alloc_storage")
+_PLANNED = ("relax.memory.alloc_tensor", "relax.vm.alloc_tensor")
+_BUFFERS = ("relax.builtin.alloc_tensor", *_PLANNED)
+
+
+class LoweringError(RunError):
+    """A module that TVM cannot lower; the message has TVM's reason."""
+
+
+def destination_passing(
+    mod: ir.IRModule, function: str = "main", *, planned: bool = False
+) -> Graph:
+    """Return the graph of a lowered function: calls that write into buffers allocated before.
+
+    A buffer is a node of kind ALLOC with its size in bytes, after the call that writes it first.
+    Edges with `is_write` lead to it from the calls that write it, and plain edges from it to the
+    calls that read it. A call has the NodeId of the binding that it computes, where that is known.
+
+    Args:
+        mod: The module; other processes lower it.
+        function: The name of a Relax function.
+        planned: Whether to run memory planning too, and name each buffer's storage.
+
+    Raises:
+        NoFunctionError: If the module has no such Relax function.
+        LoweringError: If TVM cannot lower the module.
+    """
+    relax_function(mod, function)
+    try:
+        until = KILL_AFTER_LAST_USE if planned else CALL_TIR_REWRITE
+        request = cloudpickle.dumps((mod, function, until))
+        found: Graph | str = TRIES.call(_lower_and_read, request, seconds=SECONDS)
+    except WorkerError as failure:
+        found = str(failure)
+    except Exception as failure:  # pickling raises errors of any class
+        found = f"it cannot be sent to the worker: {type(failure).__name__}: {failure}"
+    if isinstance(found, str):
+        raise LoweringError(f"{function!r} could not be lowered: {found}")
+    return replace(found, nodes=tuple(map(_resolve_library, found.nodes)))
+
+
+def _resolve_library(node: Node) -> Node:
+    """Look a library function up in this process, where Python may have registered it."""
+    if node.resolution not in (Resolution.LIBRARY, Resolution.UNKNOWN):
+        return node
+    return node._replace(resolution=resolve_registered(node.callee))
+
+
+def _lower_and_read(request: bytes) -> Graph | str:
+    """Return a lowered function's graph, or the reason why there is none; runs in the worker."""
+    mod, function, until = cloudpickle.loads(request)
+    try:
+        lowered = lower(mod, until)
+    except Exception as failure:  # TVM raises errors of any class from C++
+        lines = [line for line in str(failure).splitlines() if line.strip()]
+        return f"{type(failure).__name__}: {lines[-1].strip() if lines else ''}"
+    return buffer_graph(lowered, function)
+
+
+def buffer_graph(lowered: LoweredModule, function: str) -> Graph:
+    """Return a lowered function as a graph of its buffers and calls."""
+    source = relax_function(lowered.module, function)
+    graph = extract(lowered.module, function)
+    return _BufferGraph(graph, source, lowered.origins.get(function, VarOrigins())).build()
+
+
+class _BufferGraph:
+    """Turns the graph of a lowered function into the graph of its buffers.
+
+    Ids of the lowered function are those of `source`. `_new_ids` maps them to ids of this graph;
+    the other dictionaries have what is known of the variable with an id.
+    """
+
+    def __init__(self, source: Graph, function: relax.Function, known: VarOrigins) -> None:
+        self.source = source
+        self.nodes: list[Node] = []
+        self.edges: list[Edge] = []
+        ids = identify(function)
+        self._origins = {ids[var]: known.origins[var] for var in ids if var in known.origins}
+        self._written = {ids[var]: known.written[var] for var in ids if var in known.written}
+        self._values = {
+            ids[var]: binding.value
+            for var, binding in definitions(function.params, function.body)
+            if binding is not None
+        }
+        self._seen: dict[str, int] = {str(one): 1 for one in known.origins.values()}
+        self._used_ids: set[NodeId] = set()
+        self._field_counts: Counter[NodeId] = Counter()
+        self._buffer_counts = Counter(
+            self._origins.get(one) for one, value in self._values.items() if _is_buffer(value)
+        )
+        self._unwritten: dict[NodeId, Node] = {}  # not in the graph: a buffer follows its writer
+        self._storages: dict[NodeId, str] = {}
+        self._new_ids: dict[NodeId, NodeId] = {}
+        self._fields: dict[NodeId, tuple[NodeId, ...]] = {}
+        self._last_writes: set[NodeId] = set()
+
+    def build(self) -> Graph:
+        """Read each node once, in the order of the text."""
+        for node in self.source.nodes:
+            entering = self.source.entering.get(node.id, ())
+            if node.operator in _KILLS:
+                continue
+            written = self._last_writes
+            self._last_writes = set()
+            if node.operator in _STORAGES:
+                self._storages[node.id] = f"storage {len(self._storages) + 1}"
+            elif node.operator in _BUFFERS:
+                self._add_allocation(node, entering)
+            elif not self._is_alias(node, entering, written):
+                self._add_node(node, entering)
+        self._add_buffers(*self._unwritten)
+        outputs = tuple(map(self._resolve, self.source.outputs))
+        return replace(
+            self.source, nodes=tuple(self.nodes), edges=tuple(self.edges), outputs=outputs
+        )
+
+    def _resolve(self, node_id: NodeId) -> NodeId:
+        return self._new_ids.get(node_id, node_id)
+
+    def _add_allocation(self, node: Node, entering: Sequence[Edge]) -> None:
+        """Record a buffer; after memory planning its storage is its first argument."""
+        value, origin = self._values.get(node.id), self._origins.get(node.id)
+        attributes = [("bytes", _size(value))] if isinstance(value, ir.Call) else []
+        storages = [self._storages[e.source] for e in entering if e.source in self._storages]
+        attributes += [("storage", storage) for storage in storages[:1]]
+        new_id = self._new_ids[node.id] = unique_id(node.name, self._seen)
+        self._unwritten[new_id] = node._replace(
+            id=new_id,
+            kind=NodeKind.ALLOC,
+            name=self._buffer_name(origin) if origin else node.name,
+            literals=(),
+            attributes=tuple(attributes),
+            callee="",
+            operator="",
+        )
+
+    def _buffer_name(self, origin: NodeId) -> str:
+        """Return a buffer's name, numbered where a call writes several."""
+        number = self._field_counts[origin]
+        self._field_counts[origin] += 1
+        return str(origin) if self._buffer_counts[origin] == 1 else f"{origin}[{number}]"
+
+    def _is_alias(self, node: Node, entering: Sequence[Edge], written: set[NodeId]) -> bool:
+        """Tell whether a node only names the buffers that the last call wrote; record them."""
+        sources = tuple(self._resolve(edge.source) for edge in entering)
+        if node.kind is NodeKind.TUPLE_GET_ITEM and entering[0].source in self._fields:
+            fields = self._fields[entering[0].source]
+            self._new_ids[node.id] = fields[int(dict(node.attributes)["index"])]
+            return True
+        if not sources or node.literals or not written.issuperset(sources):
+            return False
+        if node.kind is NodeKind.VALUE:
+            self._new_ids[node.id] = sources[0]
+            return True
+        users = self.source.leaving.get(node.id, ())
+        is_unpacked = node.id not in self.source.outputs and all(
+            self.source[edge.target].kind is NodeKind.TUPLE_GET_ITEM for edge in users
+        )
+        is_flat = all(len(edge.position) == 1 for edge in entering)
+        if node.kind is NodeKind.TUPLE and is_unpacked and is_flat:
+            self._fields[node.id] = sources
+            self._last_writes = written
+            return True
+        return False
+
+    def _add_node(self, node: Node, entering: Sequence[Edge]) -> None:
+        """Add a node and its edges; the edges of the buffers that it writes leave it."""
+        new_id = self._new_ids.get(node.id) or self._origins.get(node.id) or node.id
+        if new_id in self._used_ids:
+            new_id = unique_id(str(new_id), self._seen)
+        self._used_ids.add(new_id)
+        self._new_ids[node.id] = new_id
+        targets = self._write_edges(node, entering)
+        fresh = {e.source for e in targets if self._resolve(e.source) in self._unwritten}
+        for edge in entering:
+            if edge.source not in fresh and edge.source not in self._storages:
+                source = self._resolve(edge.source)
+                self.edges.append(edge._replace(source=source, target=new_id))
+        new = node._replace(id=new_id)
+        if targets:
+            new = new._replace(name="", type_text="writes", is_pure=False)
+        self.nodes.append(new)
+        for edge in targets:
+            if edge.source not in fresh:
+                self._add_version(self._resolve(edge.source))
+            target = self._resolve(edge.source)
+            self._add_buffers(target)
+            self.edges.append(Edge(new_id, target, (0,), is_write=True))
+            self._last_writes.add(target)
+
+    def _add_version(self, node_id: NodeId) -> None:
+        """Record a node for the new content of a buffer that is written in place."""
+        old = next(node for node in self.nodes if node.id == node_id)
+        kept = old.attributes if old.kind is NodeKind.ALLOC else ()
+        attributes = (*(item for item in kept if item[0] != "place"), ("place", "in place"))
+        new_id = unique_id(node_id, self._seen)
+        new = old._replace(id=new_id, kind=NodeKind.ALLOC, attributes=attributes)
+        self._unwritten[new_id] = new
+        names = [name for name, target in self._new_ids.items() if target == node_id]
+        self._new_ids.update(dict.fromkeys((node_id, *names), new_id))
+
+    def _write_edges(self, node: Node, entering: Sequence[Edge]) -> list[Edge]:
+        """Return the edges of the arguments that a call writes.
+
+        Where that is not known, these are the buffers that nothing has written before.
+        """
+        if node.kind not in _CALLS:
+            return []
+        positions = self._written.get(node.id)
+        if positions is not None:
+            return [e for e in entering if e.position != CALLEE and e.position[0] in positions]
+        return [e for e in entering if self._resolve(e.source) in self._unwritten]
+
+    def _add_buffers(self, *node_ids: NodeId) -> None:
+        self.nodes += [self._unwritten.pop(one) for one in node_ids if one in self._unwritten]
+
+
+def _is_buffer(value: ir.Expr) -> bool:
+    is_operator = isinstance(value, ir.Call) and isinstance(value.op, ir.Op)
+    return is_operator and value.op.name in _BUFFERS
+
+
+def _size(call: ir.Call) -> str:
+    """Return a buffer's size in bytes; symbolic sizes stay as factors."""
+    dims, dtype = next(
+        (shape, dtype.value)
+        for shape, dtype in zip(call.args, call.args[1:], strict=False)
+        if isinstance(shape, relax.ShapeExpr)
+    )
+    known = [evaluate_dim(dim, {}) for dim in dims.values]
+    size = nbytes(tuple(one for one in known if one is not None), dtype)
+    names = [dim_label(d) for d, one in zip(dims.values, known, strict=True) if one is None]
+    return " × ".join([format_bytes(size), *names])

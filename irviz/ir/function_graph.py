@@ -1,0 +1,58 @@
+"""Read a function of an IRModule as a Graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import tvm
+from tvm import ir, tirx
+
+from irviz.gc_pause import gc_paused
+from irviz.ir.module_functions import drawable_function
+from irviz.ir.relax.graph_reader import ConstantNames, GraphReader
+from irviz.ir.text.labels import attributes
+from irviz.ir.tir.prim_func_graph import prim_func_graph
+from irviz.model.graph.graph import OUTPUT, Graph, NodeId
+
+
+def extract(
+    mod: ir.IRModule, function: str = "main", constant_names: ConstantNames | None = None
+) -> Graph:
+    """Read one function as a Graph: a Relax function with its branches, or a PrimFunc's blocks.
+
+    A scalar constant is a literal of the node that uses it. A tensor, or a constant that is
+    returned, is a node of its own. An expression of an unknown class is a node of kind OTHER with
+    TVM's own text.
+
+    Args:
+        mod: The module.
+        function: The name of the function.
+        constant_names: Names of constants, by their tensors.
+
+    Raises:
+        NoFunctionError: If the module has no Relax function or PrimFunc of this name.
+    """
+    return extract_with_constants(mod, function, constant_names)[0]
+
+
+def extract_with_constants(
+    mod: ir.IRModule, function: str = "main", constant_names: ConstantNames | None = None
+) -> tuple[Graph, Mapping[NodeId, tvm.runtime.Tensor]]:
+    """Return what `extract` returns, and the tensor of each constant's node."""
+    source = drawable_function(mod, function)
+    if isinstance(source, tirx.PrimFunc):
+        return prim_func_graph(source, function), {}
+    reader = GraphReader(mod, constant_names or {})
+    with gc_paused():
+        reader.params(source.params, None)
+        reader.blocks(source.body, None, 0)
+        outputs = reader.results(source.body, OUTPUT, (), None)
+    graph = Graph(
+        function=function,
+        nodes=tuple(reader.nodes),
+        edges=tuple(reader.edges),
+        regions=tuple(reader.regions),
+        outputs=tuple(node_id for _, node_id in outputs),
+        attributes=attributes(source.attrs),
+    )
+    return graph, reader.constants

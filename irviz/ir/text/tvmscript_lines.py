@@ -1,0 +1,84 @@
+"""A module's TVMScript, and the line of each node in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tvm import ir, relax, tirx
+
+from irviz.gc_pause import gc_paused
+from irviz.ir.module_functions import function_named, relax_functions
+from irviz.ir.node_ids import NodeIds, definitions
+from irviz.model.graph.graph import NodeId
+
+_MARK = re.compile(r"\s*# irviz:(\d+)$")
+
+
+@dataclass(frozen=True)
+class Script:
+    """A module's TVMScript; `lines` has the line of each node, from 1, by function and id."""
+
+    text: str
+    lines: Mapping[tuple[str, NodeId], int]
+    functions: Mapping[str, int]
+
+    def line(self, number: int) -> str:
+        """Return one line, counted from 1, without its indentation."""
+        return self.text.splitlines()[number - 1].strip()
+
+
+def script(mod: ir.IRModule) -> Script:
+    """Print the module as TVMScript and find the line of every parameter and binding.
+
+    A parameter's line is the first line of its function's `def`. A function bound inside another
+    has no line, as TVM prints no mark for it.
+    """
+    keys: list[tuple[str, NodeId]] = []
+    params: dict[str, list[NodeId]] = {}
+    marks = {}
+    with gc_paused():
+        for name, function in relax_functions(mod).items():
+            names = NodeIds()
+            params[name] = []
+            for var, binding in definitions(function.params, function.body):
+                node_id = names.define(var.name)
+                if binding is None:
+                    params[name].append(node_id)
+                elif not isinstance(binding.value, relax.Function):
+                    marks[binding] = f"irviz:{len(keys)}"
+                    keys.append((name, node_id))
+        text: list[str] = []
+        lines = {}
+        for line in mod.script(obj_to_annotate=marks).splitlines():
+            found = _MARK.search(line)
+            if found:
+                lines[keys[int(found[1])]] = len(text) + 1
+            if found is None or found.start():  # a line that is only a mark precedes an `if`
+                text.append(line[: found.start()] if found else line)
+    starts = _function_lines(mod, text)
+    for name, start in starts.items():
+        own = len(mod[name].params) if name in params else 0  # the others are of inner functions
+        lines.update(((name, node_id), start) for node_id in params.get(name, ())[:own])
+    return Script("\n".join(text) + "\n", lines, starts)
+
+
+def prim_func_script(mod: ir.IRModule, name: str) -> str:
+    """Return the TVMScript of one PrimFunc, or "" if the module has no PrimFunc of this name."""
+    function = function_named(mod, name)
+    if not isinstance(function, tirx.PrimFunc):
+        return ""
+    lines = str(function.script(name=name)).splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("@"))
+    return "\n".join(lines[start:]) + "\n"
+
+
+def _function_lines(mod: ir.IRModule, text: list[str]) -> dict[str, int]:
+    names = {f"    def {gvar.name_hint}": gvar.name_hint for gvar in mod.functions}
+    starts: dict[str, int] = {}
+    for number, line in enumerate(text, start=1):
+        head = line.partition("(")[0]
+        if head in names:
+            starts.setdefault(names[head], number)
+    return starts

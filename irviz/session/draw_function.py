@@ -1,0 +1,61 @@
+"""Read and draw one function, without a session."""
+
+from __future__ import annotations
+
+from irviz.model.graph.graph import Graph, NodeId
+from irviz.session.open_session import load
+from irviz.session.stage_view import ViewState
+from irviz.view.graph.graph_figure import Direction, GraphFigure
+from irviz.view.theme import ThemeName
+
+
+def graph(mod: object, function: str = "") -> Graph:
+    """Read a function as plain data: nodes, edges and regions, without TVM's objects.
+
+    Args:
+        mod: A module, or what else `irviz.load` takes.
+        function: The name of a Relax function or a PrimFunc; by default "main", or the only one.
+
+    Raises:
+        LoadError: It is no model.
+        NotFoundError: There is no function of this name.
+    """
+    return load(mod, function=function).graph()
+
+
+def draw(
+    mod: object,
+    function: str = "",
+    *,
+    around: str = "",
+    steps: int = 1,
+    to: str = "",
+    theme: ThemeName = "course",
+    direction: Direction = "up",
+) -> GraphFigure:
+    """Draw a function; the figure shows itself in a notebook and saves itself as a file.
+
+    Of repeated structure one copy is drawn, and of a large function what fits into 300 nodes.
+
+    Args:
+        mod: A module, or what else `irviz.load` takes.
+        function: The name of a Relax function or a PrimFunc; by default "main", or the only one.
+        around: A variable, to draw only what is at most `steps` uses away from it.
+        steps: How many uses.
+        to: Another variable, to draw only the paths between the two.
+        theme: The colours.
+        direction: Where data flows to.
+
+    Raises:
+        LoadError: It is no model.
+        NotFoundError: There is no such function or variable, or no path.
+        DrawError: There is no such theme or direction.
+
+    Example:
+        irviz.draw(MyModule, around="lv3").save("lv3.svg")
+    """
+    view = ViewState()
+    if around:
+        view = view.at(NodeId(around), steps, NodeId(to) if to else None)
+    session = load(mod, function=function)
+    return session.draw(view=view, theme=theme, direction=direction)

@@ -1,0 +1,187 @@
+"""Overlays of a view: the times, sizes and values of a run, and differences between two."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Literal
+
+from irviz.model.folding.aggregated_values import by_visible_node, reduce_values, sum_values
+from irviz.model.graph.graph import NodeId
+from irviz.model.runs.array_summary import ArraySummary
+from irviz.model.runs.trace import Trace
+from irviz.session.stage_view import StageView
+from irviz.view.graph.overlay import Mark, Overlay
+from irviz.view.text.run_results import format_duration
+
+_DECADES = 2
+"""Values that span more decades get a log scale."""
+_MIN_DURATION = 5e-7
+
+
+def time_overlay(trace: Trace, view: StageView) -> Overlay:
+    """Return the share of the time that each node took; groups and closed calls have the sum."""
+    taken = {one: v.seconds for one, v in trace.visits.items() if v.seconds is not None}
+    every = trace.seconds or sum(taken.values())
+    times = {one: max(seconds, 0.0) for one, seconds in sum_values(view, taken).items()}
+    most = max(times.values(), default=0.0)
+    marks = {}
+    for one, seconds in times.items():
+        words = _format_duration(seconds)
+        if every and seconds >= 0.01 * every:
+            words += f" · {_percent(seconds, every)}"
+        marks[one] = Mark(seconds / most if most else 0.0, words)
+    title = f"time of each node, of {_format_duration(every)}"
+    return Overlay(title, "0 %", _percent(most, every), marks)
+
+
+def size_overlay(trace: Trace, view: StageView) -> Overlay:
+    """Return how many bytes each node's value has; groups have the sum."""
+    bytes_ = {
+        one: float(visit.value.nbytes)
+        for one, visit in trace.visits.items()
+        if visit.value.summaries
+    }
+    sizes = reduce_values(view, bytes_, sum)
+    shares, low, high, scale = _shares(sizes, _size)
+    marks = {one: Mark(shares[one], _size(size)) for one, size in sizes.items()}
+    return Overlay(f"size of each value{scale}", low, high, marks)
+
+
+def value_overlay(trace: Trace, view: StageView) -> Overlay:
+    """Return the largest |value| of each node; groups have the maximum.
+
+    Nodes with NaN or Inf are flagged, also inside of a closed call; the first one is marked.
+    """
+    largest = {
+        one: visit.value.largest
+        for one, visit in trace.visits.items()
+        if visit.value.largest is not None
+    }
+    values = reduce_values(view, largest, max)
+    shares, low, high, scale = _shares(values, _number)
+    marks = {one: Mark(shares[one], _number(value)) for one, value in values.items()}
+    broken = [one for one, visit in trace.visits.items() if not visit.value.is_finite]
+    for place, nodes in by_visible_node(view, broken).items():
+        summaries = [summary for one in nodes for summary in trace.visits[one].value.summaries]
+        is_first = broken[0] in nodes
+        words = _not_finite(summaries) + " · first" * is_first
+        share = 1.0 if is_first or place not in shares else shares[place]
+        marks[place] = Mark(share, words, is_flagged=True, is_first=is_first)
+    return Overlay(f"largest |value|{scale}", low, high, marks, "NaN or Inf")
+
+
+def difference_overlay(
+    differences: Mapping[NodeId, float], view: StageView, first: Iterable[NodeId] = ()
+) -> Overlay:
+    """Return the largest |Δ| of each node from another stage; groups have the maximum.
+
+    The nodes of `first`, where the stages begin to differ, are flagged, as are differences that
+    are not finite.
+    """
+    found = reduce_values(view, differences, _largest)
+    finite = {one: abs(value) for one, value in found.items() if math.isfinite(value)}
+    shares, low, high, scale = _shares(finite, _number)
+    parted = list(first)
+    flagged = by_visible_node(view, parted)
+    marks = {}
+    for place, value in found.items():
+        is_finite = place in finite
+        is_first = bool(parted) and parted[0] in flagged.get(place, ())
+        marks[place] = Mark(
+            shares[place] if is_finite else 1.0,
+            (_number(value) if is_finite else "not finite") + " · first" * is_first,
+            is_flagged=place in flagged or not is_finite,
+            is_first=is_first,
+        )
+    reasons = ["the stages part"] * bool(flagged) + ["not finite"] * (len(finite) < len(found))
+    return Overlay(f"largest |Δ| of each value{scale}", low, high, marks, ", or ".join(reasons))
+
+
+def dimmed_places(
+    equal: Collection[NodeId], compared: Iterable[NodeId], view: StageView
+) -> list[str]:
+    """Return the drawn nodes that show equal values alone; `compared` are all nodes compared."""
+    same = frozenset(equal)
+    return [
+        str(place)
+        for place, nodes in by_visible_node(view, compared).items()
+        if same.issuperset(nodes)
+    ]
+
+
+def _shares(
+    values: Mapping[NodeId, float], words: Callable[[float], str]
+) -> tuple[dict[NodeId, float], str, str, str]:
+    """Return the share of each value between 0 and 1, the labels of 0 and 1, and of the scale.
+
+    It is linear from 0, or logarithmic from the least positive value where the values span more
+    than two decades.
+    """
+    positive = [value for value in values.values() if value > 0]
+    if not positive:
+        return dict.fromkeys(values, 0.0), words(0.0), words(0.0), ""
+    low, high = min(positive), max(positive)
+    span = math.log10(high) - math.log10(low)
+    if span <= _DECADES:
+        return {one: value / high for one, value in values.items()}, words(0.0), words(high), ""
+    shares = {
+        one: min(max((math.log10(value) - math.log10(low)) / span, 0.0), 1.0) if value > 0 else 0.0
+        for one, value in values.items()
+    }
+    least = words(low) if len(positive) == len(values) else f"0 … {words(low)}"
+    return shares, least, words(high), ", log scale"
+
+
+def _largest(values: Sequence[float]) -> float:
+    """Return the largest |value|; NaN is larger than any."""
+    return max(map(abs, values), key=lambda one: math.inf if math.isnan(one) else one)
+
+
+def _not_finite(summaries: Collection[ArraySummary]) -> str:
+    nans, infs = sum(one.nans for one in summaries), sum(one.infs for one in summaries)
+    words = [f"{count:,} {name}" for count, name in ((nans, "NaN"), (infs, "Inf")) if count]
+    return ", ".join(words)
+
+
+def _format_duration(seconds: float) -> str:
+    return "< 1 µs" if 0 < seconds < _MIN_DURATION else format_duration(seconds)
+
+
+def _percent(part: float, whole: float) -> str:
+    share = 100 * part / whole if whole else 0.0
+    return f"{share:.0f} %" if share >= 1 or not share else "< 1 %"
+
+
+def _size(size: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 999.5 or unit == "GB":
+            break
+        size /= 1000
+    return f"{size:.0f} {unit}" if unit == "B" or size >= 99.5 else f"{size:.1f} {unit}"
+
+
+def _number(value: float) -> str:
+    """Return a number in few characters: `0.42`, `1.2e-6`, `3.1e12`."""
+    text = f"{value:.2g}" if not 1 <= abs(value) < 1e4 else f"{value:.3g}"
+    if 100 <= abs(value) < 1e4:
+        text = f"{value:.0f}"
+    mantissa, is_far, exponent = text.partition("e")
+    return f"{mantissa}e{int(exponent)}" if is_far else text
+
+
+OverlayKind = Literal["time", "size", "value", "difference"]
+
+OVERLAYS: Mapping[OverlayKind, str] = {
+    "time": "time",
+    "size": "size",
+    "value": "max |value|",
+    "difference": "|Δ|",
+}
+"""What nodes can be coloured by, and its label."""
+
+
+def trace_overlay(kind: OverlayKind, trace: Trace, view: StageView) -> Overlay:
+    """Return an overlay of one trace: of any kind but "difference", which takes two."""
+    made = {"time": time_overlay, "size": size_overlay, "value": value_overlay}
+    return made[kind](trace, view)

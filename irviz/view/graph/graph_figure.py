@@ -1,0 +1,136 @@
+"""Draw a graph: from its nodes and edges to a finished picture."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from irviz.model.graph.graph import Graph
+from irviz.view.figure import Figure
+from irviz.view.geometry import Point
+from irviz.view.graph.dot import layout_input, to_dot
+from irviz.view.graph.graphviz_layout import LAYOUT_SECONDS, Layout, lay_out
+from irviz.view.graph.layered_layout import add_missing_routes, layered_layout
+from irviz.view.graph.overlay import Overlay
+from irviz.view.graph.scene_geometry import SceneGeometry
+from irviz.view.graph.svg import MARGIN, graph_svg, picture_size
+from irviz.view.theme import get_theme
+
+Direction = Literal["up", "down"]
+"""Where data flows."""
+
+_MAX_EDGES, _MAX_EDGES_PER_NODE = 100, 3
+"""With more edges Graphviz takes many seconds, and its layout shows no order either."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class GraphFigure(Figure):
+    """The picture of a graph.
+
+    Attributes:
+        dot: The graph in DOT, as the layout engine got it.
+        places: The upper right corner of each node, and of each cluster that can be collapsed, by
+            its id: where the button is, or would be.
+        note: A remark about the layout, "" for none.
+    """
+
+    dot: str
+    places: Mapping[str, Point] = field(default_factory=dict)
+    note: str = ""
+
+    def _texts(self) -> Mapping[str, str]:
+        return {".svg": self.svg, ".dot": self.dot}
+
+
+class PlacedGraph(NamedTuple):
+    """A graph with a position for everything; `note` is a remark about the layout."""
+
+    graph: Graph
+    direction: str
+    dot: str
+    layout: Layout
+    note: str = ""
+
+
+def draw_graph(
+    graph: Graph,
+    theme: str = "course",
+    direction: str = "up",
+    *,
+    openable: Collection[str] | None = None,
+    overlay: Overlay | None = None,
+    dimmed: Collection[str] = (),
+    seconds: float = LAYOUT_SECONDS,
+) -> GraphFigure:
+    """Lay out and draw a graph.
+
+    Args:
+        direction: "up" or "down": where data flows.
+        openable: The nodes that get a button to expand them; clusters with an id get one to
+            collapse them. None for a picture without buttons.
+        overlay: Tints, labels and warnings of nodes, with a legend below. Nodes do not move.
+        dimmed: The nodes that are drawn pale, with the edges of their values.
+        seconds: The time limit of the layout, as in `place_graph`.
+
+    Raises:
+        DrawError: For an unknown theme or direction.
+    """
+    get_theme(theme)
+    placed = place_graph(graph, direction, seconds)
+    return draw_placed(placed, theme, openable=openable, overlay=overlay, dimmed=dimmed)
+
+
+def draw_placed(
+    placed: PlacedGraph,
+    theme: str = "course",
+    *,
+    openable: Collection[str] | None = None,
+    overlay: Overlay | None = None,
+    dimmed: Collection[str] = (),
+) -> GraphFigure:
+    """Draw a graph at the positions of its layout; the arguments are those of `draw_graph`."""
+    scene = SceneGeometry(placed.graph, placed.layout, placed.direction)
+    size = picture_size(scene, overlay)
+    return GraphFigure(
+        svg=graph_svg(placed.graph, scene, get_theme(theme), openable, overlay, dimmed),
+        width=size.width,
+        height=size.height,
+        dot=placed.dot,
+        places={name: (x + MARGIN, y + MARGIN) for name, (x, y) in scene.toggles.items()},
+        note=placed.note,
+    )
+
+
+def place_graph(
+    graph: Graph, direction: str = "up", seconds: float = LAYOUT_SECONDS
+) -> PlacedGraph:
+    """Lay out a graph.
+
+    A layout that takes longer than `seconds`, fails, or would take too long because of its edges is
+    replaced by a simpler one, and the note says so.
+
+    Raises:
+        DrawError: For an unknown direction.
+    """
+    given = layout_input(graph)
+    dot = to_dot(graph, direction, given)
+    if len(graph.edges) > _MAX_EDGES + _MAX_EDGES_PER_NODE * len(graph.nodes):
+        why = f"would take too long for {len(graph.edges):,} edges"
+    else:
+        try:
+            layout = lay_out(dot, seconds)
+        except Exception as failure:  # there is a picture whatever goes wrong in the engine
+            why = f"failed ({failure})"
+        else:
+            if layout is None:
+                why = f"was not ready within {seconds:g} s"
+            elif layout.nodes.keys() == given.sizes.keys() and set(layout.frames) == set(
+                given.frames
+            ):
+                layout = add_missing_routes(layout, given.sizes, given.edges, direction)
+                return PlacedGraph(graph, direction, dot, layout)
+            else:
+                why = "is incomplete"
+    note = f"The layout {why}: this is a plainer one."
+    return PlacedGraph(graph, direction, dot, layered_layout(*given, direction), note)

@@ -1,0 +1,168 @@
+"""Graphviz's answer is read as places in px with y downwards."""
+
+import inspect
+import json
+
+import pytest
+
+from irviz.view.geometry import Rect
+from irviz.view.graph import graphviz_layout as module
+from irviz.view.graph.graphviz_layout import ClusterFrame, Layout, Route, lay_out, read_layout
+
+PATIENCE = 20
+
+
+def contains(outer, inner):
+    return (
+        outer.left < inner.left
+        and outer.top < inner.top
+        and inner.right < outer.right
+        and inner.bottom < outer.bottom
+    )
+
+
+def test_nodes_and_edges_are_where_graphviz_puts_them():
+    placed = lay_out(
+        'digraph { rankdir=BT; node [shape=box fixedsize=true width=1 height=0.5 label=""]'
+        ' a -> b [id="e0" tailport=n] }',
+        PATIENCE,
+    )
+    assert (placed.width, placed.height) == (72, 108)
+    assert placed.nodes == {"a": (36, 90), "b": (36, 18)}
+    assert placed.frames == {}
+    route = placed.routes["e0"]
+    assert route.points[0] == pytest.approx((36, 72), abs=1)
+    assert route.tip == pytest.approx((36, 36), abs=1)
+    assert len(route.points) % 3 == 1
+    assert route.points[0][1] > route.points[-1][1] > route.tip[1]
+
+
+def test_the_centre_of_a_frames_label_is_read():
+    dot = 'digraph { subgraph cluster_0 { label="title" labeljust=l a } }'
+    (frame,) = lay_out(dot, PATIENCE).frames.values()
+    x, y = frame.label
+    assert frame.rect.left < x < frame.rect.centre[0]
+    assert frame.rect.top < y < frame.rect.top + 20
+
+
+def test_frames_come_outer_ones_first_whatever_their_names():
+    placed = lay_out(
+        "digraph { subgraph cluster_z { label=x a subgraph cluster_m { b subgraph cluster_y { c } }"
+        " subgraph cluster_a { d subgraph cluster_0 { e } } } subgraph cluster_1 { f }"
+        " a -> b [id=p] b -> c [id=q] c -> e [id=r] f -> a [id=s] }",
+        PATIENCE,
+    )
+    frames = placed.frames
+    assert list(frames) == [f"cluster_{name}" for name in "zmya01"]
+    for outer, inner in ["zm", "my", "za", "a0", "zy", "z0"]:
+        assert contains(frames[f"cluster_{outer}"].rect, frames[f"cluster_{inner}"].rect)
+
+
+def test_a_frame_without_a_label_has_the_middle_of_its_upper_edge():
+    (frame,) = lay_out("digraph { subgraph cluster_0 { a } }", PATIENCE).frames.values()
+    assert frame.label == (frame.rect.centre[0], frame.rect.top)
+
+
+def test_a_frame_without_a_node_is_left_out():
+    placed = lay_out("digraph { subgraph cluster_0 { label=x } subgraph { a } }", PATIENCE)
+    assert placed.frames == {}
+    assert list(placed.nodes) == ["a"]
+
+
+def test_a_graph_without_nodes_is_laid_out():
+    assert lay_out("digraph {}", PATIENCE) == Layout(0, 0, {}, {}, {})
+
+
+def test_a_frame_is_measured_from_its_upper_left_corner():
+    dot = 'digraph { subgraph cluster_0 { margin=10 a [shape=box label="" width=1 height=1] } b }'
+    placed = lay_out(dot, PATIENCE)
+    x, y = placed.nodes["a"]
+    (frame,) = placed.frames.values()
+    assert frame == ClusterFrame(Rect(x - 46, y - 46, x + 46, y + 46), (x, y - 46))
+
+
+def test_a_layout_without_enough_time_is_none():
+    assert lay_out("digraph { a -> b }", 0) is None
+
+
+def test_there_is_a_budget_without_asking():
+    assert inspect.signature(lay_out).parameters["seconds"].default == module.LAYOUT_SECONDS
+    assert lay_out("digraph { a }") == lay_out("digraph { a }", PATIENCE)
+
+
+def test_a_text_that_is_no_dot_is_an_error():
+    with pytest.raises(ValueError, match="syntax error"):
+        lay_out("digraph {", PATIENCE)
+
+
+CURVE = "4,10 4,20 4,30 4,40"
+
+
+def answer(*edges, size="0,0,100,50", objects=()):
+    """Write what Graphviz might answer; the edges, by their `pos`, are e0, e1, …"""
+    drawn = [
+        {"id": f"e{index}"} | ({} if pos is None else {"pos": pos})
+        for index, pos in enumerate(edges)
+    ]
+    return json.dumps({"bb": size, "objects": list(objects), "edges": drawn})
+
+
+@pytest.mark.parametrize(
+    "pos",
+    [
+        None,  # "lost n66 n89 edge"
+        "",
+        "e,4,45",
+        "4,10 4,20 4,30",
+        f"{CURVE} 5,50",
+        f"{CURVE};{CURVE}",
+        "e,nan,nan 4,10 4,20 4,30 4,40",
+        "4,10 4,inf 4,30 4,40",
+        "4,10 4 4,30 4,40",
+        "somewhere",
+        7,
+    ],
+)
+def test_an_edge_without_a_usable_route_has_none_and_the_others_keep_theirs(pos):
+    assert set(read_layout(answer(CURVE, pos, CURVE)).routes) == {"e0", "e2"}
+
+
+@pytest.mark.parametrize(
+    ("pos", "tip"),
+    [
+        (CURVE, (4, 10)),
+        (f"e,4,45 {CURVE}", (4, 5)),
+        (f"s,4,5 {CURVE}", (4, 10)),
+        (f"s,4,5 e,4,45 {CURVE}", (4, 5)),
+    ],
+)
+def test_a_route_is_read_with_arrows_at_either_end_or_none(pos, tip):
+    points = ((4, 40), (4, 30), (4, 20), (4, 10))
+    assert read_layout(answer(pos)).routes == {"e0": Route(points, tip)}
+
+
+def test_what_has_no_place_is_left_out():
+    objects = [{"name": "cluster_0"}, {"name": "n0"}, {"name": "n1", "pos": "10,20"}]
+    read = read_layout(answer(objects=objects))
+    assert (read.nodes, read.frames) == ({"n1": (10, 30)}, {})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Error: not JSON",
+        "[]",
+        "{}",
+        answer(size=""),
+        answer(size="0,0,100"),
+        answer(size="0,0,nan,50"),
+        answer(objects=[{"name": "n0", "pos": "10,nan"}]),
+        answer(objects=[{"name": "n0", "pos": "10"}]),
+        answer(objects=[{"name": "cluster_0", "bb": "0,0,inf,1"}]),
+        answer(objects=[{"name": "cluster_0", "bb": "0,0,1,1", "lp": "?,1"}]),
+    ],
+)
+def test_an_answer_that_is_no_layout_is_refused(text):
+    with pytest.raises(ValueError, match=r"Graphviz answered|Expecting value"):
+        read_layout(text)

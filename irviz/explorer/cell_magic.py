@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from html import escape
 from typing import TYPE_CHECKING
 
 from IPython.core.error import UsageError
@@ -15,6 +14,7 @@ from irviz.loaders.tvmscript.definitions import CellDefinitions, tvmscript_defin
 from irviz.loaders.tvmscript.modules import modules_of
 from irviz.loaders.upgrade.cells import mask_magics, upgrade_cells
 from irviz.loaders.upgrade.notes import Upgraded, unified_diff
+from irviz.view.templating import escape
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell

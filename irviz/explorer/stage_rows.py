@@ -12,6 +12,7 @@ from irviz.explorer.view_model import comparison, derived
 from irviz.explorer.viewer.messages import Heading, StageRow
 from irviz.transforms.stage import Stage
 from irviz.view.text.run_results import badge_html, format_duration, running_badge_html
+from irviz.view.visible_text import visible
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def stage_rows(state: State) -> list[StageRow]:
         rows.append(
             {
                 "id": stage.id,
-                "label": stage.label,
+                "label": visible(stage.label),
                 "parent": stage.parent or "",
                 "depth": depth,
                 "isBranch": place.is_branch,
@@ -60,7 +61,7 @@ def stage_rows(state: State) -> list[StageRow]:
                     Heading(name=within[at], depth=offset + at) for at in range(shared, len(within))
                 ],
                 "badge": _badge(state, stage),
-                "title": stage.error or stage.stderr or stage.label,
+                "title": visible(stage.error or stage.stderr or stage.label),
                 "isShown": stage.id == state.stage_id,
                 "isSame": stage.is_unchanged,
             }

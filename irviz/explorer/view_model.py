@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 from tvm import tirx
 
 from irviz.explorer.state import CallKey, Message, Side, State
@@ -39,6 +39,7 @@ from irviz.transforms.schedules.schedule_trace import ScheduleTrace
 from irviz.transforms.stage import Stage
 from irviz.view.graph.graph_figure import GraphFigure
 from irviz.view.graph.overlay import Overlay
+from irviz.view.templating import escape
 from irviz.view.text.details import (
     constant_facts,
     copies_html,

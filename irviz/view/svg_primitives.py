@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 from irviz.view.geometry import Point, Rect, Size
 from irviz.view.theme import Theme
+from irviz.view.visible_text import visible
 
 _MONOSPACE = "Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 _ADVANCE = 0.602  # the width of a character of the usual monospaced fonts, in ems
@@ -106,8 +107,8 @@ def shorten(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Replace every character that XML forbids by U+FFFD."""
-    return _NOT_XML.sub("\ufffd", text)
+    """Replace characters that XML forbids by U+FFFD, and bidirectional controls by escapes."""
+    return visible(_NOT_XML.sub("\ufffd", text))
 
 
 def path(*steps: str | float) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
+from irviz.view.visible_text import visible
+
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
@@ -23,6 +25,20 @@ def render(template: str, **values: object) -> Markup:
     return Markup(html)  # noqa: S704
 
 
+def escape(text: str) -> Markup:
+    """Return a text as HTML that shows it as it is."""
+    from markupsafe import escape as escape_html
+
+    return escape_html(visible(text))
+
+
+def _visible_value(value: object) -> object:
+    """Return what is written for a value: HTML as it is."""
+    if isinstance(value, str) and not hasattr(value, "__html__"):
+        return visible(value)
+    return value
+
+
 @cache
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -31,6 +47,7 @@ def _environment() -> Environment:
         loader=PackageLoader("irviz.view"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_visible_value,
         trim_blocks=True,
         lstrip_blocks=True,
     )

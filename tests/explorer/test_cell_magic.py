@@ -60,7 +60,7 @@ def test_a_lectures_cell_is_upgraded_named_and_opened(shell, run):
     assert sorted(var.name_hint for var in module.get_global_vars()) == ["main", "relu"]
     assert "<details><summary>" in told
     assert "lines upgraded" in told
-    assert "-            with T.block(&quot;Y&quot;):" in told
+    assert "-            with T.block(&#34;Y&#34;):" in told
     assert isinstance(explorer, Explorer)
     assert explorer.session.function == "main"
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import ipywidgets as widgets
-from markupsafe import escape
+
+from irviz.view.templating import escape
 
 
 def field(

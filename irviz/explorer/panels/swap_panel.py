@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from html import escape
 
 import ipywidgets as widgets
 import tvm_ffi
@@ -32,7 +31,7 @@ from irviz.transforms.kernels.equivalence import Equivalence
 from irviz.transforms.kernels.library import definitions, kernels
 from irviz.transforms.kernels.swap import Swap
 from irviz.transforms.kernels.update_function import UpdateFunction, update_obstacle
-from irviz.view.templating import render
+from irviz.view.templating import escape, render
 
 
 class SwapPanel(Panel):

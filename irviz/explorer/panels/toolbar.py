@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
-
 import ipywidgets as widgets
 
 from irviz.explorer import actions
@@ -14,6 +12,7 @@ from irviz.explorer.store import Store
 from irviz.explorer.view_model import MOST_FOUND, found_nodes, verdict
 from irviz.model.graph.graph import NodeId
 from irviz.session.run_overlays import OVERLAYS
+from irviz.view.templating import escape
 
 
 class FunctionChooser(Panel):

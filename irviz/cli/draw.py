@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from irviz.cli.options import Commands, add_file, print_notes
+from irviz.cli.options import Commands, add_file, add_function, print_notes
 
 
 def add_draw(commands: Commands) -> None:
@@ -13,7 +13,7 @@ def add_draw(commands: Commands) -> None:
     parser = commands.add_parser("draw", help="draw a function of a module to a file")
     add_file(parser)
     parser.add_argument("-o", "--output", type=Path, required=True, help="a .svg or .dot file")
-    parser.add_argument("--function", default="", help='default: "main", or the only one')
+    add_function(parser)
     parser.add_argument("--theme", default="course", help="course or dark")
     parser.add_argument("--direction", default="up", help="up or down")
     parser.add_argument("--around", default="", metavar="NAME", help="only what is near this node")

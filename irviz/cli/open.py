@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from irviz.cli.options import Commands, add_file, add_page
+from irviz.cli.options import Commands, add_file, add_function, add_page
 
 
 def add_open(commands: Commands) -> None:
     """Add the command to the command line."""
     parser = commands.add_parser("open", help="open the explorer on a file")
     add_file(parser)
+    add_function(parser)
     add_page(parser)
     parser.set_defaults(run=_run)
 
@@ -21,6 +22,11 @@ def _run(options: argparse.Namespace) -> None:
 
     # here, so that errors are printed and not on the page
     with interruptible():
-        load(options.file, name=options.module)
-    file = str(options.file.resolve())
-    serve(file, options.module, port=options.port, browser=not options.no_browser)
+        load(options.file, name=options.module, function=options.function)
+    serve(
+        str(options.file.resolve()),
+        options.module,
+        options.function,
+        port=options.port,
+        browser=not options.no_browser,
+    )

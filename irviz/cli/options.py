@@ -18,6 +18,13 @@ def add_file(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--module", default="", metavar="NAME", help="where it defines several")
 
 
+def add_function(parser: argparse.ArgumentParser) -> None:
+    """Add the function to begin with."""
+    parser.add_argument(
+        "--function", default="", metavar="NAME", help='default: "main", or the first by its name'
+    )
+
+
 def add_page(parser: argparse.ArgumentParser) -> None:
     """Add how the explorer is served."""
     parser.add_argument("--port", type=_port, default=0, help="default: any free one")

@@ -6,7 +6,7 @@ import os
 import sys
 
 from irviz.cli.demo import demo_session
-from irviz.cli.serve import DEMO, DIRECTORY, MODULE, WHAT
+from irviz.cli.serve import DEMO, DIRECTORY, FUNCTION, MODULE, WHAT
 from irviz.explorer.explorer import explore
 from irviz.worker.worker_main import exit_with_parent
 
@@ -22,4 +22,5 @@ def explorer_of_page() -> object:
     what = os.environ.get(WHAT, DEMO)
     if what == DEMO:
         return explore(demo_session())
-    return explore(what, name=os.environ.get(MODULE, ""))
+    name, function = os.environ.get(MODULE, ""), os.environ.get(FUNCTION, "")
+    return explore(what, name=name, function=function)

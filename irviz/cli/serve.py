@@ -23,7 +23,8 @@ from irviz.errors import IrvizError
 
 _PAGE_FOLDER = Path(__file__).parent / "page"
 _PAGE, _JUPYTER = _PAGE_FOLDER / "explorer.ipynb", _PAGE_FOLDER / "jupyter"
-WHAT, MODULE, DIRECTORY = "IRVIZ_OPEN", "IRVIZ_MODULE", "IRVIZ_CWD"
+_VARIABLES = ("IRVIZ_OPEN", "IRVIZ_MODULE", "IRVIZ_FUNCTION", "IRVIZ_CWD")
+WHAT, MODULE, FUNCTION, DIRECTORY = _VARIABLES
 """The environment variables that tell the page what to show."""
 _START_SECONDS, _END_SECONDS = 60.0, 10.0
 _HANGUP = getattr(signal, "SIGHUP", None)  # which Windows has not
@@ -61,12 +62,15 @@ class ServeError(IrvizError, RuntimeError):
     """A page that cannot be served."""
 
 
-def serve(what: str, name: str = "", *, port: int = 0, browser: bool = True) -> None:
+def serve(
+    what: str, name: str = "", function: str = "", *, port: int = 0, browser: bool = True
+) -> None:
     """Serve the explorer on the loopback address until interrupted.
 
     Args:
         what: A file that `irviz.load` takes, or DEMO.
         name: A module, where the file defines several.
+        function: The function to begin with, where the module has several.
         port: A port; 0 for any free one.
         browser: Whether to open a browser. The address has a random token.
 
@@ -76,7 +80,7 @@ def serve(what: str, name: str = "", *, port: int = 0, browser: bool = True) -> 
     with (
         contextlib.suppress(KeyboardInterrupt),
         interruptible(),
-        served(what, port, name) as (process, url),
+        served(what, port, name, function) as (process, url),
         _redirecting_file(url) as redirecting,
     ):
         print(f"irviz is at {url}  (Ctrl-C ends it)", flush=True)  # noqa: T201
@@ -124,7 +128,7 @@ def interruptible() -> Iterator[None]:
 
 @contextlib.contextmanager
 def served(
-    what: str, port: int = 0, name: str = ""
+    what: str, port: int = 0, name: str = "", function: str = ""
 ) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """Serve a page until the block ends, which begins when it answers: process and address."""
     if importlib.util.find_spec("voila") is None:
@@ -137,6 +141,7 @@ def served(
         "JUPYTER_PATH": os.pathsep.join(filter(None, paths)),
         WHAT: what,
         MODULE: name,
+        FUNCTION: function,
         DIRECTORY: str(Path.cwd()),
     }
     with tempfile.TemporaryDirectory(prefix="irviz-", ignore_cleanup_errors=True) as folder:

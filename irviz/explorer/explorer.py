@@ -193,7 +193,7 @@ def explore(
         inputs: An array for the remaining parameter, or a dict of arrays by name, with one case
             a row; the example inputs of a model of torch.
         labels: The right class of each case, of shape (cases,).
-        function: The function to begin with, "main" or the only one by default.
+        function: The function to begin with; by default "main", or else the first by its name.
         name: One of the modules of a file that has several.
         trust: Whether code of the file may be run without a question.
 

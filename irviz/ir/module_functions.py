@@ -74,11 +74,9 @@ def drawable_function(mod: ir.IRModule, name: str) -> relax.Function | tirx.Prim
 
 
 def default_function(mod: ir.IRModule) -> str:
-    """Return "main", or the name of the only Relax function, or that of the first PrimFunc."""
+    """Return "main", or the first name of a Relax function, or that of a PrimFunc."""
     functions = relax_functions(mod)
-    if "main" in functions or len(functions) > 1:
-        return "main"
-    return next(iter(functions or drawable_functions(mod)), "main")
+    return "main" if "main" in functions else next(iter(drawable_functions(mod)), "main")
 
 
 def _advice(functions: Mapping[str, relax.Function]) -> str:

@@ -14,7 +14,8 @@ def graph(mod: object, function: str = "") -> Graph:
 
     Args:
         mod: A module, or what else `irviz.load` takes.
-        function: The name of a Relax function or a PrimFunc; by default "main", or the only one.
+        function: The name of a Relax function or a PrimFunc; by default "main", or else the
+            first by its name.
 
     Raises:
         LoadError: It is no model.
@@ -39,7 +40,8 @@ def draw(
 
     Args:
         mod: A module, or what else `irviz.load` takes.
-        function: The name of a Relax function or a PrimFunc; by default "main", or the only one.
+        function: The name of a Relax function or a PrimFunc; by default "main", or else the
+            first by its name.
         around: A variable, to draw only what is at most `steps` uses away from it.
         steps: How many uses.
         to: Another variable, to draw only the paths between the two.

@@ -42,7 +42,8 @@ def load(
         params: Arrays by parameter name, in the place of those that come with the model.
         inputs: What functions are called with; modules of torch need them, as examples.
         labels: The right class of each case.
-        function: The function to look at; by default "main", or the only one.
+        function: The function to look at; by default "main", or else the first by its name, Relax
+            functions before PrimFuncs.
         trust: Whether code of the file may be run, as by `Session.trust`.
 
     Raises:

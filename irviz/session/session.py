@@ -112,7 +112,8 @@ class Session(SessionState):
 
         Args:
             module: The module; it is never changed.
-            function: The function to look at; by default "main", or the only one.
+            function: The function to look at; by default "main", or else the first by its name,
+                Relax functions before PrimFuncs.
             params: Arrays by parameter name, to bind and to run with.
             inputs: The values of the other parameters: one array, arrays by name, "random" or
                 "zeros". An array with one axis more than its parameter holds one case a row.

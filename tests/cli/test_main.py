@@ -12,6 +12,7 @@ import tvm
 from tvm import relax
 
 import irviz
+from irviz.cli import page_kernel
 from irviz.cli.demo import demo_stages
 from irviz.cli.main import main
 from irviz.course.mlp import MODULES, MyModuleStatic
@@ -101,6 +102,35 @@ def test_format_theme_direction_and_function_can_be_chosen(tmp_path, saved, suff
     expected = {"dot": figure.dot, "svg": figure.svg}[suffix]
     assert main(["draw", str(saved), "--output", str(target), *options]) == 0
     assert target.read_text(encoding="utf-8") == expected
+
+
+def test_of_several_functions_the_first_or_the_chosen_one_is_drawn_and_opened(
+    tmp_path, capsys, monkeypatch, modules
+):
+    path, target = tmp_path / "two.py", tmp_path / "out.svg"
+    path.write_text(modules.TwoFunctions.script(), encoding="utf-8")
+    for chosen, options in (("first", []), ("second", ["--function", "second"])):
+        assert main(["draw", str(path), "-o", str(target), *options]) == 0
+        assert target.read_text(encoding="utf-8") == irviz.draw(path, chosen).svg
+    served = []
+    monkeypatch.setattr("irviz.cli.serve.serve", lambda *given, **_: served.append(given))
+    assert main(["open", str(path), "--function", "second"]) == 0
+    assert served == [(str(path), "", "second")]
+    said = refused(capsys, tmp_path, "open", path, "--function", "third")
+    assert said == (
+        "the module has no function 'third'; its Relax functions are 'first', 'second': give one "
+        "of these"
+    )
+
+
+def test_the_page_begins_with_the_module_and_the_function_that_it_is_started_for(monkeypatch):
+    monkeypatch.setattr(page_kernel, "exit_with_parent", lambda _: None)
+    monkeypatch.setattr(page_kernel, "explore", lambda *given, **options: (given, options))
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for name, value in (("OPEN", "a.py"), ("MODULE", "Last"), ("FUNCTION", "second")):
+        monkeypatch.setenv(f"IRVIZ_{name}", value)
+    options = {"name": "Last", "function": "second"}
+    assert page_kernel.explorer_of_page() == (("a.py",), options)
 
 
 def test_a_part_can_be_drawn_and_a_node_that_is_not_there_is_named(tmp_path, saved, capsys):

@@ -123,11 +123,10 @@ def test_an_unknown_stage_is_named_with_those_there_are(stage):
 # --- functions ---------------------------------------------------------------------------------
 
 
-def test_the_function_is_main_or_the_only_one_or_is_asked_for(modules):
+def test_the_function_is_main_or_the_first_or_is_asked_for(modules):
     assert Session(modules.EveryKind).function == "main"
     assert Session(modules.chain("x", "y", function="only")).function == "only"
-    with pytest.raises(ValueError, match="no function 'main'; its Relax functions are 'first', 's"):
-        Session(modules.TwoFunctions)
+    assert Session(modules.TwoFunctions).function == "first"
     assert Session(modules.TwoFunctions, function="second").function == "second"
 
 

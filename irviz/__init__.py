@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from irviz.session.divergence_report import DivergenceReport as DivergenceReport
     from irviz.session.draw_function import draw as draw
     from irviz.session.draw_function import graph as graph
+    from irviz.session.open_diff import diff as diff
     from irviz.session.open_session import load as load
     from irviz.session.session import Session as Session
     from irviz.session.stage_view import ViewState as ViewState
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from irviz.transforms.passes.registered_passes import register_rewrite as register_rewrite
     from irviz.transforms.recordings.recording import Recording as Recording
     from irviz.transforms.stage import Stage as Stage
+    from irviz.view.diff import Diff as Diff
     from irviz.view.figure import Figure as Figure
     from irviz.view.text.tables import StageTable as StageTable
     from irviz.view.text.tables import TimingTable as TimingTable
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
 _LAZY = {
     "CallInputs": "irviz.runtime.run:CallInputs",
     "Comparison": "irviz.model.runs.run_result:Comparison",
+    "Diff": "irviz.view.diff:Diff",
     "Divergence": "irviz.model.runs.divergence:Divergence",
     "DivergenceReport": "irviz.session.divergence_report:DivergenceReport",
     "Explorer": "irviz.explorer.explorer:Explorer",
@@ -70,6 +73,7 @@ _LAZY = {
     "TimingTable": "irviz.view.text.tables:TimingTable",
     "Trace": "irviz.model.runs.trace:Trace",
     "ViewState": "irviz.session.stage_view:ViewState",
+    "diff": "irviz.session.open_diff:diff",
     "draw": "irviz.session.draw_function:draw",
     "explore": "irviz.explorer.explorer:explore",
     "graph": "irviz.session.draw_function:graph",

@@ -17,7 +17,7 @@ from irviz.runtime.inputs.argument_lists import Array
 from irviz.session.session import Session
 from irviz.transforms.stage import Stage
 
-_SESSION = ".irviz"
+SESSION_SUFFIX = ".irviz"
 """The suffix of a file that `Session.save` wrote."""
 
 
@@ -53,7 +53,7 @@ def load(
     Example:
         session = irviz.load("model.onnx")
     """
-    if isinstance(what, str | os.PathLike) and Path(what).suffix.lower() == _SESSION:
+    if isinstance(what, str | os.PathLike) and Path(what).suffix.lower() == SESSION_SUFFIX:
         return Session.load(what, trust=trust)
     loaded = load_model(what, inputs=inputs, params=params, name=name)
     for note in loaded.notes:

@@ -43,6 +43,7 @@ from irviz.session.run_overlays import OVERLAYS, OverlayKind, trace_overlay
 from irviz.session.session_file import load_session, save_session
 from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import graph_of, script_of
+from irviz.session.stage_diff import diff_stages
 from irviz.session.stage_view import StageView, ViewState, stage_view
 from irviz.transforms.bind_params import bind_params
 from irviz.transforms.kernels.swap import Swap
@@ -56,6 +57,7 @@ from irviz.transforms.schedules.schedule_step import ScheduleStep
 from irviz.transforms.schedules.schedule_trace import schedule_trace
 from irviz.transforms.stage import Stage, apply_transform
 from irviz.transforms.stage_tree import StageTree
+from irviz.view.diff import Diff
 from irviz.view.figure import Figure
 from irviz.view.graph.graph_figure import Direction, GraphFigure, draw_graph
 from irviz.view.graph.overlay import Overlay
@@ -456,6 +458,18 @@ class Session(SessionState):
     def script(self, stage: str | None = None) -> Script:
         """Return the TVMScript of a stage, with the lines of nodes."""
         return script_of(self.stage(stage))
+
+    def diff(self, before: str, after: str | None = None, function: str = "") -> Diff:
+        """Return what differs between two stages: which functions and nodes became which, and how.
+
+        Stages that are several steps apart are compared by way of those between.
+
+        Args:
+            before: The id of the stage before.
+            after: The id of the stage after, by default of the current one.
+            function: Only what became of the function of this name.
+        """
+        return diff_stages(self.tree, before, self.stage(after).id, function)
 
     def view(self, stage: str | None = None, state: ViewState | None = None) -> StageView:
         """Return what is drawn of a stage in a view state: by default the whole, folded.

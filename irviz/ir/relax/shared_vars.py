@@ -14,16 +14,19 @@ from irviz.model.graph.inlined_ids import inlined_id
 from irviz.model.matching.inlined_graph import MAX_CALL_DEPTH
 
 
-def shared_vars(mod: ir.IRModule, other: ir.IRModule, function: str) -> Mapping[NodeId, NodeId]:
+def shared_vars(
+    mod: ir.IRModule, other: ir.IRModule, function: str, other_function: str = ""
+) -> Mapping[NodeId, NodeId]:
     """Match the nodes of a function in two modules whose variable is the same object.
 
     Most passes keep the variables of the bindings that they do not change, and FuseOps keeps those
     that it moves into new functions. So the nodes of called functions take part, with the ids that
     they have when the function is shown in place of the call. If a function is called several
     times, its nodes have several ids, and each is matched with the same id in the other module.
-    PrimFuncs share no variables. Raises NoFunctionError if a module lacks the function.
+    PrimFuncs share no variables. The function has by default the same name in both modules. Raises
+    NoFunctionError if a module lacks the function.
     """
-    mine, theirs = _ids_by_var(mod, function), _ids_by_var(other, function)
+    mine, theirs = _ids_by_var(mod, function), _ids_by_var(other, other_function or function)
     found: dict[NodeId, NodeId] = {}
     for address, ids in mine.items():
         others = theirs.get(address, ())

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 
 import tvm
+import tvm_ffi
 from tvm import ir, relax, tirx
 from tvm.relax.distributed.type import DTensorType
+
+from irviz.model.graph.type_facts import TypeFacts
 
 _MAX_FIELDS = 4
 _MAX_NESTING = 20
@@ -76,6 +79,27 @@ def _tuple_label(type_: ir.TupleType, depth: int) -> str:
     if rest > 0:
         fields[_MAX_FIELDS:] = [f"… +{rest}"]
     return f"Tuple[{', '.join(fields)}]"
+
+
+def type_facts(type_: ir.Type | None) -> TypeFacts:
+    """Return a type as text without abbreviations, and the parts of a tensor's type.
+
+    >>> type_facts(relax.TensorType([1, 128], "float32")).shape
+    '(1, 128)'
+    """
+    symbols: set[str] = set()
+    tvm_ffi.structural_walk(type_, (ir.Var, lambda var: symbols.add(str(var.name))))
+    text = " ".join(expression_label(type_).split())
+    if not isinstance(type_, relax.TensorType):
+        return TypeFacts(text, symbols=frozenset(symbols))
+    if isinstance(type_.shape, relax.ShapeExpr):
+        shape = shape_label(type_.shape.values)
+    else:
+        shape = f"ndim={type_.ndim}" if type_.shape is None else str(type_.shape.name)
+    dtype = "" if type_.dtype is None else str(type_.dtype)
+    vdevice = type_.vdevice
+    place = () if vdevice is None else (vdevice.target, vdevice.vdevice_id, vdevice.memory_scope)
+    return TypeFacts(text, shape, dtype, ":".join(map(str, place)), frozenset(symbols))
 
 
 def shape_label(dims: object) -> str:

@@ -8,7 +8,9 @@ from typing import Any, TypeVar
 import tvm_ffi
 from tvm import ir
 
-from irviz.ir.text.labels import attributes, type_label
+from irviz.ir.text.labels import attributes, type_facts, type_label
+from irviz.model.graph.graph import Node
+from irviz.model.graph.type_facts import TypeFacts
 
 _Text = TypeVar("_Text")
 
@@ -22,10 +24,15 @@ class TextCache:
     def __init__(self) -> None:
         self._types: dict[int, str] = {}
         self._attributes: dict[int, tuple[tuple[str, str], ...]] = {}
+        self._facts: dict[int, TypeFacts] = {}
 
     def type_label(self, type_: ir.Type | None) -> str:
         """Return a type as short text."""
         return type_label(None) if type_ is None else _cached(self._types, type_, type_label)
+
+    def type_facts(self, type_: ir.Type | None) -> TypeFacts:
+        """Return a type taken apart."""
+        return type_facts(None) if type_ is None else _cached(self._facts, type_, type_facts)
 
     def attributes(self, attrs: ir.Attrs | None) -> tuple[tuple[str, str], ...]:
         """Return the attributes of a call."""
@@ -51,6 +58,11 @@ class TypeText:
     def __str__(self) -> str:
         return self._texts.type_label(getattr(self._value, "ty", None))
 
+    @property
+    def facts(self) -> TypeFacts:
+        """The type taken apart."""
+        return self._texts.type_facts(getattr(self._value, "ty", None))
+
     def __repr__(self) -> str:
         return repr(str(self))
 
@@ -62,3 +74,9 @@ class TypeText:
 
     def __hash__(self) -> int:
         return hash(str(self))
+
+
+def type_facts_of(node: Node) -> TypeFacts:
+    """Return the type of a node's value taken apart."""
+    text = node.type_text
+    return text.facts if isinstance(text, TypeText) else TypeFacts(str(text))

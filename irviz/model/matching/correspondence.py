@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from enum import Enum
 from itertools import islice
 from types import MappingProxyType
 
@@ -32,11 +33,35 @@ _NUMBERED = re.compile(r"[lg]v\d*(#\d+)?")
 _MAX_CANDIDATES = 8  # nodes with the same value that are considered as a partner
 
 _NONE: Mapping[NodeId, NodeId] = MappingProxyType({})
+_NONE_BY: Mapping[NodeId, MatchedBy] = MappingProxyType({})
+
+
+class MatchedBy(Enum):
+    """What shows that two nodes correspond; the value completes "matched by"."""
+
+    KNOWN = "variable or tensor"
+    NAME = "name"
+    POSITION = "position"
+    STRUCTURE = "structure"
+    USE = "use"
+    CONTENTS = "contents of the called function"
+    PLACE = "place between matched nodes"
+    STAGES = "stages between"
+
+
+class Correspondence(dict[NodeId, NodeId]):
+    """The node of a reference for each node that has one; `steps` says what shows it."""
+
+    def __init__(
+        self, pairs: Mapping[NodeId, NodeId] = _NONE, steps: Mapping[NodeId, MatchedBy] = _NONE_BY
+    ) -> None:
+        super().__init__(pairs)
+        self.steps = steps
 
 
 def correspondence(
     graph: Graph, reference: Graph, identical: Mapping[NodeId, NodeId] = _NONE
-) -> Mapping[NodeId, NodeId]:
+) -> Correspondence:
     """Match the nodes of two graphs one to one, in time proportional to the number of edges.
 
     Inputs are matched by name, then by position if both graphs have as many. Another node is
@@ -56,13 +81,13 @@ def correspondence(
         identical: Pairs that are known, such as nodes of the same variable.
 
     Returns:
-        The node of the reference for each node that has one.
+        The node of the reference for each node that has one, and what shows it.
     """
     side, other = _Side(graph), _Side(reference)
     matching = _Matching(side, other)
     for node_id, partner in identical.items():
         if node_id in graph.index and partner in reference.index:
-            matching.pair(node_id, partner)
+            matching.pair(node_id, partner, MatchedBy.KNOWN)
     matching.inputs()
     matching.number()
     for node in graph.nodes:
@@ -72,7 +97,8 @@ def correspondence(
     matching.by_name()
     matching.outputs(even_elsewhere=True)
     matching.backwards()
-    return {node.id: side.partners[node.id] for node in graph.nodes if node.id in side.partners}
+    found = {node.id: side.partners[node.id] for node in graph.nodes if node.id in side.partners}
+    return Correspondence(found, matching.steps)
 
 
 def compose(*steps: Mapping[NodeId, NodeId]) -> Mapping[NodeId, NodeId]:
@@ -147,11 +173,13 @@ class _Matching:
     def __init__(self, side: _Side, other: _Side) -> None:
         self.side, self.other = side, other
         self.alike: dict[object, dict[NodeId, None]] = {}
+        self.steps: dict[NodeId, MatchedBy] = {}
 
-    def pair(self, node_id: NodeId, other: NodeId) -> None:
+    def pair(self, node_id: NodeId, other: NodeId, by: MatchedBy) -> None:
         """Match two nodes, unless one of them is matched already."""
         if node_id not in self.side.partners and other not in self.other.partners:
             self.side.partners[node_id], self.other.partners[other] = other, node_id
+            self.steps[node_id] = by
 
     def inputs(self) -> None:
         """Match parameters and constants by name, then parameters by position."""
@@ -162,11 +190,11 @@ class _Matching:
         for node in self.side.free():
             left = named.get((self.side.scope(node), node.name))
             if left and node.kind in INPUT_KINDS:
-                self.pair(node.id, left.pop(0))
+                self.pair(node.id, left.pop(0), MatchedBy.NAME)
         if len(self.side.params) == len(self.other.params):
             for mine, theirs in zip(self.side.params, self.other.params, strict=True):
                 if mine.type_label == theirs.type_label:
-                    self.pair(mine.id, theirs.id)
+                    self.pair(mine.id, theirs.id, MatchedBy.POSITION)
 
     def number(self) -> None:
         """Assign numbers to the reference's values; equal operations on equal values are one."""
@@ -189,7 +217,8 @@ class _Matching:
                 # prefer the same name, then a name that this graph does not have
                 strangers = (one for one in left if one not in side.graph.index)
                 is_there = node.id in same and node.id not in taken
-                self.pair(node.id, node.id if is_there else next(strangers, left[0]))
+                partner = node.id if is_there else next(strangers, left[0])
+                self.pair(node.id, partner, MatchedBy.STRUCTURE)
                 while same and next(iter(same)) in taken and len(same) > 1:
                     del same[next(iter(same))]
             elif same and side.is_one_value(node):
@@ -207,7 +236,7 @@ class _Matching:
             is_elsewhere = one.operation in others or two.operation in own
             is_certain = even_elsewhere or one.operation == two.operation or not is_elsewhere
             if is_certain and self._may_correspond(one, two):
-                self.pair(output, other)
+                self.pair(output, other, MatchedBy.USE)
 
     def backwards(self) -> None:
         """Match operands at equal positions of corresponding nodes, from the outputs backwards."""
@@ -230,7 +259,7 @@ class _Matching:
                 # with several operands only the operation or the name tells which is which
                 is_certain = len(free) == 1 or one == other or a.operation == b.operation
                 if is_certain and self._may_correspond(a, b) and self._is_used_alike(a, b):
-                    self.pair(one, other)
+                    self.pair(one, other, MatchedBy.USE)
 
     def by_name(self) -> None:
         """Match nodes of the same name if possible, and then nodes with the same operation."""
@@ -265,7 +294,7 @@ class _Matching:
             is_likely = is_likely or side.uses(node) == other.uses(named)
             is_alike = node.type_label == named.type_label
             if is_likely and is_alike and self._is_used_alike(node, named):
-                self.pair(node.id, named.id)
+                self.pair(node.id, named.id, MatchedBy.NAME)
         is_same_call = (node.kind, node.callee, node.operator) == (
             named.kind,
             named.callee,
@@ -277,7 +306,7 @@ class _Matching:
             if any(is_known) and all(
                 known or self._are_free(*pair) for known, pair in zip(is_known, pairs, strict=True)
             ):
-                self.pair(node.id, named.id)
+                self.pair(node.id, named.id, MatchedBy.NAME)
 
     def _are_free(self, mine: Edge, theirs: Edge) -> bool:
         return mine.source not in self.side.partners and theirs.source not in self.other.partners

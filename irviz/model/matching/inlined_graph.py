@@ -7,7 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from irviz.model.graph.graph import Edge, Graph, Node, NodeId, NodeKind, Region
 from irviz.model.graph.inlined_ids import SEPARATOR, inlined_id, inlined_parts
-from irviz.model.matching.correspondence import correspondence
+from irviz.model.matching.correspondence import (
+    Correspondence,
+    MatchedBy,
+    correspondence,
+)
 
 MAX_CALL_DEPTH = 8
 """The depth up to which calls are inlined."""
@@ -55,7 +59,7 @@ def inlined_correspondence(
     inlined: InlinedGraph,
     reference: InlinedGraph,
     identical: Mapping[NodeId, NodeId] | None = None,
-) -> Mapping[NodeId, NodeId]:
+) -> Correspondence:
     """Match the nodes of two functions and of all functions that they call, as `correspondence`.
 
     So a node inside a fused function is matched with the node that it was before. Nodes that
@@ -65,11 +69,10 @@ def inlined_correspondence(
     known = dict(identical or {})
     origins = {inlined.origin(one): reference.origin(other) for one, other in known.items()}
     made = {one: other for one, other in known.items() if one not in inlined.same}
-    found = dict(
-        correspondence(
-            _without_forwarding(inlined), _without_forwarding(reference), {**origins, **made}
-        )
+    found = correspondence(
+        _without_forwarding(inlined), _without_forwarding(reference), {**origins, **made}
     )
+    steps = dict(found.steps)
     forwarding: dict[NodeId, list[NodeId]] = {}
     for other in reference.same:
         forwarding.setdefault(reference.origin(other), []).append(other)
@@ -86,9 +89,13 @@ def inlined_correspondence(
         if chosen is not None:
             left.remove(chosen)
             found[node.id] = chosen
+            is_known = known.get(node.id) == chosen
+            steps[node.id] = MatchedBy.KNOWN if is_known else steps[inlined.origin(node.id)]
         elif node.kind is NodeKind.CALL_FUNCTION:
             found[node.id] = origin
-    return {node.id: found[node.id] for node in inlined.graph.nodes if node.id in found}
+            steps[node.id] = MatchedBy.CONTENTS
+    in_order = {node.id: found[node.id] for node in inlined.graph.nodes if node.id in found}
+    return Correspondence(in_order, steps)
 
 
 def _expected_partners(

@@ -1,0 +1,51 @@
+"""What each function of a module does, as keys that are equal for functions that do the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import tvm_ffi
+from tvm import ir, relax, tirx
+
+from irviz.ir.text.labels import attributes
+from irviz.model.diff.function_matching import FunctionKey
+from irviz.model.graph.graph import Graph
+
+_SYMBOL = "global_symbol"
+_NO_BODY = 0
+
+
+def function_keys(mod: ir.IRModule, graphs: Mapping[str, Graph]) -> dict[str, FunctionKey]:
+    """Return the key of each function, in alphabetical order.
+
+    Args:
+        graphs: The graphs of the module's Relax functions.
+    """
+    found = {}
+    for gvar, function in mod.functions.items():
+        name = str(gvar.name_hint)
+        attrs = attributes(getattr(function, "attrs", None))
+        symbol = dict(attrs).get(_SYMBOL)
+        own = tuple(item for item in attrs if item != (_SYMBOL, name))
+        kind = type(function).__name__
+        if isinstance(function, relax.Function):
+            body = _graph_key(graphs[name])
+            kind = kind if function.is_pure else f"{kind}, impure"
+        elif isinstance(function, tirx.PrimFunc):
+            for attribute, _ in attrs:
+                function = function.without_attr(attribute)
+            body = int(tvm_ffi.structural_hash(function))
+        else:
+            body = _NO_BODY
+        found[name] = FunctionKey(kind, body, own, symbol is not None)
+    return dict(sorted(found.items()))
+
+
+def _graph_key(graph: Graph) -> int:
+    """Return a number that is equal for graphs with the same operations on the same operands."""
+    index = graph.index
+    operations = tuple((node.kind.value, node.structure, node.region) for node in graph.nodes)
+    types = tuple(str(node.type_text) for node in graph.nodes)
+    edges = tuple((index[edge.source], index[edge.target], edge.position) for edge in graph.edges)
+    outputs = tuple(index[one] for one in graph.outputs)
+    return hash((operations, types, edges, outputs))

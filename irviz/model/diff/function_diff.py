@@ -1,0 +1,288 @@
+"""What became of each node of a function."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from irviz.model.diff.function_matching import FunctionKey, FunctionPair
+from irviz.model.diff.node_differences import Comparison
+from irviz.model.diff.node_links import NodeLinks, outermost
+from irviz.model.diff.records import (
+    Aspect,
+    Difference,
+    FunctionChange,
+    FunctionDiff,
+    NodeChange,
+    NodeDiff,
+    Part,
+)
+from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId, NodeKind, Resolution
+from irviz.model.matching.correspondence import MatchedBy
+
+_SINGLE = (NodeChange.SAME, NodeChange.CHANGED, NodeChange.MOVED)
+_IN_MODULE = (Resolution.PRIM_FUNC, Resolution.FUNCTION)
+_OTHER_CALLEE = (Aspect.CALLEE, Aspect.LOWERED)
+
+
+class NodeGroup(NamedTuple):
+    """Nodes before that became nodes after, and what shows it."""
+
+    before: tuple[NodeId, ...]
+    after: tuple[NodeId, ...]
+    by: MatchedBy
+
+
+def node_groups(links: NodeLinks, before: Graph, after: Graph) -> list[NodeGroup]:
+    """Return the connected parts of a relation, each in the order of the text."""
+    there: dict[NodeId, list[NodeId]] = {}
+    back: dict[NodeId, list[NodeId]] = {}
+    for one, two in links.pairs:
+        there.setdefault(one, []).append(two)
+        back.setdefault(two, []).append(one)
+    groups: list[NodeGroup] = []
+    seen: set[NodeId] = set()
+    for node in after.nodes:
+        if node.id in seen or node.id not in back:
+            continue
+        mine: dict[NodeId, None] = {}
+        theirs: dict[NodeId, None] = {node.id: None}
+        waiting = [node.id]
+        while waiting:
+            for one in back[waiting.pop()]:
+                if one not in mine:
+                    mine[one] = None
+                    new = [two for two in there[one] if two not in theirs]
+                    theirs.update(dict.fromkeys(new))
+                    waiting += new
+        seen.update(theirs)
+        hows = {links.pairs[one, two] for one in mine for two in there[one]}
+        by = hows.pop() if len(hows) == 1 else MatchedBy.CONTENTS
+        groups.append(
+            NodeGroup(
+                tuple(sorted(mine, key=before.index.__getitem__)),
+                tuple(sorted(theirs, key=after.index.__getitem__)),
+                by,
+            )
+        )
+    return groups
+
+
+def diff_nodes(
+    links: NodeLinks, groups: Sequence[NodeGroup], comparison: Comparison
+) -> tuple[NodeDiff, ...]:
+    """Return what became of every node, in the order of the text after.
+
+    A node that was removed stands behind the one that it followed before.
+    """
+    before, after = comparison.before, comparison.after
+    parts: dict[NodeId, list[Part]] = {}
+    for part in links.parts:
+        parts.setdefault(outermost(part.after), []).append(part)
+    found: dict[NodeId, NodeDiff] = {}
+    moved = _out_of_order(groups, before, after)
+    blocks = _block_partners(groups, before, after)
+    for group in groups:
+        made = _group_diff(group, links, comparison, parts)
+        if made.change in (NodeChange.SAME, NodeChange.CHANGED):
+            made = _with_move(made, moved, blocks, before, after)
+        found[group.after[-1]] = made
+    gone = {one: found[group.after[-1]] for group in groups for one in group.before}
+    grouped = {two for group in groups for two in group.after}
+    behind: dict[NodeId | None, list[NodeDiff]] = {}
+    anchor: NodeId | None = None
+    for node in before.nodes:
+        if node.id in gone:
+            anchor = gone[node.id].after[-1]
+        else:
+            behind.setdefault(anchor, []).append(NodeDiff(NodeChange.REMOVED, (node.id,), ()))
+    result = behind.pop(None, [])
+    for node in after.nodes:
+        if node.id in found:
+            result += [found[node.id], *behind.pop(node.id, ())]
+        elif node.id not in grouped:
+            result.append(NodeDiff(NodeChange.ADDED, (), (node.id,)))
+    return tuple(result)
+
+
+def result_differences(comparison: Comparison) -> list[Difference]:
+    """Return whether the functions return other values."""
+    one, two = comparison.before.outputs, comparison.after.outputs
+    is_same = len(one) == len(two) and all(map(comparison.is_same_source, one, two))
+    return [] if is_same else [Difference(Aspect.RESULT, ", ".join(one), ", ".join(two))]
+
+
+def attribute_differences(
+    before: Sequence[tuple[str, str]], after: Sequence[tuple[str, str]]
+) -> list[Difference]:
+    """Return the attributes of two functions or modules that differ."""
+    mine, theirs = dict(before), dict(after)
+    return [
+        Difference(Aspect.ATTRIBUTE, mine.get(name, ""), theirs.get(name, ""), name)
+        for name in {**mine, **theirs}
+        if mine.get(name, "") != theirs.get(name, "")
+    ]
+
+
+def function_differences(
+    pair: FunctionPair, before: FunctionKey, after: FunctionKey
+) -> list[Difference]:
+    """Return what differs between two functions beside their bodies."""
+    found = []
+    if pair.before != pair.after:
+        found.append(Difference(Aspect.NAME, pair.before, pair.after))
+    if before.kind != after.kind:
+        found.append(Difference(Aspect.KIND, before.kind, after.kind))
+    return [*found, *attribute_differences(before.attributes, after.attributes)]
+
+
+def with_own_differences(diff: FunctionDiff, own: Sequence[Difference]) -> FunctionDiff:
+    """Return the diff of a function with what differs beside its body."""
+    differences = (*own, *diff.differences)
+    is_same = not differences and not diff.changed_nodes
+    change = FunctionChange.SAME if is_same else FunctionChange.CHANGED
+    return replace(diff, change=change, differences=differences)
+
+
+def with_changed_callees(diffs: Sequence[FunctionDiff]) -> list[FunctionDiff]:
+    """Mark the calls of functions whose own body differs; callees of callees do not count."""
+    changed = {
+        one.before: one.after
+        for one in diffs
+        if one.changed_nodes
+        or any(each.aspect in (Aspect.BODY, Aspect.RESULT) for each in one.differences)
+    }
+    if not changed:
+        return list(diffs)
+    return [_with_changed_callees(one, changed) for one in diffs]
+
+
+def _with_changed_callees(diff: FunctionDiff, changed: Mapping[str, str]) -> FunctionDiff:
+    before = diff.graphs[0]
+    if before is None or not diff.nodes:
+        return diff
+    nodes = []
+    for one in diff.nodes:
+        if one.change in _SINGLE:
+            callee = before[one.before[0]].callee
+            is_function = before[one.before[0]].resolution in _IN_MODULE
+            is_known = any(each.aspect in _OTHER_CALLEE for each in one.differences)
+            if callee in changed and is_function and not is_known:
+                body = Difference(Aspect.BODY, callee, changed[callee])
+                change = NodeChange.CHANGED if one.change is NodeChange.SAME else one.change
+                one = replace(one, change=change, differences=(body, *one.differences))
+        nodes.append(one)
+    return with_own_differences(replace(diff, nodes=tuple(nodes)), ())
+
+
+def _group_diff(
+    group: NodeGroup,
+    links: NodeLinks,
+    comparison: Comparison,
+    parts: Mapping[NodeId, Sequence[Part]],
+) -> NodeDiff:
+    one, two = group.before, group.after
+    is_fused = links.calls_after.intersection(two)
+    is_inlined = links.calls_before.intersection(one)
+    inside = tuple(part for each in two for part in parts.get(each, ()))
+    if len(one) == len(two) == 1 and bool(is_fused) == bool(is_inlined):
+        differences = comparison.differences(one[0], two[0])
+        change = NodeChange.CHANGED if differences else NodeChange.SAME
+        return NodeDiff(change, one, two, group.by, differences, parts=inside)
+    if len(two) == 1:
+        callee = comparison.after[two[0]].callee
+        return NodeDiff(NodeChange.FUSED, one, two, group.by, (), callee, inside)
+    if len(one) == 1:
+        change = NodeChange.INLINED if is_inlined else NodeChange.SPLIT
+        callee = comparison.before[one[0]].callee
+        return NodeDiff(change, one, two, group.by, (), callee, inside)
+    change = NodeChange.FUSED if len(one) > len(two) else NodeChange.SPLIT
+    return NodeDiff(change, one, two, group.by, (), "", inside)
+
+
+def _with_move(
+    diff: NodeDiff,
+    moved: frozenset[NodeId],
+    blocks: Mapping[int | None, int | None],
+    before: Graph,
+    after: Graph,
+) -> NodeDiff:
+    """Return the diff of a node with its move to another block or another place, if it moved."""
+    one, two = before[diff.before[0]], after[diff.after[0]]
+    differences = diff.differences
+    if two.id in moved:
+        places = str(before.index[one.id]), str(after.index[two.id])
+        differences += (Difference(Aspect.ORDER, *places),)
+    if one.region in blocks and blocks[one.region] != two.region:
+        was, now = _block_name(one, before), _block_name(two, after)
+        differences += (Difference(Aspect.BLOCK, was, now),)
+    if differences == diff.differences:
+        return diff
+    change = NodeChange.MOVED if diff.change is NodeChange.SAME else diff.change
+    return replace(diff, change=change, differences=differences)
+
+
+def _has_order(node: Node) -> str:
+    """Return the kind of order that a node takes part in, "" for none."""
+    if node.kind is NodeKind.PARAM:
+        return "parameter" if node.region is None else ""
+    return "" if node.is_pure or node.kind in INPUT_KINDS else "effect"
+
+
+def _out_of_order(groups: Iterable[NodeGroup], before: Graph, after: Graph) -> frozenset[NodeId]:
+    """Return the nodes after whose order changed: parameters, and nodes with effects."""
+    found: set[NodeId] = set()
+    singles = [(one.before[0], one.after[0]) for one in groups if len(one.before + one.after) == 2]
+    for kind in ("parameter", "effect"):
+        pairs = [
+            (before.index[one], two)
+            for one, two in singles
+            if _has_order(after[two]) == kind == _has_order(before[one])
+        ]
+        pairs.sort(key=lambda pair: after.index[pair[1]])
+        kept = longest_increasing([at for at, _ in pairs])
+        found.update(two for index, (_, two) in enumerate(pairs) if index not in kept)
+    return frozenset(found)
+
+
+def longest_increasing(numbers: Sequence[int]) -> frozenset[int]:
+    """Return the indices of a longest increasing subsequence."""
+    tails: list[int] = []
+    ends: list[int] = []
+    previous: list[int] = []
+    for index, number in enumerate(numbers):
+        at = bisect_left(tails, number)
+        previous.append(ends[at - 1] if at else -1)
+        tails[at : at + 1], ends[at : at + 1] = [number], [index]
+    kept = []
+    at = ends[-1] if ends else -1
+    while at >= 0:
+        kept.append(at)
+        at = previous[at]
+    return frozenset(kept)
+
+
+def _block_partners(
+    groups: Iterable[NodeGroup], before: Graph, after: Graph
+) -> dict[int | None, int | None]:
+    """Return the region after that holds the most nodes of each region before."""
+    counts: dict[int | None, dict[int | None, int]] = {}
+    for group in groups:
+        if len(group.before) == len(group.after) == 1:
+            one, two = before[group.before[0]], after[group.after[0]]
+            if one.kind not in INPUT_KINDS and two.kind not in INPUT_KINDS:
+                count = counts.setdefault(one.region, {})
+                count[two.region] = count.get(two.region, 0) + 1
+    return {one: max(count, key=count.__getitem__) for one, count in counts.items()}
+
+
+def _block_name(node: Node, graph: Graph) -> str:
+    if node.region is None:
+        return "function"
+    region = graph.regions[node.region]
+    around = region.owner or (
+        graph.regions[region.parent].owner if region.parent is not None else ""
+    )
+    return f"{region.kind.value} {node.region}" + (f" of {around}" if around else "")

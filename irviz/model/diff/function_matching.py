@@ -1,0 +1,63 @@
+"""Which functions of two modules correspond."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from irviz.model.matching.correspondence import MatchedBy
+
+
+class FunctionKey(NamedTuple):
+    """What a function does, without its name: equal for functions that do the same.
+
+    Attributes:
+        kind: The class of the function, such as "PrimFunc".
+        body: A number that is equal for equal bodies; names of variables do not matter.
+        is_entry: Whether the function can be called from outside of the module.
+    """
+
+    kind: str
+    body: int
+    attributes: tuple[tuple[str, str], ...] = ()
+    is_entry: bool = False
+
+
+class FunctionPair(NamedTuple):
+    """A function's names before and after."""
+
+    before: str
+    after: str
+    by: MatchedBy
+
+
+def match_functions(
+    before: Mapping[str, FunctionKey], after: Mapping[str, FunctionKey]
+) -> list[FunctionPair]:
+    """Match the functions of two modules one to one.
+
+    Functions with the same name and the same body come first, then those with the same body and
+    another name, and last those with the same name. A function that can be called from outside
+    corresponds to the function that is called by the same name there, whatever it does.
+    """
+    pairs: dict[str, FunctionPair] = {}
+    left = dict.fromkeys(after)
+
+    def pair(one: str, other: str, by: MatchedBy) -> None:
+        pairs[one] = FunctionPair(one, other, by)
+        del left[other]
+
+    for name, key in before.items():
+        other = after.get(name)
+        if other is not None and (key[:2] == other[:2] or (key.is_entry and other.is_entry)):
+            pair(name, name, MatchedBy.NAME)
+    alike: dict[tuple[str, int], list[str]] = {}
+    for name in left:
+        alike.setdefault(after[name][:2], []).append(name)
+    for name, key in before.items():
+        if name not in pairs and alike.get(key[:2]):
+            pair(name, alike[key[:2]].pop(0), MatchedBy.STRUCTURE)
+    for name in before:
+        if name not in pairs and name in left:
+            pair(name, name, MatchedBy.NAME)
+    return [pairs[name] for name in before if name in pairs]

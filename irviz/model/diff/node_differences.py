@@ -1,0 +1,174 @@
+"""What differs between two nodes that correspond."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from irviz.model.diff.records import Aspect, Difference
+from irviz.model.diff.renaming import Renaming
+from irviz.model.graph.graph import (
+    CALLEE,
+    INPUT_KINDS,
+    Graph,
+    Node,
+    NodeId,
+    NodeKind,
+    Resolution,
+)
+from irviz.model.graph.type_facts import TypeFacts
+
+_CALLS = frozenset(
+    {
+        NodeKind.CALL_TIR,
+        NodeKind.CALL_DPS_PACKED,
+        NodeKind.CALL_PACKED,
+        NodeKind.CALL_FUNCTION,
+        NodeKind.OPERATOR,
+    }
+)
+_KIND_ASPECTS = {
+    "shape": Aspect.SHAPE,
+    "dtype": Aspect.DTYPE,
+    "device": Aspect.DEVICE,
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What the comparison of nodes needs to know of their functions.
+
+    Attributes:
+        functions: The name after of each function before that has a counterpart.
+        partners: The node before of each node after that has one.
+        values: The nodes before with the same value as a node after, beyond `partners`.
+        type_facts: Takes the type of a node apart.
+        is_same_value: Whether the tensors of two constants, before and after, are equal.
+    """
+
+    before: Graph
+    after: Graph
+    functions: Mapping[str, str]
+    partners: Mapping[NodeId, NodeId]
+    values: Mapping[NodeId, frozenset[NodeId]]
+    type_facts: Callable[[Node], TypeFacts]
+    is_same_value: Callable[[NodeId, NodeId], bool]
+    renaming: Renaming
+
+    def differences(self, before: NodeId, after: NodeId) -> tuple[Difference, ...]:
+        """Return what differs between two nodes, apart from their names."""
+        one, two = self.before[before], self.after[after]
+        found = [*self._operation(one, two)]
+        is_lowered = any(each.aspect is Aspect.LOWERED for each in found)
+        found += self._operands(one, two, is_lowered)
+        if not is_lowered:
+            found += self._attributes(one, two)
+        found += self._type(one, two)
+        if one.is_pure != two.is_pure:
+            found.append(Difference(Aspect.PURITY, _purity(one), _purity(two)))
+        return tuple(found)
+
+    def is_same_source(self, before: NodeId, after: NodeId) -> bool:
+        """Return whether two operands are the same value."""
+        if after in self.partners and self.partners[after] == before:
+            return True
+        return before in self.values.get(after, ())
+
+    def _operation(self, one: Node, two: Node) -> Iterator[Difference]:
+        kinds = one.kind, two.kind
+        if kinds == (NodeKind.PARAM, NodeKind.CONSTANT):
+            yield Difference(Aspect.BOUND, "parameter", "constant")
+        elif kinds == (NodeKind.CONSTANT, NodeKind.CONSTANT):
+            if not self.is_same_value(one.id, two.id):
+                yield Difference(Aspect.VALUE, one.name or one.id, two.name or two.id)
+        elif not _CALLS.issuperset(kinds):
+            if one.kind is not two.kind:
+                yield Difference(Aspect.OPERATION, _operation_name(one), _operation_name(two))
+        else:
+            yield from self._callee(one, two)
+
+    def _callee(self, one: Node, two: Node) -> Iterator[Difference]:
+        if one.kind is NodeKind.OPERATOR and two.resolution is Resolution.PRIM_FUNC:
+            yield Difference(Aspect.LOWERED, one.callee, two.callee)
+        elif CALLEE in (self._positions(one, self.before) | self._positions(two, self.after)):
+            if one.kind is not two.kind:  # a closure's name is that of a variable
+                yield Difference(Aspect.CALLEE, _operation_name(one), _operation_name(two))
+        elif self.functions.get(one.callee, one.callee) != two.callee:
+            yield Difference(Aspect.CALLEE, one.callee, two.callee)
+        elif (one.kind, one.operator, one.resolution) != (two.kind, two.operator, two.resolution):
+            yield Difference(Aspect.CALLEE, _call(one), _call(two))
+
+    def _operands(self, one: Node, two: Node, is_lowered: bool) -> Iterator[Difference]:
+        mine, theirs = _sources(one, self.before), _sources(two, self.after)
+        texts = {literal.position: literal.text for literal in one.literals}
+        others = {literal.position: literal.text for literal in two.literals}
+        if is_lowered:  # literals and attributes are part of the PrimFunc
+            mine, theirs = _numbered(mine), _numbered(theirs)
+            texts, others = {}, {}
+        for at in sorted({*mine, *theirs, *texts, *others}):
+            a, b = mine.get(at), theirs.get(at)
+            text, other = texts.get(at, ""), others.get(at, "")
+            if a is not None and b is not None:
+                is_same = self.is_same_source(a, b)
+            else:
+                is_same = a is b and self.renaming.is_equal(text, other)
+            if not is_same:
+                place = ".".join(map(str, at))
+                yield Difference(Aspect.OPERAND, a or text, b or other, place)
+
+    def _attributes(self, one: Node, two: Node) -> Iterator[Difference]:
+        mine, theirs = dict(one.attributes), dict(two.attributes)
+        for name in {**mine, **theirs}:
+            was, now = mine.get(name, ""), theirs.get(name, "")
+            if was != now and not self.renaming.is_equal(was, now):
+                yield Difference(Aspect.ATTRIBUTE, was, now, name)
+
+    def _type(self, one: Node, two: Node) -> Iterator[Difference]:
+        was, now = self.type_facts(one), self.type_facts(two)
+        if self.renaming.is_equal(was.text, now.text):
+            return
+        found = [
+            Difference(aspect, getattr(was, part), getattr(now, part))
+            for part, aspect in _KIND_ASPECTS.items()
+            if not self.renaming.is_equal(getattr(was, part), getattr(now, part))
+        ]
+        yield from found or [Difference(Aspect.TYPE, was.text, now.text)]
+
+    def _positions(self, node: Node, graph: Graph) -> set[tuple[int, ...]]:
+        return {edge.position for edge in graph.entering.get(node.id, ())}
+
+
+def symbols(graph: Graph, type_facts: Callable[[Node], TypeFacts]) -> frozenset[str]:
+    """Return the names of symbolic sizes that a function defines, and those used in texts."""
+    found: set[str] = set()
+    for node in graph.nodes:
+        if node.kind in (*INPUT_KINDS, NodeKind.MATCH_CAST):
+            found |= type_facts(node).symbols
+        if node.kind is NodeKind.OTHER or node.literals:
+            texts = {literal.position for literal in node.literals}
+            for edge in graph.entering.get(node.id, ()):
+                if node.kind is NodeKind.OTHER or edge.position[:-1] in texts:
+                    found.add(graph[edge.source].name)
+    return frozenset(found)
+
+
+def _sources(node: Node, graph: Graph) -> dict[tuple[int, ...], NodeId]:
+    return {edge.position: edge.source for edge in graph.entering.get(node.id, ())}
+
+
+def _numbered(sources: Mapping[tuple[int, ...], NodeId]) -> dict[tuple[int, ...], NodeId]:
+    return {(index,): sources[at] for index, at in enumerate(sorted(sources))}
+
+
+def _purity(node: Node) -> str:
+    return "pure" if node.is_pure else "impure"
+
+
+def _operation_name(node: Node) -> str:
+    return node.callee or node.kind.value
+
+
+def _call(node: Node) -> str:
+    how = node.operator or node.kind.value
+    kind = f", {node.resolution.value}" if node.resolution else ""
+    return f"{node.callee} ({how}{kind})" if how != node.callee else f"{node.callee}{kind}"

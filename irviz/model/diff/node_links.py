@@ -1,0 +1,190 @@
+"""The relation between the nodes of a function before and after, over one step or several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from irviz.model.diff.function_matching import FunctionPair
+from irviz.model.diff.records import Part
+from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind
+from irviz.model.graph.inlined_ids import SEPARATOR
+from irviz.model.matching.correspondence import MatchedBy
+from irviz.model.matching.inlined_graph import (
+    InlinedGraph,
+    inline_calls,
+    inlined_correspondence,
+)
+
+_MATCHED_CALLS = (NodeKind.CALL_FUNCTION, NodeKind.CALL_TIR)
+
+
+@dataclass(frozen=True)
+class FunctionReading:
+    """A function, and the module's other functions that it may call, by name."""
+
+    graph: Graph
+    others: Mapping[str, Graph]
+
+
+@dataclass(frozen=True)
+class NodeLinks:
+    """Which nodes of a function became which; one may become several, and several one.
+
+    Attributes:
+        pairs: What shows it, for each pair of a node before and a node after.
+        values: The nodes before that have the same value as a node after, where this is known
+            because a called function was looked into.
+        parts: The nodes inside of the functions that were looked into, one by one.
+        calls_before: The calls before whose function was looked into.
+        calls_after: The calls after whose function was looked into.
+    """
+
+    pairs: Mapping[tuple[NodeId, NodeId], MatchedBy]
+    values: Mapping[NodeId, frozenset[NodeId]]
+    parts: tuple[Part, ...] = ()
+    calls_before: frozenset[NodeId] = frozenset()
+    calls_after: frozenset[NodeId] = frozenset()
+
+
+def link_nodes(
+    before: FunctionReading,
+    after: FunctionReading,
+    functions: Sequence[FunctionPair],
+    known: Mapping[NodeId, NodeId],
+) -> NodeLinks:
+    """Match the nodes of a function before and after one step.
+
+    A call of a function that only one of the two modules has is looked into. Calls of functions
+    that correspond are the same operation.
+
+    Args:
+        functions: The functions that correspond.
+        known: The nodes before of nodes after that have the same variable or tensor.
+    """
+    one = _inlined(before, {pair.before: index for index, pair in enumerate(functions)})
+    two = _inlined(after, {pair.after: index for index, pair in enumerate(functions)})
+    found = inlined_correspondence(two, one, known)
+    pairs: dict[tuple[NodeId, NodeId], MatchedBy] = {}
+    parts: list[Part] = []
+    for mine, theirs in found.items():
+        left, right = outermost(theirs), outermost(mine)
+        is_inside = left != theirs or right != mine
+        if is_inside and NodeKind.PARAM in (one.graph[theirs].kind, two.graph[mine].kind):
+            continue
+        if is_inside:
+            parts.append(Part(theirs, mine, found.steps[mine]))
+            pairs.setdefault((left, right), MatchedBy.CONTENTS)
+        elif found.steps[mine] is not MatchedBy.CONTENTS:
+            pairs[left, right] = found.steps[mine]
+        else:
+            pairs.setdefault((left, right), MatchedBy.CONTENTS)
+    return NodeLinks(
+        pairs, _values(one, two, found), tuple(parts), _looked_into(one), _looked_into(two)
+    )
+
+
+def compose_links(first: NodeLinks, second: NodeLinks) -> NodeLinks:
+    """Return the relation over two steps, one after the other."""
+    onwards: dict[NodeId, list[tuple[NodeId, MatchedBy]]] = {}
+    for (middle, after), by in second.pairs.items():
+        onwards.setdefault(middle, []).append((after, by))
+    pairs: dict[tuple[NodeId, NodeId], MatchedBy] = {}
+    sources: dict[NodeId, list[NodeId]] = {}
+    for (before, middle), by in first.pairs.items():
+        sources.setdefault(middle, []).append(before)
+        for after, how in onwards.get(middle, ()):
+            is_known = by is how is MatchedBy.KNOWN
+            pairs[before, after] = MatchedBy.KNOWN if is_known else MatchedBy.STAGES
+    middles: dict[NodeId, set[NodeId]] = {}
+    for middle, after in second.pairs:
+        middles.setdefault(after, set()).add(middle)
+    for after, same in second.values.items():
+        middles.setdefault(after, set()).update(same)
+    values: dict[NodeId, frozenset[NodeId]] = {}
+    for after, others in middles.items():
+        by_value = {each for middle in others for each in first.values.get(middle, ())}
+        if after in second.values:
+            by_value.update(
+                each for middle in second.values[after] for each in sources.get(middle, ())
+            )
+        if by_value:
+            values[after] = frozenset(by_value)
+    parts = tuple(
+        part._replace(before=sources[part.before][0], by=MatchedBy.STAGES)
+        for part in second.parts
+        if len(sources.get(part.before, ())) == 1
+    )
+    return NodeLinks(
+        pairs,
+        values,
+        parts,
+        first.calls_before,
+        second.calls_after | {two for one, two in second.pairs if one in first.calls_after},
+    )
+
+
+def _inlined(reading: FunctionReading, matched: Mapping[str, int]) -> InlinedGraph:
+    graph = reading.graph
+    opened = [other for name, other in reading.others.items() if name not in matched]
+    graphs = {each.function: _canonical_graph(each, matched) for each in (*opened, graph)}
+    return inline_calls(graph.function, graphs)
+
+
+def _canonical_graph(graph: Graph, matched: Mapping[str, int]) -> Graph:
+    return replace(graph, nodes=tuple(_canonical(node, matched) for node in graph.nodes))
+
+
+def _canonical(node: Node, matched: Mapping[str, int]) -> Node:
+    """Return a call as the same operation whatever the matched callee's name and body are.
+
+    A call of a Relax function is the same as a call of the PrimFunc that it became.
+    """
+    index = matched.get(node.callee) if node.kind in _MATCHED_CALLS else None
+    if index is None:
+        return node
+    attributes = tuple(item for item in node.attributes if item[1] != node.callee)
+    structure = hash(("function", index, attributes, node.literals))
+    return node._replace(kind=NodeKind.CALL_FUNCTION, structure=structure)
+
+
+def outermost(node_id: NodeId) -> NodeId:
+    """Return the outermost of the calls that a node is inside of, or the node itself."""
+    return NodeId(node_id.partition(SEPARATOR)[0])
+
+
+def _looked_into(inlined: InlinedGraph) -> frozenset[NodeId]:
+    nodes = inlined.graph.nodes
+    return frozenset(outermost(node.id) for node in nodes if SEPARATOR in node.id)
+
+
+def _values(
+    before: InlinedGraph, after: InlinedGraph, found: Mapping[NodeId, NodeId]
+) -> dict[NodeId, frozenset[NodeId]]:
+    """Return the nodes before with the same value, where a function has to be looked into."""
+    forwarding: dict[NodeId, set[NodeId]] = {}
+    for node_id in before.same:
+        if SEPARATOR not in node_id and _leads_inside(before, node_id):
+            forwarding.setdefault(before.origin(node_id), set()).add(node_id)
+    values: dict[NodeId, frozenset[NodeId]] = {}
+    for node in after.graph.nodes:
+        if SEPARATOR in node.id:
+            continue
+        origin = found.get(after.origin(node.id))
+        if origin is None:
+            continue
+        others = set(forwarding.get(origin, ()))
+        if SEPARATOR not in origin and _leads_inside(after, node.id):
+            others.add(origin)
+        if others:
+            values[node.id] = frozenset(others)
+    return values
+
+
+def _leads_inside(inlined: InlinedGraph, node_id: NodeId) -> bool:
+    """Return whether a node forwards a value from inside of a called function."""
+    while node_id in inlined.same:
+        node_id = inlined.same[node_id]
+        if SEPARATOR in node_id:
+            return True
+    return False

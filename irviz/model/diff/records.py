@@ -1,0 +1,145 @@
+"""The records of a diff: what became of each node, function, loop and buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+from irviz.model.graph.graph import Graph, NodeId
+from irviz.model.matching.correspondence import MatchedBy
+
+
+class NodeChange(Enum):
+    """What became of a node, or of several."""
+
+    SAME = "same"
+    CHANGED = "changed"
+    ADDED = "added"
+    REMOVED = "removed"
+    MOVED = "moved"
+    FUSED = "fused"
+    SPLIT = "split"
+    INLINED = "inlined"
+    FOLDED = "folded into a constant"
+
+
+class Aspect(Enum):
+    """What differs between a node, a function or a module before and after."""
+
+    CALLEE = "callee"
+    BODY = "callee's body"
+    LOWERED = "operator lowered to a PrimFunc"
+    OPERATION = "operation"
+    OPERAND = "operand"
+    SHAPE = "shape"
+    DTYPE = "dtype"
+    TYPE = "type"
+    DEVICE = "virtual device"
+    ATTRIBUTE = "attribute"
+    PURITY = "purity"
+    VALUE = "value of the constant"
+    BOUND = "parameter bound to a constant"
+    BLOCK = "block"
+    ORDER = "order"
+    RESULT = "result"
+    NAME = "name"
+    KIND = "kind of function"
+    LOOPS = "loops and blocks"
+
+
+class Difference(NamedTuple):
+    """One difference, as text; "" stands for nothing.
+
+    Attributes:
+        what: Which operand or attribute it is: `(0,)` is written `0`, `(1, 2)` is `1.2`.
+    """
+
+    aspect: Aspect
+    before: str
+    after: str
+    what: str = ""
+
+    def __str__(self) -> str:
+        """Return the difference in words, such as `operand 1: lv2 → lv3`."""
+        what = f"{self.aspect.value} {self.what}".strip()
+        return f"{what}: {self.before or 'none'} → {self.after or 'none'}"
+
+
+class Part(NamedTuple):
+    """A node and the node that it became inside of a function that is called.
+
+    The one that is inside of a called function has an id as of `inlined_id`.
+    """
+
+    before: NodeId
+    after: NodeId
+    by: MatchedBy
+    differences: tuple[Difference, ...] = ()
+
+
+@dataclass(frozen=True)
+class NodeDiff:
+    """What became of one node or, for FUSED, SPLIT, INLINED and FOLDED, of several.
+
+    Attributes:
+        before: The nodes before, in the order of the text; none for ADDED.
+        after: The nodes after; none for REMOVED.
+        by: What shows that they correspond; None for ADDED and REMOVED.
+        differences: What differs, also for nodes that were moved.
+        callee: The function that contains the nodes of the other side.
+        parts: The nodes of the group one by one, where the function was looked into.
+    """
+
+    change: NodeChange
+    before: tuple[NodeId, ...]
+    after: tuple[NodeId, ...]
+    by: MatchedBy | None = None
+    differences: tuple[Difference, ...] = ()
+    callee: str = ""
+    parts: tuple[Part, ...] = ()
+
+
+class FunctionChange(Enum):
+    """What became of a function."""
+
+    SAME = "same"
+    CHANGED = "changed"
+    ADDED = "added"
+    REMOVED = "removed"
+
+
+@dataclass(frozen=True)
+class FunctionDiff:
+    """What became of one function.
+
+    Attributes:
+        before: Its name before, "" where it was added.
+        after: Its name after, "" where it was removed.
+        by: What shows that it is one function; None where it was added or removed.
+        differences: What differs of the function itself: its name, attributes, result, purity.
+        nodes: What became of each node, those that are the same included, in the order of the
+            text; empty for functions that were added or removed.
+        graphs: The graphs before and after, None where there is none.
+    """
+
+    before: str
+    after: str
+    change: FunctionChange
+    by: MatchedBy | None = None
+    differences: tuple[Difference, ...] = ()
+    nodes: tuple[NodeDiff, ...] = ()
+    graphs: tuple[Graph | None, Graph | None] = field(
+        default=(None, None), compare=False, repr=False
+    )
+
+    @property
+    def name(self) -> str:
+        """The name after or, where it was removed, before."""
+        return self.after or self.before
+
+    @property
+    def changed_nodes(self) -> Sequence[NodeDiff]:
+        """The nodes that are not the same."""
+        return [one for one in self.nodes if one.change is not NodeChange.SAME]

@@ -1,0 +1,19 @@
+"""The type of a node's value, taken apart for comparison."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class TypeFacts(NamedTuple):
+    """A type as text without abbreviations; only tensors have the parts.
+
+    Attributes:
+        symbols: The names of the symbolic sizes in it.
+    """
+
+    text: str
+    shape: str = ""
+    dtype: str = ""
+    device: str = ""
+    symbols: frozenset[str] = frozenset()

@@ -1,0 +1,64 @@
+"""The diff of two modules, files or stages of saved sessions, without a session."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from irviz.session.open_session import SESSION_SUFFIX, load
+from irviz.session.stage_diff import diff_modules, diff_stages
+from irviz.view.diff import Diff
+
+
+def diff(a: object, b: object, function: str = "", *, module: str = "") -> Diff:
+    """Return what differs between two modules: which functions and nodes became which, and how.
+
+    Nothing of a file is run.
+
+    Args:
+        a: The module before, or what else `irviz.load` takes. A stage of a saved session is given
+            as `"work.irviz#1"`; without a number it is the session's current stage.
+        b: The module after.
+        function: Only what became of the function of this name.
+        module: The name of the module to read, where files define several.
+
+    Raises:
+        LoadError: One of the two is no model.
+        NotFoundError: There is no such stage, or no such function.
+
+    Example:
+        print(irviz.diff(MyModule, relax.transform.LegalizeOps()(MyModule)).text())
+    """
+    (file, stage), (other_file, other_stage) = _split(a), _split(b)
+    before = load(file, name=module)
+    if _is_session(file) and file == other_file:
+        stage = stage or before.current_id
+        return diff_stages(before.tree, stage, other_stage or before.current_id, function)
+    after = load(other_file, name=module)
+    one = before.tree.stage(stage or None)
+    two = after.tree.stage(other_stage or None)
+    titles = _title(a, one.label, "before"), _title(b, two.label, "after")
+    return diff_modules(one, two, titles, function)
+
+
+def _split(what: object) -> tuple[object, str]:
+    """Return a file and the id of a stage, "" for none; a file's own name may contain the sign."""
+    if not isinstance(what, str | os.PathLike):
+        return what, ""
+    path = os.fspath(what)
+    file, sign, stage = path.rpartition("#")
+    if sign and stage and _is_session(file) and not Path(path).exists():
+        return file, stage
+    return path, ""
+
+
+def _is_session(what: object) -> bool:
+    return isinstance(what, str) and Path(what).suffix.lower() == SESSION_SUFFIX
+
+
+def _title(what: object, label: str, default: str) -> str:
+    """Return what a module is called in the diff: its file, its name or its stage."""
+    if isinstance(what, str | os.PathLike):
+        return os.fspath(what)
+    name = getattr(what, "__name__", "")
+    return str(name) or (default if label == "given" else label)

@@ -1,0 +1,207 @@
+"""The diff of two stages: what became of each function and of each node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+
+from tvm import ir
+
+from irviz.errors import NotFoundError
+from irviz.ir.function_keys import function_keys
+from irviz.ir.module_functions import drawable_functions, relax_functions
+from irviz.ir.relax.shared_vars import shared_constants, shared_vars
+from irviz.ir.tensors import is_equal_tensor
+from irviz.ir.text.labels import attributes
+from irviz.ir.text.text_cache import type_facts_of
+from irviz.model.diff.function_diff import (
+    attribute_differences,
+    diff_nodes,
+    function_differences,
+    node_groups,
+    result_differences,
+    with_changed_callees,
+    with_own_differences,
+)
+from irviz.model.diff.function_matching import FunctionKey, FunctionPair, match_functions
+from irviz.model.diff.node_differences import Comparison, symbols
+from irviz.model.diff.node_links import FunctionReading, NodeLinks, compose_links, link_nodes
+from irviz.model.diff.records import Aspect, Difference, FunctionChange, FunctionDiff
+from irviz.model.diff.renaming import Renaming
+from irviz.model.matching.correspondence import MatchedBy
+from irviz.session.stage_cache import constants_of, graph_of
+from irviz.transforms.stage import Stage
+from irviz.transforms.stage_tree import StageTree
+from irviz.view.diff import Diff
+
+
+def diff_stages(tree: StageTree, before: str, after: str, function: str = "") -> Diff:
+    """Return what differs between two stages of a tree; `function` limits it to one.
+
+    Stages that are several steps apart are compared by way of those between. Raises NotFoundError
+    for an unknown stage, and where neither stage has the function.
+    """
+    stages = _path_between(tree, before, after)
+    return _diff_path(stages, (_title(stages[0]), _title(stages[-1])), function)
+
+
+def diff_modules(before: Stage, after: Stage, titles: tuple[str, str], function: str = "") -> Diff:
+    """Return what differs between the modules of two stages that have nothing between them."""
+    return _diff_path((before, after), titles, function)
+
+
+def _path_between(tree: StageTree, before: str, after: str) -> tuple[Stage, ...]:
+    """Return the stages from one to the other, by way of the last that both were made from."""
+    mine, theirs = tree.lineage(before), tree.lineage(after)
+    common = [stage for stage in mine if stage in theirs]
+    if not common:  # a recording has several roots
+        return mine[-1], theirs[-1]
+    up = mine[mine.index(common[-1]) :][::-1]
+    return (*up, *theirs[theirs.index(common[-1]) + 1 :])
+
+
+def _diff_path(stages: Sequence[Stage], titles: tuple[str, str], function: str) -> Diff:
+    first, last = stages[0], stages[-1]
+    pairs = _pairs_along(stages if len(stages) > 1 else (first, first))
+    keys = _keys(first), _keys(last)
+    if function and function not in keys[0] and function not in keys[1]:
+        known = ", ".join(map(repr, {**keys[0], **keys[1]})) or "none"
+        raise NotFoundError(f"neither module has a function {function!r}; they have {known}")
+    compared = _compare_functions(stages, pairs, keys)
+    there, back = {pair.before for pair in pairs}, {pair.after for pair in pairs}
+    found = [
+        *compared,
+        *(_one_sided(first, name, is_added=False) for name in keys[0] if name not in there),
+        *(_one_sided(last, name, is_added=True) for name in keys[1] if name not in back),
+    ]
+    if function:
+        found = [one for one in found if function in (one.before, one.after)]
+    return Diff(
+        *titles,
+        tuple(sorted(found, key=lambda one: (not one.nodes, one.name))),
+        tuple(_module_differences(first.module, last.module)),
+    )
+
+
+def _compare_functions(
+    stages: Sequence[Stage],
+    pairs: Sequence[FunctionPair],
+    keys: tuple[Mapping[str, FunctionKey], Mapping[str, FunctionKey]],
+) -> list[FunctionDiff]:
+    first, last = stages[0], stages[-1]
+    names = {pair.before: pair.after for pair in pairs}
+    mine, theirs = relax_functions(first.module), relax_functions(last.module)
+    found = []
+    for pair in pairs:
+        one, two = keys[0][pair.before], keys[1][pair.after]
+        if pair.before in mine and pair.after in theirs:
+            diff = _relax_diff(stages, pair, names)
+        else:
+            body = (Difference(Aspect.BODY, "", ""),) if one.body != two.body else ()
+            diff = FunctionDiff(pair.before, pair.after, FunctionChange.SAME, pair.by, body)
+        found.append(with_own_differences(diff, function_differences(pair, one, two)))
+    return with_changed_callees(found)
+
+
+def _relax_diff(
+    stages: Sequence[Stage], pair: FunctionPair, names: Mapping[str, str]
+) -> FunctionDiff:
+    first, last = stages[0], stages[-1]
+    before, after = graph_of(first, pair.before), graph_of(last, pair.after)
+    links = _links_along(stages, pair)
+    groups = node_groups(links, before, after)
+    tensors = constants_of(first, pair.before), constants_of(last, pair.after)
+    comparison = Comparison(
+        before,
+        after,
+        names,
+        {one.after[0]: one.before[0] for one in groups if len(one.before) == len(one.after) == 1},
+        links.values,
+        type_facts_of,
+        lambda one, two: is_equal_tensor(tensors[0].get(one), tensors[1].get(two)),
+        Renaming(symbols(before, type_facts_of), symbols(after, type_facts_of)),
+    )
+    nodes = diff_nodes(links, groups, comparison)
+    results = tuple(result_differences(comparison))
+    graphs = before, after
+    return FunctionDiff(
+        pair.before, pair.after, FunctionChange.SAME, pair.by, results, nodes, graphs
+    )
+
+
+def _one_sided(stage: Stage, name: str, *, is_added: bool) -> FunctionDiff:
+    has_graph = name in drawable_functions(stage.module)
+    graph = graph_of(stage, name) if has_graph else None
+    if is_added:
+        return FunctionDiff("", name, FunctionChange.ADDED, graphs=(None, graph))
+    return FunctionDiff(name, "", FunctionChange.REMOVED, graphs=(graph, None))
+
+
+@lru_cache(maxsize=32)
+def _keys(stage: Stage) -> Mapping[str, FunctionKey]:
+    graphs = {name: graph_of(stage, name) for name in relax_functions(stage.module)}
+    return function_keys(stage.module, graphs)
+
+
+@lru_cache(maxsize=64)
+def _matched_functions(before: Stage, after: Stage) -> Sequence[FunctionPair]:
+    return match_functions(_keys(before), _keys(after))
+
+
+def _pairs_along(stages: Sequence[Stage]) -> Sequence[FunctionPair]:
+    """Match the functions of the first and the last stage by way of those between."""
+    first, *others = (_matched_functions(*step) for step in pairwise(stages))
+    found = list(first)
+    for step in others:
+        onwards = {pair.before: pair for pair in step}
+        found = [
+            FunctionPair(pair.before, onwards[pair.after].after, _both(pair, onwards[pair.after]))
+            for pair in found
+            if pair.after in onwards
+        ]
+    return found
+
+
+def _both(first: FunctionPair, second: FunctionPair) -> MatchedBy:
+    return first.by if first.by is second.by else MatchedBy.STAGES
+
+
+def _links_along(stages: Sequence[Stage], pair: FunctionPair) -> NodeLinks:
+    """Relate the nodes of a function step by step: each step leaves most of them as they were."""
+    found: NodeLinks | None = None
+    name = pair.before
+    for before, after in pairwise(stages):
+        names = {one.before: one.after for one in _matched_functions(before, after)}
+        step = _links(before, after, name, names[name])
+        found = step if found is None else compose_links(found, step)
+        name = names[name]
+    return found or _links(stages[0], stages[0], name, name)
+
+
+@lru_cache(maxsize=64)
+def _links(before: Stage, after: Stage, name: str, name_after: str) -> NodeLinks:
+    functions = _matched_functions(before, after)
+    known = {
+        **shared_constants(constants_of(after, name_after), constants_of(before, name)),
+        **shared_vars(after.module, before.module, name_after, name),
+    }
+    return link_nodes(_reading(before, name), _reading(after, name_after), functions, known)
+
+
+def _reading(stage: Stage, name: str) -> FunctionReading:
+    others = relax_functions(stage.module)
+    return FunctionReading(graph_of(stage, name), {one: graph_of(stage, one) for one in others})
+
+
+def _module_differences(before: ir.IRModule, after: ir.IRModule) -> list[Difference]:
+    found = attribute_differences(attributes(before.attrs), attributes(after.attrs))
+    infos = [
+        [(str(name), str(info)) for name, info in mod.global_infos.items()]
+        for mod in (before, after)
+    ]
+    return found + attribute_differences(*infos)
+
+
+def _title(stage: Stage) -> str:
+    return f"{stage.id} {stage.label}"

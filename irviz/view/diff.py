@@ -1,0 +1,53 @@
+"""The diff of two modules, as data and as text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
+
+from irviz.model.diff.records import Difference, FunctionChange, FunctionDiff
+
+
+@dataclass(frozen=True)
+class Diff:
+    """What differs between two modules; it is true where anything does.
+
+    Attributes:
+        before: The title of the module before.
+        after: The title of the module after.
+        functions: What became of each function, also of those that are the same.
+        differences: What differs of the module itself.
+    """
+
+    before: str
+    after: str
+    functions: tuple[FunctionDiff, ...]
+    differences: tuple[Difference, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Return whether anything differs; names of variables do not count."""
+        changed = any(one.change is not FunctionChange.SAME for one in self.functions)
+        return bool(self.differences) or changed
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the diff as dictionaries, lists and texts, as for JSON."""
+        return {
+            "before": self.before,
+            "after": self.after,
+            "differs": bool(self),
+            "differences": _plain(self.differences),
+            "functions": _plain(self.functions),
+        }
+
+
+def _plain(value: object) -> object:
+    """Return records as dictionaries, without what does not take part in comparisons."""
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value):
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value) if one.compare}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return {name: _plain(each) for name, each in zip(value._fields, value, strict=True)}
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return value

@@ -1,0 +1,111 @@
+"""A diff says of each function and node what became of it, and nothing that is not so."""
+
+import json
+import pickle
+
+import pytest
+from tvm import relax
+
+import irviz
+from irviz.course.digits import mlp_params
+from irviz.course.mlp import MODULES, MyModuleHighLevel
+from irviz.model.diff.records import Aspect, FunctionChange, NodeChange
+from irviz.session.session import Session
+
+
+def replaced(mod, old, new):
+    """Return the module with a part of its TVMScript replaced."""
+    from irviz.loaders.load import load_content
+
+    text = mod.script()
+    assert text.count(old) == 1
+    return load_content(text.replace(old, new).encode(), "module.py").module
+
+
+def nodes_of(diff, function="main"):
+    (found,) = (one for one in diff.functions if one.name == function)
+    return found.nodes
+
+
+def changed(diff, function="main"):
+    (found,) = (one for one in diff.functions if one.name == function)
+    return [(one.change, one.before, one.after) for one in found.changed_nodes]
+
+
+def fused():
+    session = Session(MyModuleHighLevel, isolate=False)
+    for name in ("LegalizeOps", "AnnotateTIROpPattern"):
+        session = session.apply(name)
+    return session.apply("FuseOps", fuse_opt_level=2)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_does_not_differ_from_itself(name):
+    diff = irviz.diff(MODULES[name], MODULES[name])
+    assert not diff
+    assert {one.change for one in diff.functions} == {FunctionChange.SAME}
+    assert {one.change for one in nodes_of(diff)} == {NodeChange.SAME}
+
+
+def test_one_changed_binding_is_the_only_difference():
+    after = replaced(MyModuleHighLevel, "R.nn.relu(lv1)", "R.nn.gelu(lv1)")
+    diff = irviz.diff(MyModuleHighLevel, after)
+    assert diff
+    (node,) = next(one for one in diff.functions if one.name == "main").changed_nodes
+    assert (node.change, node.before, node.after) == (NodeChange.CHANGED, ("lv2",), ("lv2",))
+    assert list(map(str, node.differences)) == ["callee: relax.nn.relu → relax.nn.gelu"]
+
+
+def test_a_lowered_operator_says_both_names():
+    session = Session(MyModuleHighLevel, isolate=False).apply("LegalizeOps")
+    nodes = {one.after: one for one in nodes_of(session.diff("0"))}
+    (difference,) = nodes["lv2",].differences
+    assert difference[:3] == (Aspect.LOWERED, "relax.nn.relu", "relu")
+
+
+def test_a_fused_call_says_what_it_was_made_of():
+    session = fused()
+    assert changed(session.diff("2", "3")) == [
+        (NodeChange.FUSED, ("lv0", "lv1", "lv2"), ("lv",)),
+        (NodeChange.FUSED, ("lv3", "out"), ("gv",)),
+    ]
+
+
+def test_a_fused_prim_func_says_what_it_was_made_of_by_the_stages_between():
+    session = fused().apply("FuseTIR")
+    diff = session.diff("0", "4")
+    groups = [one for one in changed(diff) if one[0] is NodeChange.FUSED]
+    assert groups == [
+        (NodeChange.FUSED, ("lv0", "lv1", "lv2"), ("lv",)),
+        (NodeChange.FUSED, ("lv3", "out"), ("gv",)),
+    ]
+    back = [one for one in changed(session.diff("4", "0")) if one[0] is NodeChange.SPLIT]
+    assert back == [(NodeChange.SPLIT, two, one) for _, one, two in groups]
+
+
+def test_a_bound_parameter_is_changed_and_what_uses_it_is_not():
+    session = Session(MyModuleHighLevel, params=mlp_params(), isolate=False).bind()
+    found = nodes_of(session.diff("0"))
+    bound = [one for one in found if one.change is not NodeChange.SAME]
+    assert {one.before[0] for one in bound} == {"w0", "b0", "w1", "b1"}
+    assert {each.aspect for one in bound for each in one.differences} == {Aspect.BOUND}
+
+
+def test_a_renamed_function_is_neither_removed_nor_added():
+    lowered = relax.transform.LegalizeOps()(MyModuleHighLevel)
+    text = lowered.script().replace("relu", "rectified")
+    from irviz.loaders.load import load_content
+
+    diff = irviz.diff(lowered, load_content(text.encode(), "module.py").module)
+    (function,) = (one for one in diff.functions if one.change is not FunctionChange.SAME)
+    assert (function.before, function.after) == ("relu", "rectified")
+    assert changed(diff) == []
+
+
+def test_a_diff_is_plain_data():
+    session = fused()
+    diff = session.diff("0", "3")
+    assert diff == session.diff("0", "3")
+    assert diff != session.diff("0", "1")
+    assert json.loads(json.dumps(diff.to_dict()))["differs"] is True
+    assert b"tvm" not in pickle.dumps(diff)

@@ -104,7 +104,7 @@ def asked(url: str) -> str:
         return str(response.geturl())
 
 
-def test_a_file_is_opened_in_the_browser(chromium: Any, tmp_path: Path) -> None:
+def test_a_file_is_opened_in_the_browser_and_run_when_the_reader_says_so(chromium: Any, tmp_path: Path) -> None:
     (tmp_path / "module.json").write_text(tvm.ir.save_json(MyModuleHighLevel))
     arguments = ("open", "module.json")
     with command(tmp_path, *arguments, ended_by=signal.SIGTERM, ignoring="INT TERM") as url:
@@ -112,6 +112,12 @@ def test_a_file_is_opened_in_the_browser(chromium: Any, tmp_path: Path) -> None:
         said = complaints(page)
         page.goto(url)
         page.locator(".irviz-canvas .node.operator").first.wait_for(timeout=60_000)
+        page.locator(".irviz-tabs").get_by_role("tab", name="Run", exact=True).click()
+        page.get_by_role("button", name="Run").first.click()
+        page.locator(".irviz-question", has_text="runs code of module.json").wait_for()
+        assert page.locator(".irviz-badge").inner_text() == "not run"
+        page.get_by_role("button", name="Run it").first.click()
+        page.locator(".irviz-badge", has_text="reference").wait_for()
         page.close()
     assert said == []
 

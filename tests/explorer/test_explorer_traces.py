@@ -182,7 +182,7 @@ def test_colours_ask_for_what_they_need(opened, by):
     explorer.colour(by)
     assert explorer.is_coloured
     assert list(explorer.explorer.results) == ["0"]
-    explorer.colour(None)
+    explorer.colour("")
     assert not explorer.is_coloured
 
 

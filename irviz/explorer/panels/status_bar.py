@@ -34,7 +34,7 @@ class QuestionBar(Panel):
         super().__init__(store)
         self._words = html("irviz-question")
         run = self.button("Run it", "Run it in another process, now and later", self._trust, "play")
-        leave = self.button("Don't", "Leave it undone", actions.Distrust(), "times")
+        leave = self.button("Do not run it", "Leave it undone", actions.Distrust(), "times")
         self.widget = classed(widgets.HBox([self._words, run, leave]), "irviz-ask")
 
     def _parts(self, state: State) -> tuple[object, ...]:
@@ -45,7 +45,7 @@ class QuestionBar(Panel):
         show_if(self.widget, question is not None)
         if question is not None:
             names = " and ".join(sorted(Path(file).name for file in question.files))
-            words = f"This would run code of {names}, which can do what you can. Run it?"
+            words = f"This runs code of {names}, which can do all that you can do here. Run it?"
             self._words.value = paragraph(words, "irviz-said", "alert")
 
     def _trust(self) -> None:

@@ -105,14 +105,14 @@ class ColourChooser(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        options = [("–", None), *((label, kind) for kind, label in OVERLAYS.items())]
+        options = [("–", ""), *((label, kind) for kind, label in OVERLAYS.items())]
         self.widget = field(
             widgets.Dropdown, "irviz-colour-by", "colour by", options=options, width=None
         )
-        self.on_change(self.widget, lambda kind: self.send(actions.ColourBy(kind)))
+        self.on_change(self.widget, lambda kind: self.send(actions.ColourBy(kind or None)))
 
     def _show(self, state: State) -> None:
-        self.widget.value = state.colour_by
+        self.widget.value = state.colour_by or ""  # None is a dropdown without a choice
 
 
 class DifferenceButton(Panel):

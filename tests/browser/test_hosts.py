@@ -104,7 +104,9 @@ def asked(url: str) -> str:
         return str(response.geturl())
 
 
-def test_a_file_is_opened_in_the_browser_and_run_when_the_reader_says_so(chromium: Any, tmp_path: Path) -> None:
+def test_a_file_is_opened_in_the_browser_and_run_when_the_reader_agrees(
+    chromium: Any, tmp_path: Path
+) -> None:
     (tmp_path / "module.json").write_text(tvm.ir.save_json(MyModuleHighLevel))
     arguments = ("open", "module.json")
     with command(tmp_path, *arguments, ended_by=signal.SIGTERM, ignoring="INT TERM") as url:

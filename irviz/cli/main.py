@@ -1,4 +1,4 @@
-"""The command line: `irviz demo`, `irviz draw FILE`, `irviz open FILE`, `irviz upgrade FILE`."""
+"""The command line: `irviz demo`, `irviz draw`, `irviz open`, `irviz diff`, `irviz upgrade`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from irviz.cli.demo import add_demo
+from irviz.cli.diff import add_diff
 from irviz.cli.draw import add_draw
 from irviz.cli.open import add_open
 from irviz.cli.upgrade import add_upgrade
@@ -16,10 +17,10 @@ from irviz.version import __version__
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; return 0, or 2 after one sentence about what is wrong."""
+    """Run a command; return its exit code, or 2 after one sentence about what is wrong."""
     options = _parser().parse_args(arguments)
     try:
-        options.run(options)
+        return options.run(options) or 0
     except (IrvizError, OSError, ValueError, RuntimeError) as failure:
         return _fail(str(failure))
     except ImportError as failure:
@@ -28,7 +29,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail("this takes more memory than there is: try a smaller file")
     except KeyboardInterrupt:
         return 130
-    return 0
 
 
 def _fail(message: str) -> int:
@@ -50,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"irviz {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for add in (add_demo, add_draw, add_open, add_upgrade):
+    for add in (add_demo, add_draw, add_open, add_diff, add_upgrade):
         add(commands)
     return parser
 

@@ -13,6 +13,7 @@ from irviz.ir.function_keys import function_keys
 from irviz.ir.module_functions import drawable_functions, relax_functions
 from irviz.ir.relax.shared_vars import shared_constants, shared_vars
 from irviz.ir.tensors import is_equal_tensor
+from irviz.ir.text.function_texts import function_texts
 from irviz.ir.text.labels import attributes
 from irviz.ir.text.text_cache import type_facts_of
 from irviz.model.diff.function_diff import (
@@ -25,12 +26,13 @@ from irviz.model.diff.function_diff import (
     with_own_differences,
 )
 from irviz.model.diff.function_matching import FunctionKey, FunctionPair, match_functions
+from irviz.model.diff.module_text import ModuleText
 from irviz.model.diff.node_differences import Comparison, symbols
 from irviz.model.diff.node_links import FunctionReading, NodeLinks, compose_links, link_nodes
 from irviz.model.diff.records import Aspect, Difference, FunctionChange, FunctionDiff
 from irviz.model.diff.renaming import Renaming
 from irviz.model.matching.correspondence import MatchedBy
-from irviz.session.stage_cache import constants_of, graph_of
+from irviz.session.stage_cache import constants_of, graph_of, script_of
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree
 from irviz.view.diff import Diff
@@ -81,6 +83,7 @@ def _diff_path(stages: Sequence[Stage], titles: tuple[str, str], function: str) 
         *titles,
         tuple(sorted(found, key=lambda one: (not one.nodes, one.name))),
         tuple(_module_differences(first.module, last.module)),
+        (_text(first), _text(last)),
     )
 
 
@@ -201,6 +204,10 @@ def _module_differences(before: ir.IRModule, after: ir.IRModule) -> list[Differe
         for mod in (before, after)
     ]
     return found + attribute_differences(*infos)
+
+
+def _text(stage: Stage) -> ModuleText:
+    return ModuleText(lambda: function_texts(script_of(stage)))
 
 
 def _title(stage: Stage) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 
 import pytest
 from tvm import relax
@@ -9,14 +10,13 @@ from tvm import relax
 import irviz
 from irviz.course.digits import mlp_params
 from irviz.course.mlp import MODULES, MyModuleHighLevel
+from irviz.loaders.load import load_content
 from irviz.model.diff.records import Aspect, FunctionChange, NodeChange
 from irviz.session.session import Session
 
 
 def replaced(mod, old, new):
     """Return the module with a part of its TVMScript replaced."""
-    from irviz.loaders.load import load_content
-
     text = mod.script()
     assert text.count(old) == 1
     return load_content(text.replace(old, new).encode(), "module.py").module
@@ -94,8 +94,6 @@ def test_a_bound_parameter_is_changed_and_what_uses_it_is_not():
 def test_a_renamed_function_is_neither_removed_nor_added():
     lowered = relax.transform.LegalizeOps()(MyModuleHighLevel)
     text = lowered.script().replace("relu", "rectified")
-    from irviz.loaders.load import load_content
-
     diff = irviz.diff(lowered, load_content(text.encode(), "module.py").module)
     (function,) = (one for one in diff.functions if one.change is not FunctionChange.SAME)
     assert (function.before, function.after) == ("relu", "rectified")
@@ -109,3 +107,48 @@ def test_a_diff_is_plain_data():
     assert diff != session.diff("0", "1")
     assert json.loads(json.dumps(diff.to_dict()))["differs"] is True
     assert b"tvm" not in pickle.dumps(diff)
+
+
+def test_the_text_has_the_lines_of_both_and_folds_what_is_unchanged():
+    after = replaced(MyModuleHighLevel, "R.nn.relu(lv1)", "R.nn.gelu(lv1)")
+    text = irviz.diff(MyModuleHighLevel, after).text()
+    signed = [line for line in text.splitlines() if line[:2] in ("- ", "+ ")]
+    assert len(signed) == 2
+    assert "R.nn.relu(lv1)" in signed[0]
+    assert "R.nn.gelu(lv1)  # callee: relax.nn.relu → relax.nn.gelu" in signed[1]
+    assert "… 4 unchanged" in text
+    assert "\x1b[" not in text
+    assert "\x1b[7m" in irviz.diff(MyModuleHighLevel, after).text(colour=True)
+
+
+def test_a_text_that_differs_in_names_is_equal_and_says_so():
+    text = MyModuleHighLevel.script()
+    for name in ("lv0", "lv1", "w0", "out"):
+        text = re.sub(rf"\b{name}\b", f"renamed_{name}", text)
+    diff = irviz.diff(MyModuleHighLevel, load_content(text.encode(), "module.py").module)
+    assert not diff
+    assert diff.text().endswith("do not differ: only names, or the order of independent lines\n")
+
+
+def test_a_fused_call_stands_below_what_it_was_made_of():
+    lines = fused().diff("2", "3").text().splitlines()
+    at = next(index for index, line in enumerate(lines) if "# fused 3 → 1" in line)
+    assert [line[:1] for line in lines[at - 3 : at + 2]] == ["-", "-", "-", "+", " "]
+
+
+def test_an_independent_line_that_moved_is_no_difference():
+    lines = MyModuleHighLevel.script().splitlines()
+    (at,) = (index for index, line in enumerate(lines) if "w1_t:" in line)
+    lines.insert(at - 2, lines.pop(at))
+    diff = irviz.diff(MyModuleHighLevel, load_content("\n".join(lines).encode(), "m.py").module)
+    assert not diff
+
+
+def test_text_obeys_no_control_characters_of_a_name():
+    x = relax.Var("x\x1b[31m", relax.TensorType([2], "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.add(x, x)))
+    mod = builder.get()
+    diff = irviz.diff(mod, relax.transform.LegalizeOps()(mod))
+    assert "\x1b" not in diff.text()

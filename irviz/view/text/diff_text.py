@@ -1,0 +1,255 @@
+"""A diff as text: TVMScript of both modules, lines matched by the nodes that they bind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from itertools import groupby
+from typing import NamedTuple
+
+from irviz.model.diff.module_text import FunctionText
+from irviz.model.diff.records import (
+    Difference,
+    FunctionChange,
+    FunctionDiff,
+    NodeChange,
+    NodeDiff,
+)
+from irviz.model.graph.graph import NodeId, NodeKind
+from irviz.view.visible_text import visible
+
+_CONTEXT = 2
+_COLOURS = {"-": "31", "+": "32", "~": "33", "#": "1"}
+_MARKED = "7"
+_IN_EVERY_FUNCTION = ("def ", "return ", "R.output(")
+_WORD = re.compile(r"\w+|[^\w\s]")
+_NO_TEXT = FunctionText((), {})
+
+
+class Line(NamedTuple):
+    """A line of the text: a sign, the text, a remark, and the parts that differ.
+
+    The sign is "-" for a line that is only before, "+" for one that is only after, "~" for one
+    that moved, "#" for a heading and " " for one that is the same.
+    """
+
+    sign: str
+    text: str
+    remark: str = ""
+    marks: tuple[tuple[int, int], ...] = ()
+
+
+def diff_text(
+    titles: tuple[str, str],
+    functions: Sequence[FunctionDiff],
+    differences: Sequence[Difference],
+    texts: tuple[Mapping[str, FunctionText], Mapping[str, FunctionText]],
+    *,
+    colour: bool,
+) -> str:
+    """Return what differs, function by function, with unchanged stretches folded."""
+    changed = [one for one in functions if one.change is not FunctionChange.SAME]
+    if not changed and not differences:
+        first, second = map(_printable, titles)
+        return f"{first} and {second} do not differ{_names_only(texts)}\n"
+    lines = [Line("#", f"--- {titles[0]}"), Line("#", f"+++ {titles[1]}")]
+    lines += [Line("#", f"module: {each}") for each in differences]
+    for one in changed:
+        mine, theirs = texts[0].get(one.before, _NO_TEXT), texts[1].get(one.after, _NO_TEXT)
+        lines += [Line("#", ""), Line("#", _heading(one))]
+        if one.change is FunctionChange.CHANGED:
+            lines += _folded(list(function_lines(one, mine, theirs)))
+        else:
+            sign = "+" if one.change is FunctionChange.ADDED else "-"
+            lines += _signature(theirs if one.after else mine, sign)
+    return "".join(f"{_written(line, colour)}\n" for line in lines)
+
+
+def function_lines(diff: FunctionDiff, before: FunctionText, after: FunctionText) -> Iterator[Line]:
+    """Yield the lines of a function; a removed line stands where it was, a moved one where it is.
+
+    Lines of nodes are matched by their nodes, all others by their text.
+    """
+    by_line, keys = _keys(diff, before, after)
+    names = {one.after[-1]: one.before[-1] for one in diff.nodes if one.before and one.after}
+    mine, theirs = keys
+    matcher = SequenceMatcher(None, mine, theirs, autojunk=False)
+    elsewhere = frozenset(mine).intersection(theirs)
+    place = {key: index for index, key in enumerate(mine)}
+    for tag, first, last, other_first, other_last in matcher.get_opcodes():
+        if tag == "equal":
+            for one, two in zip(range(first, last), range(other_first, other_last), strict=True):
+                node = by_line.get(mine[one])
+                if node is None:
+                    yield from _plain_pair(before.lines[one], after.lines[two], diff, names)
+                else:
+                    yield from _pair(before.lines[one], after.lines[two], node)
+            continue
+        for one in range(first, last):
+            if mine[one] not in elsewhere or mine[one] not in by_line:
+                yield _single("-", before.lines[one], by_line.get(mine[one]))
+        for two in range(other_first, other_last):
+            key = theirs[two]
+            if key in by_line and key in elsewhere:
+                found = list(_pair(before.lines[place[key]], after.lines[two], by_line[key]))
+                yield from (_moved(line) for line in found)
+            else:
+                yield _single("+", after.lines[two], by_line.get(key))
+
+
+def _keys(
+    diff: FunctionDiff, before: FunctionText, after: FunctionText
+) -> tuple[dict[object, NodeDiff], tuple[list[object], list[object]]]:
+    """Return the diff of each key, and a key for each line: equal ones are matched."""
+    mine: list[object] = [_text_key(line) for line in before.lines]
+    theirs: list[object] = [_text_key(line) for line in after.lines]
+    found: dict[object, NodeDiff] = {}
+    for index, one in enumerate(diff.nodes):
+        for side, nodes, text in ((0, one.before, before), (1, one.after, after)):
+            keys = (mine, theirs)[side]
+            places = [text.nodes[node] for node in nodes if node in text.nodes]
+            for number, at in enumerate(reversed(places)):
+                # the last of several stands for all, the others are on one side only
+                key = (index,) if number == 0 else (index, side, number)
+                keys[at] = key
+                found[key] = one
+    return found, (mine, theirs)
+
+
+def _text_key(line: str) -> str:
+    """Return the text of a line without a node; lines that every function has are equal."""
+    text = line.strip()
+    return next((start for start in _IN_EVERY_FUNCTION if text.startswith(start)), text)
+
+
+def _plain_pair(
+    before: str, after: str, diff: FunctionDiff, names: Mapping[NodeId, NodeId]
+) -> Iterator[Line]:
+    """Yield a line without a node, as one where only names differ."""
+    is_same = _WORD.findall(before) == [names.get(NodeId(one), one) for one in _WORD.findall(after)]
+    if not is_same and before.startswith("def "):
+        params = [one for one in diff.changed_nodes if _is_param(one, diff)]
+        is_same = not params and before.partition(" -> ")[2] == after.partition(" -> ")[2]
+    if is_same:
+        yield Line(" ", after)
+    else:
+        marks = _marks(before, after)
+        yield Line("-", before, "", marks[0])
+        yield Line("+", after, "", marks[1])
+
+
+def _is_param(node: NodeDiff, diff: FunctionDiff) -> bool:
+    sides = zip((node.before, node.after), diff.graphs, strict=True)
+    return any(
+        graph[each].kind is NodeKind.PARAM
+        for nodes, graph in sides
+        if graph is not None
+        for each in nodes
+    )
+
+
+def _pair(before: str, after: str, diff: NodeDiff) -> Iterator[Line]:
+    is_group = diff.change in _GROUPS
+    if diff.change is NodeChange.SAME:
+        yield Line(" ", after)
+    elif diff.change is NodeChange.MOVED:
+        yield Line("~", after, _remark(diff))
+    else:
+        marks = ((), ()) if is_group else _marks(before, after)
+        yield Line("-", before, "", marks[0])
+        yield Line("+", after, _remark(diff), marks[1])
+
+
+_GROUPS = (NodeChange.FUSED, NodeChange.SPLIT, NodeChange.INLINED, NodeChange.FOLDED)
+
+
+def _single(sign: str, text: str, diff: NodeDiff | None) -> Line:
+    is_last = diff is not None and diff.change in (NodeChange.SPLIT, NodeChange.INLINED)
+    return Line(sign, text, _remark(diff) if diff is not None and is_last else "")
+
+
+def _moved(line: Line) -> Line:
+    return line._replace(sign="~", remark=line.remark or "moved") if line.sign == " " else line
+
+
+def _remark(diff: NodeDiff) -> str:
+    """Return what became of the nodes of a line, in a few words."""
+    if diff.change in _GROUPS:
+        count = f"{len(diff.before)} → {len(diff.after)}"
+        return f"{diff.change.value} {count}: {', '.join(diff.before)} → {', '.join(diff.after)}"
+    words = "; ".join(map(str, diff.differences))
+    return f"moved: {words}" if diff.change is NodeChange.MOVED else words
+
+
+def _marks(before: str, after: str) -> tuple[tuple[tuple[int, int], ...], ...]:
+    """Return the parts that differ between two lines."""
+    found = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    parts = [each for each in found if each[0] != "equal"]
+    return tuple((a, b) for _, a, b, _, _ in parts if a < b), tuple(
+        (a, b) for _, _, _, a, b in parts if a < b
+    )
+
+
+def _folded(lines: Sequence[Line]) -> list[Line]:
+    """Replace long stretches of unchanged lines by their number."""
+    shown: set[int] = set()
+    for index, line in enumerate(lines):
+        if line.sign != " ":
+            shown.update(range(index - _CONTEXT, index + _CONTEXT + 1))
+    found: list[Line] = []
+    for is_shown, stretch in groupby(range(len(lines)), shown.__contains__):
+        part = [lines[index] for index in stretch]
+        if not is_shown and len(part) > 1:
+            part = [Line(" ", f"    … {len(part)} unchanged")]
+        found += part
+    return found
+
+
+def _heading(diff: FunctionDiff) -> str:
+    name = diff.name
+    if diff.before and diff.after and diff.before != diff.after:
+        name = f"{diff.before} → {diff.after}"
+    counts: dict[str, int] = {}
+    for node in diff.changed_nodes:
+        counts[node.change.value] = counts.get(node.change.value, 0) + 1
+    words = [f"{count} {change}" for change, count in counts.items()]
+    words += [str(each) for each in diff.differences]
+    return f"function {name}: {', '.join(words) or diff.change.value}"
+
+
+def _signature(text: FunctionText, sign: str) -> Iterable[Line]:
+    """Return the line of a function's `def`, and how many follow."""
+    start = next((at for at, line in enumerate(text.lines) if line.startswith("def ")), None)
+    if start is None:
+        return []
+    rest = len(text.lines) - start - 1
+    return [Line(sign, text.lines[start]), Line(sign, f"    … {rest} lines")]
+
+
+def _names_only(texts: tuple[Mapping[str, FunctionText], Mapping[str, FunctionText]]) -> str:
+    lines = [[text.lines for _, text in sorted(side.items())] for side in texts]
+    return "" if lines[0] == lines[1] else ": only names, or the order of independent lines"
+
+
+def _printable(text: str) -> str:
+    """Return a text without what a terminal would obey."""
+    plain = visible(text)
+    if plain.isprintable():
+        return plain
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in plain)
+
+
+def _written(line: Line, colour: bool) -> str:
+    sign = "" if line.sign == "#" else f"{line.sign} "
+    remark = f"  # {_printable(line.remark)}" if line.remark else ""
+    if not colour or line.sign == " ":
+        return f"{sign}{_printable(line.text)}{remark}".rstrip()
+    text = ""
+    at = 0
+    for start, end in line.marks:
+        part = _printable(line.text[start:end])
+        text += f"{_printable(line.text[at:start])}\x1b[{_MARKED}m{part}\x1b[27m"
+        at = end
+    text += _printable(line.text[at:])
+    return f"\x1b[{_COLOURS[line.sign]}m{sign}{text}\x1b[0m{remark}"

@@ -66,7 +66,7 @@ def test_the_small_modules_are_read_as_the_other_reading_finds_them(modules, che
         check(mod)
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(max_examples=80)
 @given(data=st.data())
 def test_random_modules_are_read_as_the_other_reading_finds_them(constructs, check, data):
     mod = data.draw(constructs.random_modules())
@@ -77,7 +77,7 @@ def test_random_modules_are_read_as_the_other_reading_finds_them(constructs, che
             assert extract(mod, gvar.name_hint) == extract(mod, gvar.name_hint)
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_random_modules_are_read_after_passes(constructs, check, data):
     mod = data.draw(constructs.random_modules())
@@ -87,7 +87,7 @@ def test_random_modules_are_read_after_passes(constructs, check, data):
         check(after)
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_simpler_random_modules_are_read_too(modules, check, data):
     check(data.draw(modules.programs()))

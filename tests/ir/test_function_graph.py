@@ -298,7 +298,7 @@ def leaves(value):
     return walk.found
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_every_use_is_an_edge_in_the_order_of_the_call_and_there_is_no_other(modules, data):
     mod = data.draw(modules.programs())
@@ -336,7 +336,7 @@ def test_every_use_is_an_edge_in_the_order_of_the_call_and_there_is_no_other(mod
         assert is_same or graph[output].kind is NodeKind.CONSTANT
 
 
-@settings(derandomize=True, deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_reading_twice_gives_the_same(modules, data):
     mod = data.draw(modules.programs())

@@ -160,7 +160,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(derandomize=True, max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(value=VALUES)
 def test_every_plain_value_comes_back(value):
     table = ObjectTable()
@@ -475,7 +475,7 @@ CHANGES = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, 
 
 
 @pytest.mark.worker
-@settings(derandomize=True, max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(changes=CHANGES)
 def test_a_damaged_file_is_read_or_refused_and_never_worse(changes, tmp_path_factory):
     path = save_session(SESSION, tmp_path_factory.mktemp("damaged") / "session.irviz")

@@ -165,7 +165,7 @@ OPERATIONS = st.lists(
 )
 
 
-@settings(derandomize=True, max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(operations=OPERATIONS)
 def test_any_tree_of_stages_comes_back(operations, tmp_path_factory):
     given = session(isolate=False)

@@ -93,7 +93,7 @@ def test_a_chart_keeps_to_a_page_with_few_steps_and_with_many(count):
     assert ("500 steps" in words(root)) is (count == 500)
 
 
-@settings(derandomize=True, deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=40))
 def test_everything_is_on_the_paper_and_no_bars_meet(sizes):
     drawing = memory_chart(used(*sizes))

@@ -86,7 +86,7 @@ def test_a_function_inside_of_another_has_no_line_and_does_no_harm(modules, capf
     assert capfd.readouterr().err == ""  # TVM warns when it is asked to mark one
 
 
-@settings(derandomize=True, deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_the_text_is_tvms_own_and_its_lines_are_in_the_order_of_the_bindings(modules, data):
     mod = data.draw(modules.programs())

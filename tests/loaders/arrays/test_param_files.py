@@ -608,7 +608,7 @@ def test_an_impossible_path_is_refused():
         load_params("a\0b")
 
 
-@settings(derandomize=True, max_examples=300, deadline=None)
+@settings(max_examples=100)
 @given(
     kind=st.sampled_from(["npz", *PROTOCOLS]),
     changes=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, max_size=5),

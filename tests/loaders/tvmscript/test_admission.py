@@ -141,7 +141,7 @@ def test_small_modules_are_admitted(modules):
 
 
 @given(data=st.data())
-@settings(derandomize=True, max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, suppress_health_check=list(HealthCheck))
 def test_random_modules_are_admitted(modules, constructs, data):
     check(data.draw(modules.programs()))
     check(data.draw(constructs.random_modules()))

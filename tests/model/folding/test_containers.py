@@ -11,7 +11,7 @@ from irviz.model.folding.containers import MAX_CHILDREN, Container, container_tr
 from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeKind, RegionKind
 
 SEEDS = st.integers(0, 2**32)
-MANY = settings(derandomize=True, deadline=None, max_examples=100)
+MANY = settings(max_examples=100)
 
 
 def some_graph(graphs, seed):

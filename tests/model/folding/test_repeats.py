@@ -22,7 +22,7 @@ def planted(graphs, rng, *, words=6, copies=None, **more):
     return layer, copies, graph, start
 
 
-@settings(derandomize=True, deadline=None, max_examples=250)
+@settings(max_examples=100)
 @given(seed=SEEDS)
 def test_copies_of_a_repeat_do_the_same_with_the_same(graphs, seed):
     rng = random.Random(seed)
@@ -33,7 +33,7 @@ def test_copies_of_a_repeat_do_the_same_with_the_same(graphs, seed):
         assert graphs.difference(graph, one.start, one.stop, one.copies) == ""
 
 
-@settings(derandomize=True, deadline=None, max_examples=250)
+@settings(max_examples=100)
 @given(seed=SEEDS)
 def test_a_stack_of_layers_is_one_repeat(graphs, seed):
     rng = random.Random(seed)

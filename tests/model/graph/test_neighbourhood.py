@@ -13,7 +13,7 @@ from irviz.model.graph.graph import NodeKind
 from irviz.model.graph.neighbourhood import AFTER, BEFORE, neighbourhood, nodes_between, subgraph
 
 SEEDS = st.integers(0, 2**32)
-MANY = settings(derandomize=True, deadline=None, max_examples=100)
+MANY = settings(max_examples=100)
 
 
 def drawn(graphs, seed):

@@ -265,7 +265,7 @@ def value(lines):
     return known
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(lines=programs(), data=st.data())
 def test_dropping_and_numbering_again_leaves_every_node_its_own(lines, data):
     used = {lines[-1][0]}
@@ -284,7 +284,7 @@ def test_dropping_and_numbering_again_leaves_every_node_its_own(lines, data):
     assert all(mine[one] == theirs[other] for one, other in found.items())
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(one=programs(), other=programs(), data=st.data())
 def test_nodes_correspond_one_for_one_whatever_is_compared(one, other, data):
     ids = st.sampled_from([name for name, _, _ in [*one, *other]])

@@ -46,7 +46,7 @@ def delta(a, b):
     return abs(Fraction(a) - Fraction(b))
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(max_examples=100)
 @given(pair=pairs())
 def test_every_measure_is_that_of_a_count_one_by_one(pair):
     array, reference = pair
@@ -89,7 +89,7 @@ def steps(a, b, most):
     return count
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(max_examples=100)
 @given(
     dtype=st.sampled_from(FLOATS),
     start=st.one_of(st.sampled_from(SPECIAL), st.floats(allow_nan=False)),
@@ -216,7 +216,7 @@ def test_large_arrays_are_not_copied():
     assert most < array.nbytes / 2
 
 
-@settings(derandomize=True, deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(array=hnp.arrays("float32", st.integers(0, 9), elements=st.floats(width=32)))
 def test_an_array_is_equal_to_itself(array):
     found = compare_arrays(array, array.copy())

@@ -622,7 +622,7 @@ SIGNATURES = st.lists(TYPES, max_size=4).map(
 )
 
 
-@settings(derandomize=True, max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     SIGNATURES,
     st.sampled_from(["random", "zeros"]),
@@ -641,7 +641,7 @@ def test_what_is_made_up_passes_the_check_and_stays_the_same(of, word, seed, siz
 
 
 @pytest.mark.worker
-@settings(derandomize=True, max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(SIGNATURES, st.sampled_from(["random", "zeros"]))
 def test_what_is_made_up_runs(of, word):
     module = ir.IRModule({ir.GlobalVar("main"): of.with_attr("global_symbol", "main")})

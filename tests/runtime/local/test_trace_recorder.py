@@ -174,9 +174,7 @@ def test_what_was_not_reached_is_said_when_it_is_asked_for():
 
 
 @settings(
-    derandomize=True,
     max_examples=25,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())

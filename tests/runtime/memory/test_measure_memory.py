@@ -218,7 +218,7 @@ def test_of_an_if_the_peak_is_the_larger_branchs():
     assert use.unplanned == 64 + (64 + 128 + 128 + 4) + 4
 
 
-@settings(derandomize=True, max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_whatever_is_written_holds_what_the_machine_holds(modules, data):
     mod = resized(data.draw(modules.programs()))

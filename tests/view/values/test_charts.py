@@ -356,7 +356,7 @@ def test_only_the_histogram_needs_no_array():
 @example(np.full((2, 8, 8, 3), np.nan))
 @example(np.array([-LARGEST, LARGEST] * 96).reshape(1, 8, 8, 3))
 @example(np.array([5e-324, 0.0, -5e-324]))
-@settings(derandomize=True, max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_whatever_is_in_an_array_its_pictures_are_svg(array):
     summary = summarise(array)
     for kind in fitting_charts(array.shape):

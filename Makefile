@@ -23,7 +23,7 @@ lint: js $(VENV)/installed-dev  ## check format, lint, types and contracts
 pytest: $(VENV)/installed-dev  ## run the tests that ARGUMENTS choose
 	$(BIN)/python -m pytest -ra -n logical --maxprocesses 4 $(ARGUMENTS)
 
-check: ARGUMENTS = -m "not (build or worker or browser or torch)"
+check: ARGUMENTS = -m "not (build or worker or browser or torch)" --ignore=tests/browser
 check: lint pytest  ## lint, and run the tests that need no build, worker, browser or torch
 
 test: lint pytest  ## lint, and run every test

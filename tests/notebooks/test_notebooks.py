@@ -101,6 +101,7 @@ def test_a_notebook_leaves_no_files(path, run):
     assert sorted(FOLDER.rglob("*")) == FILES
 
 
+@pytest.mark.worker  # with the others: it loads what checks notebooks, for seconds
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_is_stored_clean(path):
     """No outputs, no counts, no widget state; cell ids are there, once each, and short."""

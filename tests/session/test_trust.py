@@ -173,3 +173,24 @@ def test_a_session_names_no_place_on_the_disk(folder):
     call = {"name": "relax.MetaScheduleApplyDatabase", "arguments": {"work_dir": "db"}}
     with pytest.raises(EncodingError, match="work_dir names a place on the disk"):
         restore({"kind": "pass", **call})
+
+
+LOOKS = {
+    "a drawing": lambda session: session.draw(),
+    "a text": lambda session: session.script(),
+    "a script": lambda session: session.apply("LegalizeOps").to_python(),
+    "memory": lambda session: session.draw_memory(),
+    "buffers": lambda session: session.draw_destination_passing(planned=True),
+    "a diff": lambda session: irviz.diff(session.current.module, TELLING),
+    "passes": lambda session: session.apply("LegalizeOps").apply("FuseOps").apply("FuseTIR"),
+    "a step": lambda session: session.schedule("kernel", lambda sch: sch.get_sblock("Y")),
+    "a replaced call": lambda session: session.swap("kernel", "env.relu"),
+    "a replay": lambda session: session.apply("LegalizeOps").replay(onto=TELLING),
+    "saving": lambda session: session.save("saved.irviz"),
+}
+
+
+@pytest.mark.parametrize("what", LOOKS)
+def test_what_looks_or_transforms_neither_asks_nor_runs(folder, opened, what):
+    LOOKS[what](opened)
+    assert not ran(folder)

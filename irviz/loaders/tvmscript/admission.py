@@ -114,7 +114,8 @@ def _check_text(text: SourceText) -> None:
             case ast.Assign(targets=[ast.Name(id="metadata")]):
                 check_metadata(node, text)
             case ast.Assign():
-                scope = scope.with_bound([_symbolic_size(node, text)])
+                sizes = [_symbolic_size(node, text)]
+                scope = scope.with_bound(sizes).with_sizes(sizes)
             case ast.Expr(value=ast.Constant(value=str())):
                 pass
             case _:

@@ -19,19 +19,33 @@ from irviz.loaders.tvmscript.dialect import (
     FUNCTIONS,
     LAMBDAS,
     METADATA,
+    METADATA_STRINGS,
+    METHOD_WORD,
     METHODS,
     SHAPES,
     SIGNATURES,
+    TEXT_ATTRIBUTES,
+    TVM_CALLS,
+    has_type,
+    is_dtype,
     may_call,
     may_reference,
     refusal_reason,
 )
-from irviz.loaders.tvmscript.number_bounds import MAX_REPEATS, check_number, repeats
+from irviz.loaders.tvmscript.number_bounds import (
+    MAX_REPEATS,
+    check_number,
+    is_special_float,
+    repeats,
+)
 from irviz.loaders.tvmscript.text_scope import TextScope, dotted
 
 _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _CONTAINERS = (ast.Tuple, ast.List, ast.Dict, ast.ListComp)
 _INDEXED = (ast.Name, ast.Subscript, ast.Tuple, ast.Attribute, ast.Call)
+_CAST = (ast.BinOp, ast.Call, ast.Compare, ast.Subscript, ast.UnaryOp)
+_METHOD = "."
+"""Stands for the name of a method, where a callee's name is asked for."""
 
 
 def check_expression(node: ast.expr, scope: TextScope) -> None:
@@ -65,6 +79,12 @@ def _constant(node: ast.Constant, scope: TextScope) -> None:
         raise refused(node, f"a constant of type {kind} is refused: TVMScript has none")
     else:
         check_number(node, scope)
+
+
+def _unknown_string(node: ast.expr, scope: TextScope) -> None:
+    """Check a string that the text does not have here: no shape may evaluate it."""
+    if scope.in_shape or not scope.allows_strings:
+        raise scope.text.refused(node, "a string is refused here: only functions take strings")
 
 
 def _string_in_shape(node: ast.Constant, value: str, scope: TextScope) -> None:
@@ -115,8 +135,10 @@ def _subscript(node: ast.Subscript, scope: TextScope) -> None:
         case ast.Subscript(
             value=ast.Subscript(value=ast.Name(id="metadata"), slice=ast.Constant(value=kind)),
             slice=ast.Constant(value=int()),
-        ) if scope.text.has_metadata and kind in METADATA:
-            return  # such as metadata["ir.GenericConst"][0]
+        ) if scope.text.has_metadata and kind in METADATA:  # such as metadata["ir.GenericConst"][0]
+            if kind in METADATA_STRINGS:
+                _unknown_string(node, scope)
+            return
     if not isinstance(node.value, _INDEXED):
         reason = "an index of this is refused: only variables have indices"
         _refuse(node, node.value, scope, reason)
@@ -131,10 +153,16 @@ def _refuse(node: ast.expr, part: ast.expr, scope: TextScope, reason: str) -> No
 
 def _attribute(node: ast.Attribute, scope: TextScope) -> None:
     root, path = dotted(node)
-    if root not in FUNCTIONS:
-        _member(node, scope, ATTRIBUTES)
-    elif not may_reference(root, path):
-        raise scope.text.refused(node, refusal_reason(root, path))
+    made_by = dotted(node.value.func) if isinstance(node.value, ast.Call) else ("", "")
+    if node.attr == "ty" and has_type(*made_by):
+        check_expression(node.value, scope)
+    elif root in FUNCTIONS:
+        if not may_reference(root, path):
+            raise scope.text.refused(node, refusal_reason(root, path))
+    else:
+        _member(node, scope, ATTRIBUTES | TEXT_ATTRIBUTES)
+        if node.attr in TEXT_ATTRIBUTES:
+            _unknown_string(node, scope)
 
 
 def _member(node: ast.Attribute, scope: TextScope, admitted: frozenset[str]) -> None:
@@ -143,6 +171,8 @@ def _member(node: ast.Attribute, scope: TextScope, admitted: frozenset[str]) -> 
         scope.text.check_function(node)
     elif isinstance(node.value, ast.Name) and node.attr in admitted:
         scope.check_name(node.value)
+    elif node.attr == "astype" and node.attr in admitted and isinstance(node.value, _CAST):
+        check_expression(node.value, scope.having(allows_strings=False))
     elif node.attr.startswith("_"):
         reason = f"the attribute {node.attr} is refused: it begins with an underscore"
         _refuse(node, node.value, scope, reason)
@@ -152,11 +182,14 @@ def _member(node: ast.Attribute, scope: TextScope, admitted: frozenset[str]) -> 
 
 
 def _call(node: ast.Call, scope: TextScope) -> None:
+    if is_special_float(node):
+        return
     name = _callee(node.func, scope)
     # A variable may be R.Tensor, which evaluates strings. Outside the types of parameters TVM
-    # evaluates a size in quotes without the names of the text.
+    # evaluates a size in quotes without the names of the text. R.Tuple in a shape calls its parts.
     inner = scope.having(
-        allows_strings=name != "", in_signature=scope.in_signature and name in SIGNATURES
+        allows_strings=name not in ("", _METHOD),
+        in_signature=scope.in_signature and name in SIGNATURES and not scope.in_shape,
     )
     shape = SHAPES.get(name)
     for index, argument in enumerate(node.args):
@@ -174,13 +207,25 @@ def _call(node: ast.Call, scope: TextScope) -> None:
 def _argument(function: str, node: ast.expr, scope: TextScope) -> None:
     if isinstance(node, ast.Lambda) and function in LAMBDAS:
         names = scope.text.parameters(node, node.args)
-        check_expression(node.body, scope.with_bound(names).having(allows_strings=False))
-    else:
+        inner = scope.with_bound(names).without_ranges(names)
+        check_expression(node.body, inner.having(allows_strings=False))
+    elif function == _METHOD and isinstance(node, ast.Attribute):  # as in x.astype(y.dtype)
+        check_expression(node, scope.having(allows_strings=True))
+    elif not _is_word(function, node):
         check_expression(node, scope)
 
 
+def _is_word(function: str, node: ast.expr) -> bool:
+    """Tell whether an argument is a string that stands for itself, such as a data type."""
+    if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
+        return False
+    if function == _METHOD:
+        return METHOD_WORD.fullmatch(node.value) is not None
+    return function == "R.Tensor" and is_dtype(node.value)  # R.Tensor("float32") has no sizes
+
+
 def _callee(node: ast.expr, scope: TextScope) -> str:
-    """Check a callee; return its name if it is a function of a dialect, or ""."""
+    """Check a callee; return the name of a function of TVM, `_METHOD`, or "" for the text's own."""
     if isinstance(node, ast.Name):
         if not scope.may_call(node) or scope.in_string:
             raise scope.text.refused(
@@ -193,9 +238,11 @@ def _callee(node: ast.expr, scope: TextScope) -> str:
     if not isinstance(node, ast.Attribute):
         _refuse(node, node, scope, "a call of an expression is refused: TVMScript calls names")
     root, path = dotted(node)
+    if root == "tvm" and path in TVM_CALLS:
+        return f"tvm.{path}"
     if root not in FUNCTIONS:
         _member(node, scope, METHODS)
-        return ""
+        return "" if scope.text.is_module(node.value) else _METHOD
     if not may_call(root, path):
         raise scope.text.refused(node, refusal_reason(root, path))
     return f"{root}.{path}"

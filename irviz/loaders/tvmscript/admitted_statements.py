@@ -20,10 +20,23 @@ def check_function(node: ast.FunctionDef, scope: TextScope) -> str:
         raise scope.text.refused(node, f"a function called {node.name} is refused")
     _check_type_parameters(node, scope)
     names = scope.text.parameters(node, node.args)
-    annotations = (*(one.annotation for one in node.args.args), node.returns)
-    _check(scope.having(in_signature=True), *annotations)
+    _check_signature(node, scope)
     _block(node.body, scope.with_bound(names))
     return decorator
+
+
+def _check_signature(node: ast.FunctionDef, scope: TextScope) -> None:
+    """Check the types of parameters and the result, which use the parameters before them."""
+    types = [(one.arg, one.annotation) for one in node.args.args]
+    parts = [part for _, one in types if one is not None for part in ast.walk(one)]
+    quoted = [part.value for part in parts if isinstance(part, ast.Constant)]
+    signature = scope.having(in_signature=True).with_sizes(
+        [value for value in quoted if isinstance(value, str)]
+    )
+    for name, annotation in types:
+        _check(signature, annotation)
+        signature = signature.with_sizes([name])
+    _check(signature, node.returns)
 
 
 def check_decorator(

@@ -14,15 +14,17 @@ from irviz.loaders.tvmscript.dialect import (
     DECORATORS,
     FUNCTIONS,
     METHODS,
+    TVM_CALLS,
     may_call,
     may_reference,
     refusal_reason,
 )
-from irviz.loaders.tvmscript.text_scope import SourceText, dotted
+from irviz.loaders.tvmscript.number_bounds import is_special_float
+from irviz.loaders.tvmscript.text_scope import SourceText, dotted, is_private
 
 _CALLABLE = frozenset({"range", "TypeVar"})
 _BUILTINS = frozenset(dir(builtins)) - _CALLABLE
-_TVM_CALLS = ("ir.load_json", "script.ir_module")
+_TVM_CALLS = TVM_CALLS | {"ir.load_json", "script.ir_module"}
 
 
 def audit_text(text: SourceText) -> None:
@@ -33,9 +35,9 @@ def audit_text(text: SourceText) -> None:
     inner = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
     for node in nodes:
         match node:
-            case ast.Name(id=name) if name.startswith("__"):
+            case ast.Name(id=name) if is_private(name):
                 raise text.refused(node, f"the name {name} is refused: it begins with underscores")
-            case ast.Attribute(attr=name) if name.startswith("_"):
+            case ast.Attribute(attr=name) if name.startswith("_") and not text.is_function(node):
                 raise text.refused(node, f"{name} is refused: it is private")
             case ast.Attribute() if id(node) not in inner:
                 _check_dotted(node, text)
@@ -48,7 +50,7 @@ def audit_text(text: SourceText) -> None:
 def _check_call(node: ast.Call, bound: set[str], text: SourceText) -> None:
     match node.func:
         case ast.Name(id=name):
-            if name in _BUILTINS - bound:
+            if name in _BUILTINS - bound and not is_special_float(node):
                 raise text.refused(node, f"a call of {name} is refused: it is a builtin of Python")
         case ast.Attribute() as function:
             _check_method(function, text)

@@ -17,20 +17,21 @@ _RELAX = """
 abs acos acosh add arange argmax argmin argsort asin asinh assert_op astype atan atan2 atanh
 bitwise_and bitwise_not bitwise_or bitwise_xor broadcast_to bucketize call_builtin_with_ctx
 call_dps_packed call_inplace_packed call_packed call_pure_packed call_tir call_tir_inplace
-call_tir_with_grad ceil clip collapse_sum_like collapse_sum_to concat const cos cosh cumprod
-cumsum dequantize device device_mesh divide dtype dynamic_strided_slice einsum equal erf
-ewise_fma exp expand_dims eye eye_like flatten flip floor floor_divide floor_mod full full_like
-func_attr gather_elements gather_nd greater greater_equal hamming_window hint_on_device
-index_put index_tensor invoke_closure invoke_pure_closure isfinite isinf isnan layout_transform
-left_shift less less_equal linear log log_add_exp logical_and logical_not logical_or logical_xor
-make_closure match_cast matmul max maximum mean median meshgrid min minimum mod
-multinomial_from_uniform multiply negative nonzero not_equal null_value one_hot ones ones_like
-outer output permute_dims power prim_value print prod quantize repeat reshape reverse_sequence
-right_shift round rsqrt scatter_elements scatter_nd shape shape_of shape_to_tensor sigmoid sign
-sin sinh size slice_scatter sort split sqrt square squeeze stack std stop_lift_params str
-strided_slice subtract sum take tan tanh tensor_to_shape tile to_vdevice topk tril triu trunc
-tuple unique variance where wrap_param zeros zeros_like
-Any Callable DTensor ExternFunc Object Prim Shape Tensor Tuple
+call_tir_with_grad ceil clip collapse_sum_like collapse_sum_to concat const cos cosh cpu cuda
+cumprod cumsum dequantize device device_mesh divide dtype dynamic_strided_slice einsum equal erf
+ewise_fma exp expand_dims ext_dev eye eye_like flatten flip floor floor_divide floor_mod full
+full_like func_attr gather_elements gather_nd greater greater_equal hamming_window hexagon
+hint_on_device index_put index_tensor invoke_closure invoke_pure_closure isfinite isinf isnan
+layout_transform left_shift less less_equal linear log log_add_exp logical_and logical_not
+logical_or logical_xor make_closure match_cast matmul max maximum mean median meshgrid metal min
+minimum mod multinomial_from_uniform multiply negative nonzero not_equal null_value one_hot ones
+ones_like opencl outer output permute_dims power prim_value print prod quantize repeat reshape
+reverse_sequence right_shift rocm round rsqrt scatter_elements scatter_nd shape shape_of
+shape_to_tensor sigmoid sign sin sinh size slice_scatter sort split sqrt square squeeze stack
+std stop_lift_params str strided_slice subtract sum take tan tanh tensor_to_shape tile
+to_vdevice topk tril triu trunc tuple unique variance vpi vulkan webgpu where wrap_param zeros
+zeros_like
+Any Callable DTensor ExternFunc Object Prim Shape ShapeExpr Tensor Tuple
 dataflow
 builtin.alloc_tensor builtin.stop_lift_params
 ccl.allgather ccl.allreduce ccl.broadcast_from_worker0 ccl.scatter_from_worker0
@@ -61,24 +62,26 @@ call_cpacked_lowered call_extern call_ffi_kernel call_intrin call_llvm_intrin
 call_llvm_pure_intrin call_packed call_packed_lowered call_pure_extern ceil ceildiv clz
 continue_loop copysign cos cosh dp4a end_profile_intrinsic erf exp exp10 exp2 fabs floor
 floordiv floormod fma fmod get_active_lane_mask handle_add_byte_offset hypot if_then_else
-ignore_loop_partition infinity isfinite isinf isnan isnullptr ldexp likely log log10 log1p log2
-lookup_param masked_load masked_store max_value min_value nearbyint nextafter popcount pow
-ptr_byte_offset q_multiply_shift q_multiply_shift_per_axis reinterpret round rsqrt selector
-shift_left shift_right sigmoid sin sinh sqrt start_profile_intrinsic tan tanh thread_return
-trunc truncdiv truncmod tvm_access_ptr tvm_bmma_sync tvm_call_cpacked tvm_call_cpacked_lowered
-tvm_call_packed tvm_call_packed_lowered tvm_fill_fragment tvm_global_barrier_kinit
-tvm_kernel_replace_point tvm_load_matrix_sync tvm_mma_sync tvm_stack_alloca tvm_stack_make_array
-tvm_stack_make_shape tvm_storage_sync tvm_store_matrix_sync tvm_struct_get tvm_struct_set
-tvm_thread_allreduce tvm_thread_invariant tvm_throw_last_error tvm_tuple tvm_warp_activemask
-tvm_warp_shuffle tvm_warp_shuffle_down tvm_warp_shuffle_up tvm_warp_shuffle_xor type_annotation
-undef vectorcombine vectorhigh vectorlow vscale
+ignore_loop_partition infinity isfinite isinf isnan isnullptr ldexp likely
+llvm_lookup_intrinsic_id log log10 log1p log2 lookup_param masked_load masked_store max_value
+min_value nearbyint nextafter popcount pow ptr_byte_offset q_multiply_shift
+q_multiply_shift_per_axis reinterpret round rsqrt selector shift_left shift_right sigmoid sin
+sinh sqrt start_profile_intrinsic tan tanh thread_return trunc truncdiv truncmod tvm_access_ptr
+tvm_bmma_sync tvm_call_cpacked tvm_call_cpacked_lowered tvm_call_packed tvm_call_packed_lowered
+tvm_fill_fragment tvm_global_barrier_kinit tvm_kernel_replace_point tvm_load_matrix_sync
+tvm_mma_sync tvm_stack_alloca tvm_stack_make_array tvm_stack_make_shape tvm_storage_sync
+tvm_store_matrix_sync tvm_struct_get tvm_struct_set tvm_thread_allreduce tvm_thread_invariant
+tvm_throw_last_error tvm_tuple tvm_warp_activemask tvm_warp_shuffle tvm_warp_shuffle_down
+tvm_warp_shuffle_up tvm_warp_shuffle_xor type_annotation undef vectorcombine vectorhigh
+vectorlow vscale
 Add And BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Broadcast Cast Div EQ FloorDiv FloorMod GE GT
 LE LShift LT Max Min Mod Mul NE Not Or RShift Ramp Select Shuffle Sub
-Bind Buffer Let Range Tuple alloc_buffer alloc_local alloc_scalar alloc_shared attr bind
-bool buffer_store cast comm_reducer decl_buffer decl_scalar env_thread evaluate func_attr grid
-handle index_map init iter_var launch_thread let local_scalar match_buffer max min parallel reads
-sblock sblock_alloc_buffer sblock_attr serial target thread_binding unroll vectorized void where
-writes
+Bind Buffer FloatImm IntImm Let Ptr Range Return Tuple alloc_buffer alloc_local alloc_scalar
+alloc_shared attr bind bool boolean broadcast buffer buffer_decl buffer_store buffer_var cast
+comm_reducer decl_buffer decl_scalar env_thread evaluate func_attr grid handle index_map init
+iter_var launch_thread let local_scalar match_buffer max min parallel ptr ramp reads sblock
+sblock_alloc_buffer sblock_attr serial shared_scalar static_assert target thread_binding unroll
+var vectorized void where writes
 axis.R axis.S axis.opaque axis.reduce axis.remap axis.scan axis.spatial
 metal.make_filled_simdgroup_matrix metal.simd_shuffle metal.simd_shuffle_down
 metal.simd_shuffle_up metal.simdgroup_load metal.simdgroup_multiply_accumulate
@@ -86,7 +89,9 @@ metal.simdgroup_store ptx_legacy.ldmatrix ptx_legacy.mma
 webgpu.subgroup_shuffle webgpu.subgroup_shuffle_down webgpu.subgroup_shuffle_up
 """
 
-_IR = "Range dummy_global_info module_attrs module_global_infos vdevice"
+_IR = """
+Range StringImm StringType dummy_global_info lookup_vdevice module_attrs module_global_infos vdevice
+"""
 
 FUNCTIONS = {
     "R": frozenset(_RELAX.split()),
@@ -120,7 +125,7 @@ TVM evaluates these: Relax by `eval`, T.Buffer as a part of the text.
 SIGNATURES = frozenset({*SHAPES, "R.Callable", "R.Tuple"})
 """The types of parameters and results that contain such expressions, or types that do."""
 
-LAMBDAS = frozenset({"T.comm_reducer", "T.index_map"})
+LAMBDAS = frozenset({"R.layout_transform", "T.comm_reducer", "T.index_map"})
 """The functions that take a lambda, and call it with variables."""
 
 DECORATORS = {
@@ -133,11 +138,21 @@ DECORATORS = {
 ATTRIBUTES = frozenset({"data", "elem_offset", "shape", "strides"})
 """The attributes of values that may be read; none of them is a string."""
 
-METHODS = frozenset({"access_ptr", "astype", "view", "vload", "vstore"})
-"""The methods of values that may be called."""
+TEXT_ATTRIBUTES = frozenset({"dtype"})
+"""The attributes of values that are strings: they may be read where a string may be."""
 
-METADATA = frozenset({"ffi.Tensor", "ir.GenericConst"})
-"""The types of constants in a text's JSON; they are neither strings nor functions."""
+METHODS = frozenset({"access_ptr", "astype", "ptr_to", "view", "vload", "vstore"})
+"""The methods of variables that may be called; `astype` also of expressions."""
+
+METHOD_WORD = re.compile(r"[a-z][a-z0-9_]*")
+"""The strings that methods take: data types and the modes of pointers."""
+
+TVM_CALLS = frozenset({"cpu", "cuda", "device", "tirx.const"})
+"""The functions of `tvm` itself that a text may call."""
+
+METADATA_STRINGS = frozenset({"ffi.String", "ir.StringImm"})
+METADATA = METADATA_STRINGS | {"ffi.Tensor", "ir.GenericConst"}
+"""The types of constants in a text's JSON: plain values, of which some are strings."""
 
 _WHY = {
     "T.inline": "it defines a Python function",
@@ -162,6 +177,16 @@ def may_call(root: str, path: str) -> bool:
 def may_reference(root: str, path: str) -> bool:
     """Tell whether a text may use `path` without calling it, as annotations do."""
     return path in TYPES[root] or _is_dtype(root, path)
+
+
+def has_type(root: str, path: str) -> bool:
+    """Tell whether the attribute `ty` of a call's result may be read, as of `T.handle()`."""
+    return (root, path) == ("T", "handle") or _is_dtype(root, path)
+
+
+def is_dtype(text: str) -> bool:
+    """Tell whether a string is a data type, such as "float32"."""
+    return text == "bool" or _DTYPE.fullmatch(text) is not None
 
 
 def _is_dtype(root: str, path: str) -> bool:

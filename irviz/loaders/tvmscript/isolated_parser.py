@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import tvm
+from tvm import tirx
 from tvm.relax.script.parser import entry
 from tvm.script import parser
 from tvm.script.parser.core import evaluator
@@ -61,14 +62,21 @@ def _without_builtins(run: Callable[..., Any]) -> Callable[..., Any]:
 def _names() -> dict[str, object]:
     """Return the names that a text can use; TVM's own list has all of TVM and Python."""
     hidden = dict.fromkeys(dir(builtins), None)
-    json = SimpleNamespace(load_json=tvm.ir.load_json)
+    own_tvm = SimpleNamespace(
+        ir=SimpleNamespace(load_json=tvm.ir.load_json),
+        tirx=SimpleNamespace(const=tirx.const),
+        cpu=tvm.cpu,
+        cuda=tvm.cuda,
+        device=tvm.device,
+    )
     return {
         **hidden,
         "__builtins__": {},
+        "float": float,
         "range": range,
         "I": parser.ir,
         "R": parser.relax,
         "T": parser.tirx,
         "TypeVar": TypeVar,
-        "tvm": SimpleNamespace(ir=json),
+        "tvm": own_tvm,
     }

@@ -1,7 +1,8 @@
 """Check the JSON of a text's constants: `metadata = tvm.ir.load_json("...")`.
 
-Unchecked it could contain a string, which a shape would evaluate, or a function of TVM's registry,
-which the parser would call. So only plain values are admitted, each under the name of its own type.
+Unchecked it could contain a function of TVM's registry, which the parser would call, or a string
+under another name, which a shape would evaluate. So only plain values are admitted, each under the
+name of its own type. A string is used only where the text itself may have one.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from irviz.loaders.tvmscript.text_scope import SourceText
 _PLAIN = re.compile(
     r"None|bool|int|float|ffi\.(?:String|Array|Map|Shape|Tensor)"
     r"|ir\.(?:GenericConst|IntImm|FloatImm|PrimType|Range|SourceName|Span|TupleType|Var)"
+    r"|ir\.String(?:Imm|Type)"
     r"|relax\.(?:\w+Type|expr\.ShapeExpr)|relax\.distributed\.\w+"
     r"|(?:ir|tirx)\.(?:Add|Sub|Mul|Div|Mod|FloorDiv|FloorMod|Min|Max|Cast|Var)"
 )

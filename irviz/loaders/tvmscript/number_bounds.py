@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import ast
 
-from irviz.loaders.tvmscript.text_scope import TextScope
+from irviz.loaders.tvmscript.text_scope import TextScope, dotted
 
 MAX_NUMBER = 2**128
 """More than any type of TVM can hold."""
 MAX_REPEATS = 10_000
 """The limit of evaluations of a comprehension's element, nested ones included."""
 _MAX_EXPONENT = 128
+_MAX_INTRINSIC = 2**20
+"""LLVM has some ten thousand intrinsics."""
+_SPECIAL_FLOATS = ("inf", "-inf", "nan")
 _TOO_LARGE = "a number of more than 128 bits is refused: TVM has none"
 
 
@@ -22,6 +25,15 @@ def check_number(node: ast.expr, scope: TextScope) -> None:
     """Raise RefusedError if a value may be too large."""
     if (_bound(node, scope) or 0) > MAX_NUMBER:
         raise scope.text.refused(node, _TOO_LARGE)
+
+
+def is_special_float(node: ast.Call) -> bool:
+    """Tell whether a call is `float("inf")`, `float("-inf")` or `float("nan")`."""
+    match node:
+        case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=value)], keywords=[]):
+            return value in _SPECIAL_FLOATS
+        case _:
+            return False
 
 
 def repeats(part: ast.comprehension, scope: TextScope) -> int:
@@ -54,6 +66,8 @@ def _bound(node: ast.expr, scope: TextScope) -> int | None:
             return _largest(nodes, scope)
         case ast.Compare():
             return 1
+        case ast.Call(func=function) if dotted(function) == ("T", "llvm_lookup_intrinsic_id"):
+            return _MAX_INTRINSIC
         case _:
             return None
 

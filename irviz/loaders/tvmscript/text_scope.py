@@ -82,7 +82,7 @@ class SourceText:
 
     def check_name(self, node: ast.AST, name: str, reason: str) -> None:
         """Raise RefusedError, with the reason for a name that TVM uses, or for a private name."""
-        if name.startswith("__"):
+        if is_private(name):
             raise self.refused(node, f"the name {name} is refused: it begins with underscores")
         if name in RESERVED or (name == "metadata" and self.has_metadata):
             raise self.refused(node, reason)
@@ -107,9 +107,14 @@ class SourceText:
         """Tell whether a node names the module, as `cls` does after `cls = Module`."""
         return isinstance(node, ast.Name) and node.id in self._modules
 
+    def is_function(self, node: ast.Attribute) -> bool:
+        """Tell whether a node names a function of the module, as `cls.main` does."""
+        is_own = node.attr in self._functions and not node.attr.startswith("__")
+        return is_own and self.is_module(node.value)
+
     def check_function(self, node: ast.Attribute) -> None:
         """Raise RefusedError unless a node names a function of the module."""
-        if node.attr not in self._functions or node.attr.startswith("__"):
+        if not self.is_function(node):
             raise self.refused(node, f"{node.attr} is refused: the module has no such function")
 
     def parameters(self, node: ast.AST, arguments: ast.arguments) -> list[str]:
@@ -134,6 +139,7 @@ class TextScope:
         in_shape: Whether TVM evaluates strings here.
         in_string: Whether the expression is in such a string itself.
         in_signature: Whether this is the type of a parameter or a result, with sizes in quotes.
+        sizes: The names of Python that the signature uses as sizes, such as `max`.
         repeats: A bound of the number of evaluations, in comprehensions.
         ranges: Bounds of the comprehensions' variables.
     """
@@ -144,6 +150,7 @@ class TextScope:
     in_shape: bool = False
     in_string: bool = False
     in_signature: bool = False
+    sizes: frozenset[str] = frozenset()
     repeats: int = 1
     ranges: dict[str, int] = field(default_factory=dict)
 
@@ -156,11 +163,24 @@ class TextScope:
         """Return the scope with more names bound."""
         return self.having(bound=self.bound.union(_FOREIGN.intersection(names)))
 
+    def with_sizes(self, names: Sequence[str]) -> TextScope:
+        """Return the scope of a signature with more names that may be sizes."""
+        return self.having(sizes=self.sizes.union(_FOREIGN.intersection(names)))
+
+    def without_ranges(self, names: Sequence[str]) -> TextScope:
+        """Return the scope where these names are no variables of comprehensions."""
+        return self.having(ranges={k: v for k, v in self.ranges.items() if k not in names})
+
     def check_name(self, node: ast.Name) -> None:
-        """Raise RefusedError unless a name can only be a variable of this text."""
+        """Raise RefusedError unless a name can only be a variable of this text.
+
+        A size of a signature may have a name of Python: a shape calls nothing, and without a call
+        a function of Python does nothing.
+        """
         reason = f"{node.id} is refused here: it is used only before a dot or in a call"
         self.text.check_name(node, node.id, reason)
-        if node.id in _FOREIGN and node.id not in self.bound:
+        is_size = self.in_shape and self.in_signature and node.id in self.sizes
+        if node.id in _FOREIGN and node.id not in self.bound and not is_size:
             raise self.text.refused(
                 node,
                 f"{node.id} is refused: it is a name of Python or TVM, and may be unbound here",
@@ -171,6 +191,11 @@ class TextScope:
         is_own = node.id not in _FOREIGN or node.id in self.bound
         is_reserved = node.id in RESERVED or self.text.is_module(node)
         return is_own and not is_reserved and not node.id.startswith("__")
+
+
+def is_private(name: str) -> bool:
+    """Tell whether a name begins with two underscores; a name of underscores alone is plain."""
+    return name.startswith("__") and name.strip("_") != ""
 
 
 def dotted(node: ast.expr) -> tuple[str, str]:

@@ -48,6 +48,24 @@ _INNER = """s = {said}
             return z
         y = inner(x)"""
 
+_METADATA = """metadata = tvm.ir.load_json('''{"root_index": 0, "nodes": [
+  {"type": "ffi.Map", "data": [1, 2]}, {"type": "ffi.String", "data": "ffi.String"},
+  {"type": "ffi.Array", "data": [3]},
+  {"type": "ffi.String", "data": "open('MARK', 'w') and 4"}]}''')"""
+_FRAMES = "importlib._bootstrap._call_with_frames_removed"
+_OWN_NAMES = """    @R.function
+    def _bootstrap(x: R.Tensor((4,), "float32")):
+        return x
+
+    @R.function
+    def _call_with_frames_removed(x: R.Tensor((4,), "float32")):
+        return x
+"""
+_CLASS_OF_A_FILE = (
+    "[c for c in {}.__class__.__mro__[-1].__subclasses__() if c.__name__ == '_wrap_close']"
+    "[0].__init__.__globals__['mkdir']('MARK')"
+)
+
 ATTACKS = {
     # what is passed over where it stands
     "an attribute that is set to the module": relax(f"{OPEN}.x = Module"),
@@ -258,4 +276,83 @@ ATTACKS = {
     "a cookie": "# coding: utf-7\n" + relax(shape=f"{OPEN} and 4"),
     "a name that is bound elsewhere": relax("open = R.add(x, x)", shape=f"{OPEN} and 4"),
     "a name that is bound too late": tirx(f"T.evaluate({OPEN} and 0)\n        open = T.int32(1)"),
+    # ways through what is admitted for a single purpose
+    "a private name that the module's functions have too": relax(
+        shape=f'I.entry.inspect.{_FRAMES}(open, "MARK", "w") and 4'
+    )
+    + _OWN_NAMES,
+    "a private name of the module's class": relax(
+        "cls = Module\n        y = cls._call_with_frames_removed.__class__.__call__"
+        f"""{'.__globals__["__builtins__"]["open"]("MARK", "w")'}"""
+    )
+    + _OWN_NAMES,
+    "a cast of a file": relax(f'y = {OPEN}.astype("float32")'),
+    "a cast of a file in a sum": relax(f'y = (x + {OPEN}).astype("float32")'),
+    "a cast of an element": relax(f'y = (x, {OPEN})[1].astype("float32")'),
+    "a cast of a comparison": relax(f'y = ({OPEN} == 1).astype("float32")'),
+    "a cast of a sign": relax(f'y = (-{OPEN}).astype("float32")'),
+    "the type of a cast": relax(f"y = x.astype({OPEN})"),
+    "the type of a load": tirx(f"T.evaluate(A.vload([0], {OPEN} and 'float32'))"),
+    "the mode of a pointer": tirx(f"T.evaluate(A.access_ptr({OPEN} and 'r'))"),
+    "the type of a handle": tirx(f"T.evaluate(T.isnullptr(T.handle({OPEN}).ty))"),
+    "the type of a file": tirx(f"T.evaluate({OPEN}.ty)"),
+    "globals of the type of a handle": tirx(
+        'T.evaluate(T.handle().ty.script.__globals__["__builtins__"]["open"]("MARK", "w"))'
+    ),
+    "the class of a data type": tirx(f"T.evaluate({_CLASS_OF_A_FILE.format('A.dtype')})"),
+    "a layout": relax(f"y = R.layout_transform(x, index_map=lambda i: {OPEN} and i)"),
+    "a layout by place": relax(f"y = R.layout_transform(x, lambda i: {OPEN} and i)"),
+    "a default of a layout": relax(f"y = R.layout_transform(x, lambda i=({OPEN}): i)"),
+    "a default by name of a layout": relax(f"y = R.layout_transform(x, lambda *, i={OPEN}: i)"),
+    "a list in a layout": relax(
+        f"y = R.layout_transform(x, lambda i: [i for k in range(1) if {OPEN}])"
+    ),
+    "a layout in a layout": relax(f"y = R.layout_transform(x, lambda i: (lambda: {OPEN})() and i)"),
+    "the class of an index": relax(
+        "y = R.layout_transform(x, lambda i: i.__class__.__init__.__globals__"
+        '["__builtins__"]["open"]("MARK", "w") and i)'
+    ),
+    "the value beyond a layout": relax(
+        f"y = R.layout_transform(x, lambda i: i, pad_value={OPEN} and 0)"
+    ),
+    "a number of tvm": tirx(f"T.evaluate(tvm.tirx.const({OPEN} and 0, 'int32'))"),
+    "globals of a number of tvm": tirx(
+        'T.evaluate(tvm.tirx.const.__globals__["__builtins__"]["open"]("MARK", "w") and 0)'
+    ),
+    "globals of a device": relax(
+        'y = R.hint_on_device(x, tvm.cpu.__globals__["__builtins__"]["open"]("MARK", "w"))'
+    ),
+    "a module beside the numbers of tvm": tirx(
+        'T.evaluate(tvm.tirx.build.__globals__["__builtins__"]["open"]("MARK", "w") and 0)'
+    ),
+    "the number of a device": relax(f"y = R.hint_on_device(x, R.cpu({OPEN} and 0))"),
+    "a float of a file": relax(f"y = R.const(float({OPEN}), 'float32')"),
+    "a float by name": relax(f"y = R.const(float(x={OPEN}), 'float32')"),
+    "the class of a float": relax(f"y = R.const({_CLASS_OF_A_FILE.format('float')})"),
+    "the class of infinity": relax(
+        "y = R.const(" + _CLASS_OF_A_FILE.format("(float('inf'))") + ")"
+    ),
+    "a pointer to what is called": tirx("pass", f"T.Ptr(lambda: {OPEN})"),
+    "a static check": tirx(f"T.static_assert({OPEN})"),
+    "a node of a return": tirx(f"T.Return({OPEN} and 0)"),
+    "quotes out of metadata": relax(shape='metadata["ffi.String"][0]', before=_METADATA),
+    "quotes out of metadata in a shape": relax(before=_METADATA).replace(
+        'x: R.Tensor((4,), "float32")', 'x: R.Shape([metadata["ffi.String"][0]])'
+    ),
+    "quotes out of metadata in a tuple": relax(before=_METADATA).replace(
+        'x: R.Tensor((4,), "float32")', 'x: R.Tuple(R.Tensor((metadata["ffi.String"][0],)))'
+    ),
+    "quotes out of metadata, chosen": relax(
+        shape='metadata["ffi.String"][0] if True else 4', before=_METADATA
+    ),
+    "quotes out of metadata, cut": relax(shape='metadata["ffi.String"][0][0:]', before=_METADATA),
+    "quotes out of metadata in a variable": relax(
+        _INNER.format(said='metadata["ffi.String"][0]'), before=_METADATA
+    ),
+    "quotes out of metadata for the result": relax(before=_METADATA).replace(
+        '"float32")):', '"float32")) -> R.Tensor((metadata["ffi.String"][0],)):'
+    ),
+    "a file as the size of a name of Python": relax().replace(
+        "x: R.Tensor", f'max: R.Prim("int64"), x: R.Tensor(({OPEN} and max,)), y: R.Tensor'
+    ),
 }

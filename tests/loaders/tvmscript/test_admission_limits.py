@@ -34,6 +34,14 @@ REFUSED = {
     "a comprehension of many parts": relax(shape="[i for i in range(1000) for j in range(1000)]"),
     "powers in a comprehension": relax(shape="[i**i**i for i in range(9)]"),
     "shifts in a comprehension": relax(shape="[1 << (i << i) for i in range(999)]"),
+    "a shift by a number of LLVM": tirx(
+        'T.evaluate(1 << T.llvm_lookup_intrinsic_id("llvm.ctpop"))'
+    ),
+    "a power of an index of a layout": relax(
+        "y = [R.layout_transform(x, lambda i: 9 ** i) for i in range(3)]"
+    ),
+    "a shift in a layout": relax("y = R.layout_transform(x, lambda i: 1 << (9 << 99))"),
+    "a list in a layout": relax("y = R.layout_transform(x, lambda i: [i for k in range(10**9)])"),
     "a long number": relax(shape="9" * 50_000),
     "a long number in hexadecimal": relax(shape="0x" + "f" * 50_000),
     "a number beyond all types": relax(shape="0x" + "f" * 50),

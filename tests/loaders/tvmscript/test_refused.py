@@ -110,6 +110,60 @@ REFUSED = {
     "a type in a sum in a variable": relax(
         "X, Y = ((R.Tensor, 1) if True else ()) + (x if True else x)"
     ),
+    "a field of the name of a size": relax().replace(
+        'R.Tensor((4,), "float32")', 'R.Tuple(R.Tensor(("exit",)), exit)'
+    ),
+    "a field in a shape of the name of a size": relax().replace(
+        'R.Tensor((4,), "float32")', 'R.Shape(["exit", R.Tuple(exit)])'
+    ),
+    "what is called of the name of a size": relax().replace(
+        'R.Tensor((4,), "float32")', 'R.Callable(R.Tensor(("exit",)), exit)'
+    ),
+    "a call of the name of a size": tirx("pass", "T.int32, exit: T.int32, b: T.Buffer((exit(),))"),
+    "a call of the name of a size in quotes": relax().replace(
+        'R.Tensor((4,), "float32")', 'R.Tensor(("exit", "exit()"))'
+    ),
+    "an attribute of the name of a size": relax().replace(
+        'R.Tensor((4,), "float32")', 'R.Tensor(("exit", "exit.code"))'
+    ),
+    "a parameter after the size of its name": tirx("pass", "T.Buffer((exit,)), exit: T.int32"),
+    "the name of a size as a type": tirx("pass", "T.int32, exit: T.int32, b: exit"),
+    "the name of a size in the body": relax("y = R.match_cast(x, R.Shape([exit]))").replace(
+        "R.Tensor((4,)", 'R.Tensor(("exit",)'
+    ),
+    "words for a cast": relax('y = x.astype("float32 # open()")'),
+    "words in capitals for a cast": relax('y = x.astype("X")'),
+    "a cast of a module": relax('y = R.nn.astype("float32")'),
+    "a cast of text": relax('y = "a".astype("float32")'),
+    "a cast of a list": relax('y = [x].astype("float32")'),
+    "another method of a call": relax("y = R.add(x, x).view(4)"),
+    "the type of another call": relax("y = R.print(R.add(x, x).ty)"),
+    "the type of a function": relax("y = R.print(T.handle.ty)"),
+    "a type of a type": tirx("T.evaluate(T.handle().ty.ty)"),
+    "an attribute of a type": tirx("T.evaluate(T.handle().ty.storage_scope)"),
+    "a data type as a size": tirx("T.evaluate(0)", "T.Buffer((4,)), b: T.Buffer((A.dtype,))"),
+    "a data type in a variable": relax("y = x.dtype"),
+    "a data type that is cut": tirx("T.evaluate(T.Cast(A.dtype[0:3], 1))"),
+    "a data type of a call": relax("y = R.astype(x, R.add(x, x).dtype)"),
+    "a data type as a method": relax("y = R.astype(x, x.dtype())"),
+    "a layout with all indices": relax("y = R.layout_transform(x, lambda *i: i)"),
+    "a layout with names": relax("y = R.layout_transform(x, lambda **i: i)"),
+    "a layout with text": relax('y = R.layout_transform(x, lambda i: "i")'),
+    "a layout of a dialect": relax("y = R.layout_transform(x, lambda R: R)"),
+    "a layout of the module": relax("y = R.layout_transform(x, lambda Module: Module)"),
+    "a layout of a name of Python": relax("y = R.layout_transform(x, lambda i: exit)"),
+    "another function of tvm": tirx("T.evaluate(tvm.tirx.Var('x', 'int32'))"),
+    "a module of tvm": tirx("T.evaluate(tvm.tirx)"),
+    "a function of tvm without a call": tirx("T.evaluate(tvm.tirx.const)"),
+    "a float of other text": relax('y = R.const(float("1e400"))'),
+    "a float without a call": relax("y = R.const(float)"),
+    "a float of two": relax('y = R.const(float("inf", "nan"))'),
+    "a type in quotes that is none": relax('y = R.match_cast(x, R.Tensor("n"))'),
+    "a string of metadata in a variable": relax(
+        'y = metadata["ir.StringImm"][0]',
+        before='metadata = tvm.ir.load_json(\'{"root_index": 0, "nodes": [{"type": "ffi.Map", '
+        '"data": []}]}\')',
+    ),
     "a size of another name": relax(before='n = TypeVar("m")'),
     "values of a kind that is called": relax(
         shape='metadata["ir.EnvFunc"][0]',
@@ -161,6 +215,17 @@ def test_each_reason_says_what_is_meant():
         "a type in a list of attributes": "a type in attributes is refused",
         "a type as an attribute of a call": "a type in attributes is refused",
         "a type in a sum in a variable": "a type in a variable is refused",
+        "a field of the name of a size": "exit is refused",
+        "a field in a shape of the name of a size": "exit is refused",
+        "a call of the name of a size": "a call of exit is refused",
+        "the name of a size as a type": "exit is refused",
+        "words for a cast": "a string is refused here",
+        "a data type as a size": "a string is refused here",
+        "a data type in a variable": "a string is refused here",
+        "a string of metadata in a variable": "a string is refused here",
+        "a layout with all indices": "parameters with",
+        "a layout of a name of Python": "exit is refused",
+        "a function of tvm without a call": "tvm is refused",
         "values of a kind that is called": "these metadata are refused",
         "values filed under another kind": "these metadata are refused",
     }.items():

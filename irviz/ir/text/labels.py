@@ -114,7 +114,9 @@ def dim_label(value: object) -> str:
         return str(value.value)
     if isinstance(value, ir.Var):
         return str(value.name)
-    return _SIZED_INT.sub(r"\1", str(value).splitlines()[-1])
+    # TVM prints declarations of variables above, and a comment on metadata below
+    lines = [line for line in str(value).splitlines() if line and not line.startswith("#")]
+    return _SIZED_INT.sub(r"\1", lines[-1]) if lines else ""
 
 
 def attributes(attrs: ir.Attrs | None) -> tuple[tuple[str, str], ...]:

@@ -91,8 +91,8 @@ class Comparison:
         if one.kind is NodeKind.OPERATOR and two.resolution is Resolution.PRIM_FUNC:
             yield Difference(Aspect.LOWERED, one.callee, two.callee)
         elif CALLEE in (self._positions(one, self.before) | self._positions(two, self.after)):
-            if one.kind is not two.kind:  # a closure's name is that of a variable
-                yield Difference(Aspect.CALLEE, _operation_name(one), _operation_name(two))
+            if (one.kind, one.operator) != (two.kind, two.operator):  # the callee is a variable
+                yield Difference(Aspect.CALLEE, _call(one), _call(two))
         elif self.functions.get(one.callee, one.callee) != two.callee:
             yield Difference(Aspect.CALLEE, one.callee, two.callee)
         elif (one.kind, one.operator, one.resolution) != (two.kind, two.operator, two.resolution):

@@ -9,6 +9,8 @@ import hashlib
 import pytest
 import tvm
 import tvm_ffi
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tvm import ir, relax, tirx
 
 import irviz
@@ -65,7 +67,7 @@ def _wrong_in(diff, before, after, names):
 
 
 def _is_equal(one, two):
-    """Return whether two pairs of a type and a value are equal, whatever symbolic sizes are named."""
+    """Return whether types and values are equal, whatever symbolic sizes are named."""
     return all(
         tvm_ffi.structural_equal(mine, theirs, map_free_vars=True)
         for mine, theirs in zip(one, two, strict=True)
@@ -164,6 +166,56 @@ def test_passes_over_every_construct(constructs, entry):
             after = passed(entry, mod)
             if after is not None:
                 assert wrong_nodes(mod, after) == [], name
+
+
+def with_new_vars(mod):
+    """Return the module with other variables of the same names."""
+    functions = {
+        gvar: relax.utils.copy_with_new_vars(one) if isinstance(one, relax.Function) else one
+        for gvar, one in mod.functions.items()
+    }
+    return ir.IRModule(functions, attrs=mod.attrs, global_infos=mod.global_infos)
+
+
+UNCOPIED = {"recursive closure", "opaque expressions", "expressions of numbers"}
+"""TVM does not copy what is in these."""
+
+
+def test_other_variables_are_no_difference(constructs):
+    for name in constructs.WELL_FORMED:
+        mod = constructs.construct(name)
+        assert not irviz.diff(mod, mod), name
+        if name not in UNCOPIED:
+            assert not irviz.diff(mod, with_new_vars(mod)), name
+
+
+def test_random_modules(constructs):
+    passes = [one for one in ENTRIES if one.name in _OF_RANDOM_MODULES]
+    assert len(passes) == len(_OF_RANDOM_MODULES)
+
+    @settings(max_examples=15, deadline=None)
+    @given(constructs.random_modules(), st.sampled_from(passes))
+    def check(mod, entry):
+        assert not irviz.diff(mod, mod)
+        assert not irviz.diff(mod, with_new_vars(mod))
+        after = passed(entry, mod)
+        if after is not None:
+            assert wrong_nodes(mod, after) == []
+            assert wrong_nodes(after, mod) == []
+
+    check()
+
+
+_OF_RANDOM_MODULES = {
+    "CanonicalizeBindings",
+    "ConvertToDataflow",
+    "DeadCodeElimination",
+    "EliminateCommonSubexpr",
+    "InlinePrivateFunctions",
+    "LambdaLift",
+    "LegalizeOps",
+    "ToNonDataflow",
+}
 
 
 def test_the_oracle_finds_what_a_diff_leaves_out(monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 
@@ -10,12 +11,14 @@ from tvm import ir
 
 from irviz.errors import NotFoundError
 from irviz.ir.function_keys import function_keys
-from irviz.ir.module_functions import drawable_functions, relax_functions
+from irviz.ir.module_functions import drawable_functions, prim_funcs, relax_functions
 from irviz.ir.relax.shared_vars import shared_constants, shared_vars
 from irviz.ir.tensors import is_equal_tensor
 from irviz.ir.text.function_texts import function_texts
 from irviz.ir.text.labels import attributes
 from irviz.ir.text.text_cache import type_facts_of
+from irviz.ir.tir.loop_nest_reader import loop_nest
+from irviz.model.diff.differences import Aspect, Difference
 from irviz.model.diff.function_diff import (
     attribute_differences,
     diff_nodes,
@@ -26,11 +29,13 @@ from irviz.model.diff.function_diff import (
     with_own_differences,
 )
 from irviz.model.diff.function_matching import FunctionKey, FunctionPair, match_functions
+from irviz.model.diff.loop_diff import diff_loop_nests
 from irviz.model.diff.module_text import ModuleText
 from irviz.model.diff.node_differences import Comparison, symbols
 from irviz.model.diff.node_links import FunctionReading, NodeLinks, compose_links, link_nodes
-from irviz.model.diff.records import Aspect, Difference, FunctionChange, FunctionDiff
+from irviz.model.diff.records import FunctionChange, FunctionDiff
 from irviz.model.diff.renaming import Renaming
+from irviz.model.graph.graph import Graph
 from irviz.model.matching.correspondence import MatchedBy
 from irviz.session.stage_cache import constants_of, graph_of, script_of
 from irviz.transforms.stage import Stage
@@ -101,8 +106,8 @@ def _compare_functions(
         if pair.before in mine and pair.after in theirs:
             diff = _relax_diff(stages, pair, names)
         else:
-            body = (Difference(Aspect.BODY, "", ""),) if one.body != two.body else ()
-            diff = FunctionDiff(pair.before, pair.after, FunctionChange.SAME, pair.by, body)
+            is_same_body = one.kind != two.kind or one.body == two.body
+            diff = _plain_diff(first, last, pair, is_same_body=is_same_body)
         found.append(with_own_differences(diff, function_differences(pair, one, two)))
     return with_changed_callees(found)
 
@@ -127,15 +132,39 @@ def _relax_diff(
     )
     nodes = diff_nodes(links, groups, comparison)
     results = tuple(result_differences(comparison))
-    graphs = before, after
     return FunctionDiff(
-        pair.before, pair.after, FunctionChange.SAME, pair.by, results, nodes, graphs
+        pair.before,
+        pair.after,
+        FunctionChange.SAME,
+        pair.by,
+        results,
+        nodes,
+        graphs=(before, after),
     )
 
 
+def _plain_diff(
+    before: Stage, after: Stage, pair: FunctionPair, *, is_same_body: bool
+) -> FunctionDiff:
+    """Return what became of a function that is not a Relax function on both sides."""
+    graphs = _graph(before, pair.before), _graph(after, pair.after)
+    diff = FunctionDiff(pair.before, pair.after, FunctionChange.SAME, pair.by, graphs=graphs)
+    if is_same_body:
+        return diff
+    own = (Difference(Aspect.LOOPS, "", ""),)
+    mine, theirs = prim_funcs(before.module), prim_funcs(after.module)
+    if pair.before not in mine or pair.after not in theirs:
+        return replace(diff, differences=own)
+    nests = loop_nest(mine[pair.before], pair.before), loop_nest(theirs[pair.after], pair.after)
+    return replace(diff, differences=own, loops=diff_loop_nests(*nests))
+
+
+def _graph(stage: Stage, name: str) -> Graph | None:
+    return graph_of(stage, name) if name in drawable_functions(stage.module) else None
+
+
 def _one_sided(stage: Stage, name: str, *, is_added: bool) -> FunctionDiff:
-    has_graph = name in drawable_functions(stage.module)
-    graph = graph_of(stage, name) if has_graph else None
+    graph = _graph(stage, name)
     if is_added:
         return FunctionDiff("", name, FunctionChange.ADDED, graphs=(None, graph))
     return FunctionDiff(name, "", FunctionChange.REMOVED, graphs=(graph, None))

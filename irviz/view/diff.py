@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 
+from irviz.model.diff.differences import Difference
 from irviz.model.diff.module_text import FunctionText, ModuleText
-from irviz.model.diff.records import Difference, FunctionChange, FunctionDiff
+from irviz.model.diff.records import FunctionChange, FunctionDiff
 from irviz.view.text.diff_text import diff_text
 
 

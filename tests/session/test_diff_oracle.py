@@ -16,8 +16,9 @@ from tvm import ir, relax, tirx
 import irviz
 from irviz.course.mlp import MODULES
 from irviz.ir.node_ids import definitions, identify
+from irviz.model.diff.differences import Aspect
 from irviz.model.diff.node_differences import Comparison
-from irviz.model.diff.records import Aspect, NodeChange
+from irviz.model.diff.records import NodeChange
 from irviz.transforms.passes.catalog import catalog
 
 BESIDE_THE_BINDING = {Aspect.BODY, Aspect.ORDER, Aspect.BLOCK, Aspect.PURITY}

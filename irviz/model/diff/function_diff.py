@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from irviz.model.diff.differences import Aspect, Difference
 from irviz.model.diff.function_matching import FunctionKey, FunctionPair
+from irviz.model.diff.increasing import longest_increasing
 from irviz.model.diff.node_differences import Comparison
 from irviz.model.diff.node_links import NodeLinks, outermost
 from irviz.model.diff.records import (
-    Aspect,
-    Difference,
     FunctionChange,
     FunctionDiff,
     NodeChange,
@@ -152,7 +151,7 @@ def with_changed_callees(diffs: Sequence[FunctionDiff]) -> list[FunctionDiff]:
         one.before: one.after
         for one in diffs
         if one.changed_nodes
-        or any(each.aspect in (Aspect.BODY, Aspect.RESULT) for each in one.differences)
+        or any(each.aspect in (Aspect.LOOPS, Aspect.RESULT) for each in one.differences)
     }
     if not changed:
         return list(diffs)
@@ -245,23 +244,6 @@ def _out_of_order(groups: Iterable[NodeGroup], before: Graph, after: Graph) -> f
         kept = longest_increasing([at for at, _ in pairs])
         found.update(two for index, (_, two) in enumerate(pairs) if index not in kept)
     return frozenset(found)
-
-
-def longest_increasing(numbers: Sequence[int]) -> frozenset[int]:
-    """Return the indices of a longest increasing subsequence."""
-    tails: list[int] = []
-    ends: list[int] = []
-    previous: list[int] = []
-    for index, number in enumerate(numbers):
-        at = bisect_left(tails, number)
-        previous.append(ends[at - 1] if at else -1)
-        tails[at : at + 1], ends[at : at + 1] = [number], [index]
-    kept = []
-    at = ends[-1] if ends else -1
-    while at >= 0:
-        kept.append(at)
-        at = previous[at]
-    return frozenset(kept)
 
 
 def _block_partners(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from irviz.model.diff.records import Aspect, Difference
+from irviz.model.diff.differences import Aspect, Difference
 from irviz.model.diff.renaming import Renaming
 from irviz.model.graph.graph import (
     CALLEE,

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
+from irviz.model.diff.differences import Difference
+from irviz.model.diff.loop_diff import LoopNestDiff
 from irviz.model.graph.graph import Graph, NodeId
 from irviz.model.matching.correspondence import MatchedBy
 
@@ -23,48 +25,6 @@ class NodeChange(Enum):
     SPLIT = "split"
     INLINED = "inlined"
     FOLDED = "folded into a constant"
-
-
-class Aspect(Enum):
-    """What differs between a node, a function or a module before and after."""
-
-    CALLEE = "callee"
-    BODY = "callee's body"
-    LOWERED = "operator lowered to a PrimFunc"
-    OPERATION = "operation"
-    OPERAND = "operand"
-    SHAPE = "shape"
-    DTYPE = "dtype"
-    TYPE = "type"
-    DEVICE = "virtual device"
-    ATTRIBUTE = "attribute"
-    PURITY = "purity"
-    VALUE = "value of the constant"
-    BOUND = "parameter bound to a constant"
-    BLOCK = "block"
-    ORDER = "order"
-    RESULT = "result"
-    NAME = "name"
-    KIND = "kind of function"
-    LOOPS = "loops and blocks"
-
-
-class Difference(NamedTuple):
-    """One difference, as text; "" stands for nothing.
-
-    Attributes:
-        what: Which operand or attribute it is: `(0,)` is written `0`, `(1, 2)` is `1.2`.
-    """
-
-    aspect: Aspect
-    before: str
-    after: str
-    what: str = ""
-
-    def __str__(self) -> str:
-        """Return the difference in words, such as `operand 1: lv2 → lv3`."""
-        what = f"{self.aspect.value} {self.what}".strip()
-        return f"{what}: {self.before or 'none'} → {self.after or 'none'}"
 
 
 class Part(NamedTuple):
@@ -121,6 +81,7 @@ class FunctionDiff:
         differences: What differs of the function itself: its name, attributes, result, purity.
         nodes: What became of each node, those that are the same included, in the order of the
             text; empty for functions that were added or removed.
+        loops: What became of the body of a PrimFunc; None where it is the same, and for others.
         graphs: The graphs before and after, None where there is none.
     """
 
@@ -130,6 +91,7 @@ class FunctionDiff:
     by: MatchedBy | None = None
     differences: tuple[Difference, ...] = ()
     nodes: tuple[NodeDiff, ...] = ()
+    loops: LoopNestDiff | None = None
     graphs: tuple[Graph | None, Graph | None] = field(
         default=(None, None), compare=False, repr=False
     )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import groupby
 from typing import NamedTuple
 
+from irviz.model.diff.differences import Difference
+from irviz.model.diff.increasing import longest_increasing
+from irviz.model.diff.loop_diff import LoopChange, LoopNestDiff
 from irviz.model.diff.module_text import FunctionText
 from irviz.model.diff.records import (
-    Difference,
     FunctionChange,
     FunctionDiff,
     NodeChange,
@@ -25,6 +28,11 @@ _MARKED = "7"
 _IN_EVERY_FUNCTION = ("def ", "return ", "R.output(")
 _WORD = re.compile(r"\w+|[^\w\s]")
 _NO_TEXT = FunctionText((), {})
+
+
+_LONGEST_MARKED = 1000
+
+_Opcode = tuple[str, int, int, int, int]
 
 
 class Line(NamedTuple):
@@ -58,6 +66,7 @@ def diff_text(
     for one in changed:
         mine, theirs = texts[0].get(one.before, _NO_TEXT), texts[1].get(one.after, _NO_TEXT)
         lines += [Line("#", ""), Line("#", _heading(one))]
+        lines += _loop_lines(one.loops) if one.loops else ()
         if one.change is FunctionChange.CHANGED:
             lines += _folded(list(function_lines(one, mine, theirs)))
         else:
@@ -74,10 +83,9 @@ def function_lines(diff: FunctionDiff, before: FunctionText, after: FunctionText
     by_line, keys = _keys(diff, before, after)
     names = {one.after[-1]: one.before[-1] for one in diff.nodes if one.before and one.after}
     mine, theirs = keys
-    matcher = SequenceMatcher(None, mine, theirs, autojunk=False)
     elsewhere = frozenset(mine).intersection(theirs)
     place = {key: index for index, key in enumerate(mine)}
-    for tag, first, last, other_first, other_last in matcher.get_opcodes():
+    for tag, first, last, other_first, other_last in _aligned(mine, theirs):
         if tag == "equal":
             for one, two in zip(range(first, last), range(other_first, other_last), strict=True):
                 node = by_line.get(mine[one])
@@ -96,6 +104,30 @@ def function_lines(diff: FunctionDiff, before: FunctionText, after: FunctionText
                 yield from (_moved(line) for line in found)
             else:
                 yield _single("+", after.lines[two], by_line.get(key))
+
+
+def _aligned(mine: Sequence[object], theirs: Sequence[object]) -> Iterator[_Opcode]:
+    """Yield the opcodes of two lists of keys.
+
+    Keys that each side has once are matched first, as many as keep their order. So the lists
+    between them, for which `SequenceMatcher` may take quadratic time, are short.
+    """
+    counts = Counter(mine), Counter(theirs)
+    place = {key: index for index, key in enumerate(mine) if counts[0][key] == 1}
+    pairs = [
+        (place[key], index)
+        for index, key in enumerate(theirs)
+        if key in place and counts[1][key] == 1
+    ]
+    kept = longest_increasing([at for at, _ in pairs])
+    start, other = 0, 0
+    for one, two in [*(pairs[index] for index in sorted(kept)), (len(mine), len(theirs))]:
+        found = SequenceMatcher(None, mine[start:one], theirs[other:two]).get_opcodes()
+        for tag, a, b, c, d in found:
+            yield tag, start + a, start + b, other + c, other + d
+        if one < len(mine):
+            yield "equal", one, one + 1, two, two + 1
+        start, other = one + 1, two + 1
 
 
 def _keys(
@@ -153,7 +185,7 @@ def _pair(before: str, after: str, diff: NodeDiff) -> Iterator[Line]:
     is_group = diff.change in _GROUPS
     if diff.change is NodeChange.SAME:
         yield Line(" ", after)
-    elif diff.change is NodeChange.MOVED:
+    elif diff.change is NodeChange.MOVED or before == after:  # such as a callee's other body
         yield Line("~", after, _remark(diff))
     else:
         marks = ((), ()) if is_group else _marks(before, after)
@@ -184,6 +216,8 @@ def _remark(diff: NodeDiff) -> str:
 
 def _marks(before: str, after: str) -> tuple[tuple[tuple[int, int], ...], ...]:
     """Return the parts that differ between two lines."""
+    if max(len(before), len(after)) > _LONGEST_MARKED:  # it takes quadratic time
+        return (), ()
     found = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
     parts = [each for each in found if each[0] != "equal"]
     return tuple((a, b) for _, a, b, _, _ in parts if a < b), tuple(
@@ -216,6 +250,21 @@ def _heading(diff: FunctionDiff) -> str:
     words = [f"{count} {change}" for change, count in counts.items()]
     words += [str(each) for each in diff.differences]
     return f"function {name}: {', '.join(words) or diff.change.value}"
+
+
+def _loop_lines(diff: LoopNestDiff) -> Iterator[Line]:
+    """Yield what became of blocks and buffers that are not the same, one a line."""
+    for block in diff.blocks:
+        words = [f"loop {each}" for each in block.changed_loops]
+        words += [each.aspect.value for each in block.differences]
+        if block.change is not LoopChange.SAME:
+            is_plain = block.change is LoopChange.CHANGED and words
+            change = "; ".join([*([] if is_plain else [block.change.value]), *words])
+            yield Line("#", f"  block {block.name}: {change}")
+    for buffer in diff.buffers:
+        if buffer.change is not LoopChange.SAME:
+            words = [str(each) for each in buffer.differences] or [buffer.change.value]
+            yield Line("#", f"  buffer {buffer.after or buffer.before}: {'; '.join(words)}")
 
 
 def _signature(text: FunctionText, sign: str) -> Iterable[Line]:

@@ -1,0 +1,508 @@
+"""What became of the blocks, loops and buffers of a PrimFunc."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from irviz.model.diff.differences import Aspect, Difference
+from irviz.model.diff.increasing import longest_increasing
+from irviz.model.diff.renaming import Renaming
+from irviz.model.loops import (
+    Block,
+    Buffer,
+    Loop,
+    LoopKind,
+    LoopNest,
+    LoopNode,
+    Scalar,
+    Statement,
+    walk,
+)
+from irviz.model.matching.correspondence import MatchedBy
+
+_WORD = re.compile(r"[^\W\d]\w*")
+
+
+class LoopChange(Enum):
+    """What became of a loop, a block or a buffer."""
+
+    SAME = "same"
+    CHANGED = "changed"
+    ADDED = "added"
+    REMOVED = "removed"
+    MOVED = "moved"
+    INLINED = "inlined"
+    SPLIT = "split"
+    FUSED = "fused"
+    REORDERED = "reordered"
+    BOUND = "bound"
+    VECTORIZED = "vectorized"
+    UNROLLED = "unrolled"
+    PARALLEL = "made parallel"
+    SERIAL = "made serial"
+
+
+class LoopGroup(NamedTuple):
+    """Loops around a block that run through the same axes of it, before and after.
+
+    Attributes:
+        before: The variables of the loops before, from the outside in.
+        after: The variables after.
+        changes: All that became of them; SAME alone where nothing did.
+        ids_before: The ids of the loops in the nest before.
+        ids_after: The ids after.
+    """
+
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    changes: tuple[LoopChange, ...]
+    ids_before: tuple[str, ...]
+    ids_after: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return it in words, such as `i → i_0, i_1: split`."""
+        words = ", ".join(change.value for change in self.changes)
+        sides = [", ".join(names) or "none" for names in (self.before, self.after)]
+        names = sides[0] if sides[0] == sides[1] else " → ".join(sides)
+        return f"{names}: {words}"
+
+
+class BlockDiff(NamedTuple):
+    """What became of a block, or of several: 1 → n for SPLIT.
+
+    Attributes:
+        before: The ids of the blocks before.
+        after: The ids of the blocks after.
+        name: The name of the block after or, where it was removed, before.
+        by: What shows that they correspond.
+        loops: What became of the loops around it.
+    """
+
+    change: LoopChange
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    name: str
+    by: MatchedBy | None = None
+    differences: tuple[Difference, ...] = ()
+    loops: tuple[LoopGroup, ...] = ()
+
+    @property
+    def changed_loops(self) -> Sequence[LoopGroup]:
+        """The loops that are not the same."""
+        return [one for one in self.loops if one.changes != (LoopChange.SAME,)]
+
+
+class BufferDiff(NamedTuple):
+    """What became of a buffer; a name is "" where there is none."""
+
+    change: LoopChange
+    before: str
+    after: str
+    differences: tuple[Difference, ...] = ()
+
+
+class LoopNestDiff(NamedTuple):
+    """What became of a PrimFunc's body; `statements` are lines outside of blocks that differ."""
+
+    blocks: tuple[BlockDiff, ...]
+    buffers: tuple[BufferDiff, ...]
+    statements: tuple[Difference, ...] = ()
+
+
+class _Place(NamedTuple):
+    """A block, with the loops around it from the outside in, and its place in the text."""
+
+    block: Block
+    loops: tuple[Loop, ...]
+    number: int
+
+
+def diff_loop_nests(before: LoopNest, after: LoopNest) -> LoopNestDiff:
+    """Return what became of the blocks, loops and buffers of a PrimFunc.
+
+    Blocks are matched by name if no other block has it, then by the buffers they write, then by
+    what they compute. Loops are matched by the axes of the block that they run through.
+    """
+    mine, theirs = _places(before), _places(after)
+    pairs = _matched_blocks(mine, theirs)
+    buffers = _matched_buffers(before, after, pairs)
+    names = _names(before), _names(after)
+    moved = _moved(pairs)
+    blocks = [
+        _block_diff(one, two, by, names, buffers, is_moved=two.number in moved)
+        for one, two, by in pairs
+    ]
+    blocks += _unmatched_blocks(mine, theirs, pairs)
+    blocks.sort(key=lambda diff: _order(diff, mine, theirs))
+    return LoopNestDiff(
+        tuple(blocks),
+        tuple(_buffer_diffs(before, after, buffers)),
+        tuple(_statements(before, after)),
+    )
+
+
+def _places(nest: LoopNest) -> list[_Place]:
+    """Return the blocks in the order of the text; one inside another has the loops around both."""
+    found: list[_Place] = []
+
+    def visit(nodes: Iterable[LoopNode], loops: tuple[Loop, ...]) -> None:
+        for node in nodes:
+            match node:
+                case Loop():
+                    visit(node.children, (*loops, node))
+                case Block():
+                    found.append(_Place(node, loops, len(found)))
+                    visit((*node.init, *node.children), loops)
+                case _:
+                    visit(node.children, loops)
+
+    visit(nest.body, ())
+    return found
+
+
+def _names(nest: LoopNest) -> frozenset[str]:
+    """Return all names that a PrimFunc defines."""
+    found = {one.name for one in (*nest.parameters, *nest.temporaries)}
+    for node in walk(nest):
+        if isinstance(node, Loop):
+            found.add(node.variable)
+        elif isinstance(node, Block):
+            found |= {axis.name for axis in node.axes}
+            found |= {match.buffer.name for match in node.matches}
+    return frozenset(found)
+
+
+_Pairs = list[tuple[_Place, _Place, MatchedBy]]
+
+
+def _matched_blocks(mine: Sequence[_Place], theirs: Sequence[_Place]) -> _Pairs:
+    pairs: _Pairs = []
+    keys = (
+        (lambda place: place.block.name, MatchedBy.NAME),
+        (lambda place: tuple(each.buffer for each in place.block.writes), MatchedBy.USE),
+        (lambda place: _computation(place.block), MatchedBy.STRUCTURE),
+    )
+    for key, by in keys:
+        done = {one.number for one, _, _ in pairs}, {two.number for _, two, _ in pairs}
+        sides: list[dict[object, list[_Place]]] = [{}, {}]
+        for side, places, taken in zip(sides, (mine, theirs), done, strict=True):
+            for place in places:
+                if place.number not in taken:
+                    side.setdefault(key(place), []).append(place)
+        for value, here in sides[0].items():
+            there = sides[1].get(value, [])
+            is_certain = len(here) == len(there) and (len(here) == 1 or by is MatchedBy.STRUCTURE)
+            if value and is_certain:
+                pairs += [(one, two, by) for one, two in zip(here, there, strict=True)]
+    return sorted(pairs, key=lambda pair: pair[1].number)
+
+
+def _computation(block: Block) -> object:
+    """Return what a block computes, with its names replaced by their order of appearance."""
+    order: dict[str, int] = {}
+    texts = [getattr(node, "text", "") for node in (*block.init, *block.children)]
+    axes = [(axis.kind, axis.extent) for axis in block.axes]
+
+    def number(found: re.Match[str]) -> str:
+        return f"_{order.setdefault(found[0], len(order))}"
+
+    return tuple(axes), tuple(_WORD.sub(number, text) for text in texts)
+
+
+def _block_diff(
+    one: _Place,
+    two: _Place,
+    by: MatchedBy,
+    names: tuple[frozenset[str], frozenset[str]],
+    buffers: Mapping[str, str],
+    *,
+    is_moved: bool,
+) -> BlockDiff:
+    renaming = Renaming(*names)
+    for here, there in buffers.items():
+        renaming.is_equal(here, there)
+    mine, theirs = one.block, two.block
+    texts = {
+        Aspect.NAME: ("", "") if mine.name == theirs.name else (mine.name, theirs.name),
+        Aspect.AXES: (_axes(mine), _axes(theirs)),
+        Aspect.STATEMENT: (_body(mine), _body(theirs)),
+        Aspect.READS: tuple(", ".join(map(str, each.reads)) for each in (mine, theirs)),
+        Aspect.WRITES: tuple(", ".join(map(str, each.writes)) for each in (mine, theirs)),
+        Aspect.ATTRIBUTE: tuple(str(dict(each.annotations) or "") for each in (mine, theirs)),
+    }
+    found = [
+        Difference(aspect, was, now)
+        for aspect, (was, now) in texts.items()
+        if not renaming.is_equal(was, now)
+    ]
+    loops = tuple(_loop_groups(one, two))
+    if mine.predicate != theirs.predicate and all(len(g.before) == len(g.after) for g in loops):
+        found.append(Difference(Aspect.PREDICATE, mine.predicate, theirs.predicate))
+    is_same = not found and all(each.changes == (LoopChange.SAME,) for each in loops)
+    change = LoopChange.SAME if is_same else LoopChange.CHANGED
+    if is_moved:
+        change = LoopChange.MOVED
+    return BlockDiff(change, (mine.id,), (theirs.id,), theirs.name, by, tuple(found), loops)
+
+
+def _axes(block: Block) -> str:
+    return ", ".join(f"{axis.name} {axis.kind.value} {axis.extent}" for axis in block.axes)
+
+
+def _body(block: Block) -> str:
+    """Return the statements of a block, without those of blocks inside."""
+    texts = []
+    for init, nodes in (("init: ", block.init), ("", block.children)):
+        waiting = list(reversed(nodes))
+        while waiting:
+            node = waiting.pop()
+            if not isinstance(node, Block):
+                waiting += reversed(node.children)
+            if isinstance(node, Statement):
+                texts.append(f"{init}{node.text}")
+    return "; ".join(texts)
+
+
+_Loops = tuple[list[Loop], list[Loop]]
+"""Loops before and after that belong together."""
+
+
+def _loop_groups(one: _Place, two: _Place) -> Iterator[LoopGroup]:
+    """Return what became of the loops around a block."""
+    groups = _loops_by_axes(one, two)
+    reordered = _out_of_order(groups, one.loops, two.loops)
+    for index, (mine, theirs) in enumerate(groups):
+        changes = list(_loop_changes(mine, theirs))
+        if index in reordered:
+            changes.append(LoopChange.REORDERED)
+        yield LoopGroup(
+            tuple(each.variable for each in mine),
+            tuple(each.variable for each in theirs),
+            tuple(dict.fromkeys(changes)) or (LoopChange.SAME,),
+            tuple(each.id for each in mine),
+            tuple(each.id for each in theirs),
+        )
+
+
+def _loops_by_axes(one: _Place, two: _Place) -> list[_Loops]:
+    """Match the loops around a block by the axes whose values they make up."""
+    there, back = _axes_by_variable(one.block), _axes_by_variable(two.block)
+    left = {loop.variable: loop for loop in one.loops}
+    free = {loop.variable: loop for loop in two.loops}
+    groups: list[_Loops] = []
+    for name in list(left):
+        if name in left and name in there:
+            axes = _connected(there[name], there, back)
+            here = [each for each in left if there.get(each, frozenset()) & axes]
+            others = [each for each in free if back.get(each, frozenset()) & axes]
+            groups.append(([left.pop(each) for each in here], [free.pop(each) for each in others]))
+    # loops that no axis depends on, such as those of one iteration
+    both = [name for name in left if name in free]
+    groups += [([left.pop(name)], [free.pop(name)]) for name in both]
+    groups += [([loop], []) for loop in left.values()]
+    groups += [([], [loop]) for loop in free.values()]
+    return groups
+
+
+def _axes_by_variable(block: Block) -> dict[str, frozenset[int]]:
+    """Return the numbers of the axes that each variable is bound to."""
+    found: dict[str, set[int]] = {}
+    for index, axis in enumerate(block.axes):
+        for word in _WORD.findall(axis.binding):
+            found.setdefault(word, set()).add(index)
+    return {name: frozenset(axes) for name, axes in found.items()}
+
+
+def _connected(axes: frozenset[int], *sides: Mapping[str, frozenset[int]]) -> frozenset[int]:
+    """Return the axes that share a variable with the given ones, before or after."""
+    while True:
+        wider = axes.union(*(each for side in sides for each in side.values() if each & axes))
+        if wider == axes:
+            return axes
+        axes = wider
+
+
+_KIND_CHANGES = {
+    LoopKind.THREAD_BINDING: LoopChange.BOUND,
+    LoopKind.VECTORIZED: LoopChange.VECTORIZED,
+    LoopKind.UNROLLED: LoopChange.UNROLLED,
+    LoopKind.PARALLEL: LoopChange.PARALLEL,
+    LoopKind.SERIAL: LoopChange.SERIAL,
+}
+
+
+def _loop_changes(mine: Sequence[Loop], theirs: Sequence[Loop]) -> Iterator[LoopChange]:
+    if not mine or not theirs:
+        yield LoopChange.ADDED if theirs else LoopChange.REMOVED
+        return
+    if len(mine) < len(theirs):
+        yield LoopChange.SPLIT
+    elif len(mine) > len(theirs):
+        yield LoopChange.FUSED
+    elif len(mine) > 1 and [each.extent for each in mine] != [each.extent for each in theirs]:
+        yield LoopChange.SPLIT
+        yield LoopChange.FUSED
+    was = {(each.kind, each.thread) for each in mine}
+    for loop in theirs:
+        if (loop.kind, loop.thread) not in was and not (
+            loop.kind is LoopKind.SERIAL and len(theirs) > 1
+        ):
+            yield _KIND_CHANGES[loop.kind]
+    if len(mine) == len(theirs) == 1:
+        (one,), (two,) = mine, theirs
+        if (one.start, one.extent, one.step, one.annotations) != (
+            two.start,
+            two.extent,
+            two.step,
+            two.annotations,
+        ):
+            yield LoopChange.CHANGED
+
+
+def _out_of_order(
+    groups: Sequence[_Loops], before: Sequence[Loop], after: Sequence[Loop]
+) -> set[int]:
+    """Return the groups whose loops are not in the order that they had."""
+    place = {loop.id: index for index, loop in enumerate(before)}
+    sequence: dict[str, tuple[int, int]] = {}
+    for index, (mine, theirs) in enumerate(groups):
+        for number, loop in enumerate(theirs if mine else ()):
+            counterpart = mine[number] if len(mine) == len(theirs) else mine[0]
+            sequence[loop.id] = place[counterpart.id], index
+    ordered = [sequence[loop.id] for loop in after if loop.id in sequence]
+    kept = longest_increasing([at * len(ordered) + n for n, (at, _) in enumerate(ordered)])
+    return {group for index, (_, group) in enumerate(ordered) if index not in kept}
+
+
+def _moved(pairs: _Pairs) -> set[int]:
+    """Return the blocks after that came into or left the loops of another, or changed order."""
+    moved: set[int] = set()
+    nests: dict[str, list[tuple[_Place, _Place]]] = {}
+    for one, two, _ in pairs:
+        if two.loops:
+            nests.setdefault(two.loops[0].id, []).append((one, two))
+    homes: dict[str, str] = {}
+    for nest, places in nests.items():
+        owner = _owner(places)
+        for one, two in places:
+            home = one.loops[0].id if one.loops else ""
+            if home != owner or homes.setdefault(home, nest) != nest:
+                moved.add(two.number)
+    kept = longest_increasing([one.number for one, _, _ in pairs])
+    return moved | {two.number for index, (_, two, _) in enumerate(pairs) if index not in kept}
+
+
+def _owner(places: Sequence[tuple[_Place, _Place]]) -> str:
+    """Return the outermost loop before of the block that a nest of loops belonged to.
+
+    Its loops have the variables of the loops that all blocks share now; of several it is the last,
+    as a block usually goes into the loops of the block that uses it.
+    """
+    shared = {loop.variable for loop in places[0][1].loops}
+    for _, two in places:
+        shared &= {loop.variable for loop in two.loops}
+    found, most = "", -1
+    for one, _ in places:
+        count = len(shared & {loop.variable for loop in one.loops})
+        if count >= most:
+            found, most = one.loops[0].id if one.loops else "", count
+    return found
+
+
+def _unmatched_blocks(
+    mine: Sequence[_Place], theirs: Sequence[_Place], pairs: _Pairs
+) -> Iterator[BlockDiff]:
+    done = {one.number for one, _, _ in pairs}, {two.number for _, two, _ in pairs}
+    gone = [place for place in mine if place.number not in done[0]]
+    new = [place for place in theirs if place.number not in done[1]]
+    written = {each.buffer for place in theirs for each in place.block.writes}
+    for place in gone:
+        block = place.block
+        buffers = {each.buffer for each in block.writes}
+        made = [each for each in new if buffers & {access.buffer for access in each.block.writes}]
+        if len(made) > 1:  # such as an initialisation that became a block of its own
+            new = [each for each in new if each not in made]
+            ids = tuple(each.block.id for each in made)
+            yield BlockDiff(LoopChange.SPLIT, (block.id,), ids, block.name, MatchedBy.USE)
+            continue
+        is_inlined = bool(buffers) and not buffers & written
+        change = LoopChange.INLINED if is_inlined else LoopChange.REMOVED
+        yield BlockDiff(change, (block.id,), (), block.name)
+    for place in new:
+        yield BlockDiff(LoopChange.ADDED, (), (place.block.id,), place.block.name)
+
+
+def _order(diff: BlockDiff, mine: Sequence[_Place], theirs: Sequence[_Place]) -> tuple[int, int]:
+    there = {place.block.id: place.number for place in theirs}
+    here = {place.block.id: place.number for place in mine}
+    if diff.after:
+        return there[diff.after[0]], 0
+    return here[diff.before[0]], 1
+
+
+def _matched_buffers(before: LoopNest, after: LoopNest, pairs: _Pairs) -> dict[str, str]:
+    """Match buffers: parameters by position, others by the blocks that write them, or by name."""
+    mine = {one.name for one in (*before.parameters, *before.temporaries)}
+    theirs = {one.name for one in (*after.parameters, *after.temporaries)}
+    found: dict[str, str] = {}
+
+    def pair(one: str, other: str) -> None:
+        if one in mine and other in theirs and one not in found and other not in found.values():
+            found[one] = other
+
+    if len(before.parameters) == len(after.parameters):
+        for param, other in zip(before.parameters, after.parameters, strict=True):
+            pair(param.name, other.name)
+    for name in sorted(mine & theirs):
+        pair(name, name)
+    for one, two, _ in pairs:
+        for access, other_access in zip(one.block.writes, two.block.writes, strict=False):
+            pair(access.buffer, other_access.buffer)
+    return found
+
+
+def _buffer_diffs(
+    before: LoopNest, after: LoopNest, pairs: Mapping[str, str]
+) -> Iterator[BufferDiff]:
+    mine = {one.name: one for one in (*before.parameters, *before.temporaries)}
+    theirs = {one.name: one for one in (*after.parameters, *after.temporaries)}
+    for name, one in mine.items():
+        if name not in pairs:
+            yield BufferDiff(LoopChange.REMOVED, name, "")
+            continue
+        differences = tuple(_buffer_differences(one, theirs[pairs[name]]))
+        change = LoopChange.CHANGED if differences else LoopChange.SAME
+        yield BufferDiff(change, name, pairs[name], differences)
+    for name in theirs.keys() - set(pairs.values()):
+        yield BufferDiff(LoopChange.ADDED, "", name)
+
+
+def _buffer_differences(one: Buffer | Scalar, two: Buffer | Scalar) -> Iterator[Difference]:
+    parts = {"shape": Aspect.SHAPE, "dtype": Aspect.DTYPE, "scope": Aspect.SCOPE}
+    for part, aspect in parts.items():
+        was, now = getattr(one, part, ""), getattr(two, part, "")
+        if was != now:
+            yield Difference(aspect, was, now)
+
+
+def _statements(before: LoopNest, after: LoopNest) -> Iterator[Difference]:
+    """Yield the statements outside of blocks that only one of the two has."""
+    mine, theirs = Counter(_outside(before)), Counter(_outside(after))
+    for text in (mine - theirs).elements():
+        yield Difference(Aspect.STATEMENT, text, "")
+    for text in (theirs - mine).elements():
+        yield Difference(Aspect.STATEMENT, "", text)
+
+
+def _outside(nest: LoopNest) -> Iterator[str]:
+    waiting = list(nest.body)
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, Block):
+            waiting += node.children
+        if isinstance(node, Statement):
+            yield node.text

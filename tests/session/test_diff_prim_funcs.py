@@ -1,0 +1,173 @@
+# ruff: noqa: N803, N805, N806, N812
+# TVMScript is read by TVM, not run by Python: it has its own rules for names.
+"""Each schedule primitive is named by the diff of the PrimFunc before and after it."""
+
+import pytest
+from tvm import relax, s_tir
+from tvm.script import ir as I
+from tvm.script import tirx as T
+
+import irviz
+from irviz.course.mlp import MyModule
+from irviz.loaders.load import load_content
+from irviz.model.diff.loop_diff import LoopChange
+
+
+@I.ir_module
+class MatmulRelu:
+    """The lecture's matmul, and relu of it."""
+
+    @T.prim_func(s_tir=True)
+    def mm_relu(
+        A: T.Buffer((128, 128), "float32"),
+        B: T.Buffer((128, 128), "float32"),
+        C: T.Buffer((128, 128), "float32"),
+    ):
+        Y = T.sblock_alloc_buffer((128, 128), dtype="float32")
+        for i, j, k in T.grid(128, 128, 128):
+            with T.sblock("Y"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    Y[vi, vj] = T.float32(0)
+                Y[vi, vj] = Y[vi, vj] + A[vi, vk] * B[vk, vj]
+        for i, j in T.grid(128, 128):
+            with T.sblock("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = T.max(Y[vi, vj], T.float32(0))
+
+
+def _split(schedule, _, loops):
+    schedule.split(loops[1], [None, 4])
+
+
+def _tile(schedule, _, loops):
+    _, inner = schedule.split(loops[1], [None, 4])
+    schedule.reorder(loops[2], inner)
+
+
+def _into_consumer(schedule, block, _):
+    schedule.compute_at(block, schedule.get_loops(schedule.get_sblock("C", func_name="mm_relu"))[0])
+
+
+STEPS = {
+    "split": (_split, {"Y": ["j → j_0, j_1: split"]}),
+    "fuse": (lambda s, _, at: s.fuse(at[0], at[1]), {"Y": ["i, j → i_j_fused: fused"]}),
+    "reorder": (lambda s, _, at: s.reorder(at[2], at[1]), {"Y": ["k: reordered"]}),
+    "split and reorder": (_tile, {"Y": ["j → j_0, j_1: split", "k: reordered"]}),
+    "parallel": (lambda s, _, at: s.parallel(at[0]), {"Y": ["i: made parallel"]}),
+    "vectorize": (lambda s, _, at: s.vectorize(at[1]), {"Y": ["j: vectorized"]}),
+    "unroll": (lambda s, _, at: s.unroll(at[2]), {"Y": ["k: unrolled"]}),
+    "bind": (lambda s, _, at: s.bind(at[0], "threadIdx.x"), {"Y": ["i: bound"]}),
+    "compute_at": (_into_consumer, {"Y": "moved"}),
+    "decompose_reduction": (
+        lambda s, block, at: s.decompose_reduction(block, at[2]),
+        {"Y": "split"},
+    ),
+    "cache_read": (
+        lambda s, block, _: s.cache_read(block, 0, "shared"),
+        {"A_shared": "added", "Y": "changed"},
+    ),
+    "annotate": (lambda s, block, _: s.annotate(block, "k", 1), {"Y": "changed"}),
+}
+
+
+def stepped(step):
+    schedule = s_tir.Schedule(MatmulRelu)
+    block = schedule.get_sblock("Y", func_name="mm_relu")
+    step(schedule, block, schedule.get_loops(block))
+    return irviz.diff(MatmulRelu, schedule.mod)
+
+
+def nest(diff):
+    (function,) = diff.functions
+    return function.loops
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_schedule_primitive_is_named(name):
+    step, expected = STEPS[name]
+    found = nest(stepped(step))
+    changed = {one.name: one for one in found.blocks if one.change is not LoopChange.SAME}
+    assert changed.keys() == expected.keys()
+    for block, what in expected.items():
+        if isinstance(what, str):
+            assert changed[block].change.value == what
+        else:
+            assert list(map(str, changed[block].changed_loops)) == what
+
+
+def test_a_block_that_came_into_the_loops_of_its_producer_is_named():
+    schedule = s_tir.Schedule(MatmulRelu)
+    block = schedule.get_sblock("Y", func_name="mm_relu")
+    schedule.split(schedule.get_loops(block)[1], [None, 4])
+    before = schedule.mod
+    consumer = schedule.get_sblock("C", func_name="mm_relu")
+    schedule.reverse_compute_at(consumer, schedule.get_loops(block)[1])
+    changes = {one.name: one.change.value for one in nest(irviz.diff(before, schedule.mod)).blocks}
+    assert changes == {"Y": "same", "C": "moved"}
+
+
+def test_a_block_that_was_inlined_is_named():
+    schedule = s_tir.Schedule(MatmulRelu)
+    schedule.cache_read(schedule.get_sblock("Y", func_name="mm_relu"), 0, "global")
+    before = schedule.mod
+    schedule.compute_inline(schedule.get_sblock("A_global", func_name="mm_relu"))
+    found = nest(irviz.diff(before, schedule.mod))
+    changes = {one.name: one.change.value for one in found.blocks}
+    assert changes == {"A_global": "inlined", "Y": "changed", "C": "same"}
+
+
+def test_a_buffer_in_another_scope_or_layout_is_named():
+    found = nest(stepped(lambda s, block, _: s.set_scope(block, 0, "shared")))
+    (buffer,) = (one for one in found.buffers if one.change is not LoopChange.SAME)
+    assert list(map(str, buffer.differences)) == ["storage scope: global → shared"]
+    assert {one.change for one in found.blocks} == {LoopChange.SAME}
+    found = nest(
+        stepped(
+            lambda s, block, _: s.transform_layout(
+                block, ("write", 0), lambda i, j: (i // 16, j, i % 16)
+            )
+        )
+    )
+    (buffer,) = (one for one in found.buffers if one.change is not LoopChange.SAME)
+    assert list(map(str, buffer.differences)) == ["shape: (128, 128) → (8, 128, 16)"]
+
+
+def test_other_names_of_variables_are_no_difference():
+    text = MatmulRelu["mm_relu"].script()
+    for name in ("vi", "vj", "Y", "i"):
+        text = text.replace(f"{name} ", f"{name}z ").replace(f"{name},", f"{name}z,")
+        text = text.replace(f"{name}[", f"{name}z[").replace(f"{name}]", f"{name}z]")
+        text = text.replace(f"{name})", f"{name}z)")
+    module = load_content(text.replace("mm_reluz", "mm_relu").encode(), "m.py").module
+    assert "Yz[viz, vjz]" in module.script()
+    assert not irviz.diff(MatmulRelu, module)
+
+
+def test_a_call_of_a_changed_prim_func_says_so():
+    schedule = s_tir.Schedule(MyModule)
+    block = schedule.get_sblock(next(iter(_block_names("linear0"))), func_name="linear0")
+    schedule.parallel(schedule.get_loops(block)[0])
+    diff = irviz.diff(MyModule, schedule.mod)
+    (main,) = (one for one in diff.functions if one.name == "main")
+    assert {one.after for one in main.changed_nodes} == {("lv0",), ("out",)}
+    for node in main.changed_nodes:
+        assert list(map(str, node.differences)) == ["callee's body: linear0 → linear0"]
+    assert "~         lv0 = " in diff.text()
+
+
+def _block_names(function):
+    return [node.id for node in irviz.graph(MyModule, function).nodes if node.kind.value == "block"]
+
+
+def test_no_pass_over_prim_funcs_makes_the_diff_fail(constructs):
+    for name in constructs.WELL_FORMED:
+        mod = constructs.construct(name)
+        after = relax.transform.LegalizeOps()(mod) if name == "network" else mod
+        assert not irviz.diff(after, after)
+
+
+def test_the_text_names_what_became_of_blocks():
+    text = stepped(_split).text()
+    assert "  block Y: loop j → j_0, j_1: split\n" in text
+    assert "for j_0, j_1 in" in text or "T.grid(128, 32, 4, 128)" in text

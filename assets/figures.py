@@ -30,14 +30,14 @@ def figures() -> None:
     session = demo_stages()
     for stage_id, name in (("0", "mlp.svg"), ("2", "mlp-bound-swapped.svg")):
         print(session.draw(stage_id).save(ASSETS / name))
-    print(irviz.draw(stack(48)).save(ASSETS / "stack.svg"))
+    print(irviz.draw(stack(48)).save(ASSETS / "folded-layers.svg"))
 
     @irviz.library.register("env.relu_and_more", "(...)->(...)")
     def relu_and_more(x: Any, out: Any) -> None:
         out[...] = x.clip(0) + 0.5
 
     wrong = session.checkout("1").swap("relu0", "env.relu_and_more")
-    print(wrong.draw_overlay("difference").save(ASSETS / "parted.svg"))
+    print(wrong.draw_overlay("difference").save(ASSETS / "first-difference.svg"))
 
 
 def stack(layers: int) -> Any:

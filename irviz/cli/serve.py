@@ -185,6 +185,7 @@ def _settings(port: int, token: str) -> dict[str, dict[str, object]]:
                 "headers": _HEADERS,
                 "xsrf_cookie_kwargs": same_site,
                 "allow_remote_access": False,
+                "ws_ping_timeout": 30_000,  # its default is refused, with a line of warning
             },
         },
         "IdentityProvider": {"cookie_options": same_site},

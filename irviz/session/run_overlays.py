@@ -94,7 +94,7 @@ def difference_overlay(
             is_flagged=place in flagged or not is_finite,
             is_first=is_first,
         )
-    reasons = ["the stages part"] * bool(flagged) + ["not finite"] * (len(finite) < len(found))
+    reasons = ["first difference"] * bool(flagged) + ["not finite"] * (len(finite) < len(found))
     return Overlay(f"largest |Δ| of each value{scale}", low, high, marks, ", or ".join(reasons))
 
 

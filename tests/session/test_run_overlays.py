@@ -193,7 +193,7 @@ def test_differences_are_told_with_where_the_stages_part(mlp):
     assert [marks[one].text for one in DIFFERENCES] == ["0", "1e-6 · first", "0.01"]
     assert [marks[one].share for one in DIFFERENCES] == pytest.approx([0, 0, 1])
     assert [one for one, mark in marks.items() if mark.is_flagged] == ["lv0"]
-    assert overlay.flag == "the stages part"
+    assert overlay.flag == "first difference"
 
 
 def test_a_difference_that_is_no_number_is_warned_of(mlp):
@@ -207,7 +207,7 @@ def test_a_group_has_the_largest_difference_in_it_and_no_number_beats_all(mlp):
     found, block = closed(mlp)
     assert difference_overlay(DIFFERENCES, found).marks[NodeId(block)].text == "0.01"
     worse = {**DIFFERENCES, NodeId("out"): float("nan")}
-    assert difference_overlay(worse, mlp, ["lv0"]).flag == "the stages part, or not finite"
+    assert difference_overlay(worse, mlp, ["lv0"]).flag == "first difference, or not finite"
     assert difference_overlay(worse, found, ["lv1"]).marks[NodeId(block)].is_first
     assert difference_overlay(worse, found).marks[NodeId(block)].text == "not finite"
 

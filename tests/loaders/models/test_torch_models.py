@@ -156,7 +156,7 @@ def test_a_pt2_file_opens_with_its_weights(saved, tmp_path):
     path = tmp_path / "model.pt2"
     path.write_bytes(saved)
     rows = X.repeat(3, 1)
-    session = irviz.load(path, inputs={"input": rows.numpy()})
+    session = irviz.load(path, inputs={"input": rows.numpy()}, trust=True)
     assert len(session.call_inputs.params) == 4
     close(result(session), perceptron()(rows))
 

@@ -30,15 +30,18 @@ def run_upgrade(options: argparse.Namespace) -> None:
 
     Raises LoadError for a file that is not text or not code.
     """
-    from irviz.loaders.upgrade.document import upgrade_document
-    from irviz.loaders.upgrade.notes import unified_diff
+    from irviz.loaders.reading import named
+    from irviz.loaders.trial import read_in_worker
+    from irviz.loaders.upgrade.document import upgrade_with_diff
 
     if options.write and options.output is not None:
         raise SaveError("-w writes FILE and --output another one: give one of them")
     path: Path = options.file
     old = _text(path)
     try:
-        result = upgrade_document(old, path.name)
+        # a FileError continues a sentence
+        with named(path.name):
+            result, diff = read_in_worker(upgrade_with_diff, old, path.name)
     except ValueError as failure:
         raise LoadError(f"cannot upgrade {path}: {failure}") from failure
     target = path if options.write else options.output
@@ -47,7 +50,7 @@ def run_upgrade(options: argparse.Namespace) -> None:
             partial.write_bytes(result.text.encode("utf-8"))
             if target == path:
                 partial.chmod(path.stat().st_mode)
-    sys.stdout.write(unified_diff(old, result.text, path.name))
+    sys.stdout.write(diff)
     for note in result.notes:
         print(f"{path.name}, {note}", file=sys.stderr)  # noqa: T201
 

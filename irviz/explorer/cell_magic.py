@@ -10,16 +10,14 @@ from IPython.core.magic import no_var_expand
 from IPython.display import HTML, display
 
 from irviz.explorer.explorer import explore
-from irviz.loaders.tvmscript.definitions import CellDefinitions, tvmscript_definitions
-from irviz.loaders.tvmscript.modules import modules_of
-from irviz.loaders.upgrade.cells import mask_magics, upgrade_cells
-from irviz.loaders.upgrade.notes import Upgraded, unified_diff
+from irviz.loaders.cell import CELL, CellModules, read_cell
+from irviz.loaders.reading import FileError
+from irviz.loaders.trial import read_in_worker
+from irviz.loaders.tvmscript.definitions import CellDefinitions
 from irviz.view.templating import escape
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
-
-CELL = "the cell"
 
 
 def register(shell: InteractiveShell) -> None:
@@ -43,23 +41,16 @@ def open_cell(shell: InteractiveShell, name: str, cell: str) -> None:
 
     Raises UsageError, which a notebook shows as one line, for what cannot be read or named.
     """
-    (upgraded,) = upgrade_cells([cell])
-    for note in upgraded.notes:
-        if note.what == CELL:
-            raise UsageError(f"{CELL}, line {note.line}: {note.why}")
-        if note.what.startswith("%%"):
-            raise UsageError(f"{CELL} starts with {note.what}: paste TVMScript alone")
-    script = tvmscript_definitions(mask_magics(upgraded.text))
-    if not script.names:
-        raise UsageError(f"{CELL} has no TVMScript: paste a class below @tvm.script.ir_module")
-    chosen = _chosen(name, script)
     try:
-        found = modules_of(script.text, CELL)
+        read = read_in_worker(read_cell, cell)
+    except FileError as failure:
+        raise UsageError(f"{CELL} {failure}") from failure
     except ValueError as failure:
         raise UsageError(" ".join(str(failure).split())) from failure
+    chosen, found = _chosen(name, read.script), read.modules
     modules = {name if name and len(found) == 1 else key: mod for key, mod in found.items()}
     shell.user_ns.update(modules)
-    _show(_told(cell, upgraded, script, list(modules)))
+    _show(_told(read, list(modules)))
     try:
         explorer = explore(modules[chosen])
     except ValueError as failure:  # kernels alone have no graph to show
@@ -85,20 +76,20 @@ def _chosen(name: str, script: CellDefinitions) -> str:
     return name
 
 
-def _told(cell: str, upgraded: Upgraded, script: CellDefinitions, names: list[str]) -> str:
+def _told(read: CellModules, names: list[str]) -> str:
     """Return what was done as HTML: the names, what was left out, the changes behind a fold."""
     words = [f"{', '.join(names)}: read from this cell."]
-    if script.others:
-        lines = ", ".join(map(str, script.others))
+    if read.script.others:
+        lines = ", ".join(map(str, read.script.others))
         words.append(f"Only TVMScript is read here: the Python at line {lines} was not run.")
-    words += [f"Left as it is, {note}." for note in upgraded.notes]
+    words += [f"Left as it is, {note}." for note in read.upgraded.notes]
     told = "".join(f"<p>{escape(sentence)}</p>" for sentence in words)
-    changes = unified_diff(cell, upgraded.text, "cell")
-    if not changes:
+    if not read.diff:
         return told
-    count = sum(line.startswith("+") and not line.startswith("+++") for line in changes.split("\n"))
+    added = [line for line in read.diff.split("\n") if line.startswith("+")]
+    count = sum(not line.startswith("+++") for line in added)
     lines = "1 line" if count == 1 else f"{count} lines"
     return (
         f"{told}<details><summary>{lines} upgraded to the installed TVM</summary>"
-        f"<pre>{escape(changes)}</pre></details>"
+        f"<pre>{escape(read.diff)}</pre></details>"
     )

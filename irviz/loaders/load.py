@@ -11,14 +11,15 @@ from typing import Any
 from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError
-from irviz.loaders.file_kind import READABLE, FileKind, decode_text, detect_kind
+from irviz.loaders.contents import read_content, read_path
+from irviz.loaders.file_kind import READABLE
 from irviz.loaders.loaded import Loaded
-from irviz.loaders.reading import brief, named, read_file
-from irviz.loaders.tvmscript.syntax_tree import RefusedError
+from irviz.loaders.reading import brief, file_size, named
+from irviz.loaders.trial import read_in_worker
 
 
 def load(source: object, *, inputs: Any = None, params: Any = None, name: str = "") -> Loaded:
-    """Load a module. Nothing in a file is run.
+    """Load a module. Nothing in a file is run, and the worker reads it.
 
     Args:
         source: The path of a file, which holds TVMScript, a notebook, TVM's JSON, a .pt2 program
@@ -34,8 +35,8 @@ def load(source: object, *, inputs: Any = None, params: Any = None, name: str = 
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         with named(str(path)):
-            content = read_file(path)
-        loaded = load_content(content, str(path), name=name, folder=path.parent)
+            file_size(path)  # what is no file needs no worker
+            loaded = read_in_worker(read_path, path.absolute(), str(path), name)
     elif name:
         raise LoadError(
             f"{name!r} names a module of a file, and this is of the type {_type_name(source)}"
@@ -47,48 +48,13 @@ def load(source: object, *, inputs: Any = None, params: Any = None, name: str = 
     return replace(loaded, params={**loaded.params, **params}) if params else loaded
 
 
-def load_content(
-    content: bytes, file: str, *, name: str = "", folder: Path | None = None
-) -> Loaded:
+def load_content(content: bytes, file: str, *, name: str = "") -> Loaded:
     """Load a module from the bytes of a file; raise LoadError as `load` does.
 
-    ONNX may keep weights in other files of `folder`; without a folder such a model is refused.
+    ONNX that keeps weights in other files is refused.
     """
-    kind = detect_kind(content, file)
-    if name and kind not in (FileKind.SCRIPT, FileKind.NOTEBOOK):
-        raise LoadError(f"{file!r} is {kind.title}, which holds one module: leave out {name!r}")
-    if kind is FileKind.PT2:
-        from irviz.loaders.models.torch_models import from_pt2
-
-        return from_pt2(content, file)
-    if kind is FileKind.ONNX:
-        from irviz.loaders.models.onnx_models import from_onnx_file
-
-        return from_onnx_file(content, file, folder)
-    text = decode_text(content, file)
-    if kind is FileKind.JSON:
-        from irviz.loaders.tvm_json import module_from_json
-
-        return Loaded(module_from_json(text, file))
-    return _load_python(text, file, name, kind)
-
-
-def _load_python(text: str, file: str, name: str, kind: FileKind) -> Loaded:
-    from irviz.loaders.notebook_file import python_of_notebook
-    from irviz.loaders.python_file import from_python
-
-    title = repr(file)
-    if kind is FileKind.NOTEBOOK:
-        text, title = python_of_notebook(text, title), f"{title} (its cells as one text)"
-    try:
-        return from_python(text, title, name)
-    except RefusedError as refusal:
-        is_guess = kind is FileKind.SCRIPT and not file.endswith(".py")
-        if is_guess and refusal.reason.startswith("this is not Python"):
-            raise LoadError(
-                f"{title} is none of the files that are read: give {READABLE}"
-            ) from refusal
-        raise
+    with named(file):
+        return read_in_worker(read_content, content, file, name)
 
 
 def _load_object(source: object, inputs: Any) -> tuple[Loaded, Any]:

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import contextlib
+import pickle
 import reprlib
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import cloudpickle
+
 from irviz.errors import IrvizError, LoadError
+from irviz.worker.memory_limit import free_memory, limited_memory
 
 # --- limits -------------------------------------------------------------------------------------
 
 MAX_BYTES = 1 << 31
 """Larger files are not read, and larger inputs are not made of images."""
-TVM_SECONDS = 120.0
-"""The time limit for TVM's readers in the worker."""
-MIN_UNPACKED, MAX_RATIO = 1 << 28, 100
-"""An archive may unpack to this many bytes, or to this many times its own size.
+SECONDS = 120.0
+"""The time limit for opening a file."""
+_FREE_SHARE = 0.5
+"""The share of the free memory that a file may take while it is read."""
+_MIN_MEMORY = 2 << 30
+"""A reader in the worker may take this many bytes for any file; importing PyTorch takes some."""
+DRAWING_BYTES = 1 << 30
+"""The memory for drawing a module: what the worker draws, the caller draws again."""
+MIN_UNPACKED, MAX_RATIO = 1 << 28, 20
+"""A file may become this many bytes, or this many times its own size.
 
-Deflate packs a thousand to one at best, and trained weights not even two to one.
+Trained weights do not even pack two to one, and TVMScript becomes about fifteen times as much JSON.
 """
-MODEL_SECONDS, MODEL_BYTES = 300.0, 8 << 30
-"""The limits of time and memory for a reader of models in the worker."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +51,65 @@ TVMSCRIPT_LIMITS = SyntaxLimits(64 * 2**20, tokens=2_000_000, depth=150)
 UPGRADE_LIMITS = SyntaxLimits(2_000_000, tokens=150_000, depth=100, admits_formatted_strings=True)
 
 
-def is_zip_bomb(packed: int, unpacked: int) -> bool:
-    """Tell whether an archive unpacks to more bytes than is admitted."""
-    return unpacked > max(MIN_UNPACKED, MAX_RATIO * packed)
+def max_unpacked(size: int) -> int:
+    """Return how many bytes a file may become in proportion to its size."""
+    return max(MIN_UNPACKED, MAX_RATIO * size)
+
+
+def memory_share() -> int:
+    """Return how many bytes a file may take while it is read, whatever its size."""
+    free = free_memory()
+    return MAX_BYTES if free is None else int(free * _FREE_SHARE)
+
+
+def check_unpacked(size: int, unpacked: int, advice: str) -> None:
+    """Raise FileError if a file of `size` bytes would become too many bytes of arrays."""
+    most = min(max_unpacked(size), memory_share() // 2)  # arrays are copied once
+    if unpacked > most:
+        raise FileError(
+            f"would become {unpacked:,} bytes, and a file of {size:,} bytes may become "
+            f"{most:,}: {advice}"
+        )
+
+
+@contextlib.contextmanager
+def memory_for(size: int, ratio: int) -> Iterator[None]:
+    """Limit the memory for reading a file to `ratio` times its size, or the least for any file.
+
+    Raises FileError beyond that.
+    """
+    most = min(max(_MIN_MEMORY, ratio * size), memory_share())
+    try:
+        with limited_memory(most):
+            yield
+    except MemoryError:
+        raise FileError(
+            f"takes more than {most:,} bytes of memory to read, the limit for a file of "
+            f"{size:,} bytes: give a smaller one"
+        ) from None
+
+
+def check_result(result: object, size: int) -> None:
+    """Raise FileError if what was read of a file of `size` bytes is too large to be passed on."""
+    cloudpickle.dump(result, _Counter(size, min(max_unpacked(size), memory_share())))
+
+
+class _Counter:
+    """A file that only counts what is written to it."""
+
+    def __init__(self, size: int, most: int) -> None:
+        self._size, self._most, self._count = size, most, 0
+
+    def write(self, content: bytes | pickle.PickleBuffer) -> int:
+        """Count more bytes; raise FileError if there are too many."""
+        count = memoryview(content).nbytes
+        self._count += count
+        if self._count > self._most:
+            raise FileError(
+                f"becomes more than {self._most:,} bytes, the limit for a file of {self._size:,} "
+                "bytes: give a smaller model, or one with its weights in the file"
+            )
+        return count
 
 
 # --- errors -------------------------------------------------------------------------------------
@@ -71,6 +135,8 @@ def file_errors(reason: str, advice: str) -> Iterator[None]:
         yield
     except FileError:
         raise
+    except MemoryError:
+        raise FileError("takes more memory than is free: give a smaller one") from None
     except Exception as failure:
         raise FileError(f"{reason} ({one_line(failure)}); {advice}") from failure
 
@@ -96,10 +162,14 @@ ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")
 """The first bytes of a zip archive, and of an empty one."""
 
 
-def read_file(path: Path, most: int | None = MAX_BYTES) -> bytes:
-    """Return the bytes of a file; raise FileError if it cannot be read or has more than `most`."""
+def read_file(path: Path, most: int = MAX_BYTES) -> bytes:
+    """Return the bytes of a file; raise FileError if it cannot be read or has more than `most`.
+
+    It also raises FileError if the file takes too much of the free memory.
+    """
     size = file_size(path)
-    if most is not None and size > most:
+    most = min(most, memory_share())
+    if size > most:
         raise FileError(f"has {size:,} bytes, and at most {most:,} are read: give a smaller one")
     try:
         return path.read_bytes()

@@ -1,4 +1,4 @@
-"""Try a reader in the worker first: TVM's readers can crash, hang or fill the memory."""
+"""Read files in the worker: reading can crash, hang or fill the memory."""
 
 from __future__ import annotations
 
@@ -7,72 +7,51 @@ from typing import TypeVar
 
 from tvm import ir
 
-from irviz.errors import LoadError
 from irviz.ir.function_graph import extract
 from irviz.ir.module_functions import relax_functions
-from irviz.loaders.reading import MODEL_BYTES, MODEL_SECONDS, TVM_SECONDS, FileError
-from irviz.worker.supervisor import TRIES, CrashedError, StartError, TimedOutError, WorkerError
+from irviz.loaders.reading import DRAWING_BYTES, SECONDS, FileError, memory_share
+from irviz.worker.memory_limit import limited_memory
+from irviz.worker.supervisor import (
+    TRIES,
+    CancelledError,
+    CrashedError,
+    StartError,
+    TimedOutError,
+)
 
 Result = TypeVar("Result")
 
 
-def trial_failure(
-    read: Callable[..., object],
-    *arguments: object,
-    draw: Callable[..., object],
-    seconds: float = TVM_SECONDS,
-    memory: int | None = None,
-) -> str:
-    """Return the reason why a call fails in the worker, or "" if it returns.
+def read_in_worker(
+    read: Callable[..., Result], *arguments: object, seconds: float = SECONDS
+) -> Result:
+    """Return what a function reads from a file, within one limit of time and one of memory.
 
-    `read` and `draw` are functions of a module: `draw` does with the result of `read` what this
-    process will do. The reason is the message of their error, or how the worker died.
+    Raises:
+        FileError: If there is no answer: the time is up, the memory is full, or the worker crashed.
+        Exception: Whatever `read` raises.
     """
+    memory = memory_share()
     try:
-        return TRIES.call(_message, read, arguments, draw, seconds=seconds, memory=memory)
+        return TRIES.call(read, *arguments, seconds=seconds, memory=memory)
     except TimedOutError:
-        return f"reading takes more than {seconds:g} s"
+        reason = f"takes longer than {seconds:g} s to open and was stopped: give a smaller file"
     except StartError as failure:
-        return f"no process could be started to try it in ({failure})"
-    except CrashedError:
-        return "reading crashes TVM"
+        reason = f"was not opened, as no process could be started to read it in ({failure})"
+    except CrashedError as failure:
+        reason = f"was not opened: {failure}; write it again, or take another copy"
+    except CancelledError:
+        reason = "was not opened: it was cancelled"
     except MemoryError:
-        return "reading takes all memory"
-    except WorkerError as failure:
-        return str(failure)
-
-
-def read_model(name: str, read: Callable[..., Result], *arguments: object) -> Result:
-    """Return what the worker reads from a file; raise LoadError, which begins with its name."""
-    try:
-        return TRIES.call(read, *arguments, seconds=MODEL_SECONDS, memory=MODEL_BYTES)
-    except LoadError as failure:
-        named = f"{name!r}" if isinstance(failure, FileError) else f"{name!r}:"
-        raise LoadError(f"{named} {failure}") from failure
-    except WorkerError as failure:
-        raise LoadError(f"{name!r} could not be read: {failure}") from failure
-
-
-def _message(
-    read: Callable[..., object], arguments: tuple[object, ...], draw: Callable[..., object]
-) -> str:
-    """Return the message of the error that reading or drawing raises, or ""; runs in the worker."""
-    try:
-        draw(read(*arguments))
-    except MemoryError:
-        raise
-    except Exception as failure:  # TVM's readers raise errors of any class
-        return str(failure).strip() or type(failure).__name__
-    return ""
+        reason = f"takes more than {memory:,} bytes of memory to open: give a smaller file"
+    except RecursionError:
+        reason = "is nested too deeply to be opened: give a smaller file"
+    raise FileError(reason)
 
 
 def draw_all(mod: ir.IRModule) -> None:
-    """Do everything with a module that a picture of it needs."""
-    for name in relax_functions(mod):
-        extract(mod, name)
-    mod.script()
-
-
-def last_line(message: str) -> str:
-    """Return the last line of a message of TVM's, which has the reason."""
-    return message.strip().splitlines()[-1].strip()[:500]
+    """Do everything with a module that a picture of it needs, within a limit of memory."""
+    with limited_memory(DRAWING_BYTES):
+        for name in relax_functions(mod):
+            extract(mod, name)
+        mod.script()

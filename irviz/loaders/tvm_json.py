@@ -1,14 +1,13 @@
 """Read IRModules and other objects from TVM's JSON (`tvm.ir.save_json`).
 
 TVM's reader trusts the text: it makes an object of any registered type, compiled code and parts of
-TVM's runtime included, and a wrong index ends the process. So the text is checked first: it may
-name only the types that a module consists of. Then the worker reads it and draws its modules, and
-only if that succeeds does this process read it.
+TVM's runtime included, and a wrong index ends the process. So the worker reads texts of others: it
+checks first that a text names only the types that a module consists of, reads it, and draws its
+modules. What a process gets from the worker is complete.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -20,9 +19,12 @@ from tvm import ir, relax
 from irviz.errors import IrvizError, LoadError
 from irviz.ir.function_graph import extract
 from irviz.ir.module_functions import drawable_functions
-from irviz.loaders.reading import unique_keys
-from irviz.loaders.trial import draw_all, last_line, trial_failure
+from irviz.loaders.reading import DRAWING_BYTES, FileError, memory_for, unique_keys
+from irviz.loaders.trial import draw_all, read_in_worker
+from irviz.worker.memory_limit import limited_memory
 
+MEMORY_RATIO = 100
+"""The memory for reading a text, in proportion to its size."""
 _BASIC_TYPES = """
     None int bool float DataType Device ffi.String ffi.Bytes ffi.Shape ffi.Tensor ffi.Array ffi.Map
     ffi.List ffi.Dict ffi.BigInt target.Target target.TargetKind
@@ -47,7 +49,10 @@ class TvmJsonError(IrvizError, ValueError):
 
 
 def module_from_json(text: str, name: str) -> ir.IRModule:
-    """Return the IRModule in a text; errors call the file `name`. Raises LoadError."""
+    """Return the IRModule in a text; errors call the file `name`. Raises LoadError.
+
+    This is for the worker: a damaged text may crash it.
+    """
     wrong = f"{name!r} is not an IRModule in TVM's JSON"
     advice = "write one with open(path, 'w').write(tvm.ir.save_json(mod))"
     try:
@@ -61,15 +66,15 @@ def module_from_json(text: str, name: str) -> ir.IRModule:
         )
     if foreign := _foreign(types):
         raise LoadError(f"{wrong}: it names {foreign!r}, which is part of no module; {advice}")
-    if reason := trial_failure(_read_module, text, draw=draw_all):
-        raise LoadError(f"{wrong}: {last_line(reason)}; {advice}")
-    return _read_module(text)
-
-
-def _read_module(text: str) -> ir.IRModule:
-    mod = tvm.ir.load_json(text)
-    if not isinstance(mod, ir.IRModule):
-        raise TvmJsonError(f"it holds a {type(mod).__name__}, not an IRModule")
+    try:
+        mod = tvm.ir.load_json(text)
+        if not isinstance(mod, ir.IRModule):
+            raise TvmJsonError(f"it holds a {type(mod).__name__}, not an IRModule")
+        draw_all(mod)
+    except MemoryError:
+        raise
+    except Exception as failure:  # TVM raises errors of any class
+        raise LoadError(f"{wrong}: {_reason(failure)}; {advice}") from None
     return mod
 
 
@@ -85,16 +90,38 @@ def objects_to_json(objects: Sequence[object]) -> str:
     try:
         return str(tvm.ir.save_json(tvm_ffi.Array(list(objects))))
     except Exception as failure:  # TVM raises errors of any class from C++
-        raise TvmJsonError(last_line(str(failure) or type(failure).__name__)) from failure
+        raise TvmJsonError(_reason(failure)) from failure
 
 
 def objects_from_json(text: str) -> list[object]:
-    """Return the objects in a text that `objects_to_json` wrote; raise TvmJsonError for others."""
-    if foreign := _foreign(_types(text)):
-        raise TvmJsonError(f"it names {foreign!r}, which is part of no module")
-    if reason := trial_failure(read_objects, text, draw=_draw_objects):
-        raise TvmJsonError(last_line(reason))
+    """Return the objects in a text that `objects_to_json` wrote, after the worker has read it.
+
+    Raises TvmJsonError for another text, or if the worker cannot read it.
+    """
+    try:
+        read_in_worker(_check_objects, text)
+    except FileError as failure:
+        raise TvmJsonError(f"it {failure}") from None
     return read_objects(text)
+
+
+def _check_objects(text: str) -> None:
+    """Read and draw the objects in a text; runs in the worker."""
+    try:
+        with memory_for(len(text), MEMORY_RATIO):
+            if foreign := _foreign(_types(text)):
+                raise TvmJsonError(f"it names {foreign!r}, which is part of no module")
+            _draw_objects(read_objects(text))
+    except (FileError, TvmJsonError):
+        raise
+    except Exception as failure:  # TVM raises errors of any class
+        raise TvmJsonError(_reason(failure)) from None
+
+
+def _reason(failure: Exception) -> str:
+    """Return the last line of an error of TVM's, which has the reason."""
+    lines = str(failure).strip().splitlines() or [type(failure).__name__]
+    return lines[-1].strip()[:500]
 
 
 def read_objects(text: str) -> list[object]:
@@ -125,8 +152,13 @@ def _draw_objects(objects: Sequence[object]) -> None:
 
 
 def _ignore_error(function: Callable[..., object], *arguments: object) -> None:
-    with contextlib.suppress(Exception):
-        function(*arguments)
+    try:
+        with limited_memory(DRAWING_BYTES):
+            function(*arguments)
+    except MemoryError:
+        raise
+    except Exception:  # noqa: S110 - as above
+        pass
 
 
 # --- types --------------------------------------------------------------------------------------

@@ -15,17 +15,24 @@ _CGROUP = Path("/sys/fs/cgroup")
 def default_memory_limit() -> int | None:
     """Return the default memory limit of a call in bytes, None for no limit.
 
-    It is four fifths of the free memory, that of the container if it has a limit.
+    It is four fifths of the free memory.
     """
-    free = [size for size in (_free_memory(), _free_in_container()) if size is not None]
-    return int(min(free) * _SHARE) if free else None
+    free = free_memory()
+    return None if free is None else int(free * _SHARE)
+
+
+def free_memory() -> int | None:
+    """Return the free memory in bytes, that of the container if it has a limit, or None."""
+    free = [size for size in (_free_in_system(), _free_in_container()) if size is not None]
+    return min(free, default=None)
 
 
 @contextlib.contextmanager
 def limited_memory(nbytes: int | None) -> Iterator[None]:
     """Let this process allocate so many more bytes; beyond that, allocations raise MemoryError.
 
-    Shared memory and other processes are not counted. This has an effect only on Linux.
+    Inside another limit, the lower one applies. Shared memory and other processes are not counted.
+    This has an effect only on Linux.
     """
     if nbytes is None or not sys.platform.startswith("linux"):
         yield
@@ -37,8 +44,7 @@ def limited_memory(nbytes: int | None) -> Iterator[None]:
         Path("/proc/self/statm").read_text(encoding="ascii").split()[5]
     )  # of this process's data
     most = int(pages) * os.sysconf("SC_PAGE_SIZE") + nbytes
-    if before[1] != resource.RLIM_INFINITY:
-        most = min(most, before[1])
+    most = min([most, *(limit for limit in before if limit != resource.RLIM_INFINITY)])
     resource.setrlimit(resource.RLIMIT_DATA, (most, before[1]))
     try:
         yield
@@ -46,7 +52,7 @@ def limited_memory(nbytes: int | None) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
-def _free_memory() -> int | None:
+def _free_in_system() -> int | None:
     kilobytes = _numbers(Path("/proc/meminfo")).get("MemAvailable:")
     return None if kilobytes is None else kilobytes * 1024
 

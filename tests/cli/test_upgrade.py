@@ -8,8 +8,14 @@ import pytest
 
 from irviz.cli.main import main
 
+pytestmark = pytest.mark.worker
+
 OLD = "import tvm\nfrom tvm import relay\nx = tvm.nd.array(y)\n"
 NEW = "import tvm\nfrom tvm import relay\nx = tvm.runtime.tensor(y)\n"
+
+
+def _end(*_):
+    os._exit(1)
 
 
 @pytest.fixture
@@ -80,6 +86,21 @@ def test_what_is_wrong_is_one_sentence(tmp_path, capsys, name, content, words):
     assert words in shown.err
     assert shown.err.count("\n") == 1
     assert content is None or path.read_bytes() == content
+
+
+def test_a_byte_order_mark_is_kept(tmp_path, capsys):
+    path = tmp_path / "old.py"
+    path.write_bytes(b"\xef\xbb\xbf" + OLD.encode())
+    assert main(["upgrade", "-w", str(path)]) == 0
+    assert path.read_bytes() == b"\xef\xbb\xbf" + NEW.encode()
+    assert "-x = tvm.nd.array(y)" in capsys.readouterr().out
+
+
+def test_a_process_that_ends_while_it_upgrades_is_one_sentence(script, capsys, monkeypatch):
+    monkeypatch.setattr("irviz.loaders.upgrade.document.upgrade_with_diff", _end)
+    assert main(["upgrade", "-w", str(script)]) == 2
+    assert "cannot upgrade" in capsys.readouterr().err
+    assert script.read_text() == OLD
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -15,10 +16,13 @@ import irviz
 from irviz.course.mlp import MyModule, MyModuleStatic
 from irviz.course.te_functions import matmul_relu
 from irviz.errors import LoadError
+from irviz.loaders import reading, trial
+from irviz.loaders.contents import read_content, read_path
 from irviz.loaders.file_kind import READABLE
 from irviz.loaders.load import load, load_content
-from irviz.loaders.models.onnx_models import _read_file as read_onnx
-from irviz.loaders.models.torch_models import _read_pt2 as read_pt2
+from irviz.loaders.models import torch_models
+from irviz.loaders.reading import FileError, check_result
+from irviz.loaders.trial import read_in_worker
 
 pytestmark = pytest.mark.worker
 
@@ -249,7 +253,8 @@ def test_a_file_that_may_not_be_read_is_a_sentence(tmp_path, monkeypatch):
     path = tmp_path / "m.py"
     path.write_text(SCRIPT)
     monkeypatch.setattr(type(path), "read_bytes", forbidden)  # root may read any file
-    assert refusal(path).endswith("(Permission denied): check its name and permissions")
+    with pytest.raises(FileError, match=r"\(Permission denied\): check its name and permissions$"):
+        read_path(path, "m.py", "")
 
 
 def test_a_file_with_commands_in_it_runs_none(tmp_path):
@@ -261,20 +266,55 @@ def test_a_file_with_commands_in_it_runs_none(tmp_path):
     assert not telltale.exists()
 
 
+# --- limits of time and memory -----------------------------------------------------------------
+
+
+def test_reading_that_ends_its_process_is_one_sentence():
+    with pytest.raises(FileError, match=r"^was not opened: it ended the process that tried it"):
+        read_in_worker(os._exit, 1)
+
+
+def test_reading_that_does_not_end_is_stopped_at_the_limit():
+    with pytest.raises(FileError, match=r"^takes longer than 0.3 s to open and was stopped: give"):
+        read_in_worker(time.sleep, 100, seconds=0.3)
+
+
+def test_reading_gets_the_share_of_a_file_in_the_free_memory(monkeypatch):
+    monkeypatch.setattr(trial, "memory_share", lambda: 1 << 20)
+    with pytest.raises(FileError, match=r"^takes more than 1,048,576 bytes of memory to open"):
+        read_in_worker(bytes, 1 << 28)
+
+
+def test_a_file_that_becomes_too_much_is_refused_before_the_caller_gets_it(monkeypatch):
+    monkeypatch.setattr(reading, "MIN_UNPACKED", 1000)
+    check_result(b"0" * 900, 10)
+    with pytest.raises(FileError, match=r"becomes more than 1,000 bytes, the limit for a file of"):
+        check_result(b"0" * 1001, 10)
+    check_result(np.zeros(1500, "uint8"), 100)  # twenty times its size
+
+
+def test_a_long_string_in_an_annotation_does_not_end_the_process(tmp_path):
+    """libcst parses such strings, and its parser ends the process when they are nested deeply."""
+    path = tmp_path / "m.py"
+    path.write_text(SCRIPT.replace('dtype="float32"', f'dtype="{"(" * 3000}"', 1))
+    assert "m.py'" in refusal(path)
+    assert "m.py'" in refusal(path.rename(tmp_path / "old_m.py"))
+
+
 # --- extras -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("package", "read", "extra"),
-    [
-        ("torch", lambda: read_pt2(b""), "install irviz[torch]"),
-        ("onnx", lambda: read_onnx(b"", None), "install irviz[onnx]"),
-    ],
+    ("package", "content", "name"),
+    [("torch", b"PK\3\4", "a.pt2"), ("onnx", b"\x08\x07", "a.onnx")],
 )
-def test_without_a_package_the_error_says_which_extra_to_install(monkeypatch, package, read, extra):
+def test_without_a_package_the_error_says_which_extra_to_install(
+    monkeypatch, package, content, name
+):
+    monkeypatch.setattr(torch_models, "plain_archive", bytes)
     monkeypatch.setitem(sys.modules, package, None)  # so Python finds none
-    with pytest.raises(LoadError, match=extra.replace("[", r"\[")):
-        read()
+    with pytest.raises(LoadError, match=rf"install irviz\[{package}\]"):
+        read_content(content, name)
 
 
 def test_loading_what_is_no_model_of_theirs_needs_neither_package():

@@ -6,6 +6,7 @@ import re
 
 import pytest
 import tvm
+from tvm import tirx
 from tvm_ffi import structural_equal
 
 from irviz.course.mlp import MyModuleStatic
@@ -135,7 +136,7 @@ def test_an_index_that_leads_out_of_the_file_is_refused(written):
 def test_a_node_that_holds_itself_is_damage_that_crashes_only_the_trial(written):
     content, arrays = nodes_of("ffi.Array")
     arrays[-1]["data"][-1] = content["nodes"].index(arrays[-1])
-    assert "reading crashes TVM; write one with" in refusal(written(content))
+    assert "was not opened: it ended the process that tried it" in refusal(written(content))
 
 
 @pytest.mark.parametrize("root", [-1, "x", 0])
@@ -171,3 +172,21 @@ def test_a_variable_where_a_block_should_be_is_refused(written):
     (variable, *_) = (i for i, n in enumerate(content["nodes"]) if n["type"] == "ir.Var")
     blocks[0]["data"]["bindings"] = variable
     refusal(written(content))
+
+
+# --- what is far larger than its file ----------------------------------------------------------
+
+
+def doubled(times):
+    """Return the JSON of a PrimFunc with a sum whose two sides are one object, again and again."""
+    size = tirx.Var("n", "int64")
+    total = size
+    for _ in range(times):
+        total = tirx.Add(total, total)
+    return tvm.ir.save_json(tvm.IRModule({"main": tirx.PrimFunc([size], tirx.Evaluate(total))}))
+
+
+def test_what_is_printed_without_end_is_refused_by_its_memory(written, monkeypatch):
+    assert load_module(written(doubled(5))), "it is small when it is printed"
+    message = refusal(written(doubled(40)))
+    assert "takes more than 1,073,741,824 bytes of memory to draw: give a smaller" in message

@@ -194,7 +194,7 @@ def test_a_bomb_is_not_unpacked(path, monkeypatch):
     assert load_session(path)  # as large as that it is none
     monkeypatch.setattr(reading, "MIN_UNPACKED", 1 << 10)
     monkeypatch.setattr(zipfile.ZipFile, "read", None)
-    assert "it would unpack from" in refusal(path)
+    assert " would become 1,0" in refusal(path)
 
 
 def test_an_entry_that_unpacks_to_more_than_it_declares_is_refused(path):
@@ -205,6 +205,17 @@ def test_an_entry_that_unpacks_to_more_than_it_declares_is_refused(path):
     content[at : at + 4] = (100).to_bytes(4, "little")
     path.write_bytes(content)
     assert "is damaged or cut short" in refusal(path)
+
+
+def test_a_file_gets_its_share_of_the_free_memory_and_no_more(path, monkeypatch):
+    monkeypatch.setattr(reading, "free_memory", lambda: 4000)
+    assert "bytes may become 1,000: " in refusal(path)
+
+
+def test_an_index_that_is_far_too_long_is_not_parsed(path):
+    assert "its index has 16,777,217 bytes" in refusal(
+        changed(path, entries={"index.json": b" " * ((1 << 24) + 1)})
+    )
 
 
 @pytest.mark.worker
@@ -318,6 +329,10 @@ def without(*keys):
         (at("stages", 1, "error", value=["x"]), "its error is ['x'], not a string"),
         (at("stages", 1, "seconds", value="1"), "has a wrong time or flag"),
         (at("stages", 1, "is_unchanged", value=1), "has a wrong time or flag"),
+        (at("stages", 1, "seconds", value=float("inf")), "has a wrong time or flag"),
+        (at("stages", 1, "seconds", value=float("nan")), "has a wrong time or flag"),
+        (at("stages", 1, "seconds", value=-1), "has a wrong time or flag"),
+        (at("stages", 1, "seconds", value=10**400), "has a wrong time or flag"),
         (at("stages", 1, "enclosing_passes", value="x"), "its enclosing_passes is 'x', not a list"),
         (at("stages", 1, "enclosing_passes", value=[1]), "has enclosing passes [1]"),
         (at("shown", value="5"), "there is no stage '5' to show"),
@@ -390,7 +405,7 @@ def test_modules_that_crash_tvm_do_so_elsewhere(path):
     arrays = [node for node in content["nodes"] if node["type"] == "ffi.Array" and node["data"]]
     arrays[0]["data"][-1] = content["nodes"].index(arrays[0])
     message = refusal(changed(path, entries={"objects.json": json.dumps(content)}))
-    assert "reading crashes TVM" in message
+    assert "it ended the process that tried it (SIGSEGV)" in message
     assert load_session(save_session(SESSION, path))  # and the worker is there again
 
 

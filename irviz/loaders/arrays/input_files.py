@@ -17,7 +17,7 @@ from irviz.errors import InputError
 from irviz.ir.shapes.symbolic_shapes import evaluate_dim, parameter_types, type_dims
 from irviz.ir.text.labels import dim_label
 from irviz.loaders.arrays.images import SUFFIXES, image_array, image_layout, open_image
-from irviz.loaders.arrays.numeric_arrays import native_array
+from irviz.loaders.arrays.numeric_arrays import native_array, read_npy
 from irviz.loaders.arrays.param_files import ParamsError, load_params
 from irviz.loaders.reading import (
     MAX_BYTES,
@@ -108,7 +108,7 @@ def _content(path: Path) -> bytes:
 def _npy(content: bytes) -> NDArray[Any]:
     advice = "write it again with numpy.save(path, array)"
     with file_errors("is damaged or not an array of numbers", advice):
-        array = np.lib.format.read_array(BytesIO(content), allow_pickle=False)
+        array = read_npy(BytesIO(content), len(content))
     return native_array("it", array)
 
 

@@ -6,15 +6,23 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 from numpy.typing import NDArray
 
 from irviz.errors import LoadError
 from irviz.loaders.arrays.array_pickle import from_pickle
-from irviz.loaders.arrays.numeric_arrays import CONVERT, SAVE, Params, native_array
+from irviz.loaders.arrays.numeric_arrays import CONVERT, SAVE, Params, native_array, read_npy
 from irviz.loaders.arrays.safetensors_file import from_safetensors, is_safetensors
-from irviz.loaders.reading import ZIP_STARTS, FileError, file_errors, is_zip_bomb, named, read_file
+from irviz.loaders.reading import (
+    ZIP_STARTS,
+    FileError,
+    check_unpacked,
+    file_errors,
+    memory_share,
+    named,
+    read_file,
+)
 
+_PLAIN: Final = "save fewer arrays, or save them unpacked, with numpy.savez(path, w0=..., b0=...)"
 # A pickle starts with \x80 since protocol 2; earlier ones start with a container or an array.
 _PICKLE_STARTS: Final = (b"\x80", b"(", b")", b"}", b"]", b"c")
 
@@ -41,7 +49,7 @@ def load_params(path: str | os.PathLike[str]) -> Params:
 
 
 def _load(path: Path) -> Params:
-    content = read_file(path, most=None)
+    content = read_file(path, memory_share() // 2)  # arrays are copied once
     if not content:
         raise FileError(f"is empty, where arrays were expected; {SAVE}")
     is_named = path.suffix.lower() == ".safetensors"
@@ -67,8 +75,7 @@ def _from_npz(content: bytes) -> Params:
                 )
         # zipfile reads no more of a member than the archive declares.
         declared = sum(member.file_size for member in archive.infolist())
-        if is_zip_bomb(len(content), declared):
-            raise FileError(f"unpacks from {len(content)} to {declared} bytes; {SAVE}")
+        check_unpacked(len(content), declared, _PLAIN)
         return dict(_from_npy(archive, member) for member in archive.namelist())
 
 
@@ -76,5 +83,5 @@ def _from_npy(archive: zipfile.ZipFile, member: str) -> tuple[str, NDArray[Any]]
     name = member.removesuffix(".npy")
     damaged = f"holds {name!r}, which is damaged or not an array of numbers"
     with file_errors(damaged, CONVERT), archive.open(member) as file:
-        array = np.lib.format.read_array(file, allow_pickle=False)
+        array = read_npy(file, archive.getinfo(member).file_size)
     return name, native_array(name, array)

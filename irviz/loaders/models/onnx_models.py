@@ -11,21 +11,29 @@ from typing import TYPE_CHECKING, Any
 
 from irviz.errors import LoadError
 from irviz.loaders.loaded import Loaded, detach_weights
-from irviz.loaders.reading import FileError, file_errors, one_line
-from irviz.loaders.trial import read_model
+from irviz.loaders.reading import MAX_BYTES, FileError, brief, file_errors, file_size, one_line
 
 if TYPE_CHECKING:
     import onnx
 
+_AGAIN = "save it again with onnx.save(model, path)"
 NEEDED = "it needs ONNX: install irviz[onnx], as in pip install 'irviz[onnx]'"
 
 
-def from_onnx_file(content: bytes, name: str, folder: Path | None) -> Loaded:
-    """Return the model in an ONNX file, which the worker reads; raise LoadError for others.
+def from_onnx_file(content: bytes, folder: Path | None) -> Loaded:
+    """Return the model in an ONNX file; raise LoadError for others. This is for the worker.
 
     External weights are read from `folder` and from nowhere else.
     """
-    return read_model(name, _read_file, content, folder)
+    model = _model(content)
+    if locations := _external(model):
+        _load_external_weights(model, locations, folder)
+    return from_model(model)
+
+
+def external_bytes(content: bytes, folder: Path | None) -> int:
+    """Return the size of the files with a model's external weights; raise LoadError as above."""
+    return sum(map(file_size, _places(_external(_model(content)), folder)))
 
 
 def from_model(model: onnx.ModelProto) -> Loaded:
@@ -39,53 +47,78 @@ def from_model(model: onnx.ModelProto) -> Loaded:
         warnings.simplefilter("ignore")  # by onnx's checker and by the importer
         try:
             mod = from_onnx(model, keep_params_in_input=True)
+        except MemoryError:
+            raise
         except Exception as failure:  # the importer raises errors of any class
             words = one_line(failure)
             raise LoadError(f"the ONNX model cannot be imported by TVM: {words}") from failure
     return Loaded(*detach_weights(mod))
 
 
-def _read_file(content: bytes, folder: Path | None) -> Loaded:
-    """Read the content of a file; runs in the worker."""
+def _model(content: bytes) -> onnx.ModelProto:
+    """Return the model in a file, without its external weights."""
     try:
         import onnx
     except ImportError:
         raise FileError(f"is an ONNX model: {NEEDED}") from None
-    with file_errors("is not a complete ONNX model", "write it again with onnx.save(model, path)"):
+    with file_errors("is not a complete ONNX model", _AGAIN):
         model = onnx.load_model_from_string(content)
     if not model.graph.node and not model.graph.output:
         raise FileError(
             "is not an ONNX model: it has no graph; write one with onnx.save(model, path)"
         )
-    locations = {location for tensor in _tensors(model.graph) for location in _locations(tensor)}
-    if locations:
-        _load_external_weights(model, locations, folder)
-    return from_model(model)
+    return model
+
+
+def _external(model: onnx.ModelProto) -> list[str]:
+    """Return the locations of external weights."""
+    return sorted({each for tensor in _tensors(model.graph) for each in _locations(tensor)})
 
 
 def _load_external_weights(
-    model: onnx.ModelProto, locations: set[str], folder: Path | None
+    model: onnx.ModelProto, locations: list[str], folder: Path | None
 ) -> None:
     """Read weights from other files, which must be in the model's folder."""
     from onnx.external_data_helper import load_external_data_for_model
 
+    total = sum(map(file_size, _places(locations, folder)))
+    if total > MAX_BYTES:
+        raise FileError(
+            f"has weights of {total:,} bytes in {_brief(locations)}, and at most {MAX_BYTES:,} "
+            "are read: give a smaller model"
+        )
+    damaged = f"has weights that cannot be read from {_brief(locations)}"
+    with file_errors(damaged, _AGAIN):
+        load_external_data_for_model(model, str(folder))
+
+
+def _places(locations: list[str], folder: Path | None) -> list[Path]:
+    """Return the files at these locations; raise FileError unless they are in the folder."""
+    if not locations:
+        return []
     if folder is None:
         raise FileError(f"keeps weights in other files ({_brief(locations)}): open it by its path")
     home = folder.resolve()
-    for location in sorted(locations):
+    places = []
+    for location in locations:
+        if "\0" in location:
+            raise FileError(
+                f"wants weights from {brief(location)}, which is no file's name: {_AGAIN}"
+            )
         parts = {*PurePosixPath(location).parts, *PureWindowsPath(location).parts}
         is_absolute = PurePosixPath(location).is_absolute() or PureWindowsPath(location).anchor
         place = home / location
         if is_absolute or ".." in parts or not place.resolve().is_relative_to(home):
             raise FileError(
-                f"wants weights from {location!r}, which is not in its folder, so they were not "
-                "read: save it again with onnx.save(model, path)"
+                f"wants weights from {brief(location)}, which is not in its folder, so they were "
+                f"not read: {_AGAIN}"
             )
         if not place.is_file():
-            raise FileError(f"wants weights from {location!r}, and its folder has no such file")
-    damaged = f"has weights that cannot be read from {_brief(locations)}"
-    with file_errors(damaged, "save it again with onnx.save(model, path)"):
-        load_external_data_for_model(model, str(home))
+            raise FileError(
+                f"wants weights from {brief(location)}, and its folder has no such file"
+            )
+        places.append(place)
+    return places
 
 
 def _tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
@@ -108,6 +141,6 @@ def _locations(tensor: onnx.TensorProto) -> Iterator[str]:
         yield str(known.get("location", ""))
 
 
-def _brief(locations: set[str]) -> str:
-    first, *more = sorted(locations)
-    return f"{first!r} and {len(more)} more" if more else repr(first)
+def _brief(locations: list[str]) -> str:
+    first, *more = locations
+    return f"{brief(first)} and {len(more)} more" if more else brief(first)

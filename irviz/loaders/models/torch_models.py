@@ -13,8 +13,6 @@ import numpy as np
 from irviz.errors import LoadError
 from irviz.loaders.loaded import Loaded, Params, detach_weights
 from irviz.loaders.models.pt2_archive import plain_archive
-from irviz.loaders.reading import named
-from irviz.loaders.trial import read_model
 from irviz.worker.stderr_capture import captured_stderr
 
 if TYPE_CHECKING:
@@ -73,18 +71,12 @@ def from_program(program: torch.export.ExportedProgram, inputs: Any = None) -> L
     return Loaded(mod, params, _by_name(mod, params, inputs or program.example_inputs))
 
 
-def from_pt2(content: bytes, name: str) -> Loaded:
+def from_pt2(content: bytes) -> Loaded:
     """Return the program in a .pt2 file, running nothing in it; raise LoadError for other files.
 
-    Parts that torch would run are removed first, or the file is refused. The worker reads the rest.
+    Parts that torch would run are removed first, or the file is refused. This is for the worker.
     """
-    with named(name):
-        archive = plain_archive(content)
-    return read_model(name, _read_pt2, archive)
-
-
-def _read_pt2(archive: bytes) -> Loaded:
-    """Read a plain archive; runs in the worker."""
+    archive = plain_archive(content)
     try:
         import torch
     except ImportError:
@@ -202,7 +194,7 @@ def _load_errors(failed: str) -> Iterator[None]:
     """Raise LoadError instead of errors of any class from torch and TVM."""
     try:
         yield
-    except LoadError:
+    except (LoadError, MemoryError):
         raise
     except Exception as failure:
         lines = [line for line in str(failure).splitlines() if line.strip()]

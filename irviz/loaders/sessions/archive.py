@@ -13,13 +13,23 @@ from pathlib import Path
 
 from irviz.atomic_write import atomic_write
 from irviz.errors import LoadError, SaveError
-from irviz.loaders.reading import brief, file_size, is_zip_bomb, named, one_line
+from irviz.loaders.reading import (
+    FileError,
+    brief,
+    check_unpacked,
+    file_size,
+    max_unpacked,
+    named,
+    one_line,
+)
 
 INDEX, OBJECTS = "index.json", "objects.json"
 _NAMES = re.compile(r"index\.json|objects\.json|arrays/(?:0|[1-9][0-9]{0,8})\.npy")
 _SIGNATURE = b"PK\x03\x04"
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _IS_ENCRYPTED = 1
+_MAX_INDEX = 1 << 24
+"""The bytes of an index: that of a session with a thousand stages has one million."""
 _AGAIN = "save the session again, or take a copy of the file"
 
 
@@ -38,7 +48,7 @@ def write_archive(path: str | os.PathLike[str], entries: Mapping[str, bytes]) ->
     try:
         with atomic_write(path) as partial:
             _write(partial, entries, zipfile.ZIP_DEFLATED)
-            if is_zip_bomb(partial.stat().st_size, sum(map(len, entries.values()))):
+            if sum(map(len, entries.values())) > max_unpacked(partial.stat().st_size):
                 # it packs so well that it would be refused as a zip bomb
                 _write(partial, entries, zipfile.ZIP_STORED)
     except (OSError, ValueError) as failure:
@@ -109,9 +119,13 @@ def _entries(name: str, archive: zipfile.ZipFile, size: int) -> dict[str, bytes]
         if reason:
             raise SessionFileError(damaged(name, reason))
     declared = sum(member.file_size for member in members)
-    if is_zip_bomb(size, declared):
+    try:
+        check_unpacked(size, declared, _AGAIN)
+    except FileError as failure:
+        raise SessionFileError(f"{name!r} {failure}") from None
+    if (index := archive.getinfo(INDEX).file_size) > _MAX_INDEX:
         raise SessionFileError(
-            damaged(name, f"it would unpack from {size:,} to {declared:,} bytes")
+            damaged(name, f"its index has {index:,} bytes, and at most {_MAX_INDEX:,} are read")
         )
     # zipfile reads no more of an entry than the archive declares
     return {member.filename: archive.read(member) for member in members}

@@ -15,6 +15,7 @@ from tvm import ir, tirx
 
 from irviz.errors import IrvizError
 from irviz.ir.shapes.type_check import ShapeValue
+from irviz.loaders.arrays.numeric_arrays import read_npy
 from irviz.loaders.reading import brief
 from irviz.model.loops import BlockAddress, LoopAddress
 
@@ -131,7 +132,7 @@ def array_from_npy(content: bytes) -> NDArray[Any]:
     """Return the array in NumPy's format; raise EncodingError unless it is one of numbers."""
     try:
         file = BytesIO(content)
-        array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+        array = read_npy(file, len(content))
     except Exception as failure:  # NumPy raises errors of any class for damaged headers
         raise EncodingError(f"an array cannot be read ({failure})") from None
     if array.dtype.kind not in _DTYPE_KINDS or file.read(1):

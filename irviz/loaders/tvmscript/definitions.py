@@ -6,6 +6,9 @@ import ast
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from irviz.loaders.reading import UPGRADE_LIMITS
+from irviz.loaders.tvmscript.syntax_tree import parse_tree
+
 _DECORATORS = ("ir_module", "prim_func", "function")
 
 
@@ -44,12 +47,12 @@ def _last_name(decorator: ast.expr) -> str:
     return callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
 
 
-def tvmscript_definitions(text: str) -> CellDefinitions:
+def tvmscript_definitions(text: str, name: str) -> CellDefinitions:
     """Return a text's TVMScript without its other Python; imports are dropped silently.
 
-    Raises SyntaxError if the text is not Python; upgrading it first gives a better reason.
+    Raises RefusedError if the text is not Python, or exceeds a limit.
     """
-    tree = ast.parse(text)
+    tree = parse_tree(text, name, UPGRADE_LIMITS)
     found = definitions(tree)
     kept = {line for one in found for line in one.lines}
     others = tuple(

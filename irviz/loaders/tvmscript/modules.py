@@ -1,7 +1,7 @@
 """Read the IRModules that a TVMScript text defines.
 
-The text is admitted first (`admission`). Then the worker reads each definition, within limits of
-time and memory, and only if that succeeds does this process read it.
+The text is admitted first (`admission`). TVM's parser may still crash, hang or fill the memory, so
+texts of others are read in the worker.
 """
 
 from __future__ import annotations
@@ -11,24 +11,20 @@ import re
 from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError
-from irviz.loaders.reading import TVM_SECONDS
-from irviz.loaders.trial import draw_all, trial_failure
+from irviz.loaders.trial import draw_all
 from irviz.loaders.tvmscript.admission import AdmittedText, admit
 from irviz.loaders.tvmscript.definitions import Definition
 from irviz.loaders.tvmscript.isolated_parser import parse_admitted
-from irviz.worker.memory_limit import default_memory_limit
 from irviz.worker.stderr_capture import captured_stderr
 
 _DIAGNOSTIC = re.compile(r"error: (?P<words>.*?)\n --> .*?:(?P<line>\d+):(?P<column>\d+)\n", re.S)
 
 
-def modules_of(
-    text: str, name: str = "<text>", *, seconds: float = TVM_SECONDS
-) -> dict[str, ir.IRModule]:
+def modules_of(text: str, name: str = "<text>") -> dict[str, ir.IRModule]:
     """Return the modules that a text defines, by name.
 
     A PrimFunc or Relax function outside a module becomes a module of one function. `name` is the
-    text's name in errors, and `seconds` the time limit for one definition.
+    text's name in errors.
 
     Raises:
         RefusedError: If a part of the text is not TVMScript.
@@ -43,23 +39,21 @@ def modules_of(
     repeated = sorted({one for one in names if names.count(one) > 1})
     if repeated:
         raise LoadError(f"{name} defines {repeated[0]!r} twice: rename one of them")
-    return {one.name: _module(admitted, one, seconds) for one in admitted.definitions}
+    return {one.name: _module(admitted, one) for one in admitted.definitions}
 
 
-def _module(admitted: AdmittedText, definition: Definition, seconds: float) -> ir.IRModule:
+def _module(admitted: AdmittedText, definition: Definition) -> ir.IRModule:
     text = admitted.only(definition)
-    failure = trial_failure(
-        _parse,
-        text,
-        definition.name,
-        draw=draw_all,
-        seconds=seconds,
-        memory=default_memory_limit(),
-    )
-    if failure:
-        raise LoadError(_explanation(failure, admitted.name, definition.name))
-    with captured_stderr():
-        return _parse(text, definition.name)
+    try:
+        with captured_stderr():
+            mod = _parse(text, definition.name)
+            draw_all(mod)
+    except MemoryError:
+        raise
+    except Exception as failure:  # TVM's parser raises errors of any class
+        words = str(failure).strip() or type(failure).__name__
+        raise LoadError(_explanation(words, admitted.name, definition.name)) from None
+    return mod
 
 
 def _explanation(failure: str, text: str, definition: str) -> str:

@@ -11,10 +11,14 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from irviz.errors import LoadError
+from irviz.loaders.reading import memory_for
 from irviz.loaders.upgrade.cells import upgrade_cells
-from irviz.loaders.upgrade.notes import Note, Upgraded
+from irviz.loaders.upgrade.notes import Note, Upgraded, unified_diff
 from irviz.loaders.upgrade.upgrade import upgrade
 
+MEMORY_RATIO: Final = 1000
+"""The memory for upgrading a text, in proportion to its size."""
+_BYTE_ORDER_MARK: Final = "\ufeff"
 _FENCE: Final = re.compile(r"[ \t]*(?P<fence>`{3,}|~{3,})\s*(?P<info>[^`]*)$")
 _LANGUAGES: Final = ("", "python", "python3", "py", "ipython", "ipython3", "{.python")
 _DIRECTIVE: Final = re.compile(
@@ -22,12 +26,26 @@ _DIRECTIVE: Final = re.compile(
 )
 
 
+def upgrade_with_diff(text: str, name: str) -> tuple[Upgraded, str]:
+    """Return what `upgrade_document` returns, and its unified diff; this is for the worker."""
+    with memory_for(len(text), MEMORY_RATIO):
+        result = upgrade_document(text, name)
+        return result, unified_diff(text, result.text, name)
+
+
 def upgrade_document(text: str, name: str) -> Upgraded:
     """Upgrade the code of a script, a notebook or a chapter; prose, outputs and metadata stay.
 
-    The suffix of the name determines the kind of file. Raises LoadError for another kind, or if
-    the file cannot be parsed.
+    The suffix of the name determines the kind of file, and a byte order mark stays. Raises
+    LoadError for another kind, or if the file cannot be parsed.
     """
+    plain = text.removeprefix(_BYTE_ORDER_MARK)
+    result = _upgraded(plain, name)
+    mark = "" if plain is text else _BYTE_ORDER_MARK
+    return replace(result, text=mark + result.text)
+
+
+def _upgraded(text: str, name: str) -> Upgraded:
     suffix = PurePath(name).suffix.lower()
     match suffix:
         case ".py":

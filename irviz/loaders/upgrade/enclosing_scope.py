@@ -31,7 +31,21 @@ class Function:
     uses_cls: bool = False
 
 
-def function_of(node: cst.FunctionDef, names: DottedNames, owner: cst.ClassDef | None) -> Function:
+@dataclass(frozen=True)
+class Owner:
+    """A class, and the names of its functions."""
+
+    node: cst.ClassDef
+    functions: frozenset[str]
+
+    @staticmethod
+    def of(node: cst.ClassDef) -> Owner:
+        """Return a class with the names of its functions."""
+        functions = (each for each in node.body.body if isinstance(each, cst.FunctionDef))
+        return Owner(node, frozenset(each.name.value for each in functions))
+
+
+def function_of(node: cst.FunctionDef, names: DottedNames, owner: Owner | None) -> Function:
     """Return the kind and the context of a function, from its decorators and its body."""
     for decorator in node.decorators:
         meaning = names.meaning(callee(decorator.decorator))
@@ -42,22 +56,18 @@ def function_of(node: cst.FunctionDef, names: DottedNames, owner: cst.ClassDef |
     return Function("")
 
 
-def _relax_function(
-    node: cst.FunctionDef, names: DottedNames, owner: cst.ClassDef | None
-) -> Function:
-    decorators = [] if owner is None else [callee(each.decorator) for each in owner.decorators]
+def _relax_function(node: cst.FunctionDef, names: DottedNames, owner: Owner | None) -> Function:
+    decorators = [] if owner is None else [callee(each.decorator) for each in owner.node.decorators]
     if owner is None or not any(names.meaning(each) in _IR_MODULES for each in decorators):
         return Function("relax")
-    siblings = frozenset(
-        each.name.value for each in owner.body.body if isinstance(each, cst.FunctionDef)
-    )
-    cls = _module_alias(node, owner.name.value)
+    module = owner.node.name.value
+    cls = _module_alias(node, module)
     if not cls:
         used = {each.value for each in every(node, cst.Name)}
         candidates = (f"cls{number}" if number > 1 else "cls" for number in count(1))
         cls = next(name for name in candidates if name not in used)
-        return Function("relax", module=owner.name.value, siblings=siblings, cls=cls)
-    return Function("relax", siblings=siblings, cls=cls)
+        return Function("relax", module=module, siblings=owner.functions, cls=cls)
+    return Function("relax", siblings=owner.functions, cls=cls)
 
 
 def _module_alias(node: cst.FunctionDef, module: str) -> str:

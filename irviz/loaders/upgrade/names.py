@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -11,39 +11,62 @@ from libcst.metadata import (
     CodeRange,
     ImportAssignment,
     PositionProvider,
-    QualifiedNameSource,
     Scope,
-    ScopeProvider,
 )
+from libcst.metadata.scope_provider import BaseAssignment
 
 from irviz.loaders.upgrade.moved_names import SHORT, USUAL, moved
+from irviz.loaders.upgrade.scopes import LinearScopeProvider, imported_names
 
 
 @dataclass
 class DottedNames:
-    """The scopes of a text, the full names of its imports, and those that its new names need."""
+    """The scopes of a text, the full names of its imports, and those that its new names need.
+
+    `aliases` are the text's names for the dialects T, R and I.
+    """
 
     scopes: Mapping[cst.CSTNode, Scope | None]
     positions: Mapping[cst.CSTNode, CodeRange]
     outermost: Scope
     imported: Mapping[str, str]
+    aliases: Mapping[str, str]
+    imports_tvm: bool
     new_imports: set[str] = field(default_factory=set)
+    _roots: dict[int, str] = field(default_factory=dict)
+    _imports: dict[tuple[int, str], str] = field(default_factory=dict)
 
     @staticmethod
     def of(module: cst.Module) -> DottedNames:
         """Return the names of a module that is not yet changed."""
         wrapper = cst.MetadataWrapper(module, unsafe_skip_copy=True)
-        scopes = wrapper.resolve(ScopeProvider)
+        scopes = wrapper.resolve(LinearScopeProvider)
         positions = wrapper.resolve(PositionProvider)
         outermost = scopes[module]
         if outermost is None:  # a module always has its own scope
             raise AssertionError(module)
-        imported = {}
-        for each in outermost.globals.assignments:
-            if isinstance(each, ImportAssignment):
-                found = each.get_qualified_names_for(each.name)
-                imported[each.name] = min((one.name for one in found), default="")
-        return DottedNames(scopes, positions, outermost.globals, imported)
+        imports: dict[tuple[int, str], str] = {}
+        for node in scopes:
+            for name, full_name in imported_names(node):
+                imports[id(node), name] = full_name
+        imported = {
+            each.name: imports[id(each.node), each.name]
+            for each in outermost.globals.assignments
+            if isinstance(each, ImportAssignment)
+        }
+        aliases: dict[str, str] = {}
+        for name, home in imported.items():
+            aliases.setdefault(_short(home), name)
+        imports_tvm = any(home.partition(".")[0] == "tvm" for home in imported.values())
+        return DottedNames(
+            scopes,
+            positions,
+            outermost.globals,
+            imported,
+            aliases,
+            imports_tvm,
+            _imports=imports,
+        )
 
     def line(self, node: cst.CSTNode) -> int:
         """Return the first line, from 1, of a node of the old text."""
@@ -55,13 +78,21 @@ class DottedNames:
             node = node.value
         if not isinstance(node, cst.Name):
             return ""
+        bound = self._assignments(node)
+        if not bound:
+            return USUAL.get(node.value, "")
+        if id(bound) not in self._roots:  # libcst has one set for all uses of a variable
+            imports = (
+                self._imports[id(each.node), each.name]
+                for each in bound
+                if isinstance(each, ImportAssignment)
+            )
+            self._roots[id(bound)] = min(imports, default="")
+        return self._roots[id(bound)]
+
+    def _assignments(self, node: cst.Name) -> Set[BaseAssignment]:
         scope = self.scopes.get(node) or self.outermost
-        bound = scope[node.value]
-        if any(isinstance(each, ImportAssignment) for each in bound):
-            found = scope.get_qualified_names_for(node)
-            imports = [each.name for each in found if each.source == QualifiedNameSource.IMPORT]
-            return min(imports, default="")
-        return USUAL.get(node.value, "") if not bound else ""
+        return scope[node.value]
 
     def meaning(self, node: cst.BaseExpression) -> str:
         """Return the full name of a dotted expression, with T, R or I for TVMScript's dialects."""
@@ -76,8 +107,8 @@ class DottedNames:
 
     def bound(self, node: cst.Name) -> bool:
         """Tell whether the text binds this name in the scope of its use."""
-        scope = self.scopes.get(node) or self.outermost
-        return any(isinstance(each, Assignment) for each in scope[node.value])
+        # only the names of Python itself have another kind of assignment, and a single one
+        return isinstance(next(iter(self._assignments(node)), None), Assignment)
 
     def spelled(self, meaning: str, base: cst.BaseExpression | None = None) -> cst.BaseExpression:
         """Return a full name as an expression of this text.
@@ -93,36 +124,30 @@ class DottedNames:
         head, _, rest = meaning.partition(".")
         if head in SHORT.values():
             return cst.parse_expression(f"{self.alias(head)}.{rest}")
-        if head not in self.imported and not (head in USUAL and not self._imports_tvm()):
+        if head not in self.imported and not (head in USUAL and not self.imports_tvm):
             self.new_imports.add(head)
         return cst.parse_expression(meaning)
 
     def alias(self, short: str) -> str:
         """Return the text's name for a dialect T, R or I, by default this letter."""
-        if (name := self._imported_as(short)) is not None:
-            return name
-        if self._imports_tvm():
+        if short in self.aliases:
+            return self.aliases[short]
+        if self.imports_tvm:
             self.new_imports.add(short)
         return short
 
     def can_spell(self, short: str) -> bool:
         """Tell whether the text has a name for a dialect, or its letter is free."""
-        return self._imported_as(short) is not None or not self.outermost[short]
-
-    def _imported_as(self, short: str) -> str | None:
-        return next((name for name, home in self.imported.items() if _short(home) == short), None)
+        return short in self.aliases or not self.outermost[short]
 
     def uses_tvm(self) -> bool:
         """Tell whether the text imports TVM, or uses its names without an import."""
-        return self._imports_tvm() or any(
-            USUAL.get(access.node.value, "").startswith("tvm.")
-            for scope in {scope for scope in self.scopes.values() if scope is not None}
-            for access in scope.accesses
-            if isinstance(access.node, cst.Name) and not access.scope[access.node.value]
+        return self.imports_tvm or any(
+            isinstance(node, cst.Name)
+            and USUAL.get(node.value, "").startswith("tvm.")
+            and not (scope or self.outermost)[node.value]
+            for node, scope in self.scopes.items()
         )
-
-    def _imports_tvm(self) -> bool:
-        return any(home.partition(".")[0] == "tvm" for home in self.imported.values())
 
 
 def parts(node: cst.BaseExpression) -> list[str]:

@@ -10,7 +10,7 @@ import libcst as cst
 
 from irviz.loaders.upgrade import build_rules, prim_func_rules, relax_rules
 from irviz.loaders.upgrade.calls import CallSite, callee
-from irviz.loaders.upgrade.enclosing_scope import Function, function_of
+from irviz.loaders.upgrade.enclosing_scope import Function, Owner, function_of
 from irviz.loaders.upgrade.imports import rewrite_import
 from irviz.loaders.upgrade.moved_names import SHORT, gone, moved
 from irviz.loaders.upgrade.names import DottedNames, parts
@@ -29,7 +29,7 @@ class Rewriter(cst.CSTTransformer):
         self.notes: list[Note] = []
         self._names = names
         self._uses_tvm = uses_tvm
-        self._owners: list[cst.ClassDef | None] = [None]
+        self._owners: list[Owner | None] = [None]
         self._functions: list[Function] = []
         # parts of dotted names, and identifiers that are not variables
         self._inner: set[cst.CSTNode] = set()
@@ -38,7 +38,7 @@ class Rewriter(cst.CSTTransformer):
 
     def visit_ClassDef(self, node: cst.ClassDef) -> None:
         self._inner.add(node.name)
-        self._owners.append(node)
+        self._owners.append(Owner.of(node))
 
     def leave_ClassDef(
         self, original_node: cst.ClassDef, updated_node: cst.ClassDef

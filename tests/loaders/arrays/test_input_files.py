@@ -214,6 +214,18 @@ def test_a_folder_is_read_in_the_order_of_names_and_the_rest_is_left(tmp_path):
     assert found[:, 0, 0].tolist() == pytest.approx([20, 40, 60], abs=1)
 
 
+def test_a_link_out_of_a_folder_of_images_is_not_followed(tmp_path):
+    folder = tmp_path / "images"
+    folder.mkdir()
+    Image.new("L", (2, 2), 20).save(folder / "a.png")
+    (folder / "b.png").symlink_to(folder / "a.png")
+    assert len(read(folder, (1, 4))) == 2, "a link inside the folder is read"
+    Image.new("L", (2, 2), 40).save(tmp_path / "private.png")
+    (folder / "b.png").unlink()
+    (folder / "b.png").symlink_to(tmp_path / "private.png")
+    assert "holds 'b.png', which is a link to a file outside of it" in refusal(folder)
+
+
 def test_images_are_put_together_where_several_are_taken_at_once(tmp_path):
     for number in range(4):
         Image.new("L", (2, 2), number).save(tmp_path / f"{number}.png")

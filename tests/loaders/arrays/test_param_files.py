@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from irviz.loaders import reading
 from irviz.loaders.arrays.param_files import ParamsError, load_params
 
 PARAMS = {
@@ -482,7 +483,30 @@ def test_an_npz_that_unpacks_without_end_is_refused(tmp_path):
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("w0.npy", bytes(300 << 20))
-    assert "unpacks" in refusal(tmp_path / "params.npz", content.getvalue())
+    message = refusal(tmp_path / "params.npz", content.getvalue())
+    assert "would become 314,572,800 bytes, and a file of 305,871 bytes may become 268" in message
+
+
+def test_an_npz_gets_its_share_of_the_free_memory_and_no_more(tmp_path, monkeypatch):
+    path = tmp_path / "params.npz"
+    np.savez(path, w0=np.zeros(1000))
+    assert load_params(path)
+    monkeypatch.setattr(reading, "free_memory", lambda: 20_000)
+    assert "would become 8,128 bytes" in refusal(path, path.read_bytes())
+    monkeypatch.setattr(reading, "free_memory", lambda: 2**40)
+    monkeypatch.setattr(reading, "MIN_UNPACKED", 1000)
+    np.savez(path, w0=np.zeros(10**4))
+    assert load_params(path), "what is not packed becomes as large as it is"
+    np.savez_compressed(path, w0=np.zeros(10**4))
+    assert "save them unpacked, with numpy.savez" in refusal(path, path.read_bytes())
+
+
+def test_a_file_with_holes_that_is_larger_than_the_free_memory_is_not_read(tmp_path):
+    path = tmp_path / "params.npz"
+    with path.open("wb") as file:
+        file.truncate(1 << 42)
+    with pytest.raises(ParamsError, match=r"has 4,398,046,511,104 bytes, and at most"):
+        load_params(path)
 
 
 # --- what is refused: the wrong thing ----------------------------------------------------------

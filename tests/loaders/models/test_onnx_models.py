@@ -147,3 +147,35 @@ def test_an_old_version_is_said():
     old.ir_version = 2
     with pytest.raises(LoadError, match="Model IR version 2 not supported"):
         load(old)
+
+
+def test_the_name_of_a_file_with_a_nul_is_a_sentence(outside):
+    redirect(outside, "a\0b")
+    assert r"wants weights from 'a\x00b', which is no file's name" in refusal(outside)
+
+
+def test_weights_of_any_size_in_other_files_are_not_read(outside):
+    with (outside.parent / "weights.bin").open("wb") as file:
+        file.truncate(1 << 42)
+    message = refusal(outside)
+    assert "has weights of 4,398,046,511,104 bytes in 'weights.bin', and at most" in message
+
+
+@pytest.mark.parametrize("size", [10**4, 10**9, 10**15])
+def test_a_constant_that_is_far_larger_than_its_file_is_not_made(tmp_path, size):
+    graph = helper.make_graph(
+        [
+            helper.make_node("ConstantOfShape", ["size"], ["filled"]),
+            helper.make_node("Add", ["x", "filled"], ["y"]),
+        ],
+        "filled",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1])],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [size])],
+        [numpy_helper.from_array(np.array([size]), "size")],
+    )
+    path = tmp_path / "filled.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+    if size < 10**6:
+        assert load(path).module
+    else:
+        refusal(path)

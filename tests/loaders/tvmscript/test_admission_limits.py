@@ -29,6 +29,13 @@ REFUSED = {
     "a long text": relax(shape='"a" * 10**9'),
     "a long list": relax(shape="[0] * 10**9"),
     "a long tuple": relax(shape="(0,) * 999999999"),
+    "a tuple repeated by its name": tirx("x = (1, 2)\n        y = x * 500000000"),
+    "a tuple repeated by another name": tirx(
+        "x = (1, 2)\n        y = x\n        z = y * 500000000"
+    ),
+    "a tuple doubled": tirx("x = (1, 2)\n        x += x"),
+    "a shift by an element": tirx("x = (500000000, 2)\n        y = 1 << x[0]"),
+    "a shift by an element of two": tirx("x, y = (9, 9), (9, 9)\n        z = 1 << -x[0]"),
     "a long comprehension": relax(shape="[i for i in range(10**9)]"),
     "comprehensions in each other": relax(shape="[[i for i in range(1000)] for j in range(1000)]"),
     "a comprehension of many parts": relax(shape="[i for i in range(1000) for j in range(1000)]"),
@@ -95,6 +102,11 @@ REFUSED = {
     "a function with underscores": relax().replace("def main", "def __getattr__"),
     "a named character that is none": relax(shape='"\\N{NOTHING}"'),
 }
+
+
+def test_arithmetic_with_variables_is_admitted():
+    admit(tirx("x = A[0] * 500000000\n        y = x * 2 << 3"))
+    admit(relax("y = (x, x)\n        z = y[0] + y[1]"))
 
 
 SECONDS = 20.0

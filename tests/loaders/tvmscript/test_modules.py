@@ -1,14 +1,12 @@
 """TVMScript becomes modules if it is admitted and TVM reads it; otherwise a sentence says why."""
 
-import os
-
 import pytest
 import tvm
 from tvm_ffi import structural_equal
 
 from irviz.course.mlp import MODULES, MyModule
 from irviz.errors import LoadError
-from irviz.loaders.trial import trial_failure
+from irviz.loaders.load import load_content
 from irviz.loaders.tvmscript import modules
 from irviz.loaders.tvmscript.isolated_parser import parse_admitted
 from irviz.loaders.tvmscript.modules import modules_of
@@ -94,7 +92,7 @@ def test_a_text_without_modules_or_with_one_name_twice_is_refused():
 
 
 def test_hostile_text_is_refused_before_tvm_sees_it(monkeypatch, tmp_path):
-    monkeypatch.setattr(modules, "trial_failure", lambda *_: pytest.fail("TVM saw it"))
+    monkeypatch.setattr(modules, "parse_admitted", lambda *_: pytest.fail("TVM saw it"))
     mark = tmp_path / "mark"
     text = BY_HAND.replace("(4,)", f"(__import__('os').mkdir({str(mark)!r}) or 4,)")
     message = refusal(text, RefusedError, name="mod.py")
@@ -119,15 +117,9 @@ def test_tvm_finds_neither_builtins_nor_its_own_modules_when_it_parses():
             parse_admitted(text[text.index("@I.ir_module") :])
 
 
-def test_reading_that_does_not_end_is_stopped():
+def test_reading_that_fills_the_memory_ends_with_a_sentence():
     body = "\n".join(f"    x{i + 1} = (x{i}, x{i})" for i in range(60))
     text = f"@T.prim_func(s_tir=True)\ndef f(n: T.int32):\n    x0 = (n, n)\n{body}\n"
-    message = refusal(text, seconds=3)
-    assert message.endswith(("reading takes more than 3 s", "reading takes all memory"))
-    assert only(TEXT), "the next text is read"
-
-
-def test_reading_that_ends_the_process_ends_only_the_worker(monkeypatch):
-    died = trial_failure(os._exit, 1, draw=str, seconds=100)
-    monkeypatch.setattr(modules, "trial_failure", lambda *_, **__: died)
-    assert refusal(TEXT) == "<text>: TVM does not read 'Module': reading crashes TVM"
+    with pytest.raises(LoadError, match=r"^'f\.py' takes "):
+        load_content(text.encode(), "f.py")
+    assert load_content(TEXT.encode(), "mod.py"), "the next text is read"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import sys
 from pathlib import Path
 
 import pytest
@@ -239,3 +240,58 @@ def test_a_name_that_moved_is_where_the_table_says(name):
 @pytest.mark.parametrize("name", GONE)
 def test_a_name_that_is_gone_is_not_there(name):
     assert not there(name)
+
+
+# --- time --------------------------------------------------------------------------------------
+
+LONG = {
+    "assignments of one name": lambda n: "import tvm\nx = 0\n" + "x = x\n" * n,
+    "imports of one module": lambda n: "import tvm\n" * n + "tvm.nd.array(x)\n" * n,
+    "names of one import": lambda n: (
+        f"from tvm import {', '.join(f'a{i}' for i in range(n))}\na0.b\n" + "a1.b\n" * n
+    ),
+    "imports under other names": lambda n: "".join(
+        f"import tvm as t{i}\nt{i}.nd.array(x)\n" for i in range(n)
+    ),
+    "functions of one class": lambda n: (
+        "from tvm.script import relax as R, ir as I\n@I.ir_module\nclass M:\n"
+        + "    @R.function\n    def f(x: Tensor((1,), 'float32')):\n        return x\n" * n
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_a_text_that_is_four_times_as_long_takes_four_times_as_long(kind):
+    short, long = (calls_of(upgrade, LONG[kind](times)) for times in (100, 400))
+    assert long < 5 * short
+
+
+def calls_of(function, *arguments):
+    """Return how many functions are called meanwhile, which is the same on every machine."""
+    count = 0
+
+    def watch(_frame, event, _argument):
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(watch)
+    try:
+        function(*arguments)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_strings_in_annotations_are_not_parsed():
+    """libcst's parser ends the process when brackets are nested deeply."""
+    text = f'import tvm\nx: "{"(" * 3000}" = tvm.nd.array(y)\n'
+    assert upgrade(text).text == text.replace("tvm.nd.array", "tvm.runtime.tensor")
+
+
+def test_imports_inside_functions_have_their_own_names():
+    text = (
+        "def f():\n    import tvm as t\n    return t.nd.array(x)\n"
+        "def g():\n    import numpy as t\n    return t.nd.array(x)\n"
+        "def h():\n    global t\n    return t.nd\n"
+    )
+    assert upgrade(text).text == text.replace("t.nd.array", "t.runtime.tensor", 1)

@@ -1,0 +1,86 @@
+"""Read what a file contains, in the worker: its module, its weights and its example inputs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from irviz.errors import LoadError
+from irviz.loaders.file_kind import READABLE, FileKind, decode_text, detect_kind
+from irviz.loaders.loaded import Loaded
+from irviz.loaders.reading import FileError, check_result, memory_for, read_file
+from irviz.loaders.tvm_json import MEMORY_RATIO, module_from_json
+from irviz.loaders.tvmscript.syntax_tree import RefusedError
+
+# The memory for reading a file, in proportion to its size. Python's parser takes a thousand times
+# the size of a text.
+_RATIOS = {
+    FileKind.JSON: MEMORY_RATIO,
+    FileKind.NOTEBOOK: 1000,
+    FileKind.SCRIPT: 1000,
+    FileKind.PT2: 20,
+    FileKind.ONNX: 20,
+}
+
+
+def read_path(path: Path, file: str, name: str) -> Loaded:
+    """Return what the file at an absolute path contains, which errors call `file`."""
+    return read_content(read_file(path), file, name, path.parent)
+
+
+def read_content(content: bytes, file: str, name: str = "", folder: Path | None = None) -> Loaded:
+    """Return what the bytes of a file contain; raise LoadError for other files.
+
+    A FileError continues a sentence after the file's name. ONNX may keep weights in other files
+    of `folder`.
+    """
+    kind = detect_kind(content, file)
+    if name and kind not in (FileKind.SCRIPT, FileKind.NOTEBOOK):
+        raise LoadError(f"{file!r} is {kind.title}, which holds one module: leave out {name!r}")
+    external = 0
+    if kind is FileKind.ONNX:
+        from irviz.loaders.models.onnx_models import external_bytes
+
+        external = external_bytes(content, folder)
+    size = len(content) + external
+    with memory_for(size, _RATIOS[kind]):
+        loaded = _read(content, kind, file, name, folder)
+        check_result(loaded, size)
+    return loaded
+
+
+def _read(content: bytes, kind: FileKind, file: str, name: str, folder: Path | None) -> Loaded:
+    try:
+        if kind is FileKind.PT2:
+            from irviz.loaders.models.torch_models import from_pt2
+
+            return from_pt2(content)
+        if kind is FileKind.ONNX:
+            from irviz.loaders.models.onnx_models import from_onnx_file
+
+            return from_onnx_file(content, folder)
+    except FileError:
+        raise
+    except LoadError as failure:
+        raise LoadError(f"{file!r}: {failure}") from failure
+    text = decode_text(content, file)
+    if kind is FileKind.JSON:
+        return Loaded(module_from_json(text, file))
+    return _read_python(text, file, name, kind)
+
+
+def _read_python(text: str, file: str, name: str, kind: FileKind) -> Loaded:
+    from irviz.loaders.notebook_file import python_of_notebook
+    from irviz.loaders.python_file import from_python
+
+    title = repr(file)
+    if kind is FileKind.NOTEBOOK:
+        text, title = python_of_notebook(text, title), f"{title} (its cells as one text)"
+    try:
+        return from_python(text, title, name)
+    except RefusedError as refusal:
+        is_guess = kind is FileKind.SCRIPT and not file.endswith(".py")
+        if is_guess and refusal.reason.startswith("this is not Python"):
+            raise LoadError(
+                f"{title} is none of the files that are read: give {READABLE}"
+            ) from refusal
+        raise

@@ -9,6 +9,7 @@ from tvm import ir
 
 from irviz.errors import LoadError
 from irviz.loaders.loaded import Loaded
+from irviz.loaders.reading import FileError
 from irviz.loaders.tvmscript.definitions import Definition, definitions, line_range, only_lines
 from irviz.loaders.tvmscript.modules import modules_of
 from irviz.loaders.tvmscript.syntax_tree import RefusedError, parse_tree
@@ -32,6 +33,8 @@ def from_python(text: str, file: str, which: str = "") -> Loaded:
     lines = _choose(parse_tree(text, file), file, which).lines
     try:
         return Loaded(_module(text, file, which))
+    except FileError:
+        raise
     except LoadError as refusal:
         try:
             new = upgrade(text)

@@ -50,8 +50,16 @@ def read_in_worker(
 
 
 def draw_all(mod: ir.IRModule) -> None:
-    """Do everything with a module that a picture of it needs, within a limit of memory."""
-    with limited_memory(DRAWING_BYTES):
-        for name in relax_functions(mod):
-            extract(mod, name)
-        mod.script()
+    """Do everything with a module that a picture of it needs.
+
+    Raises FileError if that takes too much memory.
+    """
+    try:
+        with limited_memory(DRAWING_BYTES):
+            for name in relax_functions(mod):
+                extract(mod, name)
+            mod.script()
+    except MemoryError:
+        raise FileError(
+            f"takes more than {DRAWING_BYTES:,} bytes of memory to draw: give a smaller module"
+        ) from None

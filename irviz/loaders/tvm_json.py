@@ -71,7 +71,7 @@ def module_from_json(text: str, name: str) -> ir.IRModule:
         if not isinstance(mod, ir.IRModule):
             raise TvmJsonError(f"it holds a {type(mod).__name__}, not an IRModule")
         draw_all(mod)
-    except MemoryError:
+    except (MemoryError, FileError):
         raise
     except Exception as failure:  # TVM raises errors of any class
         raise LoadError(f"{wrong}: {_reason(failure)}; {advice}") from None

@@ -41,6 +41,8 @@ from irviz.version import __version__
 
 FORMAT = 1
 _VERSION = "irviz session"
+_MAX_SECONDS = 1e9
+"""More than the time of any pass; NaN and infinity are no times either."""
 
 ConstantLists = dict[tuple[tuple[int, str], ...], int]
 """The number of each list of constants: the indices of tensors in the table, and names."""
@@ -261,7 +263,8 @@ def _decode_stage(
         raise EncodingError(f"stage {stage_id!r} has only one of a parent and a transform")
     seconds, is_unchanged = data.get("seconds"), data.get("is_unchanged")
     enclosing = _list(data, "enclosing_passes")
-    if not isinstance(seconds, int | float | None) or not isinstance(is_unchanged, bool):
+    is_duration = isinstance(seconds, int | float) and 0 <= seconds < _MAX_SECONDS
+    if not (seconds is None or is_duration) or not isinstance(is_unchanged, bool):
         raise EncodingError(f"stage {stage_id!r} has a wrong time or flag")
     if not all(isinstance(one, str) for one in enclosing):
         raise EncodingError(f"stage {stage_id!r} has enclosing passes {brief(enclosing)}")

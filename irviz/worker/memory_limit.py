@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _SHARE = 0.8
+_NO_MEMORY = "std::bad_alloc"
+"""What TVM's C++ code says in a RuntimeError."""
 _CGROUP = Path("/sys/fs/cgroup")
 
 
@@ -48,6 +50,10 @@ def limited_memory(nbytes: int | None) -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_DATA, (most, before[1]))
     try:
         yield
+    except RuntimeError as failure:
+        if _NO_MEMORY in str(failure):
+            raise MemoryError(_NO_MEMORY) from failure
+        raise
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, before)
 

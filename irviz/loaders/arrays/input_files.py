@@ -136,11 +136,17 @@ def _only(wanted: Mapping[str, InputTensor], what: str) -> str:
 
 
 def _from_folder(folder: Path, wanted: Mapping[str, InputTensor]) -> dict[str, NDArray[Any]]:
+    home = folder.resolve()
     found = sorted(
         one
         for one in folder.iterdir()
         if one.suffix.lower() in SUFFIXES and not one.name.startswith(".") and one.is_file()
     )
+    for one in found:
+        if not one.resolve().is_relative_to(home):
+            raise FileError(
+                f"holds {one.name!r}, which is a link to a file outside of it: copy that file here"
+            )
     if not found:
         raise FileError(f"is a folder without images ({', '.join(SUFFIXES)}): put some in it")
     total = sum(one.stat().st_size for one in found)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
 import zipfile
 from io import BytesIO
@@ -39,10 +40,10 @@ _FUNCTION_NAMES: Final = """
     ToFloat Identity
 """
 _FUNCTIONS: Final = frozenset(_FUNCTION_NAMES.split())
-_ARITHMETIC: Final = (
-    *(ast.Expression, ast.Call, ast.Name, ast.Load, ast.Constant, ast.keyword),
-    *(ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Compare, ast.cmpop),
-)
+_POWERS: Final = ("Pow", "PowByNatural", "FloatPow", "LShift")
+_MAX_EXPONENT: Final = 64
+_SIZE_BITS, _MAX_BITS = 64, 8_192
+"""The bits of a symbolic size, and of what is computed from sizes."""
 _STRUCTURES: Final = (None, "builtins.tuple", "builtins.list", "builtins.dict")
 _DROPPED: Final = ("metadata", "treespec_namedtuple_fields")
 _UNCHECKED: Final = ("as_string", "as_strings", "torch_version")  # torch only quotes these
@@ -167,30 +168,63 @@ def _check_operator(text: str) -> None:
 
 
 def _arithmetic(text: str) -> str:
-    """Return the text of a symbolic size; raise FileError if it is more than arithmetic."""
+    """Return the text of a symbolic size; raise FileError if it is more than small arithmetic."""
     try:
         tree = ast.parse(text, mode="eval") if len(text) <= _MAX_EXPRESSION else None
+        is_small = tree is not None and _bits(tree.body) <= _MAX_BITS
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        tree = None
-    if tree is None or not all(_is_arithmetic(node) for node in ast.walk(tree)):
+        tree, is_small = None, False
+    if tree is None or not is_small:
         raise FileError(f"has {brief(text)} where a size should be, so it was not read")
     return ast.unparse(tree)
 
 
-def _is_arithmetic(node: ast.AST) -> bool:
+def _bits(node: ast.expr) -> int:
+    """Return a bound of the bits of a value; raise ValueError for more than arithmetic."""
     match node:
-        case ast.Call(func=ast.Name(id=name)):
-            return name in _FUNCTIONS
-        case ast.Call():
-            return False
-        case ast.Name(id=name):
-            return name in _FUNCTIONS or re.fullmatch(r"[a-z]+\d+", name) is not None
-        case ast.Constant(value=str() as name):
-            return re.fullmatch(r"\w+", name) is not None
-        case ast.Constant(value=value):
-            return isinstance(value, bool | int | float)
-        case _:
-            return isinstance(node, _ARITHMETIC)
+        case ast.Constant(value=str() as name) if re.fullmatch(r"[A-Za-z_]\w*", name):
+            return _SIZE_BITS
+        case ast.Constant(value=bool() | int() as value):
+            return int(value).bit_length()
+        case ast.Constant(value=float() as value) if math.isfinite(value):
+            return int(value).bit_length() + 1
+        case ast.Name(id=name) if name in _FUNCTIONS or re.fullmatch(r"[a-z]+\d+", name):
+            return _SIZE_BITS
+        case ast.UnaryOp(operand=operand):
+            return _bits(operand) + 1
+        case ast.BinOp(left=left, op=op, right=right):
+            is_power = isinstance(op, ast.Pow | ast.LShift)
+            return _result_bits([left, right], is_power=is_power)
+        case ast.Compare(left=left, comparators=others):
+            return _result_bits([left, *others], is_power=False)
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords) if name in _FUNCTIONS:
+            values = [*args, *(each.value for each in keywords)]
+            return _result_bits(values, is_power=name in _POWERS)
+    raise ValueError("more than arithmetic")
+
+
+def _result_bits(nodes: list[ast.expr], *, is_power: bool) -> int:
+    total = sum(map(_bits, nodes)) + len(nodes)
+    if not is_power:
+        return total
+    exponent = _integer(nodes[1]) if len(nodes) > 1 else None
+    if exponent is None or not abs(exponent) <= _MAX_EXPONENT:
+        raise ValueError("a large power")
+    times = math.ceil(abs(exponent)) + 1
+    return (_bits(nodes[0]) + 1) * times
+
+
+def _integer(node: ast.expr) -> float | None:
+    """Return a number that is written out, or None."""
+    match node:
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            value = _integer(operand)
+            return None if value is None else -value
+        case ast.Call(func=ast.Name(id="Integer" | "Float"), args=[argument]):
+            return _integer(argument)
+        case ast.Constant(value=int() | float() as value):
+            return value
+    return None
 
 
 def _check_structure(text: str) -> None:

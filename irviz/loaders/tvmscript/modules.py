@@ -11,6 +11,7 @@ import re
 from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError
+from irviz.loaders.reading import FileError
 from irviz.loaders.trial import draw_all
 from irviz.loaders.tvmscript.admission import AdmittedText, admit
 from irviz.loaders.tvmscript.definitions import Definition
@@ -48,7 +49,7 @@ def _module(admitted: AdmittedText, definition: Definition) -> ir.IRModule:
         with captured_stderr():
             mod = _parse(text, definition.name)
             draw_all(mod)
-    except MemoryError:
+    except (MemoryError, FileError):
         raise
     except Exception as failure:  # TVM's parser raises errors of any class
         words = str(failure).strip() or type(failure).__name__
@@ -59,7 +60,7 @@ def _module(admitted: AdmittedText, definition: Definition) -> ir.IRModule:
 def _explanation(failure: str, text: str, definition: str) -> str:
     """Return the reason why TVM cannot read a definition, in one sentence."""
     if (found := _DIAGNOSTIC.search(failure)) is not None:
-        words = " ".join(found["words"].split())
+        words = " ".join(found["words"].split())[:500]
         place = f"line {found['line']}, column {found['column']}"
         return f"{text}, {place}: TVM does not read this: {words}"
     return f"{text}: TVM does not read {definition!r}: {' '.join(failure.split())[:500]}"

@@ -23,6 +23,10 @@ _TOO_LARGE = "a number of more than 128 bits is refused: TVM has none"
 
 def check_number(node: ast.expr, scope: TextScope) -> None:
     """Raise RefusedError if a value may be too large."""
+    if isinstance(node, ast.BinOp) and scope.text.may_be_tuple(node):
+        raise scope.text.refused(
+            node, "arithmetic with a tuple is refused: TVMScript calculates with numbers only"
+        )
     if (_bound(node, scope) or 0) > MAX_NUMBER:
         raise scope.text.refused(node, _TOO_LARGE)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -54,6 +54,7 @@ class SourceText:
         self.has_metadata = False
         self._string: ast.AST | None = None
         self._modules, self._functions = _modules(self.tree), _functions(self.tree)
+        self._tuples = _tuples(self.tree)
 
     def refused(self, node: ast.AST, reason: str) -> RefusedError:
         """Return the error with a node's place and the reason."""
@@ -111,6 +112,10 @@ class SourceText:
         """Tell whether a node names a function of the module, as `cls.main` does."""
         is_own = node.attr in self._functions and not node.attr.startswith("__")
         return is_own and self.is_module(node.value)
+
+    def may_be_tuple(self, node: ast.expr) -> bool:
+        """Tell whether a value in a PrimFunc may be a tuple of Python, or an element of one."""
+        return _may_be_tuple(node, self._tuples)
 
     def check_function(self, node: ast.Attribute) -> None:
         """Raise RefusedError unless a node names a function of the module."""
@@ -232,3 +237,41 @@ def _modules(tree: ast.Module) -> frozenset[str]:
             case node:
                 statements += [*getattr(node, "body", []), *getattr(node, "orelse", [])]
     return frozenset(modules | aliases)
+
+
+def _tuples(tree: ast.Module) -> frozenset[str]:
+    """Return the variables of PrimFuncs that may be tuples; variables of Relax are expressions."""
+    assignments = [
+        node
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef) and _is_prim_func(function)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign)
+    ]
+    found: set[str] = set()
+    for node in assignments * 2:  # once more for those that follow in a loop
+        if _may_be_tuple(node.value, found):
+            targets = [part for target in node.targets for part in ast.walk(target)]
+            found.update(part.id for part in targets if isinstance(part, ast.Name))
+    return frozenset(found)
+
+
+def _is_prim_func(node: ast.FunctionDef) -> bool:
+    callees = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
+    return any(dotted(one) == ("T", "prim_func") for one in callees)
+
+
+def _may_be_tuple(node: ast.expr, tuples: Set[str]) -> bool:
+    match node:
+        case ast.Tuple():
+            return True
+        case ast.Name(id=name):
+            return name in tuples
+        case ast.Subscript(value=value) | ast.UnaryOp(operand=value):
+            return _may_be_tuple(value, tuples)
+        case ast.BinOp(left=first, right=second) | ast.IfExp(body=first, orelse=second):
+            return _may_be_tuple(first, tuples) or _may_be_tuple(second, tuples)
+        case ast.BoolOp(values=values):
+            return any(_may_be_tuple(value, tuples) for value in values)
+        case _:
+            return False

@@ -491,8 +491,11 @@ def test_an_npz_gets_its_share_of_the_free_memory_and_no_more(tmp_path, monkeypa
     path = tmp_path / "params.npz"
     np.savez(path, w0=np.zeros(1000))
     assert load_params(path)
+    packed = tmp_path / "packed.npz"
+    np.savez_compressed(packed, w0=np.zeros(1000))
     monkeypatch.setattr(reading, "free_memory", lambda: 20_000)
-    assert "would become 8,128 bytes" in refusal(path, path.read_bytes())
+    assert "has 8,258 bytes, and at most 5,000 are read" in refusal(path, path.read_bytes())
+    assert "would become 8,128 bytes" in refusal(packed, packed.read_bytes())
     monkeypatch.setattr(reading, "free_memory", lambda: 2**40)
     monkeypatch.setattr(reading, "MIN_UNPACKED", 1000)
     np.savez(path, w0=np.zeros(10**4))

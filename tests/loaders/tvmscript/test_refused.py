@@ -214,7 +214,7 @@ def test_each_reason_says_what_is_meant():
         "a type as an attribute": "a type in attributes is refused",
         "a type in a list of attributes": "a type in attributes is refused",
         "a type as an attribute of a call": "a type in attributes is refused",
-        "a type in a sum in a variable": "a type in a variable is refused",
+        "a type in a sum in a variable": "arithmetic with a tuple is refused",
         "a field of the name of a size": "exit is refused",
         "a field in a shape of the name of a size": "exit is refused",
         "a call of the name of a size": "a call of exit is refused",

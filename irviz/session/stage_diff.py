@@ -23,7 +23,6 @@ from irviz.model.diff.function_diff import (
     attribute_differences,
     diff_nodes,
     function_differences,
-    node_groups,
     result_differences,
     with_changed_callees,
     with_own_differences,
@@ -32,7 +31,9 @@ from irviz.model.diff.function_matching import FunctionKey, FunctionPair, match_
 from irviz.model.diff.loop_diff import diff_loop_nests
 from irviz.model.diff.module_text import ModuleText
 from irviz.model.diff.node_differences import Comparison, symbols
+from irviz.model.diff.node_groups import node_groups
 from irviz.model.diff.node_links import FunctionReading, NodeLinks, compose_links, link_nodes
+from irviz.model.diff.place_groups import group_by_place
 from irviz.model.diff.records import FunctionChange, FunctionDiff
 from irviz.model.diff.renaming import Renaming
 from irviz.model.graph.graph import Graph
@@ -124,12 +125,15 @@ def _relax_diff(
         before,
         after,
         names,
-        {one.after[0]: one.before[0] for one in groups if len(one.before) == len(one.after) == 1},
+        {},
         links.values,
         type_facts_of,
         lambda one, two: is_equal_tensor(tensors[0].get(one), tensors[1].get(two)),
         Renaming(symbols(before, type_facts_of), symbols(after, type_facts_of)),
     )
+    groups = group_by_place(groups, before, after, comparison.is_other_operation)
+    partners = {two: one for one, two in filter(None, (each.partners for each in groups))}
+    comparison = replace(comparison, partners=partners)
     nodes = diff_nodes(links, groups, comparison)
     results = tuple(result_differences(comparison))
     return FunctionDiff(

@@ -84,6 +84,48 @@ def test_a_fused_prim_func_says_what_it_was_made_of_by_the_stages_between():
     assert back == [(NodeChange.SPLIT, two, one) for _, one, two in groups]
 
 
+def test_an_inlined_call_says_what_it_became():
+    from irviz.transforms.stage import Stage
+
+    fused_module = fused().current.module
+    inlined = relax.transform.InlinePrivateFunctions()(fused_module)
+    session = Session.from_stages([Stage("0", fused_module), Stage("1", inlined, parent="0")])
+    found = [one for one in nodes_of(session.diff("0", "1")) if one.change is NodeChange.INLINED]
+    assert [(one.callee, len(one.after)) for one in found] == [
+        ("fused_matmul_add_relu", 3),
+        ("fused_matmul1_add1", 2),
+    ]
+
+
+def test_what_was_folded_into_a_constant_is_one_group():
+    session = Session(MyModuleHighLevel, params=mlp_params(), isolate=False).bind()
+    session = session.apply("LegalizeOps").apply("FoldConstant")
+    assert changed(session.diff("2", "3")) == [
+        (NodeChange.FOLDED, ("w0_t[0]", "w0_t"), ("lv0[1]",)),
+        (NodeChange.FOLDED, ("w1_t[0]", "w1_t"), ("lv3[1]",)),
+    ]
+
+
+def test_a_call_that_became_an_allocation_and_a_call_is_split():
+    session = Session(MyModuleHighLevel, isolate=False).apply("LegalizeOps")
+    diff = session.apply("CallTIRRewrite").diff("1")
+    found = changed(diff)
+    assert len(found) == 7
+    assert found[0] == (NodeChange.SPLIT, ("w0_t",), ("alloc", "_", "w0_t"))
+    assert {change for change, _, _ in found} == {NodeChange.SPLIT}
+
+
+def test_inserted_casts_are_added_and_operators_beside_them_are_not():
+    session = Session(MyModuleHighLevel, isolate=False).apply("ToMixedPrecision")
+    diff = session.diff("0")
+    before, after = diff.functions[0].graphs
+    for node in nodes_of(diff):
+        if node.change is NodeChange.ADDED:
+            assert after[node.after[0]].callee == "relax.astype"
+        else:
+            assert before[node.before[0]].callee == after[node.after[0]].callee
+
+
 def test_a_bound_parameter_is_changed_and_what_uses_it_is_not():
     session = Session(MyModuleHighLevel, params=mlp_params(), isolate=False).bind()
     found = nodes_of(session.diff("0"))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from irviz.model.diff.differences import Aspect, Difference
 from irviz.model.diff.function_matching import FunctionKey, FunctionPair
 from irviz.model.diff.increasing import longest_increasing
 from irviz.model.diff.node_differences import Comparison
+from irviz.model.diff.node_groups import NodeGroup
 from irviz.model.diff.node_links import NodeLinks, outermost
 from irviz.model.diff.records import (
     FunctionChange,
@@ -19,54 +19,10 @@ from irviz.model.diff.records import (
     Part,
 )
 from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId, NodeKind, Resolution
-from irviz.model.matching.correspondence import MatchedBy
 
 _SINGLE = (NodeChange.SAME, NodeChange.CHANGED, NodeChange.MOVED)
 _IN_MODULE = (Resolution.PRIM_FUNC, Resolution.FUNCTION)
 _OTHER_CALLEE = (Aspect.CALLEE, Aspect.LOWERED)
-
-
-class NodeGroup(NamedTuple):
-    """Nodes before that became nodes after, and what shows it."""
-
-    before: tuple[NodeId, ...]
-    after: tuple[NodeId, ...]
-    by: MatchedBy
-
-
-def node_groups(links: NodeLinks, before: Graph, after: Graph) -> list[NodeGroup]:
-    """Return the connected parts of a relation, each in the order of the text."""
-    there: dict[NodeId, list[NodeId]] = {}
-    back: dict[NodeId, list[NodeId]] = {}
-    for one, two in links.pairs:
-        there.setdefault(one, []).append(two)
-        back.setdefault(two, []).append(one)
-    groups: list[NodeGroup] = []
-    seen: set[NodeId] = set()
-    for node in after.nodes:
-        if node.id in seen or node.id not in back:
-            continue
-        mine: dict[NodeId, None] = {}
-        theirs: dict[NodeId, None] = {node.id: None}
-        waiting = [node.id]
-        while waiting:
-            for one in back[waiting.pop()]:
-                if one not in mine:
-                    mine[one] = None
-                    new = [two for two in there[one] if two not in theirs]
-                    theirs.update(dict.fromkeys(new))
-                    waiting += new
-        seen.update(theirs)
-        hows = {links.pairs[one, two] for one in mine for two in there[one]}
-        by = hows.pop() if len(hows) == 1 else MatchedBy.CONTENTS
-        groups.append(
-            NodeGroup(
-                tuple(sorted(mine, key=before.index.__getitem__)),
-                tuple(sorted(theirs, key=after.index.__getitem__)),
-                by,
-            )
-        )
-    return groups
 
 
 def diff_nodes(
@@ -191,11 +147,14 @@ def _group_diff(
         change = NodeChange.CHANGED if differences else NodeChange.SAME
         return NodeDiff(change, one, two, group.by, differences, parts=inside)
     if len(two) == 1:
-        callee = comparison.after[two[0]].callee
+        node = comparison.after[two[0]]
+        if node.kind is NodeKind.CONSTANT:
+            return NodeDiff(NodeChange.FOLDED, one, two, group.by)
+        callee = node.callee if is_fused else ""
         return NodeDiff(NodeChange.FUSED, one, two, group.by, (), callee, inside)
     if len(one) == 1:
         change = NodeChange.INLINED if is_inlined else NodeChange.SPLIT
-        callee = comparison.before[one[0]].callee
+        callee = comparison.before[one[0]].callee if is_inlined else ""
         return NodeDiff(change, one, two, group.by, (), callee, inside)
     change = NodeChange.FUSED if len(one) > len(two) else NodeChange.SPLIT
     return NodeDiff(change, one, two, group.by, (), "", inside)

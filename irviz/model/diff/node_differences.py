@@ -68,6 +68,11 @@ class Comparison:
             found.append(Difference(Aspect.PURITY, _purity(one), _purity(two)))
         return tuple(found)
 
+    def is_other_operation(self, before: NodeId, after: NodeId) -> bool:
+        """Return whether two nodes have different operations; a lowered operator is the same."""
+        found = list(self._operation(self.before[before], self.after[after]))
+        return any(each.aspect in (Aspect.CALLEE, Aspect.OPERATION) for each in found)
+
     def is_same_source(self, before: NodeId, after: NodeId) -> bool:
         """Return whether two operands are the same value."""
         if after in self.partners and self.partners[after] == before:

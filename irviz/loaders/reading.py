@@ -25,8 +25,8 @@ _FREE_SHARE = 0.5
 """The share of the free memory that a file may take while it is read."""
 _MIN_MEMORY = 2 << 30
 """A reader in the worker may take this many bytes for any file; importing PyTorch takes some."""
-DRAWING_BYTES = 1 << 30
-"""The memory for drawing a module: what the worker draws, the caller draws again."""
+DRAWING_BYTES, DRAWING_SECONDS = 1 << 30, 30.0
+"""The memory and the processor time for drawing a module: the caller draws it again."""
 MIN_UNPACKED, MAX_RATIO = 1 << 28, 20
 """A file may become this many bytes, or this many times its own size.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -9,7 +10,7 @@ from tvm import ir
 
 from irviz.ir.function_graph import extract
 from irviz.ir.module_functions import relax_functions
-from irviz.loaders.reading import DRAWING_BYTES, SECONDS, FileError, memory_share
+from irviz.loaders.reading import DRAWING_BYTES, DRAWING_SECONDS, SECONDS, FileError, memory_share
 from irviz.worker.memory_limit import limited_memory
 from irviz.worker.supervisor import (
     TRIES,
@@ -52,8 +53,9 @@ def read_in_worker(
 def draw_all(mod: ir.IRModule) -> None:
     """Do everything with a module that a picture of it needs.
 
-    Raises FileError if that takes too much memory.
+    Raises FileError if that takes too much memory, or time.
     """
+    began = time.process_time()
     try:
         with limited_memory(DRAWING_BYTES):
             for name in relax_functions(mod):
@@ -63,3 +65,14 @@ def draw_all(mod: ir.IRModule) -> None:
         raise FileError(
             f"takes more than {DRAWING_BYTES:,} bytes of memory to draw: give a smaller module"
         ) from None
+    check_drawing_time(began)
+
+
+def check_drawing_time(began: float) -> None:
+    """Raise FileError if drawing took too much time of the processor since a moment."""
+    seconds = time.process_time() - began
+    if seconds > DRAWING_SECONDS:
+        raise FileError(
+            f"takes {seconds:.0f} s to draw, and at most {DRAWING_SECONDS:g} s are admitted: "
+            "give a smaller module"
+        )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable, Sequence
 
 import tvm
@@ -20,7 +21,7 @@ from irviz.errors import IrvizError, LoadError
 from irviz.ir.function_graph import extract
 from irviz.ir.module_functions import drawable_functions
 from irviz.loaders.reading import DRAWING_BYTES, FileError, memory_for, unique_keys
-from irviz.loaders.trial import draw_all, read_in_worker
+from irviz.loaders.trial import check_drawing_time, draw_all, read_in_worker
 from irviz.worker.memory_limit import limited_memory
 
 MEMORY_RATIO = 100
@@ -111,7 +112,10 @@ def _check_objects(text: str) -> None:
         with memory_for(len(text), MEMORY_RATIO):
             if foreign := _foreign(_types(text)):
                 raise TvmJsonError(f"it names {foreign!r}, which is part of no module")
-            _draw_objects(read_objects(text))
+            objects = read_objects(text)
+            began = time.process_time()
+            _draw_objects(objects)
+            check_drawing_time(began)
     except (FileError, TvmJsonError):
         raise
     except Exception as failure:  # TVM raises errors of any class

@@ -198,3 +198,7 @@ def test_what_is_far_larger_when_it_is_printed_is_refused_by_its_memory(written,
     assert len(text) < 4000
     with pytest.raises(FileError, match=r"takes more than 67,108,864 bytes of memory to draw"):
         module_from_json(text, "a.json")
+    monkeypatch.setattr(trial, "DRAWING_BYTES", 1 << 30)
+    monkeypatch.setattr(trial, "DRAWING_SECONDS", 0.0)
+    with pytest.raises(FileError, match=r" s to draw, and at most 0 s are admitted: give"):
+        module_from_json(doubled(12), "a.json")

@@ -1,6 +1,6 @@
 """Count the TVMScript that TVM reads and irviz admits, and print what is refused.
 
-    python bench/admitted_texts.py      up to half an hour
+    python bench/admitted_texts.py      some ten minutes
 
 Printed texts are of the modules of the course and of the tests, after each pass of the catalog and
 at each stage of a build. Texts by hand are those of the tests and of TVM's own sources. Each step

@@ -19,7 +19,7 @@ def function_keys(mod: ir.IRModule, graphs: Mapping[str, Graph]) -> dict[str, Fu
     """Return the key of each function, in alphabetical order.
 
     Args:
-        graphs: The graphs of the module's Relax functions.
+        graphs: The graphs of those Relax functions whose bodies are wanted.
     """
     found = {}
     for gvar, function in mod.functions.items():
@@ -29,7 +29,7 @@ def function_keys(mod: ir.IRModule, graphs: Mapping[str, Graph]) -> dict[str, Fu
         own = tuple(item for item in attrs if item != (_SYMBOL, name))
         kind = type(function).__name__
         if isinstance(function, relax.Function):
-            body = _graph_key(graphs[name])
+            body = _graph_key(graphs[name]) if name in graphs else _NO_BODY
             kind = kind if function.is_pure else f"{kind}, impure"
         elif isinstance(function, tirx.PrimFunc):
             for attribute, _ in attrs:

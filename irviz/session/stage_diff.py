@@ -10,6 +10,7 @@ from itertools import pairwise
 from tvm import ir
 
 from irviz.errors import NotFoundError
+from irviz.gc_pause import gc_paused
 from irviz.ir.function_keys import function_keys
 from irviz.ir.module_functions import drawable_functions, prim_funcs, relax_functions
 from irviz.ir.relax.shared_vars import shared_constants, shared_vars
@@ -21,6 +22,7 @@ from irviz.ir.tir.loop_nest_reader import loop_nest
 from irviz.model.diff.differences import Aspect, Difference
 from irviz.model.diff.function_diff import (
     attribute_differences,
+    block_differences,
     diff_nodes,
     function_differences,
     result_differences,
@@ -32,7 +34,13 @@ from irviz.model.diff.loop_diff import diff_loop_nests
 from irviz.model.diff.module_text import ModuleText
 from irviz.model.diff.node_differences import Comparison, symbols
 from irviz.model.diff.node_groups import node_groups
-from irviz.model.diff.node_links import FunctionReading, NodeLinks, compose_links, link_nodes
+from irviz.model.diff.node_links import (
+    FunctionReading,
+    NodeLinks,
+    compose_links,
+    link_nodes,
+    unchanged_links,
+)
 from irviz.model.diff.place_groups import group_by_place
 from irviz.model.diff.records import FunctionChange, FunctionDiff
 from irviz.model.diff.renaming import Renaming
@@ -51,12 +59,14 @@ def diff_stages(tree: StageTree, before: str, after: str, function: str = "") ->
     for an unknown stage, and where neither stage has the function.
     """
     stages = _path_between(tree, before, after)
-    return _diff_path(stages, (_title(stages[0]), _title(stages[-1])), function)
+    with gc_paused():
+        return _diff_path(stages, (_title(stages[0]), _title(stages[-1])), function)
 
 
 def diff_modules(before: Stage, after: Stage, titles: tuple[str, str], function: str = "") -> Diff:
     """Return what differs between the modules of two stages that have nothing between them."""
-    return _diff_path((before, after), titles, function)
+    with gc_paused():
+        return _diff_path((before, after), titles, function)
 
 
 def _path_between(tree: StageTree, before: str, after: str) -> tuple[Stage, ...]:
@@ -72,7 +82,8 @@ def _path_between(tree: StageTree, before: str, after: str) -> tuple[Stage, ...]
 def _diff_path(stages: Sequence[Stage], titles: tuple[str, str], function: str) -> Diff:
     first, last = stages[0], stages[-1]
     pairs = _pairs_along(stages if len(stages) > 1 else (first, first))
-    keys = _keys(first), _keys(last)
+    by_name = frozenset(_entries(first.module) & _entries(last.module))
+    keys = _keys(first, by_name), _keys(last, by_name)
     if function and function not in keys[0] and function not in keys[1]:
         known = ", ".join(map(repr, {**keys[0], **keys[1]})) or "none"
         raise NotFoundError(f"neither module has a function {function!r}; they have {known}")
@@ -135,7 +146,10 @@ def _relax_diff(
     partners = {two: one for one, two in filter(None, (each.partners for each in groups))}
     comparison = replace(comparison, partners=partners)
     nodes = diff_nodes(links, groups, comparison)
-    results = tuple(result_differences(comparison))
+    results = (
+        *block_differences(groups, before, after),
+        *result_differences(comparison),
+    )
     return FunctionDiff(
         pair.before,
         pair.after,
@@ -151,10 +165,10 @@ def _plain_diff(
     before: Stage, after: Stage, pair: FunctionPair, *, is_same_body: bool
 ) -> FunctionDiff:
     """Return what became of a function that is not a Relax function on both sides."""
-    graphs = _graph(before, pair.before), _graph(after, pair.after)
-    diff = FunctionDiff(pair.before, pair.after, FunctionChange.SAME, pair.by, graphs=graphs)
+    diff = FunctionDiff(pair.before, pair.after, FunctionChange.SAME, pair.by)
     if is_same_body:
         return diff
+    diff = replace(diff, graphs=(_graph(before, pair.before), _graph(after, pair.after)))
     own = (Difference(Aspect.LOOPS, "", ""),)
     mine, theirs = prim_funcs(before.module), prim_funcs(after.module)
     if pair.before not in mine or pair.after not in theirs:
@@ -174,15 +188,25 @@ def _one_sided(stage: Stage, name: str, *, is_added: bool) -> FunctionDiff:
     return FunctionDiff(name, "", FunctionChange.REMOVED, graphs=(graph, None))
 
 
+def _entries(mod: ir.IRModule) -> set[str]:
+    """Return the Relax functions that can be called from outside, which keep their names."""
+    functions = relax_functions(mod)
+    return {
+        name for name, one in functions.items() if "global_symbol" in dict(attributes(one.attrs))
+    }
+
+
 @lru_cache(maxsize=32)
-def _keys(stage: Stage) -> Mapping[str, FunctionKey]:
-    graphs = {name: graph_of(stage, name) for name in relax_functions(stage.module)}
-    return function_keys(stage.module, graphs)
+def _keys(stage: Stage, by_name: frozenset[str] = frozenset()) -> Mapping[str, FunctionKey]:
+    names = relax_functions(stage.module).keys() - by_name
+    return function_keys(stage.module, {name: graph_of(stage, name) for name in names})
 
 
 @lru_cache(maxsize=64)
 def _matched_functions(before: Stage, after: Stage) -> Sequence[FunctionPair]:
-    return match_functions(_keys(before), _keys(after))
+    mine, theirs = (_entries(stage.module) for stage in (before, after))
+    by_name = frozenset(mine & theirs)
+    return match_functions(_keys(before, by_name), _keys(after, by_name))
 
 
 def _pairs_along(stages: Sequence[Stage]) -> Sequence[FunctionPair]:
@@ -218,6 +242,8 @@ def _links_along(stages: Sequence[Stage], pair: FunctionPair) -> NodeLinks:
 @lru_cache(maxsize=64)
 def _links(before: Stage, after: Stage, name: str, name_after: str) -> NodeLinks:
     functions = _matched_functions(before, after)
+    if before.module[name].same_as(after.module[name_after]):
+        return unchanged_links(graph_of(after, name_after))
     known = {
         **shared_constants(constants_of(after, name_after), constants_of(before, name)),
         **shared_vars(after.module, before.module, name_after, name),

@@ -69,6 +69,20 @@ def result_differences(comparison: Comparison) -> list[Difference]:
     return [] if is_same else [Difference(Aspect.RESULT, ", ".join(one), ", ".join(two))]
 
 
+def block_differences(groups: Iterable[NodeGroup], before: Graph, after: Graph) -> list[Difference]:
+    """Return the blocks that became blocks of another kind, as dataflow blocks do."""
+    kinds: dict[tuple[str, str], int] = {}
+    for one, two in _block_partners(groups, before, after).items():
+        if one is not None and two is not None:
+            was, now = before.regions[one].kind.value, after.regions[two].kind.value
+            if was != now:
+                kinds[was, now] = kinds.get((was, now), 0) + 1
+    return [
+        Difference(Aspect.BLOCK, f"{count} {was}", f"{count} {now}")
+        for (was, now), count in kinds.items()
+    ]
+
+
 def attribute_differences(
     before: Sequence[tuple[str, str]], after: Sequence[tuple[str, str]]
 ) -> list[Difference]:

@@ -95,7 +95,7 @@ class Comparison:
     def _callee(self, one: Node, two: Node) -> Iterator[Difference]:
         if one.kind is NodeKind.OPERATOR and two.resolution is Resolution.PRIM_FUNC:
             yield Difference(Aspect.LOWERED, one.callee, two.callee)
-        elif CALLEE in (self._positions(one, self.before) | self._positions(two, self.after)):
+        elif self._is_closure(one, self.before) or self._is_closure(two, self.after):
             if (one.kind, one.operator) != (two.kind, two.operator):  # the callee is a variable
                 yield Difference(Aspect.CALLEE, _call(one), _call(two))
         elif self.functions.get(one.callee, one.callee) != two.callee:
@@ -139,8 +139,11 @@ class Comparison:
         ]
         yield from found or [Difference(Aspect.TYPE, was.text, now.text)]
 
-    def _positions(self, node: Node, graph: Graph) -> set[tuple[int, ...]]:
-        return {edge.position for edge in graph.entering.get(node.id, ())}
+    def _is_closure(self, node: Node, graph: Graph) -> bool:
+        """Return whether a call calls the value of a variable."""
+        if node.resolution is not None or node.kind is NodeKind.OPERATOR:
+            return False
+        return any(edge.position == CALLEE for edge in graph.entering.get(node.id, ()))
 
 
 def symbols(graph: Graph, type_facts: Callable[[Node], TypeFacts]) -> frozenset[str]:

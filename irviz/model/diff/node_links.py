@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from irviz.model.diff.function_matching import FunctionPair
 from irviz.model.diff.records import Part
 from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind
 from irviz.model.graph.inlined_ids import SEPARATOR
-from irviz.model.matching.correspondence import MatchedBy
+from irviz.model.matching.correspondence import MatchedBy, correspondence
 from irviz.model.matching.inlined_graph import (
     InlinedGraph,
     inline_calls,
@@ -62,6 +62,10 @@ def link_nodes(
         functions: The functions that correspond.
         known: The nodes before of nodes after that have the same variable or tensor.
     """
+    looked_into = _only_there(before, [pair.before for pair in functions])
+    looked_into |= _only_there(after, [pair.after for pair in functions])
+    if not looked_into:
+        return _link_directly(before.graph, after.graph, functions, known)
     one = _inlined(before, {pair.before: index for index, pair in enumerate(functions)})
     two = _inlined(after, {pair.after: index for index, pair in enumerate(functions)})
     found = inlined_correspondence(two, one, known)
@@ -82,6 +86,32 @@ def link_nodes(
     return NodeLinks(
         pairs, _values(one, two, found), tuple(parts), _looked_into(one), _looked_into(two)
     )
+
+
+def unchanged_links(graph: Graph) -> NodeLinks:
+    """Return the relation of a function with itself."""
+    return NodeLinks({(node.id, node.id): MatchedBy.KNOWN for node in graph.nodes}, {})
+
+
+def _only_there(reading: FunctionReading, matched: Iterable[str]) -> set[str]:
+    """Return the functions without a counterpart that a function calls."""
+    others = reading.others.keys() - set(matched)
+    return (
+        {node.callee for node in reading.graph.nodes if node.callee in others} if others else set()
+    )
+
+
+def _link_directly(
+    before: Graph,
+    after: Graph,
+    functions: Sequence[FunctionPair],
+    known: Mapping[NodeId, NodeId],
+) -> NodeLinks:
+    """Match two functions that call nothing that has to be looked into."""
+    one = _canonical_graph(before, {pair.before: at for at, pair in enumerate(functions)})
+    two = _canonical_graph(after, {pair.after: at for at, pair in enumerate(functions)})
+    found = correspondence(two, one, known)
+    return NodeLinks({(theirs, mine): found.steps[mine] for mine, theirs in found.items()}, {})
 
 
 def compose_links(first: NodeLinks, second: NodeLinks) -> NodeLinks:

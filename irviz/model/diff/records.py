@@ -82,7 +82,8 @@ class FunctionDiff:
         nodes: What became of each node, those that are the same included, in the order of the
             text; empty for functions that were added or removed.
         loops: What became of the body of a PrimFunc; None where it is the same, and for others.
-        graphs: The graphs before and after, None where there is none.
+        graphs: The graphs before and after; None where there is none, and for a PrimFunc that is
+            the same.
     """
 
     before: str

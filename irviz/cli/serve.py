@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import json
 import os
 import secrets
 import shutil
@@ -28,33 +27,8 @@ WHAT, MODULE, FUNCTION, DIRECTORY = _VARIABLES
 """The environment variables that tell the page what to show."""
 _START_SECONDS, _END_SECONDS = 60.0, 10.0
 _HANGUP = getattr(signal, "SIGHUP", None)  # which Windows has not
-PORT_FILE, ERROR_FILE = "port", "error"
-"""What the server writes beside the page: the port that it listens on, or why it does not."""
-_EXTENSIONS = (
-    "@voila-dashboards/widgets-manager8",
-    "@jupyter-widgets/jupyterlab-manager",
-    "anywidget",
-)
-"""What the page needs. Voila would load all that are installed; most need a whole JupyterLab."""
-_POLICY = {
-    "default-src": "'self'",
-    # the page's own scripts are inline, RequireJS evaluates, and anywidget imports from blobs
-    "script-src": "'self' 'unsafe-inline' 'unsafe-eval' blob:",
-    "style-src": "'self' 'unsafe-inline'",
-    "img-src": "'self' data: blob:",
-    "font-src": "'self' data:",
-    "connect-src": "'self' blob:",
-    "object-src": "'none'",
-    "base-uri": "'self'",
-    "form-action": "'self'",
-    "frame-ancestors": "'none'",
-}
-_HEADERS = {
-    "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in _POLICY.items()),
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",  # the address has the token
-}
+TOKEN_FILE, PORT_FILE, ERROR_FILE = "token", "port", "error"
+"""Beside the page: the token, and the port that the server listens on, or why it does not."""
 DEMO = ":demo:"
 
 
@@ -146,13 +120,12 @@ def served(
     }
     with tempfile.TemporaryDirectory(prefix="irviz-", ignore_cleanup_errors=True) as folder:
         page = Path(shutil.copy(_PAGE, Path(folder, "irviz.ipynb")))
-        # in a file that only this user may read: everybody sees the arguments of a process
-        text = json.dumps(_settings(port, token))
-        Path(folder, "voila.json").write_text(text, encoding="utf-8")
+        # in a folder that only this user may read: everybody sees the arguments of a process
+        Path(folder, TOKEN_FILE).write_text(token, encoding="utf-8")
         # in a folder of its own, where `-m` finds no module of the user's, and in a session of its
         # own, so that Ctrl-C in a terminal reaches this process alone
         process = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-m", "irviz.cli.page_server", str(os.getpid()), str(page)],
+            [sys.executable, "-m", "irviz.cli.page_server", str(os.getpid()), str(port), str(page)],
             env=environment,
             cwd=folder,
             start_new_session=True,
@@ -169,37 +142,6 @@ def served(
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-
-
-def _settings(port: int, token: str) -> dict[str, dict[str, object]]:
-    """Return Voila's settings, for a file that only this user may read."""
-    same_site = {"samesite": "Strict"}
-    return {
-        "Voila": {
-            "ip": "127.0.0.1",
-            "port": port,
-            "token": token,
-            "log_level": "ERROR",
-            "open_browser": False,
-            "tornado_settings": {
-                "headers": _HEADERS,
-                "xsrf_cookie_kwargs": same_site,
-                "allow_remote_access": False,
-                "ws_ping_timeout": 30_000,  # its default is refused, with a line of warning
-            },
-        },
-        "IdentityProvider": {"cookie_options": same_site},
-        "VoilaConfiguration": {
-            "show_tracebacks": True,
-            "template": "irviz",
-            "extension_allowlist": list(_EXTENSIONS),
-            # Voila would write these parameters of the address into the page as they are
-            "allow_template_override": "NO",
-            "allow_theme_override": "NO",
-        },
-        # the kernel listens on files in a directory of this user's, where the system has those
-        "KernelManager": {} if os.name == "nt" else {"transport": "ipc"},
-    }
 
 
 def _listening_port(process: subprocess.Popen[bytes], folder: Path, port: int) -> int:

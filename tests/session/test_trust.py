@@ -61,6 +61,7 @@ def workers_folder(tmp_path_factory):
 @pytest.fixture
 def folder(workers_folder, monkeypatch):
     monkeypatch.chdir(workers_folder)
+    ran(workers_folder)
     return workers_folder
 
 

@@ -11,19 +11,19 @@ from tvm import ir, relax
 
 from irviz.errors import RunError
 from irviz.ir.function_graph import extract
-from irviz.ir.module_functions import relax_function
-from irviz.ir.node_ids import definitions, identify, unique_id
-from irviz.ir.relax.calls import resolve_registered
-from irviz.ir.shapes.shape_eval import nbytes
-from irviz.ir.shapes.symbolic_shapes import evaluate_dim
-from irviz.ir.text.labels import dim_label
-from irviz.ir.traced_lowering import (
+from irviz.ir.lowered_function import (
     CALL_TIR_REWRITE,
     KILL_AFTER_LAST_USE,
     LoweredModule,
     VarOrigins,
     lower,
 )
+from irviz.ir.module_functions import relax_function
+from irviz.ir.node_ids import definitions, identify, unique_id
+from irviz.ir.relax.calls import resolve_registered
+from irviz.ir.shapes.shape_eval import nbytes
+from irviz.ir.shapes.symbolic_shapes import evaluate_dim
+from irviz.ir.text.labels import dim_label
 from irviz.model.graph.graph import CALLEE, Edge, Graph, Node, NodeId, NodeKind, Resolution
 from irviz.model.runs.memory_use import format_bytes
 from irviz.worker.supervisor import TRIES, WorkerError

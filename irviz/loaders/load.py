@@ -11,11 +11,11 @@ from typing import Any
 from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError
-from irviz.loaders.contents import read_content, read_path
+from irviz.loaders.file_contents import read_content, read_path
 from irviz.loaders.file_kind import READABLE
-from irviz.loaders.loaded import Loaded
-from irviz.loaders.reading import brief, file_size, named
-from irviz.loaders.trial import read_in_worker
+from irviz.loaders.loaded_model import Loaded
+from irviz.loaders.read_in_worker import read_in_worker
+from irviz.loaders.reader_limits import brief, file_size, named
 
 
 def load(source: object, *, inputs: Any = None, params: Any = None, name: str = "") -> Loaded:

@@ -8,8 +8,8 @@ from itertools import count
 from tvm import ir
 
 from irviz.errors import LoadError
-from irviz.loaders.loaded import Loaded
-from irviz.loaders.reading import FileError
+from irviz.loaders.loaded_model import Loaded
+from irviz.loaders.reader_limits import FileError
 from irviz.loaders.tvmscript.definitions import Definition, definitions, line_range, only_lines
 from irviz.loaders.tvmscript.modules import modules_of
 from irviz.loaders.tvmscript.syntax_tree import RefusedError, parse_tree

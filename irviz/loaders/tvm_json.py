@@ -20,8 +20,8 @@ from tvm import ir, relax
 from irviz.errors import IrvizError, LoadError
 from irviz.ir.function_graph import extract
 from irviz.ir.module_functions import drawable_functions
-from irviz.loaders.reading import DRAWING_BYTES, FileError, memory_for, unique_keys
-from irviz.loaders.trial import check_drawing_time, draw_all, read_in_worker
+from irviz.loaders.read_in_worker import check_drawing_time, draw_all, read_in_worker
+from irviz.loaders.reader_limits import DRAWING_BYTES, FileError, memory_for, unique_keys
 from irviz.worker.memory_limit import limited_memory
 
 MEMORY_RATIO = 100

@@ -18,7 +18,7 @@ import tvm
 from tvm import ir
 
 from irviz.ir.module_functions import drawable_functions
-from irviz.loaders.reading import brief
+from irviz.loaders.reader_limits import brief
 from irviz.loaders.sessions import archive
 from irviz.loaders.sessions.archive import SessionFileError as SessionFileError
 from irviz.loaders.sessions.archive import array_entry, damaged, read_archive, write_archive

@@ -11,7 +11,7 @@ import tvm
 from tvm import ir, tirx
 
 from irviz.errors import TransformError
-from irviz.loaders.reading import brief
+from irviz.loaders.reader_limits import brief
 from irviz.loaders.sessions.value_codec import EncodingError
 from irviz.model.loops import BlockAddress, LoopAddress
 from irviz.transforms.bind_params import BindParams

@@ -16,13 +16,14 @@ import irviz
 from irviz.course.mlp import MyModule, MyModuleStatic
 from irviz.course.te_functions import matmul_relu
 from irviz.errors import LoadError
-from irviz.loaders import reading, trial
-from irviz.loaders.contents import read_content, read_path
+from irviz.loaders import read_in_worker as worker_reader
+from irviz.loaders import reader_limits
+from irviz.loaders.file_contents import read_content, read_path
 from irviz.loaders.file_kind import READABLE
 from irviz.loaders.load import load, load_content
 from irviz.loaders.models import torch_models
-from irviz.loaders.reading import FileError, check_result
-from irviz.loaders.trial import read_in_worker
+from irviz.loaders.read_in_worker import read_in_worker
+from irviz.loaders.reader_limits import FileError, check_result
 
 pytestmark = pytest.mark.worker
 
@@ -280,13 +281,13 @@ def test_reading_that_does_not_end_is_stopped_at_the_limit():
 
 
 def test_reading_gets_the_share_of_a_file_in_the_free_memory(monkeypatch):
-    monkeypatch.setattr(trial, "memory_share", lambda: 1 << 20)
+    monkeypatch.setattr(worker_reader, "memory_share", lambda: 1 << 20)
     with pytest.raises(FileError, match=r"^takes more than 1,048,576 bytes of memory to open"):
         read_in_worker(bytes, 1 << 28)
 
 
 def test_a_file_that_becomes_too_much_is_refused_before_the_caller_gets_it(monkeypatch):
-    monkeypatch.setattr(reading, "MIN_UNPACKED", 1000)
+    monkeypatch.setattr(reader_limits, "MIN_UNPACKED", 1000)
     check_result(b"0" * 900, 10)
     with pytest.raises(FileError, match=r"becomes more than 1,000 bytes, the limit for a file of"):
         check_result(b"0" * 1001, 10)

@@ -22,7 +22,7 @@ from irviz.loaders.arrays.numeric_arrays import (
     Params,
     native_array,
 )
-from irviz.loaders.reading import FileError, brief
+from irviz.loaders.reader_limits import FileError, brief
 
 NOT_RUN: Final = f"arrays do not need, so nothing in it was run; {SAVE}"
 

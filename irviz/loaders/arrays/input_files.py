@@ -19,7 +19,7 @@ from irviz.ir.text.labels import dim_label
 from irviz.loaders.arrays.images import SUFFIXES, image_array, image_layout, open_image
 from irviz.loaders.arrays.numeric_arrays import native_array, read_npy
 from irviz.loaders.arrays.param_files import ParamsError, load_params
-from irviz.loaders.reading import (
+from irviz.loaders.reader_limits import (
     MAX_BYTES,
     ZIP_STARTS,
     FileError,

@@ -6,7 +6,7 @@ from typing import IO, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from irviz.loaders.reading import FileError, brief
+from irviz.loaders.reader_limits import FileError, brief
 
 Params = dict[str, NDArray[Any]]
 

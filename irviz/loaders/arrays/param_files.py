@@ -12,7 +12,7 @@ from irviz.errors import LoadError
 from irviz.loaders.arrays.array_pickle import from_pickle
 from irviz.loaders.arrays.numeric_arrays import CONVERT, SAVE, Params, native_array, read_npy
 from irviz.loaders.arrays.safetensors_file import from_safetensors, is_safetensors
-from irviz.loaders.reading import (
+from irviz.loaders.reader_limits import (
     ZIP_STARTS,
     FileError,
     check_unpacked,

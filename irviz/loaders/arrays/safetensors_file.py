@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from safetensors import deserialize
 
 from irviz.loaders.arrays.numeric_arrays import NUMBERS, Params
-from irviz.loaders.reading import FileError, brief, file_errors, unique_keys
+from irviz.loaders.reader_limits import FileError, brief, file_errors, unique_keys
 
 _LENGTH: Final = 8
 _MAX_HEADER: Final = 100_000_000

@@ -10,8 +10,15 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
 from irviz.errors import LoadError
-from irviz.loaders.loaded import Loaded, detach_weights
-from irviz.loaders.reading import MAX_BYTES, FileError, brief, file_errors, file_size, one_line
+from irviz.loaders.loaded_model import Loaded, detach_weights
+from irviz.loaders.reader_limits import (
+    MAX_BYTES,
+    FileError,
+    brief,
+    file_errors,
+    file_size,
+    one_line,
+)
 
 if TYPE_CHECKING:
     import onnx

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from irviz.errors import LoadError
-from irviz.loaders.loaded import Loaded, Params, detach_weights
+from irviz.loaders.loaded_model import Loaded, Params, detach_weights
 from irviz.loaders.models.pt2_archive import plain_archive
 from irviz.worker.stderr_capture import captured_stderr
 

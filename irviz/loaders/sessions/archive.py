@@ -13,7 +13,7 @@ from pathlib import Path
 
 from irviz.atomic_write import atomic_write
 from irviz.errors import LoadError, SaveError
-from irviz.loaders.reading import (
+from irviz.loaders.reader_limits import (
     FileError,
     brief,
     check_unpacked,

@@ -16,7 +16,7 @@ from tvm import ir, tirx
 from irviz.errors import IrvizError
 from irviz.ir.shapes.type_check import ShapeValue
 from irviz.loaders.arrays.numeric_arrays import read_npy
-from irviz.loaders.reading import brief
+from irviz.loaders.reader_limits import brief
 from irviz.model.loops import BlockAddress, LoopAddress
 
 _DTYPE_KINDS = "biufc"

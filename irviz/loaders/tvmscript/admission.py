@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from irviz.gc_pause import gc_paused
 from irviz.loaders.tvmscript.admitted_expressions import check_expression
 from irviz.loaders.tvmscript.admitted_statements import check_decorator, check_function
-from irviz.loaders.tvmscript.audit import audit_text
 from irviz.loaders.tvmscript.definitions import (
     Definition,
     definitions,
@@ -21,6 +20,7 @@ from irviz.loaders.tvmscript.definitions import (
     python_lines,
 )
 from irviz.loaders.tvmscript.metadata import check_metadata
+from irviz.loaders.tvmscript.second_check import audit_text
 from irviz.loaders.tvmscript.syntax_tree import RefusedError as RefusedError
 from irviz.loaders.tvmscript.syntax_tree import too_deep
 from irviz.loaders.tvmscript.text_scope import SourceText, TextScope, dotted

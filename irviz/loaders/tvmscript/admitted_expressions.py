@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NoReturn
 
-from irviz.loaders.tvmscript.audit import audit_text
 from irviz.loaders.tvmscript.dialect import (
     ATTRIBUTES,
     FUNCTIONS,
@@ -38,6 +37,7 @@ from irviz.loaders.tvmscript.number_bounds import (
     is_special_float,
     repeats,
 )
+from irviz.loaders.tvmscript.second_check import audit_text
 from irviz.loaders.tvmscript.text_scope import TextScope, dotted
 
 _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from irviz.loaders.reading import UPGRADE_LIMITS
+from irviz.loaders.reader_limits import UPGRADE_LIMITS
 from irviz.loaders.tvmscript.syntax_tree import parse_tree
 
 _DECORATORS = ("ir_module", "prim_func", "function")

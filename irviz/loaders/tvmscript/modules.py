@@ -11,8 +11,8 @@ import re
 from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError
-from irviz.loaders.reading import FileError
-from irviz.loaders.trial import draw_all
+from irviz.loaders.read_in_worker import draw_all
+from irviz.loaders.reader_limits import FileError
 from irviz.loaders.tvmscript.admission import AdmittedText, admit
 from irviz.loaders.tvmscript.definitions import Definition
 from irviz.loaders.tvmscript.isolated_parser import parse_admitted

@@ -7,7 +7,7 @@ from typing import Final
 import libcst as cst
 
 from irviz.loaders.upgrade.calls import CallSite, keyword
-from irviz.loaders.upgrade.names import parts
+from irviz.loaders.upgrade.dotted_names import parts
 
 _BUILDS: Final = (
     "tvm.build",

@@ -8,7 +8,7 @@ from typing import Final
 
 import libcst as cst
 
-from irviz.loaders.upgrade.names import DottedNames
+from irviz.loaders.upgrade.dotted_names import DottedNames
 from irviz.loaders.upgrade.notes import AddNote
 
 _NO_SPACE: Final = cst.SimpleWhitespace("")

@@ -9,7 +9,7 @@ from itertools import count
 import libcst as cst
 
 from irviz.loaders.upgrade.calls import callee, keyword
-from irviz.loaders.upgrade.names import DottedNames, parts
+from irviz.loaders.upgrade.dotted_names import DottedNames, parts
 
 _BLOCKS = ("T.block", "T.sblock")
 _IR_MODULES = ("tvm.script.ir_module", "I.ir_module")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import libcst as cst
 
 from irviz.loaders.upgrade.calls import keyword_arg, with_arg
+from irviz.loaders.upgrade.dotted_names import DottedNames
 from irviz.loaders.upgrade.enclosing_scope import Function
-from irviz.loaders.upgrade.names import DottedNames
 
 _PROXIES = ("T.Buffer", "R.Tensor")
 

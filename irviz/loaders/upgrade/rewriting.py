@@ -10,10 +10,10 @@ import libcst as cst
 
 from irviz.loaders.upgrade import build_rules, prim_func_rules, relax_rules
 from irviz.loaders.upgrade.calls import CallSite, callee
+from irviz.loaders.upgrade.dotted_names import DottedNames, parts
 from irviz.loaders.upgrade.enclosing_scope import Function, Owner, function_of
 from irviz.loaders.upgrade.imports import rewrite_import
 from irviz.loaders.upgrade.moved_names import SHORT, gone, moved
-from irviz.loaders.upgrade.names import DottedNames, parts
 from irviz.loaders.upgrade.notes import AddNote, Note
 
 

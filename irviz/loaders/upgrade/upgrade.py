@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import libcst as cst
 
-from irviz.loaders.reading import UPGRADE_LIMITS
+from irviz.loaders.reader_limits import UPGRADE_LIMITS
 from irviz.loaders.tvmscript.syntax_tree import RefusedError, parse_tree
+from irviz.loaders.upgrade.dotted_names import DottedNames
 from irviz.loaders.upgrade.imports import future_first, with_imports
-from irviz.loaders.upgrade.names import DottedNames
 from irviz.loaders.upgrade.notes import Upgraded
 from irviz.loaders.upgrade.rewriting import Rewriter
 

@@ -9,11 +9,11 @@ import tvm
 from tvm import ir, relax, tirx
 
 from irviz.errors import InputError, RunError
+from irviz.ir.lowered_function import LoweredModule
 from irviz.ir.module_functions import function_named
 from irviz.ir.relax.calls import callee_name
 from irviz.ir.shapes.shape_eval import Shape, ShapeEvaluator, UnknownSizeError, nbytes, tensor_types
 from irviz.ir.shapes.symbolic_shapes import symbolic_sizes
-from irviz.ir.traced_lowering import LoweredModule
 from irviz.model.graph.graph import NodeId
 from irviz.model.graph.inlined_ids import inlined_id
 from irviz.model.runs.memory_use import MemoryUse

@@ -8,8 +8,8 @@ import cloudpickle
 from tvm import ir
 
 from irviz.errors import InputError, RunError
+from irviz.ir.lowered_function import KILL_AFTER_LAST_USE, lower
 from irviz.ir.module_functions import relax_function
-from irviz.ir.traced_lowering import KILL_AFTER_LAST_USE, lower
 from irviz.model.runs.memory_use import MemoryUse
 from irviz.runtime.local.vm import error_summary
 from irviz.runtime.memory.allocations import Allocations

@@ -3,7 +3,7 @@
 import pytest
 
 from irviz.loaders.models.pt2_archive import _arithmetic
-from irviz.loaders.reading import FileError
+from irviz.loaders.reader_limits import FileError
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import irviz
 from irviz.errors import LoadError
 from irviz.loaders.load import load, load_content
 from irviz.loaders.models.pt2_archive import plain_archive
-from irviz.loaders.reading import FileError
+from irviz.loaders.reader_limits import FileError
 
 torch = pytest.importorskip("torch", reason="this needs PyTorch: pip install 'irviz[torch]'")
 nn = torch.nn

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import tvm
 
-from irviz.loaders.tvmscript.audit import audit_text
 from irviz.loaders.tvmscript.isolated_parser import parse_admitted
+from irviz.loaders.tvmscript.second_check import audit_text
 from irviz.loaders.tvmscript.syntax_tree import RefusedError
 from irviz.loaders.tvmscript.text_scope import SourceText
 

@@ -6,10 +6,10 @@ from tvm_ffi import structural_equal
 
 from irviz.course.mlp import MODULES, MyModule
 from irviz.errors import LoadError
-from irviz.loaders.contents import read_content
+from irviz.loaders.file_contents import read_content
 from irviz.loaders.load import load_content
-from irviz.loaders.reading import FileError
-from irviz.loaders.trial import read_in_worker
+from irviz.loaders.read_in_worker import read_in_worker
+from irviz.loaders.reader_limits import FileError
 from irviz.loaders.tvmscript import modules
 from irviz.loaders.tvmscript.isolated_parser import parse_admitted
 from irviz.loaders.tvmscript.modules import modules_of

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from irviz.errors import LoadError
 from irviz.loaders.file_kind import READABLE, FileKind, decode_text, detect_kind
-from irviz.loaders.loaded import Loaded
-from irviz.loaders.reading import FileError, check_result, memory_for, read_file
+from irviz.loaders.loaded_model import Loaded
+from irviz.loaders.reader_limits import FileError, check_result, memory_for, read_file
 from irviz.loaders.tvm_json import MEMORY_RATIO, module_from_json
 from irviz.loaders.tvmscript.syntax_tree import RefusedError
 

@@ -5,6 +5,7 @@ a mark that both of a pair share, and asks TVM whether the two bindings are equa
 """
 
 import hashlib
+import random
 
 import pytest
 import tvm
@@ -231,3 +232,87 @@ def test_the_oracle_finds_what_a_diff_leaves_out(monkeypatch):
     mod = MODULES["MyModuleHighLevel"]
     monkeypatch.setattr(Comparison, "differences", lambda *_: ())
     assert len(wrong_nodes(mod, entry.make()(mod))) == 7
+
+
+def permuted(mod, seed):
+    """Return the module with the bindings of each dataflow block in a random order that works."""
+    shuffle = random.Random(seed).shuffle
+    functions = dict(mod.functions.items())
+    for gvar, function in functions.items():
+        if isinstance(function, relax.Function) and isinstance(function.body, relax.SeqExpr):
+            blocks = [_permuted_block(block, shuffle) for block in function.body.blocks]
+            body = relax.SeqExpr(blocks, function.body.body)
+            functions[gvar] = relax.Function(
+                function.params, body, function.ret_ty, function.is_pure, function.attrs
+            )
+    return ir.IRModule(functions, attrs=mod.attrs, global_infos=mod.global_infos)
+
+
+def _permuted_block(block, shuffle):
+    if not isinstance(block, relax.DataflowBlock):
+        return block
+    left, done = list(block.bindings), []
+    own = {binding.var.__chandle__() for binding in left}
+    while left:
+        ready = [
+            binding
+            for binding in left
+            if not own & {var.__chandle__() for var in relax.analysis.free_vars(binding.value)}
+        ]
+        shuffle(ready)
+        left.remove(ready[0])
+        done.append(ready[0])
+        own.discard(ready[0].var.__chandle__())
+    return relax.DataflowBlock(done)
+
+
+@pytest.mark.parametrize("name", [*MODULES, "lowered"])
+def test_another_order_of_independent_bindings_is_no_difference(name):
+    lowered = relax.transform.LegalizeOps()(MODULES["MyModuleHighLevel"])
+    mod = lowered if name == "lowered" else MODULES[name]
+    texts = set()
+    for seed in range(8):
+        other = permuted(mod, seed)
+        texts.add(other.script())
+        assert not irviz.diff(mod, other)
+        assert not irviz.diff(with_new_vars(other), mod)
+    assert name in ("MyModuleHighLevel", "lowered") or len(texts) == 1
+    assert len(texts) > 1 or name not in ("MyModuleHighLevel", "lowered")
+
+
+def composite_groups(before, after):
+    """Return the bindings that each call of a new function stands for, by reading its body.
+
+    FuseOps keeps the callees of what it moves, and the order of the text.
+    """
+    rest = [(str(b.var.name), _callee(b.value)) for b in before["main"].body.blocks[0].bindings]
+    names = {str(gvar.name_hint) for gvar in before.functions}
+    found = {}
+    for binding in after["main"].body.blocks[0].bindings:
+        called = _callee(binding.value)
+        inside = [called]
+        if called not in names:
+            (block,) = after[called].body.blocks
+            inside = [_callee(inner.value) for inner in block.bindings]
+        members = []
+        for callee in inside:
+            at = next(index for index, (_, other) in enumerate(rest) if other == callee)
+            members.append(rest.pop(at)[0])
+        if called not in names:
+            found[str(binding.var.name)] = tuple(members)
+    assert rest == []
+    return found
+
+
+def _callee(value):
+    called = value.args[0] if isinstance(value.op, ir.Op) else value.op
+    return str(called.name_hint)
+
+
+def test_fused_groups_are_those_of_the_composite_functions():
+    before = relax.transform.LegalizeOps()(MODULES["MyModuleHighLevel"])
+    before = relax.transform.AnnotateTIROpPattern()(before)
+    after = relax.transform.FuseOps(fuse_opt_level=2)(before)
+    (main,) = (one for one in irviz.diff(before, after).functions if one.name == "main")
+    groups = {one.after[0]: one.before for one in main.nodes if one.change is NodeChange.FUSED}
+    assert groups == composite_groups(before, after) != {}

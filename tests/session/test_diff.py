@@ -126,6 +126,32 @@ def test_inserted_casts_are_added_and_operators_beside_them_are_not():
             assert before[node.before[0]].callee == after[node.after[0]].callee
 
 
+def test_casts_in_a_deep_function_are_all_that_is_added():
+    builder = relax.BlockBuilder()
+    params = [relax.Var(name, relax.TensorType([8, 8], "float32")) for name in "xuvw"]
+    with builder.function("main", params):
+        with builder.dataflow():
+            value = params[0]
+            for weight in params[1:]:
+                turned = builder.emit(relax.op.permute_dims(weight))
+                value = builder.emit(relax.op.matmul(value, turned))
+                wide = builder.emit(relax.op.reshape(value, (2, 4, 8)))
+                value = builder.emit(relax.op.reshape(wide, (8, 8)))
+            value = builder.emit_output(relax.op.nn.softmax(value))
+        builder.emit_func_output(value)
+    before = builder.get()
+    diff = irviz.diff(before, relax.transform.ToMixedPrecision()(before))
+    graphs = diff.functions[0].graphs
+    for one in nodes_of(diff):
+        assert one.change in (NodeChange.SAME, NodeChange.CHANGED, NodeChange.ADDED)
+        callees = [graph[node].callee for graph, (node,) in _sides(graphs, one)]
+        assert callees == ["relax.astype"] or len(set(callees)) == len(callees) - 1
+
+
+def _sides(graphs, node):
+    return [pair for pair in zip(graphs, (node.before, node.after), strict=True) if pair[1]]
+
+
 def test_a_bound_parameter_is_changed_and_what_uses_it_is_not():
     session = Session(MyModuleHighLevel, params=mlp_params(), isolate=False).bind()
     found = nodes_of(session.diff("0"))

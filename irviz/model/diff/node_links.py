@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from irviz.model.diff.casts import correspondence_through_casts
 from irviz.model.diff.function_matching import FunctionPair
 from irviz.model.diff.records import Part
 from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind
@@ -110,7 +111,7 @@ def _link_directly(
     """Match two functions that call nothing that has to be looked into."""
     one = _canonical_graph(before, {pair.before: at for at, pair in enumerate(functions)})
     two = _canonical_graph(after, {pair.after: at for at, pair in enumerate(functions)})
-    found = correspondence(two, one, known)
+    found = correspondence_through_casts(two, one, correspondence(two, one, known))
     return NodeLinks({(theirs, mine): found.steps[mine] for mine, theirs in found.items()}, {})
 
 

@@ -26,6 +26,8 @@ OnProgress = Callable[[str], None]
 SECONDS = 60.0
 """The default time limit of a call."""
 _POLL_SECONDS = 0.05
+_PING_SECONDS = 5.0
+"""How long a process that is ready may take to answer; one that takes longer is replaced."""
 _NO_START = "the process for it could not be started"
 
 
@@ -182,13 +184,13 @@ class Worker:
                     raise StartError(f"{_NO_START}: {_why(failure)}") from None
             try:
                 self._wait(process, process.ready, self._start_seconds)
-                self._wait(process, process.submit(ping), self._start_seconds)
+                self._wait(process, process.submit(ping), _PING_SECONDS)
             except BaseException as failure:
                 self._end(process)
                 if not isinstance(failure, Exception):
                     raise
                 self._check(since)
-                if is_new or not isinstance(failure, EndedError):
+                if is_new:
                     why = _why(failure) or f"it ended{process.exit_status}"
                     raise StartError(f"{_NO_START}: {why}") from None
                 continue  # it died between calls: start a new one

@@ -68,8 +68,8 @@ def below(container):
 @pytest.fixture(scope="module")
 def stacks():
     """Return bench/made_modules.py, which makes what is measured."""
-    path = Path(__file__).parents[2] / "bench" / "stacks.py"
-    spec = importlib.util.spec_from_file_location("irviz_bench_stacks", path)
+    path = Path(__file__).parents[2] / "bench" / "made_modules.py"
+    spec = importlib.util.spec_from_file_location("irviz_bench_made_modules", path)
     loaded = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(loaded)
     return loaded

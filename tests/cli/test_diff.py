@@ -9,6 +9,8 @@ from irviz.cli.main import main
 from irviz.course.mlp import MyModuleHighLevel
 from irviz.session.session import Session
 
+pytestmark = pytest.mark.worker
+
 
 @pytest.fixture
 def saved(tmp_path):

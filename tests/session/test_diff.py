@@ -15,6 +15,8 @@ from irviz.model.diff.differences import Aspect
 from irviz.model.diff.records import FunctionChange, NodeChange
 from irviz.session.session import Session
 
+pytestmark = pytest.mark.worker
+
 
 def replaced(mod, old, new):
     """Return the module with a part of its TVMScript replaced."""

@@ -12,6 +12,8 @@ from irviz.course.mlp import MyModule
 from irviz.loaders.load import load_content
 from irviz.model.diff.loop_diff import LoopChange
 
+pytestmark = pytest.mark.worker
+
 
 @I.ir_module
 class MatmulRelu:

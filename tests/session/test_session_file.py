@@ -409,6 +409,7 @@ def test_modules_that_crash_tvm_do_so_elsewhere(path):
     assert load_session(save_session(SESSION, path))  # and the worker is there again
 
 
+@pytest.mark.worker
 @pytest.mark.parametrize(
     ("kind", "data"),
     [

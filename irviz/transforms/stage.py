@@ -134,8 +134,9 @@ def _apply_in_worker(mod: ir.IRModule, transform: Transform) -> tuple[ir.IRModul
     outcome = try_transform(mod, transform.tried_as or transform, keep=True)
     if outcome.module is None and not outcome.error:
         raise TransformError(
-            f"{transform.label} runs code of an opened file, which only another process may do; it "
-            "cannot be sent there: apply it by its name in the catalog"
+            f"{transform.label} may run code of an opened file, which only another process may do, "
+            "and it cannot be sent there: apply it by its name in the catalog, to which "
+            "irviz.register_pass adds your own"
         )
     return outcome.module or mod, outcome.error, outcome.stderr
 

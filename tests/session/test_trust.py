@@ -91,6 +91,7 @@ EVALUATES = {
     "folding in a sequence": lambda session: session.apply(
         tvm.transform.Sequential([relax.transform.FoldConstant()])
     ),
+    "a pipeline by an object": lambda session: session.apply(relax.get_pipeline("zero")),
     "a pipeline": lambda session: session.apply("pipeline.zero"),
     "tuning": lambda session: session.apply(
         "MetaScheduleTuneTIR", work_dir="tuned", max_trials_global=1

@@ -34,10 +34,10 @@ class TVMPass(Transform):
 
     @property
     def evaluates_code(self) -> bool:
-        """Whether the catalog's pass of its name does, or of that of a pass in it."""
+        """Whether a pass in it does, or is none of the catalog's: TVM's pipelines have no names."""
         return any(
-            call is not None and call.evaluates_code
-            for call in map(default_pass_call, _names(self.wrapped))
+            call is None or call.evaluates_code
+            for call in map(default_pass_call, _leaf_names(self.wrapped))
         )
 
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
@@ -51,11 +51,12 @@ class TVMPass(Transform):
         write_by_name(self.label, script, before, after, absent, differs)
 
 
-def _names(wrapped: tvm.ir.transform.Pass) -> Iterator[str]:
-    yield str(wrapped.info.name)
-    if isinstance(wrapped, tvm.transform.Sequential):
-        for one in wrapped.passes:
-            yield from _names(one)
+def _leaf_names(wrapped: tvm.ir.transform.Pass) -> Iterator[str]:
+    if not isinstance(wrapped, tvm.transform.Sequential):
+        yield str(wrapped.info.name)
+        return
+    for one in wrapped.passes:
+        yield from _leaf_names(one)
 
 
 def default_pass_call(name: str) -> PassCall | None:

@@ -29,7 +29,7 @@ def rgb(colour: str) -> tuple[int, int, int]:
 
 def mix_colours(start: str, end: str, fraction: float) -> str:
     """Return the colour at a fraction of the way between two, as CSS mixes `in oklab`."""
-    low, high = _lab(start), _lab(end)
+    low, high = oklab(start), oklab(end)
     cones = np.linalg.solve(_TO_LAB, low + (high - low) * fraction) ** 3
     linear = np.clip(np.linalg.solve(_TO_CONES, cones), 0, 1)
     curved = 1.055 * linear ** (1 / 2.4) - 0.055
@@ -37,7 +37,8 @@ def mix_colours(start: str, end: str, fraction: float) -> str:
     return "#" + "".join(f"{round(channel):02x}" for channel in channels.tolist())
 
 
-def _lab(colour: str) -> NDArray[np.float64]:
+def oklab(colour: str) -> NDArray[np.float64]:
+    """Return lightness and two hues: black and white are 1 apart."""
     channels = np.array(rgb(colour)) / 255
     curved = ((channels + 0.055) / 1.055) ** 2.4
     linear = np.where(channels <= 0.04045, channels / 12.92, curved)

@@ -77,6 +77,8 @@ class Theme:
         colours: The fill and the outline of each style of nodes.
         tints: The colours of the shares 0 and 1 in an overlay.
         flag: The warnings of an overlay.
+        changes: The colours of what became of something, for lines and text: "added", "removed",
+            "changed", "fused" (also split and inlined) and "moved" (also reordered).
     """
 
     background: str
@@ -88,6 +90,7 @@ class Theme:
     colours: dict[str, tuple[str, str]]
     tints: tuple[str, str]
     flag: str
+    changes: dict[str, str]
 
 
 ThemeName = Literal["course", "dark"]
@@ -114,6 +117,13 @@ THEMES: dict[str, Theme] = {
         },
         tints=("#fff5cc", "#dd6a2a"),
         flag="#b3261e",
+        changes={
+            "added": "#06594a",
+            "removed": "#941a08",
+            "changed": "#0d57f2",
+            "fused": "#8d09b0",
+            "moved": "#7a6f10",
+        },
     ),
     "dark": Theme(
         background="#14171a",
@@ -136,6 +146,13 @@ THEMES: dict[str, Theme] = {
         },
         tints=("#332a1f", "#b5491a"),
         flag="#ff8a80",
+        changes={
+            "added": "#68f5df",
+            "removed": "#faa47d",
+            "changed": "#9fbdfb",
+            "fused": "#e452f2",
+            "moved": "#ece233",
+        },
     ),
 }
 

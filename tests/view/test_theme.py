@@ -1,11 +1,13 @@
 """Kinds of calls are told apart at a glance, also in grey and by those who see fewer colours."""
 
 import itertools
+import math
 from xml.etree import ElementTree
 
 import pytest
 
 from irviz.model.graph.graph import Node, NodeId, NodeKind, Resolution
+from irviz.view.colour_math import oklab
 from irviz.view.geometry import Rect, Size
 from irviz.view.graph.node_shapes import add_shape
 from irviz.view.theme import STYLES, THEMES, NodeShape, get_theme, node_style
@@ -57,6 +59,53 @@ def test_text_can_be_read_on_its_ground(name):
 
 
 @pytest.mark.parametrize("name", THEMES)
+def test_words_in_the_colours_of_changes_can_be_read(name):
+    theme = THEMES[name]
+    assert set(theme.changes) == {"added", "removed", "changed", "fused", "moved"}
+    for colour in theme.changes.values():
+        assert contrast(colour, theme.background) >= 4.5
+        assert contrast(colour, theme.block_fill) >= 4.5
+
+
+SEEN_BY = {
+    "all three cones": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+    "no long-wave cones": (
+        (0.152286, 1.052583, -0.204868),
+        (0.114503, 0.786281, 0.099216),
+        (-0.003882, -0.048116, 1.051998),
+    ),
+    "no middle-wave cones": (
+        (0.367322, 0.860646, -0.227968),
+        (0.280085, 0.672501, 0.047413),
+        (-0.011820, 0.042940, 0.968881),
+    ),
+    "no short-wave cones": (
+        (1.255528, -0.076749, -0.178779),
+        (-0.078411, 0.930809, 0.147602),
+        (0.004733, 0.691367, 0.303900),
+    ),
+}
+"""What eyes see of linear red, green and blue (Machado, Oliveira and Fernandes, 2009)."""
+
+
+def least_distance(colours, eyes):
+    """Return the least distance of two colours in OKLab, where black and white are 1 apart."""
+    places = [oklab(seen(each, eyes)) for each in colours]
+    return min(math.dist(*pair) for pair in itertools.combinations(places, 2))
+
+
+@pytest.mark.parametrize("name", THEMES)
+@pytest.mark.parametrize("eyes", SEEN_BY)
+def test_the_colours_of_changes_differ_for_eyes_that_see_fewer_colours(name, eyes):
+    assert least_distance(THEMES[name].changes.values(), eyes) > 0.09
+
+
+def test_the_red_and_green_of_many_charts_do_not_differ_for_such_eyes():
+    assert least_distance(["#d62728", "#2ca02c"], "all three cones") > 0.3
+    assert least_distance(["#d62728", "#2ca02c"], "no long-wave cones") < 0.09
+
+
+@pytest.mark.parametrize("name", THEMES)
 def test_outlines_can_be_seen_on_their_ground(name):
     theme = THEMES[name]
     for _, stroke in theme.colours.values():
@@ -97,6 +146,20 @@ def contrast(first, second):
 
 def luminance(colour):
     """Return the relative luminance of `#rrggbb`, as WCAG 2 defines it."""
+    return product(((0.2126, 0.7152, 0.0722),), linear(colour))[0]
+
+
+def linear(colour):
     channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    return [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+
+
+def product(matrix, vector):
+    return [sum(w * c for w, c in zip(row, vector, strict=True)) for row in matrix]
+
+
+def seen(colour, eyes):
+    """Return the colour that looks to all eyes as this one does to some."""
+    light = [min(max(each, 0), 1) for each in product(SEEN_BY[eyes], linear(colour))]
+    curved = [12.92 * c if c <= 0.0031308 else 1.055 * c ** (1 / 2.4) - 0.055 for c in light]
+    return "#" + "".join(f"{round(255 * c):02x}" for c in curved)

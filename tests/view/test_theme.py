@@ -102,7 +102,7 @@ def test_the_colours_of_changes_differ_for_eyes_that_see_fewer_colours(name, eye
 
 def test_the_red_and_green_of_many_charts_do_not_differ_for_such_eyes():
     assert least_distance(["#d62728", "#2ca02c"], "all three cones") > 0.3
-    assert least_distance(["#d62728", "#2ca02c"], "no long-wave cones") < 0.09
+    assert least_distance(["#d62728", "#2ca02c"], "no middle-wave cones") < 0.09
 
 
 @pytest.mark.parametrize("name", THEMES)

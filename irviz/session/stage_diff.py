@@ -30,6 +30,7 @@ from irviz.model.diff.function_diff import (
     with_own_differences,
 )
 from irviz.model.diff.function_matching import FunctionKey, FunctionPair, match_functions
+from irviz.model.diff.link_composition import Step, block_links, compose_steps
 from irviz.model.diff.loop_diff import diff_loop_nests
 from irviz.model.diff.module_text import ModuleText
 from irviz.model.diff.node_differences import Comparison, symbols
@@ -37,14 +38,13 @@ from irviz.model.diff.node_groups import node_groups
 from irviz.model.diff.node_links import (
     FunctionReading,
     NodeLinks,
-    compose_links,
     link_nodes,
     unchanged_links,
 )
 from irviz.model.diff.place_groups import group_by_place
 from irviz.model.diff.records import FunctionChange, FunctionDiff
 from irviz.model.diff.renaming import Renaming
-from irviz.model.graph.graph import Graph
+from irviz.model.graph.graph import Graph, NodeId, NodeKind
 from irviz.model.matching.correspondence import MatchedBy
 from irviz.session.stage_cache import constants_of, graph_of, script_of
 from irviz.transforms.stage import Stage
@@ -229,14 +229,49 @@ def _both(first: FunctionPair, second: FunctionPair) -> MatchedBy:
 
 def _links_along(stages: Sequence[Stage], pair: FunctionPair) -> NodeLinks:
     """Relate the nodes of a function step by step: each step leaves most of them as they were."""
-    found: NodeLinks | None = None
+    found: Step | None = None
     name = pair.before
     for before, after in pairwise(stages):
         names = {one.before: one.after for one in _matched_functions(before, after)}
-        step = _links(before, after, name, names[name])
-        found = step if found is None else compose_links(found, step)
+        step = _step(before, after, name, names[name])
+        found = step if found is None else compose_steps(found, step)
         name = names[name]
-    return found or _links(stages[0], stages[0], name, name)
+    return found.links if found else _links(stages[0], stages[0], name, name)
+
+
+def _step(before: Stage, after: Stage, name: str, name_after: str) -> Step:
+    """Return the relation of a function over one step, and of the functions that it calls."""
+
+    def inside(one: NodeId, two: NodeId) -> Step | None:
+        callee, other = graph_of(before, name)[one].callee, graph_of(after, name_after)[two].callee
+        pairs = _matched_functions(before, after)
+        is_matched = any(pair[:2] == (callee, other) for pair in pairs)
+        return _step(before, after, callee, other) if is_matched else None
+
+    sides = name in relax_functions(before.module), name_after in relax_functions(after.module)
+    if all(sides):
+        return Step(_links(before, after, name, name_after), inside)
+    if sides[0]:
+        pairs = block_links(_calls_with_blocks(before, name), _blocks(after, name_after))
+    elif sides[1]:
+        found = block_links(_calls_with_blocks(after, name_after), _blocks(before, name))
+        pairs = [(one, two) for two, one in found]
+    else:
+        kept = set(_blocks(after, name_after))
+        pairs = [(one, one) for one in _blocks(before, name) if one in kept]
+    return Step(NodeLinks(dict.fromkeys(pairs, MatchedBy.CONTENTS), {}))
+
+
+def _calls_with_blocks(stage: Stage, name: str) -> list[tuple[NodeId, list[NodeId]]]:
+    nodes = graph_of(stage, name).nodes
+    calls = [node for node in nodes if node.kind is NodeKind.CALL_TIR]
+    return [(call.id, _blocks(stage, call.callee)) for call in calls]
+
+
+def _blocks(stage: Stage, name: str) -> list[NodeId]:
+    """Return the blocks of a PrimFunc in the order of its text, none for another function."""
+    graph = _graph(stage, name) if name in prim_funcs(stage.module) else None
+    return [node.id for node in graph.nodes if node.kind is NodeKind.BLOCK] if graph else []
 
 
 @lru_cache(maxsize=64)

@@ -14,6 +14,7 @@ from irviz.loaders.load import load_content
 from irviz.model.diff.differences import Aspect
 from irviz.model.diff.records import FunctionChange, NodeChange
 from irviz.session.session import Session
+from irviz.transforms.stage import Stage
 
 pytestmark = pytest.mark.worker
 
@@ -86,9 +87,56 @@ def test_a_fused_prim_func_says_what_it_was_made_of_by_the_stages_between():
     assert back == [(NodeChange.SPLIT, two, one) for _, one, two in groups]
 
 
-def test_an_inlined_call_says_what_it_became():
-    from irviz.transforms.stage import Stage
+def parts(diff, function="main"):
+    """Return which node became which, one by one, of the nodes that were fused or split."""
+    found = [part for one in nodes_of(diff, function) for part in one.parts]
+    return [tuple(one.replace("\ue000", "") for one in part[:2]) for part in found]
 
+
+LAYERS = [
+    ("lv0", "lv/lv0"),
+    ("lv1", "lv/lv1"),
+    ("lv2", "lv/gv"),
+    ("lv3", "gv/lv3"),
+    ("out", "gv/gv"),
+]
+
+
+@pytest.mark.parametrize("later", [(), ("CanonicalizeBindings",), ("ToNonDataflow", "Normalize")])
+def test_what_a_fused_call_was_made_of_is_known_one_by_one_after_later_passes(later):
+    session = fused()
+    for name in later:
+        session = session.apply(name)
+    assert parts(session.diff("0")) == LAYERS
+    back = session.diff(session.current_id, "0")
+    assert parts(back) == [(inside, one) for one, inside in LAYERS]
+
+
+def test_the_blocks_of_a_fused_prim_func_are_known_one_by_one():
+    session = fused().apply("FuseTIR")
+    expected = [
+        ("lv0", "lv/matmul"),
+        ("lv1", "lv/T_add"),
+        ("lv2", "lv/compute"),
+        ("lv3", "gv/matmul"),
+        ("out", "gv/T_add"),
+    ]
+    assert parts(session.diff("0", "4")) == expected
+    assert parts(session.diff("4", "0")) == [(block, one) for one, block in expected]
+    assert parts(session.apply("DeadCodeElimination").diff("0", "5")) == expected
+
+
+def test_fused_and_inlined_again_is_no_difference():
+    session = fused()
+    inlined = relax.transform.InlinePrivateFunctions()(session.current.module)
+    stages = [*session.stages, Stage("4", inlined, parent="3")]
+    session = Session.from_stages(stages)
+    assert not session.diff("2", "4")
+    assert not session.diff("4", "2")
+    assert session.diff("2", "3")
+
+
+def test_an_inlined_call_says_what_it_became():
     fused_module = fused().current.module
     inlined = relax.transform.InlinePrivateFunctions()(fused_module)
     session = Session.from_stages([Stage("0", fused_module), Stage("1", inlined, parent="0")])

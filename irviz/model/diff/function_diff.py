@@ -154,9 +154,9 @@ def _group_diff(
 ) -> NodeDiff:
     one, two = group.before, group.after
     is_fused = links.calls_after.intersection(two)
-    is_inlined = links.calls_before.intersection(one)
+    is_inlined = bool(links.calls_before.intersection(one))
     inside = tuple(part for each in two for part in parts.get(each, ()))
-    if len(one) == len(two) == 1 and bool(is_fused) == bool(is_inlined):
+    if len(one) == len(two) == 1 and bool(is_fused) == is_inlined:
         differences = comparison.differences(one[0], two[0])
         change = NodeChange.CHANGED if differences else NodeChange.SAME
         return NodeDiff(change, one, two, group.by, differences, parts=inside)
@@ -167,6 +167,7 @@ def _group_diff(
         callee = node.callee if is_fused else ""
         return NodeDiff(NodeChange.FUSED, one, two, group.by, (), callee, inside)
     if len(one) == 1:
+        is_inlined = is_inlined and comparison.before[one[0]].kind is NodeKind.CALL_FUNCTION
         change = NodeChange.INLINED if is_inlined else NodeChange.SPLIT
         callee = comparison.before[one[0]].callee if is_inlined else ""
         return NodeDiff(change, one, two, group.by, (), callee, inside)

@@ -115,46 +115,6 @@ def _link_directly(
     return NodeLinks({(theirs, mine): found.steps[mine] for mine, theirs in found.items()}, {})
 
 
-def compose_links(first: NodeLinks, second: NodeLinks) -> NodeLinks:
-    """Return the relation over two steps, one after the other."""
-    onwards: dict[NodeId, list[tuple[NodeId, MatchedBy]]] = {}
-    for (middle, after), by in second.pairs.items():
-        onwards.setdefault(middle, []).append((after, by))
-    pairs: dict[tuple[NodeId, NodeId], MatchedBy] = {}
-    sources: dict[NodeId, list[NodeId]] = {}
-    for (before, middle), by in first.pairs.items():
-        sources.setdefault(middle, []).append(before)
-        for after, how in onwards.get(middle, ()):
-            is_known = by is how is MatchedBy.KNOWN
-            pairs[before, after] = MatchedBy.KNOWN if is_known else MatchedBy.STAGES
-    middles: dict[NodeId, set[NodeId]] = {}
-    for middle, after in second.pairs:
-        middles.setdefault(after, set()).add(middle)
-    for after, same in second.values.items():
-        middles.setdefault(after, set()).update(same)
-    values: dict[NodeId, frozenset[NodeId]] = {}
-    for after, others in middles.items():
-        by_value = {each for middle in others for each in first.values.get(middle, ())}
-        if after in second.values:
-            by_value.update(
-                each for middle in second.values[after] for each in sources.get(middle, ())
-            )
-        if by_value:
-            values[after] = frozenset(by_value)
-    parts = tuple(
-        part._replace(before=sources[part.before][0], by=MatchedBy.STAGES)
-        for part in second.parts
-        if len(sources.get(part.before, ())) == 1
-    )
-    return NodeLinks(
-        pairs,
-        values,
-        parts,
-        first.calls_before,
-        second.calls_after | {two for one, two in second.pairs if one in first.calls_after},
-    )
-
-
 def _inlined(reading: FunctionReading, matched: Mapping[str, int]) -> InlinedGraph:
     graph = reading.graph
     opened = [other for name, other in reading.others.items() if name not in matched]

@@ -30,7 +30,8 @@ class NodeChange(Enum):
 class Part(NamedTuple):
     """A node and the node that it became inside of a function that is called.
 
-    The one that is inside of a called function has an id as of `inlined_id`.
+    The one that is inside of a called function has an id as of `inlined_id`; in a PrimFunc it is a
+    block, or the call as a whole where it is not known which block.
     """
 
     before: NodeId

@@ -15,7 +15,12 @@ import hypothesis
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-collect_ignore = ["constructs", "modules.py", "oracle.py"]  # no tests: what the tests share
+collect_ignore = [
+    "constructs",
+    "diff_by_values.py",
+    "modules.py",
+    "oracle.py",
+]  # no tests: what the tests share
 
 # TVMScript's decorators look through all frames, pytest's included, and inspect looks through all
 # modules for the one of a frame whose file is none's, unless it is found here that there is none
@@ -52,6 +57,12 @@ def constructs() -> ModuleType:
 def oracle() -> ModuleType:
     """Return tests/oracle.py, the second reading of Relax functions."""
     return _loaded("oracle")
+
+
+@pytest.fixture(scope="session")
+def diff_by_values() -> ModuleType:
+    """Return tests/diff_by_values.py, which compares a diff with the values of runs."""
+    return _loaded("diff_by_values")
 
 
 @pytest.fixture

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId, NodeKind
+from irviz.model.graph.graph import INPUT_KINDS, Graph, Literal, Node, NodeId, NodeKind
 from irviz.model.matching.correspondence import Correspondence, MatchedBy, correspondence
 
 _CAST = "relax.astype"
@@ -46,18 +46,32 @@ def correspondence_through_casts(
 
 
 def _without_casts(graph: Graph) -> Graph:
+    """Return a graph in which the users of a cast use what it casts: a node, or a literal."""
     sources: dict[NodeId, NodeId] = {}
+    numbers: dict[NodeId, str] = {}
     for node in graph.nodes:
-        operands = graph.operands(node.id)
-        if node.callee == _CAST and len(operands) == 1:
-            sources[node.id] = _source(operands[0].source, sources)
+        if node.callee != _CAST:
+            continue
+        origins = [_source(edge.source, sources) for edge in graph.operands(node.id)]
+        texts = [literal.text for literal in node.literals]
+        texts += [numbers[one] for one in origins if one in numbers]
+        if texts and node.id not in graph.outputs:
+            numbers[node.id] = texts[0]
+        elif len(origins) == 1 and not texts:
+            sources[node.id] = origins[0]
+    literals: dict[NodeId, list[Literal]] = {}
+    for edge in graph.edges:
+        if edge.source in numbers:
+            number = Literal(edge.position, numbers[edge.source])
+            literals.setdefault(edge.target, []).append(number)
+    nodes = [node for node in graph.nodes if node.id not in sources.keys() | numbers.keys()]
     return replace(
         graph,
-        nodes=tuple(_without_dtype(node) for node in graph.nodes if node.id not in sources),
+        nodes=tuple(_without_dtype(node, literals.get(node.id, ())) for node in nodes),
         edges=tuple(
             edge._replace(source=_source(edge.source, sources))
             for edge in graph.edges
-            if edge.target not in sources
+            if edge.target not in sources and edge.source not in numbers
         ),
         outputs=tuple(_source(output, sources) for output in graph.outputs),
     )
@@ -67,10 +81,12 @@ def _source(node_id: NodeId, sources: Mapping[NodeId, NodeId]) -> NodeId:
     return sources.get(node_id, node_id)
 
 
-def _without_dtype(node: Node) -> Node:
+def _without_dtype(node: Node, more: Iterable[Literal]) -> Node:
+    """Return a node without dtypes, and with the literals that casts gave it."""
     label = _DTYPE.sub("", node.type_label)
     attributes = tuple(item for item in node.attributes if item[0] not in _OF_DTYPES)
+    literals = tuple(sorted((*node.literals, *more)))
     if node.kind is not NodeKind.OPERATOR:
-        return node._replace(type_text=label)
-    structure = hash((node.kind.value, node.callee, attributes, node.literals))
-    return node._replace(type_text=label, structure=structure)
+        return node._replace(type_text=label, literals=literals)
+    structure = hash((node.kind.value, node.callee, attributes, literals))
+    return node._replace(type_text=label, structure=structure, literals=literals)

@@ -7,12 +7,12 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 
-from tvm import ir
+from tvm import ir, tirx
 
 from irviz.errors import NotFoundError
 from irviz.gc_pause import gc_paused
 from irviz.ir.function_keys import function_keys
-from irviz.ir.module_functions import drawable_functions, prim_funcs, relax_functions
+from irviz.ir.module_functions import drawable_functions, relax_functions
 from irviz.ir.relax.shared_vars import shared_constants, shared_vars
 from irviz.ir.tensors import is_equal_tensor
 from irviz.ir.text.function_texts import function_texts
@@ -45,6 +45,7 @@ from irviz.model.diff.place_groups import group_by_place
 from irviz.model.diff.records import FunctionChange, FunctionDiff
 from irviz.model.diff.renaming import Renaming
 from irviz.model.graph.graph import Graph, NodeId, NodeKind
+from irviz.model.loops import LoopNest
 from irviz.model.matching.correspondence import MatchedBy
 from irviz.session.stage_cache import constants_of, graph_of, script_of
 from irviz.transforms.stage import Stage
@@ -170,22 +171,27 @@ def _plain_diff(
         return diff
     diff = replace(diff, graphs=(_graph(before, pair.before), _graph(after, pair.after)))
     own = (Difference(Aspect.LOOPS, "", ""),)
-    mine, theirs = prim_funcs(before.module), prim_funcs(after.module)
-    if pair.before not in mine or pair.after not in theirs:
-        return replace(diff, differences=own)
-    nests = loop_nest(mine[pair.before], pair.before), loop_nest(theirs[pair.after], pair.after)
-    return replace(diff, differences=own, loops=diff_loop_nests(*nests))
+    mine, theirs = _nest(before, pair.before), _nest(after, pair.after)
+    loops = None if mine is None or theirs is None else diff_loop_nests(mine, theirs)
+    return replace(diff, differences=own, loops=loops, nests=(mine, theirs))
 
 
 def _graph(stage: Stage, name: str) -> Graph | None:
     return graph_of(stage, name) if name in drawable_functions(stage.module) else None
 
 
+def _nest(stage: Stage, name: str) -> LoopNest | None:
+    function = stage.module[name]
+    return loop_nest(function, name) if isinstance(function, tirx.PrimFunc) else None
+
+
 def _one_sided(stage: Stage, name: str, *, is_added: bool) -> FunctionDiff:
-    graph = _graph(stage, name)
+    graph, nest = _graph(stage, name), _nest(stage, name)
     if is_added:
-        return FunctionDiff("", name, FunctionChange.ADDED, graphs=(None, graph))
-    return FunctionDiff(name, "", FunctionChange.REMOVED, graphs=(graph, None))
+        change = FunctionChange.ADDED
+        return FunctionDiff("", name, change, graphs=(None, graph), nests=(None, nest))
+    change = FunctionChange.REMOVED
+    return FunctionDiff(name, "", change, graphs=(graph, None), nests=(nest, None))
 
 
 def _entries(mod: ir.IRModule) -> set[str]:

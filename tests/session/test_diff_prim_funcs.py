@@ -9,8 +9,10 @@ from tvm.script import tirx as T
 
 import irviz
 from irviz.course.mlp import MyModule
+from irviz.course.mlp_high_level import MyModuleHighLevel
 from irviz.loaders.load import load_content
 from irviz.model.diff.loop_diff import LoopChange
+from irviz.model.loops import walk
 
 pytestmark = pytest.mark.worker
 
@@ -73,11 +75,15 @@ STEPS = {
 }
 
 
-def stepped(step):
+def stepped_schedule(step):
     schedule = s_tir.Schedule(MatmulRelu)
     block = schedule.get_sblock("Y", func_name="mm_relu")
     step(schedule, block, schedule.get_loops(block))
-    return irviz.diff(MatmulRelu, schedule.mod)
+    return schedule
+
+
+def stepped(step):
+    return irviz.diff(MatmulRelu, stepped_schedule(step).mod)
 
 
 def nest(diff):
@@ -160,6 +166,49 @@ def test_a_call_of_a_changed_prim_func_says_so():
 
 def _block_names(function):
     return [node.id for node in irviz.graph(MyModule, function).nodes if node.kind.value == "block"]
+
+
+def test_the_loops_around_a_block_that_was_split_have_kept_their_place():
+    schedule = stepped_schedule(lambda s, block, at: s.decompose_reduction(block, at[2]))
+    diff = irviz.diff(MatmulRelu, schedule.mod)
+    (block,) = (one for one in nest(diff).blocks if one.change is LoopChange.SPLIT)
+    assert list(map(str, block.loops)) == ["i: same", "j: same", "k: same"]
+
+
+def test_blocks_that_were_lowered_to_loops_are_not_called_inlined():
+    passes = (
+        s_tir.transform.LowerInitBlock(),
+        s_tir.transform.PlanAndUpdateBufferAllocationLocation(),
+        s_tir.transform.ConvertBlocksToOpaque(),
+        s_tir.transform.LowerOpaqueBlock(),
+    )
+    lowered = MatmulRelu
+    for each in passes:
+        lowered = each(lowered)
+    changes = {one.name: one.change.value for one in nest(irviz.diff(MatmulRelu, lowered)).blocks}
+    assert changes == {"Y": "removed", "C": "removed"}
+
+
+def test_new_buffers_are_in_the_order_of_the_text():
+    def cache(schedule, block, _):
+        for index in (1, 0):
+            schedule.cache_read(block, index, "shared")
+        schedule.cache_write(block, 0, "local")
+
+    found = nest(stepped(cache)).buffers
+    names = [one.after for one in found if one.change is LoopChange.ADDED]
+    assert names == ["B_shared", "A_shared", "Y_local"]
+
+
+def test_a_prim_func_that_differs_has_its_loop_nests():
+    (function,) = stepped(_split).functions
+    before, after = function.nests
+    assert [len(list(walk(one))) for one in (before, after)] == [10, 11]
+    assert irviz.diff(MatmulRelu, MatmulRelu).functions[0].nests == (None, None)
+    legalized = irviz.diff(MyModuleHighLevel, relax.transform.LegalizeOps()(MyModuleHighLevel))
+    new = {one.name: one.nests for one in legalized.functions if one.change.value == "added"}
+    assert new.keys() >= {"matmul", "relu"}
+    assert all(one is None and two.name == name for name, (one, two) in new.items())
 
 
 def test_no_pass_over_prim_funcs_makes_the_diff_fail(constructs):

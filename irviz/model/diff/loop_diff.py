@@ -79,7 +79,8 @@ class BlockDiff(NamedTuple):
         after: The ids of the blocks after.
         name: The name of the block after or, where it was removed, before.
         by: What shows that they correspond.
-        loops: What became of the loops around it.
+        loops: What became of the loops around it; of a block that was split, around the one after
+            that has its axes.
     """
 
     change: LoopChange
@@ -427,9 +428,12 @@ def _unmatched_blocks(
         if len(made) > 1:  # such as an initialisation that became a block of its own
             new = [each for each in new if each not in made]
             ids = tuple(each.block.id for each in made)
-            yield BlockDiff(LoopChange.SPLIT, (block.id,), ids, block.name, MatchedBy.USE)
+            axes = _axes(block)
+            loops = next((_loop_groups(place, one) for one in made if _axes(one.block) == axes), ())
+            by = MatchedBy.USE
+            yield BlockDiff(LoopChange.SPLIT, (block.id,), ids, block.name, by, (), tuple(loops))
             continue
-        is_inlined = bool(buffers) and not buffers & written
+        is_inlined = bool(buffers and theirs) and not buffers & written
         change = LoopChange.INLINED if is_inlined else LoopChange.REMOVED
         yield BlockDiff(change, (block.id,), (), block.name)
     for place in new:
@@ -477,8 +481,10 @@ def _buffer_diffs(
         differences = tuple(_buffer_differences(one, theirs[pairs[name]]))
         change = LoopChange.CHANGED if differences else LoopChange.SAME
         yield BufferDiff(change, name, pairs[name], differences)
-    for name in theirs.keys() - set(pairs.values()):
-        yield BufferDiff(LoopChange.ADDED, "", name)
+    matched = set(pairs.values())
+    for name in theirs:
+        if name not in matched:
+            yield BufferDiff(LoopChange.ADDED, "", name)
 
 
 def _buffer_differences(one: Buffer | Scalar, two: Buffer | Scalar) -> Iterator[Difference]:

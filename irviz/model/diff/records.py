@@ -10,6 +10,7 @@ from typing import NamedTuple
 from irviz.model.diff.differences import Difference
 from irviz.model.diff.loop_diff import LoopNestDiff
 from irviz.model.graph.graph import Graph, NodeId
+from irviz.model.loops import LoopNest
 from irviz.model.matching.correspondence import MatchedBy
 
 
@@ -85,6 +86,8 @@ class FunctionDiff:
         loops: What became of the body of a PrimFunc; None where it is the same, and for others.
         graphs: The graphs before and after; None where there is none, and for a PrimFunc that is
             the same.
+        nests: The loop nests before and after of a PrimFunc that is not the same; None where there
+            is none.
     """
 
     before: str
@@ -95,6 +98,9 @@ class FunctionDiff:
     nodes: tuple[NodeDiff, ...] = ()
     loops: LoopNestDiff | None = None
     graphs: tuple[Graph | None, Graph | None] = field(
+        default=(None, None), compare=False, repr=False
+    )
+    nests: tuple[LoopNest | None, LoopNest | None] = field(
         default=(None, None), compare=False, repr=False
     )
 

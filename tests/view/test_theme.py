@@ -7,9 +7,10 @@ from xml.etree import ElementTree
 import pytest
 
 from irviz.model.graph.graph import Node, NodeId, NodeKind, Resolution
-from irviz.view.colour_math import oklab
+from irviz.view.colour_math import mix_colours, oklab
 from irviz.view.geometry import Rect, Size
 from irviz.view.graph.node_shapes import add_shape
+from irviz.view.loop_nest_diff import TINT
 from irviz.view.theme import STYLES, THEMES, NodeShape, get_theme, node_style
 
 
@@ -65,6 +66,15 @@ def test_words_in_the_colours_of_changes_can_be_read(name):
     for colour in theme.changes.values():
         assert contrast(colour, theme.background) >= 4.5
         assert contrast(colour, theme.block_fill) >= 4.5
+
+
+@pytest.mark.parametrize("name", THEMES)
+def test_words_can_be_read_on_the_ground_of_rows_that_changed(name):
+    theme = THEMES[name]
+    for colour in theme.changes.values():
+        ground = mix_colours(theme.background, colour, TINT)
+        assert contrast(colour, ground) >= 4.5
+        assert contrast(theme.text, ground) >= 4.5
 
 
 SEEN_BY = {

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
+from itertools import chain, count
 from typing import NamedTuple
 
 from irviz.model.diff.differences import Aspect, Difference
@@ -132,12 +133,13 @@ def diff_loop_nests(before: LoopNest, after: LoopNest) -> LoopNestDiff:
     pairs = _matched_blocks(mine, theirs)
     buffers = _matched_buffers(before, after, pairs)
     names = _names(before), _names(after)
-    moved = _moved(pairs)
+    unmatched = list(_unmatched_blocks(mine, theirs, pairs))
+    moved = _moved([*pairs, *_split_pairs(unmatched, mine, theirs)])
     blocks = [
         _block_diff(one, two, by, names, buffers, is_moved=two.number in moved)
         for one, two, by in pairs
     ]
-    blocks += _unmatched_blocks(mine, theirs, pairs)
+    blocks += unmatched
     blocks.sort(key=lambda diff: _order(diff, mine, theirs))
     return LoopNestDiff(
         tuple(blocks),
@@ -291,7 +293,8 @@ def _loop_groups(one: _Place, two: _Place) -> Iterator[LoopGroup]:
 
 def _loops_by_axes(one: _Place, two: _Place) -> list[_Loops]:
     """Match the loops around a block by the axes whose values they make up."""
-    there, back = _axes_by_variable(one.block), _axes_by_variable(two.block)
+    there = _axes_by_variable(one.block, range(len(one.block.axes)))
+    back = _axes_by_variable(two.block, _axis_numbers(one.block, two.block))
     left = {loop.variable: loop for loop in one.loops}
     free = {loop.variable: loop for loop in two.loops}
     groups: list[_Loops] = []
@@ -309,13 +312,25 @@ def _loops_by_axes(one: _Place, two: _Place) -> list[_Loops]:
     return groups
 
 
-def _axes_by_variable(block: Block) -> dict[str, frozenset[int]]:
+def _axes_by_variable(block: Block, numbers: Sequence[int]) -> dict[str, frozenset[int]]:
     """Return the numbers of the axes that each variable is bound to."""
     found: dict[str, set[int]] = {}
-    for index, axis in enumerate(block.axes):
+    for number, axis in zip(numbers, block.axes, strict=True):
         for word in _WORD.findall(axis.binding):
-            found.setdefault(word, set()).add(index)
+            found.setdefault(word, set()).add(number)
     return {name: frozenset(axes) for name, axes in found.items()}
+
+
+def _axis_numbers(before: Block, after: Block) -> Sequence[int]:
+    """Return the numbers before of the axes after: by name or, for other names, by position."""
+    numbers = {axis.name: number for number, axis in enumerate(before.axes)}
+    known = {axis.name for axis in after.axes}
+    free = iter([number for name, number in numbers.items() if name not in known])
+    new = count(len(before.axes))
+    return [
+        numbers[axis.name] if axis.name in numbers else next(chain(free, new))
+        for axis in after.axes
+    ]
 
 
 def _connected(axes: frozenset[int], *sides: Mapping[str, frozenset[int]]) -> frozenset[int]:
@@ -379,6 +394,22 @@ def _out_of_order(
     return {group for index, (_, group) in enumerate(ordered) if index not in kept}
 
 
+def _split_pairs(
+    diffs: Iterable[BlockDiff], mine: Sequence[_Place], theirs: Sequence[_Place]
+) -> _Pairs:
+    """Return the blocks that were split, each with the one after that has its axes."""
+    here = {place.block.id: place for place in mine}
+    there = {place.block.id: place for place in theirs}
+    found: _Pairs = []
+    for diff in diffs:
+        if diff.change is LoopChange.SPLIT:
+            one = here[diff.before[0]]
+            made = [there[each] for each in diff.after]
+            two = next((each for each in made if _axes(each.block) == _axes(one.block)), None)
+            found += [(one, two, MatchedBy.USE)] if two else []
+    return found
+
+
 def _moved(pairs: _Pairs) -> set[int]:
     """Return the blocks after that came into or left the loops of another, or changed order."""
     moved: set[int] = set()
@@ -393,25 +424,35 @@ def _moved(pairs: _Pairs) -> set[int]:
             home = one.loops[0].id if one.loops else ""
             if home != owner or homes.setdefault(home, nest) != nest:
                 moved.add(two.number)
-    kept = longest_increasing([one.number for one, _, _ in pairs])
-    return moved | {two.number for index, (_, two, _) in enumerate(pairs) if index not in kept}
+    ordered = sorted(pairs, key=lambda pair: pair[1].number)
+    kept = longest_increasing([one.number for one, _, _ in ordered])
+    return moved | {two.number for index, (_, two, _) in enumerate(ordered) if index not in kept}
 
 
 def _owner(places: Sequence[tuple[_Place, _Place]]) -> str:
     """Return the outermost loop before of the block that a nest of loops belonged to.
 
-    Its loops have the variables of the loops that all blocks share now; of several it is the last,
-    as a block usually goes into the loops of the block that uses it.
+    Most of the loops that all blocks share now have names made of those of its loops, and so have
+    its other loops; of several it is the last, as a block usually goes into the loops of the block
+    that uses it.
     """
     shared = {loop.variable for loop in places[0][1].loops}
     for _, two in places:
         shared &= {loop.variable for loop in two.loops}
-    found, most = "", -1
-    for one, _ in places:
-        count = len(shared & {loop.variable for loop in one.loops})
-        if count >= most:
-            found, most = one.loops[0].id if one.loops else "", count
-    return found
+
+    def score(place: tuple[_Place, _Place]) -> tuple[int, int]:
+        one, two = place
+        names = [loop.variable for loop in one.loops]
+        own = [is_made_of(loop.variable, names) for loop in two.loops]
+        return sum(is_made_of(name, names) for name in shared), -own.count(False)
+
+    one, _ = max(reversed(places), key=score)
+    return one.loops[0].id if one.loops else ""
+
+
+def is_made_of(variable: str, sources: Iterable[str]) -> bool:
+    """Return whether a loop's name is one of others or begins with it, as `i_0` does."""
+    return any(variable == each or variable.startswith(f"{each}_") for each in sources)
 
 
 def _unmatched_blocks(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import groupby
 from typing import NamedTuple
 
+from irviz.model.diff.alignment import aligned
 from irviz.model.diff.differences import Difference
-from irviz.model.diff.increasing import longest_increasing
 from irviz.model.diff.loop_diff import LoopChange, LoopNestDiff
 from irviz.model.diff.module_text import FunctionText
 from irviz.model.diff.records import (
@@ -31,8 +30,6 @@ _NO_TEXT = FunctionText((), {})
 
 
 _LONGEST_MARKED = 1000
-
-_Opcode = tuple[str, int, int, int, int]
 
 
 class Line(NamedTuple):
@@ -85,7 +82,7 @@ def function_lines(diff: FunctionDiff, before: FunctionText, after: FunctionText
     mine, theirs = keys
     elsewhere = frozenset(mine).intersection(theirs)
     place = {key: index for index, key in enumerate(mine)}
-    for tag, first, last, other_first, other_last in _aligned(mine, theirs):
+    for tag, first, last, other_first, other_last in aligned(mine, theirs):
         if tag == "equal":
             for one, two in zip(range(first, last), range(other_first, other_last), strict=True):
                 node = by_line.get(mine[one])
@@ -104,30 +101,6 @@ def function_lines(diff: FunctionDiff, before: FunctionText, after: FunctionText
                 yield from (_moved(line) for line in found)
             else:
                 yield _single("+", after.lines[two], by_line.get(key))
-
-
-def _aligned(mine: Sequence[object], theirs: Sequence[object]) -> Iterator[_Opcode]:
-    """Yield the opcodes of two lists of keys.
-
-    Keys that each side has once are matched first, as many as keep their order. So the lists
-    between them, for which `SequenceMatcher` may take quadratic time, are short.
-    """
-    counts = Counter(mine), Counter(theirs)
-    place = {key: index for index, key in enumerate(mine) if counts[0][key] == 1}
-    pairs = [
-        (place[key], index)
-        for index, key in enumerate(theirs)
-        if key in place and counts[1][key] == 1
-    ]
-    kept = longest_increasing([at for at, _ in pairs])
-    start, other = 0, 0
-    for one, two in [*(pairs[index] for index in sorted(kept)), (len(mine), len(theirs))]:
-        found = SequenceMatcher(None, mine[start:one], theirs[other:two]).get_opcodes()
-        for tag, a, b, c, d in found:
-            yield tag, start + a, start + b, other + c, other + d
-        if one < len(mine):
-            yield "equal", one, one + 1, two, two + 1
-        start, other = one + 1, two + 1
 
 
 def _keys(

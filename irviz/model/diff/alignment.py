@@ -1,0 +1,35 @@
+"""Which items of two lists correspond, in their order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+
+from irviz.model.diff.increasing import longest_increasing
+
+_Opcode = tuple[str, int, int, int, int]
+
+
+def aligned(mine: Sequence[object], theirs: Sequence[object]) -> Iterator[_Opcode]:
+    """Yield the opcodes of two lists of keys.
+
+    Keys that each side has once are matched first, as many as keep their order. So the lists
+    between them, for which `SequenceMatcher` may take quadratic time, are short.
+    """
+    counts = Counter(mine), Counter(theirs)
+    place = {key: index for index, key in enumerate(mine) if counts[0][key] == 1}
+    pairs = [
+        (place[key], index)
+        for index, key in enumerate(theirs)
+        if key in place and counts[1][key] == 1
+    ]
+    kept = longest_increasing([at for at, _ in pairs])
+    start, other = 0, 0
+    for one, two in [*(pairs[index] for index in sorted(kept)), (len(mine), len(theirs))]:
+        found = SequenceMatcher(None, mine[start:one], theirs[other:two]).get_opcodes()
+        for tag, a, b, c, d in found:
+            yield tag, start + a, start + b, other + c, other + d
+        if one < len(mine):
+            yield "equal", one, one + 1, two, two + 1
+        start, other = one + 1, two + 1

@@ -1,0 +1,479 @@
+"""Two loop nests side by side: which rows correspond, and what became of each."""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import NamedTuple
+
+from irviz.model.diff.alignment import aligned
+from irviz.model.diff.differences import Aspect
+from irviz.model.diff.increasing import longest_increasing
+from irviz.model.diff.loop_diff import BlockDiff, LoopChange, LoopGroup, LoopNestDiff, is_made_of
+from irviz.model.loops import Block, Loop, LoopKind, LoopNest, LoopNode, walk
+from irviz.view.loop_nest_listing import Row, RowKind, listing
+
+_DETAILS = {
+    RowKind.WHERE: Aspect.PREDICATE,
+    RowKind.READS: Aspect.READS,
+    RowKind.WRITES: Aspect.WRITES,
+    RowKind.VIEW: None,
+    RowKind.ANNOTATION: Aspect.ATTRIBUTE,
+}
+_HEADS = (RowKind.LOOP, RowKind.BLOCK, RowKind.BUFFER, RowKind.PARAMETER)
+"""Rows that get a line to where they moved; the others move with them."""
+
+
+class Mark(NamedTuple):
+    """What became of a row.
+
+    Attributes:
+        sign: It is read without colours: "+", "−", "~", "⊃ 2 → 1", "⊂ 1 → 2" or "↕"; "" for what
+            moves with another row.
+        change: The colour, by its name in `Theme.changes`.
+        word: What differs.
+    """
+
+    sign: str
+    change: str
+    word: str = ""
+
+
+class Link(NamedTuple):
+    """Rows before and the rows after that they became; `change` is as in `Mark`."""
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    change: str
+
+
+@dataclass
+class Side:
+    """The rows of one loop nest, and what became of those that are not the same."""
+
+    rows: Sequence[Row]
+    marks: dict[int, Mark] = field(default_factory=dict)
+
+
+class SideBySide(NamedTuple):
+    """Two loop nests.
+
+    Attributes:
+        lines: The rows that stand beside each other, by their numbers.
+        links: What is connected by a line.
+        partners: The row after of each row before that corresponds to one.
+    """
+
+    before: Side
+    after: Side
+    lines: Sequence[tuple[int | None, int | None]]
+    links: Sequence[Link]
+    partners: Mapping[int, int]
+
+
+def side_by_side(
+    nests: tuple[LoopNest | None, LoopNest | None], diff: LoopNestDiff | None
+) -> SideBySide:
+    """Put two loop nests side by side.
+
+    Rows that correspond stand beside each other, as many as keep their order. Where one nest is
+    missing, all rows of the other are marked.
+    """
+    before, after = nests
+    if before is None or after is None or diff is None:
+        sides = _side(before, Mark("−", "removed")), _side(after, Mark("+", "added"))
+        first: list[tuple[int | None, int | None]] = [
+            (at, None) for at in range(len(sides[0].rows))
+        ]
+        return SideBySide(
+            *sides, [*first, *((None, at) for at in range(len(sides[1].rows)))], (), {}
+        )
+    return _Alignment(before, after, diff).result()
+
+
+def _side(nest: LoopNest | None, mark: Mark) -> Side:
+    rows = listing(nest) if nest else []
+    return Side(rows, dict.fromkeys(range(len(rows)), mark))
+
+
+class _Alignment:
+    """The rows of two nests while they are being matched; `_pairs` are those that correspond."""
+
+    def __init__(self, before: LoopNest, after: LoopNest, diff: LoopNestDiff) -> None:
+        self._diff = diff
+        full = [block for block in diff.blocks if _differs(block, Aspect.AXES)]
+        self._before = Side(listing(before, {each for one in full for each in one.before}))
+        self._after = Side(listing(after, {each for one in full for each in one.after}))
+        self._nests = before, after
+        self._nodes = tuple({node.id: node for node in walk(nest)} for nest in (before, after))
+        self._places = tuple(
+            {(row.kind, row.node, row.name): at for at, row in enumerate(side.rows)}
+            for side in (self._before, self._after)
+        )
+        self._bodies = tuple(_bodies(side.rows) for side in (self._before, self._after))
+        self._around = tuple(_around_blocks(nest) for nest in (before, after))
+        self._pairs: dict[int, int] = {}
+        self._taken: set[int] = set()
+        self._may_move: set[int] = set()
+        self._links: list[Link] = []
+
+    def result(self) -> SideBySide:
+        self._match_buffers()
+        single = [one for one in self._diff.blocks if len(one.before) == len(one.after) == 1]
+        split = [one for one in self._diff.blocks if one.change is LoopChange.SPLIT]
+        for block in sorted([*single, *split], key=_others_loops):
+            self._match_loops(block)
+        for block in single:
+            self._match_block(block.before[0], block.after[0], block)
+        for block in split:
+            self._match_split_block(block)
+        self._mark_inlined()
+        self._match_rest()
+        anchors = self._anchors()
+        self._mark_moved(anchors)
+        self._mark_rest()
+        lines = list(self._lines(anchors))
+        return SideBySide(self._before, self._after, lines, self._links, self._pairs)
+
+    def _pair(self, one: int, two: int) -> bool:
+        """Note that two rows correspond, unless one of them has a partner."""
+        if one in self._pairs or two in self._taken:
+            return False
+        self._pairs[one] = two
+        self._taken.add(two)
+        return True
+
+    def _mark(self, one: int, two: int, mark: Mark) -> None:
+        self._before.marks[one] = mark._replace(word="")
+        self._after.marks[two] = mark
+
+    def _match_buffers(self) -> None:
+        kinds = (RowKind.PARAMETER, RowKind.BUFFER)
+        for buffer in self._diff.buffers:
+            one, two = (
+                next((p[kind, name, ""] for kind in kinds if (kind, name, "") in p), None)
+                for p, name in zip(self._places, (buffer.before, buffer.after), strict=True)
+            )
+            if one is not None and two is not None and self._pair(one, two) and buffer.differences:
+                word = ", ".join(each.aspect.value for each in buffer.differences)
+                self._mark(one, two, Mark("~", "changed", word))
+
+    def _match_loops(self, block: BlockDiff) -> None:
+        for group in block.loops:
+            here = [self._places[0][RowKind.LOOP, one, ""] for one in group.ids_before]
+            there = [self._places[1][RowKind.LOOP, one, ""] for one in group.ids_after]
+            here = [one for one in here if one not in self._pairs]
+            there = [one for one in there if one not in self._taken]
+            if here and there:
+                self._match_group(here, there, group, is_moved=block.change is LoopChange.MOVED)
+
+    def _match_group(
+        self, here: Sequence[int], there: Sequence[int], group: LoopGroup, *, is_moved: bool
+    ) -> None:
+        is_reordered = LoopChange.REORDERED in group.changes
+        loops = [self._loop(0, one) for one in here], [self._loop(1, two) for two in there]
+        is_bundle = len(here) != len(there) or (
+            len(here) > 1 and [one.extent for one in loops[0]] != [two.extent for two in loops[1]]
+        )
+        for one, two in zip(here, there, strict=False):
+            self._pair(one, two)
+        if is_reordered or is_moved:
+            self._may_move.update(here)
+        if is_bundle:
+            self._mark_bundle(here, there, is_reordered=is_reordered)
+            return
+        for one, two, old, new in zip(here, there, *loops, strict=True):
+            mark = _loop_mark(old, new, is_reordered=is_reordered)
+            if mark:
+                self._mark(one, two, mark)
+            if is_reordered:
+                self._links.append(Link((one,), (two,), "moved"))
+
+    def _mark_bundle(
+        self, here: Sequence[int], there: Sequence[int], *, is_reordered: bool
+    ) -> None:
+        """Mark loops that were split or fused."""
+        count = f"{len(here)} → {len(there)}"
+        order = ", reordered" if is_reordered else ""
+        is_split = len(here) <= len(there)
+        sign = "⊂" if is_split else "⊃"
+        for one in here:
+            self._before.marks[one] = Mark(sign, "fused")
+        for two in there:
+            self._after.marks[two] = Mark(sign, "fused")
+        side, at = (self._before, here[0]) if is_split else (self._after, there[0])
+        word = "split" if is_split else "fused"
+        if len(here) == len(there):
+            word = "fused and split"
+        side.marks[at] = Mark(f"{sign} {count}", "fused", f"{word}{order}")
+        self._links.append(Link(tuple(here), tuple(there), "fused"))
+
+    def _loop(self, side: int, at: int) -> Loop:
+        rows = (self._before, self._after)[side].rows
+        node = self._nodes[side][rows[at].node]
+        assert isinstance(node, Loop)
+        return node
+
+    def _match_block(self, before: str, after: str, diff: BlockDiff) -> None:
+        """Match the rows of a block: its head, what it reads and writes, and its statements."""
+        one, two = self._head(0, before), self._head(1, after)
+        if not self._pair(one, two):
+            return
+        words = []
+        if _differs(diff, Aspect.NAME):
+            words.append("renamed")
+        if _differs(diff, Aspect.AXES):
+            words.append("axes")
+        elif diff.changed_loops and self._is_other_text(one, two):
+            words.append("bindings")
+        if diff.change is LoopChange.MOVED:
+            self._may_move.add(one)
+            self._mark(one, two, Mark("↕", "moved", ", ".join(["moved", *words])))
+            self._links.append(Link((one,), (two,), "moved"))
+        elif words:
+            self._mark(one, two, Mark("~", "changed", ", ".join(words)))
+        for at, row in self._details(before):
+            other = self._places[1].get((row.kind, after, row.name))
+            if other is not None:
+                self._match_detail(at, other, diff)
+        self._match_bodies(before, after, diff)
+
+    def _head(self, side: int, block: str) -> int:
+        return self._places[side][RowKind.BLOCK, block, ""]
+
+    def _is_other_text(self, one: int, two: int) -> bool:
+        return self._before.rows[one].text != self._after.rows[two].text
+
+    def _details(self, block: str) -> Iterator[tuple[int, Row]]:
+        """Yield the rows of a block before between its head and its statements."""
+        rows, at = self._before.rows, self._head(0, block) + 1
+        while at < len(rows) and rows[at].kind in _DETAILS and rows[at].node == block:
+            yield at, rows[at]
+            at += 1
+
+    def _match_detail(self, one: int, two: int, diff: BlockDiff) -> None:
+        self._pair(one, two)
+        self._may_move.add(one)
+        kind = self._before.rows[one].kind
+        aspect = _DETAILS[kind]
+        is_same = (
+            aspect is not None
+            and not _differs(diff, aspect)
+            and not (kind is RowKind.WHERE and diff.changed_loops)
+            and diff.change is not LoopChange.SPLIT
+        )
+        if not is_same and self._is_other_text(one, two):
+            self._mark(one, two, Mark("~", "changed"))
+
+    def _match_bodies(self, before: str, after: str, diff: BlockDiff) -> None:
+        """Match the statements of a block; those without changes may differ in names."""
+        mine, theirs = self._free(self._bodies[0].get(before, ()), self._bodies[1].get(after, ()))
+        is_same = diff.change is not LoopChange.SPLIT and not _differs(diff, Aspect.STATEMENT)
+        is_alike = len(mine) == len(theirs) and all(map(self._is_same_kind, mine, theirs))
+        if not is_same or not is_alike:
+            self._match_texts(mine, theirs)
+            return
+        for one, two in zip(mine, theirs, strict=True):
+            self._pair(one, two)
+            self._may_move.add(one)
+            if self._before.rows[one].kind is RowKind.LOOP:
+                mark = _loop_mark(self._loop(0, one), self._loop(1, two))
+                if mark:
+                    self._mark(one, two, mark)
+
+    def _free(
+        self, mine: Iterable[int], theirs: Iterable[int]
+    ) -> tuple[Sequence[int], Sequence[int]]:
+        """Return the rows without a partner, less the loops around blocks."""
+        here = [one for one in mine if one not in self._pairs and not self._is_around(0, one)]
+        there = [two for two in theirs if two not in self._taken and not self._is_around(1, two)]
+        return here, there
+
+    def _is_around(self, side: int, at: int) -> bool:
+        row = (self._before, self._after)[side].rows[at]
+        return row.kind is RowKind.LOOP and row.node in self._around[side]
+
+    def _is_same_kind(self, one: int, two: int) -> bool:
+        return self._before.rows[one].kind is self._after.rows[two].kind
+
+    def _match_texts(self, mine: Sequence[int], theirs: Sequence[int]) -> None:
+        """Match rows with the same text; those between two matches, if as many, are changed."""
+        keys = [
+            [(side.rows[at].kind, side.rows[at].text) for at in places]
+            for side, places in ((self._before, mine), (self._after, theirs))
+        ]
+        for tag, a, b, c, d in aligned(*keys):
+            if tag == "equal" or (tag == "replace" and b - a == d - c):
+                for one, two in zip(mine[a:b], theirs[c:d], strict=True):
+                    if self._is_same_kind(one, two):
+                        self._pair(one, two)
+                        self._may_move.add(one)
+                        if tag == "replace":
+                            self._mark(one, two, Mark("~", "changed"))
+
+    def _match_split_block(self, diff: BlockDiff) -> None:
+        """Match a block with the last of several that it was split into.
+
+        Its init statement is matched with the first, if that has the same statements.
+        """
+        before, (first, *others) = diff.before[0], diff.after
+        self._match_block(before, diff.after[-1], diff)
+        head, there = self._head(0, before), [self._head(1, each) for each in diff.after]
+        init = self._places[0].get((RowKind.INIT, before, ""))
+        mine, theirs = self._free(self._bodies[0].get(before, ()), self._bodies[1].get(first, ()))
+        statements = [one for one in mine if one != init]
+        texts = [
+            [rows[at].text for at in places]
+            for rows, places in ((self._before.rows, statements), (self._after.rows, theirs))
+        ]
+        if others and init is not None and texts[0] == texts[1]:
+            for one, two in zip(statements, theirs, strict=True):
+                self._pair(one, two)
+                self._may_move.add(one)
+                self._mark(one, two, Mark("", "fused"))
+            self._before.marks[init] = Mark("⊂", "fused")
+            self._links.append(Link((init,), (there[0],), "fused"))
+            self._links.append(Link((head,), tuple(there[1:]), "fused"))
+        else:
+            self._links.append(Link((head,), tuple(there), "fused"))
+        self._before.marks[head] = Mark(f"⊂ 1 → {len(there)}", "fused", "split")
+        self._after.marks |= dict.fromkeys(there, Mark("⊂", "fused"))
+
+    def _mark_inlined(self) -> None:
+        for block in self._diff.blocks:
+            if block.change is LoopChange.INLINED:
+                node = self._nodes[0][block.before[0]]
+                assert isinstance(node, Block)
+                readers = _readers(self._nests[0], {access.buffer for access in node.writes})
+                word = f"inlined into {', '.join(readers)}" if readers else "inlined"
+                self._before.marks[self._head(0, node.id)] = Mark("−", "removed", word)
+
+    def _match_rest(self) -> None:
+        """Match rows outside of blocks by their texts, or all where a nest has no blocks."""
+        if not all(any(isinstance(one, Block) for one in nodes.values()) for nodes in self._nodes):
+            self._around = frozenset(), frozenset()
+        mine, theirs = (
+            [
+                at
+                for at, row in enumerate(side.rows)
+                if row.kind in (RowKind.LOOP, RowKind.STATEMENT)
+                and (not row.block or not self._around[0])
+            ]
+            for side in (self._before, self._after)
+        )
+        self._match_texts(*self._free(mine, theirs))
+
+    def _anchors(self) -> list[tuple[int, int]]:
+        """Return the pairs that stand beside each other: as many as keep their order.
+
+        Those that may move do so if they fit between the others.
+        """
+        firm = [pair for pair in sorted(self._pairs.items()) if pair[0] not in self._may_move]
+        kept = longest_increasing([two for _, two in firm])
+        firm = [pair for index, pair in enumerate(firm) if index in kept]
+        mine, theirs = [one for one, _ in firm], [two for _, two in firm]
+        between: dict[int, list[tuple[int, int]]] = {}
+        for one, two in sorted(self._pairs.items()):
+            gap = bisect(mine, one)
+            if one in self._may_move and gap == bisect(theirs, two):
+                between.setdefault(gap, []).append((one, two))
+        for pairs in between.values():
+            kept = longest_increasing([two for _, two in pairs])
+            firm += [pair for index, pair in enumerate(pairs) if index in kept]
+        return sorted(firm)
+
+    def _mark_moved(self, anchors: Iterable[tuple[int, int]]) -> None:
+        """Mark the rows that do not stand beside their partners, and link their heads."""
+        beside = {one for one, _ in anchors}
+        linked = {one for link in self._links for one in link.before}
+        for one, two in self._pairs.items():
+            if one in beside:
+                continue
+            is_head = self._before.rows[one].kind in _HEADS
+            if one not in self._before.marks:
+                self._mark(one, two, Mark("↕", "moved", "moved") if is_head else Mark("", "moved"))
+            if is_head and one not in linked:
+                self._links.append(Link((one,), (two,), "moved"))
+
+    def _mark_rest(self) -> None:
+        """Mark the rows without a partner."""
+        sides = (
+            (self._before, self._pairs.keys(), Mark("−", "removed")),
+            (self._after, self._taken, Mark("+", "added")),
+        )
+        for side, partnered, mark in sides:
+            for at in range(len(side.rows)):
+                if at not in partnered:
+                    side.marks.setdefault(at, mark)
+
+    def _lines(self, anchors: Iterable[tuple[int, int]]) -> Iterator[tuple[int | None, int | None]]:
+        """Yield the rows that stand beside each other, by their numbers."""
+        here, there = 0, 0
+        for one, two in [*anchors, (len(self._before.rows), len(self._after.rows))]:
+            yield from zip_longest(range(here, one), range(there, two))
+            if one < len(self._before.rows):
+                yield one, two
+            here, there = one + 1, two + 1
+
+
+def _others_loops(diff: BlockDiff) -> tuple[bool, int]:
+    """Return whether a block moved, and how many of its loops are not made of those it had.
+
+    Loops that several blocks share now belong to the one for which this is least.
+    """
+    new = [
+        name for loops in diff.loops for name in loops.after if not is_made_of(name, loops.before)
+    ]
+    return diff.change is LoopChange.MOVED, len(new)
+
+
+def _differs(diff: BlockDiff, aspect: Aspect) -> bool:
+    return any(each.aspect is aspect for each in diff.differences)
+
+
+def _loop_mark(one: Loop, two: Loop, *, is_reordered: bool = False) -> Mark | None:
+    """Return what became of a loop; a new kind of loop needs no word, as its text ends with it."""
+    is_other_kind = (one.kind, one.thread) != (two.kind, two.thread)
+    names = ("extent", "start", "step", "annotations")
+    words = [name for name in names if getattr(one, name) != getattr(two, name)]
+    if is_other_kind and two.kind is LoopKind.SERIAL:
+        words.insert(0, "serial")
+    if is_reordered:
+        return Mark("↕", "moved", ", ".join(["reordered", *words]))
+    return Mark("~", "changed", ", ".join(words)) if words or is_other_kind else None
+
+
+def _bodies(rows: Sequence[Row]) -> dict[str, list[int]]:
+    """Return the rows of statements, and of loops, by the innermost block around them."""
+    found: dict[str, list[int]] = {}
+    for at, row in enumerate(rows):
+        if row.block and row.kind in (RowKind.INIT, RowKind.STATEMENT, RowKind.LOOP):
+            found.setdefault(row.block, []).append(at)
+    return found
+
+
+def _around_blocks(nest: LoopNest) -> frozenset[str]:
+    """Return the ids of the loops around blocks."""
+    found: set[str] = set()
+
+    def visit(node: LoopNode) -> bool:
+        inside = (*node.init, *node.children) if isinstance(node, Block) else node.children
+        has_block = True in [visit(each) for each in inside]
+        if isinstance(node, Loop) and has_block:
+            found.add(node.id)
+        return has_block or isinstance(node, Block)
+
+    for each in nest.body:
+        visit(each)
+    return frozenset(found)
+
+
+def _readers(nest: LoopNest, buffers: Collection[str]) -> list[str]:
+    """Return the names of the blocks that read buffers."""
+    blocks = [node for node in walk(nest) if isinstance(node, Block)]
+    names = [
+        block.name for block in blocks if any(access.buffer in buffers for access in block.reads)
+    ]
+    return list(dict.fromkeys(names))

@@ -1,0 +1,386 @@
+"""Draw what became of a loop nest: the nest before and the nest after, side by side."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from itertools import groupby
+from operator import contains
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+from irviz.model.diff.loop_diff import LoopNestDiff
+from irviz.model.loops import LoopNest
+from irviz.view.colour_math import mix_colours
+from irviz.view.geometry import Point, Rect, Size
+from irviz.view.loop_nest_alignment import Link, Mark, Side, SideBySide, side_by_side
+from irviz.view.loop_nest_listing import Row
+from irviz.view.svg_primitives import (
+    add,
+    add_rect,
+    add_text,
+    add_tooltip,
+    path,
+    printable,
+    shorten,
+    text_width,
+)
+from irviz.view.theme import Theme
+
+_SIZE, _SIGN_SIZE, _WORD_SIZE = 11.0, 12.5, 10.0
+_ADVANCE = text_width("0", _SIZE)
+_LINE_HEIGHT, _BASELINE = 16.0, 11.7
+_INDENT, _HANGING, _MAX_INDENT = 14.0, 24.0, 224.0
+_PAD, _WORD_GAP = 7.0, 12.0
+_LINKS_WIDTH = 76.0
+_MAX_WIDTH, _MIN_WIDTH = 460.0, 190.0
+"""The widths of a row's text, its indentation included, and without it."""
+_MAX_CHARACTERS, _MAX_TOOLTIP = 240, 2000
+_MAX_ROWS = 1000
+_LONGEST_RUN, _CONTEXT = 12, 2
+TINT = 0.08
+"""The share of a change's colour in the ground of its rows."""
+_BAND_OPACITY = "0.3"
+_PART = re.compile(r"\w+|\s+|[^\w\s]")
+
+_Parts = list[tuple[str, bool]]
+"""Text in parts, and whether each differs."""
+
+
+def draw_loop_nest_diff(
+    parent: ElementTree.Element,
+    nests: tuple[LoopNest | None, LoopNest | None],
+    diff: LoopNestDiff | None,
+    theme: Theme,
+) -> Size:
+    """Draw two loop nests at (0, 0) as listings, and return the size.
+
+    Rows that correspond have the same height where the order allows it; a sign before a row says
+    what became of it, and bands lead from loops to those that they were split into or fused to.
+    Rows that are the same are pale, and long runs of them are folded.
+
+    Args:
+        parent: The element that the picture is added to.
+        nests: The loop nests before and after; None for a function that is only on one side,
+            which is drawn alone.
+        diff: What became of the loop nest; None if one of the two is missing.
+        theme: The colours.
+    """
+    return _Picture(side_by_side(nests, diff), theme).draw(parent)
+
+
+class _Cell(NamedTuple):
+    """A row as drawn: its lines, where it is, and what became of it."""
+
+    row: Row
+    lines: Sequence[_Parts]
+    mark: Mark | None
+
+
+class _Slot(NamedTuple):
+    """A row on each side; `folded` rows that are the same on both sides stand here as a number."""
+
+    before: int | None
+    after: int | None
+    folded: int = 0
+
+
+class _Column(NamedTuple):
+    """One side of the picture: its rows by their numbers, its gutter and its right end."""
+
+    left: float
+    gutter: float
+    right: float
+    cells: Mapping[int, _Cell]
+    name: str
+
+
+class _Picture:
+    """The parts of the picture; the rows have their heights when the columns are known."""
+
+    def __init__(self, sides: SideBySide, theme: Theme) -> None:
+        self._theme = theme
+        self._links = sides.links
+        slots = list(_folded(sides))
+        self._slots, self._left_out = slots[:_MAX_ROWS], len(slots) - _MAX_ROWS
+        partners = sides.partners
+        back = {two: one for one, two in partners.items()}
+        texts = [[row.text for row in side.rows] for side in (sides.before, sides.after)]
+        left = _column(
+            "before", 0.0, sides.before, (slot.before for slot in self._slots), partners, texts[1]
+        )
+        start = left.right + _LINKS_WIDTH if left.cells else 0.0
+        right = _column(
+            "after", start, sides.after, (slot.after for slot in self._slots), back, texts[0]
+        )
+        self._columns = left, right
+        self._tops: tuple[dict[int, float], dict[int, float]] = {}, {}
+
+    def draw(self, parent: ElementTree.Element) -> Size:
+        picture = add(parent, "g", "loop-nest-diff")
+        y = 0.0
+        for slot in self._slots:
+            heights = [_LINE_HEIGHT]
+            for side, at in enumerate((slot.before, slot.after)):
+                if at is None:
+                    continue
+                column = self._columns[side]
+                if slot.folded:
+                    self._draw_note(picture, column, y, f"… {slot.folded} unchanged")
+                    continue
+                self._tops[side][at] = y
+                self._draw_cell(picture, column, column.cells[at], y)
+                heights.append(_height(column.cells[at]))
+            y += max(heights)
+        if self._left_out > 0:
+            for column in filter(lambda one: one.cells, self._columns):
+                self._draw_note(picture, column, y, f"… {self._left_out:,} more rows")
+            y += _LINE_HEIGHT
+        for link in self._links:
+            self._draw_link(picture, link)
+        return Size(max(column.right for column in self._columns), y)
+
+    def _draw_cell(
+        self, picture: ElementTree.Element, column: _Column, cell: _Cell, y: float
+    ) -> None:
+        row, mark = cell.row, cell.mark
+        change = mark.change if mark else "same"
+        group = add(picture, "g", f"row {column.name} {change}", data_node=row.node)
+        x = column.left + column.gutter + _indent(row)
+        colour = self._theme.quiet_text
+        if mark:
+            colour = self._theme.text
+            rect = Rect.at((column.left, y), column.right - column.left, _height(cell))
+            ground = mix_colours(self._theme.background, self._theme.changes[change], TINT)
+            add_rect(group, rect, fill=ground)
+            sign = (column.left + _PAD, y + _BASELINE + 0.5)
+            style = {"css_class": "sign", "font_weight": "700"}
+            if mark.sign:
+                add_text(
+                    group,
+                    mark.sign,
+                    sign,
+                    _SIGN_SIZE,
+                    self._theme.changes[change],
+                    "start",
+                    **style,
+                )
+        for number, parts in enumerate(cell.lines):
+            at = x + (_HANGING if number else 0.0), y + _BASELINE + number * _LINE_HEIGHT
+            _write(group, parts, at, colour)
+        if mark and mark.word:
+            width = text_width(_text(cell.lines[-1]), _SIZE)
+            at = at[0] + width + _WORD_GAP, at[1]
+            colour = self._theme.changes[change]
+            style = {"css_class": "word", "font_style": "italic"}
+            add_text(group, shorten(mark.word), at, _WORD_SIZE, colour, "start", **style)
+        if len(row.text) > _MAX_CHARACTERS:
+            add_tooltip(group, row.text[:_MAX_TOOLTIP])
+
+    def _draw_note(
+        self, picture: ElementTree.Element, column: _Column, y: float, text: str
+    ) -> None:
+        at = column.left + column.gutter, y + _BASELINE
+        style = {"css_class": "folded", "font_style": "italic"}
+        add_text(picture, text, at, _WORD_SIZE, self._theme.quiet_text, "start", **style)
+
+    def _draw_link(self, picture: ElementTree.Element, link: Link) -> None:
+        """Draw bands for what was split or fused, and a line for what moved."""
+        ends = self._ends(0, link.before), self._ends(1, link.after)
+        if not all(ends):
+            return
+        colour = self._theme.changes[link.change]
+        group = add(picture, "g", f"link {link.change}")
+        x = self._columns[0].right, self._columns[1].left
+        if link.change == "moved":
+            (top, bottom), (other_top, other_bottom) = ends[0][0], ends[1][0]
+            start, end = (top + bottom) / 2, (other_top + other_bottom) / 2
+            line = path(*_curve((x[0] + 3, start), (x[1] - 8, end)))
+            add(group, "path", d=line, fill="none", stroke=colour, stroke_width=1.6)
+            add(group, "circle", cx=x[0] + 3, cy=start, r=2.5, fill=colour)
+            tip = path("M", x[1] - 2, end, "l", -8, -4, "v", 8, "Z")
+            add(group, "path", d=tip, fill=colour)
+            return
+        style = {"fill": colour, "fill_opacity": _BAND_OPACITY, "stroke": colour}
+        for one, two in _bands(*ends):
+            there = _curve((x[0], one[0]), (x[1], two[0]))
+            back = _curve((x[1], two[1]), (x[0], one[1]))
+            band = path(*there, "L", *back[1:], "Z")
+            add(group, "path", d=band, **style, stroke_width=0.8)
+
+    def _ends(self, side: int, places: Iterable[int]) -> list[_Span]:
+        """Return the tops and bottoms of rows, without those that are not drawn."""
+        tops, cells = self._tops[side], self._columns[side].cells
+        return [(tops[at] + 1, tops[at] + _height(cells[at]) - 1) for at in places if at in tops]
+
+
+_Span = tuple[float, float]
+
+
+def _folded(sides: SideBySide) -> Iterator[_Slot]:
+    """Yield the lines; in long runs of those that are the same, most are one.
+
+    The loops and blocks around a change stay, and what is next to it.
+    """
+    marks = sides.before.marks, sides.after.marks
+    is_same = [
+        one is not None and two is not None and one not in marks[0] and two not in marks[1]
+        for one, two in sides.lines
+    ]
+    around = [_around(side) for side in (sides.before, sides.after)]
+    changed = [at for at, same in enumerate(is_same) if not same]
+    shown = {at + near for at in changed for near in range(-_CONTEXT, _CONTEXT + 1)}
+    start = 0
+    for same, run in groupby(is_same):
+        count = len(list(run))
+        lines = range(start, start + count)
+        start += count
+        if not same or count <= _LONGEST_RUN:
+            yield from (_Slot(*sides.lines[at]) for at in lines)
+            continue
+        for is_shown, stretch in groupby(
+            lines,
+            lambda at: at in shown or any(map(contains, around, sides.lines[at])),
+        ):
+            part = list(stretch)
+            if is_shown or len(part) == 1:
+                yield from (_Slot(*sides.lines[at]) for at in part)
+            else:
+                yield _Slot(*sides.lines[part[0]], folded=len(part))
+
+
+def _around(side: Side) -> frozenset[int]:
+    """Return the loops, blocks and statements around the rows that are not the same."""
+    found: set[int] = set()
+    open_rows: list[int] = []
+    for at, row in enumerate(side.rows):
+        while open_rows and side.rows[open_rows[-1]].indent >= row.indent:
+            open_rows.pop()
+        if at in side.marks:
+            for outer in reversed(open_rows):
+                if outer in found:
+                    break
+                found.add(outer)
+        open_rows.append(at)
+    return frozenset(found)
+
+
+def _column(
+    name: str,
+    left: float,
+    side: Side,
+    places: Iterable[int | None],
+    partners: Mapping[int, int],
+    others: Sequence[str],
+) -> _Column:
+    """Return one side of the picture; `others` are the texts of the rows of the other side."""
+    cells = {}
+    for at in places:
+        if at is not None:
+            row, mark = side.rows[at], side.marks.get(at)
+            other = others[partners[at]] if mark and at in partners else None
+            cells[at] = _Cell(row, _wrapped(_parts(row.text, other), _room(row)), mark)
+    signs = [text_width(cell.mark.sign, _SIGN_SIZE) for cell in cells.values() if cell.mark]
+    gutter = 2 * _PAD + max(signs, default=text_width("+", _SIGN_SIZE))
+    widths = [_indent(cell.row) + _cell_width(cell) for cell in cells.values()]
+    right = left + gutter + max(widths) + _PAD if cells else left
+    return _Column(left, gutter, right, cells, name)
+
+
+def _indent(row: Row) -> float:
+    return min(row.indent * _INDENT, _MAX_INDENT)
+
+
+def _room(row: Row) -> int:
+    """Return how many characters a line of a row has room for."""
+    return int(max(_MAX_WIDTH - _indent(row), _MIN_WIDTH) / _ADVANCE)
+
+
+def _height(cell: _Cell) -> float:
+    return len(cell.lines) * _LINE_HEIGHT
+
+
+def _cell_width(cell: _Cell) -> float:
+    widths = [
+        text_width(_text(parts), _SIZE) + (_HANGING if number else 0.0)
+        for number, parts in enumerate(cell.lines)
+    ]
+    if cell.mark and cell.mark.word:
+        widths[-1] += _WORD_GAP + text_width(shorten(cell.mark.word), _WORD_SIZE)
+    return max(widths)
+
+
+def _parts(text: str, other: str | None) -> _Parts:
+    """Return text in words and the space between; those that the other text lacks are marked."""
+    mine = _PART.findall(_short(text))
+    if other is None:
+        return [(part, False) for part in mine]
+    found = SequenceMatcher(None, mine, _PART.findall(_short(other)), autojunk=False)
+    parts: _Parts = []
+    for tag, start, end, _, _ in found.get_opcodes():
+        parts += [(part, tag != "equal") for part in mine[start:end]]
+    return parts
+
+
+def _short(text: str) -> str:
+    line = printable(text.replace("\n", " "))
+    return line if len(line) <= _MAX_CHARACTERS else line[: _MAX_CHARACTERS - 1] + "…"
+
+
+def _wrapped(parts: _Parts, room: int) -> list[_Parts]:
+    """Return the parts in lines that have room, broken at spaces where that is possible."""
+    lines: list[_Parts] = [[]]
+    used = 0
+    for is_space, run in groupby(parts, lambda part: part[0].isspace()):
+        word = list(run)
+        if not is_space and used and used + len(_text(word)) > room:
+            lines.append([])
+            used, room = 0, room - int(_HANGING / _ADVANCE) if len(lines) == 2 else room
+        for text, is_marked in word:
+            for start in range(0, len(text), room):
+                piece = text[start : start + room]
+                if used and used + len(piece) > room:
+                    lines.append([])
+                    used = 0
+                lines[-1].append((piece, is_marked))
+                used += len(piece)
+    return lines
+
+
+def _text(parts: _Parts) -> str:
+    return "".join(text for text, _ in parts)
+
+
+def _write(parent: ElementTree.Element, parts: _Parts, at: Point, colour: str) -> None:
+    """Write a line; what differs is bold."""
+    element = add_text(parent, "", at, _SIZE, colour, "start")
+    for is_marked, run in groupby(parts, lambda part: part[1]):
+        text = printable(_text(list(run))).replace("  ", "\u00a0 ")  # SVG would join the spaces
+        span = add(element, "tspan", "differs", font_weight="700") if is_marked else None
+        if span is not None:
+            span.text = text
+        elif len(element):
+            element[-1].tail = text
+        else:
+            element.text = text
+
+
+def _curve(start: Point, end: Point) -> list[str | float]:
+    middle = (start[0] + end[0]) / 2
+    return ["M", *start, "C", middle, start[1], middle, end[1], *end]
+
+
+def _bands(before: Sequence[_Span], after: Sequence[_Span]) -> Iterator[tuple[_Span, _Span]]:
+    """Yield the ends of bands; a row that becomes several, or the reverse, is shared by them."""
+    if len(before) > 1 and len(after) > 1:
+        yield (before[0][0], before[-1][1]), (after[0][0], after[-1][1])
+    elif len(before) == 1:
+        yield from zip(_shares(before[0], len(after)), after, strict=True)
+    else:
+        yield from zip(before, _shares(after[0], len(before)), strict=True)
+
+
+def _shares(span: _Span, count: int) -> list[_Span]:
+    top, each = span[0], (span[1] - span[0]) / count
+    return [(top + each * index, top + each * (index + 1)) for index in range(count)]

@@ -132,15 +132,19 @@ def diff_loop_nests(before: LoopNest, after: LoopNest) -> LoopNestDiff:
     mine, theirs = _places(before), _places(after)
     pairs = _matched_blocks(mine, theirs)
     buffers = _matched_buffers(before, after, pairs)
-    names = _names(before), _names(after)
+    renaming = Renaming(_names(before), _names(after))
+    for name, other in buffers.items():
+        renaming.is_equal(name, other)
     unmatched = list(_unmatched_blocks(mine, theirs, pairs))
     moved = _moved([*pairs, *_split_pairs(unmatched, mine, theirs)])
     blocks = [
-        _block_diff(one, two, by, names, buffers, is_moved=two.number in moved)
+        _block_diff(one, two, by, renaming.copy(), is_moved=two.number in moved)
         for one, two, by in pairs
     ]
     blocks += unmatched
-    blocks.sort(key=lambda diff: _order(diff, mine, theirs))
+    here = {place.block.id: (place.number, 1) for place in mine}
+    there = {place.block.id: (place.number, 0) for place in theirs}
+    blocks.sort(key=lambda diff: there[diff.after[0]] if diff.after else here[diff.before[0]])
     return LoopNestDiff(
         tuple(blocks),
         tuple(_buffer_diffs(before, after, buffers)),
@@ -220,14 +224,10 @@ def _block_diff(
     one: _Place,
     two: _Place,
     by: MatchedBy,
-    names: tuple[frozenset[str], frozenset[str]],
-    buffers: Mapping[str, str],
+    renaming: Renaming,
     *,
     is_moved: bool,
 ) -> BlockDiff:
-    renaming = Renaming(*names)
-    for here, there in buffers.items():
-        renaming.is_equal(here, there)
     mine, theirs = one.block, two.block
     texts = {
         Aspect.NAME: ("", "") if mine.name == theirs.name else (mine.name, theirs.name),
@@ -460,14 +460,18 @@ def _unmatched_blocks(
 ) -> Iterator[BlockDiff]:
     done = {one.number for one, _, _ in pairs}, {two.number for _, two, _ in pairs}
     gone = [place for place in mine if place.number not in done[0]]
-    new = [place for place in theirs if place.number not in done[1]]
+    new = {place.number: place for place in theirs if place.number not in done[1]}
     written = {each.buffer for place in theirs for each in place.block.writes}
+    writers: dict[str, list[int]] = {}
+    for place in new.values():
+        for access in place.block.writes:
+            writers.setdefault(access.buffer, []).append(place.number)
     for place in gone:
         block = place.block
         buffers = {each.buffer for each in block.writes}
-        made = [each for each in new if buffers & {access.buffer for access in each.block.writes}]
-        if len(made) > 1:  # such as an initialisation that became a block of its own
-            new = [each for each in new if each not in made]
+        numbers = {each for buffer in buffers for each in writers.get(buffer, ()) if each in new}
+        if len(numbers) > 1:  # such as an initialisation that became a block of its own
+            made = [new.pop(each) for each in sorted(numbers)]
             ids = tuple(each.block.id for each in made)
             axes = _axes(block)
             loops = next((_loop_groups(place, one) for one in made if _axes(one.block) == axes), ())
@@ -477,16 +481,8 @@ def _unmatched_blocks(
         is_inlined = bool(buffers and theirs) and not buffers & written
         change = LoopChange.INLINED if is_inlined else LoopChange.REMOVED
         yield BlockDiff(change, (block.id,), (), block.name)
-    for place in new:
+    for place in new.values():
         yield BlockDiff(LoopChange.ADDED, (), (place.block.id,), place.block.name)
-
-
-def _order(diff: BlockDiff, mine: Sequence[_Place], theirs: Sequence[_Place]) -> tuple[int, int]:
-    there = {place.block.id: place.number for place in theirs}
-    here = {place.block.id: place.number for place in mine}
-    if diff.after:
-        return there[diff.after[0]], 0
-    return here[diff.before[0]], 1
 
 
 def _matched_buffers(before: LoopNest, after: LoopNest, pairs: _Pairs) -> dict[str, str]:
@@ -494,10 +490,12 @@ def _matched_buffers(before: LoopNest, after: LoopNest, pairs: _Pairs) -> dict[s
     mine = {one.name for one in (*before.parameters, *before.temporaries)}
     theirs = {one.name for one in (*after.parameters, *after.temporaries)}
     found: dict[str, str] = {}
+    taken: set[str] = set()
 
     def pair(one: str, other: str) -> None:
-        if one in mine and other in theirs and one not in found and other not in found.values():
+        if one in mine and other in theirs and one not in found and other not in taken:
             found[one] = other
+            taken.add(other)
 
     if len(before.parameters) == len(after.parameters):
         for param, other in zip(before.parameters, after.parameters, strict=True):

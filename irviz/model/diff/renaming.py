@@ -19,6 +19,13 @@ class Renaming:
         self._there: dict[str, str] = {}
         self._back: dict[str, str] = {}
 
+    def copy(self) -> Renaming:
+        """Return the relation as it is now; what one learns the other does not."""
+        made = Renaming((), ())
+        made._symbols = self._symbols
+        made._there, made._back = dict(self._there), dict(self._back)
+        return made
+
     def is_equal(self, before: str, after: str) -> bool:
         """Return whether two texts are equal but for names, and learn which these are."""
         mine, theirs = self._symbols

@@ -1,0 +1,32 @@
+"""The diff of loop nests takes time in proportion to their size."""
+
+from irviz.model.diff.loop_diff import LoopChange, diff_loop_nests
+from irviz.model.diff.renaming import Renaming
+from irviz.model.loops import Block, Buffer, BufferRegion, LoopNest, Statement
+
+BODY = (Statement("x"),)
+
+
+def nest(count):
+    buffers = tuple(Buffer(f"B{index}", "(8,)", "float32") for index in range(count))
+    blocks = tuple(
+        Block(f"b{index}", (), (), (BufferRegion(one.name, "0"),), BODY, id=f"b{index}")
+        for index, one in enumerate(buffers)
+    )
+    return LoopNest("f", buffers, (), blocks)
+
+
+def test_twice_the_blocks_take_twice_the_comparisons(monkeypatch):
+    counts = []
+    compare = Renaming.is_equal
+
+    def counted(self, before, after):
+        counts[-1] += 1
+        return compare(self, before, after)
+
+    monkeypatch.setattr(Renaming, "is_equal", counted)
+    for count in (20, 40):
+        counts.append(0)
+        diff = diff_loop_nests(nest(count), nest(count))
+        assert [one.change for one in diff.blocks] == [LoopChange.SAME] * count
+    assert counts[1] == 2 * counts[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from irviz.model.diff.alignment import aligned
 from irviz.model.diff.differences import Aspect
 from irviz.model.diff.increasing import longest_increasing
 from irviz.model.diff.loop_diff import BlockDiff, LoopChange, LoopGroup, LoopNestDiff, is_made_of
-from irviz.model.loops import Block, Loop, LoopKind, LoopNest, LoopNode, walk
+from irviz.model.loops import AxisKind, Block, Loop, LoopKind, LoopNest, LoopNode, walk
 from irviz.view.loop_nest_listing import Row, RowKind, listing
 
 _DETAILS = {
@@ -22,6 +23,7 @@ _DETAILS = {
     RowKind.VIEW: None,
     RowKind.ANNOTATION: Aspect.ATTRIBUTE,
 }
+_NAME = re.compile(r"[^\W\d]\w*")
 _HEADS = (RowKind.LOOP, RowKind.BLOCK, RowKind.BUFFER, RowKind.PARAMETER)
 """Rows that get a line to where they moved; the others move with them."""
 
@@ -226,7 +228,7 @@ class _Alignment:
             words.append("renamed")
         if _differs(diff, Aspect.AXES):
             words.append("axes")
-        elif diff.changed_loops and self._is_other_text(one, two):
+        elif diff.changed_loops and self._before.rows[one].text != self._after.rows[two].text:
             words.append("bindings")
         if diff.change is LoopChange.MOVED:
             self._may_move.add(one)
@@ -234,17 +236,29 @@ class _Alignment:
             self._links.append(Link((one,), (two,), "moved"))
         elif words:
             self._mark(one, two, Mark("~", "changed", ", ".join(words)))
+        names = self._axis_names(before, after)
         for at, row in self._details(before):
             other = self._places[1].get((row.kind, after, row.name))
             if other is not None:
-                self._match_detail(at, other, diff)
-        self._match_bodies(before, after, diff)
+                self._match_detail(at, other, diff, names)
+        self._match_bodies(before, after, diff, names)
 
     def _head(self, side: int, block: str) -> int:
         return self._places[side][RowKind.BLOCK, block, ""]
 
-    def _is_other_text(self, one: int, two: int) -> bool:
-        return self._before.rows[one].text != self._after.rows[two].text
+    def _axis_names(self, before: str, after: str) -> dict[str, str]:
+        """Return the names after of a block's axes, by their names before."""
+        one, two = self._nodes[0][before], self._nodes[1][after]
+        assert isinstance(one, Block)
+        assert isinstance(two, Block)
+        free = {axis.name: axis for axis in one.axes}
+        kept = {axis.name for axis in two.axes if free.pop(axis.name, None)}
+        found = {}
+        for kind in AxisKind:
+            new = [axis for axis in two.axes if axis.kind is kind and axis.name not in kept]
+            old = [axis for axis in free.values() if axis.kind is kind]
+            found.update({a.name: b.name for a, b in zip(old, new, strict=False)})
+        return found
 
     def _details(self, block: str) -> Iterator[tuple[int, Row]]:
         """Yield the rows of a block before between its head and its statements."""
@@ -253,7 +267,7 @@ class _Alignment:
             yield at, rows[at]
             at += 1
 
-    def _match_detail(self, one: int, two: int, diff: BlockDiff) -> None:
+    def _match_detail(self, one: int, two: int, diff: BlockDiff, names: Mapping[str, str]) -> None:
         self._pair(one, two)
         self._may_move.add(one)
         kind = self._before.rows[one].kind
@@ -264,16 +278,19 @@ class _Alignment:
             and not (kind is RowKind.WHERE and diff.changed_loops)
             and diff.change is not LoopChange.SPLIT
         )
-        if not is_same and self._is_other_text(one, two):
+        text = _renamed(self._before.rows[one].text, names)
+        if not is_same and text != self._after.rows[two].text:
             self._mark(one, two, Mark("~", "changed"))
 
-    def _match_bodies(self, before: str, after: str, diff: BlockDiff) -> None:
+    def _match_bodies(
+        self, before: str, after: str, diff: BlockDiff, names: Mapping[str, str]
+    ) -> None:
         """Match the statements of a block; those without changes may differ in names."""
         mine, theirs = self._free(self._bodies[0].get(before, ()), self._bodies[1].get(after, ()))
         is_same = diff.change is not LoopChange.SPLIT and not _differs(diff, Aspect.STATEMENT)
         is_alike = len(mine) == len(theirs) and all(map(self._is_same_kind, mine, theirs))
         if not is_same or not is_alike:
-            self._match_texts(mine, theirs)
+            self._match_texts(mine, theirs, names)
             return
         for one, two in zip(mine, theirs, strict=True):
             self._pair(one, two)
@@ -298,12 +315,15 @@ class _Alignment:
     def _is_same_kind(self, one: int, two: int) -> bool:
         return self._before.rows[one].kind is self._after.rows[two].kind
 
-    def _match_texts(self, mine: Sequence[int], theirs: Sequence[int]) -> None:
+    def _match_texts(
+        self, mine: Sequence[int], theirs: Sequence[int], names: Mapping[str, str]
+    ) -> None:
         """Match rows with the same text; those between two matches, if as many, are changed."""
-        keys = [
-            [(side.rows[at].kind, side.rows[at].text) for at in places]
-            for side, places in ((self._before, mine), (self._after, theirs))
-        ]
+        rows = [self._before.rows[at] for at in mine], [self._after.rows[at] for at in theirs]
+        keys = (
+            [(row.kind, _renamed(row.text, names)) for row in rows[0]],
+            [(row.kind, row.text) for row in rows[1]],
+        )
         for tag, a, b, c, d in aligned(*keys):
             if tag == "equal" or (tag == "replace" and b - a == d - c):
                 for one, two in zip(mine[a:b], theirs[c:d], strict=True):
@@ -324,11 +344,10 @@ class _Alignment:
         init = self._places[0].get((RowKind.INIT, before, ""))
         mine, theirs = self._free(self._bodies[0].get(before, ()), self._bodies[1].get(first, ()))
         statements = [one for one in mine if one != init]
-        texts = [
-            [rows[at].text for at in places]
-            for rows, places in ((self._before.rows, statements), (self._after.rows, theirs))
-        ]
-        if others and init is not None and texts[0] == texts[1]:
+        names = self._axis_names(before, first)
+        texts = [_renamed(self._before.rows[at].text, names) for at in statements]
+        is_init = texts == [self._after.rows[at].text for at in theirs]
+        if others and init is not None and is_init:
             for one, two in zip(statements, theirs, strict=True):
                 self._pair(one, two)
                 self._may_move.add(one)
@@ -363,7 +382,7 @@ class _Alignment:
             ]
             for side in (self._before, self._after)
         )
-        self._match_texts(*self._free(mine, theirs))
+        self._match_texts(*self._free(mine, theirs), {})
 
     def _anchors(self) -> list[tuple[int, int]]:
         """Return the pairs that stand beside each other: as many as keep their order.
@@ -443,6 +462,10 @@ def _loop_mark(one: Loop, two: Loop, *, is_reordered: bool = False) -> Mark | No
     if is_reordered:
         return Mark("↕", "moved", ", ".join(["reordered", *words]))
     return Mark("~", "changed", ", ".join(words)) if words or is_other_kind else None
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    return _NAME.sub(lambda found: names.get(found[0], found[0]), text) if names else text
 
 
 def _bodies(rows: Sequence[Row]) -> dict[str, list[int]]:

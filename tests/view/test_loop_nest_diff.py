@@ -414,6 +414,31 @@ def test_other_names_are_no_change():
     assert picture.written("before") == picture.written("after") == []
 
 
+def summed(name, axis, *, has_init, is_init=False):
+    """Return a block that sums up, with its init statement, without it, or the init alone."""
+    zero = Statement(f"B[{axis}] = T.float32(0)", id=f"{name}0")
+    add = Statement(f"B[{axis}] = B[{axis}] + A[{axis}]", id=f"{name}1")
+    axes = (Axis(axis, AxisKind.SPATIAL, "8", f"{name}i"),)
+    reads = () if is_init else (BufferRegion("A", axis),)
+    init = (zero,) if has_init else ()
+    body = (zero,) if is_init else (add,)
+    block = Block(name, axes, reads, (BufferRegion("B", axis),), body, init, id=name)
+    return Loop(f"{name}i", "8", LoopKind.SERIAL, (block,), id=f"{name}l")
+
+
+def test_the_statements_of_a_split_block_are_known_by_other_names_of_its_axes():
+    buffers = tuple(Buffer(name, "(8,)", "float32") for name in "AB")
+    before = LoopNest("f", buffers, (), (summed("Y", "vi", has_init=True),))
+    parts = (
+        summed("Y_init", "v0", has_init=False, is_init=True),
+        summed("Y_update", "v0", has_init=False),
+    )
+    picture = draw(before, LoopNest("f", buffers, (), parts))
+    assert picture.row("before", "B[vi] = B[vi] + A[vi]").change == "same"
+    assert picture.row("before", "reads A[vi]").change == "same"
+    assert picture.row("before", "init").sign == "⊂"
+
+
 def simple(count, text="A[0] = T.float32({})"):
     body = tuple(Statement(text.format(index), id=f"s{index}") for index in range(count))
     return LoopNest("f", (), (), body)

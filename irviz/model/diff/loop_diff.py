@@ -256,6 +256,12 @@ def _axes(block: Block) -> str:
     return ", ".join(f"{axis.name} {axis.kind.value} {axis.extent}" for axis in block.axes)
 
 
+def _has_axes_of(block: Block, other: Block) -> bool:
+    """Return whether two blocks have the same axes, whatever their names are."""
+    one, two = ([(axis.kind, axis.extent) for axis in each.axes] for each in (block, other))
+    return one == two
+
+
 def _body(block: Block) -> str:
     """Return the statements of a block, without those of blocks inside."""
     texts = []
@@ -405,7 +411,7 @@ def _split_pairs(
         if diff.change is LoopChange.SPLIT:
             one = here[diff.before[0]]
             made = [there[each] for each in diff.after]
-            two = next((each for each in made if _axes(each.block) == _axes(one.block)), None)
+            two = next((each for each in made if _has_axes_of(each.block, one.block)), None)
             found += [(one, two, MatchedBy.USE)] if two else []
     return found
 
@@ -473,12 +479,13 @@ def _unmatched_blocks(
         if len(numbers) > 1:  # such as an initialisation that became a block of its own
             made = [new.pop(each) for each in sorted(numbers)]
             ids = tuple(each.block.id for each in made)
-            axes = _axes(block)
-            loops = next((_loop_groups(place, one) for one in made if _axes(one.block) == axes), ())
+            same = (one for one in made if _has_axes_of(one.block, block))
+            loops = next((tuple(_loop_groups(place, one)) for one in same), ())
             by = MatchedBy.USE
-            yield BlockDiff(LoopChange.SPLIT, (block.id,), ids, block.name, by, (), tuple(loops))
+            yield BlockDiff(LoopChange.SPLIT, (block.id,), ids, block.name, by, (), loops)
             continue
-        is_inlined = bool(buffers and theirs) and not buffers & written
+        # TVM inlines no reductions
+        is_inlined = bool(buffers and theirs) and not block.init and not buffers & written
         change = LoopChange.INLINED if is_inlined else LoopChange.REMOVED
         yield BlockDiff(change, (block.id,), (), block.name)
     for place in new.values():

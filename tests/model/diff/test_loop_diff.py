@@ -1,4 +1,4 @@
-"""The diff of loop nests takes time in proportion to their size."""
+"""What became of the blocks of a loop nest, in time in proportion to its size."""
 
 from irviz.model.diff.loop_diff import LoopChange, diff_loop_nests
 from irviz.model.diff.renaming import Renaming
@@ -30,3 +30,14 @@ def test_twice_the_blocks_take_twice_the_comparisons(monkeypatch):
         diff = diff_loop_nests(nest(count), nest(count))
         assert [one.change for one in diff.blocks] == [LoopChange.SAME] * count
     assert counts[1] == 2 * counts[0]
+
+
+def test_a_reduction_that_is_gone_was_not_inlined():
+    writes = (BufferRegion("B0", "0"),)
+    for init, change in (((), LoopChange.INLINED), (BODY, LoopChange.REMOVED)):
+        block = Block("gone", (), (), writes, BODY, init, id="gone")
+        other = Block("other", (), (), (BufferRegion("C", "0"),), BODY, id="other")
+        diff = diff_loop_nests(
+            LoopNest("f", (), (), (block, other)), LoopNest("f", (), (), (other,))
+        )
+        assert {one.name: one.change for one in diff.blocks}["gone"] is change

@@ -1,4 +1,4 @@
-"""`irviz diff A B`: what differs between two modules, as text."""
+"""`irviz diff A B`: what differs between two modules, as text or as a picture."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import argparse
 import json
 import os
 import sys
+from pathlib import Path
 
-from irviz.cli.options import Commands
+from irviz.cli.options import Commands, print_notes
 
 
 def add_diff(commands: Commands) -> None:
@@ -22,6 +23,11 @@ def add_diff(commands: Commands) -> None:
     parser.add_argument("--module", default="", metavar="NAME", help="where a file defines several")
     parser.add_argument("--function", default="", metavar="NAME", help="only this function")
     parser.add_argument("--json", action="store_true", help="print the data instead of text")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="draw to this .svg file")
+    parser.add_argument("--theme", default="course", help="with -o: course or dark")
+    parser.add_argument("--direction", default="up", help="with -o: where data flows, up or down")
+    parser.add_argument("--layout", default="beside", help="with -o: beside or above")
+    parser.add_argument("--overlay", action="store_true", help="with -o: both in one picture")
     parser.set_defaults(run=_run)
 
 
@@ -29,6 +35,19 @@ def _run(options: argparse.Namespace) -> int:
     from irviz.session.open_diff import diff
 
     found = diff(options.before, options.after, options.function, module=options.module)
+    if options.output:
+        if found:
+            found.save(
+                options.output,
+                options.function,
+                theme=options.theme,
+                direction=options.direction,
+                layout=options.layout,
+                overlay=options.overlay,
+            )
+        else:
+            print_notes([f"nothing differs: {options.output} is not written"])
+        return 1 if found else 0
     if options.json:
         text = json.dumps(found.to_dict(), indent=1) + "\n"
     else:

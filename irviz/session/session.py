@@ -26,6 +26,9 @@ from irviz.errors import (
 from irviz.ir.destination_passing import destination_passing
 from irviz.ir.module_functions import default_function, drawable_function, drawable_functions
 from irviz.ir.text.tvmscript_lines import Script
+from irviz.model.diff.side_graphs import side_graphs
+from irviz.model.diff.union_graph import union_graph
+from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import Graph, NodeId
 from irviz.model.graph.inlined_ids import SEPARATOR
 from irviz.model.runs.array_summary import summarise
@@ -43,7 +46,7 @@ from irviz.session.run_overlays import OVERLAYS, OverlayKind, trace_overlay
 from irviz.session.session_file import load_session, save_session
 from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import graph_of, script_of
-from irviz.session.stage_diff import diff_stages
+from irviz.session.stage_diff import diff_stages, graphs_along
 from irviz.session.stage_view import StageView, ViewState, stage_view
 from irviz.transforms.bind_params import bind_params
 from irviz.transforms.kernels.swap import Swap
@@ -61,6 +64,7 @@ from irviz.view.diff import Diff
 from irviz.view.figure import Figure
 from irviz.view.graph.graph_figure import Direction, GraphFigure, draw_graph
 from irviz.view.graph.overlay import Overlay
+from irviz.view.graph.side_layout import draw_sides
 from irviz.view.memory_chart import memory_chart
 from irviz.view.text.tables import StageRow, StageTable, TimingTable
 from irviz.view.theme import ThemeName
@@ -498,6 +502,32 @@ class Session(SessionState):
         """
         graph = self.view(stage, view).graph
         return draw_graph(graph, theme, direction, overlay=overlay, dimmed=dimmed)
+
+    def draw_stages(
+        self,
+        *stages: str,
+        theme: ThemeName = "course",
+        direction: Direction = "up",
+        expansion: Expansion | None = None,
+    ) -> list[GraphFigure]:
+        """Draw several stages with everything that stays in the same place.
+
+        Who steps through the pictures sees nothing move that is the same in both.
+
+        Args:
+            stages: Their ids, in order; by default the current stage and all that it was made from.
+            expansion: What is expanded in all of them.
+
+        Raises:
+            NotFoundError: There is no such stage, or one of them lacks the function.
+
+        Example:
+            for figure in session.draw_stages("1", "2", "3"):
+                display(figure)
+        """
+        chosen = stages or [one.id for one in self.tree.lineage(self.current_id)]
+        graphs, steps = graphs_along(self.tree, chosen, self.function)
+        return draw_sides(side_graphs(union_graph(graphs, steps), expansion), theme, direction)
 
     def draw_overlay(
         self,

@@ -42,7 +42,7 @@ from irviz.model.diff.node_links import (
     unchanged_links,
 )
 from irviz.model.diff.place_groups import group_by_place
-from irviz.model.diff.records import FunctionChange, FunctionDiff
+from irviz.model.diff.records import FunctionChange, FunctionDiff, NodeDiff
 from irviz.model.diff.renaming import Renaming
 from irviz.model.graph.graph import Graph, NodeId, NodeKind
 from irviz.model.loops import LoopNest
@@ -68,6 +68,34 @@ def diff_modules(before: Stage, after: Stage, titles: tuple[str, str], function:
     """Return what differs between the modules of two stages that have nothing between them."""
     with gc_paused():
         return _diff_path((before, after), titles, function)
+
+
+def graphs_along(
+    tree: StageTree, stages: Sequence[str], function: str
+) -> tuple[Sequence[Graph], Sequence[Sequence[NodeDiff]]]:
+    """Return the graphs of a function in several stages, and what became of the nodes in each step.
+
+    Args:
+        function: Its name in the first of the stages.
+
+    Raises:
+        NotFoundError: There is no such stage, or one of them has no such Relax function.
+    """
+    graphs: list[Graph] = []
+    steps: list[Sequence[NodeDiff]] = []
+    for before, after in pairwise(stages if len(stages) > 1 else [*stages, *stages]):
+        path = _path_between(tree, before, after)
+        found = [one for one in _diff_path(path, ("", ""), function).functions if one.nodes]
+        one = next((one for one in found if one.before == function and one.after), None)
+        if one is None or one.graphs[0] is None or one.graphs[1] is None:
+            raise NotFoundError(
+                f"stage {before} or {after} has no Relax function {function!r}: "
+                "give stages that have it"
+            )
+        graphs = [*(graphs or [one.graphs[0]]), one.graphs[1]]
+        steps.append(one.nodes)
+        function = one.after
+    return (graphs, steps) if len(stages) > 1 else (graphs[:1], [])
 
 
 def _path_between(tree: StageTree, before: str, after: str) -> tuple[Stage, ...]:
@@ -101,6 +129,7 @@ def _diff_path(stages: Sequence[Stage], titles: tuple[str, str], function: str) 
         *titles,
         tuple(sorted(found, key=lambda one: (not one.nodes, one.name))),
         tuple(_module_differences(first.module, last.module)),
+        _transforms(stages),
         (_text(first), _text(last)),
     )
 
@@ -308,6 +337,13 @@ def _module_differences(before: ir.IRModule, after: ir.IRModule) -> list[Differe
 
 def _text(stage: Stage) -> ModuleText:
     return ModuleText(lambda: function_texts(script_of(stage)))
+
+
+def _transforms(stages: Sequence[Stage]) -> str:
+    """Return the names of the transforms from the first stage to the last, "" for other paths."""
+    if any(after.parent != before.id for before, after in pairwise(stages)):
+        return ""
+    return ", ".join(stage.label.partition("(")[0] for stage in stages[1:])
 
 
 def _title(stage: Stage) -> str:

@@ -1,15 +1,22 @@
-"""The diff of two modules, as data and as text."""
+"""The diff of two modules: data that shows itself as text and as pictures."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
+from pathlib import Path
 
 from irviz.model.diff.differences import Difference
 from irviz.model.diff.module_text import FunctionText, ModuleText
 from irviz.model.diff.records import FunctionChange, FunctionDiff
+from irviz.model.folding.expansion import Expansion
+from irviz.view.diff_figure import DiffLayout, DiffTitles, draw_diff, drawn_functions
+from irviz.view.figure import Figure
+from irviz.view.graph.graph_figure import Direction
 from irviz.view.text.diff_text import diff_text
+from irviz.view.theme import ThemeName
 
 
 @dataclass(frozen=True)
@@ -21,6 +28,7 @@ class Diff:
         after: The title of the module after.
         functions: What became of each function, also of those that are the same.
         differences: What differs of the module itself.
+        transform: What was applied between the two, "" where this is not known.
         texts: The TVMScript of both modules.
     """
 
@@ -28,6 +36,7 @@ class Diff:
     after: str
     functions: tuple[FunctionDiff, ...]
     differences: tuple[Difference, ...] = ()
+    transform: str = field(default="", compare=False)
     texts: tuple[ModuleText, ModuleText] | None = field(default=None, compare=False, repr=False)
 
     def __bool__(self) -> bool:
@@ -52,6 +61,80 @@ class Diff:
         texts = one.functions if one else none, two.functions if two else none
         titles = self.before, self.after
         return diff_text(titles, self.functions, self.differences, texts, colour=colour)
+
+    def figure(
+        self,
+        function: str = "",
+        *,
+        theme: ThemeName = "course",
+        direction: Direction = "up",
+        layout: DiffLayout = "beside",
+        overlay: bool = False,
+        expansion: Expansion | None = None,
+    ) -> Figure:
+        """Draw both modules, with everything that stays in the same place on both sides.
+
+        Long runs of unchanged nodes are one node, and large functions are folded alike.
+
+        Args:
+            function: Only this function; by default those that differ, one below the other.
+            theme: The colours.
+            direction: Where data flows to.
+            layout: Whether the module before is beside the one after, or above it.
+            overlay: Whether to draw both in one picture.
+            expansion: What is expanded on both sides.
+
+        Raises:
+            DrawError: Nothing differs that could be drawn, or there is no such theme, direction or
+                layout.
+            NotFoundError: There is no such function, or it cannot be drawn.
+
+        Example:
+            session.diff("3", "4").figure(theme="dark")
+        """
+        titles = DiffTitles(self.before, self.after, self.transform)
+        chosen = drawn_functions(self.functions, function)
+        return draw_diff(
+            titles, chosen, theme, direction, layout, overlay=overlay, expansion=expansion
+        )
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        function: str = "",
+        *,
+        theme: ThemeName = "course",
+        direction: Direction = "up",
+        layout: DiffLayout = "beside",
+        overlay: bool = False,
+        expansion: Expansion | None = None,
+    ) -> Path:
+        """Write the figure to an SVG file; the arguments are those of `figure`.
+
+        Raises:
+            DrawError: As in `figure`.
+            NotFoundError: As in `figure`.
+            SaveError: The file's name does not end in .svg, or there is no such directory.
+
+        Example:
+            irviz.diff(before, after).save("fusion.svg", layout="above")
+        """
+        figure = self.figure(
+            function,
+            theme=theme,
+            direction=direction,
+            layout=layout,
+            overlay=overlay,
+            expansion=expansion,
+        )
+        return figure.save(path)
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        """Show the figure in a notebook, and the text where there is no figure."""
+        shown = {"text/plain": self.text()}
+        if drawn_functions(self.functions):
+            shown["image/svg+xml"] = self.figure().svg
+        return shown
 
     def to_dict(self) -> dict[str, object]:
         """Return the diff as dictionaries, lists and texts, as for JSON."""

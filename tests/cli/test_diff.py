@@ -39,6 +39,20 @@ def test_stages_of_a_saved_session(saved, capsys):
     assert "there is no stage '7'" in capsys.readouterr().err
 
 
+def test_the_picture(saved, tmp_path, capsys):
+    target = tmp_path / "lowered.svg"
+    stages = [f"{saved}#0", f"{saved}#1"]
+    assert main(["diff", *stages, "-o", str(target), "--theme", "dark", "--layout", "above"]) == 1
+    assert target.read_text().startswith("<svg")
+    assert capsys.readouterr().out == ""
+    target.unlink()
+    assert main(["diff", stages[0], stages[0], "-o", str(target)]) == 0
+    assert not target.exists()
+    assert "nothing differs" in capsys.readouterr().err
+    assert main(["diff", *stages, "-o", str(target), "--layout", "behind"]) == 2
+    assert "choose 'beside' or 'above'" in capsys.readouterr().err
+
+
 def test_the_data_as_json(saved, capsys):
     assert main(["diff", "--json", f"{saved}#0", f"{saved}#1", "--function", "main"]) == 1
     found = json.loads(capsys.readouterr().out)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 from irviz.model.diff.differences import Aspect, Difference
 from irviz.model.diff.function_matching import FunctionKey, FunctionPair
@@ -38,7 +40,7 @@ def diff_nodes(
         parts.setdefault(outermost(part.after), []).append(part)
     found: dict[NodeId, NodeDiff] = {}
     moved = _out_of_order(groups, before, after)
-    blocks = _block_partners(groups, before, after)
+    blocks = block_partners(groups, before, after)
     for group in groups:
         made = _group_diff(group, links, comparison, parts)
         if made.change in (NodeChange.SAME, NodeChange.CHANGED):
@@ -72,7 +74,7 @@ def result_differences(comparison: Comparison) -> list[Difference]:
 def block_differences(groups: Iterable[NodeGroup], before: Graph, after: Graph) -> list[Difference]:
     """Return the blocks that became blocks of another kind, as dataflow blocks do."""
     kinds: dict[tuple[str, str], int] = {}
-    for one, two in _block_partners(groups, before, after).items():
+    for one, two in block_partners(groups, before, after).items():
         if one is not None and two is not None:
             was, now = before.regions[one].kind.value, after.regions[two].kind.value
             if was != now:
@@ -220,18 +222,17 @@ def _out_of_order(groups: Iterable[NodeGroup], before: Graph, after: Graph) -> f
     return frozenset(found)
 
 
-def _block_partners(
-    groups: Iterable[NodeGroup], before: Graph, after: Graph
+def block_partners(
+    groups: Iterable[NodeGroup | NodeDiff], before: Graph, after: Graph
 ) -> dict[int | None, int | None]:
-    """Return the region after that holds the most nodes of each region before."""
-    counts: dict[int | None, dict[int | None, int]] = {}
+    """Return the region after that holds the most of what became of each region before."""
+    counts: dict[int | None, Counter[int | None]] = {}
     for group in groups:
-        if len(group.before) == len(group.after) == 1:
-            one, two = before[group.before[0]], after[group.after[0]]
+        pairs = product(map(before.__getitem__, group.before), map(after.__getitem__, group.after))
+        for one, two in pairs:
             if one.kind not in INPUT_KINDS and two.kind not in INPUT_KINDS:
-                count = counts.setdefault(one.region, {})
-                count[two.region] = count.get(two.region, 0) + 1
-    return {one: max(count, key=count.__getitem__) for one, count in counts.items()}
+                counts.setdefault(one.region, Counter())[two.region] += 1
+    return {one: count.most_common(1)[0][0] for one, count in counts.items()}
 
 
 def _block_name(node: Node, graph: Graph) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from irviz.model.diff.differences import Difference
 from irviz.model.diff.loop_diff import LoopNestDiff
-from irviz.model.graph.graph import Graph, NodeId
+from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeId, NodeKind
 from irviz.model.loops import LoopNest
 from irviz.model.matching.correspondence import MatchedBy
 
@@ -113,3 +113,24 @@ class FunctionDiff:
     def changed_nodes(self) -> Sequence[NodeDiff]:
         """The nodes that are not the same."""
         return [one for one in self.nodes if one.change is not NodeChange.SAME]
+
+    @property
+    def frame_contents(self) -> dict[NodeId, str]:
+        """What a node of the other side consists of, as `matmul + add`, by the id of the node."""
+        found: dict[NodeId, str] = {}
+        before, after = self.graphs
+        for one in self.nodes:
+            if before and len(one.after) == 1 < len(one.before):
+                found[one.after[0]] = _names(before, one.before)
+            elif after and len(one.before) == 1 < len(one.after):
+                found[one.before[0]] = _names(after, one.after)
+        return found
+
+
+def _names(graph: Graph, ids: Sequence[NodeId]) -> str:
+    nodes = (graph[one] for one in ids)
+    return " + ".join(
+        (node.callee or node.name).removeprefix("relax.")
+        for node in nodes
+        if node.kind not in (*INPUT_KINDS, NodeKind.VALUE)
+    )

@@ -21,7 +21,7 @@ class Container:
     """The steps from `start` to before `stop`, which can be drawn as one node.
 
     `children` are containers and steps; the children of a repeat are those of its first copy.
-    `owner` is the node whose value a region makes.
+    `owner` is the node whose value a region makes, `region` the index of that region.
     """
 
     id: str
@@ -32,6 +32,7 @@ class Container:
     children: tuple[Container | int, ...]
     copies: int = 1
     owner: NodeId | None = None
+    region: int | None = None
 
     @property
     def held(self) -> int:
@@ -154,7 +155,7 @@ class _Builder:
         found = self._id(region.name or region.kind.value, start)
         branch = region.name if region.kind is RegionKind.BRANCH else ""
         self._codes[found] = hash((region.kind.value, branch, *map(self._code, units)))
-        return Container(found, region.kind, name, start, stop, children, owner=region.owner)
+        return Container(found, region.kind, name, start, stop, children, 1, region.owner, index)
 
     def _path(self, region: int | None) -> tuple[int, ...]:
         """Return the regions around a region and itself, without binding blocks."""

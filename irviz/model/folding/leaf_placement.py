@@ -11,7 +11,7 @@ from irviz.model.folding.expansion import MAX_INPUTS
 from irviz.model.folding.repeats import BoundNodes, Operand
 from irviz.model.graph.graph import Node, NodeId, NodeKind, Region, RegionKind
 
-_CONTAINS_PARAMS = (RegionKind.REPEAT, RegionKind.PART)
+_CONTAINS_PARAMS = (RegionKind.REPEAT, RegionKind.PART, RegionKind.UNCHANGED)
 """Containers that a parameter is drawn in if nothing outside uses it."""
 
 
@@ -106,6 +106,8 @@ class LeafPlacement:
             frame = self._innermost([frame for _, frame in used_by])
             if node.kind is NodeKind.PARAM:
                 frame = self._outside(frame, node)
+            while frame is not None and self._scene.frames[frame].kind is RegionKind.FUSED:
+                frame = self._scene.frames[frame].parent  # the fused node has it as an argument
             if not used_by and node.region is not None:
                 owner = graph.regions[node.region].owner
                 frame = self._frame_of(owner) if owner else None

@@ -142,10 +142,19 @@ class RegionKind(Enum):
     FUNCTION = "function"
     REPEAT = "repeat"
     PART = "part"
+    FUSED = "fused"
+    UNCHANGED = "unchanged"
+
+
+DIFF_REGIONS = (RegionKind.FUSED, RegionKind.UNCHANGED)
+"""The kinds of regions that are no part of the function, only of a diff."""
 
 
 class Region(NamedTuple):
     """A part of a function that contains nodes and regions: a block, a branch, an inner function.
+
+    In the graph of several stages, a region may also contain the nodes that were fused, or a run
+    of nodes that are unchanged.
 
     Attributes:
         parent: The index of the region around it, None for the function itself.

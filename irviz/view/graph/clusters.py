@@ -53,15 +53,18 @@ def draw_cluster(
     """Draw the frame of a cluster."""
     group = add(parent, "g", f"block {region.kind.value}")
     dashes = {"stroke_dasharray": "5 3"} if region.kind is RegionKind.DATAFLOW_BLOCK else {}
-    colours = {"fill": theme.block_fill, "stroke": theme.block_line}
-    add_rect(group, frame.rect, rx=6, **colours, **dashes)
+    lines: dict[str, str | float] = {"fill": theme.block_fill, "stroke": theme.block_line}
+    if region.kind is RegionKind.FUSED:
+        lines = {"fill": "none", "stroke": theme.changes["fused"], "stroke_width": 2.4}
+        dashes = {"stroke_dasharray": "2 4"}
+    add_rect(group, frame.rect, rx=6, **lines, **dashes)
 
 
 def draw_cluster_title(
-    parent: ElementTree.Element, frame: ClusterFrame, title: str, theme: Theme
+    parent: ElementTree.Element, frame: ClusterFrame, title: str, colour: str
 ) -> None:
     """Write the title into the corner of a frame."""
-    add_text(parent, title, _position(frame), label.VALUE_SIZE, theme.quiet_text, "start")
+    add_text(parent, title, _position(frame), label.VALUE_SIZE, colour, "start")
 
 
 def cluster_title_rect(frame: ClusterFrame, title: str) -> Rect:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import graphviz
 
 from irviz.errors import DrawError
-from irviz.model.graph.graph import OUTPUT, Graph, Node, NodeId
+from irviz.model.graph.graph import DIFF_REGIONS, OUTPUT, Graph, Node, NodeId, RegionKind
 from irviz.view.geometry import Size
 from irviz.view.graph import label
 from irviz.view.graph.clusters import cluster_contents, cluster_title
@@ -38,11 +40,12 @@ class LayoutInput(NamedTuple):
     frames: dict[str, tuple[str, list[str]]]
 
 
-def layout_input(graph: Graph) -> LayoutInput:
-    """Return the sizes, edges and clusters of a graph."""
+def layout_input(graph: Graph, sizes: Mapping[NodeId, Size] = MappingProxyType({})) -> LayoutInput:
+    """Return the sizes, edges and clusters of a graph; `sizes` are those that are known."""
     names = _names(graph)
-    sizes = {
-        names[node.id]: layout_size(node, len(graph.entering.get(node.id, ())))
+    by_name = {
+        names[node.id]: sizes.get(node.id)
+        or layout_size(node, len(graph.entering.get(node.id, ())))
         for node in graph.nodes
     }
     edges, entered = [], Counter[NodeId]()
@@ -51,7 +54,7 @@ def layout_input(graph: Graph) -> LayoutInput:
         edges.append((f"e{index}", names[edge.source], names[edge.target], entry))
         entered[edge.target] += 1
     for index, output in enumerate(graph.outputs, start=len(graph.edges)):
-        sizes[OUTPUT] = output_size()
+        by_name[OUTPUT] = output_size()
         edges.append((f"e{index}", names[output], OUTPUT, 0.5))
     contents = cluster_contents(graph)
     frames = {
@@ -63,7 +66,7 @@ def layout_input(graph: Graph) -> LayoutInput:
         for cluster in items
         if isinstance(cluster, int)
     }
-    return LayoutInput(sizes, edges, frames)
+    return LayoutInput(by_name, edges, frames)
 
 
 def to_dot(graph: Graph, direction: str = "up", given: LayoutInput | None = None) -> str:
@@ -126,18 +129,27 @@ def _names(graph: Graph) -> dict[NodeId, str]:
 
 
 def _consecutive_effects(graph: Graph) -> list[tuple[NodeId, NodeId]]:
-    """Return each impure node with the next one of its region.
+    """Return each impure node with the next one of its block.
 
     An invisible edge between the two shows them in the order in which they run. Without it, calls
-    that only have effects would all be placed side by side.
+    that only have effects would all be placed side by side. Of a frame around nodes that were
+    fused, or that a node became, the last node is connected with the first one of the next frame.
     """
+    ends: dict[int, list[NodeId]] = {}
+    for node in graph.nodes:
+        if node.region is not None and graph.regions[node.region].kind is RegionKind.FUSED:
+            ends[node.region] = [*ends.get(node.region, [node.id])[:1], node.id]
     last: dict[int | None, NodeId] = {}
     pairs = []
     for node in graph.nodes:
         if not node.is_pure:
-            if node.region in last:
-                pairs.append((last[node.region], node.id))
-            last[node.region] = node.id
+            block = node.region
+            while block is not None and graph.regions[block].kind in DIFF_REGIONS:
+                block = graph.regions[block].parent
+            first, end = ends.get(-1 if node.region is None else node.region, [node.id] * 2)
+            if block in last and last[block] != end:
+                pairs.append((last[block], first))
+            last[block] = end
     return pairs
 
 

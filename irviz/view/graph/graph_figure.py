@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from irviz.model.graph.graph import Graph
+from irviz.model.graph.graph import Graph, NodeId
 from irviz.view.figure import Figure
-from irviz.view.geometry import Point
+from irviz.view.geometry import Point, Size
 from irviz.view.graph.dot import layout_input, to_dot
 from irviz.view.graph.graphviz_layout import LAYOUT_SECONDS, Layout, lay_out
 from irviz.view.graph.layered_layout import add_missing_routes, layered_layout
@@ -103,9 +104,12 @@ def draw_placed(
 
 
 def place_graph(
-    graph: Graph, direction: str = "up", seconds: float = LAYOUT_SECONDS
+    graph: Graph,
+    direction: str = "up",
+    seconds: float = LAYOUT_SECONDS,
+    sizes: Mapping[NodeId, Size] = MappingProxyType({}),
 ) -> PlacedGraph:
-    """Lay out a graph.
+    """Lay out a graph; `sizes` are those of nodes that get more space than their texts need.
 
     A layout that takes longer than `seconds`, fails, or would take too long because of its edges is
     replaced by a simpler one, and the note says so.
@@ -113,7 +117,7 @@ def place_graph(
     Raises:
         DrawError: For an unknown direction.
     """
-    given = layout_input(graph)
+    given = layout_input(graph, sizes)
     dot = to_dot(graph, direction, given)
     if len(graph.edges) > _MAX_EDGES + _MAX_EDGES_PER_NODE * len(graph.nodes):
         why = f"would take too long for {len(graph.edges):,} edges"

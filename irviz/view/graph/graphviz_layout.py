@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from irviz.view.geometry import Point, Rect
 from irviz.view.graph.graphviz_engine import run_dot
@@ -38,6 +38,7 @@ class Layout:
         nodes: The centre of each node, by its name in DOT.
         frames: The frame of each cluster by its name in DOT, outer ones before inner ones.
         routes: The route of each edge, by its id in DOT.
+        shapes: The rectangle of the shape of some nodes; others have the size of their texts.
     """
 
     width: float
@@ -45,6 +46,7 @@ class Layout:
     nodes: dict[str, Point]
     frames: dict[str, ClusterFrame]
     routes: dict[str, Route]
+    shapes: dict[str, Rect] = field(default_factory=dict)
 
 
 def lay_out(dot: str, seconds: float = LAYOUT_SECONDS) -> Layout | None:

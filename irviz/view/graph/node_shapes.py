@@ -32,7 +32,7 @@ def shape_size(node: Node, arguments: int) -> Size:
     if node.kind in INPUT_KINDS:
         return Size(max(34.0, title_width + 20), 28.0)
     label_width = max(title_width, text_width(note, label.NOTE_SIZE))
-    width = max(72.0, label_width + 28, _value_width(node))
+    width = max(72.0, label_width + 28, value_width(node))
     if arguments:
         width = arguments * max(_MIN_CELL_WIDTH, math.ceil(width / arguments))
     return Size(width, 42.0 if note else 30.0)
@@ -41,7 +41,7 @@ def shape_size(node: Node, arguments: int) -> Size:
 def layout_size(node: Node, arguments: int) -> Size:
     """Return the size that the layout reserves: the shape, and the label of its value."""
     size = shape_size(node, arguments)
-    return Size(max(size.width, _value_width(node)), size.height + VALUE_HEIGHT)
+    return Size(max(size.width, value_width(node)), size.height + VALUE_HEIGHT)
 
 
 def output_size() -> Size:
@@ -49,7 +49,8 @@ def output_size() -> Size:
     return Size(text_width(OUTPUT, label.NOTE_SIZE) + 16, 20.0)
 
 
-def _value_width(node: Node) -> float:
+def value_width(node: Node) -> float:
+    """Return the width that the label of a node's value takes."""
     return text_width(label.value_label(node), label.VALUE_SIZE) + _VALUE_MARGIN
 
 

@@ -10,7 +10,7 @@ from irviz.view.graph.clusters import cluster_title, cluster_title_rect
 from irviz.view.graph.edges import arrow_rect, points_along
 from irviz.view.graph.graphviz_layout import ClusterFrame, Layout
 from irviz.view.graph.markers import TOGGLE_RADIUS, flag_rect
-from irviz.view.graph.node_shapes import VALUE_HEIGHT, output_size, shape_size
+from irviz.view.graph.node_shapes import VALUE_HEIGHT, output_size, shape_size, value_width
 from irviz.view.graph.nodes import value_label_rect
 from irviz.view.graph.overlay import Overlay
 
@@ -41,6 +41,9 @@ class SceneGeometry:
         self.outward = -1.0 if direction == "up" else 1.0
         self.shapes: dict[NodeId, Rect] = {}
         for index, node in enumerate(graph.nodes):
+            if given := layout.shapes.get(f"n{index}"):
+                self.shapes[node.id] = given
+                continue
             x, y = layout.nodes[f"n{index}"]
             middle = (x, y - self.outward * VALUE_HEIGHT / 2)  # the layout includes the value
             arguments = len(graph.entering.get(node.id, ()))
@@ -52,6 +55,7 @@ class SceneGeometry:
         self.edges = [(edge, layout.routes[f"e{index}"]) for index, edge in enumerate(edges)]
         self.output = Rect.around(layout.nodes[OUTPUT], output_size()) if graph.outputs else None
         self.used = {edge.source for edge in edges}
+        self._starts = {edge.source: route.points[0] for edge, route in reversed(self.edges)}
         self.toggles = {str(name): (rect.right, rect.top) for name, rect in self.shapes.items()}
         for index, frame in self.frames.items():
             if graph.regions[index].id:
@@ -60,7 +64,10 @@ class SceneGeometry:
     def outlet(self, node_id: NodeId) -> Point:
         """Return the point where edges leave a node."""
         rect = self.shapes[node_id]
-        return (rect.centre[0], rect.top if self.outward < 0 else rect.bottom)
+        x, _ = self._starts.get(node_id, rect.centre)
+        spare = (rect.width - value_width(self._graph[node_id])) / 2
+        x = min(max(x, rect.centre[0] - spare), rect.centre[0] + spare) if spare > 0 else x
+        return (x, rect.top if self.outward < 0 else rect.bottom)
 
     def flag(self, node_id: NodeId) -> Point:
         """Return the centre of a node's warning: at its left side, clear of its texts."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from xml.etree import ElementTree
 
-from irviz.model.graph.graph import Graph
+from irviz.model.graph.graph import Graph, RegionKind
 from irviz.view.geometry import Rect, Size
 from irviz.view.graph.clusters import cluster_title, draw_cluster, draw_cluster_title
 from irviz.view.graph.edges import draw_edge
@@ -24,7 +25,7 @@ from irviz.view.svg_primitives import add, px, svg_document, svg_text
 from irviz.view.theme import Theme
 
 MARGIN = 16.0
-_DIMMED_OPACITY = "0.35"
+_DIMMED_OPACITY = "0.45"
 
 
 def graph_svg(
@@ -46,29 +47,58 @@ def graph_svg(
     size, below = picture_size(scene, overlay), scene.size.height + MARGIN
     root = svg_document(size, "overlaid" if overlay else "", f"graph of {graph.function}", theme)
     picture = add(root, "g", transform=f"translate({px(MARGIN)} {px(MARGIN)})")
-    pale = frozenset(dimmed)
-    for index, frame in scene.frames.items():
-        draw_cluster(picture, frame, graph.regions[index], theme)
-    for edge, route in scene.edges:
-        _dim(draw_edge(picture, edge, graph[edge.source], route, theme), edge.source, pale)
-    _draw_nodes(picture, graph, scene, theme, openable or (), overlay, pale)
-    for index, frame in scene.frames.items():  # above the edges that cross the titles
-        group = add(picture, "g", "title")
-        draw_cluster_title(group, frame, cluster_title(graph, index), theme)
-        region = graph.regions[index].id
-        if openable is not None and region:
-            draw_toggle(group, region, scene.toggles[region], theme, is_open=True)
-    if scene.output:
-        draw_output(picture, scene.output, theme)
+    draw_scene(picture, graph, scene, theme, openable, overlay, dimmed)
     if overlay:
         bounds = Rect(-MARGIN, -MARGIN, size.width - MARGIN, below)
         area = OccupiedArea(bounds, scene.obstacles(overlay, openable or ()), scene.lines())
         labels = scene.labels(overlay)
         for node_id, position in place_labels(labels, -scene.outward, area).items():
             drawn = draw_label(picture, node_id, labels[node_id][0], position, theme)
-            _dim(drawn, node_id, pale)
+            _dim(drawn, is_pale=node_id in dimmed)
         draw_overlay_legend(picture, overlay, (0, below), theme)
     return svg_text(root)
+
+
+def draw_scene(
+    picture: ElementTree.Element,
+    graph: Graph,
+    scene: SceneGeometry,
+    theme: Theme,
+    openable: Collection[str] | None = None,
+    overlay: Overlay | None = None,
+    dimmed: Collection[str] = (),
+    edge_changes: Mapping[int, str] | None = None,
+) -> None:
+    """Draw a graph into a picture; the arguments are those of `draw_graph`.
+
+    Args:
+        edge_changes: What became of edges by their index, with those to the output behind the
+            others: a key of `Theme.changes`, or "" for an edge that is drawn pale. By default the
+            edges of the values of pale nodes are.
+    """
+    pale = frozenset(dimmed)
+    for index, frame in scene.frames.items():
+        draw_cluster(picture, frame, graph.regions[index], theme)
+    for number, (edge, route) in enumerate(scene.edges):
+        change = (
+            ("" if edge.source in pale else None)
+            if edge_changes is None
+            else (edge_changes.get(number))
+        )
+        colours = replace(theme, line=theme.changes[change]) if change else theme
+        group = draw_edge(picture, edge, graph[edge.source], route, colours)
+        _dim(group, is_pale=change == "")
+    _draw_nodes(picture, graph, scene, theme, openable or (), overlay, pale)
+    for index, frame in scene.frames.items():  # above the edges that cross the titles
+        group = add(picture, "g", "title")
+        is_fused = graph.regions[index].kind is RegionKind.FUSED
+        colour = theme.changes["fused"] if is_fused else theme.quiet_text
+        draw_cluster_title(group, frame, cluster_title(graph, index), colour)
+        region = graph.regions[index].id
+        if openable is not None and region:
+            draw_toggle(group, region, scene.toggles[region], theme, is_open=True)
+    if scene.output:
+        draw_output(picture, scene.output, theme)
 
 
 def picture_size(scene: SceneGeometry, overlay: Overlay | None = None) -> Size:
@@ -95,10 +125,10 @@ def _draw_nodes(
         if node.id in scene.used:
             outlet = scene.outlet(node.id)
             value = draw_value_label(picture, node, outlet, theme, scene.outward)
-            _dim(value, node.id, pale)
+            _dim(value, is_pale=node.id in pale)
         rect, mark = scene.shapes[node.id], overlay.marks.get(node.id) if overlay else None
         group = draw_node(picture, node, rect, theme, overlay)
-        _dim(group, node.id, pale)
+        _dim(group, is_pale=node.id in pale)
         if node.id in effects:
             draw_effect_number(group, effects[node.id], rect, theme)
         if mark and mark.is_flagged:
@@ -107,7 +137,7 @@ def _draw_nodes(
             draw_toggle(group, node.id, scene.toggles[node.id], theme, is_open=False)
 
 
-def _dim(group: ElementTree.Element, node_id: str, pale: Collection[str]) -> None:
-    if node_id in pale:
+def _dim(group: ElementTree.Element, *, is_pale: bool) -> None:
+    if is_pale:
         group.set("class", f"{group.get('class')} dimmed")
         group.set("opacity", _DIMMED_OPACITY)

@@ -1,0 +1,276 @@
+"""What is drawn of each stage, at the places of the graph of all stages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from irviz.model.diff.union_graph import UnionGraph
+from irviz.model.folding.containers import Container, container_tree
+from irviz.model.folding.expansion import LIMIT, Expansion
+from irviz.model.folding.visible_graph import VisibleGraph, visible_graph
+from irviz.model.graph.graph import Edge, Graph, Node, NodeId, NodeKind, Region, RegionKind
+
+
+@dataclass(frozen=True, eq=False)
+class SideGraph:
+    """What is drawn of one stage.
+
+    Attributes:
+        graph: Its nodes have the ids that they have in the stage; groups of nodes have the ids that
+            they have in the graph of all stages, and so do regions, by their index.
+        places: The node of the graph of all stages at whose place each node is drawn.
+        frames: The index of the region that each of the other nodes fills.
+        routes: For each edge, the index of the edge of the graph of all stages that it runs along,
+            None for an edge that is not there.
+        outputs: For each output, the node of the graph of all stages.
+        shown: The drawn node for each node of the stage.
+    """
+
+    graph: Graph
+    places: Mapping[NodeId, NodeId]
+    frames: Mapping[NodeId, int]
+    routes: Sequence[int | None]
+    outputs: Sequence[NodeId]
+    shown: Mapping[NodeId, NodeId]
+
+
+@dataclass(frozen=True, eq=False)
+class SideGraphs:
+    """What is drawn of several stages; `union` is the graph with the places of all of them."""
+
+    union: Graph
+    sides: Sequence[SideGraph]
+
+
+def side_graphs(
+    union: UnionGraph, expansion: Expansion | None = None, limit: int = LIMIT
+) -> SideGraphs:
+    """Return what is drawn of each stage: at most `limit` nodes of all stages together.
+
+    Runs of unchanged nodes are one node until they are opened.
+    """
+    tree = container_tree(union.graph)
+    containers = {one.id: one for one in _inner(tree.root)}
+    expansion = expansion or Expansion()
+    runs = {
+        one.id
+        for one in containers.values()
+        if one.region is not None and union.graph.regions[one.region].kind is RegionKind.UNCHANGED
+    }
+    expansion = replace(expansion, closed=expansion.closed | (runs - set(expansion.opened)))
+    visible = visible_graph(tree, expansion, limit)
+    regions = tuple(
+        region._replace(name=f"{region.name}, all alike")
+        if region.kind is RegionKind.REPEAT
+        else region
+        for region in visible.graph.regions
+    )
+    visible = replace(visible, graph=replace(visible.graph, regions=regions))
+    sides = [_Side(union, visible, containers, at).read() for at in range(len(union.stages))]
+    return SideGraphs(visible.graph, sides)
+
+
+def _inner(container: Container) -> list[Container]:
+    found = [container]
+    for one in found:
+        found += one.inside
+    return found[1:]
+
+
+class _Side:
+    """Reads what is drawn of one stage."""
+
+    def __init__(
+        self,
+        union: UnionGraph,
+        visible: VisibleGraph,
+        containers: Mapping[str, Container],
+        at: int,
+    ) -> None:
+        self.union, self.visible, self.containers, self.at = union, visible, containers, at
+        self.stage = union.stages[at]
+        self.drawn = visible.graph
+        self.own = {leaf: one for one, leaf in union.nodes[at].items()}
+        self.opened = {
+            containers[region.id].region: index
+            for index, region in enumerate(self.drawn.regions)
+            if region.id and containers[region.id].region is not None
+        }
+        self.inside: dict[int, NodeId] = {}
+        for node in union.graph.nodes:
+            region = node.region
+            while region is not None and region not in self.inside:
+                if node.kind is not NodeKind.PARAM:
+                    self.inside[region] = node.id
+                region = union.graph.regions[region].parent
+        self.filled = {
+            self.opened[region]: one
+            for one, region in union.frames[at].items()
+            if region in self.opened
+        }
+
+    def read(self) -> SideGraph:
+        shown = {node.id: self._shown(node.id) for node in self.stage.nodes}
+        held: dict[NodeId, int] = {}
+        for one in shown.values():
+            held[one] = held.get(one, 0) + 1
+        nodes: list[Node] = []
+        places: dict[NodeId, NodeId] = {}
+        frames = {one: region for region, one in self.filled.items() if one in held}
+        for node in self.drawn.nodes:
+            self._add(node, held, nodes, places)
+        for one, region in frames.items():
+            nodes.append(self.stage[one]._replace(region=self.drawn.regions[region].parent))
+        order = {one: number for number, one in enumerate(self._order())}
+        nodes.sort(key=lambda node: order[places.get(node.id, node.id)])
+        edges, routes = self._edges(shown)
+        outputs: dict[NodeId, NodeId] = {}
+        for one, leaf in zip(self.stage.outputs, self.union.outputs[self.at], strict=True):
+            outputs.setdefault(shown[one], self.visible.where(leaf))
+        graph = replace(
+            self.stage,
+            nodes=tuple(nodes),
+            edges=tuple(edges),
+            regions=self._regions(nodes, frames),
+            outputs=tuple(outputs),
+        )
+        return SideGraph(graph, places, frames, routes, list(outputs.values()), shown)
+
+    def _add(
+        self,
+        node: Node,
+        held: Mapping[NodeId, int],
+        nodes: list[Node],
+        places: dict[NodeId, NodeId],
+    ) -> None:
+        """Add what the stage has at the place of a node of the graph of all stages."""
+        one = self.own.get(node.id)
+        if node.kind is NodeKind.GROUP and node.id not in self.union.graph.index:
+            if node.id in held:
+                nodes.append(node._replace(size=held[node.id]))
+                places[node.id] = node.id
+            else:
+                one = self._fused_in(node)
+        if one is not None and one in held:
+            nodes.append(self.stage[one]._replace(region=node.region))
+            places[one] = node.id
+
+    def _fused_in(self, group: Node) -> NodeId | None:
+        """Return the node of the stage that stands for a frame which is drawn as a group."""
+        container = self.containers.get(group.id)
+        region = container.region if container else None
+        frames = self.union.frames[self.at]
+        return next((one for one, frame in frames.items() if frame == region), None)
+
+    def _order(self) -> list[NodeId]:
+        """Return the drawn nodes in the order of the text; nodes that fill a frame stand last."""
+        order = [node.id for node in self.drawn.nodes]
+        last: dict[int, int] = {}
+        for number, node in enumerate(self.drawn.nodes):
+            region = node.region
+            while region is not None:
+                last[region] = number
+                region = self.drawn.regions[region].parent
+        ends = sorted(self.filled, key=lambda region: last.get(region, -1), reverse=True)
+        for region in ends:
+            order.insert(last.get(region, -1) + 1, self.filled[region])
+        return order
+
+    def _shown(self, node_id: NodeId) -> NodeId:
+        """Return the drawn node for a node of the stage."""
+        leaf = self.union.nodes[self.at].get(node_id)
+        if leaf is not None:
+            where = self.visible.where(leaf)
+            is_own = where in self.union.graph.index
+            return self.own.get(where, node_id) if is_own else where
+        frame = self.union.frames[self.at][node_id]
+        where = self.visible.where(self.inside[frame])
+        if where not in self.union.graph.index:  # a group
+            container = self.containers.get(where)
+            if container is not None and container.region == frame:
+                return node_id
+            return where
+        outer = self._frames_between(self.inside[frame], frame)
+        region = self.drawn[where].region
+        while region is not None:
+            if self.drawn.regions[region].kind is RegionKind.FUSED:
+                if outer == 0:
+                    return self.filled.get(region, node_id)
+                outer -= 1
+            region = self.drawn.regions[region].parent
+        return node_id
+
+    def _frames_between(self, leaf: NodeId, frame: int) -> int:
+        """Return how many frames are around a leaf inside of a frame."""
+        regions = self.union.graph.regions
+        region, count = self.union.graph[leaf].region, 0
+        while region is not None and region != frame:
+            count += regions[region].kind is RegionKind.FUSED
+            region = regions[region].parent
+        return count
+
+    def _edges(self, shown: Mapping[NodeId, NodeId]) -> tuple[list[Edge], list[int | None]]:
+        """Return the drawn edges, and the edges of the graph of all stages that they run along."""
+        numbers: dict[tuple[NodeId, NodeId, tuple[int, ...]], list[int]] = {}
+        for number, edge in enumerate(self.drawn.edges):
+            numbers.setdefault((edge.source, edge.target, edge.position), []).append(number)
+        where: dict[NodeId, NodeId] = {}
+        found: dict[tuple[NodeId, NodeId, tuple[int, ...], int | None], Edge] = {}
+        for edge, along in zip(self.stage.edges, self.union.edges[self.at], strict=True):
+            source, target = shown[edge.source], shown[edge.target]
+            for end in (along.source, along.target):
+                if end not in where:
+                    where[end] = self.visible.where(end)
+            ends = where[along.source], where[along.target]
+            is_group = ends[1] not in self.union.graph.index
+            at = numbers.get((*ends, () if is_group else along.position), [])
+            if source == target and not at:
+                continue
+            position = () if is_group else edge.position
+            for along_drawn in at:
+                looks = self.drawn.edges[along_drawn]
+                drawn = looks._replace(source=source, target=target, position=position)
+                found.setdefault((source, target, position, along_drawn), drawn)
+            if not at:
+                drawn = edge._replace(source=source, target=target, position=position)
+                found.setdefault((source, target, position, None), drawn)
+        order = {one: at for at, one in enumerate(self._order())}
+        pairs = sorted(
+            ((key[3], edge) for key, edge in found.items()),
+            key=lambda pair: (order.get(pair[1].target, 0), pair[1].position),
+        )
+        return [edge for _, edge in pairs], [number for number, _ in pairs]
+
+    def _regions(self, nodes: Sequence[Node], frames: Mapping[NodeId, int]) -> tuple[Region, ...]:
+        """Return the regions; those that this stage does not show are no clusters."""
+        used: set[int] = set()
+        dataflow: set[int] = set()
+        for node in nodes:
+            stage_region = self.stage[node.id].region if node.id in self.stage.index else None
+            around = {one.kind for one in _path(self.stage.regions, stage_region)}
+            is_group = node.kind is NodeKind.GROUP
+            for index in _indices(self.drawn.regions, node.region):
+                used.add(index)
+                if is_group or RegionKind.DATAFLOW_BLOCK in around:
+                    dataflow.add(index)
+        return tuple(
+            region
+            if index in (dataflow if region.kind is RegionKind.DATAFLOW_BLOCK else used)
+            and index not in frames.values()
+            else region._replace(kind=RegionKind.BINDING_BLOCK)
+            for index, region in enumerate(self.drawn.regions)
+        )
+
+
+def _indices(regions: Sequence[Region], index: int | None) -> list[int]:
+    """Return the index of a region and of those around it."""
+    found: list[int] = []
+    while index is not None:
+        found.append(index)
+        index = regions[index].parent
+    return found
+
+
+def _path(regions: Sequence[Region], index: int | None) -> list[Region]:
+    return [regions[one] for one in _indices(regions, index)]

@@ -1,0 +1,224 @@
+"""Which nodes of several stages are one, and which frames and regions they are in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from irviz.model.diff.differences import Aspect
+from irviz.model.diff.function_diff import block_partners
+from irviz.model.diff.records import NodeChange, NodeDiff
+from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId, Region
+
+_IN_PLACE = (NodeChange.SAME, NodeChange.CHANGED, NodeChange.MOVED)
+
+
+@dataclass(eq=False, slots=True)
+class Scope:
+    """A region of one stage or more."""
+
+    regions: dict[int, Region] = field(default_factory=dict)
+    parent: Scope | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Element:
+    """A node of one stage or more.
+
+    Attributes:
+        at: The node by the index of the stage; none for a frame that stands for no single node.
+        scope: Its region, None for the function itself.
+        inside: The elements that it became or that became it: then it is a frame around these.
+        frame: The frame around it.
+        title: What the frame is called; with counts where it is one of only one step.
+        is_changed: Whether anything became of it between two stages.
+        order: Its place in the order of the text.
+    """
+
+    at: dict[int, Node] = field(default_factory=dict)
+    scope: Scope | None = None
+    inside: list[Element] = field(default_factory=list)
+    frame: Element | None = None
+    title: str = ""
+    is_changed: bool = False
+    order: int = -1
+
+    @property
+    def node(self) -> Node:
+        """The node of the last stage that has it."""
+        return self.at[max(self.at)]
+
+    @property
+    def is_input(self) -> bool:
+        """Whether it is a parameter or a constant."""
+        return bool(self.at) and self.node.kind in INPUT_KINDS
+
+    @property
+    def outermost(self) -> Element:
+        """The outermost frame around it, or itself."""
+        found = self
+        while found.frame is not None:
+            found = found.frame
+        return found
+
+    def leaves(self) -> Iterator[Element]:
+        """Yield the elements inside that are no frames, or the element itself."""
+        if not self.inside:
+            yield self
+        for one in self.inside:
+            yield from one.leaves()
+
+
+@dataclass(frozen=True, eq=False)
+class UnionElements:
+    """The elements of several stages: for each stage, that of each node."""
+
+    stages: Sequence[Graph]
+    of: Sequence[Mapping[NodeId, Element]]
+    frames: Sequence[Element]
+
+    def __iter__(self) -> Iterator[Element]:
+        """Yield every element once, in the order of the stages."""
+        nodes = (one for elements in self.of for one in elements.values())
+        return iter(dict.fromkeys((*nodes, *self.frames)))
+
+    def stays(self, one: Element) -> bool:
+        """Return whether every stage has an element, without a difference."""
+        return not one.inside and not one.is_changed and len(one.at) == len(self.stages)
+
+
+def union_elements(stages: Sequence[Graph], steps: Sequence[Sequence[NodeDiff]]) -> UnionElements:
+    """Return the elements of several stages, numbered in the order of the text.
+
+    The arguments are those of `union_graph`.
+    """
+    of: list[dict[NodeId, Element]] = [{one.id: Element({0: one}) for one in stages[0].nodes}]
+    frames: dict[Element, None] = {}
+    for at, step in enumerate(steps, start=1):
+        of.append({})
+        for diff in step:
+            _relate(diff, of[at - 1], of[at], stages[at], at)
+            if diff.change not in _IN_PLACE and diff.before and diff.after:
+                before = [of[at - 1][one] for one in diff.before]
+                frame = _frame(before, [of[at][one] for one in diff.after], diff)
+                frames.update({frame: None} if frame.inside else {})
+    scopes = _scopes(stages, steps)
+    for at, elements in enumerate(of):
+        for node_id, one in elements.items():
+            region = stages[at][node_id].region
+            if region is not None:
+                one.scope = scopes[at][region]
+    found = UnionElements(stages, of, _kept_frames(frames))
+    _number(found)
+    return found
+
+
+def _relate(
+    diff: NodeDiff,
+    mine: Mapping[NodeId, Element],
+    theirs: dict[NodeId, Element],
+    after: Graph,
+    at: int,
+) -> None:
+    """Add what the nodes of a difference are in the next stage."""
+    moved = any(one.aspect is Aspect.BLOCK for one in diff.differences)
+    if diff.change in _IN_PLACE and not moved:  # what moved to another block stands elsewhere
+        one = mine[diff.before[0]]
+        one.at[at] = after[diff.after[0]]
+        one.is_changed |= diff.change is not NodeChange.SAME
+        theirs[diff.after[0]] = one
+        return
+    for node_id in diff.before:
+        mine[node_id].is_changed = True
+    for node_id in diff.after:
+        theirs[node_id] = Element({at: after[node_id]}, is_changed=True)
+
+
+def _frame(before: Sequence[Element], after: Sequence[Element], diff: NodeDiff) -> Element:
+    """Return the frame around elements that became each other."""
+    if len(after) == 1:
+        frame, inside = after[0], before
+    elif len(before) == 1:
+        frame, inside = before[0], after
+    else:
+        frame, inside = Element(is_changed=True), (*before, *after)
+    for one in inside:
+        around = one.outermost
+        if around is not frame and not around.is_input and around.frame is None:
+            around.frame = frame
+            frame.inside.append(around)
+    sign = "⊂" if len(before) < len(after) else "⊃"
+    called = diff.callee or (frame.node.callee.removeprefix("relax.") if frame.at else "")
+    count = f"{sign} {len(before)} → {len(after)} "
+    frame.title = called if frame.title else f"{count}{called}".rstrip()
+    return frame
+
+
+def _scopes(stages: Sequence[Graph], steps: Sequence[Sequence[NodeDiff]]) -> list[list[Scope]]:
+    """Return the scope of each region of each stage: regions with the same nodes share one."""
+    found: list[list[Scope]] = []
+    for at, graph in enumerate(stages):
+        known: dict[int, Scope] = {}
+        if at:
+            partners = block_partners(steps[at - 1], stages[at - 1], graph)
+            pairs = {two: one for one, two in reversed(partners.items())}
+            known = {
+                two: found[-1][one]
+                for two, one in pairs.items()
+                if one is not None and two is not None
+            }
+        mine = [known.get(index) or Scope() for index in range(len(graph.regions))]
+        for scope, region in zip(mine, graph.regions, strict=True):
+            scope.regions[at] = region
+        for scope, region in zip(mine, graph.regions, strict=True):
+            parent = None if region.parent is None else mine[region.parent]
+            if not _contains(scope, parent):
+                scope.parent = parent
+        found.append(mine)
+    return found
+
+
+def _contains(scope: Scope, inner: Scope | None) -> bool:
+    """Return whether a scope is another one, or around it."""
+    while inner is not None:
+        if inner is scope:
+            return True
+        inner = inner.parent
+    return False
+
+
+def _kept_frames(frames: Iterable[Element]) -> list[Element]:
+    """Return the frames around elements of one region; the others are dissolved."""
+    kept = []
+    for frame in frames:  # inner frames come before outer ones
+        scopes = {one.scope for one in frame.inside}
+        if len(scopes) == 1:
+            frame.scope = scopes.pop()
+            kept.append(frame)
+        else:
+            for one in frame.inside:
+                one.frame = None
+            frame.inside = []
+    return kept
+
+
+def _number(elements: UnionElements) -> None:
+    """Set the order: that of the last stage, with other elements behind what they followed."""
+    order = list(dict.fromkeys(elements.of[-1].values()))
+    for of in reversed(elements.of[:-1]):
+        known = set(order)
+        behind: dict[Element | None, list[Element]] = {}
+        anchor: Element | None = None
+        for one in of.values():
+            if one in known:
+                anchor = one
+            else:
+                behind.setdefault(anchor, []).append(one)
+        first = behind.pop(None, [])
+        order = [*first, *(each for one in order for each in (one, *behind.get(one, ())))]
+    for number, one in enumerate(order):
+        one.order = number
+    last = len(elements.stages) - 1
+    for frame in elements.frames:
+        if last not in frame.at:
+            frame.order = max(one.order for one in frame.inside)

@@ -1,0 +1,363 @@
+"""The diff of two modules as one picture: before, an arrow with the transform, and after."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+from xml.etree import ElementTree
+
+from irviz.errors import DrawError, NotFoundError
+from irviz.model.diff.records import FunctionDiff
+from irviz.model.diff.side_graphs import SideGraph, SideGraphs, side_graphs
+from irviz.model.diff.union_graph import union_graph
+from irviz.model.folding.expansion import Expansion
+from irviz.model.graph.graph import Edge, Graph, NodeId, RegionKind
+from irviz.view.figure import Figure
+from irviz.view.geometry import Point, Size
+from irviz.view.graph.change_marks import (
+    LEGEND,
+    ChangeMark,
+    SideMarks,
+    draw_mark,
+    draw_sign,
+    reserved_width,
+    side_marks,
+    signs_of,
+)
+from irviz.view.graph.graph_figure import Direction, PlacedGraph
+from irviz.view.graph.scene_geometry import SceneGeometry
+from irviz.view.graph.side_layout import place_sides
+from irviz.view.graph.svg import draw_scene
+from irviz.view.loop_nest_diff import draw_loop_nest_diff
+from irviz.view.svg_primitives import (
+    add,
+    add_text,
+    path,
+    px,
+    shorten,
+    svg_document,
+    svg_text,
+    text_width,
+)
+from irviz.view.theme import Theme, get_theme
+
+DiffLayout = Literal["beside", "above"]
+"""Where the picture before is: at the left of the one after, or above it."""
+
+_MARGIN = 20.0
+_TITLE_SIZE, _TEXT_SIZE, _LEGEND_SIZE = 15.0, 12.0, 11.0
+_TITLE_HEIGHT = 30.0
+_ARROW = Size(56.0, 30.0)
+_ARROW_GAP = 14.0
+_MAX_SECTIONS = 6
+
+
+@dataclass(frozen=True)
+class DiffTitles:
+    """The words of the picture: what is before, what is after, and what was applied."""
+
+    before: str
+    after: str
+    transform: str = ""
+
+
+def draw_diff(
+    titles: DiffTitles,
+    functions: Sequence[FunctionDiff],
+    theme: str = "course",
+    direction: Direction = "up",
+    layout: DiffLayout = "beside",
+    *,
+    overlay: bool = False,
+    expansion: Expansion | None = None,
+) -> Figure:
+    """Draw what became of functions, one below the other.
+
+    Args:
+        functions: Those to draw; `drawn_functions` chooses them.
+        layout: Where the picture before is.
+        overlay: Whether to draw both stages of a graph in one picture.
+        expansion: What is open in the pictures of both sides.
+
+    Raises:
+        DrawError: There is no such theme, direction or layout, or nothing to draw.
+    """
+    colours = get_theme(theme)
+    if layout not in ("beside", "above"):
+        raise DrawError(f"there is no layout {layout!r}; choose 'beside' or 'above'")
+    if not functions:
+        raise DrawError("nothing differs that could be drawn; print the text of the diff")
+    root = svg_document(Size(0, 0), "diff", f"{titles.before} and {titles.after}", colours)
+    picture = add(root, "g", transform=f"translate({px(_MARGIN)} {px(_MARGIN)})")
+    painter = _Painter(picture, titles, colours, layout)
+    for one in functions[:_MAX_SECTIONS]:
+        if len(functions) > 1:
+            painter.heading(one)
+        if one.loops is not None:
+            painter.loops(one)
+        else:
+            painter.graphs(one, direction, expansion, overlay=overlay)
+    if len(functions) > _MAX_SECTIONS:
+        rest = ", ".join(one.name for one in functions[_MAX_SECTIONS:])
+        painter.text(shorten(f"not drawn: {rest}"))
+    painter.legend()
+    size = Size(painter.width + 2 * _MARGIN, painter.y + 2 * _MARGIN)
+    for name, value in (("width", size.width), ("height", size.height)):
+        root.set(name, px(value))
+    root.set("viewBox", f"0 0 {px(size.width)} {px(size.height)}")
+    return Figure(svg_text(root), size.width, size.height)
+
+
+def drawn_functions(functions: Sequence[FunctionDiff], name: str = "") -> list[FunctionDiff]:
+    """Return the functions that differ and can be drawn, those of Relax first.
+
+    A function that only calls others whose body differs is left out where these are drawn.
+
+    Raises:
+        NotFoundError: There is no function of this name.
+    """
+    drawable = [one for one in functions if one.loops is not None or None not in one.graphs]
+    if name:
+        found = [one for one in drawable if name in (one.before, one.after)]
+        if not found:
+            known = ", ".join(repr(one.name) for one in drawable) or "none"
+            raise NotFoundError(f"no function {name!r} can be drawn; those that can are {known}")
+        return found
+    return [one for one in drawable if one.loops is not None or one.changed_nodes]
+
+
+class _Painter:
+    """Draws one part below the other."""
+
+    def __init__(
+        self, picture: ElementTree.Element, titles: DiffTitles, theme: Theme, layout: DiffLayout
+    ) -> None:
+        self.picture, self.titles, self.theme, self.layout = picture, titles, theme, layout
+        self.y = self.width = 0.0
+        self.signs: set[str] = set()
+        self.has_pale = False
+
+    def heading(self, function: FunctionDiff) -> None:
+        """Write the name of a function."""
+        name = function.name
+        if function.before and function.before != name:
+            name = f"{function.before} → {name}"
+        at = (0.0, self.y + 14)
+        add_text(
+            self.picture, name, at, _TITLE_SIZE, self.theme.quiet_text, "start", font_weight="600"
+        )
+        self.y += _TITLE_HEIGHT
+
+    def text(self, text: str) -> None:
+        """Write a line of text."""
+        add_text(self.picture, text, (0.0, self.y + 12), _TEXT_SIZE, self.theme.text, "start")
+        self._grow(text_width(text, _TEXT_SIZE), 24.0)
+
+    def loops(self, function: FunctionDiff) -> None:
+        """Draw the loop nests before and after side by side."""
+        assert function.loops is not None
+        group = add(self.picture, "g", transform=f"translate(0 {px(self.y + _TITLE_HEIGHT)})")
+        size = draw_loop_nest_diff(group, function.nests, function.loops, self.theme)
+        self._titles(size.width, 0.0, size.width * 0.55)
+        self._grow(size.width, size.height + _TITLE_HEIGHT + 16)
+
+    def graphs(
+        self,
+        function: FunctionDiff,
+        direction: Direction,
+        expansion: Expansion | None,
+        *,
+        overlay: bool,
+    ) -> None:
+        """Draw the graphs before and after, or both in one picture."""
+        before, after = function.graphs
+        assert before is not None
+        assert after is not None
+        sides = side_graphs(union_graph((before, after), (function.nodes,)), expansion)
+        marks = [
+            side_marks(side, function.nodes, is_before=not at)
+            for at, side in enumerate(sides.sides)
+        ]
+        widths = [{one: reserved_width(mark) for one, mark in each.marks.items()} for each in marks]
+        union, placed = place_sides(sides, direction, widths=widths)
+        for each in marks:
+            self.signs.update(sign for mark in each.marks.values() for sign in signs_of(mark))
+            self.has_pale |= bool(each.unchanged)
+        if overlay:
+            self._overlay(union, sides, marks)
+            return
+        size = Size(union.layout.width, union.layout.height)
+        arrow = self._arrow_size()
+        starts: tuple[Point, Point]
+        if self.layout == "beside":
+            right = size.width + arrow.width + 2 * _ARROW_GAP
+            starts = (0.0, self.y + _TITLE_HEIGHT), (right, self.y + _TITLE_HEIGHT)
+            self._titles(size.width, 0.0, right)
+            middle = size.width + _ARROW_GAP + arrow.width / 2
+            self._arrow((middle, self.y + _TITLE_HEIGHT + size.height / 2))
+            whole = Size(right + size.width, size.height + _TITLE_HEIGHT)
+        else:
+            below = self.y + 2 * _TITLE_HEIGHT + size.height + arrow.height + 2 * _ARROW_GAP
+            starts = (0.0, self.y + _TITLE_HEIGHT), (0.0, below)
+            self._title(self.titles.before, (0.0, self.y + 14))
+            self._title(self.titles.after, (0.0, below - _TITLE_HEIGHT + 14))
+            middle_y = self.y + _TITLE_HEIGHT + size.height + _ARROW_GAP + arrow.height / 2
+            self._arrow((size.width / 2, middle_y))
+            whole = Size(size.width, below + size.height - self.y)
+        along = [_all_routes(union, side) for side in sides.sides]
+        for at, (layout, side) in enumerate(zip(placed, sides.sides, strict=True)):
+            x, y = starts[at]
+            group = add(
+                self.picture,
+                "g",
+                f"side {'after' if at else 'before'}",
+                transform=f"translate({px(x)} {px(y)})",
+            )
+            kinds = _edge_changes(side, along[1 - at], marks[at], is_after=bool(at))
+            inside = function.frame_contents
+            contents = {one: inside.get(one, "") for one in side.frames}
+            self._side(group, layout, marks[at], kinds, contents)
+        self._grow(whole.width, whole.height + 16)
+
+    def _side(
+        self,
+        group: ElementTree.Element,
+        placed: PlacedGraph,
+        marks: SideMarks,
+        edges: Mapping[int, str],
+        contents: Mapping[NodeId, str] = MappingProxyType({}),
+    ) -> None:
+        scene = SceneGeometry(placed.graph, placed.layout, placed.direction)
+        pale = marks.unchanged
+        draw_scene(group, placed.graph, scene, self.theme, dimmed=pale, edge_changes=edges)
+        for one, mark in marks.marks.items():
+            node, rect = placed.graph[one], scene.shapes[one]
+            draw_mark(group, node, rect, mark, self.theme, scene.outward, contents.get(one))
+
+    def _overlay(self, union: PlacedGraph, sides: SideGraphs, marks: Sequence[SideMarks]) -> None:
+        """Draw both stages in one picture: nodes as after, or as before where they were removed."""
+        found: dict[NodeId, ChangeMark] = {}
+        unchanged: set[NodeId] = set()
+        for side, each in zip(sides.sides, marks, strict=True):
+            places = side.places
+            found.update({places[one]: mark for one, mark in each.marks.items() if one in places})
+            unchanged.update(places[one] for one in each.unchanged if one in places)
+        edges = _overlay_edges(union, sides, unchanged)
+        self._title(f"{self.titles.before} → {self.titles.after}", (0.0, self.y + 14))
+        at = px(self.y + _TITLE_HEIGHT)
+        group = add(self.picture, "g", "side both", transform=f"translate(0 {at})")
+        self._side(group, union, SideMarks(found, frozenset(unchanged)), edges)
+        self._grow(union.layout.width, union.layout.height + _TITLE_HEIGHT + 16)
+
+    def _titles(self, width: float, left: float, right: float) -> None:
+        self._title(self.titles.before, (left, self.y + 14))
+        self._title(self.titles.after, (right, self.y + 14))
+        self.width = max(self.width, right + text_width(self.titles.after, _TITLE_SIZE), width)
+
+    def _title(self, text: str, at: Point) -> None:
+        add_text(
+            self.picture,
+            shorten(text),
+            at,
+            _TITLE_SIZE,
+            self.theme.text,
+            "start",
+            font_weight="600",
+        )
+        self.width = max(self.width, at[0] + text_width(shorten(text), _TITLE_SIZE))
+
+    def _arrow_size(self) -> Size:
+        width = max(_ARROW.width, text_width(shorten(self.titles.transform), _TEXT_SIZE))
+        return Size(width, _ARROW.height + 20)
+
+    def _arrow(self, centre: Point) -> None:
+        """Draw a fat arrow with the name of the transform."""
+        x, y = centre
+        half, high = _ARROW.width / 2, _ARROW.height / 2
+        group = add(self.picture, "g", "transform")
+        text = shorten(self.titles.transform)
+        if self.layout == "beside":
+            outline = path(
+                "M", x - half, y - high / 2, "h", half * 1.1, "v", -high / 2, "L", x + half, y,
+                "L", x - half + half * 1.1, y + high, "v", -high / 2, "h", -half * 1.1, "Z",
+            )  # fmt: skip
+            place, anchor = (x, y - high - 8), "middle"
+        else:
+            outline = path(
+                "M", x - high / 2, y - half * 0.8, "v", half * 0.8, "h", -high / 2, "L", x,
+                y + half * 0.8, "L", x + high, y, "h", -high / 2, "v", -half * 0.8, "Z",
+            )  # fmt: skip
+            place, anchor = (x + high + 8, y + 4), "start"
+        add(group, "path", d=outline, fill=self.theme.line)
+        add_text(group, text, place, _TEXT_SIZE, self.theme.text, anchor, font_weight="600")
+
+    def legend(self) -> None:
+        """Explain the signs that occur."""
+        group = add(self.picture, "g", "legend")
+        x, y = 0.0, self.y + 6
+        for sign, (_, meaning) in LEGEND.items():
+            if sign in self.signs:
+                size = draw_sign(group, sign, (x, y), self.theme)
+                x += size.width + 6
+                x = self._legend_text(group, meaning, (x, y))
+        if self.has_pale:
+            x = self._legend_text(group, "pale: unchanged", (x, y))
+        self._grow(x, 24.0)
+
+    def _legend_text(self, group: ElementTree.Element, text: str, at: Point) -> float:
+        x, y = at
+        add_text(group, text, (x, y + 11.5), _LEGEND_SIZE, self.theme.text, "start")
+        return x + text_width(text, _LEGEND_SIZE) + 20
+
+    def _grow(self, width: float, height: float) -> None:
+        self.width, self.y = max(self.width, width), self.y + height
+
+
+def _all_routes(union: PlacedGraph, side: SideGraph) -> set[int]:
+    """Return the edges of the graph of both stages that a stage has, with those to the output."""
+    own = len(union.graph.edges)
+    outputs = [own + union.graph.outputs.index(one) for one in side.outputs]
+    return {number for number in (*side.routes, *outputs) if number is not None}
+
+
+def _overlay_edges(
+    union: PlacedGraph, sides: SideGraphs, unchanged: Collection[NodeId]
+) -> dict[int, str]:
+    """Return what became of the edges of both stages in one picture."""
+    before, after = (_all_routes(union, side) for side in sides.sides)
+    found: dict[int, str] = {}
+    for number, edge in enumerate(union.graph.edges):
+        if number in before and number in after:
+            if edge.source in unchanged or edge.target in unchanged:
+                found[number] = ""
+        elif not _is_inside_frame(union.graph, edge):
+            found[number] = "removed" if number in before else "added"
+    return found
+
+
+def _is_inside_frame(graph: Graph, edge: Edge) -> bool:
+    """Return whether an edge leads from a node that was fused, or was split off, to another."""
+    region = graph[edge.source].region
+    is_framed = region is not None and graph.regions[region].kind is RegionKind.FUSED
+    return is_framed and region == graph[edge.target].region
+
+
+def _edge_changes(
+    side: SideGraph, others: set[int], marks: SideMarks, *, is_after: bool
+) -> dict[int, str]:
+    """Return what became of the edges of a stage: those of both stages are pale."""
+    found: dict[int, str] = {}
+    kind = "added" if is_after else "removed"
+    graph = side.graph
+    for index, (edge, number) in enumerate(zip(graph.edges, side.routes, strict=True)):
+        if number is None or number not in others:
+            if not _is_inside_frame(graph, edge):
+                found[index] = kind
+        elif {edge.source, edge.target} & marks.unchanged:
+            found[index] = ""
+    for index, one in enumerate(graph.outputs, start=len(graph.edges)):
+        if one in marks.unchanged:
+            found[index] = ""
+    return found

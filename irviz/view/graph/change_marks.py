@@ -1,0 +1,209 @@
+"""What became of nodes, as signs and words that need no colour."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+from irviz.model.diff.differences import Aspect, Difference
+from irviz.model.diff.records import NodeChange, NodeDiff
+from irviz.model.diff.side_graphs import SideGraph
+from irviz.model.graph.graph import INPUT_KINDS, Node, NodeId
+from irviz.view.geometry import Point, Rect, Size
+from irviz.view.graph.node_shapes import add_shape
+from irviz.view.svg_primitives import add, add_rect, add_text, add_tooltip, text_width
+from irviz.view.theme import Theme, node_style
+
+_SIGNS = {"added": "+", "removed": "−", "changed": "~", "fused": "⊃", "moved": "→"}
+_SPLIT_SIGN = "⊂"
+LEGEND = {
+    "+": ("added", "added"),
+    "−": ("removed", "removed"),
+    "~": ("changed", "changed, and what of it"),
+    "⊃": ("fused", "several became one"),
+    "⊂": ("fused", "one became several"),
+    "→": ("moved", "moved to another block or place"),
+}
+"""The kind and the meaning of each sign."""
+_SIZE = 10.0
+_HEIGHT = 15.0
+_PADDING = 5.0
+_GAP = 5.0
+
+_WORDS = {
+    Aspect.LOWERED: "lowered",
+    Aspect.CALLEE: "callee",
+    Aspect.OPERATION: "operation",
+    Aspect.BOUND: "bound",
+    Aspect.BODY: "body",
+    Aspect.DTYPE: "dtype",
+    Aspect.SHAPE: "shape",
+    Aspect.TYPE: "type",
+    Aspect.OPERAND: "operands",
+    Aspect.ATTRIBUTE: "attributes",
+    Aspect.DEVICE: "device",
+    Aspect.PURITY: "purity",
+    Aspect.VALUE: "value",
+    Aspect.BLOCK: "block",
+    Aspect.ORDER: "order",
+}
+
+
+class ChangeMark(NamedTuple):
+    """What became of a node.
+
+    Attributes:
+        kind: A key of `Theme.changes`.
+        text: The sign, and a word or numbers.
+        tooltip: All that differs.
+    """
+
+    kind: str
+    text: str
+    tooltip: str = ""
+
+
+class SideMarks(NamedTuple):
+    """The marks of the drawn nodes of one stage, and the nodes without any difference."""
+
+    marks: Mapping[NodeId, ChangeMark]
+    unchanged: frozenset[NodeId]
+
+
+def side_marks(side: SideGraph, diffs: Sequence[NodeDiff], *, is_before: bool) -> SideMarks:
+    """Return what the drawn nodes of the stage before, or after, became."""
+    found: dict[NodeId, ChangeMark] = {}
+    counts: dict[NodeId, Counter[str]] = {}
+    for diff in diffs:
+        mine = diff.before if is_before else diff.after
+        mark = change_mark(diff)
+        for one in mine:
+            shown = side.shown[one]
+            counts.setdefault(shown, Counter())[mark.kind if mark else ""] += 1
+            is_whole = len(mine) == 1 and mark and mark.kind != "fused"
+            is_frame = shown in side.frames or (len(mine) == 1 and mark and mark.kind == "fused")
+            if mark and shown == one and (is_whole or is_frame):
+                found[shown] = mark
+    for shown, count in counts.items():
+        if shown not in side.graph.index or shown in found or not (changed := +_without(count)):
+            continue
+        if side.shown.get(shown) != shown:  # a group
+            signs = [f"{_SIGNS[kind]}{number}" for kind, number in sorted(changed.items())]
+            kinds = list(changed)
+            found[shown] = ChangeMark(kinds[0] if len(kinds) == 1 else "changed", " ".join(signs))
+    unchanged = frozenset(one for one, count in counts.items() if not _without(count))
+    return SideMarks(found, unchanged)
+
+
+def _without(count: Counter[str]) -> Counter[str]:
+    return Counter({kind: number for kind, number in count.items() if kind})
+
+
+def change_mark(diff: NodeDiff) -> ChangeMark | None:
+    """Return the mark of what became of a node, None for one that is the same."""
+    tooltip = "\n".join([diff.change.value, *map(str, diff.differences)])
+    match diff.change:
+        case NodeChange.SAME:
+            return None
+        case NodeChange.ADDED | NodeChange.REMOVED:
+            kind = diff.change.value
+            return ChangeMark(kind, _SIGNS[kind], kind)
+        case NodeChange.MOVED:
+            return ChangeMark("moved", f"{_SIGNS['moved']} moved", tooltip)
+        case NodeChange.CHANGED:
+            return ChangeMark("changed", f"{_SIGNS['changed']} {_word(diff.differences)}", tooltip)
+        case _:
+            sign = _SPLIT_SIGN if len(diff.before) < len(diff.after) else _SIGNS["fused"]
+            count = f"{sign} {len(diff.before)} → {len(diff.after)}"
+            return ChangeMark("fused", count, f"{tooltip}\n{diff.callee}".rstrip())
+
+
+def _word(differences: Sequence[Difference]) -> str:
+    """Return the word for what matters most of what differs."""
+    aspects = {one.aspect for one in differences}
+    return next((word for aspect, word in _WORDS.items() if aspect in aspects), "")
+
+
+def signs_of(mark: ChangeMark) -> list[str]:
+    """Return the signs of a mark: a group of nodes has several."""
+    first, *rest = mark.text.split(" ")
+    return [first[0], *(word[0] for word in rest if word[0] in LEGEND and len(word) > 1)]
+
+
+def mark_size(mark: ChangeMark) -> Size:
+    """Return the size of a mark."""
+    return Size(text_width(mark.text, _SIZE) + 2 * _PADDING, _HEIGHT)
+
+
+def reserved_width(mark: ChangeMark) -> float:
+    """Return the width that a mark takes at the side of a node's texts."""
+    return mark_size(mark).width + 2 * _GAP - 8
+
+
+def draw_mark(
+    parent: ElementTree.Element,
+    node: Node,
+    rect: Rect,
+    mark: ChangeMark,
+    theme: Theme,
+    outward: float,
+    contents: str | None = None,
+) -> None:
+    """Draw a mark: inside of a node at its left side, or below a parameter or constant.
+
+    Args:
+        contents: What a node that fills a frame was made of, or became; None for other nodes.
+    """
+    colour = theme.changes[mark.kind]
+    group = add(parent, "g", f"change {mark.kind}", data_node=node.id)
+    add_tooltip(group, mark.tooltip or mark.text)
+    lines: dict[str, str | float] = {"fill": "none", "stroke": colour, "stroke_width": 2.4}
+    if mark.kind == "removed":
+        lines["stroke_dasharray"] = "6 3"
+    add_shape(group, node_style(node).shape, rect, **lines)
+    size = mark_size(mark)
+    x, y = rect.left + _GAP + size.width / 2, rect.centre[1]
+    if node.kind in INPUT_KINDS:
+        below = size.height / 2 - 6
+        x, y = rect.centre[0], rect.top - below if outward > 0 else rect.bottom + below
+    elif contents is not None:
+        y = rect.top + _GAP + size.height / 2
+        _add_lines(group, contents, rect, theme)
+    _draw_pill(group, (x, y), mark.text, colour, theme)
+
+
+def draw_sign(parent: ElementTree.Element, sign: str, corner: Point, theme: Theme) -> Size:
+    """Draw a sign alone, for a legend; return its size."""
+    kind, _ = LEGEND[sign]
+    size = mark_size(ChangeMark(kind, sign))
+    centre = (corner[0] + size.width / 2, corner[1] + size.height / 2)
+    _draw_pill(parent, centre, sign, theme.changes[kind], theme)
+    return size
+
+
+def _add_lines(parent: ElementTree.Element, text: str, rect: Rect, theme: Theme) -> None:
+    """Write words below the texts of a node that fills a frame, as far as there is space."""
+    lines: list[str] = []
+    for word in text.split(" "):
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and text_width(longer, _SIZE) <= rect.width - 2 * _PADDING:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    x, y = rect.centre
+    room = int((rect.bottom - y - 22) // (_SIZE + 3))
+    for number, line in enumerate(lines[:room]):
+        end = " …" if number == room - 1 and len(lines) > room else ""
+        at = (x, y + 32 + number * (_SIZE + 3))
+        add_text(parent, line + end, at, _SIZE, theme.quiet_text, css_class="contents")
+
+
+def _draw_pill(
+    parent: ElementTree.Element, centre: Point, text: str, colour: str, theme: Theme
+) -> None:
+    size = Size(text_width(text, _SIZE) + 2 * _PADDING, _HEIGHT)
+    add_rect(parent, Rect.around(centre, size), rx=_HEIGHT / 2, fill=colour)
+    x, y = centre
+    add_text(parent, text, (x, y + 3.5), _SIZE, theme.background, font_weight="600")

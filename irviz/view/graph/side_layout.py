@@ -1,0 +1,222 @@
+"""Layouts of several stages in which everything that stays has one place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from types import MappingProxyType
+
+from irviz.model.diff.side_graphs import SideGraph, SideGraphs
+from irviz.model.graph.graph import INPUT_KINDS, OUTPUT, Node, NodeId
+from irviz.view.geometry import Point, Rect, Size
+from irviz.view.graph.dot import layout_input
+from irviz.view.graph.graph_figure import GraphFigure, PlacedGraph, draw_placed, place_graph
+from irviz.view.graph.graphviz_layout import LAYOUT_SECONDS, Layout, Route
+from irviz.view.graph.layered_layout import FRAME_MARGIN, add_missing_routes
+from irviz.view.graph.node_shapes import VALUE_HEIGHT, layout_size, shape_size
+from irviz.view.theme import get_theme
+
+_ARROW = 7.0
+_PARTS = 16
+"""The parts of a Bézier curve that are looked at to find where it enters a rectangle."""
+
+Widths = Sequence[Mapping[NodeId, float]]
+"""For each stage, the width of what is written inside of nodes beside their texts, in px."""
+
+
+def draw_sides(
+    sides: SideGraphs, theme: str = "course", direction: str = "up"
+) -> list[GraphFigure]:
+    """Draw each of several stages, all of the same size; the arguments are those of `draw_graph`.
+
+    Raises:
+        DrawError: For an unknown theme or direction.
+    """
+    get_theme(theme)
+    return [draw_placed(one, theme) for one in place_sides(sides, direction)[1]]
+
+
+def place_sides(
+    sides: SideGraphs,
+    direction: str = "up",
+    seconds: float = LAYOUT_SECONDS,
+    widths: Widths = (),
+) -> tuple[PlacedGraph, list[PlacedGraph]]:
+    """Lay out the graph of all stages, and take the layout of each stage from it.
+
+    A node has the largest size that it has in any stage. A node that others were fused into, or
+    that was split, fills the frame around these, and edges to it end at the frame.
+    """
+    shapes: dict[NodeId, Size] = {}
+    sizes: dict[NodeId, Size] = {}
+    widths = widths or [MappingProxyType({}) for _ in sides.sides]
+    for side, more in zip(sides.sides, widths, strict=True):
+        for one, place in side.places.items():
+            node, arguments = side.graph[one], len(sides.union.entering.get(place, ()))
+            extra = 0.0 if node.kind in INPUT_KINDS else 2 * more.get(one, 0.0)
+            shapes[place] = _largest(shapes.get(place), shape_size(node, arguments), extra)
+            sizes[place] = _largest(sizes.get(place), layout_size(node, arguments), 0.0)
+    for place, shape in shapes.items():
+        size = sizes[place]
+        sizes[place] = Size(max(size.width, shape.width), size.height)
+    placed = place_graph(sides.union, direction, seconds, sizes)
+    return placed, [_side(placed, side, shapes, direction) for side in sides.sides]
+
+
+def _largest(known: Size | None, size: Size, extra: float) -> Size:
+    width, height = known or (0.0, 0.0)
+    return Size(max(width, size.width + extra), max(height, size.height))
+
+
+def _side(
+    placed: PlacedGraph, side: SideGraph, shapes: Mapping[NodeId, Size], direction: str
+) -> PlacedGraph:
+    """Return the layout of one stage."""
+    whole, flow = placed.layout, 1.0 if direction == "down" else -1.0
+    nodes: dict[str, Point] = {}
+    rects: dict[str, Rect] = {}
+    filled: dict[NodeId, Rect] = {}
+    for index, node in enumerate(side.graph.nodes):
+        name = f"n{index}"
+        if node.id in side.frames:
+            frame = whole.frames[f"cluster_{side.frames[node.id]}"].rect
+            filled[node.id] = rects[name] = _inside(frame, flow)
+            nodes[name] = rects[name].centre
+            continue
+        place = side.places[node.id]
+        x, y = nodes[name] = whole.nodes[f"n{placed.graph.index[place]}"]
+        if not _has_own_size(node):
+            rects[name] = Rect.around((x, y - flow * VALUE_HEIGHT / 2), shapes[place])
+    if side.graph.outputs:
+        nodes[OUTPUT] = whole.nodes[OUTPUT]
+    frames = {
+        f"cluster_{index}": whole.frames[f"cluster_{index}"]
+        for index, region in enumerate(side.graph.regions)
+        if f"cluster_{index}" in whole.frames and region == placed.graph.regions[index]
+    }
+    along = [*side.routes, *(len(placed.graph.edges) + n for n in _output_numbers(placed, side))]
+    ends = [*((one.source, one.target) for one in side.graph.edges)]
+    ends += [(one, OUTPUT) for one in side.graph.outputs]
+    routes: dict[str, Route] = {}
+    for index, (number, (source, target)) in enumerate(zip(along, ends, strict=True)):
+        if number is None:
+            continue
+        route = whole.routes[f"e{number}"]
+        if source in filled:
+            route = _leaving(route, _with_value(filled[source], flow))
+        if target in filled:
+            route = _entering(route, filled[target])
+        routes[f"e{index}"] = route
+    layout = Layout(whole.width, whole.height, nodes, frames, routes, rects)
+    if len(routes) < len(along):
+        given = layout_input(side.graph)
+        known = {name: Size(rect.width, rect.height) for name, rect in rects.items()}
+        layout = add_missing_routes(layout, {**given.sizes, **known}, given.edges, direction)
+    return PlacedGraph(side.graph, direction, placed.dot, layout, placed.note)
+
+
+def _output_numbers(placed: PlacedGraph, side: SideGraph) -> list[int]:
+    return [placed.graph.outputs.index(one) for one in side.outputs]
+
+
+def _has_own_size(node: Node) -> bool:
+    """Return whether a node keeps its size: a parameter may have become a constant."""
+    return node.kind in INPUT_KINDS
+
+
+def _inside(frame: Rect, flow: float) -> Rect:
+    """Return the frame without the space for the label of the value."""
+    space = FRAME_MARGIN + VALUE_HEIGHT
+    if flow < 0:
+        return frame._replace(top=frame.top + space)
+    return frame._replace(bottom=frame.bottom - space)
+
+
+def _with_value(rect: Rect, flow: float) -> Rect:
+    """Return a rectangle with the space for the label of the value."""
+    if flow < 0:
+        return rect._replace(top=rect.top - VALUE_HEIGHT)
+    return rect._replace(bottom=rect.bottom + VALUE_HEIGHT)
+
+
+def _entering(route: Route, rect: Rect) -> Route:
+    """Return the part of a route outside of a rectangle that it enters, with an arrow."""
+    curves = _curves(route)
+    for number, curve in enumerate(curves):
+        for part in range(_PARTS):
+            tip = _point(curve, (part + 1) / _PARTS)
+            if _is_in(tip, rect):
+                crossing = _crossing(curve, part / _PARTS, (part + 1) / _PARTS, rect)
+                return _with_arrow(curves[: number + 1], crossing)
+    return route
+
+
+def _with_arrow(curves: Sequence[tuple[Point, ...]], last: float) -> Route:
+    """Return curves up to a parameter of the last one, where the tip of the arrow is."""
+    tip = _point(curves[-1], last)
+    for number in range(len(curves) - 1, -1, -1):
+        most = last if number == len(curves) - 1 else 1.0
+        for part in range(_PARTS, -1, -1):
+            t = most * part / _PARTS
+            if math.dist(_point(curves[number], t), tip) >= _ARROW:
+                points = [curves[0][0]]
+                for one in (*curves[:number], _split(curves[number], t)[0]):
+                    points += one[1:]
+                return Route(tuple(points), tip)
+    start = curves[0][0]
+    return Route((start, start, start, start), tip)
+
+
+def _leaving(route: Route, rect: Rect) -> Route:
+    """Return the part of a route outside of a rectangle that it leaves."""
+    curves = _curves(route)
+    for number in range(len(curves) - 1, -1, -1):
+        for part in range(_PARTS - 1, -1, -1):
+            if _is_in(_point(curves[number], part / _PARTS), rect):
+                t = _crossing(curves[number], (part + 1) / _PARTS, part / _PARTS, rect)
+                right = _split(curves[number], t)[1]
+                points = list(right)
+                for one in curves[number + 1 :]:
+                    points += one[1:]
+                return replace(route, points=tuple(points))
+    return route
+
+
+def _curves(route: Route) -> list[tuple[Point, ...]]:
+    points = route.points
+    return [points[index : index + 4] for index in range(0, len(points) - 3, 3)]
+
+
+def _is_in(point: Point, rect: Rect) -> bool:
+    return rect.left <= point[0] <= rect.right and rect.top <= point[1] <= rect.bottom
+
+
+def _crossing(curve: tuple[Point, ...], outside: float, inside: float, rect: Rect) -> float:
+    """Return where a curve crosses the side of a rectangle, between two of its parameters."""
+    for _ in range(20):
+        middle = (outside + inside) / 2
+        if _is_in(_point(curve, middle), rect):
+            inside = middle
+        else:
+            outside = middle
+    return outside
+
+
+def _point(curve: tuple[Point, ...], t: float) -> Point:
+    return _split(curve, t)[0][-1]
+
+
+def _split(curve: tuple[Point, ...], t: float) -> tuple[tuple[Point, ...], tuple[Point, ...]]:
+    """Divide a Bézier curve in two by de Casteljau's algorithm."""
+    left, right = [curve[0]], [curve[-1]]
+    points = list(curve)
+    while len(points) > 1:
+        points = [
+            (one[0] + (two[0] - one[0]) * t, one[1] + (two[1] - one[1]) * t)
+            for one, two in pairwise(points)
+        ]
+        left.append(points[0])
+        right.append(points[-1])
+    return tuple(left), tuple(reversed(right))

@@ -1,0 +1,220 @@
+"""Two stages are drawn at the same places: what stays stands still, what was fused is framed."""
+
+import random
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tvm import relax
+
+import irviz
+from irviz.course.digits import mlp_params
+from irviz.course.mlp import MODULES, MyModule, MyModuleHighLevel
+from irviz.errors import DrawError, NotFoundError, SaveError
+from irviz.model.diff.side_graphs import side_graphs
+from irviz.model.diff.union_graph import union_graph
+from irviz.model.folding.expansion import Expansion
+from irviz.model.graph.graph import NodeKind, RegionKind
+from irviz.session.session import Session
+from tests.constructs.drawing import random_modules
+from tests.diff_by_values import random_operators
+from tests.placed_sides import problems_of
+
+pytestmark = pytest.mark.worker
+
+PASSES = (
+    relax.transform.LegalizeOps(),
+    relax.transform.AnnotateTIROpPattern(),
+    relax.transform.FuseOps(2),
+    relax.transform.FuseTIR(),
+    relax.transform.CallTIRRewrite(),
+    relax.transform.StaticPlanBlockMemory(),
+    relax.transform.LowerAllocTensor(),
+    relax.transform.KillAfterLastUse(),
+)
+REFUSED = (RuntimeError, ValueError, TypeError, AssertionError, KeyError, AttributeError)
+
+
+def compiled(mod):
+    """Return a module and what each pass makes of it."""
+    found = [mod]
+    for one in PASSES:
+        found.append(one(found[-1]))
+    return found
+
+
+def wrong(before, after, expansion=None):
+    functions = irviz.diff(before, after).functions
+    return [
+        (one.name, *problem)
+        for one in functions
+        if one.nodes
+        for problem in problems_of(one, expansion)
+    ]
+
+
+def texts(figure):
+    return re.findall(r"<text[^>]*>([^<]+)</text>", figure.svg)
+
+
+@pytest.fixture(scope="module")
+def session():
+    session = Session(MyModuleHighLevel, params=mlp_params(), isolate=False).bind()
+    for name in ("LegalizeOps", "AnnotateTIROpPattern", "FuseOps", "FuseTIR", "CallTIRRewrite"):
+        session = session.apply(name)
+    return session
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_each_step_of_a_compilation_keeps_what_stays_in_its_place(name):
+    stages = compiled(MODULES[name])
+    for before, after in (*pairwise(stages), (stages[0], stages[-1]), (stages[-1], stages[0])):
+        assert wrong(before, after) == []
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_so_does_each_step_of_random_operators(seed):
+    stages = compiled(random_operators(seed))
+    for before, after in pairwise(stages[:6]):
+        assert wrong(before, after) == []
+    mixed = relax.transform.ToMixedPrecision(out_dtype="float16")(stages[0])
+    assert wrong(stages[0], mixed) == []
+
+
+@settings(max_examples=8)
+@given(random_modules(), st.sampled_from(["LegalizeOps", "LambdaLift", "ConvertToDataflow"]))
+def test_so_does_a_pass_over_branches_and_functions(mod, name):
+    try:
+        after = getattr(relax.transform, name)()(mod)
+    except REFUSED:
+        return
+    assert wrong(mod, after) == []
+    assert wrong(after, mod) == []
+
+
+def test_a_fused_node_fills_the_frame_of_what_it_was_made_of(session):
+    figure = session.diff("3", "4").figure()
+    before, after = figure.svg.split('class="side after"')
+    assert "⊃ 3 → 1 fused_matmul_add_relu" in before
+    assert 'class="block fused"' in before
+    assert 'class="block fused"' not in after
+    assert "matmul + add + relu" in after
+
+
+def test_a_split_node_fills_the_frame_of_what_it_became(session):
+    before, after = session.diff("5", "6").figure().svg.split('class="side after"')
+    assert "⊂ 1 → 3" in before
+    assert 'class="block fused"' in after
+
+
+def test_changed_nodes_say_what_of_them_changed(session):
+    assert texts(session.diff("0", "1").figure()).count("~ bound") == 8
+    assert "~ lowered" in texts(session.diff("1", "2").figure())
+    mixed = relax.transform.ToMixedPrecision(out_dtype="float16")(MyModuleHighLevel)
+    shown = texts(irviz.diff(MyModuleHighLevel, mixed).figure())
+    assert "+" in shown
+    assert "~ dtype" in shown
+    assert "−" in texts(irviz.diff(mixed, MyModuleHighLevel).figure())
+
+
+def test_the_picture_says_what_is_before_and_after_and_what_was_applied(session):
+    shown = texts(session.diff("3", "4").figure())
+    assert {"3 AnnotateTIROpPattern", "4 FuseOps", "FuseOps"} <= set(shown)
+    assert "several became one" in shown
+    assert "added" not in shown  # the legend explains the signs that are there
+    assert "FuseOps" not in texts(session.diff("4", "3").figure())
+
+
+def test_the_stage_before_is_beside_or_above(session):
+    diff = session.diff("3", "4")
+    beside, above = diff.figure(), diff.figure(layout="above")
+    assert beside.width > above.width
+    assert beside.height < above.height
+    assert beside.svg == diff.figure().svg
+    with pytest.raises(DrawError, match="no layout 'behind'; choose 'beside' or 'above'"):
+        diff.figure(layout="behind")
+
+
+def test_one_picture_holds_both():
+    mixed = relax.transform.ToMixedPrecision(out_dtype="float16")(MyModuleHighLevel)
+    figure = irviz.diff(MyModuleHighLevel, mixed).figure(overlay=True)
+    assert figure.svg.count('class="side') == 1
+    assert texts(figure).count("astype") == 6
+    assert texts(figure).count("matmul") == 2
+
+
+def test_long_runs_that_are_unchanged_are_one_node_until_they_are_opened():
+    chance = random.Random(1)
+    ops = chance.choices([relax.op.tanh, relax.op.exp, relax.op.sin, relax.op.nn.relu], k=40)
+    before, after = chain(ops), chain([*ops[:20], relax.op.sigmoid, *ops[21:]])
+    diff = irviz.diff(before, after)
+    (function,) = (one for one in diff.functions if one.nodes)
+    union = union_graph(function.graphs, (function.nodes,))
+    sides = side_graphs(union)
+    runs = [one for one in sides.union.nodes if one.name.endswith("unchanged")]
+    assert runs
+    assert all(one.kind is NodeKind.GROUP for one in runs)
+    opened = side_graphs(union, Expansion(opened=(str(runs[0].id),)))
+    kinds = [[one.kind for one in side.graph.regions] for side in opened.sides]
+    assert all(RegionKind.UNCHANGED in each for each in kinds)  # open on both sides
+    assert wrong(before, after, Expansion(opened=(str(runs[0].id),))) == []
+
+
+def test_layers_that_are_alike_are_compared_once():
+    layers = chain([relax.op.tanh, relax.op.exp, relax.op.sin, relax.op.nn.relu] * 20)
+    lowered = relax.transform.LegalizeOps()(layers)
+    shown = texts(irviz.diff(layers, lowered).figure())
+    assert [text for text in shown if "×20" in text] == ["×20 · copy 1, all alike"] * 2
+    assert wrong(layers, lowered) == []
+
+
+def chain(ops):
+    """Return a module of operators of one operand, one after the other."""
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((8, 8), "float32"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            value = x
+            for op in ops:
+                value = builder.emit(op(value))
+            result = builder.emit_output(value)
+        builder.emit_func_output(result)
+    return builder.get()
+
+
+def test_several_stages_have_one_layout(session):
+    figures = session.draw_stages()
+    assert len(figures) == 7
+    assert len({(one.width, one.height) for one in figures}) == 1
+    places = [one.places for one in figures]
+    assert places[2]["lv1"] == places[3]["lv1"]
+    assert [one.svg for one in session.draw_stages("2", "3")] != [one.svg for one in figures[2:4]]
+    assert len(session.draw_stages("2")) == 1
+
+
+def test_what_is_not_there_is_an_error(session, tmp_path):
+    with pytest.raises(NotFoundError, match="no stage '9'"):
+        session.draw_stages("0", "9")
+    with pytest.raises(DrawError, match="nothing differs"):
+        session.diff("3", "3").figure()
+    with pytest.raises(NotFoundError, match="no function 'nowhere' can be drawn"):
+        session.diff("3", "4").figure("nowhere")
+    with pytest.raises(SaveError, match=r"a name ending in \.svg"):
+        session.diff("3", "4").save(tmp_path / "fusion.png")
+
+
+def test_a_diff_shows_itself_in_a_notebook(session):
+    shown = session.diff("3", "4")._repr_mimebundle_()
+    assert shown["image/svg+xml"].startswith("<svg")
+    assert shown["text/plain"].startswith("--- 3 AnnotateTIROpPattern")
+    assert "image/svg+xml" not in session.diff("3", "3")._repr_mimebundle_()
+
+
+def test_names_are_escaped():
+    named = irviz.load(MyModule).tree.stage("0").module
+    diff = irviz.diff(named, relax.transform.LegalizeOps()(MyModuleHighLevel))
+    titled = type(diff)("<script>", "a & b", diff.functions)
+    assert "<script>" not in titled.figure().svg
+    assert "&lt;script&gt;" in titled.figure().svg

@@ -62,7 +62,7 @@ fuzz: $(VENV)/installed-dev  ## open mutated files for ten minutes; what should 
 
 audit: $(VENV)/installed-dev  ## look up known vulnerabilities of what irviz installs
 	$(BIN)/pip install --quiet --disable-pip-version-check pip-audit
-	$(BIN)/pip-audit --local --skip-editable
+	@$(BIN)/python tests/audit.py
 
 clean:  ## delete the virtual environment
 	rm -rf $(VENV)

@@ -209,7 +209,7 @@ def test_an_entry_that_unpacks_to_more_than_it_declares_is_refused(path):
 
 def test_a_file_gets_its_share_of_the_free_memory_and_no_more(path, monkeypatch):
     monkeypatch.setattr(reader_limits, "free_memory", lambda: 4000)
-    assert "bytes may become 1,000: " in refusal(path)
+    assert "bytes, and at most 1,000 are read" in refusal(path)
 
 
 def test_an_index_that_is_far_too_long_is_not_parsed(path):
@@ -228,7 +228,13 @@ def test_what_packs_well_is_saved_so_that_it_is_read_again(tmp_path, monkeypatch
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_other_ways_of_packing_are_refused(path, method):
-    assert "is packed as Session.save never does" in refusal(changed(path, compression=method))
+    assert "packed in another way than deflated" in refusal(changed(path, compression=method))
+
+
+def test_a_file_of_a_great_many_entries_is_refused_before_they_are_listed(path, monkeypatch):
+    changed(path, entries={f"arrays/{number}.npy": b"" for number in range(20_000)})
+    monkeypatch.setattr(zipfile, "ZipFile", None)
+    assert "has more than 20,000 entries" in refusal(path)
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")

@@ -16,9 +16,16 @@ from tvm import ir, relax, tirx
 from irviz.errors import InputError
 from irviz.ir.shapes.symbolic_shapes import evaluate_dim, parameter_types, type_dims
 from irviz.ir.text.labels import dim_label
-from irviz.loaders.arrays.images import SUFFIXES, image_array, image_layout, open_image
+from irviz.loaders.arrays.images import (
+    SUFFIXES,
+    ImageLayout,
+    image_array,
+    image_layout,
+    open_image,
+)
 from irviz.loaders.arrays.numeric_arrays import native_array, read_npy
 from irviz.loaders.arrays.param_files import ParamsError, load_params
+from irviz.loaders.read_in_worker import read_in_worker
 from irviz.loaders.reader_limits import (
     MAX_BYTES,
     ZIP_STARTS,
@@ -169,6 +176,17 @@ def _from_images(
             f"holds {len(files)} images, and {name!r} takes {per_input} at once: give a folder "
             f"with {per_input} of them, or a multiple"
         )
+    stacked = read_in_worker(
+        _stack_images, [one.absolute() for one in files], layout, name, are_in_folder, MAX_BYTES
+    )
+    batch = () if layout.batch is None else (layout.batch,)
+    return {name: stacked.reshape(len(files) // per_input, *batch, *stacked.shape[1:])}
+
+
+def _stack_images(
+    files: Sequence[Path], layout: ImageLayout, name: str, are_in_folder: bool, most: int
+) -> NDArray[Any]:
+    """Return the array of each image, in the worker: a small JPEG can take hours to decode."""
     arrays: list[NDArray[Any]] = []
     for number, file in enumerate(files):
         try:
@@ -177,10 +195,10 @@ def _from_images(
             if not are_in_folder:
                 raise
             raise FileError(f"holds {file.name!r}, which {failure}") from failure
-        if array.nbytes * len(files) > MAX_BYTES:
+        if array.nbytes * len(files) > most:
             raise FileError(
                 f"would be {array.nbytes * len(files):,} bytes of inputs, and at most "
-                f"{MAX_BYTES:,} are made: give fewer images"
+                f"{most:,} are made: give fewer images"
             )
         if number and array.shape != arrays[0].shape:
             raise FileError(
@@ -188,9 +206,7 @@ def _from_images(
                 f"{name!r} has no size of its own: resize them"
             )
         arrays.append(array)
-    stacked = np.stack(arrays)
-    batch = () if layout.batch is None else (layout.batch,)
-    return {name: stacked.reshape(len(arrays) // per_input, *batch, *stacked.shape[1:])}
+    return np.stack(arrays)
 
 
 def _listed(names: Mapping[str, object]) -> str:

@@ -2,7 +2,6 @@
 
 import os
 import zipfile
-from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from irviz.loaders.reader_limits import (
     file_errors,
     memory_share,
     named,
+    open_archive,
     read_file,
 )
 
@@ -66,7 +66,7 @@ def _load(path: Path) -> Params:
 
 
 def _from_npz(content: bytes) -> Params:
-    with zipfile.ZipFile(BytesIO(content)) as archive:
+    with open_archive(content) as archive:
         for member in archive.infolist():
             if not member.filename.endswith(".npy"):
                 raise FileError(

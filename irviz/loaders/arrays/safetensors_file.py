@@ -19,8 +19,10 @@ from irviz.loaders.arrays.numeric_arrays import NUMBERS, Params
 from irviz.loaders.reader_limits import FileError, brief, file_errors, unique_keys
 
 _LENGTH: Final = 8
-_MAX_HEADER: Final = 100_000_000
+_LONGEST_HEADER: Final = 100_000_000
 """The longest header that the format allows, in bytes."""
+_MAX_HEADER: Final = 1 << 22
+"""The longest header that is read, that of some 30,000 arrays: it takes thirty times its size."""
 _METADATA: Final = "__metadata__"
 _FIELDS: Final = {"dtype", "shape", "data_offsets"}
 _DTYPES: Final = {
@@ -35,7 +37,7 @@ _ADVICE: Final = "save the arrays with safetensors.numpy.save_file(params, path)
 def is_safetensors(content: bytes) -> bool:
     """Tell whether bytes begin like a .safetensors file: with a length, then JSON."""
     length = int.from_bytes(content[:_LENGTH], "little")
-    return content[_LENGTH : _LENGTH + 1] == b"{" and length <= _MAX_HEADER
+    return content[_LENGTH : _LENGTH + 1] == b"{" and length <= _LONGEST_HEADER
 
 
 def from_safetensors(content: bytes) -> Params:
@@ -43,6 +45,12 @@ def from_safetensors(content: bytes) -> Params:
 
     Arrays of bfloat16 and of 8-bit floats have the dtypes of ml_dtypes.
     """
+    length = int.from_bytes(content[:_LENGTH], "little")
+    if _MAX_HEADER < length <= _LONGEST_HEADER:
+        raise FileError(
+            f"has a header of {length:,} bytes, and at most {_MAX_HEADER:,} are read: save fewer "
+            "arrays"
+        )
     with file_errors("is damaged, cut short or not a .safetensors file", _ADVICE):
         entries = deserialize(content)  # type: ignore[no-untyped-call]
         _check_header(content)

@@ -17,17 +17,17 @@ from irviz.loaders.reader_limits import (
     FileError,
     brief,
     check_unpacked,
-    file_size,
     max_unpacked,
+    memory_share,
     named,
     one_line,
+    open_archive,
+    read_file,
 )
 
 INDEX, OBJECTS = "index.json", "objects.json"
 _NAMES = re.compile(r"index\.json|objects\.json|arrays/(?:0|[1-9][0-9]{0,8})\.npy")
 _SIGNATURE = b"PK\x03\x04"
-_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_IS_ENCRYPTED = 1
 _MAX_INDEX = 1 << 24
 """The bytes of an index: that of a session with a thousand stages has one million."""
 _AGAIN = "save the session again, or take a copy of the file"
@@ -75,21 +75,14 @@ def read_archive(path: str | os.PathLike[str]) -> dict[str, bytes]:
     name = os.fspath(path)
     try:
         with named(name, SessionFileError):
-            size = file_size(Path(path))
-        with Path(path).open("rb") as file:
-            start = file.read(8)
-            if not start.startswith(_SIGNATURE):
-                reason = f"it begins with {start!r}" if start else "it is empty"
+            content = read_file(Path(path), memory_share() // 2)  # arrays are copied once
+            if not content.startswith(_SIGNATURE):
+                reason = f"it begins with {content[:8]!r}" if content else "it is empty"
                 raise SessionFileError(_not_a_session(name, reason))
-            with zipfile.ZipFile(file) as archive:
-                return _entries(name, archive, size)
+            with open_archive(content) as archive:
+                return _entries(name, archive, len(content))
     except SessionFileError:
         raise
-    except OSError as failure:
-        raise SessionFileError(
-            f"{name!r} cannot be read ({one_line(failure)}): give the path of a file that "
-            "Session.save wrote and that this user may read"
-        ) from failure
     except Exception as failure:  # zipfile raises errors of any class for damaged archives
         raise SessionFileError(damaged(name, one_line(failure))) from failure
 
@@ -105,17 +98,16 @@ def _not_a_session(name: str, reason: str) -> str:
 
 def _entries(name: str, archive: zipfile.ZipFile, size: int) -> dict[str, bytes]:
     members = archive.infolist()
-    names = [member.filename for member in members]
-    if INDEX not in names:
+    if all(member.filename != INDEX for member in members):
         raise SessionFileError(_not_a_session(name, f"it is a zip archive without {INDEX!r}"))
+    seen: set[str] = set()
     for member in members:
         reason = ""
         if not _NAMES.fullmatch(member.filename):
             reason = f"it has the entry {brief(member.filename)}, which no session has"
-        elif names.count(member.filename) > 1:
+        elif member.filename in seen:
             reason = f"it has {member.filename!r} more than once"
-        elif member.compress_type not in _METHODS or member.flag_bits & _IS_ENCRYPTED:
-            reason = f"{member.filename!r} is packed as Session.save never does"
+        seen.add(member.filename)
         if reason:
             raise SessionFileError(damaged(name, reason))
     declared = sum(member.file_size for member in members)

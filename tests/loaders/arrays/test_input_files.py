@@ -6,6 +6,7 @@ import pickle
 import struct
 import zipfile
 import zlib
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,8 +18,10 @@ from irviz.course.digits import digits
 from irviz.course.mlp import MyModuleStatic
 from irviz.loaders.arrays import input_files
 from irviz.loaders.arrays.input_files import InputFileError, InputTensor, read_inputs
+from irviz.loaders.read_in_worker import read_in_worker
 from irviz.runtime.inputs.argument_lists import plan_inputs
 
+pytestmark = pytest.mark.worker
 ROW = {"x": InputTensor((1, 784), "float32")}
 
 
@@ -393,6 +396,17 @@ def test_what_is_too_much_is_not_read(tmp_path, monkeypatch):
     assert "has images of" in refusal(tmp_path)
     np.save(tmp_path / "a.npy", np.zeros(90))
     assert "bytes, and at most 100 are read" in refusal(tmp_path / "a.npy")
+
+
+def test_a_small_image_that_takes_hours_to_decode_is_stopped(tmp_path, monkeypatch):
+    """A JPEG may repeat a scan of its pixels, in some hundred bytes, any number of times."""
+    path = save(tmp_path / "a.jpg", np.zeros((4096, 4096)), progressive=True)
+    content = path.read_bytes()
+    path.write_bytes(
+        content[:-2] + content[content.rindex(b"\xff\xda") : -2] * 20_000 + b"\xff\xd9"
+    )
+    monkeypatch.setattr(input_files, "read_in_worker", partial(read_in_worker, seconds=0.5))
+    assert "takes longer than 0.5 s to open and was stopped" in refusal(path)
 
 
 @settings(max_examples=80)

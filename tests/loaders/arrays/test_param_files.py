@@ -487,6 +487,26 @@ def test_an_npz_that_unpacks_without_end_is_refused(tmp_path):
     assert "would become 314,572,800 bytes, and a file of 305,871 bytes may become 268" in message
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_an_npz_packed_as_numpy_never_does_is_refused(tmp_path, method):
+    """Unpacking takes ten times as long for each byte."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", method) as archive:
+        archive.writestr("w.npy", npy(PARAMS["w0"]))
+    message = refusal(tmp_path / "params.npz", content.getvalue())
+    assert "has 'w.npy' packed in another way than deflated" in message
+
+
+def test_an_npz_of_a_great_many_arrays_is_refused_before_they_are_listed(tmp_path, monkeypatch):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for number in range(20_001):
+            archive.writestr(f"{number}.npy", b"")
+    monkeypatch.setattr(zipfile, "ZipFile", None)
+    message = refusal(tmp_path / "params.npz", content.getvalue())
+    assert "has more than 20,000 entries" in message
+
+
 def test_an_npz_gets_its_share_of_the_free_memory_and_no_more(tmp_path, monkeypatch):
     path = tmp_path / "params.npz"
     np.savez(path, w0=np.zeros(1000))

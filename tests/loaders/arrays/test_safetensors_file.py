@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from safetensors.numpy import save
 
+from irviz.loaders.arrays import safetensors_file
 from irviz.loaders.arrays.param_files import ParamsError, load_params
 
 PARAMS = {
@@ -150,6 +151,13 @@ def test_a_wrong_header_is_refused_with_the_reason(tmp_path, header, data, words
 def test_a_header_longer_than_the_file_is_refused(tmp_path, length):
     path = written(tmp_path / "x.safetensors", {"x": entry()}, ONE_TWO, length)
     assert re.search("header too large|invalid header length", refusal(path))
+
+
+def test_a_header_of_a_great_many_arrays_is_refused_before_it_is_parsed(tmp_path, monkeypatch):
+    empty = {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
+    path = written(tmp_path / "x.safetensors", {f"{one}": empty for one in range(100_000)}, b"")
+    monkeypatch.setattr(safetensors_file, "deserialize", None)
+    assert "bytes, and at most 4,194,304 are read" in refusal(path)
 
 
 @pytest.mark.parametrize("tenth", range(10))

@@ -19,6 +19,7 @@ import cloudpickle
 from irviz.worker.memory_limit import limited_memory
 from irviz.worker.progress import send, set_answers
 from irviz.worker.stdout_capture import buffer_lines, flush_stdout
+from irviz.worker.surroundings import Surroundings
 
 Result = TypeVar("Result")
 
@@ -51,9 +52,10 @@ def _answer(request: bytes) -> bytes:
     return answer
 
 
-def initialize(prepare: Callable[[], None], parent: int) -> None:
-    """Bind this process to its parent, which reads its output; then prepare."""
+def initialize(prepare: Callable[[], None], parent: int, surroundings: Surroundings) -> None:
+    """Bind this process to its parent, let its output be read at once, then prepare."""
     exit_with_parent(parent)
+    surroundings.adopt()
     buffer_lines()
     prepare()
 
@@ -64,12 +66,17 @@ def exit_with_parent(parent: int) -> None:
     On Linux the system kills it when the thread that started it ends. Elsewhere a thread polls,
     which is not enough alone: it waits while a call holds the GIL.
     """
+    end_with_parent(parent)
+    threading.Thread(target=_poll_parent, args=(parent,), daemon=True).start()
+
+
+def end_with_parent(parent: int, by: int = getattr(signal, "SIGKILL", 0)) -> None:
+    """Let Linux send this process a signal when the thread that started it ends."""
     if sys.platform.startswith("linux"):
         with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
+            ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, by)
     if os.getppid() != parent:  # it ended before that
         os._exit(1)
-    threading.Thread(target=_poll_parent, args=(parent,), daemon=True).start()
 
 
 def ping() -> None:

@@ -8,35 +8,32 @@ import os
 import pickle
 import queue
 import signal
-import subprocess
 import sys
 import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, TypeVar
 
 import cloudpickle
 
+from irviz.worker.started_process import (
+    DirectProcess,
+    ForkedProcess,
+    ForkServer,
+    Started,
+)
 from irviz.worker.stdout_capture import StdoutCapture
-from irviz.worker.worker_main import initialize
+from irviz.worker.surroundings import Surroundings
+from irviz.worker.worker_main import initialize, load_tvm
 
 Result = TypeVar("Result")
 
-_START = """
-import sys
-sys.path[:] = sys.argv[1:]
-del sys.argv[1:]
-from irviz.worker.worker_main import main
-main()
-"""
-_ENVIRONMENT = {
-    "PYTHONSAFEPATH": "1",  # else a file in the user's folder could shadow a module
-    "TVM_FFI_DISABLE_TORCH_C_DLPACK": "1",  # which would load torch
-}
+_CAN_FORK = sys.platform.startswith("linux")
+"""Elsewhere there is no fork, or the system's libraries do not work after it."""
 _alive: weakref.WeakSet[Process] = weakref.WeakSet()
 _starters: dict[int, ThreadPoolExecutor] = {}
+_servers: dict[int, ForkServer] = {}
 _lock = threading.RLock()
 _inherited: list[object] = []
 """The processes of the parent of a fork, kept so that nothing finalizes them."""
@@ -66,11 +63,14 @@ class Process:
         self.doing = ""
         self._ending, self._is_ended = threading.Lock(), False
         self._requests: queue.SimpleQueue[tuple[bytes, Future[Any]] | None] = queue.SimpleQueue()
-        self._popen = _starter().submit(_start, self.output.descriptor).result()
+        self._exit_code: int | None = None
+        self._started: Started = _starter().submit(_start, prepare, self.output.descriptor).result()
         with _lock:
             _alive.add(self)
         threading.Thread(target=self._serve_requests, daemon=True).start()
-        self.ready: Future[None] = self.submit(initialize, prepare, os.getpid())
+        self.ready: Future[None] = self.submit(
+            initialize, prepare, self._started.parent, Surroundings.of_a_worker()
+        )
 
     def submit(self, function: Callable[..., Result], *arguments: object) -> Future[Result]:
         """Request a call; raise what pickling raises.
@@ -87,16 +87,13 @@ class Process:
             if self._is_ended:
                 return
             self._is_ended = True
-            with contextlib.suppress(OSError, AttributeError):  # Windows has no process groups
-                os.killpg(self._popen.pid, signal.SIGKILL)
-            self._popen.kill()
-            self._popen.wait()
+            self._exit_code = self._started.end()
             self._requests.put(None)
 
     @property
     def exit_status(self) -> str:
         """How the process ended, such as " (SIGSEGV)" or " (exit code 3)"."""
-        code = self._popen.returncode
+        code = self._exit_code
         if code is None:
             return ""
         with contextlib.suppress(ValueError):
@@ -104,7 +101,8 @@ class Process:
         return f" (exit code {code})"
 
     def _serve_requests(self) -> None:
-        with contextlib.suppress(OSError), self._popen:  # which closes the pipes in the end
+        # which are closed in the end
+        with contextlib.suppress(OSError), self._started.answers, self._started.requests:
             for request, future in iter(self._requests.get, None):
                 try:
                     future.set_result(self._answer(request))
@@ -126,9 +124,7 @@ class Process:
 
     def _exchange(self, request: bytes) -> bytes:
         """Send a request and receive the answer, each as the pickle of bytes."""
-        requests, answers = self._popen.stdin, self._popen.stdout
-        assert requests is not None, "it is a pipe"
-        assert answers is not None, "it is a pipe"
+        requests, answers = self._started.requests, self._started.answers
         self.doing = ""
         pickle.dump(request, requests)
         requests.flush()
@@ -137,17 +133,18 @@ class Process:
         return bytes(answer)
 
 
-def _start(printed: int) -> subprocess.Popen[bytes]:
-    # the user's folder comes last: its modules can be imported, but shadow no others
-    path = [folder for folder in sys.path if folder] + [str(Path.cwd())] * ("" in sys.path)
-    return subprocess.Popen(  # noqa: S603 - Python itself
-        [sys.executable, "-c", _START, *path],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=printed,  # which the worker makes its standard output
-        env={**os.environ, **_ENVIRONMENT},
-        start_new_session=True,  # Ctrl-C is for the parent, and the group can be killed
-    )
+def _start(prepare: Callable[[], None], printed: int) -> Started:
+    if prepare is not load_tvm or not _CAN_FORK:
+        return DirectProcess(printed)
+    server = _servers.get(os.getpid())
+    if server is not None and not server.is_alive:
+        server.end()
+        server = None
+    if server is None:
+        server = _servers[os.getpid()] = ForkServer()
+    with contextlib.suppress(OSError):  # it ended just now
+        return ForkedProcess(server, printed)
+    return DirectProcess(printed)
 
 
 def _starter() -> ThreadPoolExecutor:
@@ -165,14 +162,17 @@ def _starter() -> ThreadPoolExecutor:
 def _end_all() -> None:
     for process in list(_alive):
         process.end()
+    if server := _servers.pop(os.getpid(), None):
+        server.end()
 
 
 def _reset_after_fork() -> None:
     """Forget the parent's processes; the lock may be held by a thread that is not here."""
     global _lock
     _lock = threading.RLock()
-    _inherited.extend(_alive)
+    _inherited.extend([*_alive, *_servers.values()])
     _alive.clear()
+    _servers.clear()
 
 
 if hasattr(os, "register_at_fork"):

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.worker
 BEGIN = """
 import contextlib, ctypes, os, sys, threading, time
 from irviz.worker.supervisor import CrashedError, Worker
+from irviz.worker.worker_main import load_tvm
 
 def none(): ...
 def endless():
@@ -27,8 +28,8 @@ def with_a_child():
     import subprocess
     subprocess.run(["sleep", "3600"])
 
-def call(what):
-    worker = Worker(none)
+def call(what, prepare=none):
+    worker = Worker(prepare)
     print(worker.call(os.getpid), flush=True)
     def ends():
         with contextlib.suppress(CrashedError):
@@ -68,12 +69,13 @@ def test_a_worker_ends_with_its_parent_whatever_either_does(tmp_path):
         """
         for what in (endless, asleep, holding_the_lock):
             call(what)
+            call(what, load_tvm)
         time.sleep(0.3)
         print("ready", flush=True)
         time.sleep(3600)
         """,
     )
-    assert len(others) == 3
+    assert len(others) == 6
     os.kill(one.pid, signal.SIGKILL)
     ends(one)
     left = psutil.wait_procs(others, timeout=60)[1]
@@ -99,7 +101,10 @@ def test_a_worker_does_not_end_with_the_thread_that_needed_it_first(tmp_path):
     assert one.returncode == 0
 
 
-@pytest.mark.parametrize("what", ["asleep", "endless", "holding_the_lock", "with_a_child"])
+@pytest.mark.parametrize(
+    "what",
+    ["asleep", "endless", "holding_the_lock", "with_a_child", "with_a_child, load_tvm"],
+)
 def test_python_can_end_while_a_call_is_under_way(tmp_path, what):
     one, others = started(
         tmp_path,
@@ -117,13 +122,14 @@ def test_python_can_end_while_a_call_is_under_way(tmp_path, what):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_a_fork_has_workers_of_its_own(tmp_path):
+@pytest.mark.parametrize("prepare", ["none", "load_tvm"])
+def test_a_fork_has_workers_of_its_own(tmp_path, prepare):
     one, _ = started(
         tmp_path,
-        """
+        f"""
         import warnings
         warnings.simplefilter("ignore")
-        worker = Worker(none)
+        worker = Worker({prepare})
         mine = worker.call(os.getpid)
         hold = threading.Thread(target=lambda: worker.call(time.sleep, 1))
         hold.start()

@@ -47,7 +47,7 @@ def engines(parent=None):
     workers = [
         one for one in supervisor._workers if one is not graphviz_engine.ENGINE and one._process
     ]
-    others = {one._process._popen.pid for one in workers}
+    others = {getattr(one._process._started, "pid", None) for one in workers}
     found = []
     for child in psutil.Process(parent).children():
         has_no_command = child.status() == psutil.STATUS_ZOMBIE
@@ -341,7 +341,7 @@ fork = os.fork()
 if not fork:
     sys.stdin.read()
     os._exit(0)
-print(engine.ENGINE._process._popen.pid, fork, flush=True)
+print(engine.ENGINE._process._started.pid, fork, flush=True)
 input()
 """)
     process, fork = (psutil.Process(int(pid)) for pid in parent.stdout.readline().split())
@@ -355,14 +355,14 @@ def test_a_fork_has_an_engine_of_its_own(start):
     parent = start(f"""
 import os, sys
 first = engine.run_dot({SMALL!r}, 20)
-theirs = engine.ENGINE._process._popen.pid
+theirs = engine.ENGINE._process._started.pid
 fork = os.fork()
 assert engine.run_dot({SMALL!r}, 20) == first
-assert (engine.ENGINE._process._popen.pid == theirs) == (fork != 0)
+assert (engine.ENGINE._process._started.pid == theirs) == (fork != 0)
 if fork:
     assert os.waitpid(fork, 0)[1] == 0
     assert engine.run_dot({SMALL!r}, 20) == first
-    assert engine.ENGINE._process._popen.pid == theirs
+    assert engine.ENGINE._process._started.pid == theirs
     print("right")
 """)
     out, err = parent.communicate(timeout=PATIENCE)
@@ -374,7 +374,9 @@ if fork:
     ["engine.ENGINE.start()", f"engine.run_dot({SMALL!r}, 20)", f"engine.run_dot({ENDLESS!r}, .2)"],
 )
 def test_python_ends_with_its_engine_ended_and_no_warning(start, lines):
-    parent = start(f"{lines}\nif engine.ENGINE._process: print(engine.ENGINE._process._popen.pid)")
+    parent = start(
+        f"{lines}\nif engine.ENGINE._process: print(engine.ENGINE._process._started.pid)"
+    )
     out, err = parent.communicate(timeout=PATIENCE)
     assert (parent.returncode, err) == (0, "")
     assert (out == "") == ("ENDLESS" in lines or ".2" in lines)

@@ -1,0 +1,95 @@
+"""The fork server itself: a process that has TVM loaded, and forks itself for each worker."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import signal
+import socket
+import warnings
+from typing import NoReturn
+
+from irviz.worker import worker_main
+
+MESSAGE_BYTES = 64
+_DESCRIPTORS = 3
+_pids: dict[bytes, int] = {}
+"""The workers by their numbers."""
+
+
+def main(parent: int) -> None:
+    """Load TVM and answer the parent until it is gone.
+
+    A number with descriptors asks for a worker that has them as its standard streams. The number
+    alone asks to kill that worker with its children; the answer, sent when it is gone, is the
+    number and the worker's exit code, if there was a worker.
+    """
+    worker_main.end_with_parent(parent, signal.SIGTERM)
+    with contextlib.suppress(Exception):  # each worker tries again, and says what is wrong
+        worker_main.load_tvm()
+    gc.freeze()  # the collector would write to the memory that the workers share
+    signal.signal(signal.SIGTERM, _end_all)
+    if os.getppid() != parent:
+        _end_all()
+    _serve(socket.socket(fileno=os.dup(0)))
+    worker_main.main()
+
+
+def _serve(parent: socket.socket) -> None:
+    """Start and end workers; return in the process of a worker."""
+    server = os.getpid()
+    while True:
+        number, descriptors, _, _ = socket.recv_fds(parent, MESSAGE_BYTES, _DESCRIPTORS)
+        if not number:
+            _end_all()
+        if not descriptors:
+            parent.send(number + b" " + (_end(_pids.pop(number)) if number in _pids else b""))
+            continue
+        pid = _fork()
+        if pid == 0:
+            parent.close()
+            _become_worker(server, descriptors)
+            return
+        if pid is not None:
+            _pids[number] = pid
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def _fork() -> int | None:
+    """Fork; return None where that fails, which the parent sees as the worker's pipes close."""
+    with warnings.catch_warnings():
+        # Python warns of threads: those of NumPy's BLAS, which ends them before a fork
+        warnings.simplefilter("ignore")
+        try:
+            return os.fork()
+        except OSError:
+            return None
+
+
+def _become_worker(server: int, descriptors: list[int]) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    worker_main.end_with_parent(server)
+    os.setsid()  # its children can be killed with it
+    for stream, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, stream)
+        os.close(descriptor)
+
+
+def _end(pid: int) -> bytes:
+    """Kill a worker and its children; return its exit code when it is gone."""
+    _kill(pid)
+    return b"%d" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def _end_all(*_: object) -> NoReturn:
+    for pid in _pids.values():
+        _kill(pid)
+    os._exit(0)
+
+
+def _kill(pid: int) -> None:
+    for kill in (os.killpg, os.kill):  # one that has just been forked is not yet a group
+        with contextlib.suppress(ProcessLookupError):
+            kill(pid, signal.SIGKILL)

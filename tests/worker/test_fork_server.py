@@ -1,0 +1,173 @@
+"""Workers that need TVM are forked where it is loaded, and are like workers that load it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from irviz.worker import started_process, worker_process
+from irviz.worker.started_process import ForkedProcess, ForkServer
+from irviz.worker.supervisor import CrashedError, StartError, TimedOutError, Worker
+
+pytestmark = [
+    pytest.mark.worker,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="workers are forked on Linux"),
+]
+
+PARALLEL = """
+@I.ir_module
+class Module:
+    @T.prim_func(s_tir=True)
+    def doubled(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+        for i in T.parallel(64):
+            with T.sblock("B"):
+                v = T.axis.spatial(64, i)
+                B[v] = A[v] * T.float32(2)
+"""
+
+
+@pytest.fixture
+def worker():
+    one = Worker()
+    yield one
+    one.stop()
+
+
+@pytest.fixture
+def other_server(monkeypatch):
+    """Let workers be forked by a server that only this test has."""
+    servers = {}
+    monkeypatch.setattr(worker_process, "_servers", servers)
+    yield servers
+    for server in servers.values():
+        server.end()
+
+
+def server_of(worker):
+    return worker.call(os.getppid)
+
+
+def test_all_workers_that_need_tvm_are_forks_of_one_process(worker):
+    other = Worker()
+    assert server_of(worker) == server_of(other) != os.getpid()
+    assert worker.call(os.getpid) != other.call(os.getpid)
+    other.stop()
+
+
+def test_a_worker_that_is_replaced_comes_from_the_same_server(worker):
+    before, server = worker.call(os.getpid), server_of(worker)
+    with pytest.raises(CrashedError, match=r"SIGSEGV"):
+        worker.call(lambda: os.kill(os.getpid(), signal.SIGSEGV))
+    with pytest.raises(CrashedError, match=r"exit code 3"):
+        worker.call(lambda: os._exit(3))
+    with pytest.raises(TimedOutError):
+        worker.call(time.sleep, 3600, seconds=0.1)
+    assert worker.call(os.getpid) != before
+    assert server_of(worker) == server
+    assert not psutil.pid_exists(before)
+    assert psutil.STATUS_ZOMBIE not in {one.status() for one in psutil.Process(server).children()}
+
+
+def test_a_worker_looks_for_modules_files_and_variables_where_its_parent_does(
+    worker, tmp_path, monkeypatch
+):
+    server_of(worker)
+    worker.stop()
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "module_of_the_user.py").write_text("VALUE = 7", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setenv("IRVIZ_TEST_NEW", "new")
+    monkeypatch.delenv("PATH")
+
+    def found():
+        import module_of_the_user
+
+        return Path.cwd(), module_of_the_user.VALUE, os.getenv("IRVIZ_TEST_NEW"), os.getenv("PATH")
+
+    assert worker.call(found) == (tmp_path, 7, "new", None)
+
+
+def test_a_worker_starts_in_a_folder_that_was_deleted(worker, tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert worker.call(abs, -1) == 1
+
+
+def test_a_worker_has_only_its_own_streams(worker):
+    def open_files():
+        links = list(Path("/proc/self/fd").iterdir())
+        return [str(link.readlink()) for link in links if link.is_symlink()]
+
+    streams = worker.call(open_files)
+    assert not any(name.startswith("socket:") for name in streams)
+    assert sum(name.startswith("pipe:") for name in streams) == 2
+    assert sum("irviz-" in name for name in streams) == 1
+
+
+def test_signals_do_in_a_worker_what_they_do_in_python(worker):
+    def handlers():
+        return signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT).__name__
+
+    assert worker.call(handlers) == (signal.SIG_DFL, "default_int_handler")
+    assert worker.call(lambda: os.getsid(0) == os.getpgid(0) == os.getpid())
+
+
+def test_threads_of_libraries_work_in_a_worker(worker):
+    def product():
+        import tvm
+
+        ones = tvm.runtime.tensor(np.ones(64, "float32"))
+        out = tvm.runtime.tensor(np.zeros(64, "float32"))
+        tvm.compile(tvm.script.from_source(PARALLEL), target="llvm")["doubled"](ones, out)
+        large = np.ones((500, 500))
+        return float(out.numpy().sum()), float((large @ large).sum())
+
+    assert worker.call(product) == (128.0, 500.0**3)
+
+
+@pytest.mark.usefixtures("other_server")
+def test_the_server_is_replaced_when_it_dies_and_its_workers_end_with_it(worker):
+    before, server = worker.call(os.getpid), server_of(worker)
+    left = psutil.Process(before)
+    os.kill(server, signal.SIGKILL)
+    assert psutil.wait_procs([left], timeout=60)[1] == []
+    assert server_of(worker) != server
+
+
+def test_the_server_kills_the_children_of_workers_when_it_is_ended(other_server):
+    worker = Worker()
+    child = psutil.Process(worker.call(lambda: subprocess.Popen(["sleep", "3600"]).pid))
+    (server,) = other_server.values()
+    server.end()
+    assert psutil.wait_procs([child], timeout=60)[1] == []
+    worker.stop()
+
+
+def test_a_server_that_hangs_is_killed_with_its_workers(monkeypatch, tmp_path):
+    monkeypatch.setattr(started_process, "_PATIENCE_SECONDS", 0.5)
+    with (tmp_path / "printed").open("w") as printed:
+        server = ForkServer()
+        os.kill(server.pid, signal.SIGSTOP)
+        process = ForkedProcess(server, printed.fileno())
+        assert process.end() is None
+        assert not server.is_alive
+        with process.requests, process.answers:
+            assert process.answers.read() == b""
+
+
+@pytest.mark.usefixtures("other_server")
+def test_why_tvm_cannot_be_loaded_is_said(tmp_path, monkeypatch):
+    (tmp_path / "tvm.py").write_text("raise ImportError('no TVM here')", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(StartError, match="could not be started: ImportError: no TVM here"):
+        Worker().call(abs, -1)

@@ -1,18 +1,21 @@
 """What the tests of several rooms share."""
 
 import functools
+import gc
 import importlib.util
 import inspect
 import os
 import signal
 import sys
+import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
 import hypothesis
 import pytest
+from _pytest.doctest import DoctestModule
 from xdist.scheduler import LoadFileScheduling
 
 collect_ignore = [
@@ -22,10 +25,25 @@ collect_ignore = [
     "oracle.py",
 ]  # no tests: what the tests share
 
-# TVMScript's decorators look through all frames, pytest's included, and inspect looks through all
-# modules for the one of a frame whose file is none's, unless it is found here that there is none
-for _name in ("<string>", "<ast>", "<frozen runpy>", "<frozen importlib._bootstrap>"):
-    inspect.modulesbyfile[_name] = ""
+# the collector would look again and again through what is imported, as long as the tests run
+gc.disable()
+
+_LIBRARIES = ("<", *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")))
+_frame_info = inspect.getframeinfo
+
+
+def _frame_info_of_our_code(frame: Any, context: int = 1) -> inspect.Traceback:
+    """Return what inspect does, without the lines of libraries, which take long to find.
+
+    TVMScript's decorators ask for the lines of all frames, pytest's included.
+    """
+    if isinstance(frame, FrameType) and frame.f_code.co_filename.startswith(_LIBRARIES):
+        code = frame.f_code
+        return inspect.Traceback(code.co_filename, frame.f_lineno, code.co_name, None, None)
+    return _frame_info(frame, context)
+
+
+inspect.getframeinfo = _frame_info_of_our_code
 
 
 class _ByFile(LoadFileScheduling):
@@ -111,6 +129,13 @@ def _run(full_name: str, path: Path, package: Path | None = None, *parts: Path) 
     exec(spec.loader.get_code(full_name), vars(loaded))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Iterator[list[pytest.Collector]]:
+    """Look for examples in docstrings in irviz alone: the tests have none."""
+    found: list[pytest.Collector] = yield
+    return [one for one in found if not isinstance(one, DoctestModule)]
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests with the browser, and begin with what takes longest."""
     for item in items:
@@ -121,6 +146,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
+    """Let the collector look only at what the tests make, and check their markers."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 10, 10)
+    gc.enable()
+    _check_markers(session)
+
+
+def _check_markers(session: pytest.Session) -> None:
     """Let no test of `make check` do what it has a marker for, so that no marker is forgotten."""
     if session.config.option.markexpr.startswith("not ("):
         import tvm

@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import cloudpickle
 
+from irviz.gc_pause import gc_paused
 from irviz.worker.memory_limit import limited_memory
 from irviz.worker.progress import send, set_answers
 from irviz.worker.stdout_capture import buffer_lines, flush_stdout
@@ -87,8 +88,9 @@ def load_tvm() -> None:
     """Import TVM without torch, which TVM loads wherever it is installed."""
     sys.modules.setdefault("torch", None)  # type: ignore[arg-type] # makes `import torch` fail
     try:
-        import tvm.relax
-        import tvm.s_tir  # noqa: F401
+        with gc_paused():
+            import tvm.relax
+            import tvm.s_tir  # noqa: F401
     finally:
         if sys.modules["torch"] is None:
             del sys.modules["torch"]

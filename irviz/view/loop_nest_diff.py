@@ -101,6 +101,10 @@ class _Picture:
 
     def __init__(self, sides: SideBySide, theme: Theme) -> None:
         self._theme = theme
+        self._grounds = {
+            change: mix_colours(theme.background, colour, TINT)
+            for change, colour in theme.changes.items()
+        }
         self._links = sides.links
         slots = list(_folded(sides))
         self._slots, self._left_out = slots[:_MAX_ROWS], len(slots) - _MAX_ROWS
@@ -145,38 +149,36 @@ class _Picture:
         self, picture: ElementTree.Element, column: _Column, cell: _Cell, y: float
     ) -> None:
         row, mark = cell.row, cell.mark
-        change = mark.change if mark else "same"
-        group = add(picture, "g", f"row {column.name} {change}", data_node=row.node)
-        x = column.left + column.gutter + _indent(row)
-        colour = self._theme.quiet_text
+        group = add(
+            picture,
+            "g",
+            f"row {column.name} {mark.change if mark else 'same'}",
+            data_node=row.node,
+        )
         if mark:
-            colour = self._theme.text
             rect = Rect.at((column.left, y), column.right - column.left, _height(cell))
-            ground = mix_colours(self._theme.background, self._theme.changes[change], TINT)
-            add_rect(group, rect, fill=ground)
-            sign = (column.left + _PAD, y + _BASELINE + 0.5)
-            style = {"css_class": "sign", "font_weight": "700"}
-            if mark.sign:
-                add_text(
-                    group,
-                    mark.sign,
-                    sign,
-                    _SIGN_SIZE,
-                    self._theme.changes[change],
-                    "start",
-                    **style,
-                )
+            add_rect(group, rect, fill=self._grounds[mark.change])
+        colour = self._theme.text if mark else self._theme.quiet_text
+        x = column.left + column.gutter + _indent(row)
         for number, parts in enumerate(cell.lines):
             at = x + (_HANGING if number else 0.0), y + _BASELINE + number * _LINE_HEIGHT
             _write(group, parts, at, colour)
-        if mark and mark.word:
-            width = text_width(_text(cell.lines[-1]), _SIZE)
-            at = at[0] + width + _WORD_GAP, at[1]
-            colour = self._theme.changes[change]
-            style = {"css_class": "word", "font_style": "italic"}
-            add_text(group, shorten(mark.word), at, _WORD_SIZE, colour, "start", **style)
+        if mark:
+            end = at[0] + text_width(_text(cell.lines[-1]), _SIZE), at[1]
+            self._draw_mark(group, mark, (column.left + _PAD, y + _BASELINE), end)
         if len(row.text) > _MAX_CHARACTERS:
             add_tooltip(group, row.text[:_MAX_TOOLTIP])
+
+    def _draw_mark(self, group: ElementTree.Element, mark: Mark, start: Point, end: Point) -> None:
+        """Write the sign before a row, and the word behind it."""
+        colour = self._theme.changes[mark.change]
+        if mark.sign:
+            style = {"css_class": "sign", "font_weight": "700"}
+            add_text(group, mark.sign, start, _SIGN_SIZE, colour, "start", **style)
+        if mark.word:
+            at = end[0] + _WORD_GAP, end[1]
+            style = {"css_class": "word", "font_style": "italic"}
+            add_text(group, shorten(mark.word), at, _WORD_SIZE, colour, "start", **style)
 
     def _draw_note(
         self, picture: ElementTree.Element, column: _Column, y: float, text: str
@@ -229,25 +231,28 @@ def _folded(sides: SideBySide) -> Iterator[_Slot]:
         for one, two in sides.lines
     ]
     around = [_around(side) for side in (sides.before, sides.after)]
-    changed = [at for at, same in enumerate(is_same) if not same]
-    shown = {at + near for at in changed for near in range(-_CONTEXT, _CONTEXT + 1)}
+    near = {
+        at + distance
+        for at, same in enumerate(is_same)
+        if not same
+        for distance in range(-_CONTEXT, _CONTEXT + 1)
+    }
+    folds = [
+        at not in near and not any(map(contains, around, line))
+        for at, line in enumerate(sides.lines)
+    ]
     start = 0
     for same, run in groupby(is_same):
-        count = len(list(run))
-        lines = range(start, start + count)
-        start += count
-        if not same or count <= _LONGEST_RUN:
-            yield from (_Slot(*sides.lines[at]) for at in lines)
-            continue
-        for is_shown, stretch in groupby(
-            lines,
-            lambda at: at in shown or any(map(contains, around, sides.lines[at])),
-        ):
-            part = list(stretch)
-            if is_shown or len(part) == 1:
-                yield from (_Slot(*sides.lines[at]) for at in part)
-            else:
-                yield _Slot(*sides.lines[part[0]], folded=len(part))
+        stop = start + len(list(run))
+        if not same or stop - start <= _LONGEST_RUN:
+            folds[start:stop] = [False] * (stop - start)
+        start = stop
+    for is_folded, stretch in groupby(range(len(folds)), folds.__getitem__):
+        part = list(stretch)
+        if is_folded and len(part) > 1:
+            yield _Slot(*sides.lines[part[0]], folded=len(part))
+        else:
+            yield from (_Slot(*sides.lines[at]) for at in part)
 
 
 def _around(side: Side) -> frozenset[int]:
@@ -324,7 +329,7 @@ def _parts(text: str, other: str | None) -> _Parts:
 
 
 def _short(text: str) -> str:
-    line = printable(text.replace("\n", " "))
+    line = printable(text[: _MAX_CHARACTERS + 1].replace("\n", " "))
     return line if len(line) <= _MAX_CHARACTERS else line[: _MAX_CHARACTERS - 1] + "…"
 
 

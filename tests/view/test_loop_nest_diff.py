@@ -71,7 +71,7 @@ def read(element, size):
             texts = list(group.iter("text"))
             by_class = {each.get("class"): words(each) for each in texts}
             lines = [each for each in texts if not each.get("class")]
-            last = texts[-1]
+            last = max(texts, key=lambda each: float(each.get("x")))
             rows.append(
                 DrawnRow(
                     classes[1],

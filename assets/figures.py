@@ -23,7 +23,7 @@ def main() -> None:
 
 
 def figures() -> None:
-    """Write the MLP as given, then bound with one call swapped, and a stack of layers."""
+    """Write the MLP as given, bound with one call swapped, and fused; and a stack of layers."""
     import irviz
     from irviz.cli.demo import demo_stages
 
@@ -32,12 +32,25 @@ def figures() -> None:
         print(session.draw(stage_id).save(ASSETS / name))
     print(irviz.draw(stack(48)).save(ASSETS / "folded-layers.svg"))
 
+    print(fused().diff("2", "3").save(ASSETS / "fusion.svg"))
+
     @irviz.library.register("env.relu_and_more", "(...)->(...)")
     def relu_and_more(x: Any, out: Any) -> None:
         out[...] = x.clip(0) + 0.5
 
     wrong = session.checkout("1").swap("relu0", "env.relu_and_more")
     print(wrong.draw_overlay("difference").save(ASSETS / "first-difference.svg"))
+
+
+def fused() -> Any:
+    """Return a session of the MLP up to FuseOps."""
+    import irviz
+    from irviz.course.mlp import MyModuleHighLevel
+
+    session = irviz.Session(MyModuleHighLevel)
+    for name in ("LegalizeOps", "AnnotateTIROpPattern", "FuseOps"):
+        session = session.apply(name)
+    return session
 
 
 def stack(layers: int) -> Any:

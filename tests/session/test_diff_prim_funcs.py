@@ -189,6 +189,17 @@ def test_blocks_that_were_lowered_to_loops_are_not_called_inlined():
     assert changes == {"Y": "removed", "C": "removed"}
 
 
+def test_loops_are_the_same_where_a_block_has_no_axes_any_more():
+    before = s_tir.transform.PlanAndUpdateBufferAllocationLocation()(
+        s_tir.transform.LowerInitBlock()(MatmulRelu)
+    )
+    found = nest(irviz.diff(before, s_tir.transform.ConvertBlocksToOpaque()(before)))
+    assert [[str(each) for each in one.loops] for one in found.blocks] == [
+        ["i: same", "j: same", "k: same"],
+        ["i: same", "j: same"],
+    ]
+
+
 def test_new_buffers_are_in_the_order_of_the_text():
     def cache(schedule, block, _):
         for index in (1, 0):

@@ -309,8 +309,9 @@ def _loops_by_axes(one: _Place, two: _Place) -> list[_Loops]:
             axes = _connected(there[name], there, back)
             here = [each for each in left if there.get(each, frozenset()) & axes]
             others = [each for each in free if back.get(each, frozenset()) & axes]
-            groups.append(([left.pop(each) for each in here], [free.pop(each) for each in others]))
-    # loops that no axis depends on, such as those of one iteration
+            if others:
+                groups.append(([left.pop(one) for one in here], [free.pop(two) for two in others]))
+    # loops that no axis depends on, on one side at least, such as those of one iteration
     both = [name for name in left if name in free]
     groups += [([left.pop(name)], [free.pop(name)]) for name in both]
     groups += [([loop], []) for loop in left.values()]

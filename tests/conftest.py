@@ -78,6 +78,12 @@ def oracle() -> ModuleType:
 
 
 @pytest.fixture(scope="session")
+def diff_by_structure() -> ModuleType:
+    """Return tests/diff_by_structure.py, which compares a diff with TVM's structural equality."""
+    return _loaded("diff_by_structure")
+
+
+@pytest.fixture(scope="session")
 def diff_by_values() -> ModuleType:
     """Return tests/diff_by_values.py, which compares a diff with the values of runs."""
     return _loaded("diff_by_values")

@@ -47,7 +47,7 @@ class NodeIds:
 
     The id is the variable's name; a repeated name gets the suffix `#2`, `#3`, …. Invisible
     characters become U+FFFD, so that an id is the same text everywhere, and an empty name becomes
-    `v`, as in TVMScript.
+    `v`, as in TVMScript. A name that ends like the id of a constant, `lv[0]`, gets the suffix `#1`.
     """
 
     def __init__(self) -> None:
@@ -55,11 +55,13 @@ class NodeIds:
 
     def define(self, name: str) -> NodeId:
         """Return the id of a variable of this name that is defined here."""
-        if name and name not in self.seen and name.isprintable():
+        if name and name not in self.seen and name.isprintable() and name[-1] != "]":
             self.seen[name] = 1
             return NodeId(name)
         if not name.isprintable():
             name = "".join(char if char.isprintable() else "\ufffd" for char in name)
+        if name.endswith("]"):
+            name += "#1"
         return unique_id(name or "v", self.seen)
 
 

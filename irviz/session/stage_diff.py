@@ -19,6 +19,7 @@ from irviz.ir.text.function_texts import function_texts
 from irviz.ir.text.labels import attributes
 from irviz.ir.text.text_cache import type_facts_of
 from irviz.ir.tir.loop_nest_reader import loop_nest
+from irviz.model.diff.canonical_names import Names
 from irviz.model.diff.differences import Aspect, Difference
 from irviz.model.diff.function_diff import (
     attribute_differences,
@@ -33,7 +34,7 @@ from irviz.model.diff.function_matching import FunctionKey, FunctionPair, match_
 from irviz.model.diff.link_composition import Step, block_links, compose_steps
 from irviz.model.diff.loop_diff import diff_loop_nests
 from irviz.model.diff.module_text import ModuleText
-from irviz.model.diff.node_differences import Comparison, symbols
+from irviz.model.diff.node_differences import Comparison, names_of_sizes
 from irviz.model.diff.node_groups import node_groups
 from irviz.model.diff.node_links import (
     FunctionReading,
@@ -161,7 +162,8 @@ def _relax_diff(
     before, after = graph_of(first, pair.before), graph_of(last, pair.after)
     links = _links_along(stages, pair)
     groups = node_groups(links, before, after)
-    tensors = constants_of(first, pair.before), constants_of(last, pair.after)
+    sides = (first, pair.before), (last, pair.after)
+    tensors = constants_of(*sides[0]), constants_of(*sides[1])
     comparison = Comparison(
         before,
         after,
@@ -170,7 +172,7 @@ def _relax_diff(
         links.values,
         type_facts_of,
         lambda one, two: is_equal_tensor(tensors[0].get(one), tensors[1].get(two)),
-        Renaming(symbols(before, type_facts_of), symbols(after, type_facts_of)),
+        Renaming(*(_names(*side) for side in sides)),
     )
     groups = group_by_place(groups, before, after, comparison.is_other_operation)
     partners = {two: one for one, two in filter(None, (each.partners for each in groups))}
@@ -323,7 +325,13 @@ def _links(before: Stage, after: Stage, name: str, name_after: str) -> NodeLinks
 
 def _reading(stage: Stage, name: str) -> FunctionReading:
     others = relax_functions(stage.module)
-    return FunctionReading(graph_of(stage, name), {one: graph_of(stage, one) for one in others})
+    graphs = {one: graph_of(stage, one) for one in others}
+    return FunctionReading(graph_of(stage, name), graphs, _names(stage, name))
+
+
+@lru_cache(maxsize=64)
+def _names(stage: Stage, name: str) -> Names:
+    return names_of_sizes(graph_of(stage, name), type_facts_of)
 
 
 def _module_differences(before: ir.IRModule, after: ir.IRModule) -> list[Difference]:

@@ -1,12 +1,14 @@
 """A node's id is its variable's name where possible, and unique."""
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tvm import relax
 
+import irviz
 from irviz.ir.module_functions import relax_functions
 from irviz.ir.node_ids import identify, unique_id
-from irviz.model.graph.graph import OUTPUT
+from irviz.model.graph.graph import OUTPUT, NodeKind
 
 NAMES = st.one_of(
     st.sampled_from(["x", "x#2", "x#2#2", "return", "", "v", "\x01", "\x02", "\ufffd", "\u202e"]),
@@ -69,3 +71,18 @@ def test_unique_id_numbers_repeated_names():
 def test_functions_come_in_the_order_of_their_names(modules):
     assert list(relax_functions(modules.TwoFunctions)) == ["first", "second"]
     assert list(relax_functions(modules.EveryKind)) == ["main", "twice"]
+
+
+def test_a_variable_that_is_named_like_a_constants_node_keeps_its_id_in_the_graph():
+    """The constant comes first in the text: its id must not be the variable's."""
+    table = relax.const(np.zeros((2,), "float32"))
+    x = relax.Var("x", relax.TensorType([2], "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        first = builder.emit(relax.op.add(x, table), "lv")
+        builder.emit_func_output(builder.emit(relax.op.exp(first), "lv[1]"))
+    mod = builder.get()
+    nodes = {node.id: node for node in irviz.graph(mod, "main").nodes}
+    assert nodes["lv[1]"].kind is NodeKind.CONSTANT
+    by_name = {str(var.name): node_id for var, node_id in identify(mod["main"]).items()}
+    assert nodes[by_name["lv[1]"]].callee == "relax.exp"

@@ -147,6 +147,33 @@ def test_an_inlined_call_says_what_it_became():
     ]
 
 
+ONE_OPERATOR = """
+@I.ir_module
+class Module:
+    @R.function(private=True)
+    def twice(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        y = R.add(x, x)
+        return y
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        z = Module.twice(x)
+        return z
+"""
+
+
+def test_a_call_of_one_operator_is_inlined_and_the_reverse_is_fused():
+    before = load_content(ONE_OPERATOR.encode(), "module.py").module
+    after = relax.transform.InlinePrivateFunctions()(before)
+    for diff, change in (
+        (irviz.diff(before, after), NodeChange.INLINED),
+        (irviz.diff(after, before), NodeChange.FUSED),
+    ):
+        (main,) = (one for one in diff.functions if one.name == "main")
+        (node,) = main.changed_nodes
+        assert (node.change, node.callee) == (change, "twice")
+
+
 def test_what_was_folded_into_a_constant_is_one_group():
     session = Session(MyModuleHighLevel, params=mlp_params(), isolate=False).bind()
     session = session.apply("LegalizeOps").apply("FoldConstant")

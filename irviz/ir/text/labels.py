@@ -23,6 +23,8 @@ _PLAIN_TYPES = {
 _SIZED_INT = re.compile(r"\bT\.u?int\d+\((-?\d+)\)")
 _ADDRESS = re.compile(r"\(0x[0-9a-f]+\)")
 """TVM prints it for an expression without a text form; it differs in every run."""
+_UNPRINTABLE = 'metadata["relax.expr.DataflowVar"]'
+"""TVM prints it for a number of a dataflow block where it is part of an expression."""
 
 
 def type_label(type_: ir.Type | None, depth: int = 0) -> str:
@@ -114,9 +116,22 @@ def dim_label(value: object) -> str:
         return str(value.value)
     if isinstance(value, ir.Var):
         return str(value.name)
+    text = str(value)
+    if _UNPRINTABLE in text:
+        text = str(_with_plain_vars(value))
     # TVM prints declarations of variables above, and a comment on metadata below
-    lines = [line for line in str(value).splitlines() if line and not line.startswith("#")]
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     return _SIZED_INT.sub(r"\1", lines[-1]) if lines else ""
+
+
+def _with_plain_vars(value: object) -> object:
+    """Return an expression whose variables of dataflow blocks are others of the same names."""
+    made: dict[int, ir.Var] = {}
+
+    def plain(var: relax.DataflowVar) -> ir.Var:
+        return made.setdefault(var.__chandle__(), relax.Var(var.name, var.ty))
+
+    return tvm_ffi.structural_map(value, (relax.DataflowVar, plain))
 
 
 def attributes(attrs: ir.Attrs | None) -> tuple[tuple[str, str], ...]:

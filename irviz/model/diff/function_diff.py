@@ -155,21 +155,21 @@ def _group_diff(
     parts: Mapping[NodeId, Sequence[Part]],
 ) -> NodeDiff:
     one, two = group.before, group.after
-    is_fused = links.calls_after.intersection(two)
-    is_inlined = bool(links.calls_before.intersection(one))
+    is_fused = bool(links.calls_after.intersection(two))
+    opened = links.calls_before.intersection(one)
+    is_inlined = any(comparison.before[each].kind is NodeKind.CALL_FUNCTION for each in opened)
     inside = tuple(part for each in two for part in parts.get(each, ()))
-    if len(one) == len(two) == 1 and bool(is_fused) == is_inlined:
+    if len(one) == len(two) == 1 and is_fused is is_inlined:
         differences = comparison.differences(one[0], two[0])
         change = NodeChange.CHANGED if differences else NodeChange.SAME
         return NodeDiff(change, one, two, group.by, differences, parts=inside)
-    if len(two) == 1:
+    if len(two) == 1 and not (len(one) == 1 and is_inlined):
         node = comparison.after[two[0]]
         if node.kind is NodeKind.CONSTANT:
             return NodeDiff(NodeChange.FOLDED, one, two, group.by)
         callee = node.callee if is_fused else ""
         return NodeDiff(NodeChange.FUSED, one, two, group.by, (), callee, inside)
     if len(one) == 1:
-        is_inlined = is_inlined and comparison.before[one[0]].kind is NodeKind.CALL_FUNCTION
         change = NodeChange.INLINED if is_inlined else NodeChange.SPLIT
         callee = comparison.before[one[0]].callee if is_inlined else ""
         return NodeDiff(change, one, two, group.by, (), callee, inside)

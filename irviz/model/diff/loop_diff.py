@@ -9,6 +9,7 @@ from enum import Enum
 from itertools import chain, count
 from typing import NamedTuple
 
+from irviz.model.diff.canonical_names import Names
 from irviz.model.diff.differences import Aspect, Difference
 from irviz.model.diff.increasing import longest_increasing
 from irviz.model.diff.renaming import Renaming
@@ -132,7 +133,7 @@ def diff_loop_nests(before: LoopNest, after: LoopNest) -> LoopNestDiff:
     mine, theirs = _places(before), _places(after)
     pairs = _matched_blocks(mine, theirs)
     buffers = _matched_buffers(before, after, pairs)
-    renaming = Renaming(_names(before), _names(after))
+    renaming = Renaming(*(Names(sorted(_names(nest))) for nest in (before, after)))
     for name, other in buffers.items():
         renaming.is_equal(name, other)
     unmatched = list(_unmatched_blocks(mine, theirs, pairs))

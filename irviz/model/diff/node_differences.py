@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from irviz.model.diff.canonical_names import Names, without_signs
 from irviz.model.diff.differences import Aspect, Difference
 from irviz.model.diff.renaming import Renaming
 from irviz.model.graph.graph import (
@@ -27,6 +29,7 @@ _CALLS = frozenset(
         NodeKind.OPERATOR,
     }
 )
+_WORD = re.compile(r"[^\W\d]\w*")
 _KIND_ASPECTS = {
     "shape": Aspect.SHAPE,
     "dtype": Aspect.DTYPE,
@@ -146,18 +149,23 @@ class Comparison:
         return any(edge.position == CALLEE for edge in graph.entering.get(node.id, ()))
 
 
-def symbols(graph: Graph, type_facts: Callable[[Node], TypeFacts]) -> frozenset[str]:
-    """Return the names of symbolic sizes that a function defines, and those used in texts."""
-    found: set[str] = set()
+def names_of_sizes(graph: Graph, type_facts: Callable[[Node], TypeFacts]) -> Names:
+    """Return the names of symbolic sizes that a function defines, and of nodes used in texts."""
+    sizes: dict[str, None] = {}
+    numbers: dict[str, None] = {}
     for node in graph.nodes:
         if node.kind in (*INPUT_KINDS, NodeKind.MATCH_CAST):
-            found |= type_facts(node).symbols
+            facts = type_facts(node)
+            if facts.symbols:
+                words = _WORD.findall(facts.text)
+                sizes.update((word, None) for word in words if word in facts.symbols)
         if node.kind is NodeKind.OTHER or node.literals:
             texts = {literal.position for literal in node.literals}
             for edge in graph.entering.get(node.id, ()):
                 if node.kind is NodeKind.OTHER or edge.position[:-1] in texts:
-                    found.add(graph[edge.source].name)
-    return frozenset(found)
+                    name = graph[edge.source].name or "v"  # as TVM writes it
+                    numbers.update({name: None, without_signs(name): None})
+    return Names([name for name in sizes if name not in numbers], list(numbers))
 
 
 def _sources(node: Node, graph: Graph) -> dict[tuple[int, ...], NodeId]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from irviz.model.diff.canonical_names import Names, common_names, with_contents, without_names
 from irviz.model.diff.casts import correspondence_through_casts
 from irviz.model.diff.function_matching import FunctionPair
 from irviz.model.diff.records import Part
@@ -22,10 +23,15 @@ _MATCHED_CALLS = (NodeKind.CALL_FUNCTION, NodeKind.CALL_TIR)
 
 @dataclass(frozen=True)
 class FunctionReading:
-    """A function, and the module's other functions that it may call, by name."""
+    """A function, and the module's other functions that it may call, by name.
+
+    Attributes:
+        names: The names of its sizes.
+    """
 
     graph: Graph
     others: Mapping[str, Graph]
+    names: Names
 
 
 @dataclass(frozen=True)
@@ -65,10 +71,14 @@ def link_nodes(
     """
     looked_into = _only_there(before, [pair.before for pair in functions])
     looked_into |= _only_there(after, [pair.after for pair in functions])
+    there, back = common_names(before.names, after.names)
+    before = _canonical_reading(
+        before, {pair.before: at for at, pair in enumerate(functions)}, there
+    )
+    after = _canonical_reading(after, {pair.after: at for at, pair in enumerate(functions)}, back)
     if not looked_into:
-        return _link_directly(before.graph, after.graph, functions, known)
-    one = _inlined(before, {pair.before: index for index, pair in enumerate(functions)})
-    two = _inlined(after, {pair.after: index for index, pair in enumerate(functions)})
+        return _link_directly(before.graph, after.graph, known)
+    one, two = (inline_calls(each.graph.function, each.others) for each in (before, after))
     found = inlined_correspondence(two, one, known)
     pairs: dict[tuple[NodeId, NodeId], MatchedBy] = {}
     parts: list[Part] = []
@@ -102,28 +112,28 @@ def _only_there(reading: FunctionReading, matched: Iterable[str]) -> set[str]:
     )
 
 
-def _link_directly(
-    before: Graph,
-    after: Graph,
-    functions: Sequence[FunctionPair],
-    known: Mapping[NodeId, NodeId],
-) -> NodeLinks:
+def _link_directly(before: Graph, after: Graph, known: Mapping[NodeId, NodeId]) -> NodeLinks:
     """Match two functions that call nothing that has to be looked into."""
-    one = _canonical_graph(before, {pair.before: at for at, pair in enumerate(functions)})
-    two = _canonical_graph(after, {pair.after: at for at, pair in enumerate(functions)})
-    found = correspondence_through_casts(two, one, correspondence(two, one, known))
+    found = correspondence(after, before, known)
+    found = correspondence_through_casts(after, before, found)
     return NodeLinks({(theirs, mine): found.steps[mine] for mine, theirs in found.items()}, {})
 
 
-def _inlined(reading: FunctionReading, matched: Mapping[str, int]) -> InlinedGraph:
-    graph = reading.graph
-    opened = [other for name, other in reading.others.items() if name not in matched]
-    graphs = {each.function: _canonical_graph(each, matched) for each in (*opened, graph)}
-    return inline_calls(graph.function, graphs)
+def _canonical_reading(
+    reading: FunctionReading, matched: Mapping[str, int], sizes: Mapping[str, str]
+) -> FunctionReading:
+    """Return a function to be matched, with those of the others that are looked into."""
+    others = {name: other for name, other in reading.others.items() if name not in matched}
+    graphs = {
+        name: _canonical_graph(without_names(each, sizes, reading.names), matched)
+        for name, each in {**others, reading.graph.function: reading.graph}.items()
+    }
+    return FunctionReading(graphs[reading.graph.function], graphs, reading.names)
 
 
 def _canonical_graph(graph: Graph, matched: Mapping[str, int]) -> Graph:
-    return replace(graph, nodes=tuple(_canonical(node, matched) for node in graph.nodes))
+    nodes = tuple(_canonical(node, matched) for node in graph.nodes)
+    return with_contents(replace(graph, nodes=nodes))
 
 
 def _canonical(node: Node, matched: Mapping[str, int]) -> Node:

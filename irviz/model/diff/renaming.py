@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from copy import copy
 
-_TOKEN = re.compile(r"""[^\W\d]\w*|'[^']*'|"[^"]*"|\d+|\S""")
+from irviz.model.diff.canonical_names import Names, base_name, token_pattern, without_signs
+
+_SIGNS = r"\d+|\w+|\S"
 
 
 class Renaming:
@@ -14,29 +15,32 @@ class Renaming:
     Only the given names are symbols; every other word has to be the same on both sides.
     """
 
-    def __init__(self, before: Iterable[str], after: Iterable[str]) -> None:
-        self._symbols = frozenset(before), frozenset(after)
+    def __init__(self, before: Names, after: Names) -> None:
+        self._names = frozenset(before.all), frozenset(after.all)
+        self._tokens = token_pattern(before, _SIGNS), token_pattern(after, _SIGNS)
         self._there: dict[str, str] = {}
         self._back: dict[str, str] = {}
 
     def copy(self) -> Renaming:
         """Return the relation as it is now; what one learns the other does not."""
-        made = Renaming((), ())
-        made._symbols = self._symbols
+        made = copy(self)
         made._there, made._back = dict(self._there), dict(self._back)
         return made
 
     def is_equal(self, before: str, after: str) -> bool:
         """Return whether two texts are equal but for names, and learn which these are."""
-        mine, theirs = self._symbols
+        mine, theirs = self._names
         if not mine or not theirs:
             return before == after
-        one, two = _TOKEN.findall(before), _TOKEN.findall(after)
+        one, two = (
+            tokens.findall(text) for tokens, text in zip(self._tokens, (before, after), strict=True)
+        )
         if len(one) != len(two):
             return False
         learned: dict[str, str] = {}
         for word, other in zip(one, two, strict=True):
-            if word in mine and other in theirs:
+            if base_name(word, mine) and base_name(other, theirs):
+                word, other = without_signs(word), without_signs(other)
                 is_known = word in self._there or other in self._back
                 if is_known and self._there.get(word) != other:
                     return False

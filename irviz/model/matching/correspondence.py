@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import islice
 from types import MappingProxyType
@@ -97,6 +97,7 @@ def correspondence(
     matching.by_name()
     matching.outputs(even_elsewhere=True)
     matching.backwards()
+    matching.exchange()
     found = {node.id: side.partners[node.id] for node in graph.nodes if node.id in side.partners}
     return Correspondence(found, matching.steps)
 
@@ -135,6 +136,22 @@ class _Side:
     def scope(self, node: Node) -> object:
         """Return the kinds of branches and functions around a node."""
         return () if node.region is None else self._scopes[node.region]
+
+    def inner_functions(self) -> Iterator[tuple[object, Sequence[Node]]]:
+        """Yield what each inner function is, and its parameters."""
+        params: dict[int, list[Node]] = {
+            index: []
+            for index, region in enumerate(self.graph.regions)
+            if region.kind is RegionKind.FUNCTION
+        }
+        for node in self.graph.nodes if params else ():
+            if node.kind is NodeKind.PARAM and node.region in params:
+                params[node.region].append(node)
+        for index, found in params.items():
+            owner = self.graph.regions[index].owner
+            if owner is not None:
+                node = self.graph[owner]
+                yield (node.operation, self.scope(node)), found
 
     def entering(self, node_id: NodeId) -> tuple[Edge, ...]:
         return tuple(self.graph.entering.get(node_id, ()))
@@ -182,7 +199,12 @@ class _Matching:
             self.steps[node_id] = by
 
     def inputs(self) -> None:
-        """Match parameters and constants by name, then parameters by position."""
+        """Match parameters and constants by name, then parameters by position.
+
+        The parameters of inner functions that are the same are matched by position first.
+        """
+        for mine, theirs in self._inner_functions():
+            self._by_position(mine, theirs)
         named: dict[tuple[object, str], list[NodeId]] = {}
         for node in self.other.free():
             if node.kind in INPUT_KINDS and node.name:
@@ -191,10 +213,22 @@ class _Matching:
             left = named.get((self.side.scope(node), node.name))
             if left and node.kind in INPUT_KINDS:
                 self.pair(node.id, left.pop(0), MatchedBy.NAME)
-        if len(self.side.params) == len(self.other.params):
-            for mine, theirs in zip(self.side.params, self.other.params, strict=True):
-                if mine.type_label == theirs.type_label:
-                    self.pair(mine.id, theirs.id, MatchedBy.POSITION)
+        self._by_position(self.side.params, self.other.params)
+
+    def _by_position(self, mine: Sequence[Node], theirs: Sequence[Node]) -> None:
+        if len(mine) == len(theirs):
+            for one, two in zip(mine, theirs, strict=True):
+                if one.type_label == two.type_label:
+                    self.pair(one.id, two.id, MatchedBy.POSITION)
+
+    def _inner_functions(self) -> Iterator[tuple[Sequence[Node], Sequence[Node]]]:
+        """Yield the parameters of inner functions with the same contents, in order."""
+        left: dict[object, list[Sequence[Node]]] = {}
+        for key, params in self.other.inner_functions():
+            left.setdefault(key, []).append(params)
+        for key, params in self.side.inner_functions():
+            if left.get(key):
+                yield params, left[key].pop(0)
 
     def number(self) -> None:
         """Assign numbers to the reference's values; equal operations on equal values are one."""
@@ -260,6 +294,32 @@ class _Matching:
                 is_certain = len(free) == 1 or one == other or a.operation == b.operation
                 if is_certain and self._may_correspond(a, b) and self._is_used_alike(a, b):
                     self.pair(one, other, MatchedBy.USE)
+
+    def exchange(self) -> None:
+        """Exchange the partners of nodes with the same value, where their users tell them apart."""
+        settled: set[NodeId] = set()
+        for node in reversed(self.side.graph.nodes):
+            partner = self.side.partners.get(node.id)
+            if partner is None or node.kind in INPUT_KINDS:
+                continue
+            others = {edge.position: edge.source for edge in self.other.entering(partner)}
+            for edge in self.side.entering(node.id):
+                wanted = others.get(edge.position)
+                if wanted is not None and edge.source not in settled:
+                    self._exchange(edge.source, wanted, settled)
+                    settled.add(edge.source)
+
+    def _exchange(self, node_id: NodeId, wanted: NodeId, settled: set[NodeId]) -> None:
+        """Give a node the partner that its user asks for, if both have the same value."""
+        mine, theirs = self.side.partners, self.other.partners
+        found, holder = mine.get(node_id), theirs.get(wanted)
+        if found is None or holder is None or wanted in (found, holder) or found == node_id:
+            return
+        by = {self.steps.get(node_id), self.steps.get(holder)}
+        is_one = self.other.values.get(found) == self.other.values.get(wanted)
+        if is_one and holder not in settled and by == {MatchedBy.STRUCTURE}:
+            mine[node_id], mine[holder] = wanted, found
+            theirs[wanted], theirs[found] = node_id, holder
 
     def by_name(self) -> None:
         """Match nodes of the same name if possible, and then nodes with the same operation."""

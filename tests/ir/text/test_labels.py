@@ -106,3 +106,8 @@ def test_a_dictionary_of_attributes_is_read_too():
         ("name", "a"),
         ("count", "3"),
     )
+
+
+def test_an_expression_of_a_number_of_a_dataflow_block_has_its_name():
+    number = relax.DataflowVar("number", ir.PrimType("int64"))
+    assert dim_label(number * 2 + number) == "number * 2 + number"

@@ -1,5 +1,6 @@
 """Functions correspond by what they do, and then by name; names of sizes do not matter."""
 
+from irviz.model.diff.canonical_names import Names
 from irviz.model.diff.function_matching import FunctionKey, match_functions
 from irviz.model.diff.increasing import longest_increasing
 from irviz.model.diff.renaming import Renaming
@@ -30,12 +31,12 @@ def test_a_function_that_is_called_from_outside_is_the_one_of_that_name():
 
 
 def test_sizes_may_have_other_names_but_each_only_one():
-    renaming = Renaming({"n", "m"}, {"a", "b"})
+    renaming = Renaming(Names(["n", "m"]), Names(["a", "b"]))
     assert renaming.is_equal("Tensor[(n, m)]", "Tensor[(a, b)]")
     assert renaming.is_equal("(n * 2,)", "(a * 2,)")
     assert not renaming.is_equal("(n,)", "(b,)")
     assert not renaming.is_equal("'n'", "'a'")
-    assert not Renaming({"n", "m"}, {"a", "b"}).is_equal("(n, m)", "(a, a)")
+    assert not Renaming(Names(["n", "m"]), Names(["a", "b"])).is_equal("(n, m)", "(a, a)")
 
 
 def test_what_kept_its_order():

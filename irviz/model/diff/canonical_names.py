@@ -1,0 +1,177 @@
+"""Graphs to be matched, in which names of variables do not tell operations apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from irviz.model.graph.graph import CALLEE, Graph, Literal, Node, NodeId, NodeKind
+
+_WORD = r"""'[^']*'|"[^"]*"|[^\W\d][\w.]*(?![\w.(])"""
+"""A quoted text, which stays, or a word that is not called."""
+_SIGN = re.compile(r"\W")
+_NUMBERED = re.compile(r"_\d+$")
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names of a function's sizes, in the order in which they are defined.
+
+    Attributes:
+        sizes: Those that only types define.
+        numbers: Those of nodes, whose uses in expressions have edges.
+    """
+
+    sizes: Sequence[str] = ()
+    numbers: Sequence[str] = ()
+
+    @property
+    def all(self) -> Sequence[str]:
+        """All of the names."""
+        return (*self.sizes, *self.numbers)
+
+
+def common_names(before: Names, after: Names) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Return one name for both of a size before and one after, on each side by its own name.
+
+    Sizes of the same name are the same, and the others are if they have the same place among
+    these. Where all names are the same, nothing has to be replaced.
+    """
+    there: dict[str, str] = {}
+    back: dict[str, str] = {}
+    for mine, theirs in ((before.sizes, after.sizes), (before.numbers, after.numbers)):
+        gone = [name for name in mine if name not in theirs]
+        new = [name for name in theirs if name not in mine]
+        if gone and len(gone) == len(new):
+            there.update(zip(gone, new, strict=True))
+            back.update(zip(new, new, strict=True))
+    return there, back
+
+
+def without_names(graph: Graph, sizes: Mapping[str, str], names: Names) -> Graph:
+    """Return a graph whose operations are the same as with other names of variables.
+
+    Args:
+        sizes: What to write for the names of sizes.
+        names: The names of sizes in the graph.
+    """
+    texts = _Texts(sizes, names)
+    return replace(graph, nodes=tuple(_without_names(node, graph, texts) for node in graph.nodes))
+
+
+class _Texts:
+    """Writes texts with other names; a node's text stays for one without names of sizes."""
+
+    def __init__(self, sizes: Mapping[str, str], names: Names) -> None:
+        self.sizes = sizes
+        self.numbers = frozenset(names.numbers)
+        self._words = token_pattern(names)
+
+    def mapped(self, text: str) -> str:
+        """Return a text with the common names of sizes."""
+        if not self.sizes:
+            return text
+        return self._words.sub(lambda found: self.sizes.get(found[0], found[0]), text)
+
+    def numbered(self, text: str) -> str:
+        """Return a text with the names of nodes replaced by their order."""
+        order: dict[str, str] = {}
+
+        def other(found: re.Match[str]) -> str:
+            if base_name(found[0], self.numbers):
+                return order.setdefault(found[0], f"_{len(order)}")
+            return self.sizes.get(found[0], found[0])
+
+        return self._words.sub(other, text)
+
+
+def token_pattern(names: Names, rest: str = "") -> re.Pattern[str]:
+    """Return a pattern of the names in a text, of quoted texts, and of what else is given."""
+    odd = sorted((one for one in names.numbers if not one.isidentifier()), key=len, reverse=True)
+    return re.compile("|".join([*map(re.escape, filter(None, odd)), _WORD, *filter(None, [rest])]))
+
+
+def without_signs(name: str) -> str:
+    """Return a name as TVM writes it in an expression."""
+    return _SIGN.sub("_", name)
+
+
+def base_name(word: str, names: frozenset[str]) -> str:
+    """Return which of the names a word in an expression stands for, "" for none.
+
+    TVM numbers the names that two variables of one expression share, and writes no signs in names.
+    """
+    plain = _NUMBERED.sub("", word)
+    return word if word in names else plain if plain in names else ""
+
+
+class _Renamed:
+    """The label of a type with other names in it, made on first use."""
+
+    __slots__ = ("_text", "_texts")
+
+    def __init__(self, text: object, texts: _Texts) -> None:
+        self._text, self._texts = text, texts
+
+    def __str__(self) -> str:
+        return self._texts.mapped(str(self._text))
+
+
+def _without_names(node: Node, graph: Graph, texts: _Texts) -> Node:
+    if texts.sizes:
+        node = node._replace(type_text=_Renamed(node.type_text, texts))
+    changed = node
+    if node.kind is NodeKind.OTHER:
+        changed = _with_texts(node, frozenset(), texts, texts.numbered)
+    elif node.literals and (texts.numbers or texts.sizes):
+        edges = graph.entering.get(node.id, ())
+        used = frozenset(edge.position[:-1] for edge in edges if len(edge.position) > 1)
+        changed = _with_texts(node, used, texts, texts.mapped)
+    is_closure = _is_closure(node, graph)
+    if changed is node and not is_closure:
+        return node
+    callee = "" if is_closure else node.callee
+    facts = (node.kind.value, callee, node.operator, changed.attributes, changed.literals)
+    return changed._replace(structure=hash(facts))
+
+
+def _is_closure(node: Node, graph: Graph) -> bool:
+    if node.resolution is not None or node.kind is NodeKind.OPERATOR:
+        return False
+    return any(edge.position == CALLEE for edge in graph.entering.get(node.id, ()))
+
+
+def _with_texts(
+    node: Node, used: frozenset[tuple[int, ...]], texts: _Texts, of_attribute: Callable[[str], str]
+) -> Node:
+    """Return a node with other names in its literals and attributes, or itself."""
+    literals = tuple(
+        Literal(at, texts.numbered(text) if at in used else texts.mapped(text))
+        for at, text in node.literals
+    )
+    attributes = tuple((name, of_attribute(text)) for name, text in node.attributes)
+    if literals == node.literals and attributes == node.attributes:
+        return node
+    return node._replace(literals=literals, attributes=attributes)
+
+
+def with_contents(graph: Graph) -> Graph:
+    """Return a graph in which branches and inner functions are the operations inside of them."""
+    owners = {region.owner for region in graph.regions if region.owner is not None}
+    if not owners:
+        return graph
+    nodes = list(graph.nodes)
+    inside: dict[NodeId | None, list[int]] = {owner: [] for owner in owners}
+    for index, node in enumerate(nodes):
+        if node.id in inside:
+            # in any order: independent ones may change places
+            facts = (node.kind.value, node.attributes, tuple(sorted(inside[node.id])))
+            nodes[index] = node = node._replace(structure=hash(facts))
+        at = node.region
+        while at is not None:
+            region = graph.regions[at]
+            if region.owner is not None and node.kind is not NodeKind.CONSTANT:
+                inside[region.owner].append(node.structure)
+            at = region.parent
+    return replace(graph, nodes=tuple(nodes))

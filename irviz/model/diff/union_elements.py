@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from irviz.model.diff.differences import Aspect
 from irviz.model.diff.function_diff import block_partners
@@ -61,12 +62,13 @@ class Element:
             found = found.frame
         return found
 
-    def leaves(self) -> Iterator[Element]:
-        """Yield the elements inside that are no frames, or the element itself."""
-        if not self.inside:
-            yield self
-        for one in self.inside:
-            yield from one.leaves()
+    @property
+    def last_leaf(self) -> Element:
+        """The last element inside that is no frame, or the element itself."""
+        found = self
+        while found.inside:
+            found = found.inside[-1]
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +84,13 @@ class UnionElements:
         nodes = (one for elements in self.of for one in elements.values())
         return iter(dict.fromkeys((*nodes, *self.frames)))
 
-    def stays(self, one: Element) -> bool:
-        """Return whether every stage has an element, without a difference."""
-        return not one.inside and not one.is_changed and len(one.at) == len(self.stages)
+    @cached_property
+    def unchanged(self) -> frozenset[Element]:
+        """The elements that every stage has, without a difference."""
+        count = len(self.stages)
+        return frozenset(
+            one for one in self if not one.is_changed and not one.inside and len(one.at) == count
+        )
 
 
 def union_elements(stages: Sequence[Graph], steps: Sequence[Sequence[NodeDiff]]) -> UnionElements:

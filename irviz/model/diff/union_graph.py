@@ -59,7 +59,7 @@ def union_graph(stages: Sequence[Graph], steps: Sequence[Sequence[NodeDiff]]) ->
     edges = _Edges(elements, ids)
     drawn = [edges.along(at) for at in range(len(stages))]
     outputs = [
-        [ids[list(elements.of[at][one].leaves())[-1]] for one in stage.outputs]
+        [ids[elements.of[at][one].last_leaf] for one in stage.outputs]
         for at, stage in enumerate(stages)
     ]
     graph = Graph(
@@ -101,7 +101,7 @@ class _Writer:
         self._inner = _inner_scopes(self._tops)
         self._ends: dict[Scope, int] = {}
         bound = [one for one in elements if not one.inside and not one.is_input]
-        self._folds = len(bound) > _MAX_UNFOLDED and not all(map(elements.stays, bound))
+        self._folds = len(bound) > _MAX_UNFOLDED and not elements.unchanged.issuperset(bound)
         self._near = _near_changes(elements) if self._folds else set()
 
     def write(self) -> None:
@@ -135,7 +135,7 @@ class _Writer:
         self._write_run(run, region)
 
     def _may_fold(self, one: Element) -> bool:
-        is_plain = self.elements.stays(one) and one not in self._near
+        is_plain = one in self.elements.unchanged and one not in self._near
         return self._folds and (is_plain or one.is_input)
 
     def _write_run(self, run: Sequence[Element], region: int | None) -> None:
@@ -201,9 +201,9 @@ def _near_changes(elements: UnionElements) -> set[Element]:
     for of, graph in zip(elements.of, elements.stages, strict=True):
         for edge in graph.edges:
             source, target = of[edge.source], of[edge.target]
-            if not elements.stays(source):
+            if source not in elements.unchanged:
                 near.add(target)
-            if not elements.stays(target):
+            if target not in elements.unchanged:
                 near.add(source)
     return near
 
@@ -232,12 +232,13 @@ class _Edges:
         for edge in self._elements.stages[at].edges:
             source, target = self._ends(at, edge)
             there = self._between.get((source, target))
-            if there and (source.inside or target.inside):
+            if not (source.inside or target.inside):
+                drawn.append(self.found[self._ids[source], self._ids[target], edge.position])
+            elif there:
                 drawn.append(there[min(served[source, target], len(there) - 1)])
                 served[source, target] += 1
             else:
-                leaves = list(source.leaves())[-1], list(target.leaves())[-1]
-                drawn.append(self._add(*leaves, edge))
+                drawn.append(self._add(source.last_leaf, target.last_leaf, edge))
         return drawn
 
     def _ends(self, at: int, edge: Edge) -> tuple[Element, Element]:
@@ -248,8 +249,9 @@ class _Edges:
         key = (self._ids[source], self._ids[target], edge.position)
         if key not in self.found:
             self.found[key] = edge._replace(source=key[0], target=key[1])
-            for ends in product(_around(source), _around(target)):
-                self._between.setdefault(ends, []).append(self.found[key])
+            if source.frame or target.frame:
+                for ends in product(_around(source), _around(target)):
+                    self._between.setdefault(ends, []).append(self.found[key])
         return self.found[key]
 
 

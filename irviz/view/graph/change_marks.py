@@ -77,15 +77,13 @@ def side_marks(side: SideGraph, diffs: Sequence[NodeDiff], *, is_before: bool) -
     found: dict[NodeId, ChangeMark] = {}
     counts: dict[NodeId, Counter[str]] = {}
     for diff in diffs:
-        mine = diff.before if is_before else diff.after
-        mark = change_mark(diff)
+        mine, kind = diff.before if is_before else diff.after, _kind(diff)
         for one in mine:
             shown = side.shown[one]
-            counts.setdefault(shown, Counter())[mark.kind if mark else ""] += 1
-            is_whole = len(mine) == 1 and mark and mark.kind != "fused"
-            is_frame = shown in side.frames or (len(mine) == 1 and mark and mark.kind == "fused")
-            if mark and shown == one and (is_whole or is_frame):
-                found[shown] = mark
+            counts.setdefault(shown, Counter())[kind] += 1
+            is_whole = len(mine) == 1 if kind != "fused" else shown in side.frames or len(mine) == 1
+            if kind and shown == one and is_whole:
+                found[shown] = _mark(diff, kind)
     for shown, count in counts.items():
         if shown not in side.graph.index or shown in found or not (changed := +_without(count)):
             continue
@@ -101,23 +99,22 @@ def _without(count: Counter[str]) -> Counter[str]:
     return Counter({kind: number for kind, number in count.items() if kind})
 
 
-def change_mark(diff: NodeDiff) -> ChangeMark | None:
-    """Return the mark of what became of a node, None for one that is the same."""
-    tooltip = "\n".join([diff.change.value, *map(str, diff.differences)])
-    match diff.change:
-        case NodeChange.SAME:
-            return None
-        case NodeChange.ADDED | NodeChange.REMOVED:
-            kind = diff.change.value
-            return ChangeMark(kind, _SIGNS[kind], kind)
-        case NodeChange.MOVED:
-            return ChangeMark("moved", f"{_SIGNS['moved']} moved", tooltip)
-        case NodeChange.CHANGED:
-            return ChangeMark("changed", f"{_SIGNS['changed']} {_word(diff.differences)}", tooltip)
-        case _:
-            sign = _SPLIT_SIGN if len(diff.before) < len(diff.after) else _SIGNS["fused"]
-            count = f"{sign} {len(diff.before)} → {len(diff.after)}"
-            return ChangeMark("fused", count, f"{tooltip}\n{diff.callee}".rstrip())
+def _kind(diff: NodeDiff) -> str:
+    """Return the key of `Theme.changes` of what became of nodes, "" for one that is the same."""
+    if diff.change is NodeChange.SAME:
+        return ""
+    kind = diff.change.value
+    return kind if kind in _SIGNS else "fused"
+
+
+def _mark(diff: NodeDiff, kind: str) -> ChangeMark:
+    words = {"changed": _word(diff.differences), "moved": "moved"}
+    sign = _SIGNS[kind]
+    if kind == "fused":
+        sign = _SPLIT_SIGN if len(diff.before) < len(diff.after) else sign
+        words[kind] = f"{len(diff.before)} → {len(diff.after)}"
+    tooltip = "\n".join([diff.change.value, *map(str, diff.differences), diff.callee])
+    return ChangeMark(kind, f"{sign} {words.get(kind, '')}".rstrip(), tooltip.rstrip())
 
 
 def _word(differences: Sequence[Difference]) -> str:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import groupby
-from operator import contains
 from typing import NamedTuple
 from xml.etree import ElementTree
 
@@ -15,6 +14,7 @@ from irviz.model.loops import LoopNest
 from irviz.view.colour_math import mix_colours
 from irviz.view.geometry import Point, Rect, Size
 from irviz.view.loop_nest_alignment import Link, Mark, Side, SideBySide, side_by_side
+from irviz.view.loop_nest_folding import folded
 from irviz.view.loop_nest_listing import Row
 from irviz.view.svg_primitives import (
     add,
@@ -38,7 +38,6 @@ _MAX_WIDTH, _MIN_WIDTH = 460.0, 190.0
 """The widths of a row's text, its indentation included, and without it."""
 _MAX_CHARACTERS, _MAX_TOOLTIP = 240, 2000
 _MAX_ROWS = 1000
-_LONGEST_RUN, _CONTEXT = 12, 2
 TINT = 0.08
 """The share of a change's colour in the ground of its rows."""
 _BAND_OPACITY = "0.3"
@@ -78,14 +77,6 @@ class _Cell(NamedTuple):
     mark: Mark | None
 
 
-class _Slot(NamedTuple):
-    """A row on each side; `folded` rows that are the same on both sides stand here as a number."""
-
-    before: int | None
-    after: int | None
-    folded: int = 0
-
-
 class _Column(NamedTuple):
     """One side of the picture: its rows by their numbers, its gutter and its right end."""
 
@@ -106,7 +97,7 @@ class _Picture:
             for change, colour in theme.changes.items()
         }
         self._links = sides.links
-        slots = list(_folded(sides))
+        slots = list(folded(sides))
         self._slots, self._left_out = slots[:_MAX_ROWS], len(slots) - _MAX_ROWS
         partners = sides.partners
         back = {two: one for one, two in partners.items()}
@@ -131,7 +122,7 @@ class _Picture:
                     continue
                 column = self._columns[side]
                 if slot.folded:
-                    self._draw_note(picture, column, y, f"… {slot.folded} unchanged")
+                    self._draw_note(picture, column, y, f"… {slot.folded:,} {slot.word}")
                     continue
                 self._tops[side][at] = y
                 self._draw_cell(picture, column, column.cells[at], y)
@@ -218,57 +209,6 @@ class _Picture:
 
 
 _Span = tuple[float, float]
-
-
-def _folded(sides: SideBySide) -> Iterator[_Slot]:
-    """Yield the lines; in long runs of those that are the same, most are one.
-
-    The loops and blocks around a change stay, and what is next to it.
-    """
-    marks = sides.before.marks, sides.after.marks
-    is_same = [
-        one is not None and two is not None and one not in marks[0] and two not in marks[1]
-        for one, two in sides.lines
-    ]
-    around = [_around(side) for side in (sides.before, sides.after)]
-    near = {
-        at + distance
-        for at, same in enumerate(is_same)
-        if not same
-        for distance in range(-_CONTEXT, _CONTEXT + 1)
-    }
-    folds = [
-        at not in near and not any(map(contains, around, line))
-        for at, line in enumerate(sides.lines)
-    ]
-    start = 0
-    for same, run in groupby(is_same):
-        stop = start + len(list(run))
-        if not same or stop - start <= _LONGEST_RUN:
-            folds[start:stop] = [False] * (stop - start)
-        start = stop
-    for is_folded, stretch in groupby(range(len(folds)), folds.__getitem__):
-        part = list(stretch)
-        if is_folded and len(part) > 1:
-            yield _Slot(*sides.lines[part[0]], folded=len(part))
-        else:
-            yield from (_Slot(*sides.lines[at]) for at in part)
-
-
-def _around(side: Side) -> frozenset[int]:
-    """Return the loops, blocks and statements around the rows that are not the same."""
-    found: set[int] = set()
-    open_rows: list[int] = []
-    for at, row in enumerate(side.rows):
-        while open_rows and side.rows[open_rows[-1]].indent >= row.indent:
-            open_rows.pop()
-        if at in side.marks:
-            for outer in reversed(open_rows):
-                if outer in found:
-                    break
-                found.add(outer)
-        open_rows.append(at)
-    return frozenset(found)
 
 
 def _column(

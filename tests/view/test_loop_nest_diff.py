@@ -473,9 +473,20 @@ def test_long_lines_are_broken_and_very_long_ones_cut():
 
 
 def test_a_picture_has_a_limit_of_rows_and_says_what_it_leaves_out():
-    picture = draw(None, simple(100_000))
+    loops = tuple(Loop("i", "2", LoopKind.SERIAL, (), id=f"l{index}") for index in range(100_000))
+    picture = draw(None, LoopNest("f", (), (), loops))
     assert len(picture.rows) == 1000
     assert picture.notes == ("… 99,000 more rows",)
+
+
+def test_many_statements_that_were_added_or_removed_are_folded_and_counted():
+    loop = Loop("k", "128", LoopKind.UNROLLED, simple(1, "B[k] = A[k]").body, id="k")
+    before, after = LoopNest("f", (), (), (loop,)), simple(128)
+    picture = draw(before, after)
+    assert picture.notes == ("… 122 added",)
+    assert len([row for row in picture.rows if row.sign == "+"]) == 6
+    assert draw(after, before).notes == ("… 122 removed",)
+    assert draw(before, simple(24)).notes == ()
 
 
 def test_deep_nests_stay_narrow():

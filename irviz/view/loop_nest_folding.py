@@ -1,0 +1,85 @@
+"""Which rows of two loop nests side by side are shown, and which are only counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from operator import contains
+from typing import NamedTuple
+
+from irviz.view.loop_nest_alignment import Side, SideBySide
+from irviz.view.loop_nest_listing import RowKind
+
+_UNCHANGED = "unchanged"
+_LONGEST_RUN = {_UNCHANGED: 12, "added": 24, "removed": 24}
+_CONTEXT = 2
+"""How many rows are shown at both ends of a long run."""
+
+
+class Slot(NamedTuple):
+    """A row on each side, by their numbers, or the first of `folded` rows that are `word`."""
+
+    before: int | None
+    after: int | None
+    folded: int = 0
+    word: str = ""
+
+
+def folded(sides: SideBySide) -> Iterator[Slot]:
+    """Yield the lines; in long runs of those that are the same, most are one.
+
+    The loops and blocks around a change stay, and what is next to it. Of many statements that were
+    added or removed, as by an unrolled loop, the first and the last ones stay.
+    """
+    words = [_word(sides, *line) for line in sides.lines]
+    around = [_around(side) for side in (sides.before, sides.after)]
+    runs: list[str] = []
+    for word, run in groupby(words):
+        count = len(list(run))
+        if not word or count <= _LONGEST_RUN[word]:
+            runs += [""] * count
+            continue
+        first, last = _CONTEXT, _CONTEXT
+        if word == _UNCHANGED:  # nothing is next to the ends of the listing
+            first = first if runs else 0
+            last = last if len(runs) + count < len(words) else 0
+        runs += [""] * first + [word] * (count - first - last) + [""] * last
+    for at, line in enumerate(sides.lines):
+        if any(map(contains, around, line)):
+            runs[at] = ""
+    start = 0
+    for word, run in groupby(runs):
+        count = len(list(run))
+        if word and count > 1:
+            yield Slot(*sides.lines[start], count, word)
+        else:
+            yield from (Slot(*line) for line in sides.lines[start : start + count])
+        start += count
+
+
+def _word(sides: SideBySide, one: int | None, two: int | None) -> str:
+    """Return what a row is that may be folded, "" for others."""
+    if one is not None and two is not None:
+        is_same = one not in sides.before.marks and two not in sides.after.marks
+        return _UNCHANGED if is_same else ""
+    side, at = (sides.before, one) if one is not None else (sides.after, two)
+    if at is None or side.rows[at].kind is not RowKind.STATEMENT:
+        return ""
+    mark = side.marks.get(at)
+    return mark.change if mark and mark.change in _LONGEST_RUN else ""
+
+
+def _around(side: Side) -> frozenset[int]:
+    """Return the loops, blocks and statements around the rows that are not the same."""
+    found: set[int] = set()
+    open_rows: list[int] = []
+    for at, row in enumerate(side.rows):
+        while open_rows and side.rows[open_rows[-1]].indent >= row.indent:
+            open_rows.pop()
+        if at in side.marks:
+            for outer in reversed(open_rows):
+                if outer in found:
+                    break
+                found.add(outer)
+        open_rows.append(at)
+    return frozenset(found)

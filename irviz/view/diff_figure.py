@@ -160,7 +160,7 @@ class _Painter:
         assert function.loops is not None
         group = add(self.picture, "g", transform=f"translate(0 {px(self.y + _TITLE_HEIGHT)})")
         size = draw_loop_nest_diff(group, function.nests, function.loops, self.theme)
-        self._titles(size.width, 0.0, size.width * 0.55)
+        self._titles(size.width, 0.0, size.after)
         self._grow(size.width, size.height + _TITLE_HEIGHT + 16)
 
     def graphs(

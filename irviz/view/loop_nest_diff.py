@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 from irviz.model.diff.loop_diff import LoopNestDiff
 from irviz.model.loops import LoopNest
 from irviz.view.colour_math import mix_colours
-from irviz.view.geometry import Point, Rect, Size
+from irviz.view.geometry import Point, Rect
 from irviz.view.loop_nest_alignment import Link, Mark, Side, SideBySide, side_by_side
 from irviz.view.loop_nest_folding import folded
 from irviz.view.loop_nest_listing import Row
@@ -47,12 +47,20 @@ _Parts = list[tuple[str, bool]]
 """Text in parts, and whether each differs."""
 
 
+class DrawnSize(NamedTuple):
+    """The size of the picture; `after` is where the nest after begins."""
+
+    width: float
+    height: float
+    after: float
+
+
 def draw_loop_nest_diff(
     parent: ElementTree.Element,
     nests: tuple[LoopNest | None, LoopNest | None],
     diff: LoopNestDiff | None,
     theme: Theme,
-) -> Size:
+) -> DrawnSize:
     """Draw two loop nests at (0, 0) as listings, and return the size.
 
     Rows that correspond have the same height where the order allows it; a sign before a row says
@@ -112,7 +120,7 @@ class _Picture:
         self._columns = left, right
         self._tops: tuple[dict[int, float], dict[int, float]] = {}, {}
 
-    def draw(self, parent: ElementTree.Element) -> Size:
+    def draw(self, parent: ElementTree.Element) -> DrawnSize:
         picture = add(parent, "g", "loop-nest-diff")
         y = 0.0
         for slot in self._slots:
@@ -134,7 +142,8 @@ class _Picture:
             y += _LINE_HEIGHT
         for link in self._links:
             self._draw_link(picture, link)
-        return Size(max(column.right for column in self._columns), y)
+        left, right = self._columns
+        return DrawnSize(max(left.right, right.right), y, right.left)
 
     def _draw_cell(
         self, picture: ElementTree.Element, column: _Column, cell: _Cell, y: float

@@ -91,7 +91,7 @@ def read(element, size):
                     links.append((classes[1], float(found[1]), float(found[7])))
     notes = [words(each) for each in element.iter("text") if each.get("class") == "folded"]
     text = ElementTree.tostring(element, encoding="unicode")
-    return Picture(text, *size, tuple(rows), tuple(links), tuple(notes))
+    return Picture(text, size.width, size.height, tuple(rows), tuple(links), tuple(notes))
 
 
 def draw(before, after, theme="course"):
@@ -495,6 +495,16 @@ def test_deep_nests_stay_narrow():
         nodes = (Loop(f"i{depth}", "2", LoopKind.SERIAL, nodes, id=f"l{depth}"),)
     picture = draw(None, LoopNest("f", (), (), nodes))
     assert max(row.right for row in picture.rows) <= picture.width < 500
+
+
+def test_the_size_tells_where_the_nest_after_begins():
+    before, after = nest(Lecture().schedule), simple(3)
+    parent = ElementTree.Element("g")
+    size = draw_loop_nest_diff(
+        parent, (before, after), diff_loop_nests(before, after), THEMES["course"]
+    )
+    lefts = [float(each.get("x")) for each in parent.iter("rect")]
+    assert min(left for left in lefts if left) == pytest.approx(size.after, abs=0.01)
 
 
 def test_everything_is_inside_of_the_size_that_is_returned():

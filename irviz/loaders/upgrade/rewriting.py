@@ -66,8 +66,7 @@ class Rewriter(cst.CSTTransformer):
         return next((each for each in reversed(self._functions) if each.kind), Function(""))
 
     def _add_note(self, node: cst.CSTNode) -> AddNote:
-        line = self._names.line(node)
-        return lambda what, why: self.notes.append(Note(line, what, why))
+        return lambda what, why: self.notes.append(Note(self._names.line(node), what, why))
 
     # --- statements ----------------------------------------------------------------------------
 

@@ -14,10 +14,15 @@ _DECORATORS = ("ir_module", "prim_func", "function")
 
 @dataclass(frozen=True)
 class Definition:
-    """A module or a function that a text defines; the lines, from 1, include the decorators."""
+    """A module or a function that a text defines; the lines, from 1, include the decorators.
+
+    `check_well_formed` is what its decorator says, which TVM reads of a class or a function and
+    not of a text.
+    """
 
     name: str
     lines: range
+    check_well_formed: bool = True
 
 
 @dataclass(frozen=True)
@@ -35,11 +40,17 @@ class CellDefinitions:
 def definitions(tree: ast.Module) -> list[Definition]:
     """Return the classes and functions with a decorator of TVMScript."""
     return [
-        Definition(node.name, line_range(node))
+        Definition(node.name, line_range(node), _is_checked(node.decorator_list))
         for node in tree.body
         if isinstance(node, ast.ClassDef | ast.FunctionDef)
         and any(_last_name(decorator) in _DECORATORS for decorator in node.decorator_list)
     ]
+
+
+def _is_checked(decorators: list[ast.expr]) -> bool:
+    options = [one for call in decorators for one in getattr(call, "keywords", [])]
+    values = [one.value for one in options if one.arg == "check_well_formed"]
+    return not any(isinstance(one, ast.Constant) and one.value is False for one in values)
 
 
 def _last_name(decorator: ast.expr) -> str:

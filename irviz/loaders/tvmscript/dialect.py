@@ -87,6 +87,8 @@ metal.make_filled_simdgroup_matrix metal.simd_shuffle metal.simd_shuffle_down
 metal.simd_shuffle_up metal.simdgroup_load metal.simdgroup_multiply_accumulate
 metal.simdgroup_store ptx_legacy.ldmatrix ptx_legacy.mma
 webgpu.subgroup_shuffle webgpu.subgroup_shuffle_down webgpu.subgroup_shuffle_up
+cluster_id cta_id cta_id_in_cluster cta_id_in_pair device_entry lane_id thread_id thread_id_in_wg
+warp_id warp_id_in_wg warpgroup_id
 """
 
 _IR = """
@@ -106,7 +108,7 @@ _DTYPE = re.compile(
 
 TYPES = {
     "R": frozenset({"Any", "Callable", "Object", "Shape", "Tensor", "Tuple"}),
-    "T": frozenset({"bool", "handle", "let", "void"}),
+    "T": frozenset({"bool", "boolean", "handle", "let", "void"}),
     "I": frozenset[str](),
 }
 """The names that may occur without a call. TVM calls them without arguments."""
@@ -138,8 +140,8 @@ DECORATORS = {
 ATTRIBUTES = frozenset({"data", "elem_offset", "shape", "strides"})
 """The attributes of values that may be read; none of them is a string."""
 
-TEXT_ATTRIBUTES = frozenset({"dtype"})
-"""The attributes of values that are strings: they may be read where a string may be."""
+TEXT_ATTRIBUTES = frozenset({"dtype", "ty"})
+"""The attributes of values that may be strings: they are read only where a string may be."""
 
 METHODS = frozenset({"access_ptr", "astype", "ptr_to", "view", "vload", "vstore"})
 """The methods of variables that may be called; `astype` also of expressions."""

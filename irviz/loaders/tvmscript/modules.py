@@ -47,7 +47,7 @@ def _module(admitted: AdmittedText, definition: Definition) -> ir.IRModule:
     text = admitted.only(definition)
     try:
         with captured_stderr():
-            mod = _parse(text, definition.name)
+            mod = _parse(text, definition)
             draw_all(mod)
     except (MemoryError, FileError):
         raise
@@ -60,16 +60,16 @@ def _module(admitted: AdmittedText, definition: Definition) -> ir.IRModule:
 def _explanation(failure: str, text: str, definition: str) -> str:
     """Return the reason why TVM cannot read a definition, in one sentence."""
     if (found := _DIAGNOSTIC.search(failure)) is not None:
-        words = " ".join(found["words"].split())[:500]
+        words = " ".join(found["words"].split()).replace("Traceback: ", "")[:500]
         place = f"line {found['line']}, column {found['column']}"
         return f"{text}, {place}: TVM does not read this: {words}"
     return f"{text}: TVM does not read {definition!r}: {' '.join(failure.split())[:500]}"
 
 
-def _parse(text: str, name: str) -> ir.IRModule:
-    found = parse_admitted(text)
+def _parse(text: str, definition: Definition) -> ir.IRModule:
+    found = parse_admitted(text, check_well_formed=definition.check_well_formed)
     if isinstance(found, ir.IRModule):
         return found
     if isinstance(found, tirx.PrimFunc | relax.Function):
-        return ir.IRModule({ir.GlobalVar(name): found})
+        return ir.IRModule({ir.GlobalVar(definition.name): found})
     raise LoadError(f"it holds a {type(found).__name__}, not an IRModule")

@@ -11,10 +11,9 @@ def _words(text: str) -> list[str]:
 
 # TVMScript's dialects have these short names here, whatever a script imports them as.
 SHORT: Final = {
-    "tvm.script.tir": "T",
-    "tvm.script.tirx": "T",
-    "tvm.script.relax": "R",
-    "tvm.script.ir": "I",
+    f"{home}.{name}": short
+    for home in ("tvm.script", "tvm.script.parser")
+    for name, short in (("tir", "T"), ("tirx", "T"), ("relax", "R"), ("ir", "I"))
 }
 
 # The meaning of names that the text does not bind: a lecture's cell comes without its imports.

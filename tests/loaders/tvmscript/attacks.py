@@ -333,6 +333,11 @@ ATTACKS = {
         "y = R.const(" + _CLASS_OF_A_FILE.format("(float('inf'))") + ")"
     ),
     "a pointer to what is called": tirx("pass", f"T.Ptr(lambda: {OPEN})"),
+    "a number of threads": tirx(f"T.thread_id([{OPEN} and 4])"),
+    "the type of what is called": relax(f'y = R.call_packed("f", x, ty_args=[{OPEN}.ty])'),
+    "a type of a type as a size": relax(
+        f'y = R.call_packed("f", x, ty_args=[R.Tensor(({OPEN} and x.ty,))])'
+    ),
     "a static check": tirx(f"T.static_assert({OPEN})"),
     "a node of a return": tirx(f"T.Return({OPEN} and 0)"),
     "quotes out of metadata": relax(shape='metadata["ffi.String"][0]', before=_METADATA),

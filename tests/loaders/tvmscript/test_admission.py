@@ -1,7 +1,6 @@
 """A text is admitted only if parsing it can do nothing but build a module."""
 
 import contextlib
-import dataclasses
 import importlib.util
 import json
 import os
@@ -188,7 +187,7 @@ class Module:
         return again
 '''
     admitted = admit(text)
-    assert [dataclasses.astuple(one) for one in admitted.definitions] == [
+    assert [(one.name, one.lines) for one in admitted.definitions] == [
         ("double", range(11, 19)),
         ("Module", range(21, 39)),
     ]

@@ -126,3 +126,18 @@ def test_reading_that_does_not_end_is_stopped():
     with pytest.raises(FileError, match=r"takes longer than 1 s|bytes of memory"):
         read_in_worker(read_content, text.encode(), "f.py", seconds=1)
     assert load_content(TEXT.encode(), "mod.py"), "the next text is read"
+
+
+UNDEFINED = """
+@T.prim_func(check_well_formed=False)
+def undefined():
+    A = T.decl_buffer((1,), data=T.handle("float32"))
+    T.evaluate(A[0])
+"""
+
+
+def test_what_is_not_well_formed_is_read_where_its_decorator_says_so():
+    expected = tvm.script.from_source(UNDEFINED, check_well_formed=False)
+    assert structural_equal(only(UNDEFINED)["undefined"], expected, map_free_vars=True)
+    assert "not well-formed" in refusal(UNDEFINED.replace("False", "True"))
+    assert "not well-formed" in refusal(UNDEFINED.replace("(check_well_formed=False)", ""))

@@ -41,6 +41,12 @@ def what(text):
     return [(note.line, note.what) for note in upgrade(text).notes]
 
 
+def test_dialects_may_be_imported_from_the_parser():
+    old = OLD.replace("from tvm.script import", "from tvm.script.parser import ir as I,")
+    assert "\n@I.ir_module\n" in upgrade(old).text
+    assert 'with T.sblock("B"):' in upgrade(old).text
+
+
 # --- today's dialect ---------------------------------------------------------------------------
 
 

@@ -11,18 +11,15 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import json
-import os
 import re
-import signal
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import tvm
+from children import in_children
 from tvm import ir
 from tvm_ffi import structural_equal
 
@@ -36,7 +33,6 @@ from irviz.transforms.passes.pass_call import named_pass
 
 _TESTS = Path(__file__).parents[1] / "tests"
 _DECORATOR = re.compile(r"@(?:\w+\.)*(?:ir_module|prim_func|function)\b")
-_SECONDS = 60
 _BATCH = 50
 _ADMITTED = "it is admitted"
 
@@ -53,41 +49,13 @@ def _report(title: str, texts: dict[str, str]) -> None:
     found: list[str | None] = []
     listed = list(texts)
     for first in range(0, len(listed), _BATCH):
-        found += _in_children(_verdict, listed[first : first + _BATCH])
+        found += in_children(_verdict, listed[first : first + _BATCH])
     read = {text: verdict for text, verdict in zip(listed, found, strict=True) if verdict}
     refused = {text: verdict for text, verdict in read.items() if verdict != _ADMITTED}
     share = 1 - len(refused) / len(read)
     print(f"{title}: {len(texts)}, TVM reads {len(read)}, of these irviz admits {share:.2%}")
     for text, verdict in refused.items():
         print(f"    {texts[text]}: {verdict}")
-
-
-def _in_children(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    """Return the result for each item, or None for one that ends its process."""
-    done = _in_child(lambda: [work(item) for item in items])
-    if done is not None or len(items) < 2:
-        return done or [None] * len(items)
-    half = len(items) // 2
-    return _in_children(work, items[:half]) + _in_children(work, items[half:])
-
-
-def _in_child(work: Callable[[], list[Any]]) -> list[Any] | None:
-    """Return the result, as JSON has it, or None if the process ends or takes too long."""
-    reads, writes = os.pipe()
-    child = os.fork()
-    if child == 0:
-        signal.alarm(_SECONDS)
-        silent = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(silent, 1)
-        os.dup2(silent, 2)
-        with os.fdopen(writes, "w", encoding="utf-8") as answer:
-            json.dump(work(), answer)
-        os._exit(0)
-    os.close(writes)
-    with os.fdopen(reads, encoding="utf-8") as answer:
-        content = answer.read()
-    _, status = os.waitpid(child, 0)
-    return json.loads(content) if status == 0 else None
 
 
 def _verdict(text: str) -> str:
@@ -110,7 +78,7 @@ def _printed() -> dict[str, str]:
     """Return texts, and the module that each is of."""
     found: dict[str, str] = {}
     for name, mod in _modules().items():
-        for texts in _in_children(_scripts, list(_stages(mod))):
+        for texts in in_children(_scripts, list(_stages(mod))):
             found.update(dict.fromkeys(texts or (), name))
     return found
 

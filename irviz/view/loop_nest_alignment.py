@@ -24,6 +24,7 @@ _DETAILS = {
     RowKind.ANNOTATION: Aspect.ATTRIBUTE,
 }
 _NAME = re.compile(r"[^\W\d]\w*")
+_INSIDE = (RowKind.LOOP, RowKind.STATEMENT)
 _HEADS = (RowKind.LOOP, RowKind.BLOCK, RowKind.BUFFER, RowKind.PARAMETER)
 """Rows that get a line to where they moved; the others move with them."""
 
@@ -316,7 +317,12 @@ class _Alignment:
         return self._before.rows[one].kind is self._after.rows[two].kind
 
     def _match_texts(
-        self, mine: Sequence[int], theirs: Sequence[int], names: Mapping[str, str]
+        self,
+        mine: Sequence[int],
+        theirs: Sequence[int],
+        names: Mapping[str, str],
+        *,
+        may_differ: bool = True,
     ) -> None:
         """Match rows with the same text; those between two matches, if as many, are changed."""
         rows = [self._before.rows[at] for at in mine], [self._after.rows[at] for at in theirs]
@@ -325,7 +331,7 @@ class _Alignment:
             [(row.kind, row.text) for row in rows[1]],
         )
         for tag, a, b, c, d in aligned(*keys):
-            if tag == "equal" or (tag == "replace" and b - a == d - c):
+            if tag == "equal" or (may_differ and tag == "replace" and b - a == d - c):
                 for one, two in zip(mine[a:b], theirs[c:d], strict=True):
                     if self._is_same_kind(one, two):
                         self._pair(one, two)
@@ -370,19 +376,23 @@ class _Alignment:
                 self._before.marks[self._head(0, node.id)] = Mark("−", "removed", word)
 
     def _match_rest(self) -> None:
-        """Match rows outside of blocks by their texts, or all where a nest has no blocks."""
-        if not all(any(isinstance(one, Block) for one in nodes.values()) for nodes in self._nodes):
+        """Match rows outside of blocks by their texts, or all where a nest has no blocks.
+
+        Buffers are matched by their texts where several have one name.
+        """
+        kinds = [{row.kind for row in side.rows} for side in (self._before, self._after)]
+        has_blocks = all(RowKind.BLOCK in each for each in kinds)
+        if not has_blocks:
             self._around = frozenset(), frozenset()
-        mine, theirs = (
-            [
-                at
-                for at, row in enumerate(side.rows)
-                if row.kind in (RowKind.LOOP, RowKind.STATEMENT)
-                and (not row.block or not self._around[0])
-            ]
-            for side in (self._before, self._after)
-        )
-        self._match_texts(*self._free(mine, theirs), {})
+        rest: list[list[int]] = []
+        buffers: list[list[int]] = []
+        for side in (self._before, self._after):
+            rows = list(enumerate(side.rows))
+            inside = [(at, row) for at, row in rows if row.kind in _INSIDE]
+            rest.append([at for at, row in inside if not (row.block and has_blocks)])
+            buffers.append([at for at, row in rows if row.kind is RowKind.BUFFER])
+        self._match_texts(*self._free(*rest), {})
+        self._match_texts(*self._free(*buffers), {}, may_differ=False)
 
     def _anchors(self) -> list[tuple[int, int]]:
         """Return the pairs that stand beside each other: as many as keep their order.

@@ -400,6 +400,14 @@ def test_loops_without_blocks_are_matched_by_their_text():
     assert picture.written("after") == ["+ B[i] = A[i]"]
 
 
+def test_buffers_with_one_name_are_all_matched():
+    same = (Buffer("b", "(8,)", "float32"), Buffer("b", "(8,)", "float32"))
+    new = Buffer("c", "(8,)", "float32")
+    picture = draw(LoopNest("f", (), same, ()), LoopNest("f", (), (*same, new), ()))
+    assert picture.written("before") == []
+    assert picture.written("after") == ["+ buffer c: (8,) float32"]
+
+
 def test_other_names_are_no_change():
     def named(name):
         access = (BufferRegion(f"{name}b", f"{name}v"),)

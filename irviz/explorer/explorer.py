@@ -142,11 +142,11 @@ class Explorer(widgets.VBox):  # type: ignore[misc]
             tabs[title] = widgets.VBox([show(kind(store)).widget for kind in kinds])
         middle = widgets.VBox(
             [
+                show(QuestionBar(store)).widget,  # where the buttons are: the canvas is high
                 classed(widgets.HBox(choices), "irviz-choices"),
                 finder.found,
                 classed(widgets.HBox([current.widget, reference.widget]), "irviz-panes"),
                 show(StatusBar(store)).widget,
-                show(QuestionBar(store)).widget,
                 show(JobBar(store)).widget,
             ]
         )

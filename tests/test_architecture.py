@@ -32,7 +32,9 @@ def test_using_irviz_loads_no_framework_and_no_plotting() -> None:
     loaded = loaded_by("import irviz; irviz.explore, irviz.draw, irviz.Session, irviz.library")
     by_tvm = loaded_by("import tvm.relax")  # it loads torch by itself, where that is installed
     assert "tvm" in loaded
-    assert (loaded - by_tvm).isdisjoint({"torch", "onnx", "matplotlib", "sklearn", "voila"})
+    assert (loaded - by_tvm).isdisjoint(
+        {"torch", "onnx", "matplotlib", "networkx", "sklearn", "voila"}
+    )
 
 
 def test_every_public_name_is_there_and_listed() -> None:

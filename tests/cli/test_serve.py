@@ -25,6 +25,12 @@ def url():
         yield url
 
 
+@pytest.fixture(scope="module")
+def page(url):
+    """The page's status, headers and text: a kernel runs for each request."""
+    return fetch(url)
+
+
 def fetch(url, **headers):
     """Return a response's status, its headers and its text; a redirection is not followed."""
 
@@ -41,8 +47,8 @@ def fetch(url, **headers):
         return response.status, response.headers, response.read().decode()
 
 
-def test_the_page_loads_from_its_server_alone_and_stands_in_no_other_page(url):
-    status, headers, _ = fetch(url)
+def test_the_page_loads_from_its_server_alone_and_stands_in_no_other_page(page):
+    status, headers, _ = page
     assert status == 200
     policy = dict(
         rule.strip().split(" ", 1) for rule in headers["Content-Security-Policy"].split(";")
@@ -53,8 +59,8 @@ def test_the_page_loads_from_its_server_alone_and_stands_in_no_other_page(url):
     assert headers["Referrer-Policy"] == "no-referrer"
 
 
-def test_requests_from_other_sites_come_without_the_cookie(url):
-    _, headers, _ = fetch(url)
+def test_requests_from_other_sites_come_without_the_cookie(page):
+    _, headers, _ = page
     cookies = headers.get_all("Set-Cookie")
     assert cookies
     assert all("samesite=strict" in cookie.lower() for cookie in cookies)

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import NamedTuple, NewType
-
-import networkx as nx
+from typing import TYPE_CHECKING, NamedTuple, NewType
 
 from irviz.errors import NotFoundError
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 NodeId = NewType("NodeId", str)
 """The id of a node: the name of its variable, so it is stable across most passes."""
@@ -223,6 +224,8 @@ class Graph:
         and `region`; an edge's key and `position` are the argument position it enters at. The
         graph's own attributes are `function` and `outputs`.
         """
+        import networkx as nx  # which takes a tenth of a second
+
         graph: nx.MultiDiGraph[NodeId] = nx.MultiDiGraph(
             function=self.function, outputs=self.outputs
         )

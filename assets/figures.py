@@ -26,6 +26,7 @@ def figures() -> None:
     """Write the MLP as given, bound with one call swapped, and fused; and a stack of layers."""
     import irviz
     from irviz.cli.demo import demo_stages
+    from irviz.course import mm_relu
 
     session = demo_stages()
     for stage_id, name in (("0", "mlp.svg"), ("2", "mlp-bound-swapped.svg")):
@@ -33,6 +34,8 @@ def figures() -> None:
     print(irviz.draw(stack(48)).save(ASSETS / "folded-layers.svg"))
 
     print(fused().diff("2", "3").save(ASSETS / "fusion.svg"))
+    scheduled = irviz.Session(mm_relu.MyModule).schedule("mm_relu", mm_relu.lecture_schedule)
+    print(scheduled.diff("5", "6").save(ASSETS / "schedule-step.svg"))
 
     @irviz.library.register("env.relu_and_more", "(...)->(...)")
     def relu_and_more(x: Any, out: Any) -> None:

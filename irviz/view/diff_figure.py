@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -160,7 +161,10 @@ class _Painter:
         assert function.loops is not None
         group = add(self.picture, "g", transform=f"translate(0 {px(self.y + _TITLE_HEIGHT)})")
         size = draw_loop_nest_diff(group, function.nests, function.loops, self.theme)
-        self._titles(size.width, 0.0, size.after)
+        self._titles(size.after)
+        signs = (one.text or "" for one in group.iter("text") if one.get("class") == "sign")
+        self.signs.update(sign[:1] for sign in signs)
+        self.has_pale = True
         self._grow(size.width, size.height + _TITLE_HEIGHT + 16)
 
     def graphs(
@@ -194,7 +198,7 @@ class _Painter:
         if self.layout == "beside":
             right = size.width + arrow.width + 2 * _ARROW_GAP
             starts = (0.0, self.y + _TITLE_HEIGHT), (right, self.y + _TITLE_HEIGHT)
-            self._titles(size.width, 0.0, right)
+            self._titles(right)
             middle = size.width + _ARROW_GAP + arrow.width / 2
             self._arrow((middle, self.y + _TITLE_HEIGHT + size.height / 2))
             whole = Size(right + size.width, size.height + _TITLE_HEIGHT)
@@ -251,22 +255,18 @@ class _Painter:
         self._side(group, union, SideMarks(found, frozenset(unchanged)), edges)
         self._grow(union.layout.width, union.layout.height + _TITLE_HEIGHT + 16)
 
-    def _titles(self, width: float, left: float, right: float) -> None:
-        self._title(self.titles.before, (left, self.y + 14))
+    def _titles(self, right: float) -> None:
+        """Write both titles; the first one ends before the second begins."""
+        self._title(self.titles.before, (0.0, self.y + 14), right - 2 * _ARROW_GAP)
         self._title(self.titles.after, (right, self.y + 14))
-        self.width = max(self.width, right + text_width(self.titles.after, _TITLE_SIZE), width)
 
-    def _title(self, text: str, at: Point) -> None:
-        add_text(
-            self.picture,
-            shorten(text),
-            at,
-            _TITLE_SIZE,
-            self.theme.text,
-            "start",
-            font_weight="600",
-        )
-        self.width = max(self.width, at[0] + text_width(shorten(text), _TITLE_SIZE))
+    def _title(self, text: str, at: Point, room: float = math.inf) -> None:
+        text = shorten(text)
+        while text_width(text, _TITLE_SIZE) > room and len(text) > 1:
+            text = f"{text[:-2]}…"
+        style = {"font_weight": "600"}
+        add_text(self.picture, text, at, _TITLE_SIZE, self.theme.text, "start", **style)
+        self.width = max(self.width, at[0] + text_width(text, _TITLE_SIZE))
 
     def _arrow_size(self) -> Size:
         width = max(_ARROW.width, text_width(shorten(self.titles.transform), _TEXT_SIZE))

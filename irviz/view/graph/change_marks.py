@@ -25,6 +25,7 @@ LEGEND = {
     "⊃": ("fused", "several became one"),
     "⊂": ("fused", "one became several"),
     "→": ("moved", "moved to another block or place"),
+    "↕": ("moved", "reordered or moved"),
 }
 """The kind and the meaning of each sign."""
 _SIZE = 10.0

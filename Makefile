@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+VIEWER := irviz/explorer/viewer
+NODE_MODULES := $(VIEWER)/node_modules/.package-lock.json
 export PYTHONDONTWRITEBYTECODE =  # each of many processes would compile irviz again
 
 .PHONY: demo js lint pytest check test fix snapshots figures bench fuzz audit clean
@@ -11,8 +13,12 @@ demo: $(VENV)/installed  ## open the explorer on the lecture's MLP in the browse
 	$(BIN)/irviz demo
 
 js:  ## check the viewer's JavaScript: types, lint, tests, and that the bundles are current
-	@if command -v npm >/dev/null; then cd irviz/explorer/viewer && npm ci && npm run check; \
+	@if command -v npm >/dev/null; then \
+	$(MAKE) --no-print-directory $(NODE_MODULES) && cd $(VIEWER) && npm run check; \
 	else echo "The JavaScript is not checked: that needs Node.js 20."; test -z "$$IRVIZ_NO_SKIPS"; fi
+
+$(NODE_MODULES): $(VIEWER)/package.json $(VIEWER)/package-lock.json
+	cd $(VIEWER) && npm ci && touch $(CURDIR)/$@
 
 lint: js $(VENV)/installed-dev  ## check format, lint, types and contracts
 	$(BIN)/ruff format --check .

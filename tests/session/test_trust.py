@@ -13,6 +13,7 @@ import irviz
 from irviz.loaders.sessions.value_codec import EncodingError
 from irviz.session.open_session import add_file
 from irviz.session.transform_codec import restore
+from irviz.transforms.passes import registered_passes
 from irviz.worker.supervisor import RUNS, TRIES
 
 pytestmark = pytest.mark.worker
@@ -93,6 +94,9 @@ EVALUATES = {
     ),
     "a pipeline by an object": lambda session: session.apply(relax.get_pipeline("zero")),
     "a pipeline": lambda session: session.apply("pipeline.zero"),
+    "the pipeline of a target": lambda session: session.apply(
+        "pipeline.default_for_target", target="llvm"
+    ),
     "tuning": lambda session: session.apply(
         "MetaScheduleTuneTIR", work_dir="tuned", max_trials_global=1
     ),
@@ -100,7 +104,9 @@ EVALUATES = {
 
 
 @pytest.mark.build
-@pytest.mark.parametrize("what", ["a run", "folding", "a pipeline"])
+@pytest.mark.parametrize(
+    "what", ["a run", "folding", "a pipeline", "the pipeline of a target", "folding in a sequence"]
+)
 def test_ones_own_module_is_run_without_a_question(folder, what):
     EVALUATES[what](irviz.Session(TELLING))
     assert ran(folder)
@@ -152,6 +158,41 @@ def test_once_it_is_trusted_it_runs_in_another_process(folder, opened):
     assert ran(folder)
 
 
+@pytest.mark.build
+@pytest.mark.parametrize("name", ["default", "default_build"])
+def test_pipelines_that_only_lower_neither_ask_nor_run(folder, opened, name):
+    assert opened.apply(f"pipeline.{name}").current.error == ""
+    assert not ran(folder)
+
+
+@pytest.mark.build
+def test_pass_objects_are_applied_to_what_is_trusted_in_another_process(folder, opened):
+    folding = relax.transform.FoldConstant()
+    for given in (folding, tvm.transform.Sequential([relax.transform.Normalize(), folding])):
+        made = opened.trust().apply(given)
+        assert ran(folder)
+        assert made.current.error == ""
+        assert "a" not in [str(node) for node in made.graph().nodes]
+
+
+def test_a_pass_of_ones_own_is_applied_by_name_to_what_was_opened(folder, opened, monkeypatch):
+    monkeypatch.setattr(registered_passes, "_passes", dict(registered_passes._passes))
+
+    @irviz.register_pass("tidy")
+    def tidy():
+        @tvm.transform.module_pass(opt_level=0, name="tidy object")
+        def run(mod, context):  # noqa: ARG001 - as TVM calls it
+            return relax.transform.Normalize()(mod)
+
+        return run
+
+    for given in (tidy(), tvm.transform.Sequential([tidy()])):
+        with pytest.raises(irviz.TransformError, match=r"irviz\.register_pass"):
+            opened.trust().apply(given)
+    assert opened.apply("tidy").current.error == ""
+    assert not ran(folder)
+
+
 def test_writing_a_script_of_a_saved_session_applies_nothing_here(folder, opened):
     opened.trust().apply("FoldConstant").save("work.irviz")
     assert ran(folder)
@@ -185,6 +226,9 @@ LOOKS = {
     "buffers": lambda session: session.draw_destination_passing(planned=True),
     "a diff": lambda session: irviz.diff(session.current.module, TELLING),
     "passes": lambda session: session.apply("LegalizeOps").apply("FuseOps").apply("FuseTIR"),
+    "a pass object of several": lambda session: session.apply(
+        relax.transform.LiftTransformParams()
+    ),
     "a step": lambda session: session.schedule("kernel", lambda sch: sch.get_sblock("Y")),
     "a replaced call": lambda session: session.swap("kernel", "env.relu"),
     "a replay": lambda session: session.apply("LegalizeOps").replay(onto=TELLING),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NoReturn
 
 import tvm
 from tvm import ir
@@ -28,27 +29,51 @@ class TVMPass(Transform):
         return str(self.wrapped.info.name)
 
     @property
-    def tried_as(self) -> PassCall | None:
-        """The catalog's pass of this name, because a pass object cannot be pickled."""
-        return default_pass_call(self.label)
+    def tried_as(self) -> Callable[[ir.IRModule], ir.IRModule] | None:
+        """The catalog's passes of these names, because a pass object cannot be pickled."""
+        if (named := default_pass_call(self.label)) is not None:
+            return named
+        calls = tuple(call for call in self._parts if call is not None)
+        return _InOrder(calls) if len(calls) == len(self._parts) else None
 
     @property
     def evaluates_code(self) -> bool:
         """Whether a pass in it does, or is none of the catalog's: TVM's pipelines have no names."""
-        return any(
-            call is None or call.evaluates_code
-            for call in map(default_pass_call, _leaf_names(self.wrapped))
-        )
+        named = default_pass_call(self.label)
+        if named is None and None in self._parts:
+            return True
+        return any(call.evaluates_code for call in (named, *self._parts) if call is not None)
+
+    @property
+    def _parts(self) -> tuple[PassCall | None, ...]:
+        return tuple(map(default_pass_call, _leaf_names(self.wrapped)))
 
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
         """Run the pass."""
         return self.wrapped(mod)
+
+    def __reduce__(self) -> NoReturn:
+        """Raise TypeError: what TVM pickles of a pass lacks its function."""
+        raise TypeError(f"the pass object {self.label} cannot be pickled")
 
     def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:
         """Write the catalog's pass of this name, if it gives the same module."""
         given = f"{self.label} was given as an object, with"
         absent, differs = f"{given} a module as its result", f"{given} arguments of its own"
         write_by_name(self.label, script, before, after, absent, differs)
+
+
+@dataclass(frozen=True)
+class _InOrder:
+    """Passes that run one after the other."""
+
+    calls: tuple[PassCall, ...]
+
+    def __call__(self, mod: ir.IRModule) -> ir.IRModule:
+        """Run each on what the one before made."""
+        for call in self.calls:
+            mod = call(mod)
+        return mod
 
 
 def _leaf_names(wrapped: tvm.ir.transform.Pass) -> Iterator[str]:

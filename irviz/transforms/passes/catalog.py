@@ -242,5 +242,6 @@ def _entry(
         make,
         python,
         is_measured=name in pass_facts.MEASURED,
-        evaluates_code=name in pass_facts.EVALUATES_CODE or group == _PIPELINES,
+        evaluates_code=name in pass_facts.EVALUATES_CODE
+        or (group == _PIPELINES and name not in pass_facts.ONLY_LOWERING),
     )

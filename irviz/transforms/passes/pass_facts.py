@@ -91,7 +91,10 @@ MEASURED = frozenset(
 """Passes that measure or read measurements, and give another module each time."""
 
 EVALUATES_CODE = frozenset({"FoldConstant", "RunCodegen"}) | MEASURED
-"""Passes that run code of the module, or of files; TVM's pipelines may contain them."""
+"""Passes that run code of the module, or of files."""
+
+ONLY_LOWERING = frozenset({"default", "default_build"})
+"""TVM's pipelines that contain none of these; the others fold constants."""
 
 PATHS = frozenset({"work_dir"})
 """The parameters that name a place on the disk."""

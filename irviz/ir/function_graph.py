@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import tvm
 from tvm import ir, tirx
@@ -32,16 +33,36 @@ def extract(
     Raises:
         NoFunctionError: If the module has no Relax function or PrimFunc of this name.
     """
-    return extract_with_constants(mod, function, constant_names)[0]
+    return read_function(mod, function, constant_names).graph
 
 
 def extract_with_constants(
     mod: ir.IRModule, function: str = "main", constant_names: ConstantNames | None = None
 ) -> tuple[Graph, Mapping[NodeId, tvm.runtime.Tensor]]:
     """Return what `extract` returns, and the tensor of each constant's node."""
+    return read_function(mod, function, constant_names)[:2]
+
+
+class FunctionReading(NamedTuple):
+    """The graph of a function, and what its nodes are.
+
+    Attributes:
+        constants: The tensor of each constant's node.
+        variables: The node of each variable, by the variable's address; also those of constants.
+    """
+
+    graph: Graph
+    constants: Mapping[NodeId, tvm.runtime.Tensor]
+    variables: Mapping[int, NodeId]
+
+
+def read_function(
+    mod: ir.IRModule, function: str = "main", constant_names: ConstantNames | None = None
+) -> FunctionReading:
+    """Return what `extract` returns, and what the nodes are."""
     source = drawable_function(mod, function)
     if isinstance(source, tirx.PrimFunc):
-        return prim_func_graph(source, function), {}
+        return FunctionReading(prim_func_graph(source, function), {}, {})
     reader = GraphReader(mod, constant_names or {})
     with gc_paused():
         reader.params(source.params, None)
@@ -55,4 +76,4 @@ def extract_with_constants(
         outputs=tuple(node_id for _, node_id in outputs),
         attributes=attributes(source.attrs),
     )
-    return graph, reader.constants
+    return FunctionReading(graph, reader.constants, reader.ids)

@@ -10,7 +10,7 @@ import tvm
 from numpy.typing import NDArray
 from tvm import ir
 
-from irviz.ir.function_graph import extract_with_constants
+from irviz.ir.function_graph import read_function
 from irviz.ir.relax.calls import resolve_registered
 from irviz.ir.text.tvmscript_lines import Script, script
 from irviz.model.folding.containers import ContainerTree, container_tree
@@ -22,7 +22,7 @@ class _Reading:
     """A function of a stage, as it is with the library functions that are registered now."""
 
     def __init__(self, stage: Stage, function: str) -> None:
-        self.graph, self.constants = extract_with_constants(
+        self.graph, self.constants, self.variables = read_function(
             stage.module, function, stage.constant_names
         )
         self._registered = {
@@ -76,6 +76,11 @@ def array_of(stage: Stage, function: str, node_id: NodeId) -> NDArray[np.generic
 def constants_of(stage: Stage, function: str) -> Mapping[NodeId, tvm.runtime.Tensor]:
     """Return the tensors of a function's constants, by their nodes."""
     return _current(stage, function).constants
+
+
+def variables_of(stage: Stage, function: str) -> Mapping[int, NodeId]:
+    """Return the nodes of a function's variables and constants, by their addresses."""
+    return _current(stage, function).variables
 
 
 def script_of(stage: Stage) -> Script:

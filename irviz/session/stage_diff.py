@@ -17,7 +17,7 @@ from irviz.ir.relax.shared_vars import shared_constants, shared_vars
 from irviz.ir.tensors import is_equal_tensor
 from irviz.ir.text.function_texts import function_texts
 from irviz.ir.text.labels import attributes
-from irviz.ir.text.text_cache import type_facts_of
+from irviz.ir.text.text_cache import is_same_type, type_facts_of
 from irviz.ir.tir.loop_nest_reader import loop_nest
 from irviz.model.diff.canonical_names import Names
 from irviz.model.diff.differences import Aspect, Difference
@@ -45,10 +45,10 @@ from irviz.model.diff.node_links import (
 from irviz.model.diff.place_groups import group_by_place
 from irviz.model.diff.records import FunctionChange, FunctionDiff, NodeDiff
 from irviz.model.diff.renaming import Renaming
-from irviz.model.graph.graph import Graph, NodeId, NodeKind
+from irviz.model.graph.graph import Graph, NodeId, NodeKind, Resolution
 from irviz.model.loops import LoopNest
 from irviz.model.matching.correspondence import MatchedBy
-from irviz.session.stage_cache import constants_of, graph_of, script_of
+from irviz.session.stage_cache import constants_of, graph_of, script_of, variables_of
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree
 from irviz.view.diff import Diff
@@ -171,6 +171,7 @@ def _relax_diff(
         {},
         links.values,
         type_facts_of,
+        is_same_type,
         lambda one, two: is_equal_tensor(tensors[0].get(one), tensors[1].get(two)),
         Renaming(*(_names(*side) for side in sides)),
     )
@@ -318,9 +319,23 @@ def _links(before: Stage, after: Stage, name: str, name_after: str) -> NodeLinks
         return unchanged_links(graph_of(after, name_after))
     known = {
         **shared_constants(constants_of(after, name_after), constants_of(before, name)),
-        **shared_vars(after.module, before.module, name_after, name),
+        **_shared_vars(before, after, name, name_after),
     }
     return link_nodes(_reading(before, name), _reading(after, name_after), functions, known)
+
+
+def _shared_vars(
+    before: Stage, after: Stage, name: str, name_after: str
+) -> Mapping[NodeId, NodeId]:
+    sides = (after, name_after), (before, name)
+    calls = [
+        any(node.resolution is Resolution.FUNCTION for node in graph_of(*side).nodes)
+        for side in sides
+    ]
+    if any(calls):  # variables move in and out of functions
+        return shared_vars(after.module, before.module, name_after, name)
+    mine, theirs = (variables_of(*side) for side in sides)
+    return {node_id: theirs[var] for var, node_id in mine.items() if var in theirs}
 
 
 def _reading(stage: Stage, name: str) -> FunctionReading:

@@ -63,6 +63,10 @@ class TypeText:
         """The type taken apart."""
         return self._texts.type_facts(getattr(self._value, "ty", None))
 
+    def is_of(self, other: TypeText) -> bool:
+        """Return whether it is the type of the same value as another one."""
+        return bool(self._value.same_as(other._value))
+
     def __repr__(self) -> str:
         return repr(str(self))
 
@@ -74,6 +78,13 @@ class TypeText:
 
     def __hash__(self) -> int:
         return hash(str(self))
+
+
+def is_same_type(one: Node, two: Node) -> bool:
+    """Return whether two nodes have types with the same text, at once for the same variable."""
+    mine, theirs = one.type_text, two.type_text
+    is_one = isinstance(mine, TypeText) and isinstance(theirs, TypeText) and mine.is_of(theirs)
+    return is_one or type_facts_of(one).text == type_facts_of(two).text
 
 
 def type_facts_of(node: Node) -> TypeFacts:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
 
 from irviz.model.graph.graph import CALLEE, Graph, Literal, Node, NodeId, NodeKind
 
@@ -56,8 +56,11 @@ def without_names(graph: Graph, sizes: Mapping[str, str], names: Names) -> Graph
         sizes: What to write for the names of sizes.
         names: The names of sizes in the graph.
     """
+    closures = {edge.target for edge in graph.edges if edge.position == CALLEE}
+    if not (closures or sizes or names.numbers):
+        return graph
     texts = _Texts(sizes, names)
-    return replace(graph, nodes=tuple(_without_names(node, graph, texts) for node in graph.nodes))
+    return graph.with_nodes([_without_names(node, graph, texts, closures) for node in graph.nodes])
 
 
 class _Texts:
@@ -118,7 +121,7 @@ class _Renamed:
         return self._texts.mapped(str(self._text))
 
 
-def _without_names(node: Node, graph: Graph, texts: _Texts) -> Node:
+def _without_names(node: Node, graph: Graph, texts: _Texts, closures: Container[NodeId]) -> Node:
     if texts.sizes:
         node = node._replace(type_text=_Renamed(node.type_text, texts))
     changed = node
@@ -128,18 +131,14 @@ def _without_names(node: Node, graph: Graph, texts: _Texts) -> Node:
         edges = graph.entering.get(node.id, ())
         used = frozenset(edge.position[:-1] for edge in edges if len(edge.position) > 1)
         changed = _with_texts(node, used, texts, texts.mapped)
-    is_closure = _is_closure(node, graph)
+    is_closure = (
+        node.id in closures and node.resolution is None and node.kind is not NodeKind.OPERATOR
+    )
     if changed is node and not is_closure:
         return node
     callee = "" if is_closure else node.callee
     facts = (node.kind.value, callee, node.operator, changed.attributes, changed.literals)
     return changed._replace(structure=hash(facts))
-
-
-def _is_closure(node: Node, graph: Graph) -> bool:
-    if node.resolution is not None or node.kind is NodeKind.OPERATOR:
-        return False
-    return any(edge.position == CALLEE for edge in graph.entering.get(node.id, ()))
 
 
 def _with_texts(
@@ -174,4 +173,4 @@ def with_contents(graph: Graph) -> Graph:
             if region.owner is not None and node.kind is not NodeKind.CONSTANT:
                 inside[region.owner].append(node.structure)
             at = region.parent
-    return replace(graph, nodes=tuple(nodes))
+    return graph.with_nodes(nodes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from irviz.model.graph.graph import INPUT_KINDS, Graph, Literal, Node, NodeId, NodeKind
 from irviz.model.matching.correspondence import Correspondence, MatchedBy, correspondence
@@ -64,7 +65,7 @@ def _without_casts(graph: Graph) -> Graph:
         if edge.source in numbers:
             number = Literal(edge.position, numbers[edge.source])
             literals.setdefault(edge.target, []).append(number)
-    nodes = [node for node in graph.nodes if node.id not in sources.keys() | numbers.keys()]
+    nodes = [node for node in graph.nodes if node.id not in sources and node.id not in numbers]
     return replace(
         graph,
         nodes=tuple(_without_dtype(node, literals.get(node.id, ())) for node in nodes),
@@ -81,9 +82,14 @@ def _source(node_id: NodeId, sources: Mapping[NodeId, NodeId]) -> NodeId:
     return sources.get(node_id, node_id)
 
 
+@lru_cache(maxsize=1024)
+def _label_without_dtype(label: str) -> str:
+    return _DTYPE.sub("", label)
+
+
 def _without_dtype(node: Node, more: Iterable[Literal]) -> Node:
     """Return a node without dtypes, and with the literals that casts gave it."""
-    label = _DTYPE.sub("", node.type_label)
+    label = _label_without_dtype(node.type_label)
     attributes = tuple(item for item in node.attributes if item[0] not in _OF_DTYPES)
     literals = tuple(sorted((*node.literals, *more)))
     if node.kind is not NodeKind.OPERATOR:

@@ -155,10 +155,12 @@ def _group_diff(
     parts: Mapping[NodeId, Sequence[Part]],
 ) -> NodeDiff:
     one, two = group.before, group.after
-    is_fused = bool(links.calls_after.intersection(two))
-    opened = links.calls_before.intersection(one)
-    is_inlined = any(comparison.before[each].kind is NodeKind.CALL_FUNCTION for each in opened)
-    inside = tuple(part for each in two for part in parts.get(each, ()))
+    is_fused, is_inlined = False, False
+    if links.calls_after or links.calls_before:
+        is_fused = bool(links.calls_after.intersection(two))
+        opened = links.calls_before.intersection(one)
+        is_inlined = any(comparison.before[each].kind is NodeKind.CALL_FUNCTION for each in opened)
+    inside = tuple(part for each in two for part in parts.get(each, ())) if parts else ()
     if len(one) == len(two) == 1 and is_fused is is_inlined:
         differences = comparison.differences(one[0], two[0])
         change = NodeChange.CHANGED if differences else NodeChange.SAME
@@ -227,11 +229,19 @@ def block_partners(
 ) -> dict[int | None, int | None]:
     """Return the region after that holds the most of what became of each region before."""
     counts: dict[int | None, Counter[int | None]] = {}
+    regions: dict[tuple[int | None, int | None], int] = {}
     for group in groups:
+        if len(group.before) == len(group.after) == 1:
+            one, two = before[group.before[0]], after[group.after[0]]
+            if one.kind not in INPUT_KINDS and two.kind not in INPUT_KINDS:
+                regions[one.region, two.region] = regions.get((one.region, two.region), 0) + 1
+            continue
         pairs = product(map(before.__getitem__, group.before), map(after.__getitem__, group.after))
         for one, two in pairs:
             if one.kind not in INPUT_KINDS and two.kind not in INPUT_KINDS:
                 counts.setdefault(one.region, Counter())[two.region] += 1
+    for (here, there), number in regions.items():
+        counts.setdefault(here, Counter())[there] += number
     return {one: count.most_common(1)[0][0] for one, count in counts.items()}
 
 

@@ -46,6 +46,7 @@ class Comparison:
         partners: The node before of each node after that has one.
         values: The nodes before with the same value as a node after, beyond `partners`.
         type_facts: Takes the type of a node apart.
+        is_same_type: Whether two nodes have one type, as seen at a glance.
         is_same_value: Whether the tensors of two constants, before and after, are equal.
     """
 
@@ -55,12 +56,15 @@ class Comparison:
     partners: Mapping[NodeId, NodeId]
     values: Mapping[NodeId, frozenset[NodeId]]
     type_facts: Callable[[Node], TypeFacts]
+    is_same_type: Callable[[Node, Node], bool]
     is_same_value: Callable[[NodeId, NodeId], bool]
     renaming: Renaming
 
     def differences(self, before: NodeId, after: NodeId) -> tuple[Difference, ...]:
         """Return what differs between two nodes, apart from their names."""
         one, two = self.before[before], self.after[after]
+        if self._is_plainly_same(one, two):
+            return ()
         found = [*self._operation(one, two)]
         is_lowered = any(each.aspect is Aspect.LOWERED for each in found)
         found += self._operands(one, two, is_lowered)
@@ -71,9 +75,38 @@ class Comparison:
             found.append(Difference(Aspect.PURITY, _purity(one), _purity(two)))
         return tuple(found)
 
+    def _is_plainly_same(self, one: Node, two: Node) -> bool:
+        """Return whether nothing differs, not even the names; it is the case of most nodes."""
+        if self.renaming.knows_names or one.kind is NodeKind.CONSTANT:
+            return False
+        is_same_operation = (
+            one.structure == two.structure
+            and one.kind is two.kind
+            and one.callee == two.callee == self.functions.get(one.callee, one.callee)
+            and one.resolution is two.resolution
+            and one.is_pure == two.is_pure
+        )
+        if not is_same_operation:
+            return False
+        mine = self.before.entering.get(one.id, ())
+        theirs = self.after.entering.get(two.id, ())
+        return (
+            len(mine) == len(theirs)
+            and all(
+                a.position == b.position and self.is_same_source(a.source, b.source)
+                for a, b in zip(mine, theirs, strict=True)
+            )
+            and self.is_same_type(one, two)
+        )
+
     def is_other_operation(self, before: NodeId, after: NodeId) -> bool:
         """Return whether two nodes have different operations; a lowered operator is the same."""
-        found = list(self._operation(self.before[before], self.after[after]))
+        one, two = self.before[before], self.after[after]
+        if one.kind is NodeKind.OPERATOR and two.kind is NodeKind.OPERATOR:
+            return one.callee != two.callee
+        if one.kind is NodeKind.OPERATOR and two.resolution is Resolution.PRIM_FUNC:
+            return False
+        found = list(self._operation(one, two))
         return any(each.aspect in (Aspect.CALLEE, Aspect.OPERATION) for each in found)
 
     def is_same_source(self, before: NodeId, after: NodeId) -> bool:
@@ -160,8 +193,11 @@ def names_of_sizes(graph: Graph, type_facts: Callable[[Node], TypeFacts]) -> Nam
                 words = _WORD.findall(facts.text)
                 sizes.update((word, None) for word in words if word in facts.symbols)
         if node.kind is NodeKind.OTHER or node.literals:
+            edges = graph.entering.get(node.id, ())
+            if node.kind is not NodeKind.OTHER and all(len(edge.position) < 2 for edge in edges):
+                continue
             texts = {literal.position for literal in node.literals}
-            for edge in graph.entering.get(node.id, ()):
+            for edge in edges:
                 if node.kind is NodeKind.OTHER or edge.position[:-1] in texts:
                     name = graph[edge.source].name or "v"  # as TVM writes it
                     numbers.update({name: None, without_signs(name): None})

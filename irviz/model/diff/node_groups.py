@@ -41,6 +41,10 @@ def node_groups(links: NodeLinks, before: Graph, after: Graph) -> list[NodeGroup
     for node in after.nodes:
         if node.id in seen or node.id not in back:
             continue
+        one, *more = back[node.id]
+        if not more and len(there[one]) == 1:
+            groups.append(NodeGroup((one,), (node.id,), links.pairs[one, node.id]))
+            continue
         mine: dict[NodeId, None] = {}
         theirs: dict[NodeId, None] = {node.id: None}
         waiting = [node.id]

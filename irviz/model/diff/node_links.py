@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from irviz.model.diff.canonical_names import Names, common_names, with_contents, without_names
 from irviz.model.diff.casts import correspondence_through_casts
@@ -132,8 +132,9 @@ def _canonical_reading(
 
 
 def _canonical_graph(graph: Graph, matched: Mapping[str, int]) -> Graph:
-    nodes = tuple(_canonical(node, matched) for node in graph.nodes)
-    return with_contents(replace(graph, nodes=nodes))
+    if any(node.kind in _MATCHED_CALLS and node.callee in matched for node in graph.nodes):
+        graph = graph.with_nodes([_canonical(node, matched) for node in graph.nodes])
+    return with_contents(graph)
 
 
 def _canonical(node: Node, matched: Mapping[str, int]) -> Node:

@@ -18,6 +18,7 @@ class Renaming:
     def __init__(self, before: Names, after: Names) -> None:
         self._names = frozenset(before.all), frozenset(after.all)
         self._tokens = token_pattern(before, _SIGNS), token_pattern(after, _SIGNS)
+        self.knows_names = bool(before.all and after.all)
         self._there: dict[str, str] = {}
         self._back: dict[str, str] = {}
 
@@ -29,9 +30,9 @@ class Renaming:
 
     def is_equal(self, before: str, after: str) -> bool:
         """Return whether two texts are equal but for names, and learn which these are."""
-        mine, theirs = self._names
-        if not mine or not theirs:
+        if not self.knows_names:
             return before == after
+        mine, theirs = self._names
         one, two = (
             tokens.findall(text) for tokens, text in zip(self._tokens, (before, after), strict=True)
         )

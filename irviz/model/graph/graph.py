@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, NewType
@@ -187,7 +187,7 @@ class Graph:
 
     def __getitem__(self, node_id: str) -> Node:
         """Return the node with this id; raise UnknownNodeError if there is none."""
-        index = self.index.get(NodeId(node_id))
+        index: int | None = self.index.get(node_id)  # type: ignore[call-overload]
         if index is not None:
             return self.nodes[index]
         known = ", ".join(repr(str(node.id)) for node in self.nodes[:20])
@@ -195,6 +195,13 @@ class Graph:
         raise UnknownNodeError(
             f"{node_id!r} is no node of {self.function!r}; its nodes are {known}{more}"
         )
+
+    def with_nodes(self, nodes: Sequence[Node]) -> Graph:
+        """Return the graph with other descriptions of the same nodes, in the same order."""
+        made = replace(self, nodes=tuple(nodes))
+        looked_up = {"index": self.index, "entering": self.entering, "leaving": self.leaving}
+        vars(made).update(looked_up)  # which need not be made again
+        return made
 
     @cached_property
     def index(self) -> Mapping[NodeId, int]:
@@ -211,10 +218,17 @@ class Graph:
         """The edges that leave each node, in order; nodes without such edges are missing."""
         return _grouped(self.edges, lambda edge: edge.source)
 
-    def operands(self, node_id: NodeId) -> list[Edge]:
+    @cached_property
+    def _has_recursion(self) -> bool:
+        index = self.index
+        return any(index[edge.source] >= index[edge.target] for edge in self.edges)
+
+    def operands(self, node_id: NodeId) -> Sequence[Edge]:
         """Return the edges that enter a node from nodes before it: recursion leads back."""
-        at = self.index[node_id]
         edges = self.entering.get(node_id, ())
+        if not self._has_recursion:
+            return edges
+        at = self.index[node_id]
         return [edge for edge in edges if self.index[edge.source] < at]
 
     def to_networkx(self) -> nx.MultiDiGraph[NodeId]:

@@ -88,6 +88,8 @@ def correspondence(
     for node_id, partner in identical.items():
         if node_id in graph.index and partner in reference.index:
             matching.pair(node_id, partner, MatchedBy.KNOWN)
+    if len(side.partners) == min(len(graph.nodes), len(reference.nodes)):
+        return Correspondence(side.partners, matching.steps)  # in the order of the known pairs
     matching.inputs()
     matching.number()
     for node in graph.nodes:
@@ -153,8 +155,8 @@ class _Side:
                 node = self.graph[owner]
                 yield (node.operation, self.scope(node)), found
 
-    def entering(self, node_id: NodeId) -> tuple[Edge, ...]:
-        return tuple(self.graph.entering.get(node_id, ()))
+    def entering(self, node_id: NodeId) -> Sequence[Edge]:
+        return self.graph.entering.get(node_id, ())
 
     def value_key(self, node: Node) -> object:
         """Return a key that is equal for nodes with the same operation on the same values."""
@@ -218,7 +220,7 @@ class _Matching:
     def _by_position(self, mine: Sequence[Node], theirs: Sequence[Node]) -> None:
         if len(mine) == len(theirs):
             for one, two in zip(mine, theirs, strict=True):
-                if one.type_label == two.type_label:
+                if _is_alike(one, two):
                     self.pair(one.id, two.id, MatchedBy.POSITION)
 
     def _inner_functions(self) -> Iterator[tuple[Sequence[Node], Sequence[Node]]]:
@@ -282,6 +284,8 @@ class _Matching:
             is_same = node.operation == self.other.graph[partner].operation
             if not is_same or len(mine) != len(theirs):
                 continue
+            if all(edge.source in self.side.partners for edge in mine):
+                continue
             pairs = zip(mine, theirs, strict=True)
             free = dict.fromkeys(
                 (a.source, b.source)
@@ -297,6 +301,9 @@ class _Matching:
 
     def exchange(self) -> None:
         """Exchange the partners of nodes with the same value, where their users tell them apart."""
+        values = self.other.values
+        if len(set(values.values())) == len(values):  # no two nodes have the same
+            return
         settled: set[NodeId] = set()
         for node in reversed(self.side.graph.nodes):
             partner = self.side.partners.get(node.id)
@@ -347,13 +354,13 @@ class _Matching:
         if not self._have_same_scope(node, named):
             return
         mine, theirs = side.entering(node.id), other.entering(named.id)
-        sources = Counter(side.values.get(edge.source) for edge in mine)
-        if sources == Counter(other.values[edge.source] for edge in theirs):
+        if len(mine) == len(theirs) and Counter(
+            side.values.get(edge.source) for edge in mine
+        ) == Counter(other.values[edge.source] for edge in theirs):
             # another function may be called
             is_likely = not (is_renamed and _NUMBERED.fullmatch(node.id))
             is_likely = is_likely or side.uses(node) == other.uses(named)
-            is_alike = node.type_label == named.type_label
-            if is_likely and is_alike and self._is_used_alike(node, named):
+            if is_likely and self._is_used_alike(node, named) and _is_alike(node, named):
                 self.pair(node.id, named.id, MatchedBy.NAME)
         is_same_call = (node.kind, node.callee, node.operator) == (
             named.kind,
@@ -378,7 +385,7 @@ class _Matching:
 
     def _may_correspond(self, node: Node, other: Node) -> bool:
         """Return whether two nodes may be matched by their uses."""
-        return self._have_same_scope(node, other) and node.type_label == other.type_label
+        return self._have_same_scope(node, other) and _is_alike(node, other)
 
     def _is_used_alike(self, node: Node, other: Node) -> bool:
         """Return whether no use by a matched node contradicts that two nodes correspond."""
@@ -391,3 +398,8 @@ class _Matching:
             if mine[edge.target].operation == theirs[user].operation:
                 return False
         return True
+
+
+def _is_alike(one: Node, other: Node) -> bool:
+    """Return whether two values have the same type."""
+    return one.type_label == other.type_label

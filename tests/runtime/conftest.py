@@ -1,5 +1,6 @@
 """What the tests of runs share."""
 
+import gc
 import importlib.util
 import sys
 from pathlib import Path
@@ -23,11 +24,19 @@ def servers() -> ModuleType:
     return loaded
 
 
-@pytest.fixture
-def server(servers, tmp_path):
-    """Yield a server with a key, for runs in this process."""
-    (tmp_path / "there").mkdir()
-    server = servers.Server(servers.free_port(), tmp_path / "there", key="lab")
+@pytest.fixture(scope="module")
+def lasting_server(servers, tmp_path_factory):
+    """Yield a server with a key: it takes a second to start, and forks itself for each client."""
+    server = servers.Server(servers.free_port(), tmp_path_factory.mktemp("there"), key="lab")
     yield server.start()
-    connection._connections.clear()
     server.end()
+
+
+@pytest.fixture
+def server(lasting_server):
+    """Yield a server with a key, for runs in this process, which nobody is connected to."""
+    yield lasting_server
+    connection._connections.clear()
+    gc.collect()  # what is left of a connection that failed
+    if lasting_server.process is None:
+        lasting_server.start()

@@ -134,6 +134,7 @@ class Lab:
             }""",
             arg=index,
             timeout=timeout * 1000,
+            polling=50,  # milliseconds; else the page is asked, and painted, as often as it can be
         )
         failed = self.page.evaluate(
             """index => window.jupyterapp.shell.currentWidget.content.widgets[index].model

@@ -19,12 +19,13 @@ from irviz.explorer.panels.memory_panel import MemoryPanel
 from irviz.explorer.panels.node_panel import Navigation, NodePanel
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.panels.pass_panel import BindPanel, PassPanel, ReplayPanel
+from irviz.explorer.panels.question_bar import QuestionBar
 from irviz.explorer.panels.run_panel import LimitsPanel, RunButton, RunPanel
 from irviz.explorer.panels.save_panel import PythonPanel, SavePanel
 from irviz.explorer.panels.schedule_panel import SchedulePanel, TracePanel
 from irviz.explorer.panels.stage_list import StageList
 from irviz.explorer.panels.stage_picture import StagePicture
-from irviz.explorer.panels.status_bar import JobBar, QuestionBar, StatusBar
+from irviz.explorer.panels.status_bar import JobBar, StatusBar
 from irviz.explorer.panels.swap_panel import SwapPanel, UpdatePanel
 from irviz.explorer.panels.timing_panel import StepTiming, TimingPanel
 from irviz.explorer.panels.toolbar import (

@@ -21,7 +21,6 @@ from irviz.runtime.remote.address import RunTarget, run_target
 from irviz.worker.memory_limit import default_memory_limit
 from irviz.worker.supervisor import (
     RUNS,
-    SECONDS,
     CancelledError,
     OnProgress,
     StartError,
@@ -31,6 +30,8 @@ from irviz.worker.supervisor import (
 
 Result = TypeVar("Result")
 
+RUN_SECONDS = 60.0
+"""The default time limit of a run."""
 _MOST_MODULES = 64
 _LEAST_MEMORY = 32 * 2**20
 """With less memory LLVM may hang instead of raising an error."""
@@ -55,7 +56,7 @@ class RunConfig:
     """
 
     isolate: bool = True
-    seconds: float = SECONDS
+    seconds: float = RUN_SECONDS
     memory: int | None = None
     device: str = ""
     target: str = ""

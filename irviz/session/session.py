@@ -39,6 +39,7 @@ from irviz.model.runs.trace import Trace
 from irviz.runtime.inputs.argument_lists import Array, Inputs
 from irviz.runtime.memory.measure_memory import memory_use
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, measure
+from irviz.runtime.run_in_worker import RUN_SECONDS
 from irviz.session import divergence_report, run_stages
 from irviz.session.divergence_report import DivergenceReport
 from irviz.session.isolated_script import script_in_worker
@@ -69,7 +70,7 @@ from irviz.view.memory_chart import memory_chart
 from irviz.view.text.tables import StageRow, StageTable, TimingTable
 from irviz.view.theme import ThemeName
 from irviz.view.values.charts import ValuePicture, draw_chart, fitting_charts
-from irviz.worker.supervisor import RUNS, SECONDS, OnProgress
+from irviz.worker.supervisor import RUNS, OnProgress
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -109,7 +110,7 @@ class Session(SessionState):
         seed: int = 0,
         sizes: Mapping[str, int] | None = None,
         isolate: bool = True,
-        seconds: float = SECONDS,
+        seconds: float = RUN_SECONDS,
         memory: int | None = None,
         device: str = "",
         target: str = "",

@@ -7,7 +7,7 @@ import irviz
 from irviz.course.mlp import MyModule
 from irviz.explorer import actions
 from irviz.explorer.effects import Effects
-from irviz.explorer.panels.status_bar import QuestionBar
+from irviz.explorer.panels.question_bar import QuestionBar
 from irviz.explorer.panels.swap_panel import SwapPanel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store

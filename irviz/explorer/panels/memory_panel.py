@@ -7,7 +7,6 @@ from collections.abc import Callable
 import ipywidgets as widgets
 from tvm import relax
 
-from irviz.errors import InputError
 from irviz.explorer import actions
 from irviz.explorer.panels.form_controls import (
     button,
@@ -25,6 +24,7 @@ from irviz.ir.destination_passing import destination_passing
 from irviz.ir.module_functions import drawable_functions, relax_function
 from irviz.ir.shapes.symbolic_shapes import symbolic_sizes
 from irviz.model.runs.memory_use import MemoryUse, format_bytes
+from irviz.runtime.inputs.symbolic_dims import parse_sizes
 from irviz.runtime.memory.measure_memory import memory_use
 from irviz.transforms.stage import Stage
 from irviz.view.figure import Figure
@@ -139,7 +139,7 @@ class MemoryPanel(Panel):
     def _show_use(self, stage: Stage) -> None:
         self.use = None
         self.chart.clear(f"{self.state.function}-{stage.id}")
-        self.use = memory_use(stage.module, self.state.function, self._written_sizes())
+        self.use = memory_use(stage.module, self.state.function, parse_sizes(self._sizes.value))
         self._facts.value = facts_html(self.use)
         self.chart.show(memory_chart(self.use, self._theme.value))
 
@@ -165,16 +165,6 @@ class MemoryPanel(Panel):
             self._facts.value = paragraph(str(failure), "irviz-error", "alert")
         finally:
             self.ask.disabled = self.ask_buffers.disabled = False
-
-    def _written_sizes(self) -> dict[str, int]:
-        """Return the sizes that stand in the field; raise InputError for what is none."""
-        found = {}
-        for part in filter(str.strip, self._sizes.value.split(",")):
-            name, _, size = part.partition("=")
-            if not name.strip() or not size.strip().isdecimal():
-                raise InputError(f"{part.strip()!r} is no size: write sizes such as n=128, m=784")
-            found[name.strip()] = int(size)
-        return found
 
 
 def facts_html(use: MemoryUse) -> str:

@@ -11,6 +11,7 @@ from irviz.errors import TransformError
 from irviz.explorer.panels.form_controls import classed, field, offer, paragraph
 from irviz.ir.module_functions import relax_functions
 from irviz.loaders.arrays.param_files import load_params
+from irviz.runtime.inputs.symbolic_dims import parse_sizes
 from irviz.session.session import Session
 from irviz.transforms.passes.arguments import symbolic_names
 from irviz.transforms.passes.parameters import ParameterKind, PassParameter
@@ -196,11 +197,6 @@ def _whole(text: str) -> tuple[int, ...]:
     return tuple(map(int, _listed(text)))
 
 
-def _sizes(text: str) -> dict[str, int]:
-    pairs = [one.partition("=") for one in _listed(text)]
-    return {name.strip(): int(size) for name, _, size in pairs}
-
-
 def _layouts(text: str) -> dict[str, tuple[str, ...]]:
     """Read "name: layout, layout; name: layout"."""
     found = {}
@@ -216,7 +212,7 @@ _READERS: dict[ParameterKind, Callable[[str], object]] = {
     ParameterKind.INT: int,
     ParameterKind.FLOAT: float,
     ParameterKind.LIST: _listed,
-    ParameterKind.DIMS: _sizes,
+    ParameterKind.DIMS: parse_sizes,
     ParameterKind.LAYOUTS: _layouts,
 }
 

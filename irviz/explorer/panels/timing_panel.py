@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import ipywidgets as widgets
 
+from irviz.errors import InputError
 from irviz.explorer import actions
 from irviz.explorer.jobs.job_queue import Jobs
 from irviz.explorer.panels.form_controls import field, heading, html, paragraph, show_if
@@ -11,6 +14,7 @@ from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State, StepsKey
 from irviz.explorer.store import Store
 from irviz.explorer.view_model import prim_func, schedule_trace, steps_to_time
+from irviz.runtime.inputs.symbolic_dims import parse_sizes
 
 
 class TimingPanel(Panel):
@@ -52,7 +56,7 @@ class StepTiming(Panel):
         super().__init__(store)
         self._sizes = field(widgets.Text, "", "sizes", continuous_update=False)
         self.on_change(
-            self._sizes, lambda text: self.send(actions.SetField("step_sizes", _read(text)))
+            self._sizes, lambda text: self.send(actions.SetField("step_sizes", _sizes(text)))
         )
         every = self.button(
             "Measure all",
@@ -92,11 +96,8 @@ def _jobs(state: State) -> Jobs:
     return state.jobs if isinstance(state.jobs.key, StepsKey) else Jobs()
 
 
-def _read(text: str) -> dict[str, int]:
-    """Return the sizes that are written; what cannot be read counts as nothing."""
-    found = {}
-    for part in text.split(","):
-        name, _, size = part.partition("=")
-        if size.strip().isdecimal() and int(size) > 0:
-            found[name.strip()] = int(size)
-    return found
+def _sizes(text: str) -> dict[str, int]:
+    """Return the sizes that are written, none for what cannot be read: it is shown as it was."""
+    with contextlib.suppress(InputError):
+        return parse_sizes(text)
+    return {}

@@ -30,6 +30,18 @@ _Sized = tuple[str, tuple[int, ...], tuple[ir.Expr, ...]]
 """The name of a value, its shape, and the shape of its type."""
 
 
+def parse_sizes(text: str) -> dict[str, int]:
+    """Read sizes that a user wrote, such as `n=128, m=784`; raise InputError for anything else."""
+    found = {}
+    for part in filter(None, map(str.strip, text.split(","))):
+        name, _, size = part.partition("=")
+        if not name.strip() or not size.strip().isdecimal():
+            raise InputError(f"{part!r} is no size: write sizes such as n=128, m=784")
+        found[name.strip()] = int(size)
+    check_sizes(found)
+    return found
+
+
 def check_sizes(sizes: Mapping[str, int]) -> None:
     """Raise InputError for a size that is not a positive integer."""
     for name, size in sizes.items():

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
+import tvm_ffi
 from tvm import ir, tirx
 
 from irviz.errors import NotFoundError
@@ -202,10 +203,22 @@ def _plain_diff(
     if is_same_body:
         return diff
     diff = replace(diff, graphs=(_graph(before, pair.before), _graph(after, pair.after)))
-    own = (Difference(Aspect.LOOPS, "", ""),)
+    own = [Difference(Aspect.LOOPS, "", "")]
     mine, theirs = _nest(before, pair.before), _nest(after, pair.after)
     loops = None if mine is None or theirs is None else diff_loop_nests(mine, theirs)
-    return replace(diff, differences=own, loops=loops, nests=(mine, theirs))
+    if loops is None or not loops.differs:
+        own.append(_first_other_line(before.module[pair.before], after.module[pair.after]))
+    return replace(diff, differences=tuple(own), loops=loops, nests=(mine, theirs))
+
+
+def _first_other_line(before: ir.BaseFunc, after: ir.BaseFunc) -> Difference:
+    """Return the first line that differs, or the place of a difference that is not printed."""
+    lines = before.script().splitlines(), after.script().splitlines()
+    for one, two in zip_longest(*lines, fillvalue=""):
+        if one != two:
+            return Difference(Aspect.STATEMENT, one.strip(), two.strip())
+    place = tvm_ffi.get_first_structural_mismatch(before, after)
+    return Difference(Aspect.STATEMENT, "", "", str(place[0]) if place else "")
 
 
 def _graph(stage: Stage, name: str) -> Graph | None:

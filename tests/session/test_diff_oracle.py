@@ -8,11 +8,13 @@ import tvm_ffi
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tvm import ir, relax
+from tvm.relax.dpl import is_op, wildcard
 
 import irviz
 from irviz.course.mlp import MODULES
 from irviz.model.diff.node_differences import Comparison
 from irviz.model.diff.records import NodeChange
+from irviz.model.graph.graph import NodeKind
 from irviz.transforms.passes.catalog import catalog
 
 ENTRIES = [
@@ -133,3 +135,58 @@ def test_fused_groups_are_those_of_the_composite_functions():
     (main,) = (one for one in irviz.diff(before, after).functions if one.name == "main")
     groups = {one.after[0]: one.before for one in main.nodes if one.change is NodeChange.FUSED}
     assert groups == composite_groups(before, after) != {}
+
+
+def patterns():
+    """Return what a library might compute at once, the larger first."""
+    product = is_op("relax.matmul")(wildcard(), wildcard())
+    total = is_op("relax.add")(product, wildcard())
+    active = is_op("relax.nn.relu")(total)
+    return [("lib.matmul_add_relu", active), ("lib.matmul_add", total), ("lib.matmul", product)]
+
+
+LIBRARY_PASSES = {
+    "composite functions": [relax.transform.FuseOpsByPattern(patterns(), bind_constants=False)],
+    "functions for a library": [
+        relax.transform.FuseOpsByPattern(patterns(), bind_constants=False, annotate_codegen=True)
+    ],
+    "merged functions": [
+        relax.transform.FuseOpsByPattern(patterns(), bind_constants=False),
+        relax.transform.MergeCompositeFunctions(),
+    ],
+}
+
+
+def computed_inside(function):
+    """Return the operators that a function computes, in order, also those of inner functions."""
+    found = []
+    for block in function.body.blocks:
+        for binding in block.bindings:
+            if isinstance(binding.value, relax.Function):
+                found += computed_inside(binding.value)
+            elif isinstance(binding.value, ir.Call) and isinstance(binding.value.op, ir.Op):
+                found.append(binding.value.op.name)
+    return found
+
+
+@pytest.mark.parametrize("kind", LIBRARY_PASSES)
+@pytest.mark.parametrize("source", ["the lecture's", "random"])
+def test_groups_for_a_library_are_those_of_the_composite_functions(diff_by_values, kind, source):
+    is_random = source == "random"
+    before = diff_by_values.random_operators(3) if is_random else MODULES["MyModuleHighLevel"]
+    before = relax.transform.DeadCodeElimination()(before)
+    after = before
+    for each in LIBRARY_PASSES[kind]:
+        after = each(after)
+    (main,) = (one for one in irviz.diff(before, after).functions if one.name == "main")
+    graphs = main.graphs
+    groups = {one.after: one for one in main.nodes if one.change is NodeChange.FUSED}
+    calls = [one.id for one in graphs[1].nodes if one.kind is NodeKind.CALL_FUNCTION]
+    assert {two for ids in groups for two in ids} == set(calls) != set()
+    for call in calls:
+        group = groups[(call,)]
+        expected = computed_inside(after[graphs[1][call].callee])
+        assert sorted(graphs[0][one].callee for one in group.before) == sorted(expected)
+        assert {part.before for part in group.parts} == set(group.before)
+        assert len(group.parts) == len(group.before)
+    assert {one.change for one in main.nodes} == {NodeChange.SAME, NodeChange.FUSED}

@@ -11,6 +11,7 @@ import irviz
 from irviz.course.mlp import MyModule
 from irviz.course.mlp_high_level import MyModuleHighLevel
 from irviz.loaders.load import load_content
+from irviz.model.diff.differences import Aspect
 from irviz.model.diff.loop_diff import LoopChange
 from irviz.model.loops import walk
 
@@ -233,3 +234,76 @@ def test_the_text_names_what_became_of_blocks():
     text = stepped(_split).text()
     assert "  block Y: loop j → j_0, j_1: split\n" in text
     assert "for j_0, j_1 in" in text or "T.grid(128, 32, 4, 128)" in text
+
+
+WITHOUT_BLOCKS = """
+@I.ir_module
+class Module:
+    @T.prim_func
+    def f(a: T.Buffer((16,), "float32"), b: T.Buffer((16,), "float32")):
+        for i in range(16):
+            b[i] = a[i] * T.float32(2)
+
+    @R.function
+    def middle(x: R.Tensor((16,), "float32")) -> R.Tensor((16,), "float32"):
+        y = R.call_tir(Module.f, (x,), R.Tensor((16,), "float32"))
+        return y
+
+    @R.function
+    def main(x: R.Tensor((16,), "float32")) -> R.Tensor((16,), "float32"):
+        z = Module.middle(x)
+        return z
+"""
+
+
+def without_blocks(*replacements):
+    text = WITHOUT_BLOCKS
+    for old, new in replacements:
+        assert old in text
+        text = text.replace(old, new)
+    return load_content(text.encode(), "module.py").module
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("T.float32(2)", "T.float32(3)", "b[i] = a[i] * T.float32(3.0)"),
+        ("range(16)", "range(15)", "for i in range(15):"),
+        ("range(16)", "T.parallel(16)", "for i in T.parallel(16):"),
+        ("range(16)", "range(1, 16)", "for i in range(1, 16):"),
+    ],
+)
+def test_a_difference_in_a_function_without_blocks_is_shown_with_its_line(old, new, line):
+    diff = irviz.diff(without_blocks(), without_blocks((old, new)))
+    (function,) = (one for one in diff.functions if one.name == "f")
+    assert function.loops.statements
+    added = next(text for text in diff.text().splitlines() if text.startswith("+ "))
+    assert added.removeprefix("+ ").strip() == line
+
+
+def test_other_names_in_a_function_without_blocks_are_no_difference():
+    names = [("for i in", "for k in"), ("b[i]", "out[k]"), ("a[i]", "in_[k]")]
+    renamed = without_blocks(*names, ("b: T", "out: T"), ("a: T", "in_: T"))
+    assert "out[k] = in_[k]" in renamed.script()
+    assert not irviz.diff(without_blocks(), renamed)
+
+
+def test_what_the_loop_nest_does_not_tell_is_said_by_the_first_line_that_differs():
+    other = without_blocks(
+        ('a: T.Buffer((16,), "float32")', 'a: T.Buffer((16,), "float32", align=8)')
+    )
+    diff = irviz.diff(without_blocks(), other)
+    (function,) = (one for one in diff.functions if one.name == "f")
+    assert not function.loops.differs
+    (found,) = (one for one in function.differences if one.aspect is Aspect.STATEMENT)
+    assert "align=8" in found.after
+    assert "align=8" not in found.before
+
+
+def test_a_call_is_changed_by_its_callees_own_body_alone_and_the_chain_leads_there():
+    diff = irviz.diff(without_blocks(), without_blocks(("T.float32(2)", "T.float32(3)")))
+    functions = {one.name: one for one in diff.functions}
+    assert [one.change.value for one in diff.functions if one.name == "main"] == ["same"]
+    (call,) = functions["middle"].changed_nodes
+    assert list(map(str, call.differences)) == ["callee's body: f → f"]
+    assert functions["f"].change.value == "changed"

@@ -118,7 +118,12 @@ def with_own_differences(diff: FunctionDiff, own: Sequence[Difference]) -> Funct
 
 
 def with_changed_callees(diffs: Sequence[FunctionDiff]) -> list[FunctionDiff]:
-    """Mark the calls of functions whose own body differs; callees of callees do not count."""
+    """Mark the calls of functions whose own body differs.
+
+    A call is not marked where only a function that its callee calls differs: the call in the callee
+    is marked, and so on, so that the marks lead from each function to the one that was changed, and
+    no further up. A reader who sees a mark finds the difference in the callee itself.
+    """
     changed = {
         one.before: one.after
         for one in diffs

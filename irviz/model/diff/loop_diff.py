@@ -109,11 +109,20 @@ class BufferDiff(NamedTuple):
 
 
 class LoopNestDiff(NamedTuple):
-    """What became of a PrimFunc's body; `statements` are lines outside of blocks that differ."""
+    """What became of a PrimFunc's body.
+
+    `statements` are lines outside of blocks, and loops around no block, that differ.
+    """
 
     blocks: tuple[BlockDiff, ...]
     buffers: tuple[BufferDiff, ...]
     statements: tuple[Difference, ...] = ()
+
+    @property
+    def differs(self) -> bool:
+        """Whether it says of anything that it is not the same."""
+        changes = [*(one.change for one in self.blocks), *(one.change for one in self.buffers)]
+        return bool(self.statements) or any(change is not LoopChange.SAME for change in changes)
 
 
 class _Place(NamedTuple):
@@ -544,19 +553,35 @@ def _buffer_differences(one: Buffer | Scalar, two: Buffer | Scalar) -> Iterator[
 
 
 def _statements(before: LoopNest, after: LoopNest) -> Iterator[Difference]:
-    """Yield the statements outside of blocks that only one of the two has."""
-    mine, theirs = Counter(_outside(before)), Counter(_outside(after))
+    """Yield the statements outside of blocks, and the loops around them, that only one has."""
+    mine, theirs = Counter(_outside(before.body)), Counter(_outside(after.body))
     for text in (mine - theirs).elements():
         yield Difference(Aspect.STATEMENT, text, "")
     for text in (theirs - mine).elements():
         yield Difference(Aspect.STATEMENT, "", text)
 
 
-def _outside(nest: LoopNest) -> Iterator[str]:
-    waiting = list(nest.body)
-    while waiting:
-        node = waiting.pop()
-        if not isinstance(node, Block):
-            waiting += node.children
-        if isinstance(node, Statement):
-            yield node.text
+def _outside(nodes: Iterable[LoopNode]) -> Iterator[str]:
+    for node in nodes:
+        match node:
+            case Block():
+                pass
+            case Loop():
+                if not _contains_block(node):
+                    yield _header(node)
+                yield from _outside(node.children)
+            case Statement():
+                yield node.text
+                yield from _outside(node.children)
+
+
+def _contains_block(node: LoopNode) -> bool:
+    return isinstance(node, Block) or any(map(_contains_block, node.children))
+
+
+def _header(loop: Loop) -> str:
+    step = "" if loop.step == "1" else f", step {loop.step}"
+    notes = "".join(f", {name}: {value}" for name, value in loop.annotations)
+    thread = f" {loop.thread}" if loop.thread else ""
+    end = f"{loop.start}, {loop.extent}"
+    return f"{loop.kind.value}{thread} loop {loop.variable} ({end}{step}{notes})"

@@ -88,7 +88,8 @@ def link_nodes(
         if is_inside and NodeKind.PARAM in (one.graph[theirs].kind, two.graph[mine].kind):
             continue
         if is_inside:
-            parts.append(Part(theirs, mine, found.steps[mine]))
+            if found.steps[mine] is not MatchedBy.CONTENTS:  # but the node that computes its value
+                parts.append(Part(theirs, mine, found.steps[mine]))
             pairs.setdefault((left, right), MatchedBy.CONTENTS)
         elif found.steps[mine] is not MatchedBy.CONTENTS:
             pairs[left, right] = found.steps[mine]

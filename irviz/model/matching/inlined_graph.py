@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from irviz.model.graph.graph import Edge, Graph, Node, NodeId, NodeKind, Region
+from irviz.model.graph.graph import (
+    CALLEE,
+    Edge,
+    Graph,
+    Node,
+    NodeId,
+    NodeKind,
+    Region,
+    RegionKind,
+)
 from irviz.model.graph.inlined_ids import SEPARATOR, inlined_id, inlined_parts
 from irviz.model.matching.correspondence import (
     Correspondence,
@@ -157,13 +166,21 @@ class _InlinedGraphBuilder:
         """Add the nodes of a function; those of a called function come before the call."""
         count = 0
         nodes, regions = inlined_parts(graph, call, region, len(self.regions))
-        self.regions += regions
+        forwarded, opened = _called_inner_functions(graph)
+        self.regions += [
+            one._replace(kind=RegionKind.PART, owner=None) if at in opened else one
+            for at, one in enumerate(regions)
+        ]
         for node, placed in zip(graph.nodes, nodes, strict=True):
             entering = graph.entering.get(node.id, ())
             sources = {edge.position: inlined_id(call, edge.source) for edge in entering}
             if node.kind is NodeKind.PARAM and node.region is None:
                 self.add_forwarding(placed, arguments.get(count, {}))
                 count += 1
+            elif node.id in forwarded:
+                parts = forwarded[node.id].items()
+                given = {at: self.known[inlined_id(call, one)] for at, one in parts}
+                self.add_forwarding(placed, given)
             elif self.is_inlined(node, around):
                 self.inline(placed, sources, around)
             else:
@@ -209,3 +226,39 @@ class _InlinedGraphBuilder:
             # equal types show that no nested tuple has shifted the positions
             if part is not None and part.type_label == node.type_label:
                 self.same[node.id] = part.id
+
+
+def _called_inner_functions(
+    graph: Graph,
+) -> tuple[dict[NodeId, dict[Position, NodeId]], frozenset[int]]:
+    """Return what forwards a value at the only call of an inner function, and their regions.
+
+    Functions for a library have what they compute in such functions. The parameters forward the
+    arguments, which must come before the function, and the call forwards the result.
+    """
+    forwarded: dict[NodeId, dict[Position, NodeId]] = {}
+    opened: set[int] = set()
+    for index, region in enumerate(graph.regions):
+        if region.kind is not RegionKind.FUNCTION or region.owner is None:
+            continue
+        uses = graph.leaving.get(region.owner, ())
+        if len(uses) != 1 or uses[0].position != CALLEE or region.owner in graph.outputs:
+            continue
+        call = uses[0].target
+        params = [
+            node.id for node in graph.nodes if node.kind is NodeKind.PARAM and node.region == index
+        ]
+        sources = {edge.position: edge.source for edge in graph.entering[call]}
+        found = [sources.get((at,)) for at in range(len(params))]
+        is_known = len(sources) == len(params) + 1 and all(
+            one is not None and graph.index[one] < graph.index[param]
+            for one, param in zip(found, params, strict=True)
+        )
+        if is_known:
+            opened.add(index)
+            results = graph.entering.get(region.owner, ())
+            forwarded[call] = {edge.position[1:]: edge.source for edge in results}
+            for param, one in zip(params, found, strict=True):
+                assert one is not None, "all of them are known"
+                forwarded[param] = {(): one}
+    return forwarded, frozenset(opened)

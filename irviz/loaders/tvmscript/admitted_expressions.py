@@ -193,6 +193,9 @@ def _call(node: ast.Call, scope: TextScope) -> None:
     )
     shape = SHAPES.get(name)
     for index, argument in enumerate(node.args):
+        if isinstance(argument, ast.Starred) and name == "T.grid":
+            _sizes(argument, inner)
+            continue
         is_shape = shape is not None and index == 0
         _argument(name, argument, inner.having(in_shape=inner.in_shape or is_shape))
     for keyword in node.keywords:
@@ -202,6 +205,13 @@ def _call(node: ast.Call, scope: TextScope) -> None:
             )
         is_shape = keyword.arg == shape
         _argument(name, keyword.value, inner.having(in_shape=inner.in_shape or is_shape))
+
+
+def _sizes(node: ast.Starred, scope: TextScope) -> None:
+    """Check `*A.shape`, the sizes of a variable."""
+    if not (isinstance(node.value, ast.Attribute) and node.value.attr == "shape"):
+        raise scope.text.refused(node, "a * before this is refused: T.grid takes it before a shape")
+    check_expression(node.value, scope)
 
 
 def _argument(function: str, node: ast.expr, scope: TextScope) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -249,11 +249,21 @@ def _tuples(tree: ast.Module) -> frozenset[str]:
         if isinstance(node, ast.Assign)
     ]
     found: set[str] = set()
-    for node in assignments * 2:  # once more for those that follow in a loop
-        if _may_be_tuple(node.value, found):
-            targets = [part for target in node.targets for part in ast.walk(target)]
-            found.update(part.id for part in targets if isinstance(part, ast.Name))
+    parts = [part for node in assignments for part in _parts(node.targets, node.value)]
+    for target, value in parts * 2:  # once more for those that follow in a loop
+        if _may_be_tuple(value, found):
+            found.update(one.id for one in ast.walk(target) if isinstance(one, ast.Name))
     return frozenset(found)
+
+
+def _parts(targets: Sequence[ast.expr], value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield what is assigned to what, such as two parts for `a, b = 1, 2`."""
+    match targets, value:
+        case [ast.Tuple(elts=names)], ast.Tuple(elts=values) if len(names) == len(values):
+            for name, one in zip(names, values, strict=True):
+                yield from _parts([name], one)
+        case _:
+            yield from ((target, value) for target in targets)
 
 
 def _is_prim_func(node: ast.FunctionDef) -> bool:

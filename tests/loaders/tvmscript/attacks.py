@@ -333,6 +333,7 @@ ATTACKS = {
         "y = R.const(" + _CLASS_OF_A_FILE.format("(float('inf'))") + ")"
     ),
     "a pointer to what is called": tirx("pass", f"T.Ptr(lambda: {OPEN})"),
+    "the shape of what is called": tirx(f"for i in T.grid(*{OPEN}.shape):\n            pass"),
     "a number of threads": tirx(f"T.thread_id([{OPEN} and 4])"),
     "the type of what is called": relax(f'y = R.call_packed("f", x, ty_args=[{OPEN}.ty])'),
     "a type of a type as a size": relax(

@@ -40,6 +40,13 @@ REFUSED = {
     "the type of a variable in a variable": relax("t = x.ty"),
     "the type of a variable as a size": relax("y: R.Tensor((x.ty,)) = x"),
     "a part of the type of a variable": relax('R.call_packed("f", x, ty_args=[x.ty.shape])'),
+    "a star before what is no shape": tirx(f"for i in T.grid(*{OPEN}):\n            pass"),
+    "a star before a list": tirx("for i in T.grid(*[4]):\n            pass"),
+    "a star in another call": tirx("T.evaluate(T.max(*A.shape, 4))"),
+    "a product of a tuple in a tuple": tirx("a, b = (1, 2), 3\n        T.evaluate((a * b)[0])"),
+    "a product of a tuple that is unpacked": tirx(
+        "c = ((1, 2), 3)\n        a, b = c\n        T.evaluate((a * b)[0])"
+    ),
     "an attribute of a thread": tirx("T.evaluate(T.thread_id([4]).name)"),
     "threads without a call": tirx("T.evaluate(T.thread_id)"),
     "an annotation in quotes": relax().replace("x: R.Tensor", "x: 'R.Tensor'"),

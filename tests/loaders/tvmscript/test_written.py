@@ -74,7 +74,7 @@ _PRIM_FUNC = '@T.prim_func\ndef main(A: T.Buffer((16,), "float32"), n: T.int32):
 _FUNCTION = '@R.function\ndef main(x: R.Tensor((4, 4), "float32")):\n    '
 NOT_READ = {
     "`*` before an argument": (
-        "for i, j in T.grid(*A.shape, 2):\n        T.evaluate(i)",
+        "for i, j in T.grid(*(2, 2)):\n        T.evaluate(i)",
         "a PrimFunc",
     ),
     "an argument or a name": ("for i, *js in T.grid(2, 2):\n        T.evaluate(i)", "a PrimFunc"),

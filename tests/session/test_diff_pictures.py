@@ -4,6 +4,7 @@ import random
 import re
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -168,6 +169,20 @@ def test_layers_that_are_alike_are_compared_once():
     shown = texts(irviz.diff(layers, lowered).figure())
     assert [text for text in shown if "×20" in text] == ["×20 · copy 1, all alike"] * 2
     assert wrong(layers, lowered) == []
+
+
+def test_a_frame_in_a_repeated_layer_can_be_collapsed():
+    layers = relax.transform.LegalizeOps()(chain([plus_one, relax.op.tanh, relax.op.exp] * 20))
+    split = relax.transform.CallTIRRewrite()(layers)
+    (function,) = (one for one in irviz.diff(layers, split).functions if one.nodes)
+    sides = side_graphs(union_graph(function.graphs, (function.nodes,)))
+    frames = [one.id for one in sides.union.regions if one.kind is RegionKind.FUSED]
+    assert len(frames) == 3
+    assert wrong(layers, split, Expansion(closed=frozenset(frames))) == []
+
+
+def plus_one(value):
+    return relax.op.add(value, relax.const(np.ones((8, 8), "float32")))
 
 
 def chain(ops):

@@ -104,10 +104,13 @@ class _Side:
                 if node.kind is not NodeKind.PARAM:
                     self.inside[region] = node.id
                 region = union.graph.regions[region].parent
+        self.framed: dict[int | None, NodeId] = {
+            region: one for one, region in union.frames[at].items()
+        }
         self.filled = {
-            self.opened[region]: one
-            for one, region in union.frames[at].items()
-            if region in self.opened
+            index: self.framed[region]
+            for region, index in self.opened.items()
+            if region in self.framed
         }
 
     def read(self) -> SideGraph:
@@ -151,17 +154,11 @@ class _Side:
                 nodes.append(node._replace(size=held[node.id]))
                 places[node.id] = node.id
             else:
-                one = self._fused_in(node)
+                container = self.containers.get(node.id)
+                one = self.framed.get(container.region) if container else None
         if one is not None and one in held:
             nodes.append(self.stage[one]._replace(region=node.region))
             places[one] = node.id
-
-    def _fused_in(self, group: Node) -> NodeId | None:
-        """Return the node of the stage that stands for a frame which is drawn as a group."""
-        container = self.containers.get(group.id)
-        region = container.region if container else None
-        frames = self.union.frames[self.at]
-        return next((one for one, frame in frames.items() if frame == region), None)
 
     def _order(self) -> list[NodeId]:
         """Return the drawn nodes in the order of the text; nodes that fill a frame stand last."""
@@ -180,35 +177,18 @@ class _Side:
     def _shown(self, node_id: NodeId) -> NodeId:
         """Return the drawn node for a node of the stage."""
         leaf = self.union.nodes[self.at].get(node_id)
-        if leaf is not None:
-            where = self.visible.where(leaf)
-            is_own = where in self.union.graph.index
-            return self.own.get(where, node_id) if is_own else where
-        frame = self.union.frames[self.at][node_id]
-        where = self.visible.where(self.inside[frame])
+        frame = self.union.frames[self.at].get(node_id, -1)  # -1: the node is no frame
+        where = self.visible.where(leaf or self.inside[frame])
+        depth = len(_frames(self.union.graph.regions, None if leaf else frame))
         if where not in self.union.graph.index:  # a group
             container = self.containers.get(where)
-            if container is not None and container.region == frame:
-                return node_id
-            return where
-        outer = self._frames_between(self.inside[frame], frame)
-        region = self.drawn[where].region
-        while region is not None:
-            if self.drawn.regions[region].kind is RegionKind.FUSED:
-                if outer == 0:
-                    return self.filled.get(region, node_id)
-                outer -= 1
-            region = self.drawn.regions[region].parent
-        return node_id
-
-    def _frames_between(self, leaf: NodeId, frame: int) -> int:
-        """Return how many frames are around a leaf inside of a frame."""
-        regions = self.union.graph.regions
-        region, count = self.union.graph[leaf].region, 0
-        while region is not None and region != frame:
-            count += regions[region].kind is RegionKind.FUSED
-            region = regions[region].parent
-        return count
+            region = container.region if container else None
+            is_same = leaf or len(_frames(self.union.graph.regions, region)) == depth
+            return self.framed.get(region, where) if is_same else where
+        if leaf:
+            return self.own.get(where, node_id)
+        around = _frames(self.drawn.regions, self.drawn[where].region)
+        return self.filled.get(around[-depth], node_id)
 
     def _edges(self, shown: Mapping[NodeId, NodeId]) -> tuple[list[Edge], list[int | None]]:
         """Return the drawn edges, and the edges of the graph of all stages that they run along."""
@@ -270,6 +250,11 @@ def _indices(regions: Sequence[Region], index: int | None) -> list[int]:
         found.append(index)
         index = regions[index].parent
     return found
+
+
+def _frames(regions: Sequence[Region], index: int | None) -> list[int]:
+    """Return the frames among a region and those around it."""
+    return [one for one in _indices(regions, index) if regions[one].kind is RegionKind.FUSED]
 
 
 def _path(regions: Sequence[Region], index: int | None) -> list[Region]:

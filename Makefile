@@ -7,7 +7,7 @@ VIEWER := irviz/explorer/viewer
 NODE_MODULES := $(VIEWER)/node_modules/.package-lock.json
 export PYTHONDONTWRITEBYTECODE =  # each of many processes would compile irviz again
 
-.PHONY: demo js lint pytest check test fix snapshots figures bench fuzz audit clean
+.PHONY: demo js lint style types contracts pytest check test fix snapshots figures bench fuzz audit clean
 
 demo: $(VENV)/installed  ## open the explorer on the lecture's MLP in the browser
 	$(BIN)/irviz demo
@@ -20,10 +20,17 @@ js:  ## check the viewer's JavaScript: types, lint, tests, and that the bundles 
 $(NODE_MODULES): $(VIEWER)/package.json $(VIEWER)/package-lock.json
 	cd $(VIEWER) && npm ci && touch $(CURDIR)/$@
 
-lint: js $(VENV)/installed-dev  ## check format, lint, types and contracts
+lint: $(VENV)/installed-dev  ## check format, lint, types and contracts, all at once
+	@$(MAKE) --no-print-directory --jobs js style types contracts
+
+style: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+types: $(VENV)/installed-dev
 	$(BIN)/mypy
+
+contracts: $(VENV)/installed-dev
 	$(BIN)/lint-imports
 
 pytest: $(VENV)/installed-dev  ## run the tests that ARGUMENTS choose

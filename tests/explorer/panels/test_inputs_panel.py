@@ -188,6 +188,7 @@ def test_a_size_is_shown_as_it_is_taken(hosted):
 # --- files -------------------------------------------------------------------------------------
 
 
+@pytest.mark.worker
 def test_an_image_is_made_to_fit_the_input(hosted, tmp_path):
     picture = np.rint(digits().images[0].reshape(28, 28) * 255).astype("uint8")
     Image.fromarray(picture).save(tmp_path / "five.png")
@@ -202,6 +203,7 @@ def test_an_image_is_made_to_fit_the_input(hosted, tmp_path):
     assert (case[0][0] == digits().images[0]).all()
 
 
+@pytest.mark.worker
 def test_a_folder_of_images_has_a_case_for_each(hosted, tmp_path):
     for number in range(3):
         Image.new("L", (5, 5), number).save(tmp_path / f"{number}.png")
@@ -234,6 +236,7 @@ def test_what_no_file_holds_is_made_up(hosted, tmp_path):
     assert list(host.sizes) == ["k"]
 
 
+@pytest.mark.worker
 @pytest.mark.parametrize(
     ("name", "words"),
     [

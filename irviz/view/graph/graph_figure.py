@@ -11,7 +11,12 @@ from irviz.model.graph.graph import Graph, NodeId
 from irviz.view.figure import Figure
 from irviz.view.geometry import Point, Size
 from irviz.view.graph.dot import layout_input, to_dot
-from irviz.view.graph.graphviz_layout import LAYOUT_SECONDS, Layout, lay_out
+from irviz.view.graph.graphviz_layout import (
+    LAYOUT_SECONDS,
+    Layout,
+    lay_out,
+    without_mirrored_routes,
+)
 from irviz.view.graph.layered_layout import add_missing_routes, layered_layout
 from irviz.view.graph.overlay import Overlay
 from irviz.view.graph.scene_geometry import SceneGeometry
@@ -132,6 +137,7 @@ def place_graph(
             elif layout.nodes.keys() == given.sizes.keys() and set(layout.frames) == set(
                 given.frames
             ):
+                layout = without_mirrored_routes(layout, given.edges, direction)
                 layout = add_missing_routes(layout, given.sizes, given.edges, direction)
                 return PlacedGraph(graph, direction, dot, layout)
             else:

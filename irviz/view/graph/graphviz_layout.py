@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from irviz.view.geometry import Point, Rect
 from irviz.view.graph.graphviz_engine import run_dot
@@ -56,6 +56,24 @@ def lay_out(dot: str, seconds: float = LAYOUT_SECONDS) -> Layout | None:
     """
     answer = run_dot(dot, seconds)
     return None if answer is None else read_layout(answer)
+
+
+def without_mirrored_routes(
+    layout: Layout,
+    edges: Sequence[tuple[str, str, str, float]],
+    direction: str = "up",
+) -> Layout:
+    """Leave out routes that begin at the side of a node where its operands enter.
+
+    Where data flows upwards, Graphviz exchanges the sides of an edge between nodes of one rank.
+    """
+    routes = dict(layout.routes)
+    for name, source, _, _ in edges:
+        if name in routes:
+            above = routes[name].points[0][1] < layout.nodes[source][1]
+            if above == (direction == "down"):
+                del routes[name]
+    return replace(layout, routes=routes)
 
 
 def read_layout(answer: str) -> Layout:

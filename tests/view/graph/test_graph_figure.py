@@ -8,11 +8,13 @@ import pytest
 from irviz.ir.function_graph import extract
 from irviz.model.folding.containers import container_tree
 from irviz.model.folding.visible_graph import visible_graph
-from irviz.model.graph.graph import Graph, NodeId
+from irviz.model.graph.graph import OUTPUT, Graph, NodeId
 from irviz.transforms.passes.pass_call import named_pass
 from irviz.view.graph import graphviz_engine
-from irviz.view.graph.graph_figure import GraphFigure, draw_graph
+from irviz.view.graph.dot import layout_input
+from irviz.view.graph.graph_figure import GraphFigure, draw_graph, place_graph
 from irviz.view.graph.overlay import Mark, Overlay
+from tests.constructs import deep_branches
 
 PICTURE = GraphFigure(svg="<svg/>\n", dot="digraph {}\n", width=10, height=10)
 
@@ -259,3 +261,24 @@ def test_a_lowered_module_that_graphviz_finds_no_route_in_is_drawn(modules, read
     mod = named_pass("default_build")(modules.unlike(260))
     graph = visible_graph(container_tree(extract(mod))).graph
     check_is_whole(draw_graph(graph, seconds=30), graph, read_picture)
+
+
+@pytest.mark.worker
+@pytest.mark.parametrize("direction", ["up", "down"])
+def test_every_edge_leads_from_a_value_to_where_operands_enter(direction):
+    graph = visible_graph(container_tree(extract(deep_branches(16)))).graph
+    placed = place_graph(graph, direction)
+    given, flow = layout_input(graph), 1 if direction == "down" else -1
+    for name, source, target, _ in given.edges:
+        route, (_, y), (_, end) = (
+            placed.layout.routes[name],
+            placed.layout.nodes[source],
+            placed.layout.nodes[target],
+        )
+        assert (route.points[0][1] - y) * flow == pytest.approx(
+            given.sizes[source].height / 2, abs=3
+        )
+        if target != OUTPUT:
+            assert (end - route.tip[1]) * flow == pytest.approx(
+                given.sizes[target].height / 2, abs=3
+            )

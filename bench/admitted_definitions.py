@@ -35,8 +35,8 @@ from children import in_children
 from tvm import ir, relax, tirx
 from tvm_ffi import structural_equal
 
-from irviz.loaders.file_contents import read_content
-from irviz.loaders.tvmscript.definitions import definitions, line_range
+from irviz.loaders.read_file_contents import read_content
+from irviz.loaders.tvmscript.defined_modules import definitions, line_range
 
 _BATCH = 50
 _ADMITTED = "it is admitted"

@@ -32,7 +32,7 @@ def run_upgrade(options: argparse.Namespace) -> None:
     """
     from irviz.loaders.read_in_worker import read_in_worker
     from irviz.loaders.reader_limits import named
-    from irviz.loaders.upgrade.document import upgrade_with_diff
+    from irviz.loaders.upgrade.code_files import upgrade_with_diff
 
     if options.write and options.output is not None:
         raise SaveError("-w writes FILE and --output another one: give one of them")

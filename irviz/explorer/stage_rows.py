@@ -11,8 +11,8 @@ from irviz.explorer.state import FIRST, State
 from irviz.explorer.view_model import comparison, derived
 from irviz.explorer.viewer.messages import Heading, StageRow
 from irviz.transforms.stage import Stage
+from irviz.view.bidi_escapes import visible
 from irviz.view.text.run_results import badge_html, format_duration, running_badge_html
-from irviz.view.visible_text import visible
 
 
 @dataclass(frozen=True)

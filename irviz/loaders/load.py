@@ -11,9 +11,9 @@ from typing import Any
 from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError
-from irviz.loaders.file_contents import read_content, read_path
 from irviz.loaders.file_kind import READABLE
 from irviz.loaders.loaded_model import Loaded
+from irviz.loaders.read_file_contents import read_content, read_path
 from irviz.loaders.read_in_worker import read_in_worker
 from irviz.loaders.reader_limits import brief, file_size, named
 

@@ -9,11 +9,11 @@ from tvm import ir
 
 from irviz.errors import LoadError
 from irviz.loaders.reader_limits import check_result, memory_for
-from irviz.loaders.tvmscript.definitions import CellDefinitions, tvmscript_definitions
+from irviz.loaders.tvmscript.defined_modules import CellDefinitions, tvmscript_definitions
 from irviz.loaders.tvmscript.modules import modules_of
 from irviz.loaders.upgrade.cells import mask_magics, upgrade_cells
-from irviz.loaders.upgrade.document import MEMORY_RATIO
-from irviz.loaders.upgrade.notes import Upgraded, unified_diff
+from irviz.loaders.upgrade.code_files import MEMORY_RATIO
+from irviz.loaders.upgrade.upgrade_result import Upgraded, unified_diff
 
 CELL = "the cell"
 """The cell's name in errors."""

@@ -10,9 +10,9 @@ from irviz.loaders.tvm_json import read_objects
 from irviz.runtime.run import CallInputs
 from irviz.session.session_file import decode_session, encode_session
 from irviz.session.session_state import SessionState
-from irviz.transforms.lineage import to_script
 from irviz.transforms.python_script import PythonScript
 from irviz.transforms.stage import Stage
+from irviz.transforms.stage_paths import to_script
 from irviz.transforms.stage_tree import StageTree
 from irviz.worker.supervisor import TRIES, WorkerError
 

@@ -52,7 +52,6 @@ from irviz.session.stage_view import StageView, ViewState, stage_view
 from irviz.transforms.bind_params import bind_params
 from irviz.transforms.kernels.swap import Swap
 from irviz.transforms.kernels.update_function import UpdateFunction
-from irviz.transforms.lineage import replay, to_script
 from irviz.transforms.passes.as_transform import as_transform
 from irviz.transforms.python_script import save_arrays
 from irviz.transforms.schedules.schedule_error import IllegalStepError
@@ -60,6 +59,7 @@ from irviz.transforms.schedules.schedule_recorder import ScheduleFunction, recor
 from irviz.transforms.schedules.schedule_step import ScheduleStep
 from irviz.transforms.schedules.schedule_trace import schedule_trace
 from irviz.transforms.stage import Stage, apply_transform
+from irviz.transforms.stage_paths import replay, to_script
 from irviz.transforms.stage_tree import StageTree
 from irviz.view.diff import Diff
 from irviz.view.figure import Figure

@@ -12,10 +12,10 @@ from tvm import ir, tirx
 
 from irviz.errors import NotFoundError
 from irviz.gc_pause import gc_paused
+from irviz.ir.compare_tensors import is_equal_tensor
 from irviz.ir.function_keys import function_keys
 from irviz.ir.module_functions import drawable_functions, prim_funcs, relax_functions
 from irviz.ir.relax.shared_vars import shared_constants, shared_vars
-from irviz.ir.tensors import is_equal_tensor
 from irviz.ir.text.function_texts import function_texts
 from irviz.ir.text.labels import attributes
 from irviz.ir.text.text_cache import is_same_type, type_facts_of

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from irviz.errors import NotFoundError, StageError
-from irviz.transforms.lineage import path
 from irviz.transforms.stage import Stage
+from irviz.transforms.stage_paths import path
 
 
 @dataclass(frozen=True, eq=False)

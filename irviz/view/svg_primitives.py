@@ -7,9 +7,9 @@ import unicodedata
 from functools import lru_cache
 from xml.etree import ElementTree
 
+from irviz.view.bidi_escapes import visible
 from irviz.view.geometry import Point, Rect, Size
 from irviz.view.theme import Theme
-from irviz.view.visible_text import visible
 
 _MONOSPACE = "Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 _ADVANCE = 0.602  # the width of a character of the usual monospaced fonts, in ems

@@ -13,7 +13,7 @@ import threading
 from typing import BinaryIO, Protocol, cast
 
 from irviz.worker.fork_server_main import MESSAGE_BYTES
-from irviz.worker.surroundings import Surroundings
+from irviz.worker.inherited_environment import Surroundings
 
 _START = """
 import sys

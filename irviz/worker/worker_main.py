@@ -17,10 +17,10 @@ from typing import TypeVar
 import cloudpickle
 
 from irviz.gc_pause import gc_paused
+from irviz.worker.inherited_environment import Surroundings
 from irviz.worker.memory_limit import limited_memory
 from irviz.worker.progress import send, set_answers
 from irviz.worker.stdout_capture import buffer_lines, flush_stdout
-from irviz.worker.surroundings import Surroundings
 
 Result = TypeVar("Result")
 

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import cloudpickle
 
+from irviz.worker.inherited_environment import Surroundings
 from irviz.worker.started_process import (
     DirectProcess,
     ForkedProcess,
@@ -24,7 +25,6 @@ from irviz.worker.started_process import (
     Started,
 )
 from irviz.worker.stdout_capture import StdoutCapture
-from irviz.worker.surroundings import Surroundings
 from irviz.worker.worker_main import initialize, load_tvm
 
 Result = TypeVar("Result")

@@ -18,10 +18,10 @@ from irviz.course.te_functions import matmul_relu
 from irviz.errors import LoadError
 from irviz.loaders import read_in_worker as worker_reader
 from irviz.loaders import reader_limits
-from irviz.loaders.file_contents import read_content, read_path
 from irviz.loaders.file_kind import READABLE
 from irviz.loaders.load import load, load_content
 from irviz.loaders.models import torch_models
+from irviz.loaders.read_file_contents import read_content, read_path
 from irviz.loaders.read_in_worker import read_in_worker
 from irviz.loaders.reader_limits import FileError, check_result
 

@@ -10,9 +10,10 @@ import ast
 from dataclasses import dataclass
 
 from irviz.gc_pause import gc_paused
+from irviz.loaders.tvmscript.admission_recheck import audit_text
 from irviz.loaders.tvmscript.admitted_expressions import check_expression
 from irviz.loaders.tvmscript.admitted_statements import check_decorator, check_function
-from irviz.loaders.tvmscript.definitions import (
+from irviz.loaders.tvmscript.defined_modules import (
     Definition,
     definitions,
     line_range,
@@ -20,10 +21,9 @@ from irviz.loaders.tvmscript.definitions import (
     python_lines,
 )
 from irviz.loaders.tvmscript.metadata import check_metadata
-from irviz.loaders.tvmscript.second_check import audit_text
+from irviz.loaders.tvmscript.names_in_text import SourceText, TextScope, dotted
 from irviz.loaders.tvmscript.syntax_tree import RefusedError as RefusedError
 from irviz.loaders.tvmscript.syntax_tree import too_deep
-from irviz.loaders.tvmscript.text_scope import SourceText, TextScope, dotted
 
 _IMPORTED = {
     ("typing", "TypeVar", None),

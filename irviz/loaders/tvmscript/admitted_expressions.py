@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NoReturn
 
+from irviz.loaders.tvmscript.admission_recheck import audit_text
 from irviz.loaders.tvmscript.dialect import (
     ATTRIBUTES,
     FUNCTIONS,
@@ -31,14 +32,13 @@ from irviz.loaders.tvmscript.dialect import (
     may_reference,
     refusal_reason,
 )
+from irviz.loaders.tvmscript.names_in_text import TextScope, dotted
 from irviz.loaders.tvmscript.number_bounds import (
     MAX_REPEATS,
     check_number,
     is_special_float,
     repeats,
 )
-from irviz.loaders.tvmscript.second_check import audit_text
-from irviz.loaders.tvmscript.text_scope import TextScope, dotted
 
 _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _CONTAINERS = (ast.Tuple, ast.List, ast.Dict, ast.ListComp)

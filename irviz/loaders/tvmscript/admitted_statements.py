@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from irviz.loaders.tvmscript.admitted_expressions import check_expression
 from irviz.loaders.tvmscript.dialect import DECORATORS, FUNCTIONS, TYPES
-from irviz.loaders.tvmscript.text_scope import RESERVED, TextScope, dotted
+from irviz.loaders.tvmscript.names_in_text import RESERVED, TextScope, dotted
 
 _TYPES = frozenset(f"R.{name}" for name in TYPES["R"]) | {"R.DTensor", "R.Prim"}
 _NO_TARGET = "an assignment to this is refused: TVMScript assigns to names"

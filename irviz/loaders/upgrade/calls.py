@@ -9,7 +9,7 @@ from typing import Final
 import libcst as cst
 
 from irviz.loaders.upgrade.dotted_names import DottedNames
-from irviz.loaders.upgrade.notes import AddNote
+from irviz.loaders.upgrade.upgrade_result import AddNote
 
 _NO_SPACE: Final = cst.SimpleWhitespace("")
 _TIGHT: Final = cst.AssignEqual(_NO_SPACE, _NO_SPACE)

@@ -9,8 +9,8 @@ from typing import Final
 
 from irviz.loaders.tvmscript.syntax_tree import RefusedError
 from irviz.loaders.upgrade.imports import future_first
-from irviz.loaders.upgrade.notes import Note, Upgraded
 from irviz.loaders.upgrade.upgrade import parse_module, upgrade
+from irviz.loaders.upgrade.upgrade_result import Note, Upgraded
 
 # Lines of a notebook that are not Python: magics, shell commands, questions.
 _MAGIC: Final = re.compile(r"\s*(?:[%!?]|[\w., ()]+=\s*[%!](?!=)|[\w.]+\?{1,2}\s*$)")

@@ -8,8 +8,8 @@ from irviz.loaders.reader_limits import UPGRADE_LIMITS
 from irviz.loaders.tvmscript.syntax_tree import RefusedError, parse_tree
 from irviz.loaders.upgrade.dotted_names import DottedNames
 from irviz.loaders.upgrade.imports import future_first, with_imports
-from irviz.loaders.upgrade.notes import Upgraded
 from irviz.loaders.upgrade.rewriting import Rewriter
+from irviz.loaders.upgrade.upgrade_result import Upgraded
 
 
 def upgrade(source: str, *, futures: bool = True) -> Upgraded:

@@ -16,8 +16,8 @@ from irviz.ir.module_functions import relax_function
 from irviz.ir.shapes.symbolic_shapes import is_integer, parameter_types
 from irviz.ir.shapes.type_check import Argument
 from irviz.ir.text.labels import type_label
-from irviz.runtime.inputs.conversion import Array as Array
-from irviz.runtime.inputs.conversion import as_argument, split_cases
+from irviz.runtime.inputs.argument_conversion import Array as Array
+from irviz.runtime.inputs.argument_conversion import as_argument, split_cases
 from irviz.runtime.inputs.symbolic_dims import check_sizes, resolve_sizes
 from irviz.runtime.inputs.synthetic_inputs import (
     RANDOM,

@@ -23,9 +23,9 @@ from irviz.transforms.passes.arguments import (
     target_source,
 )
 from irviz.transforms.passes.catalog import CatalogEntry, TargetUse, find, user_entry
-from irviz.transforms.passes.function_source import define_function
 from irviz.transforms.passes.parameters import ParameterKind
 from irviz.transforms.passes.pattern_rewrite import Rewrite
+from irviz.transforms.passes.user_function_source import define_function
 from irviz.transforms.python_script import PythonScript, UnwritableError
 from irviz.transforms.stage import Transform
 from irviz.worker.stderr_capture import captured_stderr

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from irviz.errors import TransformError
 from irviz.model.loops import BlockAddress, LoopAddress
-from irviz.transforms.lineage import path
 from irviz.transforms.schedules.index_map import (
     IndexMapText,
     ScheduleTraceError,
@@ -23,6 +22,7 @@ from irviz.transforms.schedules.index_map import (
 from irviz.transforms.schedules.primitives import ADDRESSES, ArgumentKind, primitive
 from irviz.transforms.schedules.schedule_step import ScheduleStep, schedule_step
 from irviz.transforms.stage import Stage
+from irviz.transforms.stage_paths import path
 
 _ADDRESS = 'sch.get_sblock("Y") or sch.get_loops("Y")[0]'
 

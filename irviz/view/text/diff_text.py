@@ -19,7 +19,7 @@ from irviz.model.diff.records import (
     NodeDiff,
 )
 from irviz.model.graph.graph import NodeId, NodeKind
-from irviz.view.visible_text import visible
+from irviz.view.bidi_escapes import visible
 
 _CONTEXT = 2
 _COLOURS = {"-": "31", "+": "32", "~": "33", "#": "1"}

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import tvm
 
+from irviz.loaders.tvmscript.admission_recheck import audit_text
 from irviz.loaders.tvmscript.isolated_parser import parse_admitted
-from irviz.loaders.tvmscript.second_check import audit_text
+from irviz.loaders.tvmscript.names_in_text import SourceText
 from irviz.loaders.tvmscript.syntax_tree import RefusedError
-from irviz.loaders.tvmscript.text_scope import SourceText
 
 _SPEC = importlib.util.spec_from_file_location(
     "irviz_test_attacks", Path(__file__).with_name("attacks.py")

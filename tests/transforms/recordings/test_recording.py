@@ -12,12 +12,12 @@ from tvm_ffi import structural_equal
 from irviz.course.mlp import MyModule, MyModuleHighLevel, MyModuleStatic
 from irviz.errors import TransformError
 from irviz.transforms.bind_params import bind_params
-from irviz.transforms.lineage import path, replay, to_script
 from irviz.transforms.python_script import PythonScript, UnwritableError
 from irviz.transforms.recordings.pass_log import PassRun
 from irviz.transforms.recordings.recorded_stages import OUTSIDE, RecordedPass, stages_of
 from irviz.transforms.recordings.recording import record_passes
 from irviz.transforms.stage import Stage, Transform, apply_transform
+from irviz.transforms.stage_paths import path, replay, to_script
 
 
 def module_pass(name):

@@ -7,8 +7,8 @@ import irviz
 from irviz.course.mlp import MyModule
 from irviz.explorer.stage_rows import stage_rows
 from irviz.explorer.state import State
+from irviz.view.bidi_escapes import visible
 from irviz.view.templating import escape, render
-from irviz.view.visible_text import visible
 
 HOSTILE = "safe\u202egnitte\u2066s"
 

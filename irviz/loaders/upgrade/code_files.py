@@ -13,8 +13,8 @@ from typing import Any, Final
 from irviz.errors import LoadError
 from irviz.loaders.reader_limits import memory_for
 from irviz.loaders.upgrade.cells import upgrade_cells
-from irviz.loaders.upgrade.notes import Note, Upgraded, unified_diff
 from irviz.loaders.upgrade.upgrade import upgrade
+from irviz.loaders.upgrade.upgrade_result import Note, Upgraded, unified_diff
 
 MEMORY_RATIO: Final = 1000
 """The memory for upgrading a text, in proportion to its size."""

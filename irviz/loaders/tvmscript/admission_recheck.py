@@ -19,8 +19,8 @@ from irviz.loaders.tvmscript.dialect import (
     may_reference,
     refusal_reason,
 )
+from irviz.loaders.tvmscript.names_in_text import SourceText, dotted, is_private
 from irviz.loaders.tvmscript.number_bounds import is_special_float
-from irviz.loaders.tvmscript.text_scope import SourceText, dotted, is_private
 
 _CALLABLE = frozenset({"range", "TypeVar"})
 _BUILTINS = frozenset(dir(builtins)) - _CALLABLE

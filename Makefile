@@ -55,6 +55,7 @@ figures: $(VENV)/installed-dev  ## draw the pictures in assets/ and of the packa
 bench: $(VENV)/installed-dev  ## measure, and print the figures
 	$(BIN)/python bench/lecture_mlp.py
 	$(BIN)/python bench/large_modules.py
+	$(BIN)/python bench/diff.py time memory
 	$(BIN)/python bench/recording_cost.py
 	$(BIN)/python bench/isolated_runs.py
 

@@ -10,16 +10,15 @@ is a child process, because passes and readers of TVM can end theirs.
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import re
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 
 import tvm
 from children import in_children
+from from_tests import TESTS, from_tests
 from tvm import ir
 from tvm_ffi import structural_equal
 
@@ -31,7 +30,6 @@ from irviz.loaders.upgrade.upgrade import upgrade
 from irviz.transforms.passes.catalog import catalog
 from irviz.transforms.passes.pass_call import named_pass
 
-_TESTS = Path(__file__).parents[1] / "tests"
 _DECORATOR = re.compile(r"@(?:\w+\.)*(?:ir_module|prim_func|function)\b")
 _BATCH = 50
 _ADMITTED = "it is admitted"
@@ -84,23 +82,13 @@ def _printed() -> dict[str, str]:
 
 
 def _modules() -> dict[str, ir.IRModule]:
-    small, constructs = _from_tests("modules"), _from_tests("constructs")
+    small, constructs = from_tests("modules"), from_tests("constructs")
     written = {name: one for name, one in vars(small).items() if isinstance(one, ir.IRModule)}
     return {
         **MODULES,
         **written,
         **{one: constructs.construct(one) for one in constructs.CONSTRUCTS},
     }
-
-
-def _from_tests(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("irviz_bench_conftest", _TESTS / "conftest.py")
-    assert spec is not None
-    assert spec.loader is not None
-    conftest = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(conftest)
-    loaded: ModuleType = conftest._loaded(name)
-    return loaded
 
 
 def _stages(mod: ir.IRModule) -> Iterator[Callable[[], list[ir.IRModule]]]:
@@ -135,7 +123,7 @@ def _scripts(make: Callable[[], list[ir.IRModule]]) -> list[str]:
 
 def _written() -> dict[str, str]:
     """Return the definitions of the tests and in TVM's sources and docstrings, in today's words."""
-    named = (_TESTS / "loaders/tvmscript/written.txt").read_text(encoding="utf-8").split("# === ")
+    named = (TESTS / "loaders/tvmscript/written.txt").read_text(encoding="utf-8").split("# === ")
     found = {text: name for name, _, text in (one.partition("\n") for one in named[1:])}
     folder = Path(tvm.__file__).parent
     for path in sorted(folder.rglob("*.py")):

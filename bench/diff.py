@@ -1,0 +1,286 @@
+"""Measure the diff: its time, its memory, and how often it is right, with the bars.
+
+    python bench/diff.py                  everything, some ten minutes
+    python bench/diff.py time memory      only these parts
+
+Times are of this machine, now: compare ratios within one run, not numbers between runs. What is
+right is told by the second readings of the tests: the values of both stages when they run, and
+TVM's structural equality of each binding.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import time
+import tracemalloc
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+
+import made_modules
+from children import in_children
+from from_tests import from_tests
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis.strategies import SearchStrategy
+from table import against, heading
+from tvm import ir, relax
+from tvm_ffi import structural_equal
+
+import irviz
+from irviz.course.mlp import MODULES
+from irviz.session import stage_cache, stage_diff
+from irviz.session.session import Session
+from irviz.transforms.passes.catalog import CatalogEntry, catalog
+from irviz.transforms.stage import Stage
+
+_RANDOM = 60
+_SEED = 20
+
+
+def main() -> None:
+    """Run the parts that were asked for, all of them by default."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parts: dict[str, Callable[[], None]] = {
+        "time": times,
+        "memory": memory,
+        "values": values,
+        "structure": structure,
+        "names": names,
+    }
+    parser.add_argument("parts", nargs="*", metavar="part", help=f"of {', '.join(parts)}")
+    options = parser.parse_args()
+    unknown = set(options.parts) - set(parts)
+    if unknown:
+        parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(parts)}")
+    warnings.simplefilter("ignore")
+    heading("bar")
+    for part in options.parts or parts:
+        parts[part]()
+
+
+# --- time and memory ---------------------------------------------------------------------------
+
+
+def _pairs(bindings: int) -> Iterator[tuple[str, ir.IRModule, ir.IRModule]]:
+    """Yield pairs of large stages: variables are shared, as by a pass, or are not, as by files."""
+    mod = made_modules.decoder(bindings)
+    yield "a pass that changes nothing", mod, relax.transform.ConvertToDataflow()(mod.clone())
+    yield "made again", mod, made_modules.decoder(bindings)
+    yield "every operator lowered", mod, _lowered(mod)
+    yield "ToMixedPrecision", mod, relax.transform.ToMixedPrecision()(mod)
+
+
+def _lowered(mod: ir.IRModule) -> ir.IRModule:
+    """Return what LegalizeOps makes of operators, in a hundredth of its time.
+
+    It keeps the variables; each operator becomes a call of what it became in one layer.
+    """
+    legal = made_modules.legalized(made_modules.bindings_of(mod))
+    (block,) = mod["main"].body.blocks
+    (other,) = legal["main"].body.blocks
+    known = dict(zip(legal["main"].params, mod["main"].params, strict=True))
+    bindings = []
+    for mine, theirs in zip(block.bindings, other.bindings, strict=True):
+        callee, arguments = theirs.value.args
+        given = relax.Tuple([known.get(one, one) for one in arguments.fields])
+        call = relax.Call(
+            theirs.value.op, [callee, given], theirs.value.attrs, theirs.value.ty_args
+        )
+        bindings.append(relax.VarBinding(mine.var, relax.BlockBuilder().normalize(call)))
+        known[theirs.var] = mine.var
+    body = relax.SeqExpr([relax.DataflowBlock(bindings)], mod["main"].body.body)
+    main = relax.Function(mod["main"].params, body, mod["main"].ret_ty, attrs=mod["main"].attrs)
+    functions = {gvar: one for gvar, one in legal.functions.items() if gvar.name_hint != "main"}
+    return ir.IRModule({**functions, legal.get_global_var("main"): main})
+
+
+def times() -> None:
+    """Measure a diff beside the reading of its two graphs, in turns."""
+    mod = MODULES["MyModuleHighLevel"]
+    _time("MLP, LegalizeOps", mod, relax.transform.LegalizeOps()(mod), 0.02, 30)
+    for bindings, rounds in ((2_000, 9), (17_000, 5)):
+        for what, before, after in _pairs(bindings):
+            bar = 1.0 if bindings == 17_000 else None
+            _time(f"{bindings:,}, {what}", before, after, bar, rounds)
+
+
+def _time(
+    what: str, before: ir.IRModule, after: ir.IRModule, bar: float | None, rounds: int
+) -> None:
+    reads, diffs = [], []
+    for _ in range(rounds + 1):
+        _forget()
+        stages = Stage("0", before), Stage("1", after)
+        reads.append(_timed(partial(_read, stages)))
+        diffs.append(_timed(partial(stage_diff.diff_modules, *stages, ("before", "after"))))
+    ratios = [diff / read for read, diff in zip(reads[1:], diffs[1:], strict=True)]
+    against(f"{what}: both graphs", reads[1:], "ms")
+    against(f"{what}: diff", diffs[1:], "ms", bar)
+    against(f"{what}: diff / both graphs", ratios, "x")
+
+
+def memory() -> None:
+    """Measure what a diff takes, beside its two graphs."""
+    for what, before, after in _pairs(17_000):
+        _forget()
+        stages = Stage("0", before), Stage("1", after)
+        gc.collect()
+        tracemalloc.start()
+        _read(stages)
+        gc.collect()
+        graphs = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        found = stage_diff.diff_modules(*stages, ("before", "after"))
+        peak = tracemalloc.get_traced_memory()[1]
+        gc.collect()
+        kept = tracemalloc.get_traced_memory()[0]
+        tracemalloc.stop()
+        assert found.functions
+        against(f"17,000, {what}: both graphs", [graphs / 2**20], "MB")
+        against(f"17,000, {what}: with the diff / both graphs", [kept / graphs], "x", 2)
+        against(f"17,000, {what}: … at most, on the way", [peak / graphs], "x")
+
+
+def _read(stages: tuple[Stage, Stage]) -> None:
+    for stage in stages:
+        stage_cache.graph_of(stage, "main")
+
+
+def _forget() -> None:
+    for module in (stage_cache, stage_diff):
+        for each in vars(module).values():
+            if hasattr(each, "cache_clear"):
+                each.cache_clear()
+    gc.collect()
+
+
+def _timed(act: Callable[[], object]) -> float:
+    gc.collect()
+    start = time.perf_counter()
+    act()
+    return time.perf_counter() - start
+
+
+# --- how often it is right ---------------------------------------------------------------------
+
+
+def values() -> None:
+    """Count the pairs that the values of both stages contradict, and the partners found."""
+    by_values = from_tests("diff_by_values")
+    mods = {
+        **MODULES,
+        "decoder": made_modules.decoder(2 * made_modules.BINDINGS),
+        **{f"random {at}": by_values.random_operators(at) for at in range(8)},
+    }
+    kinds: Mapping[str, tuple[Callable[[Session], Session], float, float, bool]] = {
+        "FuseTIR, by the stages between": (by_values.fused, by_values.EXACT, 0.97, False),
+        "FuseTIR, two modules alone": (by_values.fused, by_values.EXACT, 0.0, True),
+        "ToMixedPrecision": (
+            lambda session: session.apply("ToMixedPrecision"),
+            by_values.ROUNDED,
+            0.95,
+            False,
+        ),
+    }
+    for what, (apply, tolerance, bar, is_alone) in kinds.items():
+        expected = missing = wrong = 0
+        for mod in mods.values():
+            session = apply(Session(mod, isolate=False))
+            last = session.stages[-1]
+            first = "1" if is_alone else "0"
+            alone = irviz.diff(session.stage(first).module, last.module) if is_alone else None
+            found = by_values.agreement(session, first, last.id, tolerance, alone)
+            expected += found.expected
+            missing += len(found.missing)
+            wrong += len(found.wrong)
+        share = 1 - missing / expected
+        print(
+            f"{what}: {wrong} wrong pairs, {expected - missing} of {expected} partners found, "
+            f"{share:.1%} (bar: 0, {bar:.0%}){'' if share >= bar and not wrong else '   MISSED'}",
+            flush=True,
+        )
+
+
+def structure() -> None:
+    """Count the nodes about which the diff and TVM's structural equality disagree."""
+    constructs, by_structure = from_tests("constructs"), from_tests("diff_by_structure")
+    entries = [
+        entry
+        for entry in catalog()
+        if entry.group in ("relax", "operator rewrites", "pipelines")
+        and not entry.is_measured
+        and not entry.evaluates_code
+    ]
+    named = {
+        name: constructs.construct(name)
+        for name in constructs.WELL_FORMED
+        if name not in by_structure.UNMARKABLE
+    }
+    for what, mods in (
+        ("the course's modules", list(MODULES.values())),
+        ("constructs", list(named.values())),
+        ("random modules", drawn(constructs.random_modules())),
+        ("simple random modules", drawn(from_tests("modules").programs())),
+    ):
+        counts: Counter[str] = Counter()
+        for entry in entries:
+            for found in in_children(partial(_disagreements, by_structure, entry), mods):
+                counts["end the process" if found is None else found[0]] += 1
+                counts["wrong"] += found[1] if found else 0
+        ended = counts["end the process"]
+        print(
+            f"{len(entries)} passes over {what} ({len(mods)}): {counts['compared']} pairs of "
+            f"modules compared in both directions, {counts['refused']} refused by the pass, "
+            f"{ended} end the process, {counts['wrong']} wrong nodes (bar: 0)",
+            flush=True,
+        )
+
+
+def _disagreements(by_structure: object, entry: CatalogEntry, mod: ir.IRModule) -> tuple[str, int]:
+    found = by_structure.wrong_after(entry, mod)  # type: ignore[attr-defined]
+    return ("refused", 0) if found is None else ("compared", len(found))
+
+
+def names() -> None:
+    """Count the modules that differ from themselves with other names and another order."""
+    constructs, by_structure = from_tests("constructs"), from_tests("diff_by_structure")
+    for what, mods in (
+        ("random modules", drawn(constructs.random_modules())),
+        ("simple random modules", drawn(from_tests("modules").programs())),
+    ):
+        wrong = 0
+        for at, mod in enumerate(mods):
+            renamed = by_structure.renamed(mod)
+            assert structural_equal(mod, renamed)
+            others = renamed, by_structure.permuted(mod, at), by_structure.permuted(renamed, at)
+            wrong += sum(bool(irviz.diff(mod, other)) for other in others)
+        print(f"other names, order, both, of {len(mods)} {what}: {wrong} differ (bar: 0)")
+
+
+def drawn(strategy: SearchStrategy[ir.IRModule]) -> list[ir.IRModule]:
+    """Return modules that are drawn at random, the same ones each time."""
+    found: list[ir.IRModule] = []
+
+    @seed(_SEED)
+    @settings(
+        max_examples=_RANDOM,
+        database=None,
+        derandomize=False,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(strategy)
+    def draw(mod: ir.IRModule) -> None:
+        found.append(mod)
+
+    draw()
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -190,3 +190,18 @@ def test_groups_for_a_library_are_those_of_the_composite_functions(diff_by_value
         assert {part.before for part in group.parts} == set(group.before)
         assert len(group.parts) == len(group.before)
     assert {one.change for one in main.nodes} == {NodeChange.SAME, NodeChange.FUSED}
+
+
+def test_an_inner_function_that_was_lifted_leaves_the_users_of_its_call_alone():
+    builder = relax.BlockBuilder()
+    tensor = relax.TensorType([2], "float32")
+    x, a = relax.Var("x", tensor), relax.Var("a", tensor)
+    inner = relax.Function([a], relax.SeqExpr([], a), tensor)
+    with builder.function("main", [x]):
+        function = builder.emit(inner, "inner")
+        called = builder.emit(ir.Call(function, [x]), "called")
+        builder.emit_func_output(builder.emit(relax.op.exp(called), "used"))
+    mod = builder.get()
+    diff = irviz.diff(mod, relax.transform.LambdaLift()(mod))
+    (main,) = (one for one in diff.functions if one.name == "main")
+    assert "used" not in {node for one in main.changed_nodes for node in one.after}

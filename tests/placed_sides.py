@@ -16,9 +16,11 @@ IN_PLACE = (NodeChange.SAME, NodeChange.CHANGED, NodeChange.MOVED)
 def problems_of(diff, expansion=None):
     """Return what is wrong in the pictures of a function's diff."""
     sides = side_graphs(union_graph(diff.graphs, (diff.nodes,)), expansion)
-    _, placed = place_sides(sides)
+    marks = [dict.fromkeys(side.graph.index, 30.0) for side in sides.sides]
+    both, placed = place_sides(sides, widths=marks)
     scenes = [SceneGeometry(one.graph, one.layout, one.direction) for one in placed]
-    found = []
+    overlay = SceneGeometry(both.graph, both.layout, both.direction)
+    found = [*_overlapping(overlay), *_loose_edges(overlay)]
     for stage, side, scene in zip(diff.graphs, sides.sides, scenes, strict=True):
         found += _missing(stage, side)
         found += _overlapping(scene)

@@ -53,6 +53,7 @@ _TITLE_HEIGHT = 30.0
 _ARROW = Size(56.0, 30.0)
 _ARROW_GAP = 14.0
 _MAX_SECTIONS = 6
+_EDGE_SIGNS = {"added": "+", "removed": "−"}
 
 
 @dataclass(frozen=True)
@@ -235,6 +236,7 @@ class _Painter:
     ) -> None:
         scene = SceneGeometry(placed.graph, placed.layout, placed.direction)
         pale = marks.unchanged
+        self.signs.update(_EDGE_SIGNS[kind] for kind in edges.values() if kind)
         draw_scene(group, placed.graph, scene, self.theme, dimmed=pale, edge_changes=edges)
         for one, mark in marks.marks.items():
             node, rect = placed.graph[one], scene.shapes[one]

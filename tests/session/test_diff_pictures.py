@@ -3,6 +3,7 @@
 import random
 import re
 from itertools import pairwise
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -19,11 +20,15 @@ from irviz.model.diff.union_graph import union_graph
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import NodeKind, RegionKind
 from irviz.session.session import Session
+from irviz.view.geometry import Rect
+from irviz.view.svg_primitives import text_rect
 from tests.constructs.drawing import random_modules
 from tests.diff_by_values import random_operators
 from tests.placed_sides import problems_of
 
 pytestmark = pytest.mark.worker
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 PASSES = (
     relax.transform.LegalizeOps(),
@@ -146,6 +151,15 @@ def test_one_picture_holds_both():
     assert texts(figure).count("matmul") == 2
 
 
+def test_edges_that_were_added_or_removed_are_told_without_colours_and_explained():
+    mixed = relax.transform.ToMixedPrecision(out_dtype="float16")(MyModuleHighLevel)
+    diff = irviz.diff(MyModuleHighLevel, mixed)
+    for figure in (diff.figure(), diff.figure(overlay=True)):
+        edges = re.findall(r'<g class="edge".*?</g>', figure.svg)
+        assert sum("stroke-dasharray" in one for one in edges) == 6
+        assert {"added", "removed"} <= set(texts(figure))  # no node was removed
+
+
 def test_long_runs_that_are_unchanged_are_one_node_until_they_are_opened():
     chance = random.Random(1)
     ops = chance.choices([relax.op.tanh, relax.op.exp, relax.op.sin, relax.op.nn.relu], k=40)
@@ -233,3 +247,30 @@ def test_names_are_escaped():
     titled = type(diff)("<script>", "a & b", diff.functions)
     assert "<script>" not in titled.figure().svg
     assert "&lt;script&gt;" in titled.figure().svg
+
+
+def test_in_one_picture_a_mark_covers_neither_a_name_nor_the_number_of_an_effect(session):
+    mixed = relax.transform.ToMixedPrecision(out_dtype="float16")(MyModuleHighLevel)
+    for diff in (irviz.diff(MyModuleHighLevel, mixed), session.diff("5", "6")):
+        assert covered(diff.figure(overlay=True)) == covered(diff.figure()) == []
+
+
+def covered(figure):
+    """Return the names, notes and numbers of nodes that a mark overlaps."""
+    found = []
+    for side in ElementTree.fromstring(figure.svg).iterfind(".//{*}g[@class]"):
+        if side.get("class").startswith("side"):
+            words = [
+                (one.text, text_rect(one.text, at(one), float(one.get("font-size"))))
+                for one in side.iter(f"{SVG}text")
+                if one.get("class") in ("name", "note", "effect")
+            ]
+            for pill in side.iterfind("{*}g/{*}rect[@rx='7.5']"):
+                width, height = float(pill.get("width")), float(pill.get("height"))
+                rect = Rect.at(at(pill), width, height)
+                found += [word for word, its in words if rect.overlaps(its)]
+    return found
+
+
+def at(shape):
+    return float(shape.get("x")), float(shape.get("y"))

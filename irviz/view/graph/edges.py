@@ -19,9 +19,19 @@ _ARROW_WIDTH = 3.2
 
 
 def draw_edge(
-    parent: ElementTree.Element, edge: Edge, source: Node, route: Route, theme: Theme
+    parent: ElementTree.Element,
+    edge: Edge,
+    source: Node,
+    route: Route,
+    theme: Theme,
+    *,
+    is_dashed: bool = False,
 ) -> ElementTree.Element:
-    """Draw an edge along its route; return the group."""
+    """Draw an edge along its route; return the group.
+
+    Args:
+        is_dashed: Whether it is dashed as the outline of a removed node is.
+    """
     kinds = " carried" * edge.is_carried + " other_copy" * edge.is_other + " write" * edge.is_write
     group = add(parent, "g", f"edge{kinds}", data_source=edge.source, data_target=edge.target)
     title = f"{source.name or label.title(source)}: {source.type_label}"
@@ -34,7 +44,7 @@ def draw_edge(
     add_tooltip(group, title)
     start, *rest = route.points
     line = {"d": path("M", *start, "C", *chain.from_iterable(rest)), "fill": "none"}
-    dashes = {}
+    dashes = {"stroke_dasharray": "6 3"} if is_dashed else {}
     if edge.is_carried or edge.is_other:
         dashes = {"stroke_dasharray": "2 3" if edge.is_carried else "7 4"}
     width = 4.2 if edge.is_write else 1.2

@@ -32,7 +32,8 @@ def shape_size(node: Node, arguments: int) -> Size:
     if node.kind in INPUT_KINDS:
         return Size(max(34.0, title_width + 20), 28.0)
     label_width = max(title_width, text_width(note, label.NOTE_SIZE))
-    width = max(72.0, label_width + 28, value_width(node))
+    beside = 28 if node.is_pure else 48  # with the number of an effect
+    width = max(72.0, label_width + beside, value_width(node))
     if arguments:
         width = arguments * max(_MIN_CELL_WIDTH, math.ceil(width / arguments))
     return Size(width, 42.0 if note else 30.0)

@@ -99,9 +99,9 @@ def effect_numbers(graph: Graph) -> dict[NodeId, int]:
 
 
 def draw_effect_number(parent: ElementTree.Element, number: int, rect: Rect, theme: Theme) -> None:
-    """Write the number of a node's effect into its corner."""
+    """Write the number of a node's effect into its lower right corner; the others have marks."""
     text = f"!{number}"
-    middle = (rect.left + 5 + text_width(text, _EFFECT_SIZE) / 2, rect.top + 10)
+    middle = (rect.right - 5 - text_width(text, _EFFECT_SIZE) / 2, rect.bottom - 4)
     mark = add_text(parent, text, middle, _EFFECT_SIZE, theme.quiet_text, css_class="effect")
     add_tooltip(mark, f"it may have an effect, number {number} of those drawn")
 

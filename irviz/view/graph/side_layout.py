@@ -62,6 +62,12 @@ def place_sides(
         size = sizes[place]
         sizes[place] = Size(max(size.width, shape.width), size.height)
     placed = place_graph(sides.union, direction, seconds, sizes)
+    rects = {
+        f"n{index}": _shape(placed, node.id, shapes[node.id])
+        for index, node in enumerate(sides.union.nodes)
+        if not _has_own_size(node)
+    }
+    placed = placed._replace(layout=replace(placed.layout, shapes=rects))
     return placed, [_side(placed, side, shapes, direction) for side in sides.sides]
 
 
@@ -86,9 +92,9 @@ def _side(
             nodes[name] = rects[name].centre
             continue
         place = side.places[node.id]
-        x, y = nodes[name] = whole.nodes[f"n{placed.graph.index[place]}"]
+        nodes[name] = whole.nodes[f"n{placed.graph.index[place]}"]
         if not _has_own_size(node):
-            rects[name] = Rect.around((x, y - flow * VALUE_HEIGHT / 2), shapes[place])
+            rects[name] = _shape(placed, place, shapes[place])
     if side.graph.outputs:
         nodes[OUTPUT] = whole.nodes[OUTPUT]
     frames = {
@@ -115,6 +121,13 @@ def _side(
         known = {name: Size(rect.width, rect.height) for name, rect in rects.items()}
         layout = add_missing_routes(layout, {**given.sizes, **known}, given.edges, direction)
     return PlacedGraph(side.graph, direction, placed.dot, layout, placed.note)
+
+
+def _shape(placed: PlacedGraph, place: NodeId, size: Size) -> Rect:
+    """Return the shape of this size, without the label of its value, at a place."""
+    x, y = placed.layout.nodes[f"n{placed.graph.index[place]}"]
+    flow = 1.0 if placed.direction == "down" else -1.0
+    return Rect.around((x, y - flow * VALUE_HEIGHT / 2), size)
 
 
 def _output_numbers(placed: PlacedGraph, side: SideGraph) -> list[int]:

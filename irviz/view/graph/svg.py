@@ -86,7 +86,8 @@ def draw_scene(
             else (edge_changes.get(number))
         )
         colours = replace(theme, line=theme.changes[change]) if change else theme
-        group = draw_edge(picture, edge, graph[edge.source], route, colours)
+        is_removed = change == "removed"
+        group = draw_edge(picture, edge, graph[edge.source], route, colours, is_dashed=is_removed)
         _dim(group, is_pale=change == "")
     _draw_nodes(picture, graph, scene, theme, openable or (), overlay, pale)
     for index, frame in scene.frames.items():  # above the edges that cross the titles

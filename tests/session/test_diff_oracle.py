@@ -196,7 +196,9 @@ def test_an_inner_function_that_was_lifted_leaves_the_users_of_its_call_alone():
     builder = relax.BlockBuilder()
     tensor = relax.TensorType([2], "float32")
     x, a = relax.Var("x", tensor), relax.Var("a", tensor)
-    inner = relax.Function([a], relax.SeqExpr([], a), tensor)
+    total = relax.Var("total", tensor)
+    block = relax.BindingBlock([relax.VarBinding(total, relax.op.add(a, a))])
+    inner = relax.Function([a], relax.SeqExpr([block], total), tensor)
     with builder.function("main", [x]):
         function = builder.emit(inner, "inner")
         called = builder.emit(ir.Call(function, [x]), "called")

@@ -55,6 +55,12 @@ def _wrong_in(diff, before, after, names):
         if one is None or two is None:
             continue
         aspects = {each.aspect for each in node.differences}
+        calls = [
+            graph[each]
+            for graph, (each,) in zip(diff.graphs, (node.before, node.after), strict=True)
+        ]
+        if calls[0].callee == calls[1].callee and calls[0].resolution is not calls[1].resolution:
+            aspects.discard(Aspect.CALLEE)  # DataflowUseInplaceCalls deletes functions in use
         is_same = (
             node.change in (NodeChange.SAME, NodeChange.MOVED) or aspects <= BESIDE_THE_BINDING
         )

@@ -46,6 +46,7 @@ def main() -> None:
     )
     parts: dict[str, Callable[[], None]] = {
         "time": times,
+        "pictures": pictures,
         "memory": memory,
         "values": values,
         "structure": structure,
@@ -121,6 +122,18 @@ def _time(
     against(f"{what}: both graphs", reads[1:], "ms")
     against(f"{what}: diff", diffs[1:], "ms", bar)
     against(f"{what}: diff / both graphs", ratios, "x")
+
+
+def pictures() -> None:
+    """Measure the pictures of a diff: folded, laid out and drawn, without the diff itself."""
+    mod = MODULES["MyModuleHighLevel"]
+    pairs = [("MLP, LegalizeOps", mod, relax.transform.LegalizeOps()(mod))]
+    pairs += [(f"17,000, {what}", *both) for what, *both in _pairs(17_000)][2:]
+    for bar, (what, before, after) in zip((0.06, 1.5, 1.5), pairs, strict=True):
+        _forget()
+        found = stage_diff.diff_modules(Stage("0", before), Stage("1", after), ("before", "after"))
+        taken = [_timed(found.figure) for _ in range(8)]
+        against(f"{what}: picture", taken[1:], "ms", bar)
 
 
 def memory() -> None:

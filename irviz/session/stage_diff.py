@@ -21,6 +21,8 @@ from irviz.ir.text.labels import attributes
 from irviz.ir.text.text_cache import is_same_type, type_facts_of
 from irviz.ir.tir.loop_nest_reader import loop_nest
 from irviz.model.diff.canonical_names import Names
+from irviz.model.diff.compose_links import Step, block_links, compose_steps
+from irviz.model.diff.diff_records import FunctionChange, FunctionDiff, NodeDiff
 from irviz.model.diff.differences import Aspect, Difference
 from irviz.model.diff.function_diff import (
     attribute_differences,
@@ -32,7 +34,7 @@ from irviz.model.diff.function_diff import (
     with_own_differences,
 )
 from irviz.model.diff.function_matching import FunctionKey, FunctionPair, match_functions
-from irviz.model.diff.link_composition import Step, block_links, compose_steps
+from irviz.model.diff.group_by_place import group_by_place
 from irviz.model.diff.loop_diff import diff_loop_nests
 from irviz.model.diff.module_text import ModuleText
 from irviz.model.diff.node_differences import Comparison, names_of_sizes
@@ -43,8 +45,6 @@ from irviz.model.diff.node_links import (
     link_nodes,
     unchanged_links,
 )
-from irviz.model.diff.place_groups import group_by_place
-from irviz.model.diff.records import FunctionChange, FunctionDiff, NodeDiff
 from irviz.model.diff.renaming import Renaming
 from irviz.model.graph.graph import Graph, NodeId, NodeKind, Resolution
 from irviz.model.loops import LoopNest

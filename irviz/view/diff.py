@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from pathlib import Path
 
+from irviz.model.diff.diff_records import FunctionChange, FunctionDiff
 from irviz.model.diff.differences import Difference
 from irviz.model.diff.module_text import FunctionText, ModuleText
-from irviz.model.diff.records import FunctionChange, FunctionDiff
 from irviz.model.folding.expansion import Expansion
 from irviz.view.diff_figure import DiffLayout, DiffTitles, draw_diff, drawn_functions
 from irviz.view.figure import Figure

@@ -10,7 +10,7 @@ from typing import Literal
 from xml.etree import ElementTree
 
 from irviz.errors import DrawError, NotFoundError
-from irviz.model.diff.records import FunctionDiff
+from irviz.model.diff.diff_records import FunctionDiff
 from irviz.model.diff.side_graphs import SideGraph, SideGraphs, side_graphs
 from irviz.model.diff.union_graph import union_graph
 from irviz.model.folding.expansion import Expansion

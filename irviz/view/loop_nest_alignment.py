@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from irviz.model.diff.alignment import aligned
 from irviz.model.diff.differences import Aspect
-from irviz.model.diff.increasing import longest_increasing
+from irviz.model.diff.longest_increasing import longest_increasing
 from irviz.model.diff.loop_diff import BlockDiff, LoopChange, LoopGroup, LoopNestDiff, is_made_of
 from irviz.model.loops import AxisKind, Block, Loop, LoopKind, LoopNest, LoopNode, walk
 from irviz.view.loop_nest_listing import Row, RowKind, listing

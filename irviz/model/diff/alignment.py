@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
-from irviz.model.diff.increasing import longest_increasing
+from irviz.model.diff.longest_increasing import longest_increasing
 
 _Opcode = tuple[str, int, int, int, int]
 

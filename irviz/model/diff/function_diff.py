@@ -7,19 +7,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
-from irviz.model.diff.differences import Aspect, Difference
-from irviz.model.diff.function_matching import FunctionKey, FunctionPair
-from irviz.model.diff.increasing import longest_increasing
-from irviz.model.diff.node_differences import Comparison
-from irviz.model.diff.node_groups import NodeGroup
-from irviz.model.diff.node_links import NodeLinks, outermost
-from irviz.model.diff.records import (
+from irviz.model.diff.diff_records import (
     FunctionChange,
     FunctionDiff,
     NodeChange,
     NodeDiff,
     Part,
 )
+from irviz.model.diff.differences import Aspect, Difference
+from irviz.model.diff.function_matching import FunctionKey, FunctionPair
+from irviz.model.diff.longest_increasing import longest_increasing
+from irviz.model.diff.node_differences import Comparison
+from irviz.model.diff.node_groups import NodeGroup
+from irviz.model.diff.node_links import NodeLinks, outermost
 from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId, NodeKind, Resolution
 
 _SINGLE = (NodeChange.SAME, NodeChange.CHANGED, NodeChange.MOVED)

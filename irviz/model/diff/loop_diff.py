@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from irviz.model.diff.canonical_names import Names
 from irviz.model.diff.differences import Aspect, Difference
-from irviz.model.diff.increasing import longest_increasing
+from irviz.model.diff.longest_increasing import longest_increasing
 from irviz.model.diff.renaming import Renaming
 from irviz.model.loops import (
     Block,

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from irviz.model.diff.canonical_names import Names, common_names, with_contents, without_names
-from irviz.model.diff.casts import correspondence_through_casts
+from irviz.model.diff.diff_records import Part
 from irviz.model.diff.function_matching import FunctionPair
-from irviz.model.diff.records import Part
+from irviz.model.diff.match_through_casts import correspondence_through_casts
 from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind
 from irviz.model.graph.inlined_ids import SEPARATOR
 from irviz.model.matching.correspondence import MatchedBy, correspondence

@@ -2,7 +2,7 @@
 
 from irviz.model.diff.canonical_names import Names
 from irviz.model.diff.function_matching import FunctionKey, match_functions
-from irviz.model.diff.increasing import longest_increasing
+from irviz.model.diff.longest_increasing import longest_increasing
 from irviz.model.diff.renaming import Renaming
 
 

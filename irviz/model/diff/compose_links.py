@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 
+from irviz.model.diff.diff_records import Part
 from irviz.model.diff.node_links import NodeLinks, outermost
-from irviz.model.diff.records import Part
 from irviz.model.graph.graph import NodeId
 from irviz.model.graph.inlined_ids import SEPARATOR, inlined_id
 from irviz.model.matching.correspondence import MatchedBy

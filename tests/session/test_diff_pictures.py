@@ -195,6 +195,28 @@ def test_a_frame_in_a_repeated_layer_can_be_collapsed():
     assert wrong(layers, split, Expansion(closed=frozenset(frames))) == []
 
 
+def test_an_edge_that_only_one_stage_has_ends_at_its_node():
+    add, multiply, tanh = relax.op.add, relax.op.multiply, lambda value, _: relax.op.tanh(value)
+    before = with_weights([add] * 50)
+    after = with_weights([*[add] * 25, tanh, *[multiply] * 25])
+    assert wrong(before, after) == []
+    assert texts(irviz.diff(before, after).figure()).count("25 → 26 nodes") == 2
+
+
+def with_weights(ops):
+    """Return a module of operators of two operands, each of which has a parameter of its own."""
+    builder = relax.BlockBuilder()
+    weights = [relax.Var(f"w{n}", relax.TensorType((8, 8), "float32")) for n in range(60)]
+    with builder.function("main", weights):
+        with builder.dataflow():
+            value = weights[-1]
+            for op, weight in zip(ops, weights, strict=False):
+                value = builder.emit(op(value, weight))
+            result = builder.emit_output(value)
+        builder.emit_func_output(result)
+    return builder.get()
+
+
 def plus_one(value):
     return relax.op.add(value, relax.const(np.ones((8, 8), "float32")))
 

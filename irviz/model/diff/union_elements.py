@@ -153,10 +153,13 @@ def _frame(before: Sequence[Element], after: Sequence[Element], diff: NodeDiff) 
         if around is not frame and not around.is_input and around.frame is None:
             around.frame = frame
             frame.inside.append(around)
-    sign = "⊂" if len(before) < len(after) else "⊃"
     called = diff.callee or (frame.node.callee.removeprefix("relax.") if frame.at else "")
-    count = f"{sign} {len(before)} → {len(after)} "
-    frame.title = called if frame.title else f"{count}{called}".rstrip()
+    count = f"{len(before)} → {len(after)}"
+    if not frame.at:
+        count = f"{count} nodes"
+    else:
+        count = f"⊂ {count}" if len(before) < len(after) else f"⊃ {count}"
+    frame.title = called if frame.title else f"{count} {called}".rstrip()
     return frame
 
 

@@ -118,7 +118,11 @@ def _side(
     layout = Layout(whole.width, whole.height, nodes, frames, routes, rects)
     if len(routes) < len(along):
         given = layout_input(side.graph)
-        known = {name: Size(rect.width, rect.height) for name, rect in rects.items()}
+        filling = {f"n{side.graph.index[one]}" for one in filled}
+        known = {
+            name: Size(rect.width, rect.height + (0.0 if name in filling else VALUE_HEIGHT))
+            for name, rect in rects.items()
+        }
         layout = add_missing_routes(layout, {**given.sizes, **known}, given.edges, direction)
     return PlacedGraph(side.graph, direction, placed.dot, layout, placed.note)
 

@@ -24,6 +24,9 @@ def add_diff(commands: Commands) -> None:
     parser.add_argument("--function", default="", metavar="NAME", help="only this function")
     parser.add_argument("--json", action="store_true", help="print the data instead of text")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="draw to this .svg file")
+    parser.add_argument("--around", default="", metavar="NAME", help="with -o: near this node")
+    parser.add_argument("--steps", type=int, default=1, help="how near, in uses; default: 1")
+    parser.add_argument("--to", default="", metavar="NAME", help="with -o: between the two")
     parser.add_argument("--theme", default="course", help="with -o: course or dark")
     parser.add_argument("--direction", default="up", help="with -o: where data flows, up or down")
     parser.add_argument("--layout", default="beside", help="with -o: beside or above")
@@ -40,6 +43,9 @@ def _run(options: argparse.Namespace) -> int:
             found.save(
                 options.output,
                 options.function,
+                around=options.around,
+                steps=options.steps,
+                to=options.to,
                 theme=options.theme,
                 direction=options.direction,
                 layout=options.layout,

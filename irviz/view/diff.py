@@ -7,16 +7,35 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
 
+from irviz.model.diff.diff_part import diff_part, functions_with
 from irviz.model.diff.diff_records import FunctionChange, FunctionDiff
 from irviz.model.diff.differences import Difference
 from irviz.model.diff.module_text import FunctionText, ModuleText
 from irviz.model.folding.expansion import Expansion
+from irviz.model.graph.graph import NodeId
 from irviz.view.diff_figure import DiffLayout, DiffTitles, draw_diff, drawn_functions
 from irviz.view.figure import Figure
 from irviz.view.graph.graph_figure import Direction
 from irviz.view.text.diff_text import diff_text
 from irviz.view.theme import ThemeName
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack  # of Python 3.11
+
+
+class FigureOptions(TypedDict, total=False):
+    """The options of `Diff.figure`."""
+
+    around: str
+    steps: int
+    to: str
+    theme: ThemeName
+    direction: Direction
+    layout: DiffLayout
+    overlay: bool
+    expansion: Expansion | None
 
 
 @dataclass(frozen=True)
@@ -66,6 +85,9 @@ class Diff:
         self,
         function: str = "",
         *,
+        around: str = "",
+        steps: int = 1,
+        to: str = "",
         theme: ThemeName = "course",
         direction: Direction = "up",
         layout: DiffLayout = "beside",
@@ -78,6 +100,9 @@ class Diff:
 
         Args:
             function: Only this function; by default those that differ, one below the other.
+            around: A variable, to draw only what is at most `steps` uses away from it.
+            steps: How many uses.
+            to: Another variable, to draw only the paths between the two.
             theme: The colours.
             direction: Where data flows to.
             layout: Whether the module before is beside the one after, or above it.
@@ -87,29 +112,26 @@ class Diff:
         Raises:
             DrawError: Nothing differs that could be drawn, or there is no such theme, direction or
                 layout.
-            NotFoundError: There is no such function, or it cannot be drawn.
+            NotFoundError: There is no such function or variable, or no path, or the function
+                cannot be drawn.
 
         Example:
             session.diff("3", "4").figure(theme="dark")
         """
         titles = DiffTitles(self.before, self.after, self.transform)
         chosen = drawn_functions(self.functions, function)
+        if around:
+            end = NodeId(to) if to else None
+            there = functions_with(chosen, around)
+            chosen = [diff_part(one, NodeId(around), steps, end) for one in there]
         return draw_diff(
             titles, chosen, theme, direction, layout, overlay=overlay, expansion=expansion
         )
 
     def save(
-        self,
-        path: str | os.PathLike[str],
-        function: str = "",
-        *,
-        theme: ThemeName = "course",
-        direction: Direction = "up",
-        layout: DiffLayout = "beside",
-        overlay: bool = False,
-        expansion: Expansion | None = None,
+        self, path: str | os.PathLike[str], function: str = "", **options: Unpack[FigureOptions]
     ) -> Path:
-        """Write the figure to an SVG file; the arguments are those of `figure`.
+        """Write the figure to an SVG file; the options are those of `figure`.
 
         Raises:
             DrawError: As in `figure`.
@@ -119,15 +141,7 @@ class Diff:
         Example:
             irviz.diff(before, after).save("fusion.svg", layout="above")
         """
-        figure = self.figure(
-            function,
-            theme=theme,
-            direction=direction,
-            layout=layout,
-            overlay=overlay,
-            expansion=expansion,
-        )
-        return figure.save(path)
+        return self.figure(function, **options).save(path)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         """Show the figure in a notebook, and the text where there is no figure."""

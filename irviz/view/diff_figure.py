@@ -220,7 +220,7 @@ class _Painter:
                 f"side {'after' if at else 'before'}",
                 transform=f"translate({px(x)} {px(y)})",
             )
-            kinds = _edge_changes(side, along[1 - at], marks[at], is_after=bool(at))
+            kinds = _edge_changes(union.graph, side, along[1 - at], marks[at], is_after=bool(at))
             inside = function.frame_contents
             contents = {one: inside.get(one, "") for one in side.frames}
             self._side(group, layout, marks[at], kinds, contents)
@@ -329,37 +329,58 @@ def _overlay_edges(
 ) -> dict[int, str]:
     """Return what became of the edges of both stages in one picture."""
     before, after = (_all_routes(union, side) for side in sides.sides)
+    stays = _staying(union.graph, before) & _staying(union.graph, after)
     found: dict[int, str] = {}
     for number, edge in enumerate(union.graph.edges):
-        if number in before and number in after:
-            if edge.source in unchanged or edge.target in unchanged:
-                found[number] = ""
-        elif not _is_inside_frame(union.graph, edge):
+        if number not in stays:
             found[number] = "removed" if number in before else "added"
+        elif edge.source in unchanged or edge.target in unchanged:
+            found[number] = ""
     return found
 
 
-def _is_inside_frame(graph: Graph, edge: Edge) -> bool:
-    """Return whether an edge leads from a node that was fused, or was split off, to another."""
-    region = graph[edge.source].region
-    is_framed = region is not None and graph.regions[region].kind is RegionKind.FUSED
-    return is_framed and region == graph[edge.target].region
-
-
 def _edge_changes(
-    side: SideGraph, others: set[int], marks: SideMarks, *, is_after: bool
+    union: Graph, side: SideGraph, others: set[int], marks: SideMarks, *, is_after: bool
 ) -> dict[int, str]:
     """Return what became of the edges of a stage: those of both stages are pale."""
     found: dict[int, str] = {}
-    kind = "added" if is_after else "removed"
+    stays = _staying(union, others)
     graph = side.graph
     for index, (edge, number) in enumerate(zip(graph.edges, side.routes, strict=True)):
-        if number is None or number not in others:
-            if not _is_inside_frame(graph, edge):
-                found[index] = kind
+        if number not in stays:
+            found[index] = "added" if is_after else "removed"
         elif {edge.source, edge.target} & marks.unchanged:
             found[index] = ""
     for index, one in enumerate(graph.outputs, start=len(graph.edges)):
         if one in marks.unchanged:
             found[index] = ""
+    return found
+
+
+def _staying(union: Graph, numbers: Collection[int]) -> set[int]:
+    """Return the edges between whatever some edges connect; a frame is one with what is inside.
+
+    What was fused may have used a value twice that the fused node uses once.
+    """
+
+    def ends(edge: Edge) -> tuple[object, object]:
+        return _outermost_frame(union, edge.source), _outermost_frame(union, edge.target)
+
+    known = {ends(union.edges[number]) for number in numbers if number < len(union.edges)}
+    return set(numbers) | {
+        number
+        for number, edge in enumerate(union.edges)
+        if (pair := ends(edge)) != (edge.source, edge.target)
+        and (pair in known or pair[0] == pair[1])
+    }
+
+
+def _outermost_frame(graph: Graph, node: NodeId) -> NodeId | int:
+    """Return the region of the outermost frame around a node, or the node itself."""
+    found: NodeId | int = node
+    region = graph[node].region
+    while region is not None:
+        if graph.regions[region].kind is RegionKind.FUSED:
+            found = region
+        region = graph.regions[region].parent
     return found

@@ -15,6 +15,7 @@ import irviz
 from irviz.course.digits import mlp_params
 from irviz.course.mlp import MODULES, MyModule, MyModuleHighLevel
 from irviz.errors import DrawError, NotFoundError, SaveError
+from irviz.model.diff.diff_part import diff_part
 from irviz.model.diff.side_graphs import side_graphs
 from irviz.model.diff.union_graph import union_graph
 from irviz.model.folding.expansion import Expansion
@@ -22,6 +23,7 @@ from irviz.model.graph.graph import NodeKind, RegionKind
 from irviz.session.session import Session
 from irviz.view.geometry import Rect
 from irviz.view.svg_primitives import text_rect
+from irviz.view.theme import THEMES
 from tests.constructs.drawing import random_modules
 from tests.diff_by_values import random_operators
 from tests.placed_sides import problems_of
@@ -158,6 +160,24 @@ def test_edges_that_were_added_or_removed_are_told_without_colours_and_explained
         edges = re.findall(r'<g class="edge".*?</g>', figure.svg)
         assert sum("stroke-dasharray" in one for one in edges) == 6
         assert {"added", "removed"} <= set(texts(figure))  # no node was removed
+
+
+def test_a_part_is_drawn_of_both_sides(session):
+    diff = session.diff("3", "4")
+    shown = texts(diff.figure(around="w1_t"))
+    assert {"transpose1", "matmul1", "add1", "fused_matmul1_add1"} <= set(shown)
+    assert "matmul" not in shown
+    removed = THEMES["course"].changes["removed"]
+    assert removed not in diff.figure(around="lv").svg  # what was fused used one value twice
+    between = texts(diff.figure(around="lv0", to="lv2"))
+    assert {"matmul", "relu", "fused_matmul_add_relu"} <= set(between)
+    assert "transpose" not in between
+    for part in (diff_part(one, "w1_t", 1) for one in diff.functions if one.nodes):
+        assert problems_of(part) == []
+    with pytest.raises(NotFoundError, match="no node 'nowhere' in what differs: 'main'"):
+        diff.figure(around="nowhere")
+    with pytest.raises(NotFoundError, match="no path between 'w0_t' and 'w1_t'"):
+        diff.figure(around="w0_t", to="w1_t")
 
 
 def test_long_runs_that_are_unchanged_are_one_node_until_they_are_opened():

@@ -59,6 +59,8 @@ def _loose_edges(scene):
         is_tip = _is_near(route.tip, target, 3, 3) and not is_inside
         if not is_tip or not _is_near(route.points[0], source, 12, 28):
             yield "loose", edge.source, edge.target
+        if math.dist(route.points[-1], route.tip) > 10:
+            yield "long arrow", edge.source, edge.target
 
 
 def _is_near(point, rect, beside, above):

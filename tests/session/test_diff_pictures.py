@@ -215,6 +215,21 @@ def test_a_frame_in_a_repeated_layer_can_be_collapsed():
     assert wrong(layers, split, Expansion(closed=frozenset(frames))) == []
 
 
+def test_a_collapsed_layer_tells_what_it_holds_in_each_stage_and_what_became_of_that():
+    layers = relax.transform.LegalizeOps()(chain([plus_one, relax.op.tanh, relax.op.exp] * 20))
+    diff = irviz.diff(layers, relax.transform.CallTIRRewrite()(layers))
+    (function,) = (one for one in diff.functions if one.nodes)
+    sides = side_graphs(union_graph(function.graphs, (function.nodes,)))
+    (repeat,) = (one.id for one in sides.union.regions if one.kind is RegionKind.REPEAT)
+    svg = diff.figure(expansion=Expansion(closed=frozenset([repeat]))).svg
+    before, after = svg.split('class="side after"')
+    assert "each: add, tir_tanh, tir_exp<" in before
+    assert "each: builtin.alloc_tensor ×3" in after
+    assert "⊂60<" in before
+    assert "⊂180<" in after
+    assert "one became several" in after
+
+
 def test_an_edge_that_only_one_stage_has_ends_at_its_node():
     add, multiply, tanh = relax.op.add, relax.op.multiply, lambda value, _: relax.op.tanh(value)
     before = with_weights([add] * 50)

@@ -8,8 +8,17 @@ from dataclasses import dataclass, replace
 from irviz.model.diff.union_graph import UnionGraph
 from irviz.model.folding.containers import Container, container_tree
 from irviz.model.folding.expansion import LIMIT, Expansion
-from irviz.model.folding.visible_graph import VisibleGraph, visible_graph
-from irviz.model.graph.graph import Edge, Graph, Node, NodeId, NodeKind, Region, RegionKind
+from irviz.model.folding.visible_graph import VisibleGraph, group_contents, visible_graph
+from irviz.model.graph.graph import (
+    INPUT_KINDS,
+    Edge,
+    Graph,
+    Node,
+    NodeId,
+    NodeKind,
+    Region,
+    RegionKind,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,9 +124,9 @@ class _Side:
 
     def read(self) -> SideGraph:
         shown = {node.id: self._shown(node.id) for node in self.stage.nodes}
-        held: dict[NodeId, int] = {}
-        for one in shown.values():
-            held[one] = held.get(one, 0) + 1
+        held: dict[NodeId, list[Node]] = {}
+        for node in self.stage.nodes:
+            held.setdefault(shown[node.id], []).append(node)
         nodes: list[Node] = []
         places: dict[NodeId, NodeId] = {}
         frames = {one: region for region, one in self.filled.items() if one in held}
@@ -143,7 +152,7 @@ class _Side:
     def _add(
         self,
         node: Node,
-        held: Mapping[NodeId, int],
+        held: Mapping[NodeId, Sequence[Node]],
         nodes: list[Node],
         places: dict[NodeId, NodeId],
     ) -> None:
@@ -151,7 +160,7 @@ class _Side:
         one = self.own.get(node.id)
         if node.kind is NodeKind.GROUP and node.id not in self.union.graph.index:
             if node.id in held:
-                nodes.append(node._replace(size=held[node.id]))
+                nodes.append(self._group(node, held[node.id]))
                 places[node.id] = node.id
             else:
                 container = self.containers.get(node.id)
@@ -159,6 +168,16 @@ class _Side:
         if one is not None and one in held:
             nodes.append(self.stage[one]._replace(region=node.region))
             places[one] = node.id
+
+    def _group(self, group: Node, nodes: Sequence[Node]) -> Node:
+        """Return the group as it is in this stage, which has these nodes of it."""
+        inside = [one for one in nodes if one.kind not in INPUT_KINDS]
+        container = self.containers.get(group.id)
+        if container and inside:
+            copies = container.copies
+            contents = group_contents(inside, copies, is_repeat=copies > 1)
+            group = group._replace(attributes=(contents,))
+        return group._replace(size=len(nodes))
 
     def _order(self) -> list[NodeId]:
         """Return the drawn nodes in the order of the text; nodes that fill a frame stand last."""

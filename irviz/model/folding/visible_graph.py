@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -247,18 +247,28 @@ def _group_node(bound: BoundNodes, container: Container, span: range) -> Node:
     Its attributes list the most frequent callees, its type the values that are used outside.
     """
     one = bound.nodes[span.start : span.start + container.held]
-    names = Counter(node.callee.removeprefix("relax.") or node.kind.value for node in one)
     out = [bound.nodes[step] for step in span if bound.last[step] >= span.stop]
-    most = [f"{name} ×{n}" if n > 1 else name for name, n in names.most_common(_MAX_NAMES)]
-    if len(names) > _MAX_NAMES:
-        most.append("…")
-    holds = "each holds" if container.copies > 1 else "holds"
     return Node(
         NodeId(container.id),
         NodeKind.GROUP,
         container.name,
         f"{out[0].name}: {out[0].type_label}" if len(out) == 1 else f"{len(out)} values",
-        attributes=((holds, ", ".join(most)),),
+        attributes=(group_contents(one, is_repeat=container.copies > 1),),
         is_pure=all(node.is_pure for node in one),
         size=len(span),
     )
+
+
+def group_contents(nodes: Iterable[Node], copies: int = 1, *, is_repeat: bool) -> tuple[str, str]:
+    """Return the attribute of a group that lists the most frequent callees.
+
+    Args:
+        nodes: The nodes of this many copies, without parameters and constants.
+        is_repeat: Whether the group has copies that are alike.
+    """
+    names = Counter(node.callee.removeprefix("relax.") or node.kind.value for node in nodes)
+    counts = [(name, count // copies) for name, count in names.most_common(_MAX_NAMES)]
+    most = [f"{name} ×{count}" if count > 1 else name for name, count in counts]
+    if len(names) > _MAX_NAMES:
+        most.append("…")
+    return "each holds" if is_repeat else "holds", ", ".join(most)

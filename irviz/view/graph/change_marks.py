@@ -76,12 +76,12 @@ class SideMarks(NamedTuple):
 def side_marks(side: SideGraph, diffs: Sequence[NodeDiff], *, is_before: bool) -> SideMarks:
     """Return what the drawn nodes of the stage before, or after, became."""
     found: dict[NodeId, ChangeMark] = {}
-    counts: dict[NodeId, Counter[str]] = {}
+    counts: dict[NodeId, Counter[str]] = {}  # of the nodes by their sign, "" for unchanged ones
     for diff in diffs:
         mine, kind = diff.before if is_before else diff.after, _kind(diff)
         for one in mine:
             shown = side.shown[one]
-            counts.setdefault(shown, Counter())[kind] += 1
+            counts.setdefault(shown, Counter())[_sign(diff, kind)] += 1
             is_whole = len(mine) == 1 if kind != "fused" else shown in side.frames or len(mine) == 1
             if kind and shown == one and is_whole:
                 found[shown] = _mark(diff, kind)
@@ -89,15 +89,17 @@ def side_marks(side: SideGraph, diffs: Sequence[NodeDiff], *, is_before: bool) -
         if shown not in side.graph.index or shown in found or not (changed := +_without(count)):
             continue
         if side.shown.get(shown) != shown:  # a group
-            signs = [f"{_SIGNS[kind]}{number}" for kind, number in sorted(changed.items())]
-            kinds = list(changed)
-            found[shown] = ChangeMark(kinds[0] if len(kinds) == 1 else "changed", " ".join(signs))
+            signs = [f"{sign}{changed[sign]}" for sign in LEGEND if sign in changed]
+            kinds = {LEGEND[sign][0] for sign in changed}
+            found[shown] = ChangeMark(
+                kinds.pop() if len(kinds) == 1 else "changed", " ".join(signs)
+            )
     unchanged = frozenset(one for one, count in counts.items() if not _without(count))
     return SideMarks(found, unchanged)
 
 
 def _without(count: Counter[str]) -> Counter[str]:
-    return Counter({kind: number for kind, number in count.items() if kind})
+    return Counter({sign: number for sign, number in count.items() if sign})
 
 
 def _kind(diff: NodeDiff) -> str:
@@ -108,14 +110,16 @@ def _kind(diff: NodeDiff) -> str:
     return kind if kind in _SIGNS else "fused"
 
 
+def _sign(diff: NodeDiff, kind: str) -> str:
+    is_split = kind == "fused" and len(diff.before) < len(diff.after)
+    return _SPLIT_SIGN if is_split else _SIGNS.get(kind, "")
+
+
 def _mark(diff: NodeDiff, kind: str) -> ChangeMark:
     words = {"changed": _word(diff.differences), "moved": "moved"}
-    sign = _SIGNS[kind]
-    if kind == "fused":
-        sign = _SPLIT_SIGN if len(diff.before) < len(diff.after) else sign
-        words[kind] = f"{len(diff.before)} → {len(diff.after)}"
+    words["fused"] = f"{len(diff.before)} → {len(diff.after)}"
     tooltip = "\n".join([diff.change.value, *map(str, diff.differences), diff.callee])
-    return ChangeMark(kind, f"{sign} {words.get(kind, '')}".rstrip(), tooltip.rstrip())
+    return ChangeMark(kind, f"{_sign(diff, kind)} {words.get(kind, '')}".rstrip(), tooltip.rstrip())
 
 
 def _word(differences: Sequence[Difference]) -> str:

@@ -178,12 +178,24 @@ def _with_arrow(curves: Sequence[tuple[Point, ...]], last: float) -> Route:
         for part in range(_PARTS, -1, -1):
             t = most * part / _PARTS
             if math.dist(_point(curves[number], t), tip) >= _ARROW:
+                t = _base_of_arrow(curves[number], t, min(most, t + most / _PARTS), tip)
                 points = [curves[0][0]]
                 for one in (*curves[:number], _split(curves[number], t)[0]):
                     points += one[1:]
                 return Route(tuple(points), tip)
     start = curves[0][0]
     return Route((start, start, start, start), tip)
+
+
+def _base_of_arrow(curve: tuple[Point, ...], far: float, near: float, tip: Point) -> float:
+    """Return the parameter where an arrow begins, between one that is far enough and one not."""
+    for _ in range(20):
+        middle = (far + near) / 2
+        if math.dist(_point(curve, middle), tip) >= _ARROW:
+            far = middle
+        else:
+            near = middle
+    return far
 
 
 def _leaving(route: Route, rect: Rect) -> Route:

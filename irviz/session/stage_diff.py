@@ -36,7 +36,7 @@ from irviz.model.diff.function_diff import (
 from irviz.model.diff.function_matching import FunctionKey, FunctionPair, match_functions
 from irviz.model.diff.group_by_place import group_by_place
 from irviz.model.diff.loop_diff import diff_loop_nests
-from irviz.model.diff.module_text import ModuleText
+from irviz.model.diff.module_text import FunctionText, ModuleText
 from irviz.model.diff.node_differences import Comparison, names_of_sizes
 from irviz.model.diff.node_groups import node_groups
 from irviz.model.diff.node_links import (
@@ -372,7 +372,15 @@ def _module_differences(before: ir.IRModule, after: ir.IRModule) -> list[Differe
 
 
 def _text(stage: Stage) -> ModuleText:
-    return ModuleText(lambda: function_texts(script_of(stage)))
+    return ModuleText(lambda: _function_texts(stage))
+
+
+def _function_texts(stage: Stage) -> Mapping[str, FunctionText]:
+    """Return the texts of functions, none if TVM cannot print the module."""
+    try:
+        return function_texts(script_of(stage))
+    except (ValueError, RuntimeError, TypeError):
+        return {}
 
 
 def _transforms(stages: Sequence[Stage]) -> str:

@@ -24,6 +24,7 @@ from irviz.session.session import Session
 from irviz.view.geometry import Rect
 from irviz.view.svg_primitives import text_rect
 from irviz.view.theme import THEMES
+from tests.constructs import construct
 from tests.constructs.drawing import random_modules
 from tests.diff_by_values import random_operators
 from tests.placed_sides import problems_of
@@ -296,6 +297,21 @@ def test_a_diff_shows_itself_in_a_notebook(session):
     assert shown["image/svg+xml"].startswith("<svg")
     assert shown["text/plain"].startswith("--- 3 AnnotateTIROpPattern")
     assert "image/svg+xml" not in session.diff("3", "3")._repr_mimebundle_()
+
+
+def test_a_module_that_tvm_cannot_print_is_drawn_in_a_notebook():
+    before = construct("nested calls")
+    with pytest.raises(TypeError):
+        before.script()
+    diff = irviz.diff(before, relax.transform.LambdaLift()(before))
+    assert diff._repr_mimebundle_()["image/svg+xml"].startswith("<svg")
+    assert "call" in str(diff)
+
+
+def test_edges_do_not_cross_out_the_titles_of_frames(session):
+    svg = session.diff("3", "4").figure().svg
+    (title,) = re.findall(r"<text[^>]*>⊃ 3 → 1 fused_matmul_add_relu<", svg)
+    assert 'paint-order="stroke"' in title
 
 
 def test_names_are_escaped():

@@ -61,10 +61,11 @@ def draw_cluster(
 
 
 def draw_cluster_title(
-    parent: ElementTree.Element, frame: ClusterFrame, title: str, colour: str
+    parent: ElementTree.Element, frame: ClusterFrame, title: str, colour: str, theme: Theme
 ) -> None:
-    """Write the title into the corner of a frame."""
-    add_text(parent, title, _position(frame), label.VALUE_SIZE, colour, "start")
+    """Write the title into the corner of a frame; an edge that crosses it is interrupted."""
+    halo = {"stroke": theme.block_fill, "stroke_width": "4", "paint_order": "stroke"}
+    add_text(parent, title, _position(frame), label.VALUE_SIZE, colour, "start", **halo)
 
 
 def cluster_title_rect(frame: ClusterFrame, title: str) -> Rect:

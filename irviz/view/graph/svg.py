@@ -94,7 +94,7 @@ def draw_scene(
         group = add(picture, "g", "title")
         is_fused = graph.regions[index].kind is RegionKind.FUSED
         colour = theme.changes["fused"] if is_fused else theme.quiet_text
-        draw_cluster_title(group, frame, cluster_title(graph, index), colour)
+        draw_cluster_title(group, frame, cluster_title(graph, index), colour, theme)
         region = graph.regions[index].id
         if openable is not None and region:
             draw_toggle(group, region, scene.toggles[region], theme, is_open=True)

@@ -71,12 +71,12 @@ def unreadable(monkeypatch):
     """Let reading a module fail, other than as a refusal."""
     broken = []
 
-    def read(module, *rest, now=stage_cache.extract_with_constants):
+    def read(module, *rest, now=stage_cache.read_function):
         if any(module.same_as(one) for one in broken):
             raise RuntimeError("no such <expression>")
         return now(module, *rest)
 
-    monkeypatch.setattr(stage_cache, "extract_with_constants", read)
+    monkeypatch.setattr(stage_cache, "read_function", read)
     stage_cache._read.cache_clear()
     return broken.append
 

@@ -112,6 +112,15 @@ def test_a_fused_node_fills_the_frame_of_what_it_was_made_of(session):
     assert "matmul + add + relu" in after
 
 
+def test_a_call_that_became_the_one_operation_of_its_function_is_inlined():
+    before = construct("composite functions")
+    diff = irviz.diff(before, relax.transform.InlinePrivateFunctions()(before))
+    for figure in (diff.figure(), diff.figure(overlay=True)):
+        assert "~ inlined" in texts(figure)
+        assert not [text for text in texts(figure) if "1 → 1" in text]
+    assert wrong(before, relax.transform.InlinePrivateFunctions()(before)) == []
+
+
 def test_a_split_node_fills_the_frame_of_what_it_became(session):
     before, after = session.diff("5", "6").figure().svg.split('class="side after"')
     assert "⊂ 1 → 3" in before

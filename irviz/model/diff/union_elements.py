@@ -11,8 +11,6 @@ from irviz.model.diff.differences import Aspect
 from irviz.model.diff.function_diff import block_partners
 from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId, Region
 
-_IN_PLACE = (NodeChange.SAME, NodeChange.CHANGED, NodeChange.MOVED)
-
 
 @dataclass(eq=False, slots=True)
 class Scope:
@@ -104,7 +102,7 @@ def union_elements(stages: Sequence[Graph], steps: Sequence[Sequence[NodeDiff]])
         of.append({})
         for diff in step:
             _relate(diff, of[at - 1], of[at], stages[at], at)
-            if diff.change not in _IN_PLACE and diff.before and diff.after:
+            if not _is_in_place(diff) and diff.before and diff.after:
                 before = [of[at - 1][one] for one in diff.before]
                 frame = _frame(before, [of[at][one] for one in diff.after], diff)
                 frames.update({frame: None} if frame.inside else {})
@@ -119,6 +117,11 @@ def union_elements(stages: Sequence[Graph], steps: Sequence[Sequence[NodeDiff]])
     return found
 
 
+def _is_in_place(diff: NodeDiff) -> bool:
+    """Return whether one node became one."""
+    return len(diff.before) == len(diff.after) == 1
+
+
 def _relate(
     diff: NodeDiff,
     mine: Mapping[NodeId, Element],
@@ -128,7 +131,7 @@ def _relate(
 ) -> None:
     """Add what the nodes of a difference are in the next stage."""
     moved = any(one.aspect is Aspect.BLOCK for one in diff.differences)
-    if diff.change in _IN_PLACE and not moved:  # what moved to another block stands elsewhere
+    if _is_in_place(diff) and not moved:  # what moved to another block stands elsewhere
         one = mine[diff.before[0]]
         one.at[at] = after[diff.after[0]]
         one.is_changed |= diff.change is not NodeChange.SAME

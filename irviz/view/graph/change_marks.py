@@ -106,8 +106,10 @@ def _kind(diff: NodeDiff) -> str:
     """Return the key of `Theme.changes` of what became of nodes, "" for one that is the same."""
     if diff.change is NodeChange.SAME:
         return ""
-    kind = diff.change.value
-    return kind if kind in _SIGNS else "fused"
+    kind: str = diff.change.value
+    if kind not in _SIGNS or kind == "fused":
+        return "changed" if len(diff.before) == len(diff.after) == 1 else "fused"
+    return kind
 
 
 def _sign(diff: NodeDiff, kind: str) -> str:
@@ -116,7 +118,9 @@ def _sign(diff: NodeDiff, kind: str) -> str:
 
 
 def _mark(diff: NodeDiff, kind: str) -> ChangeMark:
-    words = {"changed": _word(diff.differences), "moved": "moved"}
+    is_plain = diff.change in (NodeChange.CHANGED, NodeChange.MOVED)
+    change = _word(diff.differences) if is_plain else diff.change.value.split()[0]
+    words = {"changed": change, "moved": "moved"}
     words["fused"] = f"{len(diff.before)} → {len(diff.after)}"
     tooltip = "\n".join([diff.change.value, *map(str, diff.differences), diff.callee])
     return ChangeMark(kind, f"{_sign(diff, kind)} {words.get(kind, '')}".rstrip(), tooltip.rstrip())

@@ -36,13 +36,6 @@ def extract(
     return read_function(mod, function, constant_names).graph
 
 
-def extract_with_constants(
-    mod: ir.IRModule, function: str = "main", constant_names: ConstantNames | None = None
-) -> tuple[Graph, Mapping[NodeId, tvm.runtime.Tensor]]:
-    """Return what `extract` returns, and the tensor of each constant's node."""
-    return read_function(mod, function, constant_names)[:2]
-
-
 class FunctionReading(NamedTuple):
     """The graph of a function, and what its nodes are.
 

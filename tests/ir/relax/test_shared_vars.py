@@ -8,7 +8,7 @@ import tvm
 from tvm import ir, relax, tirx
 
 from irviz.course.mlp_high_level import MyModuleHighLevel
-from irviz.ir.function_graph import extract, extract_with_constants
+from irviz.ir.function_graph import extract, read_function
 from irviz.ir.module_functions import NoFunctionError, relax_functions
 from irviz.ir.node_ids import identify
 from irviz.ir.relax.shared_vars import shared_constants, shared_vars
@@ -223,9 +223,9 @@ def test_modules_that_were_read_anew_share_nothing():
 def test_constants_of_one_tensor_are_one():
     before = bound(random_module(4))
     after = relax.transform.LegalizeOps()(before)
-    constants, others = extract_with_constants(after)[1], extract_with_constants(before)[1]
+    constants, others = read_function(after).constants, read_function(before).constants
     assert shared_constants(constants, others) == {one: one for one in others}
-    assert shared_constants(constants, extract_with_constants(bound(random_module(4)))[1]) == {}
+    assert shared_constants(constants, read_function(bound(random_module(4))).constants) == {}
 
 
 def test_a_prim_func_shares_no_variables_and_a_missing_function_is_an_error():

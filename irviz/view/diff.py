@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from pathlib import Path
@@ -23,6 +23,9 @@ from irviz.view.theme import ThemeName
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # of Python 3.11
+
+
+_MOST_NAMED = 40
 
 
 class FigureOptions(TypedDict, total=False):
@@ -118,7 +121,8 @@ class Diff:
         Example:
             session.diff("3", "4").figure(theme="dark")
         """
-        titles = DiffTitles(self.before, self.after, self.transform)
+        notes = () if function or around else _one_sided(self.functions)
+        titles = DiffTitles(self.before, self.after, self.transform, notes)
         chosen = drawn_functions(self.functions, function)
         if around:
             end = NodeId(to) if to else None
@@ -159,6 +163,16 @@ class Diff:
             "differences": _plain(self.differences),
             "functions": _plain(self.functions),
         }
+
+
+def _one_sided(functions: Sequence[FunctionDiff]) -> tuple[str, ...]:
+    """Return a line for the functions that only one of the modules has."""
+    found = []
+    for change in (FunctionChange.ADDED, FunctionChange.REMOVED):
+        names = [one.name for one in functions if one.change is change]
+        if names:
+            found.append(f"functions {change.value}: {', '.join(names[:_MOST_NAMED])}")
+    return tuple(found)
 
 
 def _plain(value: object) -> object:

@@ -53,16 +53,23 @@ _TITLE_HEIGHT = 30.0
 _ARROW = Size(56.0, 30.0)
 _ARROW_GAP = 14.0
 _MAX_SECTIONS = 6
+_MIN_NOTE = 400.0
+_MAX_CHARACTERS = 400
 _EDGE_SIGNS = {"added": "+", "removed": "−"}
 
 
 @dataclass(frozen=True)
 class DiffTitles:
-    """The words of the picture: what is before, what is after, and what was applied."""
+    """The words of the picture: what is before, what is after, and what was applied.
+
+    Attributes:
+        notes: Lines below the pictures, about what they do not show.
+    """
 
     before: str
     after: str
     transform: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def draw_diff(
@@ -103,7 +110,9 @@ def draw_diff(
             painter.graphs(one, direction, expansion, overlay=overlay)
     if len(functions) > _MAX_SECTIONS:
         rest = ", ".join(one.name for one in functions[_MAX_SECTIONS:])
-        painter.text(shorten(f"not drawn: {rest}"))
+        painter.note(f"not drawn: {rest}")
+    for note in titles.notes:
+        painter.note(note)
     painter.legend()
     size = Size(painter.width + 2 * _MARGIN, painter.y + 2 * _MARGIN)
     for name, value in (("width", size.width), ("height", size.height)):
@@ -152,10 +161,12 @@ class _Painter:
         )
         self.y += _TITLE_HEIGHT
 
-    def text(self, text: str) -> None:
-        """Write a line of text."""
-        add_text(self.picture, text, (0.0, self.y + 12), _TEXT_SIZE, self.theme.text, "start")
-        self._grow(text_width(text, _TEXT_SIZE), 24.0)
+    def note(self, text: str) -> None:
+        """Write a line as wide as the pictures at most."""
+        text = _fitting(text, max(self.width, _MIN_NOTE), _TEXT_SIZE)
+        at = (0.0, self.y + 12)
+        add_text(self.picture, text, at, _TEXT_SIZE, self.theme.quiet_text, "start")
+        self._grow(text_width(text, _TEXT_SIZE), 22.0)
 
     def loops(self, function: FunctionDiff) -> None:
         """Draw the loop nests before and after side by side."""
@@ -263,9 +274,7 @@ class _Painter:
         self._title(self.titles.after, (right, self.y + 14))
 
     def _title(self, text: str, at: Point, room: float = math.inf) -> None:
-        text = shorten(text)
-        while text_width(text, _TITLE_SIZE) > room and len(text) > 1:
-            text = f"{text[:-2]}…"
+        text = _fitting(shorten(text), room, _TITLE_SIZE)
         style = {"font_weight": "600"}
         add_text(self.picture, text, at, _TITLE_SIZE, self.theme.text, "start", **style)
         self.width = max(self.width, at[0] + text_width(text, _TITLE_SIZE))
@@ -315,6 +324,15 @@ class _Painter:
 
     def _grow(self, width: float, height: float) -> None:
         self.width, self.y = max(self.width, width), self.y + height
+
+
+def _fitting(text: str, room: float, size: float) -> str:
+    """Return as much of a text as fits into a width, at most 400 characters."""
+    if len(text) > _MAX_CHARACTERS:
+        text = f"{text[:_MAX_CHARACTERS]}…"
+    while text_width(text, size) > room and len(text) > 1:
+        text = f"{text[:-2]}…"
+    return text
 
 
 def _all_routes(union: PlacedGraph, side: SideGraph) -> set[int]:

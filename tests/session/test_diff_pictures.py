@@ -145,6 +145,16 @@ def test_the_picture_says_what_is_before_and_after_and_what_was_applied(session)
     assert "FuseOps" not in texts(session.diff("4", "3").figure())
 
 
+def test_the_picture_names_the_functions_that_only_one_side_has(session):
+    diff = session.diff("3", "4")
+    names = "fused_matmul1_add1, fused_matmul_add_relu"
+    assert f"functions added: {names}" in texts(diff.figure())
+    assert f"functions added: {names}" not in texts(diff.figure("main"))
+    assert f"functions removed: {names}" in texts(session.diff("4", "3").figure())
+    other = irviz.diff(chain([relax.op.sin]), chain([relax.op.cos]))
+    assert "~ operator" in texts(other.figure())
+
+
 def test_the_stage_before_is_beside_or_above(session):
     diff = session.diff("3", "4")
     beside, above = diff.figure(), diff.figure(layout="above")

@@ -128,8 +128,13 @@ def _mark(diff: NodeDiff, kind: str) -> ChangeMark:
 
 def _word(differences: Sequence[Difference]) -> str:
     """Return the word for what matters most of what differs."""
-    aspects = {one.aspect for one in differences}
-    return next((word for aspect, word in _WORDS.items() if aspect in aspects), "")
+    aspects = {one.aspect: one for one in differences}
+    found = next((aspect for aspect in _WORDS if aspect in aspects), None)
+    if found is None:
+        return ""
+    names = aspects[found].before, aspects[found].after
+    is_operator = found is Aspect.CALLEE and all(name.startswith("relax.") for name in names)
+    return "operator" if is_operator else _WORDS[found]
 
 
 def signs_of(mark: ChangeMark) -> list[str]:

@@ -36,7 +36,7 @@ contracts: $(VENV)/installed-dev
 pytest: $(VENV)/installed-dev  ## run the tests that ARGUMENTS choose
 	$(BIN)/python -m pytest -ra -n logical --maxprocesses 4 $(ARGUMENTS)
 
-check: ARGUMENTS = -m "not (build or worker or browser or torch)" --ignore=tests/browser
+check: ARGUMENTS = -m "not (build or worker or browser or torch)" --ignore=tests/browser --hypothesis-profile=quick
 check: lint pytest  ## lint, and run the tests that need no build, worker, browser or torch
 
 test: lint pytest  ## lint, and run every test

@@ -99,6 +99,9 @@ def ctrl_c() -> Iterator[None]:
 
 # the same cases in each run: what fails for one fails for all
 hypothesis.settings.register_profile("irviz", derandomize=True, deadline=None)
+hypothesis.settings.register_profile(
+    "quick", hypothesis.settings.get_profile("irviz"), max_examples=25
+)  # of `make check`
 hypothesis.settings.load_profile("irviz")
 
 

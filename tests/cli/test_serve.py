@@ -67,7 +67,7 @@ def test_requests_from_other_sites_come_without_the_cookie(page):
 
 
 @pytest.mark.parametrize(
-    "address", ["/?theme={}", "/?template={}", "/?x={}", "/{}", "/voila/{}", "/login?next={}"]
+    "address", ["/?theme={0}&template={0}&x={0}", "/{0}", "/voila/{0}", "/login?next={0}"]
 )
 def test_nothing_of_the_address_is_written_into_the_page(url, address):
     host, _, token = url.partition("/?")

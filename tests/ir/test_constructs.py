@@ -66,7 +66,6 @@ def test_the_small_modules_are_read_as_the_other_reading_finds_them(modules, che
         check(mod)
 
 
-@settings(max_examples=80)
 @given(data=st.data())
 def test_random_modules_are_read_as_the_other_reading_finds_them(constructs, check, data):
     mod = data.draw(constructs.random_modules())
@@ -77,7 +76,6 @@ def test_random_modules_are_read_as_the_other_reading_finds_them(constructs, che
             assert extract(mod, gvar.name_hint) == extract(mod, gvar.name_hint)
 
 
-@settings(max_examples=100)
 @given(data=st.data())
 def test_random_modules_are_read_after_passes(constructs, check, data):
     mod = data.draw(constructs.random_modules())

@@ -298,7 +298,6 @@ def leaves(value):
     return walk.found
 
 
-@settings(max_examples=60)
 @given(data=st.data())
 def test_every_use_is_an_edge_in_the_order_of_the_call_and_there_is_no_other(modules, data):
     mod = data.draw(modules.programs())

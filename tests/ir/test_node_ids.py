@@ -1,7 +1,7 @@
 """A node's id is its variable's name where possible, and unique."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tvm import relax
 
@@ -44,7 +44,6 @@ def test_an_id_can_be_seen(modules):
     assert ids == ["v", "a\ufffdb", "\ufffd", "\ufffd#2", "\ufffd#3"]
 
 
-@settings(max_examples=100)
 @given(names=st.lists(NAMES, min_size=1, max_size=8))
 def test_ids_are_distinct_printable_and_in_the_order_of_the_text(modules, names):
     mod = modules.chain(*names)

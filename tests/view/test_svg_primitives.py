@@ -1,13 +1,12 @@
 """Text for SVG: short, printable, and as wide as it is drawn."""
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from irviz.view.svg_primitives import printable, shorten, text_width
 
 
-@settings(max_examples=100)
 @given(text=st.one_of(st.text(), st.text(min_size=43, max_size=46)))
 @example("x" * 44)
 @example("x" * 45)
@@ -24,7 +23,6 @@ def test_shortened_is_one_line_of_at_most_44_characters(text):
         assert line == printable(words)
 
 
-@settings(max_examples=100)
 @given(text=st.text())
 def test_printable_keeps_what_xml_can_hold_and_the_length(text):
     kept = printable(text)

@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -409,7 +409,6 @@ def test_a_small_image_that_takes_hours_to_decode_is_stopped(tmp_path, monkeypat
     assert "takes longer than 0.5 s to open and was stopped" in refusal(path)
 
 
-@settings(max_examples=80)
 @given(
     kind=st.sampled_from(["PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM", "npy", "npz"]),
     changes=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, max_size=5),

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from irviz.loaders import reader_limits
@@ -655,7 +655,6 @@ def test_an_impossible_path_is_refused():
         load_params("a\0b")
 
 
-@settings(max_examples=100)
 @given(
     kind=st.sampled_from(["npz", *PROTOCOLS]),
     changes=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, max_size=5),

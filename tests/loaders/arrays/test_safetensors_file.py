@@ -7,7 +7,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from safetensors.numpy import save
@@ -55,7 +55,6 @@ DTYPES = st.sampled_from(NAMES)
 METADATA = st.none() | st.dictionaries(st.text(max_size=4), st.text(), min_size=1, max_size=2)
 
 
-@settings(max_examples=100)
 @given(
     params=st.dictionaries(
         st.text(max_size=8).filter(lambda name: name != "__metadata__"),
@@ -168,7 +167,6 @@ def test_a_file_that_is_cut_short_is_refused_wherever_that_was(tmp_path, tenth):
     assert refusal(path)
 
 
-@settings(max_examples=80)
 @given(changes=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, max_size=5))
 def test_a_damaged_file_is_read_or_refused_and_never_worse(changes, tmp_path_factory):
     """Bytes changed at random give arrays of the file's own bytes, or a ParamsError."""

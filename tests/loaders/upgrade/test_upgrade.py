@@ -8,7 +8,7 @@ import importlib.util
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import irviz
@@ -67,7 +67,6 @@ def test_what_tvm_prints_today_comes_back_as_it_is(name):
 LINES = OLD.splitlines(keepends=True)
 
 
-@settings(max_examples=60)
 @given(st.lists(st.sampled_from(range(len(LINES))), unique=True).map(sorted))
 def test_a_second_upgrade_changes_nothing(chosen):
     text = "".join(LINES[at] for at in chosen)
@@ -79,7 +78,6 @@ def test_a_second_upgrade_changes_nothing(chosen):
     assert again.text == once.text
 
 
-@settings(max_examples=100)
 @given(st.text(alphabet="ab(T.R)[]{}:=,\n\t #'\"\\@\0é", max_size=60))
 def test_any_text_is_upgraded_or_refused_with_a_line(text):
     try:

@@ -4,14 +4,13 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from irviz.model.folding.containers import MAX_CHILDREN, Container, container_tree
 from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeKind, RegionKind
 
 SEEDS = st.integers(0, 2**32)
-MANY = settings(max_examples=100)
 
 
 def some_graph(graphs, seed):
@@ -51,20 +50,17 @@ def shape(container):
     return *facts, container.copies, container.owner, *map(shape, container.children)
 
 
-@MANY
 @given(seed=SEEDS)
 def test_every_step_is_in_one_place(graphs, seed):
     check(graphs, some_graph(graphs, seed))
 
 
-@MANY
 @given(seed=SEEDS)
 def test_the_same_graph_has_the_same_tree(graphs, seed):
     graph = some_graph(graphs, seed)
     assert shape(container_tree(graph).root) == shape(container_tree(replace(graph)).root)
 
 
-@MANY
 @given(seed=SEEDS)
 def test_every_region_with_a_frame_is_a_container(graphs, seed):
     graph = graphs.soup(random.Random(seed), 45)
@@ -80,7 +76,6 @@ def test_every_region_with_a_frame_is_a_container(graphs, seed):
         assert sorted(regions, key=str) == sorted(wanted, key=str)
 
 
-@MANY
 @given(seed=SEEDS)
 def test_more_at_the_end_leaves_the_ids_of_what_is_before(graphs, seed):
     text = graphs.Text()
@@ -100,7 +95,6 @@ def test_more_at_the_end_leaves_the_ids_of_what_is_before(graphs, seed):
     assert before <= {one.id for one in graphs.below(container_tree(text.graph()).root)}
 
 
-@MANY
 @given(seed=SEEDS)
 def test_names_have_no_part_in_what_is_found(graphs, seed):
     graph = some_graph(graphs, seed)

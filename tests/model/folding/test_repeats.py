@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from irviz.model.folding.containers import container_tree
@@ -22,7 +22,6 @@ def planted(graphs, rng, *, words=6, copies=None, **more):
     return layer, copies, graph, start
 
 
-@settings(max_examples=100)
 @given(seed=SEEDS)
 def test_copies_of_a_repeat_do_the_same_with_the_same(graphs, seed):
     rng = random.Random(seed)
@@ -33,7 +32,6 @@ def test_copies_of_a_repeat_do_the_same_with_the_same(graphs, seed):
         assert graphs.difference(graph, one.start, one.stop, one.copies) == ""
 
 
-@settings(max_examples=100)
 @given(seed=SEEDS)
 def test_a_stack_of_layers_is_one_repeat(graphs, seed):
     rng = random.Random(seed)

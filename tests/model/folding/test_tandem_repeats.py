@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from irviz.model.folding.tandem_repeats import tandem_repeats
@@ -55,7 +55,6 @@ def sequences(draw):
     return codes
 
 
-@settings(max_examples=150)
 @given(sequences())
 def test_every_stretch_of_three_periods_is_found_and_no_other_is(codes):
     check(codes)

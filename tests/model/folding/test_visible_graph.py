@@ -4,7 +4,7 @@ import random
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from irviz.model.folding.containers import Container, container_tree
@@ -13,7 +13,6 @@ from irviz.model.folding.visible_graph import visible_graph
 from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeKind, RegionKind
 
 SEEDS = st.integers(0, 2**32)
-MANY = settings(max_examples=80)
 
 
 def some_graph(graphs, rng):
@@ -119,7 +118,6 @@ class Whole:
         return start <= self.at.get(source, -1) < start + held
 
 
-@MANY
 @given(seed=SEEDS)
 def test_every_node_is_somewhere_and_counted_once(graphs, seed):
     rng = random.Random(seed)
@@ -139,7 +137,6 @@ def test_every_node_is_somewhere_and_counted_once(graphs, seed):
     assert list(dict.fromkeys(picture.graph.outputs)) == outputs
 
 
-@MANY
 @given(seed=SEEDS)
 def test_an_edge_is_drawn_where_there_is_one_between_what_is_shown(graphs, seed):
     rng = random.Random(seed)
@@ -154,7 +151,6 @@ def test_an_edge_is_drawn_where_there_is_one_between_what_is_shown(graphs, seed)
         assert positions == sorted(positions)
 
 
-@MANY
 @given(seed=SEEDS)
 def test_frames_are_what_is_open(graphs, seed):
     rng = random.Random(seed)
@@ -181,7 +177,6 @@ def test_frames_are_what_is_open(graphs, seed):
             assert regions[node.region].kind in (RegionKind.REPEAT, RegionKind.PART)
 
 
-@MANY
 @given(seed=SEEDS)
 def test_opening_and_closing_again_changes_nothing(graphs, seed):
     rng = random.Random(seed)
@@ -194,7 +189,6 @@ def test_opening_and_closing_again_changes_nothing(graphs, seed):
         assert visible_graph(of, choices.open(one).close(one)).graph == before
 
 
-@MANY
 @given(seed=SEEDS)
 def test_a_small_graph_with_all_open_is_drawn_as_it_is(graphs, seed):
     graph = graphs.soup(random.Random(seed), 40)
@@ -214,7 +208,6 @@ def test_a_small_graph_with_all_open_is_drawn_as_it_is(graphs, seed):
     assert picture.outputs == graph.outputs
 
 
-@settings(max_examples=60)
 @given(seed=SEEDS)
 def test_never_more_nodes_than_the_limit(graphs, seed):
     rng = random.Random(seed)
@@ -237,7 +230,6 @@ def all_there_is(graphs, of):
     return len(visible_graph(of, every, 10**9).graph.nodes)
 
 
-@settings(max_examples=80)
 @given(seed=SEEDS)
 def test_at_first_at_least_eight_nodes_are_drawn_where_there_are_eight(graphs, seed):
     rng = random.Random(seed)

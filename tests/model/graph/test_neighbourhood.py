@@ -4,7 +4,7 @@ import random
 from collections import Counter
 
 import networkx as nx
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from irviz.model.folding.containers import container_tree
@@ -13,7 +13,6 @@ from irviz.model.graph.graph import NodeKind
 from irviz.model.graph.neighbourhood import AFTER, BEFORE, neighbourhood, nodes_between, subgraph
 
 SEEDS = st.integers(0, 2**32)
-MANY = settings(max_examples=100)
 
 
 def drawn(graphs, seed):
@@ -22,7 +21,6 @@ def drawn(graphs, seed):
     return rng, graph, [node.id for node in graph.nodes]
 
 
-@MANY
 @given(seed=SEEDS, steps=st.integers(0, 5))
 def test_what_is_near_is_at_most_so_many_uses_away(graphs, seed, steps):
     rng, graph, ids = drawn(graphs, seed)
@@ -31,7 +29,6 @@ def test_what_is_near_is_at_most_so_many_uses_away(graphs, seed, steps):
     assert neighbourhood(graph, node_id, steps) == set(near)
 
 
-@MANY
 @given(seed=SEEDS)
 def test_what_is_between_is_on_a_path(graphs, seed):
     rng, graph, ids = drawn(graphs, seed)
@@ -45,7 +42,6 @@ def test_what_is_between_is_on_a_path(graphs, seed):
     assert nodes_between(graph, start, end) == nodes_between(graph, end, start) == wanted
 
 
-@MANY
 @given(seed=SEEDS)
 def test_a_part_has_the_edges_among_its_nodes_and_counts_the_others(graphs, seed):
     rng, graph, ids = drawn(graphs, seed)
@@ -68,7 +64,6 @@ def test_a_part_has_the_edges_among_its_nodes_and_counts_the_others(graphs, seed
     assert found.outputs == tuple(one for one in graph.outputs if one in kept)
 
 
-@MANY
 @given(seed=SEEDS)
 def test_every_part_can_be_drawn(graphs, seed):
     rng, graph, ids = drawn(graphs, seed)

@@ -1,6 +1,6 @@
 """Nodes are found by words of their name, callee, operator and type."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind
@@ -31,7 +31,6 @@ def graphs_of_words(draw):
 facts = st.tuples(WORDS, WORDS, WORDS)
 
 
-@settings(max_examples=100)
 @given(graphs_of_words(), st.lists(WORDS, min_size=1, max_size=3))
 def test_what_is_found_has_every_word_and_nothing_else_has(whole, words):
     found = search_nodes(whole, " ".join(words))

@@ -4,7 +4,7 @@ import itertools
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from irviz.model.graph.graph import Edge, Graph, Node, NodeKind, Region, RegionKind
@@ -265,7 +265,6 @@ def value(lines):
     return known
 
 
-@settings(max_examples=100)
 @given(lines=programs(), data=st.data())
 def test_dropping_and_numbering_again_leaves_every_node_its_own(lines, data):
     used = {lines[-1][0]}
@@ -284,7 +283,6 @@ def test_dropping_and_numbering_again_leaves_every_node_its_own(lines, data):
     assert all(mine[one] == theirs[other] for one, other in found.items())
 
 
-@settings(max_examples=100)
 @given(one=programs(), other=programs(), data=st.data())
 def test_nodes_correspond_one_for_one_whatever_is_compared(one, other, data):
     ids = st.sampled_from([name for name, _, _ in [*one, *other]])

@@ -46,7 +46,6 @@ def delta(a, b):
     return abs(Fraction(a) - Fraction(b))
 
 
-@settings(max_examples=100)
 @given(pair=pairs())
 def test_every_measure_is_that_of_a_count_one_by_one(pair):
     array, reference = pair
@@ -89,7 +88,6 @@ def steps(a, b, most):
     return count
 
 
-@settings(max_examples=100)
 @given(
     dtype=st.sampled_from(FLOATS),
     start=st.one_of(st.sampled_from(SPECIAL), st.floats(allow_nan=False)),

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -154,14 +154,12 @@ ARRAYS = hnp.arrays(
 )
 
 
-@settings(max_examples=100)
 @given(array=ARRAYS)
 def test_a_run_is_equal_to_itself_whatever_it_holds(array):
     found = compare_runs(RunResult((array,), 1.0), RunResult((array.copy(),), 1.0))
     assert (found.verdict, found.max_abs_diff, found.cases) == (Verdict.EQUAL, 0, len(array))
 
 
-@settings(max_examples=100)
 @given(data=st.data(), array=ARRAYS)
 def test_different_means_past_the_tolerance_somewhere(data, array):
     other = data.draw(hnp.arrays(array.dtype, array.shape))

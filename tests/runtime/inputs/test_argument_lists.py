@@ -622,7 +622,6 @@ SIGNATURES = st.lists(TYPES, max_size=4).map(
 )
 
 
-@settings(max_examples=60)
 @given(
     SIGNATURES,
     st.sampled_from(["random", "zeros"]),

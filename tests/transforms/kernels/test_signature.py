@@ -1,7 +1,7 @@
 """Signatures are read strictly, and a call fits one or does not."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from irviz.course.mlp import MyModule, MyModuleStatic
@@ -99,13 +99,11 @@ SIGNATURES = st.builds(
 )
 
 
-@settings(max_examples=100)
 @given(signature=SIGNATURES)
 def test_what_is_written_is_read_back(signature):
     assert parse_signature(str(signature), "int8") == signature
 
 
-@settings(max_examples=100)
 @given(text=st.text(alphabet="()nm1,.-> ", max_size=20))
 def test_any_text_is_read_or_refused(text):
     try:
@@ -173,7 +171,6 @@ def test_dtypes_must_be_the_same():
     assert not fits(parse_signature("(n)->(n)", "float32"), parse_signature("(n)->(n)", "float16"))
 
 
-@settings(max_examples=100)
 @given(signature=SIGNATURES)
 def test_a_signature_fits_itself_when_its_sizes_are_known(signature):
     sizes = {"n": "3", "m": "4", "batch_1": "5", "é": "6"}

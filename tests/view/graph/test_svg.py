@@ -9,7 +9,7 @@ from collections import Counter
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from irviz.course.mlp import MODULES
@@ -356,7 +356,6 @@ def any_graphs(draw):
     return Graph(draw(texts), tuple(nodes), tuple(edges), regions, tuple(outputs))
 
 
-@settings(max_examples=60)
 @given(
     graph=any_graphs(),
     direction=st.sampled_from(DIRECTIONS),

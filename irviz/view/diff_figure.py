@@ -222,7 +222,7 @@ class _Painter:
             middle_y = self.y + _TITLE_HEIGHT + size.height + _ARROW_GAP + arrow.height / 2
             self._arrow((size.width / 2, middle_y))
             whole = Size(size.width, below + size.height - self.y)
-        along = [_all_routes(union, side) for side in sides.sides]
+        along = [_routes(side) for side in sides.sides]
         for at, (layout, side) in enumerate(zip(placed, sides.sides, strict=True)):
             x, y = starts[at]
             group = add(
@@ -335,18 +335,16 @@ def _fitting(text: str, room: float, size: float) -> str:
     return text
 
 
-def _all_routes(union: PlacedGraph, side: SideGraph) -> set[int]:
-    """Return the edges of the graph of both stages that a stage has, with those to the output."""
-    own = len(union.graph.edges)
-    outputs = [own + union.graph.outputs.index(one) for one in side.outputs]
-    return {number for number in (*side.routes, *outputs) if number is not None}
+def _routes(side: SideGraph) -> set[int]:
+    """Return the edges of the graph of both stages that a stage has."""
+    return {number for number in side.routes if number is not None}
 
 
 def _overlay_edges(
     union: PlacedGraph, sides: SideGraphs, unchanged: Collection[NodeId]
 ) -> dict[int, str]:
     """Return what became of the edges of both stages in one picture."""
-    before, after = (_all_routes(union, side) for side in sides.sides)
+    before, after = (_routes(side) for side in sides.sides)
     stays = _staying(union.graph, before) & _staying(union.graph, after)
     found: dict[int, str] = {}
     for number, edge in enumerate(union.graph.edges):
@@ -384,7 +382,7 @@ def _staying(union: Graph, numbers: Collection[int]) -> set[int]:
     def ends(edge: Edge) -> tuple[object, object]:
         return _outermost_frame(union, edge.source), _outermost_frame(union, edge.target)
 
-    known = {ends(union.edges[number]) for number in numbers if number < len(union.edges)}
+    known = {ends(union.edges[number]) for number in numbers}
     return set(numbers) | {
         number
         for number, edge in enumerate(union.edges)

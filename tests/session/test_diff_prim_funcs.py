@@ -1,44 +1,19 @@
-# ruff: noqa: N803, N805, N806, N812
 # TVMScript is read by TVM, not run by Python: it has its own rules for names.
 """Each schedule primitive is named by the diff of the PrimFunc before and after it."""
 
 import pytest
 from tvm import relax, s_tir
-from tvm.script import ir as I
-from tvm.script import tirx as T
 
 import irviz
 from irviz.course.mlp import MyModule
 from irviz.course.mlp_high_level import MyModuleHighLevel
+from irviz.course.mm_relu import MyModule as MatmulRelu
 from irviz.loaders.load import load_content
 from irviz.model.diff.differences import Aspect
 from irviz.model.diff.loop_diff import LoopChange
 from irviz.model.loops import walk
 
 pytestmark = pytest.mark.worker
-
-
-@I.ir_module
-class MatmulRelu:
-    """The lecture's matmul, and relu of it."""
-
-    @T.prim_func(s_tir=True)
-    def mm_relu(
-        A: T.Buffer((128, 128), "float32"),
-        B: T.Buffer((128, 128), "float32"),
-        C: T.Buffer((128, 128), "float32"),
-    ):
-        Y = T.sblock_alloc_buffer((128, 128), dtype="float32")
-        for i, j, k in T.grid(128, 128, 128):
-            with T.sblock("Y"):
-                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                with T.init():
-                    Y[vi, vj] = T.float32(0)
-                Y[vi, vj] = Y[vi, vj] + A[vi, vk] * B[vk, vj]
-        for i, j in T.grid(128, 128):
-            with T.sblock("C"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                C[vi, vj] = T.max(Y[vi, vj], T.float32(0))
 
 
 def _split(schedule, _, loops):

@@ -134,9 +134,9 @@ class _Side:
             self._add(node, held, nodes, places)
         for one, region in frames.items():
             nodes.append(self.stage[one]._replace(region=self.drawn.regions[region].parent))
-        order = {one: number for number, one in enumerate(self._order())}
+        order = self._order()
         nodes.sort(key=lambda node: order[places.get(node.id, node.id)])
-        edges, routes = self._edges(shown)
+        edges, routes = self._edges(shown, order)
         outputs: dict[NodeId, NodeId] = {}
         for one, leaf in zip(self.stage.outputs, self.union.outputs[self.at], strict=True):
             outputs.setdefault(shown[one], self.visible.where(leaf))
@@ -179,8 +179,8 @@ class _Side:
             group = group._replace(attributes=(contents,))
         return group._replace(size=len(nodes))
 
-    def _order(self) -> list[NodeId]:
-        """Return the drawn nodes in the order of the text; nodes that fill a frame stand last."""
+    def _order(self) -> dict[NodeId, int]:
+        """Return the places of nodes in the text; one that fills a frame stands last in it."""
         order = [node.id for node in self.drawn.nodes]
         last: dict[int, int] = {}
         for number, node in enumerate(self.drawn.nodes):
@@ -191,7 +191,7 @@ class _Side:
         ends = sorted(self.filled, key=lambda region: last.get(region, -1), reverse=True)
         for region in ends:
             order.insert(last.get(region, -1) + 1, self.filled[region])
-        return order
+        return {one: number for number, one in enumerate(order)}
 
     def _shown(self, node_id: NodeId) -> NodeId:
         """Return the drawn node for a node of the stage."""
@@ -209,7 +209,9 @@ class _Side:
         around = _frames(self.drawn.regions, self.drawn[where].region)
         return self.filled.get(around[-depth], node_id)
 
-    def _edges(self, shown: Mapping[NodeId, NodeId]) -> tuple[list[Edge], list[int | None]]:
+    def _edges(
+        self, shown: Mapping[NodeId, NodeId], order: Mapping[NodeId, int]
+    ) -> tuple[list[Edge], list[int | None]]:
         """Return the drawn edges, and the edges of the graph of all stages that they run along."""
         numbers: dict[tuple[NodeId, NodeId, tuple[int, ...]], list[int]] = {}
         for number, edge in enumerate(self.drawn.edges):
@@ -234,7 +236,6 @@ class _Side:
             if not at:
                 drawn = edge._replace(source=source, target=target, position=position)
                 found.setdefault((source, target, position, None), drawn)
-        order = {one: at for at, one in enumerate(self._order())}
         pairs = sorted(
             ((key[3], edge) for key, edge in found.items()),
             key=lambda pair: (order.get(pair[1].target, 0), pair[1].position),

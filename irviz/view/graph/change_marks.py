@@ -32,6 +32,7 @@ _SIZE = 10.0
 _HEIGHT = 15.0
 _PADDING = 5.0
 _GAP = 5.0
+_SPARE = 2.0
 
 _WORDS = {
     Aspect.LOWERED: "lowered",
@@ -145,12 +146,12 @@ def signs_of(mark: ChangeMark) -> list[str]:
 
 def mark_size(mark: ChangeMark) -> Size:
     """Return the size of a mark."""
-    return Size(text_width(mark.text, _SIZE) + 2 * _PADDING, _HEIGHT)
+    return _pill_size(mark.text)
 
 
 def reserved_width(mark: ChangeMark) -> float:
     """Return the width that a mark takes at the side of a node's texts."""
-    return mark_size(mark).width + 2 * _GAP - 8
+    return mark_size(mark).width + _SPARE
 
 
 def draw_mark(
@@ -188,7 +189,7 @@ def draw_mark(
 def draw_sign(parent: ElementTree.Element, sign: str, corner: Point, theme: Theme) -> Size:
     """Draw a sign alone, for a legend; return its size."""
     kind, _ = LEGEND[sign]
-    size = mark_size(ChangeMark(kind, sign))
+    size = _pill_size(sign)
     centre = (corner[0] + size.width / 2, corner[1] + size.height / 2)
     _draw_pill(parent, centre, sign, theme.changes[kind], theme)
     return size
@@ -211,10 +212,13 @@ def _add_lines(parent: ElementTree.Element, text: str, rect: Rect, theme: Theme)
         add_text(parent, line + end, at, _SIZE, theme.quiet_text, css_class="contents")
 
 
+def _pill_size(text: str) -> Size:
+    return Size(text_width(text, _SIZE) + 2 * _PADDING, _HEIGHT)
+
+
 def _draw_pill(
     parent: ElementTree.Element, centre: Point, text: str, colour: str, theme: Theme
 ) -> None:
-    size = Size(text_width(text, _SIZE) + 2 * _PADDING, _HEIGHT)
-    add_rect(parent, Rect.around(centre, size), rx=_HEIGHT / 2, fill=colour)
+    add_rect(parent, Rect.around(centre, _pill_size(text)), rx=_HEIGHT / 2, fill=colour)
     x, y = centre
     add_text(parent, text, (x, y + 3.5), _SIZE, theme.background, font_weight="600")

@@ -114,12 +114,19 @@ def test_a_worker_has_only_its_own_streams(worker):
     assert sum("irviz-" in name for name in streams) == 1
 
 
-def test_signals_do_in_a_worker_what_they_do_in_python(worker):
+@pytest.mark.parametrize("inherited", [signal.default_int_handler, signal.SIG_IGN])
+@pytest.mark.usefixtures("other_server")
+def test_signals_do_in_a_worker_what_they_do_in_python(worker, inherited):
     def handlers():
         return [signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGINT)]
 
-    # SIGINT is ignored where it was when Python started, as under nohup
-    assert worker.call(handlers) == [signal.SIG_DFL, signal.getsignal(signal.SIGINT)]
+    before = signal.signal(
+        signal.SIGINT, inherited
+    )  # a new Python keeps what is ignored, as under nohup
+    try:
+        assert worker.call(handlers) == [signal.SIG_DFL, inherited]
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert worker.call(lambda: os.getsid(0) == os.getpgid(0) == os.getpid())
 
 

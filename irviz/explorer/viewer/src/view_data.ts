@@ -1,0 +1,329 @@
+// What Python and the page exchange. Python's side is view_data.py; a test compares the two.
+
+/** One of the two pictures: of the current stage, or of the one before it in a comparison. */
+export type Side = "current" | "reference";
+
+/** A pass that the stages below it were recorded in. */
+export interface Heading {
+  name: string;
+  depth: number;
+}
+
+/** A stage in the tree; `depth` is how far it is indented. `badge` is HTML: how its results compare
+ * and how long it took. `changes` is the number of changes to its parent, -1 where unknown. */
+export interface StageRow {
+  id: string;
+  label: string;
+  parent: string;
+  depth: number;
+  isBranch: boolean;
+  headings: Heading[];
+  badge: string;
+  title: string;
+  changes: number;
+  isShown: boolean;
+  isSame: boolean;
+}
+
+/** A function of the module: `kind` is "Relax", "PrimFunc" or what else it is. */
+export interface FunctionRow {
+  name: string;
+  kind: string;
+}
+
+/** A group around what is shown, from the outermost one; "" for the function itself. */
+export interface Crumb {
+  label: string;
+  container: string;
+}
+
+/** What a drawn node is. `facts` is HTML; a link in it has `data-function` and `data-goto`. */
+export interface NodeFacts {
+  name: string;
+  kind: string;
+  operator: string;
+  type: string;
+  value: string;
+  facts: string;
+  function: string;
+  inner: string;
+  line: number;
+  source: string;
+  group: string;
+  groupName: string;
+  isOpenable: boolean;
+  isOwn: boolean;
+  container: string;
+  copy: number;
+  copies: number;
+}
+
+/** The picture of a stage; `svg` is "" where it cannot be drawn, and `error` says why.
+ * `nodes` has each drawn node by its id, in the order of the text. */
+export interface Picture {
+  stage: string;
+  label: string;
+  name: string;
+  svg: string;
+  error: string;
+  note: string;
+  facts: string[];
+  dimmed: string[];
+  nodes: Record<string, NodeFacts>;
+}
+
+/** What became of nodes: their ids in the two pictures; `sign` is one of + − ~ ⊃ ⊂ → ↕. */
+export interface Change {
+  sign: string;
+  words: string;
+  reference: string[];
+  current: string[];
+}
+
+/** A line of the legend: `sample` is SVG. */
+export interface LegendEntry {
+  sample: string;
+  words: string;
+}
+
+/** What is looked at. Two scenes of the same `key` are the same stages and function, perhaps with
+ * something opened or closed; `moved` is how far that moved what stays in its place, [dx, dy]. */
+export interface Scene {
+  key: string;
+  function: string;
+  crumbs: Crumb[];
+  current: Picture | null;
+  reference: Picture | null;
+  summary: string;
+  changes: Change[];
+  legend: LegendEntry[];
+  moved: number[];
+}
+
+/** A function in a script, from its first line to its last. */
+export interface ScriptFunction {
+  name: string;
+  first: number;
+  last: number;
+}
+
+/** The line of a node in a script. */
+export interface ScriptLine {
+  line: number;
+  function: string;
+  node: string;
+}
+
+/** The TVMScript of a stage's module. */
+export interface Script {
+  stage: string;
+  label: string;
+  text: string;
+  functions: ScriptFunction[];
+  lines: ScriptLine[];
+}
+
+/** The scripts of both sides; none while the text is hidden. */
+export interface Scripts {
+  current: Script | null;
+  reference: Script | null;
+}
+
+/** The selected node, "" for none. */
+export interface Selection {
+  node: string;
+  side: Side;
+}
+
+/** What is known of the selected node beside its facts, as HTML: its value and its code. */
+export interface Details {
+  key: string;
+  node: string;
+  side: Side;
+  value: string;
+  code: string;
+}
+
+/** A node that was found. */
+export interface FoundNode {
+  function: string;
+  node: string;
+  line: string;
+}
+
+/** Nodes that were found, at most 200 of `count`. */
+export interface Found {
+  words: string;
+  nodes: FoundNode[];
+  count: number;
+  errors: string[];
+}
+
+/** What was said last, what is being done, and what is asked; `progress` is words. */
+export interface Status {
+  words: string;
+  isError: boolean;
+  job: string;
+  progress: string;
+  waiting: number;
+  verdict: string;
+  question: string;
+  canDiffer: boolean;
+  isDimmed: boolean;
+}
+
+/** What nodes can be coloured by. */
+export interface ColourChoice {
+  kind: string;
+  label: string;
+}
+
+/** A text for the clipboard; `serial` changes with each. */
+export interface Clipboard {
+  text: string;
+  serial: number;
+}
+
+/** A part of the viewer that can be shown. */
+export type PaneName = "toolbar" | "stages" | "graph" | "script" | "node" | "status";
+
+/** The traits of the widget. The page writes `selection`, `search`, `tab`, `hasScript` and `isDark`.
+ * `height` is in px, 0 to fill the window. `forms` are references to ipywidgets by the name of the
+ * tab that they stand in; those of a tab are there when it has been opened. */
+export interface ViewerTraits {
+  title: string;
+  panes: PaneName[];
+  height: number;
+  stages: StageRow[];
+  canUndo: boolean;
+  canRedo: boolean;
+  functions: FunctionRow[];
+  scene: Scene;
+  scripts: Scripts;
+  selection: Selection;
+  details: Details;
+  search: string;
+  found: Found;
+  status: Status;
+  colours: ColourChoice[];
+  colour: string;
+  tabs: string[];
+  tab: string;
+  forms: Record<string, string>;
+  hasScript: boolean;
+  isDark: boolean;
+  clipboard: Clipboard;
+}
+
+// --- what the page asks for: actions by name -----------------------------------------------------
+
+export interface Checkout {
+  action: "Checkout";
+  stage: string;
+}
+export interface Rename {
+  action: "Rename";
+  stage: string;
+  label: string;
+}
+export interface Drop {
+  action: "Drop";
+  stage: string;
+}
+export interface Undo {
+  action: "Undo";
+}
+export interface Redo {
+  action: "Redo";
+}
+/** A file of this name; its bytes are the message's only buffer. */
+export interface OpenFile {
+  action: "OpenFile";
+  name: string;
+}
+export interface Focus {
+  action: "Focus";
+  function: string;
+}
+export interface Toggle {
+  action: "Toggle";
+  container: string;
+  side: Side;
+}
+export interface CloseAround {
+  action: "CloseAround";
+  node: string;
+  side: Side;
+}
+/** Show another copy of a repeat, counted from 0. */
+export interface ShowCopy {
+  action: "ShowCopy";
+  container: string;
+  copy: number;
+}
+/** Show what is at most `steps` uses away from a node, or between it and `to`; "" for everything. */
+export interface LookAround {
+  action: "LookAround";
+  node: string;
+  steps: number;
+  to: string;
+}
+export interface Reveal {
+  action: "Reveal";
+  function: string;
+  node: string;
+}
+/** Compare with this stage, "" for none. */
+export interface Compare {
+  action: "Compare";
+  reference: string;
+}
+/** Colour nodes by one of `colours`, "" for nothing. */
+export interface ColourBy {
+  action: "ColourBy";
+  kind: string;
+}
+export interface ShowFirstDifference {
+  action: "ShowFirstDifference";
+}
+export interface Run {
+  action: "Run";
+}
+export interface RecordValues {
+  action: "RecordValues";
+}
+export interface Cancel {
+  action: "Cancel";
+}
+/** Answer the question of `status`. */
+export interface Answer {
+  action: "Answer";
+  isAllowed: boolean;
+}
+export interface Say {
+  action: "Say";
+  words: string;
+  isError: boolean;
+}
+
+export type ViewerMessage =
+  | Checkout
+  | Rename
+  | Drop
+  | Undo
+  | Redo
+  | OpenFile
+  | Focus
+  | Toggle
+  | CloseAround
+  | ShowCopy
+  | LookAround
+  | Reveal
+  | Compare
+  | ColourBy
+  | ShowFirstDifference
+  | Run
+  | RecordValues
+  | Cancel
+  | Answer
+  | Say;

@@ -8,8 +8,8 @@ import { build } from "esbuild";
 const isCheck = process.argv.includes("--check");
 
 const { outputFiles } = await build({
-  entryPoints: ["canvas.js", "copy.js", "loops.js", "stages.js"]
-    .concat(["canvas.css", "explorer.css", "loops.css", "stages.css"])
+  entryPoints: ["canvas.js", "copy.js", "loops.js", "stages.js", "viewer.tsx"]
+    .concat(["canvas.css", "explorer.css", "loops.css", "stages.css", "viewer.css"])
     .map((name) => `src/${name}`),
   outdir: "static",
   bundle: true,
@@ -17,6 +17,9 @@ const { outputFiles } = await build({
   format: "esm",
   target: "es2022",
   charset: "utf8",
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  alias: { react: "preact/compat", "react-dom": "preact/compat" },
   write: !isCheck,
   logLevel: "warning",
 });

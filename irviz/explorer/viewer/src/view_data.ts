@@ -86,7 +86,7 @@ export interface LegendEntry {
   words: string;
 }
 
-/** What is looked at. Two scenes of the same `key` are the same stages and function, perhaps with
+/** What is looked at; `key` is `function/stage/reference`. Two scenes of the same `key` are the same stages and function, perhaps with
  * something opened or closed; `moved` is how far that moved what stays in its place, [dx, dy]. */
 export interface Scene {
   key: string;
@@ -135,7 +135,7 @@ export interface Selection {
   side: Side;
 }
 
-/** What is known of the selected node beside its facts, as HTML: its value and its code. */
+/** What is known of a node beside its facts, as HTML: its value and its code. `key` is the scene's. */
 export interface Details {
   key: string;
   node: string;
@@ -213,6 +213,15 @@ export interface ViewerTraits {
   hasScript: boolean;
   isDark: boolean;
   clipboard: Clipboard;
+}
+
+/** A session that was recorded for a file without a kernel: `traits` is how it is opened. A scene's
+ * key is `function/stage/reference`, with the stages' ids, "" for no reference. */
+export interface Recording {
+  traits: ViewerTraits;
+  scenes: Scene[];
+  scripts: Script[];
+  details: Details[];
 }
 
 // --- what the page asks for: actions by name -----------------------------------------------------

@@ -28,7 +28,7 @@ from tvm import ir
 
 import irviz
 from irviz.ir.function_graph import extract
-from irviz.session.stage_view import ViewState, stage_view
+from irviz.session.visible_function import ViewState, stage_view
 from irviz.view.graph.graph_figure import draw_graph
 
 _BENCH = Path(__file__).parent

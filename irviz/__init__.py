@@ -41,14 +41,14 @@ if TYPE_CHECKING:
     from irviz.session.open_diff import diff as diff
     from irviz.session.open_session import load as load
     from irviz.session.session import Session as Session
-    from irviz.session.stage_view import ViewState as ViewState
+    from irviz.session.visible_function import ViewState as ViewState
     from irviz.transforms.kernels import library as library
     from irviz.transforms.passes.registered_passes import register_pass as register_pass
     from irviz.transforms.passes.registered_passes import register_rewrite as register_rewrite
     from irviz.transforms.recordings.recording import Recording as Recording
     from irviz.transforms.stage import Stage as Stage
-    from irviz.view.diff import Diff as Diff
     from irviz.view.figure import Figure as Figure
+    from irviz.view.module_diff import Diff as Diff
     from irviz.view.text.tables import StageTable as StageTable
     from irviz.view.text.tables import TimingTable as TimingTable
 
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 _LAZY = {
     "CallInputs": "irviz.runtime.run:CallInputs",
     "Comparison": "irviz.model.runs.run_result:Comparison",
-    "Diff": "irviz.view.diff:Diff",
+    "Diff": "irviz.view.module_diff:Diff",
     "Divergence": "irviz.model.runs.divergence:Divergence",
     "DivergenceReport": "irviz.session.divergence_report:DivergenceReport",
     "Explorer": "irviz.explorer.explorer:Explorer",
@@ -72,7 +72,7 @@ _LAZY = {
     "StageTable": "irviz.view.text.tables:StageTable",
     "TimingTable": "irviz.view.text.tables:TimingTable",
     "Trace": "irviz.model.runs.trace:Trace",
-    "ViewState": "irviz.session.stage_view:ViewState",
+    "ViewState": "irviz.session.visible_function:ViewState",
     "diff": "irviz.session.open_diff:diff",
     "draw": "irviz.session.draw_function:draw",
     "explore": "irviz.explorer.explorer:explore",

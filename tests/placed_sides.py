@@ -7,8 +7,8 @@ from irviz.model.diff.differences import Aspect
 from irviz.model.diff.side_graphs import side_graphs
 from irviz.model.diff.union_graph import union_graph
 from irviz.model.graph.graph import OUTPUT
+from irviz.view.graph.aligned_layouts import place_sides
 from irviz.view.graph.scene_geometry import SceneGeometry
-from irviz.view.graph.side_layout import place_sides
 
 IN_PLACE = (NodeChange.SAME, NodeChange.CHANGED, NodeChange.MOVED)
 

@@ -44,7 +44,7 @@ from irviz.session.open_session import add_file
 from irviz.session.schedule_times import ScheduleTimes
 from irviz.session.session import Session
 from irviz.session.stage_cache import tree_of
-from irviz.session.stage_view import ViewState, stage_view
+from irviz.session.visible_function import ViewState, stage_view
 from irviz.transforms.schedules.schedule_step import ScheduleStep
 from irviz.view.text.divergence_text import node_path
 from irviz.view.text.tables import TimingTable

@@ -19,7 +19,7 @@ from irviz.session.divergence_report import DivergenceReport
 from irviz.session.run_overlays import OverlayKind
 from irviz.session.schedule_times import ScheduleStages, ScheduleTimes
 from irviz.session.session import Session
-from irviz.session.stage_view import ViewState
+from irviz.session.visible_function import ViewState
 from irviz.transforms.kernels.candidates import Candidate
 from irviz.transforms.stage import Stage
 from irviz.view.text.tables import TimingTable

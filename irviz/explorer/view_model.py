@@ -20,12 +20,12 @@ from irviz.ir.module_functions import function_named
 from irviz.ir.read_module_contents import contents
 from irviz.ir.text.tvmscript_lines import prim_func_script
 from irviz.ir.tir.loop_nest_reader import loop_nest
+from irviz.model.diff.changes_by_id import changed_nodes
 from irviz.model.folding.container_path import repeat_copies
 from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, RegionKind, Resolution
 from irviz.model.graph.inlined_ids import id_in_callee
 from irviz.model.graph.search import search_nodes
 from irviz.model.loops import LoopNest, ScheduleAddress, schedule_addresses
-from irviz.model.matching.graph_diff import changed_nodes
 from irviz.model.runs.array_summary import summarise
 from irviz.model.runs.run_result import Comparison, RunResult, compare_runs
 from irviz.model.runs.trace import NodeValue, Trace
@@ -33,7 +33,7 @@ from irviz.runtime.inputs.prim_func_call import prim_func_sizes
 from irviz.session.run_overlays import trace_overlay
 from irviz.session.schedule_times import ScheduleStages
 from irviz.session.stage_cache import array_of, graph_of, script_of, tree_of
-from irviz.session.stage_view import StageView, stage_view
+from irviz.session.visible_function import StageView, stage_view
 from irviz.transforms.schedules import schedule_trace as traces
 from irviz.transforms.schedules.schedule_trace import ScheduleTrace
 from irviz.transforms.stage import Stage

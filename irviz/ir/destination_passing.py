@@ -11,7 +11,7 @@ from tvm import ir, relax
 
 from irviz.errors import RunError
 from irviz.ir.function_graph import extract
-from irviz.ir.lowered_function import (
+from irviz.ir.lowering import (
     CALL_TIR_REWRITE,
     KILL_AFTER_LAST_USE,
     LoweredModule,

@@ -10,12 +10,12 @@ from tvm import ir, tirx
 
 from irviz.errors import InputError
 from irviz.ir.module_functions import function_named
-from irviz.ir.shapes.type_check import Argument
+from irviz.ir.shapes.check_arguments import Argument
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.inputs.argument_lists import CallInputs
 from irviz.runtime.inputs.prim_func_call import PreparedCall, prim_func_call
-from irviz.runtime.jobs.job import Callee, Job, run_job
 from irviz.runtime.jobs.measure import BUDGET, ROUNDS, TimedCall, time_in_turn
+from irviz.runtime.jobs.run_function import Callee, Job, run_job
 from irviz.runtime.local.python_callees import python_callees
 from irviz.runtime.local.trace_recorder import TraceRequest
 from irviz.runtime.local.vm import error_summary

@@ -14,7 +14,7 @@ import cloudpickle
 from tvm import ir
 
 from irviz.errors import CancelledRunError, InputError, RunError
-from irviz.runtime.jobs.job import ModuleOf, Modules, UnknownModuleError, run_packed
+from irviz.runtime.jobs.run_function import ModuleOf, Modules, UnknownModuleError, run_packed
 from irviz.runtime.local.python_callees import CalleeNotSentError, pack_callees, python_callees
 from irviz.runtime.local.vm import error_summary, remembered
 from irviz.runtime.remote.address import RunTarget, run_target

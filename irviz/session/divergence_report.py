@@ -19,7 +19,7 @@ from irviz.session.run_overlays import difference_overlay, dimmed_places
 from irviz.session.run_stages import node_arrays, run_stage, trace_stage
 from irviz.session.session_state import SessionState
 from irviz.session.stage_matching import inlined_graph, node_correspondence
-from irviz.session.stage_view import StageView
+from irviz.session.visible_function import StageView
 from irviz.view.graph.overlay import Overlay
 from irviz.view.text.divergence_text import difference_summary, divergence_summary
 from irviz.worker.supervisor import OnProgress

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irviz.model.graph.graph import Graph, NodeId
 from irviz.session.open_session import load
-from irviz.session.stage_view import ViewState
+from irviz.session.visible_function import ViewState
 from irviz.view.graph.graph_figure import Direction, GraphFigure
 from irviz.view.theme import ThemeName
 

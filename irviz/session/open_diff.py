@@ -7,7 +7,7 @@ from pathlib import Path
 
 from irviz.session.open_session import SESSION_SUFFIX, load
 from irviz.session.stage_diff import diff_modules, diff_stages
-from irviz.view.diff import Diff
+from irviz.view.module_diff import Diff
 
 
 def diff(a: object, b: object, function: str = "", *, module: str = "") -> Diff:

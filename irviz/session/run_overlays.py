@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
-from irviz.model.folding.aggregated_values import by_visible_node, reduce_values, sum_values
+from irviz.model.folding.values_by_visible_node import by_visible_node, reduce_values, sum_values
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.array_summary import ArraySummary
 from irviz.model.runs.trace import Trace
-from irviz.session.stage_view import StageView
+from irviz.session.visible_function import StageView
 from irviz.view.graph.overlay import Mark, Overlay
 from irviz.view.text.run_results import format_duration
 

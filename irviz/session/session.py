@@ -48,7 +48,7 @@ from irviz.session.session_file import load_session, save_session
 from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import graph_of, script_of
 from irviz.session.stage_diff import diff_stages, graphs_along
-from irviz.session.stage_view import StageView, ViewState, stage_view
+from irviz.session.visible_function import StageView, ViewState, stage_view
 from irviz.transforms.bind_params import bind_params
 from irviz.transforms.kernels.swap import Swap
 from irviz.transforms.kernels.update_function import UpdateFunction
@@ -61,15 +61,15 @@ from irviz.transforms.schedules.schedule_trace import schedule_trace
 from irviz.transforms.stage import Stage, apply_transform
 from irviz.transforms.stage_paths import replay, to_script
 from irviz.transforms.stage_tree import StageTree
-from irviz.view.diff import Diff
 from irviz.view.figure import Figure
+from irviz.view.graph.aligned_layouts import draw_sides
 from irviz.view.graph.graph_figure import Direction, GraphFigure, draw_graph
 from irviz.view.graph.overlay import Overlay
-from irviz.view.graph.side_layout import draw_sides
 from irviz.view.memory_chart import memory_chart
+from irviz.view.module_diff import Diff
 from irviz.view.text.tables import StageRow, StageTable, TimingTable
 from irviz.view.theme import ThemeName
-from irviz.view.values.charts import ValuePicture, draw_chart, fitting_charts
+from irviz.view.values.chart_kinds import ValuePicture, draw_chart, fitting_charts
 from irviz.worker.supervisor import RUNS, OnProgress
 
 

@@ -12,13 +12,13 @@ from tvm import ir, tirx
 
 from irviz.errors import NotFoundError
 from irviz.gc_pause import gc_paused
-from irviz.ir.compare_tensors import is_equal_tensor
 from irviz.ir.function_keys import function_keys
 from irviz.ir.module_functions import drawable_functions, prim_funcs, relax_functions
-from irviz.ir.relax.shared_vars import shared_constants, shared_vars
+from irviz.ir.relax.match_by_identity import shared_constants, shared_vars
+from irviz.ir.tensor_equality import is_equal_tensor
 from irviz.ir.text.function_texts import function_texts
 from irviz.ir.text.labels import attributes
-from irviz.ir.text.text_cache import is_same_type, type_facts_of
+from irviz.ir.text.text_cache import is_same_type, type_parts_of
 from irviz.ir.tir.loop_nest_reader import loop_nest
 from irviz.model.diff.canonical_names import Names
 from irviz.model.diff.compose_links import Step, block_links, compose_steps
@@ -52,7 +52,7 @@ from irviz.model.matching.correspondence import MatchedBy
 from irviz.session.stage_cache import constants_of, graph_of, script_of, variables_of
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree
-from irviz.view.diff import Diff
+from irviz.view.module_diff import Diff
 
 
 def diff_stages(tree: StageTree, before: str, after: str, function: str = "") -> Diff:
@@ -171,7 +171,7 @@ def _relax_diff(
         names,
         {},
         links.values,
-        type_facts_of,
+        type_parts_of,
         is_same_type,
         lambda one, two: is_equal_tensor(tensors[0].get(one), tensors[1].get(two)),
         Renaming(*(_names(*side) for side in sides)),
@@ -359,7 +359,7 @@ def _reading(stage: Stage, name: str) -> FunctionReading:
 
 @lru_cache(maxsize=64)
 def _names(stage: Stage, name: str) -> Names:
-    return names_of_sizes(graph_of(stage, name), type_facts_of)
+    return names_of_sizes(graph_of(stage, name), type_parts_of)
 
 
 def _module_differences(before: ir.IRModule, after: ir.IRModule) -> list[Difference]:

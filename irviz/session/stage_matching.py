@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from irviz.ir.module_functions import drawable_function, relax_functions
-from irviz.ir.relax.shared_vars import shared_constants, shared_vars
+from irviz.ir.relax.match_by_identity import shared_constants, shared_vars
 from irviz.model.graph.graph import NodeId
 from irviz.model.matching.correspondence import compose
 from irviz.model.matching.inlined_graph import InlinedGraph, inline_calls, inlined_correspondence

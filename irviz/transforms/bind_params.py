@@ -11,7 +11,7 @@ from tvm import ir, relax
 
 from irviz.errors import TransformError
 from irviz.ir.module_functions import relax_function
-from irviz.ir.shapes.type_check import TypeMismatchError, check_tensor
+from irviz.ir.shapes.check_arguments import TypeMismatchError, check_tensor
 from irviz.transforms.python_script import PythonScript
 from irviz.transforms.stage import Transform
 

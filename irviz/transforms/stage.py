@@ -11,7 +11,7 @@ import tvm
 from tvm import ir
 
 from irviz.errors import NotFoundError, TransformError
-from irviz.transforms.module_changes import ModuleChanges, compare_modules
+from irviz.transforms.change_summary import ModuleChanges, compare_modules
 from irviz.transforms.python_script import PythonScript
 from irviz.worker.stderr_capture import captured_stderr
 from irviz.worker.supervisor import TRIES, WorkerError

@@ -17,6 +17,7 @@ from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import Edge, Graph, NodeId, RegionKind
 from irviz.view.figure import Figure
 from irviz.view.geometry import Point, Size
+from irviz.view.graph.aligned_layouts import place_sides
 from irviz.view.graph.change_marks import (
     LEGEND,
     ChangeMark,
@@ -29,7 +30,6 @@ from irviz.view.graph.change_marks import (
 )
 from irviz.view.graph.graph_figure import Direction, PlacedGraph
 from irviz.view.graph.scene_geometry import SceneGeometry
-from irviz.view.graph.side_layout import place_sides
 from irviz.view.graph.svg import draw_scene
 from irviz.view.loop_nest_diff import draw_loop_nest_diff
 from irviz.view.svg_primitives import (

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 from irviz.model.runs.memory_use import Allocation, MemoryUse, format_bytes, storage_offsets
 from irviz.view.figure import Figure
 from irviz.view.geometry import Rect, Size
-from irviz.view.graph.label import VALUE_SIZE
+from irviz.view.graph.node_label import VALUE_SIZE
 from irviz.view.svg_primitives import (
     add,
     add_rect,

@@ -16,8 +16,8 @@ from concurrent.futures import Future, wait
 from typing import TypeVar
 
 from irviz.errors import IrvizError
+from irviz.worker.worker_handle import EndedError, UnreadableAnswerError, WorkerHandle
 from irviz.worker.worker_main import call_with_limit, load_tvm, ping
-from irviz.worker.worker_process import EndedError, Process, UnreadableAnswerError
 
 Result = TypeVar("Result")
 OnProgress = Callable[[str], None]
@@ -78,7 +78,7 @@ class Worker:
         self._prepare, self._start_seconds = prepare, start_seconds
         self._ends_on_error = ends_on_error
         self._calls, self._changes = threading.RLock(), threading.RLock()
-        self._process: Process | None = None
+        self._process: WorkerHandle | None = None
         self._is_busy, self.cancels = False, 0
         self.doing = ""
         """The last progress message of the last call; `cancels` counts cancelled calls."""
@@ -172,7 +172,7 @@ class Worker:
         if self.cancels != since:
             raise CancelledError("it was cancelled")
 
-    def _ready_process(self, since: int) -> Process:
+    def _ready_process(self, since: int) -> WorkerHandle:
         """Return a process that is ready; raise StartError or CancelledError."""
         while True:
             with self._changes:
@@ -197,19 +197,19 @@ class Worker:
             process.output.take()  # drop what was printed between calls
             return process
 
-    def _running(self) -> Process:
+    def _running(self) -> WorkerHandle:
         with self._changes:
             if self._process is None:
-                self._process = Process(self._prepare)
+                self._process = WorkerHandle(self._prepare)
             return self._process
 
-    def _end(self, process: Process) -> None:
+    def _end(self, process: WorkerHandle) -> None:
         with self._changes:
             if self._process is process:
                 self._process = None
         process.end()
 
-    def _error(self, failure: BaseException, process: Process, since: int) -> WorkerError:
+    def _error(self, failure: BaseException, process: WorkerHandle, since: int) -> WorkerError:
         """Return the error for a call without an answer, whose process has ended."""
         doing = process.doing
         if self.cancels != since:
@@ -222,7 +222,7 @@ class Worker:
 
     def _wait(
         self,
-        process: Process,
+        process: WorkerHandle,
         future: Future[Result],
         seconds: float,
         on_progress: OnProgress | None = None,

@@ -6,7 +6,7 @@ import tvm
 from tvm import relax, tirx
 from tvm_ffi import structural_equal
 
-from irviz.course import built_by_te, te_functions
+from irviz.course import mm_relu_emit_te, te_functions
 from irviz.course.digits import digits
 from irviz.course.from_fx import from_fx, operator_modules, topi_modules
 from irviz.course.from_fx import te_functions as te_rules
@@ -103,7 +103,7 @@ def test_matrices_that_do_not_fit_have_no_product():
 
 def test_a_built_module_calls_a_prim_func_for_each_expression(matrices):
     a, b = matrices
-    module = built_by_te.built(SIZE)
+    module = mm_relu_emit_te.built(SIZE)
     assert relax.analysis.check_well_formed(module)
     kinds = {gvar.name_hint: type(function) for gvar, function in module.functions.items()}
     assert kinds == {
@@ -116,7 +116,7 @@ def test_a_built_module_calls_a_prim_func_for_each_expression(matrices):
 
 def test_parameters_may_be_given_first_or_last():
     assert structural_equal(
-        built_by_te.built(SIZE), built_by_te.built(SIZE, parameters_first=True), True
+        mm_relu_emit_te.built(SIZE), mm_relu_emit_te.built(SIZE, parameters_first=True), True
     )
 
 

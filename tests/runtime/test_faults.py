@@ -153,7 +153,7 @@ def inject(monkeypatch, tmp_path, point, fault):
 
 def plant(point, fault):
     """Put a fault into the worker, which takes itself away as it happens."""
-    from irviz.runtime.jobs import job
+    from irviz.runtime.jobs import run_function
 
     if point == "build":
         real = tvm.compile
@@ -170,13 +170,13 @@ def plant(point, fault):
                 fault()
                 return int, ()
 
-        real = job.stack_cases
+        real = run_function.stack_cases
 
         def joined(_):
-            job.stack_cases = real
+            run_function.stack_cases = real
             return (Packed(),)
 
-        job.stack_cases = joined
+        run_function.stack_cases = joined
 
 
 @pytest.fixture(scope="module")

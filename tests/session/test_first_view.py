@@ -9,7 +9,7 @@ from tvm.relax.frontend import nn
 from irviz.model.folding.containers import Container
 from irviz.model.folding.expansion import LIMIT, Expansion
 from irviz.session.session import Session
-from irviz.session.stage_view import ViewState
+from irviz.session.visible_function import ViewState
 
 pytestmark = pytest.mark.worker
 

@@ -11,8 +11,8 @@ import numpy as np
 import psutil
 import pytest
 
-from irviz.worker import started_process, worker_process
-from irviz.worker.started_process import ForkedProcess, ForkServer
+from irviz.worker import start_methods, worker_handle
+from irviz.worker.start_methods import ForkedProcess, ForkServer
 from irviz.worker.supervisor import CrashedError, StartError, TimedOutError, Worker
 
 pytestmark = [
@@ -43,7 +43,7 @@ def worker():
 def other_server(monkeypatch):
     """Let workers be forked by a server that only this test has."""
     servers = {}
-    monkeypatch.setattr(worker_process, "_servers", servers)
+    monkeypatch.setattr(worker_handle, "_servers", servers)
     yield servers
     for server in servers.values():
         server.end()
@@ -162,7 +162,7 @@ def test_the_server_kills_the_children_of_workers_when_it_is_ended(other_server)
 
 
 def test_a_server_that_hangs_is_killed_with_its_workers(monkeypatch, tmp_path):
-    monkeypatch.setattr(started_process, "_PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(start_methods, "_PATIENCE_SECONDS", 0.5)
     with (tmp_path / "printed").open("w") as printed:
         server = ForkServer()
         os.kill(server.pid, signal.SIGSTOP)

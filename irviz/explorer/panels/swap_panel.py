@@ -27,7 +27,7 @@ from irviz.explorer.view_model import call_key, selected_call, selected_node
 from irviz.ir.module_functions import function_named, prim_funcs, relax_function
 from irviz.transforms.kernels.call_targets import dps_calls
 from irviz.transforms.kernels.candidates import Candidate, equivalence
-from irviz.transforms.kernels.equivalence import Equivalence
+from irviz.transforms.kernels.equivalence_on_samples import Equivalence
 from irviz.transforms.kernels.library import definitions, kernels
 from irviz.transforms.kernels.swap import Swap
 from irviz.transforms.kernels.update_function import UpdateFunction, update_obstacle

@@ -17,7 +17,7 @@ from irviz.model.runs.array_summary import ArraySummary
 from irviz.model.runs.trace import Array, NodeValue
 from irviz.view.figure import Figure
 from irviz.view.text.details import value_html
-from irviz.view.values.charts import HEAT_MAP, HISTOGRAM, IMAGES, draw_chart, fitting_charts
+from irviz.view.values.chart_kinds import HEAT_MAP, HISTOGRAM, IMAGES, draw_chart, fitting_charts
 from irviz.view.values.image import images_shape
 from irviz.view.values.image_strip import MAX_IMAGES
 

@@ -9,7 +9,7 @@ import tvm_ffi
 from tvm import ir, relax, tirx
 from tvm.relax.distributed.type import DTensorType
 
-from irviz.model.graph.type_facts import TypeFacts
+from irviz.model.graph.type_parts import TypeParts
 
 _MAX_FIELDS = 4
 _MAX_NESTING = 20
@@ -83,17 +83,17 @@ def _tuple_label(type_: ir.TupleType, depth: int) -> str:
     return f"Tuple[{', '.join(fields)}]"
 
 
-def type_facts(type_: ir.Type | None) -> TypeFacts:
+def type_parts(type_: ir.Type | None) -> TypeParts:
     """Return a type as text without abbreviations, and the parts of a tensor's type.
 
-    >>> type_facts(relax.TensorType([1, 128], "float32")).shape
+    >>> type_parts(relax.TensorType([1, 128], "float32")).shape
     '(1, 128)'
     """
     symbols: set[str] = set()
     tvm_ffi.structural_walk(type_, (ir.Var, lambda var: symbols.add(str(var.name))))
     text = " ".join(expression_label(type_).split())
     if not isinstance(type_, relax.TensorType):
-        return TypeFacts(text, symbols=frozenset(symbols))
+        return TypeParts(text, symbols=frozenset(symbols))
     if isinstance(type_.shape, relax.ShapeExpr):
         shape = shape_label(type_.shape.values)
     else:
@@ -101,7 +101,7 @@ def type_facts(type_: ir.Type | None) -> TypeFacts:
     dtype = "" if type_.dtype is None else str(type_.dtype)
     vdevice = type_.vdevice
     place = () if vdevice is None else (vdevice.target, vdevice.vdevice_id, vdevice.memory_scope)
-    return TypeFacts(text, shape, dtype, ":".join(map(str, place)), frozenset(symbols))
+    return TypeParts(text, shape, dtype, ":".join(map(str, place)), frozenset(symbols))
 
 
 def shape_label(dims: object) -> str:

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 import tvm_ffi
 from tvm import ir
 
-from irviz.ir.text.labels import attributes, type_facts, type_label
+from irviz.ir.text.labels import attributes, type_label, type_parts
 from irviz.model.graph.graph import Node
-from irviz.model.graph.type_facts import TypeFacts
+from irviz.model.graph.type_parts import TypeParts
 
 _Text = TypeVar("_Text")
 
@@ -24,15 +24,15 @@ class TextCache:
     def __init__(self) -> None:
         self._types: dict[int, str] = {}
         self._attributes: dict[int, tuple[tuple[str, str], ...]] = {}
-        self._facts: dict[int, TypeFacts] = {}
+        self._parts: dict[int, TypeParts] = {}
 
     def type_label(self, type_: ir.Type | None) -> str:
         """Return a type as short text."""
         return type_label(None) if type_ is None else _cached(self._types, type_, type_label)
 
-    def type_facts(self, type_: ir.Type | None) -> TypeFacts:
+    def type_parts(self, type_: ir.Type | None) -> TypeParts:
         """Return a type taken apart."""
-        return type_facts(None) if type_ is None else _cached(self._facts, type_, type_facts)
+        return type_parts(None) if type_ is None else _cached(self._parts, type_, type_parts)
 
     def attributes(self, attrs: ir.Attrs | None) -> tuple[tuple[str, str], ...]:
         """Return the attributes of a call."""
@@ -59,9 +59,9 @@ class TypeText:
         return self._texts.type_label(getattr(self._value, "ty", None))
 
     @property
-    def facts(self) -> TypeFacts:
+    def parts(self) -> TypeParts:
         """The type taken apart."""
-        return self._texts.type_facts(getattr(self._value, "ty", None))
+        return self._texts.type_parts(getattr(self._value, "ty", None))
 
     def is_of(self, other: TypeText) -> bool:
         """Return whether it is the type of the same value as another one."""
@@ -84,10 +84,10 @@ def is_same_type(one: Node, two: Node) -> bool:
     """Return whether two nodes have types with the same text, at once for the same variable."""
     mine, theirs = one.type_text, two.type_text
     is_one = isinstance(mine, TypeText) and isinstance(theirs, TypeText) and mine.is_of(theirs)
-    return is_one or type_facts_of(one).text == type_facts_of(two).text
+    return is_one or type_parts_of(one).text == type_parts_of(two).text
 
 
-def type_facts_of(node: Node) -> TypeFacts:
+def type_parts_of(node: Node) -> TypeParts:
     """Return the type of a node's value taken apart."""
     text = node.type_text
-    return text.facts if isinstance(text, TypeText) else TypeFacts(str(text))
+    return text.parts if isinstance(text, TypeText) else TypeParts(str(text))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tvm import ir, tirx
 
 from irviz.errors import IrvizError
-from irviz.ir.shapes.type_check import ShapeValue
+from irviz.ir.shapes.check_arguments import ShapeValue
 from irviz.loaders.arrays.numeric_arrays import read_npy
 from irviz.loaders.reader_limits import brief
 from irviz.model.loops import BlockAddress, LoopAddress

@@ -16,8 +16,8 @@ from libcst.metadata import (
 )
 from libcst.metadata.scope_provider import BaseAssignment
 
+from irviz.loaders.upgrade.linear_scope_provider import LinearScopeProvider, imported_names
 from irviz.loaders.upgrade.moved_names import SHORT, USUAL, moved
-from irviz.loaders.upgrade.scopes import LinearScopeProvider, imported_names
 
 
 @dataclass

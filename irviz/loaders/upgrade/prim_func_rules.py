@@ -6,7 +6,7 @@ import libcst as cst
 
 from irviz.loaders.upgrade.calls import keyword_arg, with_arg
 from irviz.loaders.upgrade.dotted_names import DottedNames
-from irviz.loaders.upgrade.enclosing_scope import Function
+from irviz.loaders.upgrade.function_context import Function
 
 _PROXIES = ("T.Buffer", "R.Tensor")
 

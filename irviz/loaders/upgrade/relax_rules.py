@@ -10,7 +10,7 @@ import libcst as cst
 
 from irviz.loaders.upgrade.calls import SPACED, CallSite, keyword, keyword_arg, with_arg
 from irviz.loaders.upgrade.dotted_names import DottedNames
-from irviz.loaders.upgrade.enclosing_scope import Function
+from irviz.loaders.upgrade.function_context import Function
 
 # --- functions in TVMScript ---------------------------------------------------------------------
 

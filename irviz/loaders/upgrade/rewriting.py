@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import libcst as cst
 
-from irviz.loaders.upgrade import build_call_rules, prim_func_rules, relax_rules
+from irviz.loaders.upgrade import prim_func_rules, python_api_rules, relax_rules
 from irviz.loaders.upgrade.calls import CallSite, callee
 from irviz.loaders.upgrade.dotted_names import DottedNames, parts
-from irviz.loaders.upgrade.enclosing_scope import Function, Owner, function_of
+from irviz.loaders.upgrade.function_context import Function, Owner, function_of
 from irviz.loaders.upgrade.imports import rewrite_import
 from irviz.loaders.upgrade.moved_names import SHORT, gone, moved
 from irviz.loaders.upgrade.upgrade_result import AddNote, Note
@@ -153,14 +153,14 @@ class Rewriter(cst.CSTTransformer):
     def leave_Subscript(
         self, original_node: cst.Subscript, updated_node: cst.Subscript
     ) -> cst.BaseExpression:
-        if (new := build_call_rules.rewrite_metadata(original_node)) is not None:
+        if (new := python_api_rules.rewrite_metadata(original_node)) is not None:
             return new
         return prim_func_rules.rewrite_subscript(original_node, updated_node, self._names)
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         meaning = self._names.meaning(original_node.func)
         if not meaning:
-            return build_call_rules.rewrite_method(updated_node) if self._uses_tvm else updated_node
+            return python_api_rules.rewrite_method(updated_node) if self._uses_tvm else updated_node
         if meaning.startswith("T."):
             return prim_func_rules.rewrite_call(updated_node, meaning, self._function)
         if self._function.kind == "relax":
@@ -169,5 +169,5 @@ class Rewriter(cst.CSTTransformer):
         site = CallSite(original_node, updated_node, meaning, self._names, note)
         new = relax_rules.rewrite_call(site)
         if meaning.startswith("tvm."):
-            return build_call_rules.rewrite_call(replace(site, new=new))
+            return python_api_rules.rewrite_call(replace(site, new=new))
         return new

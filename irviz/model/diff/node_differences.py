@@ -18,7 +18,7 @@ from irviz.model.graph.graph import (
     NodeKind,
     Resolution,
 )
-from irviz.model.graph.type_facts import TypeFacts
+from irviz.model.graph.type_parts import TypeParts
 
 _CALLS = frozenset(
     {
@@ -45,7 +45,7 @@ class Comparison:
         functions: The name after of each function before that has a counterpart.
         partners: The node before of each node after that has one.
         values: The nodes before with the same value as a node after, beyond `partners`.
-        type_facts: Takes the type of a node apart.
+        type_parts: Takes the type of a node apart.
         is_same_type: Whether two nodes have one type, as seen at a glance.
         is_same_value: Whether the tensors of two constants, before and after, are equal.
     """
@@ -55,7 +55,7 @@ class Comparison:
     functions: Mapping[str, str]
     partners: Mapping[NodeId, NodeId]
     values: Mapping[NodeId, frozenset[NodeId]]
-    type_facts: Callable[[Node], TypeFacts]
+    type_parts: Callable[[Node], TypeParts]
     is_same_type: Callable[[Node, Node], bool]
     is_same_value: Callable[[NodeId, NodeId], bool]
     renaming: Renaming
@@ -165,7 +165,7 @@ class Comparison:
                 yield Difference(Aspect.ATTRIBUTE, was, now, name)
 
     def _type(self, one: Node, two: Node) -> Iterator[Difference]:
-        was, now = self.type_facts(one), self.type_facts(two)
+        was, now = self.type_parts(one), self.type_parts(two)
         if self.renaming.is_equal(was.text, now.text):
             return
         found = [
@@ -182,16 +182,16 @@ class Comparison:
         return any(edge.position == CALLEE for edge in graph.entering.get(node.id, ()))
 
 
-def names_of_sizes(graph: Graph, type_facts: Callable[[Node], TypeFacts]) -> Names:
+def names_of_sizes(graph: Graph, type_parts: Callable[[Node], TypeParts]) -> Names:
     """Return the names of symbolic sizes that a function defines, and of nodes used in texts."""
     sizes: dict[str, None] = {}
     numbers: dict[str, None] = {}
     for node in graph.nodes:
         if node.kind in (*INPUT_KINDS, NodeKind.MATCH_CAST):
-            facts = type_facts(node)
-            if facts.symbols:
-                words = _WORD.findall(facts.text)
-                sizes.update((word, None) for word in words if word in facts.symbols)
+            parts = type_parts(node)
+            if parts.symbols:
+                words = _WORD.findall(parts.text)
+                sizes.update((word, None) for word in words if word in parts.symbols)
         if node.kind is NodeKind.OTHER or node.literals:
             edges = graph.entering.get(node.id, ())
             if node.kind is not NodeKind.OTHER and all(len(edge.position) < 2 for edge in edges):

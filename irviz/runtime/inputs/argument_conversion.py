@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from tvm import ir, relax, tirx
 
 from irviz.errors import InputError
+from irviz.ir.shapes.check_arguments import Argument, ShapeValue
 from irviz.ir.shapes.symbolic_shapes import type_dims
-from irviz.ir.shapes.type_check import Argument, ShapeValue
 from irviz.ir.text.labels import type_label
 
 Array = NDArray[np.generic]

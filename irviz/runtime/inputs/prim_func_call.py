@@ -9,9 +9,9 @@ import tvm_ffi
 from tvm import ir, s_tir, tirx
 
 from irviz.errors import InputError, RunError
+from irviz.ir.shapes.check_arguments import Argument
 from irviz.ir.shapes.symbolic_shapes import parameter_types
 from irviz.ir.shapes.symbolic_shapes import symbolic_sizes as sizes_of
-from irviz.ir.shapes.type_check import Argument
 from irviz.ir.tir.statements import walk_statements
 from irviz.runtime.inputs.argument_lists import Inputs, plan_inputs
 from irviz.runtime.inputs.synthetic_inputs import RANDOM

@@ -8,6 +8,7 @@ import numpy as np
 from tvm import ir, tirx
 
 from irviz.errors import InputError
+from irviz.ir.shapes.check_arguments import Argument, ShapeValue, TypeMismatchError, check_argument
 from irviz.ir.shapes.symbolic_shapes import (
     dim_names,
     evaluate_dim,
@@ -15,7 +16,6 @@ from irviz.ir.shapes.symbolic_shapes import (
     solve_dim,
     type_dims,
 )
-from irviz.ir.shapes.type_check import Argument, ShapeValue, TypeMismatchError, check_argument
 from irviz.ir.text.labels import shape_label
 
 SIZE = 8

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from tvm import ir, relax
 
 from irviz.errors import InputError
+from irviz.ir.shapes.check_arguments import Argument, ShapeValue
 from irviz.ir.shapes.symbolic_shapes import dim_names, evaluate_dim, is_integer, type_dims
-from irviz.ir.shapes.type_check import Argument, ShapeValue
 from irviz.ir.text.labels import dim_label, type_label
 
 RANDOM: Final = "random"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from irviz.errors import RunError
-from irviz.runtime.jobs.job import Callee, ModuleOf, build
+from irviz.runtime.jobs.run_function import Callee, ModuleOf, build
 from irviz.worker.progress import report_progress
 
 ROUNDS = 20

@@ -15,7 +15,7 @@ import tvm
 from tvm import ir, relax
 
 from irviz.errors import RunError
-from irviz.ir.shapes.type_check import ShapeValue
+from irviz.ir.shapes.check_arguments import ShapeValue
 from irviz.model.runs.trace import Array
 
 _MOST_BUILT = 16

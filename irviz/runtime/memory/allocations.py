@@ -9,7 +9,7 @@ import tvm
 from tvm import ir, relax, tirx
 
 from irviz.errors import InputError, RunError
-from irviz.ir.lowered_function import LoweredModule
+from irviz.ir.lowering import LoweredModule
 from irviz.ir.module_functions import function_named
 from irviz.ir.relax.calls import callee_name
 from irviz.ir.shapes.shape_eval import Shape, ShapeEvaluator, UnknownSizeError, nbytes, tensor_types
@@ -17,7 +17,7 @@ from irviz.ir.shapes.symbolic_shapes import symbolic_sizes
 from irviz.model.graph.graph import NodeId
 from irviz.model.graph.inlined_ids import inlined_id
 from irviz.model.runs.memory_use import MemoryUse
-from irviz.runtime.memory.ref_counts import Block, Held, RefCounts, TensorInfo
+from irviz.runtime.memory.simulated_memory import Block, Held, SimulatedMemory, TensorInfo
 
 _STORAGES = ("relax.memory.alloc_storage", "relax.vm.alloc_storage")
 _TENSORS = ("relax.memory.alloc_tensor", "relax.vm.alloc_tensor")
@@ -47,7 +47,7 @@ class Allocations:
     def __init__(self, lowered: LoweredModule, sizes: Mapping[str, int]) -> None:
         self._module, self._traces = lowered.module, lowered.origins
         self._sizes = sizes
-        self._counts = RefCounts()
+        self._memory = SimulatedMemory()
         self._constants: dict[int, int] = {}
         self._uncounted: dict[str, None] = {}
         self._warnings: dict[str, None] = {}
@@ -82,7 +82,7 @@ class Allocations:
             raise InputError(f"{name!r} has no symbolic size {unknown[0]!r}; it has {there}")
         return MemoryUse(
             name,
-            *self._counts.finish(),
+            *self._memory.finish(),
             given + sum(self._constants.values()),
             unseen=tuple(self._uncounted),
             warnings=tuple(self._warnings),
@@ -97,13 +97,13 @@ class Allocations:
             )
         self._running.append(frame.function)
         result = self._body(function.body, frame)
-        self._counts.hold(result)
+        self._memory.hold(result)
         if len(self._running) > 1:  # the virtual machine keeps the last return value
-            self._counts.hold(result)
-            self._counts.release(self._returned)
+            self._memory.hold(result)
+            self._memory.release(self._returned)
             self._returned = result
         for thing in frame.things.values():
-            self._counts.release(thing)
+            self._memory.release(thing)
         self._running.pop()
         return result
 
@@ -117,7 +117,7 @@ class Allocations:
                 if isinstance(binding, relax.MatchCast) and isinstance(thing, TensorInfo):
                     frame.extents.learn(binding.ty, thing.shape)
                 if not _is_result(binding.value):  # which holds it already
-                    self._counts.hold(thing)
+                    self._memory.hold(thing)
                 frame.things[var] = thing
         return self._value(body.body, None, frame)
 
@@ -149,11 +149,11 @@ class Allocations:
     def _call(self, call: ir.Call, var: ir.Var | None, frame: _Frame) -> Held:
         name = str(call.op.name) if isinstance(call.op, ir.Op) else callee_name(call.op)
         if name in _STORAGES:
-            return self._counts.storage(nbytes(frame.extents.shape(_dims(call.args[0])), "uint8"))
+            return self._memory.storage(nbytes(frame.extents.shape(_dims(call.args[0])), "uint8"))
         if name in _TENSORS:
             return self._tensor(call, var, frame)
         if name in _KILLS:
-            self._counts.release(frame.things.pop(call.args[0], None))
+            self._memory.release(frame.things.pop(call.args[0], None))
             return None
         if name in _QUIET:
             return None
@@ -167,8 +167,8 @@ class Allocations:
             return self._enter(name, called, call, arguments, var, frame)
         if name in _NAMING:
             name = callee_name(call.args[0]) or name
-        self._counts.step(name or str(call.op), self._node(var, frame))
-        if self._counts.count > _MOST_STEPS:
+        self._memory.step(name or str(call.op), self._node(var, frame))
+        if self._memory.count > _MOST_STEPS:
             raise RunError(f"{self._running[0]!r} has more than {_MOST_STEPS:,} calls")
         result = _outside(call.ty, frame.extents)
         if not isinstance(called, tirx.PrimFunc) and _has_tensor(result):
@@ -189,7 +189,7 @@ class Allocations:
         inner.call, inner.path = self._node(var, outer), self._path(var, outer) + "/"
         for param, given, thing in zip(function.params, call.args, arguments, strict=False):
             inner.extents.learn(param.ty, _shape(given, thing, outer.extents))
-            self._counts.hold(thing)
+            self._memory.hold(thing)
             inner.things[param] = thing
         return self._called(function, inner)
 
@@ -203,25 +203,25 @@ class Allocations:
                 f"{self._path(var, frame)!r} is in memory that only the other branch "
                 "allocates: TVM plans it so, and a run that reaches it crashes"
             ] = None
-            storage = self._counts.storage(size)
+            storage = self._memory.storage(size)
         node = self._node(var, frame)
         label = self._path(var, frame) if node is None else frame.path + str(self._own(var, frame))
-        return TensorInfo(self._counts.buffer(label, node, size, storage), shape)
+        return TensorInfo(self._memory.buffer(label, node, size, storage), shape)
 
     def _either(self, value: relax.If, frame: _Frame) -> Held:
         """Simulate both branches from the same state, and continue from the one that holds more."""
-        before, things = self._counts.state, dict(frame.things)
+        before, things = self._memory.state, dict(frame.things)
         ends = []
         for branch in (value.true_branch, value.false_branch):
-            self._counts.restore(before)
+            self._memory.restore(before)
             frame.things = dict(things)
             result = self._body(branch, frame)
-            self._counts.hold(result)
-            ends.append((self._counts.state, frame.things, result))
+            self._memory.hold(result)
+            ends.append((self._memory.state, frame.things, result))
         one, other = ends
         chosen, left = (one, other) if one[0].held >= other[0].held else (other, one)
         frame.things = chosen[1]
-        self._counts.continue_from(chosen[0], left[0])
+        self._memory.continue_from(chosen[0], left[0])
         return chosen[2]
 
     def _own(self, var: ir.Var | None, frame: _Frame) -> NodeId | None:

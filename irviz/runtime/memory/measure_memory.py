@@ -8,7 +8,7 @@ import cloudpickle
 from tvm import ir
 
 from irviz.errors import InputError, RunError
-from irviz.ir.lowered_function import KILL_AFTER_LAST_USE, lower
+from irviz.ir.lowering import KILL_AFTER_LAST_USE, lower
 from irviz.ir.module_functions import relax_function
 from irviz.model.runs.memory_use import MemoryUse
 from irviz.runtime.local.vm import error_summary

@@ -17,7 +17,7 @@ from tvm import ir, relax
 
 from irviz.errors import RunError
 from irviz.ir.module_functions import relax_functions
-from irviz.ir.shapes.type_check import ShapeValue
+from irviz.ir.shapes.check_arguments import ShapeValue
 from irviz.model.runs.trace import Array
 from irviz.runtime.local.python_callees import python_callees
 from irviz.runtime.local.vm import (

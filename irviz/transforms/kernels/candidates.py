@@ -23,7 +23,7 @@ from irviz.transforms.kernels.call_targets import (
     misfit,
     signatures_of,
 )
-from irviz.transforms.kernels.equivalence import (
+from irviz.transforms.kernels.equivalence_on_samples import (
     Equivalence,
     EquivalenceResult,
     Runnable,

@@ -15,7 +15,7 @@ from tvm import relax, s_tir, tirx
 from irviz.errors import TransformError
 from irviz.runtime.local.pickle_by_value import PortableFunction
 from irviz.transforms.bind_params import BindParams
-from irviz.transforms.passes import pass_facts
+from irviz.transforms.passes import pass_hints
 from irviz.transforms.passes.parameters import (
     ParameterKind,
     PassParameter,
@@ -184,7 +184,7 @@ def pass_entries() -> tuple[CatalogEntry, ...]:
         _pass_entry(namespace, name, make)
         for namespace, module in _PASSES.items()
         for name, make in vars(module).items()
-        if name not in pass_facts.NO_ENTRY and _makes_pass(name, make)
+        if name not in pass_hints.NO_ENTRY and _makes_pass(name, make)
     )
 
 
@@ -196,14 +196,14 @@ def _makes_pass(name: str, member: object) -> bool:
 
 
 def _pass_entry(namespace: str, name: str, make: Callable[..., object]) -> CatalogEntry:
-    is_operators = namespace == "relax" and name in pass_facts.FOR_OPERATORS
+    is_operators = namespace == "relax" and name in pass_hints.FOR_OPERATORS
     group, python = _OPERATORS if is_operators else namespace, f"{namespace}.transform.{name}("
     entry = _entry(name, namespace, group, make, python)
     if make is relax.transform.BindParams:
         return replace(entry, make=_bind)
     for use, names in (
-        (TargetUse.AROUND, pass_facts.AROUND),
-        (TargetUse.ANNOTATED, pass_facts.ANNOTATED),
+        (TargetUse.AROUND, pass_hints.AROUND),
+        (TargetUse.ANNOTATED, pass_hints.ANNOTATED),
     ):
         if name in names:
             summary = f"{use.value}."
@@ -238,10 +238,10 @@ def _entry(
         namespace,
         group,
         first_sentence(make),
-        read_parameters(make, pass_facts.PARAMETERS.get(name)),
+        read_parameters(make, pass_hints.PARAMETERS.get(name)),
         make,
         python,
-        is_measured=name in pass_facts.MEASURED,
-        evaluates_code=name in pass_facts.EVALUATES_CODE
-        or (group == _PIPELINES and name not in pass_facts.ONLY_LOWERING),
+        is_measured=name in pass_hints.MEASURED,
+        evaluates_code=name in pass_hints.EVALUATES_CODE
+        or (group == _PIPELINES and name not in pass_hints.ONLY_LOWERING),
     )

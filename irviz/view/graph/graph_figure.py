@@ -11,13 +11,13 @@ from irviz.model.graph.graph import Graph, NodeId
 from irviz.view.figure import Figure
 from irviz.view.geometry import Point, Size
 from irviz.view.graph.dot import layout_input, to_dot
+from irviz.view.graph.fallback_layout import add_missing_routes, layered_layout
 from irviz.view.graph.graphviz_layout import (
     LAYOUT_SECONDS,
     Layout,
     lay_out,
     without_mirrored_routes,
 )
-from irviz.view.graph.layered_layout import add_missing_routes, layered_layout
 from irviz.view.graph.overlay import Overlay
 from irviz.view.graph.scene_geometry import SceneGeometry
 from irviz.view.graph.svg import MARGIN, graph_svg, picture_size

@@ -19,7 +19,7 @@ from irviz.explorer.effects import Effects
 from irviz.explorer.panels.swap_panel import SwapPanel, UpdatePanel, notebook_variables
 from irviz.ir.function_graph import extract
 from irviz.session.session import Session
-from irviz.transforms.kernels import candidates, equivalence, library
+from irviz.transforms.kernels import candidates, equivalence_on_samples, library
 
 pytestmark = pytest.mark.worker
 
@@ -182,7 +182,7 @@ def test_what_fits_is_shown_before_it_is_tried(calls):
 
 def test_a_kernel_that_never_ends_holds_up_nothing_else(calls, monkeypatch):
     """In a notebook, which has an event loop, it is tried beside all else."""
-    gate, tried = threading.Event(), equivalence.compare_on_samples
+    gate, tried = threading.Event(), equivalence_on_samples.compare_on_samples
 
     def held_up(*arguments):
         assert gate.wait(20)

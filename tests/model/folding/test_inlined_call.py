@@ -16,7 +16,7 @@ from irviz.model.folding.visible_graph import visible_graph
 from irviz.model.graph.graph import INPUT_KINDS, NodeKind, RegionKind
 from irviz.model.graph.inlined_ids import inlined_id
 from irviz.session.stage_cache import graph_of
-from irviz.session.stage_view import ViewState, stage_view
+from irviz.session.visible_function import ViewState, stage_view
 from irviz.transforms.stage import Stage
 
 UNARY = [getattr(relax.op, name) for name in ("exp", "abs", "tanh", "sin", "cos", "sqrt", "log")]

@@ -14,11 +14,11 @@ from irviz.course.mlp import MODULES
 from irviz.course.mm_relu import MyModule, lecture_schedule
 from irviz.errors import CancelledRunError, InputError, RunError
 from irviz.ir.module_functions import NoFunctionError
-from irviz.ir.shapes.type_check import TypeMismatchError
+from irviz.ir.shapes.check_arguments import TypeMismatchError
 from irviz.model.loops import LoopAddress
 from irviz.model.runs.run_result import Verdict, compare_runs
 from irviz.runtime.inputs.prim_func_call import own_inputs, prim_func_sizes
-from irviz.runtime.jobs import job
+from irviz.runtime.jobs import run_function
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, run
 from irviz.transforms.schedules.schedule_recorder import record_schedule
 from irviz.transforms.schedules.schedule_step import schedule_step
@@ -136,13 +136,13 @@ def test_a_run_takes_as_long_as_its_calls_usually_do():
         asked.append(count)
         return next(seconds)
 
-    assert job.median_seconds(times) == 2e-3
+    assert run_function.median_seconds(times) == 2e-3
     assert asked == [1] + [2] * 10
 
 
 def test_a_long_call_is_made_once(monkeypatch):
-    monkeypatch.setattr(job, "TIMING_SECONDS", 0.0)  # with which each is long
-    monkeypatch.setattr(job, "median_seconds", None)
+    monkeypatch.setattr(run_function, "TIMING_SECONDS", 0.0)  # with which each is long
+    monkeypatch.setattr(run_function, "median_seconds", None)
     assert run(Odd, "count", CallInputs("zeros"), config=HERE).seconds > 0
 
 

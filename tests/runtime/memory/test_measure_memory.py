@@ -22,7 +22,7 @@ from irviz.ir.module_functions import NoFunctionError
 from irviz.model.graph.inlined_ids import inlined_id
 from irviz.runtime.inputs.argument_lists import plan_inputs
 from irviz.runtime.memory.measure_memory import memory_use
-from irviz.runtime.memory.ref_counts import RefCounts
+from irviz.runtime.memory.simulated_memory import SimulatedMemory
 from irviz.worker.supervisor import CrashedError
 
 pytestmark = pytest.mark.worker
@@ -304,7 +304,7 @@ def test_a_buffer_that_nobody_uses_is_a_step_of_its_own(modules):
 
 
 def test_what_is_let_go_behind_an_allocation_was_there_together_with_it():
-    ledger = RefCounts()
+    ledger = SimulatedMemory()
     first = ledger.storage(8)
     ledger.hold(first)
     ledger.step("one")

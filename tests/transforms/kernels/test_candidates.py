@@ -18,9 +18,9 @@ from irviz.errors import TransformError
 from irviz.ir.function_graph import extract
 from irviz.model.graph.graph import NodeId, NodeKind
 from irviz.transforms.kernels import candidates as candidates_module
-from irviz.transforms.kernels import equivalence, library
+from irviz.transforms.kernels import equivalence_on_samples, library
 from irviz.transforms.kernels.candidates import CallTargetKind, candidates, iter_candidates
-from irviz.transforms.kernels.equivalence import Equivalence, compare_on_samples
+from irviz.transforms.kernels.equivalence_on_samples import Equivalence, compare_on_samples
 from irviz.transforms.kernels.registered_operators import numpy_relu as relu
 from irviz.transforms.kernels.samples import SampleSpec, with_small_sizes
 from irviz.transforms.kernels.signature import parse_signature
@@ -323,7 +323,7 @@ def test_what_takes_too_long_is_stopped(monkeypatch):
         while True:
             pass
 
-    monkeypatch.setattr(equivalence, "SECONDS", 3.0)
+    monkeypatch.setattr(equivalence_on_samples, "SECONDS", 3.0)
     found = compare_on_samples(HERE, relu, {"forever": forever, "numpy": relu}, {})
     assert found["forever"].reason == "it took longer than 1.5 s and was stopped"
     assert found["numpy"].verdict is Equivalence.EQUAL

@@ -19,7 +19,7 @@ from irviz.errors import TransformError
 from irviz.ir.function_graph import extract
 from irviz.runtime.run import CallInputs, run
 from irviz.transforms.kernels.candidates import equivalence
-from irviz.transforms.kernels.equivalence import Equivalence
+from irviz.transforms.kernels.equivalence_on_samples import Equivalence
 from irviz.transforms.kernels.swap import Swap
 from irviz.transforms.kernels.update_function import UpdateFunction, update_obstacle
 from irviz.transforms.passes.pass_call import named_pass

@@ -5,8 +5,8 @@ import pytest
 
 from irviz.course.mlp import MODULES
 from irviz.ir.function_graph import extract
+from irviz.model.diff.changes_by_id import changed_nodes
 from irviz.model.graph.graph import Edge, Graph, Literal, Node, NodeId, NodeKind, Resolution
-from irviz.model.matching.graph_diff import changed_nodes
 from irviz.transforms.bind_params import bind_params
 from irviz.transforms.kernels.swap import Swap
 

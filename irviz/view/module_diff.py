@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from irviz.model.diff.diff_part import diff_part, functions_with
+from irviz.model.diff.diff_neighbourhood import diff_part, functions_with
 from irviz.model.diff.diff_records import FunctionChange, FunctionDiff
 from irviz.model.diff.differences import Difference
 from irviz.model.diff.module_text import FunctionText, ModuleText

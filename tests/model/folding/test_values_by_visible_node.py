@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from irviz.model.folding.aggregated_values import (
+from irviz.model.folding.containers import container_tree
+from irviz.model.folding.expansion import Expansion
+from irviz.model.folding.values_by_visible_node import (
     by_visible_node,
     outermost_by_visible_node,
     reduce_values,
     sum_values,
     visible_node,
 )
-from irviz.model.folding.containers import container_tree
-from irviz.model.folding.expansion import Expansion
 from irviz.model.folding.visible_graph import VisibleGraph, visible_graph
 from irviz.model.graph.graph import Graph, NodeId, NodeKind, Resolution
 from irviz.model.graph.inlined_ids import inlined_id

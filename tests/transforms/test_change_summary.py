@@ -13,7 +13,7 @@ from tvm.script import tirx as T
 from tvm_ffi import structural_equal
 
 from irviz.course.mlp import MODULES
-from irviz.transforms.module_changes import ModuleChanges, compare_modules
+from irviz.transforms.change_summary import ModuleChanges, compare_modules
 from irviz.transforms.passes.catalog import catalog
 from irviz.transforms.passes.pass_call import named_pass
 from irviz.transforms.stage import try_transform

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class TypeFacts(NamedTuple):
+class TypeParts(NamedTuple):
     """A type as text without abbreviations; only tensors have the parts.
 
     Attributes:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import cloudpickle
 
 from irviz.worker.inherited_environment import Surroundings
-from irviz.worker.started_process import (
+from irviz.worker.start_methods import (
     DirectProcess,
     ForkedProcess,
     ForkServer,
@@ -31,7 +31,7 @@ Result = TypeVar("Result")
 
 _CAN_FORK = sys.platform.startswith("linux")
 """Elsewhere there is no fork, or the system's libraries do not work after it."""
-_alive: weakref.WeakSet[Process] = weakref.WeakSet()
+_alive: weakref.WeakSet[WorkerHandle] = weakref.WeakSet()
 _starters: dict[int, ThreadPoolExecutor] = {}
 _servers: dict[int, ForkServer] = {}
 _lock = threading.RLock()
@@ -51,7 +51,7 @@ class WorkerTraceback(Exception):  # noqa: N818 - only ever the cause of an erro
     """The traceback of an exception in the worker, as text."""
 
 
-class Process:
+class WorkerHandle:
     """A process that serves one call after another; `ready` is done when it has been prepared.
 
     Requests are written to its standard input; progress messages and answers are read from its

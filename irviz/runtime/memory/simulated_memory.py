@@ -1,4 +1,4 @@
-"""Reference counts of storages and buffers while a function is simulated."""
+"""The memory of a simulated function: storages and buffers, with their references counted."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class MemoryState(NamedTuple):
     unplanned: int
 
 
-class RefCounts:
+class SimulatedMemory:
     """Counts references as the virtual machine does: a buffer holds its storage.
 
     A storage is freed with the last variable or buffer that refers to it.

@@ -11,7 +11,7 @@ from irviz.course.mlp_high_level import MyModuleHighLevel
 from irviz.ir.function_graph import extract, read_function
 from irviz.ir.module_functions import NoFunctionError, relax_functions
 from irviz.ir.node_ids import identify
-from irviz.ir.relax.shared_vars import shared_constants, shared_vars
+from irviz.ir.relax.match_by_identity import shared_constants, shared_vars
 from irviz.model.graph.inlined_ids import inlined_id
 from irviz.model.matching.correspondence import compose, correspondence
 from irviz.model.matching.inlined_graph import inline_calls, inlined_correspondence

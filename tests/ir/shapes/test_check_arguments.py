@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from tvm import ir, relax, tirx
 
-from irviz.ir.shapes.type_check import ShapeValue, TypeMismatchError, check_argument, check_tensor
+from irviz.ir.shapes.check_arguments import (
+    ShapeValue,
+    TypeMismatchError,
+    check_argument,
+    check_tensor,
+)
 
 n, m = tirx.Var("n", "int64"), tirx.Var("m", "int64")
 NUMBERS = ir.TupleType([ir.PrimType("int64")])

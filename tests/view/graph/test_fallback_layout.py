@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irviz.view.graph import layered_layout as module
+from irviz.view.graph import fallback_layout as module
 from irviz.view.graph.edges import points_along
+from irviz.view.graph.fallback_layout import add_missing_routes, layered_layout
 from irviz.view.graph.graphviz_layout import Layout
-from irviz.view.graph.layered_layout import add_missing_routes, layered_layout
 
 NEAR = 1e-6
 

@@ -37,7 +37,11 @@ export interface Crumb {
   container: string;
 }
 
-/** What a drawn node is. `facts` is HTML; a link in it has `data-function` and `data-goto`. */
+/** What a drawn node is. `facts` is HTML; a link in it is a button that has `data-function` and
+ * `data-goto`. `group` is the frame around it, "" for none, and `groupName` what that is called;
+ * `isOpenable` tells that there is something in it to show. `isOwn` tells that it is one of the
+ * current stage's function itself, so that it can be an end of `LookAround`. `container` is the
+ * repeat that it is in, with the node's `copy`, counted from 0, of `copies`. */
 export interface NodeFacts {
   name: string;
   kind: string;
@@ -87,7 +91,8 @@ export interface LegendEntry {
 }
 
 /** What is looked at; `key` is `function/stage/reference`. Two scenes of the same `key` are the same stages and function, perhaps with
- * something opened or closed; `moved` is how far that moved what stays in its place, [dx, dy]. */
+ * something opened or closed; `moved` is how far that moved what stays in its place, [dx, dy].
+ * `isPart` tells that `LookAround` left nodes out. */
 export interface Scene {
   key: string;
   function: string;
@@ -98,6 +103,7 @@ export interface Scene {
   changes: Change[];
   legend: LegendEntry[];
   moved: number[];
+  isPart: boolean;
 }
 
 /** A function in a script, from its first line to its last. */
@@ -135,7 +141,8 @@ export interface Selection {
   side: Side;
 }
 
-/** What is known of a node beside its facts, as HTML: its value and its code. `key` is the scene's. */
+/** What is known of a node beside its facts, as HTML: its value and its code. `key` is the scene's.
+ * With no node, `value` tells what the module is, and `code` is that of the function. */
 export interface Details {
   key: string;
   node: string;

@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Literal
 from xml.etree import ElementTree
 
 from irviz.errors import DrawError, NotFoundError
 from irviz.model.diff.diff_records import FunctionDiff
-from irviz.model.diff.side_graphs import SideGraph, SideGraphs, side_graphs
-from irviz.model.diff.union_graph import union_graph
 from irviz.model.folding.expansion import Expansion
-from irviz.model.graph.graph import Edge, Graph, NodeId, RegionKind
 from irviz.view.figure import Figure
 from irviz.view.geometry import Point, Size
 from irviz.view.graph.aligned_layouts import place_sides
 from irviz.view.graph.change_marks import (
     LEGEND,
-    ChangeMark,
-    SideMarks,
-    draw_mark,
+    SideChanges,
+    draw_marks,
     draw_sign,
-    reserved_width,
-    side_marks,
     signs_of,
 )
 from irviz.view.graph.graph_figure import Direction, PlacedGraph
+from irviz.view.graph.placed_diff import PlacedDiff, place_diff
 from irviz.view.graph.scene_geometry import SceneGeometry
 from irviz.view.graph.svg import draw_scene
 from irviz.view.loop_nest_diff import draw_loop_nest_diff
@@ -188,23 +182,15 @@ class _Painter:
         overlay: bool,
     ) -> None:
         """Draw the graphs before and after, or both in one picture."""
-        before, after = function.graphs
-        assert before is not None
-        assert after is not None
-        sides = side_graphs(union_graph((before, after), (function.nodes,)), expansion)
-        marks = [
-            side_marks(side, function.nodes, is_before=not at)
-            for at, side in enumerate(sides.sides)
-        ]
-        widths = [{one: reserved_width(mark) for one, mark in each.marks.items()} for each in marks]
-        union, placed = place_sides(sides, direction, widths=widths)
-        for each in marks:
-            self.signs.update(sign for mark in each.marks.values() for sign in signs_of(mark))
-            self.has_pale |= bool(each.unchanged)
+        diff = place_diff(function, direction, expansion)
+        for each in diff.changes:
+            marks = each.nodes.marks.values()
+            self.signs.update(sign for mark in marks for sign in signs_of(mark))
+            self.has_pale |= bool(each.nodes.unchanged)
         if overlay:
-            self._overlay(union, sides, marks)
+            self._overlay(diff)
             return
-        size = Size(union.layout.width, union.layout.height)
+        size = Size(diff.union.layout.width, diff.union.layout.height)
         arrow = self._arrow_size()
         starts: tuple[Point, Point]
         if self.layout == "beside":
@@ -222,50 +208,30 @@ class _Painter:
             middle_y = self.y + _TITLE_HEIGHT + size.height + _ARROW_GAP + arrow.height / 2
             self._arrow((size.width / 2, middle_y))
             whole = Size(size.width, below + size.height - self.y)
-        along = [_routes(side) for side in sides.sides]
-        for at, (layout, side) in enumerate(zip(placed, sides.sides, strict=True)):
-            x, y = starts[at]
+        for at, (x, y) in enumerate(starts):
             group = add(
                 self.picture,
                 "g",
                 f"side {'after' if at else 'before'}",
                 transform=f"translate({px(x)} {px(y)})",
             )
-            kinds = _edge_changes(union.graph, side, along[1 - at], marks[at], is_after=bool(at))
-            inside = function.frame_contents
-            contents = {one: inside.get(one, "") for one in side.frames}
-            self._side(group, layout, marks[at], kinds, contents)
+            self._side(group, diff.placed[at], diff.changes[at])
         self._grow(whole.width, whole.height + 16)
 
-    def _side(
-        self,
-        group: ElementTree.Element,
-        placed: PlacedGraph,
-        marks: SideMarks,
-        edges: Mapping[int, str],
-        contents: Mapping[NodeId, str] = MappingProxyType({}),
-    ) -> None:
+    def _side(self, group: ElementTree.Element, placed: PlacedGraph, changes: SideChanges) -> None:
         scene = SceneGeometry(placed.graph, placed.layout, placed.direction)
-        pale = marks.unchanged
+        pale, edges = changes.nodes.unchanged, changes.edges
         self.signs.update(_EDGE_SIGNS[kind] for kind in edges.values() if kind)
         draw_scene(group, placed.graph, scene, self.theme, dimmed=pale, edge_changes=edges)
-        for one, mark in marks.marks.items():
-            node, rect = placed.graph[one], scene.shapes[one]
-            draw_mark(group, node, rect, mark, self.theme, scene.outward, contents.get(one))
+        draw_marks(group, scene, changes, self.theme)
 
-    def _overlay(self, union: PlacedGraph, sides: SideGraphs, marks: Sequence[SideMarks]) -> None:
+    def _overlay(self, diff: PlacedDiff) -> None:
         """Draw both stages in one picture: nodes as after, or as before where they were removed."""
-        found: dict[NodeId, ChangeMark] = {}
-        unchanged: set[NodeId] = set()
-        for side, each in zip(sides.sides, marks, strict=True):
-            places = side.places
-            found.update({places[one]: mark for one, mark in each.marks.items() if one in places})
-            unchanged.update(places[one] for one in each.unchanged if one in places)
-        edges = _overlay_edges(union, sides, unchanged)
+        union = diff.union
         self._title(f"{self.titles.before} → {self.titles.after}", (0.0, self.y + 14))
         at = px(self.y + _TITLE_HEIGHT)
         group = add(self.picture, "g", "side both", transform=f"translate(0 {at})")
-        self._side(group, union, SideMarks(found, frozenset(unchanged)), edges)
+        self._side(group, union, diff.changes_of_both())
         self._grow(union.layout.width, union.layout.height + _TITLE_HEIGHT + 16)
 
     def _titles(self, right: float) -> None:
@@ -333,70 +299,3 @@ def _fitting(text: str, room: float, size: float) -> str:
     while text_width(text, size) > room and len(text) > 1:
         text = f"{text[:-2]}…"
     return text
-
-
-def _routes(side: SideGraph) -> set[int]:
-    """Return the edges of the graph of both stages that a stage has."""
-    return {number for number in side.routes if number is not None}
-
-
-def _overlay_edges(
-    union: PlacedGraph, sides: SideGraphs, unchanged: Collection[NodeId]
-) -> dict[int, str]:
-    """Return what became of the edges of both stages in one picture."""
-    before, after = (_routes(side) for side in sides.sides)
-    stays = _staying(union.graph, before) & _staying(union.graph, after)
-    found: dict[int, str] = {}
-    for number, edge in enumerate(union.graph.edges):
-        if number not in stays:
-            found[number] = "removed" if number in before else "added"
-        elif edge.source in unchanged or edge.target in unchanged:
-            found[number] = ""
-    return found
-
-
-def _edge_changes(
-    union: Graph, side: SideGraph, others: set[int], marks: SideMarks, *, is_after: bool
-) -> dict[int, str]:
-    """Return what became of the edges of a stage: those of both stages are pale."""
-    found: dict[int, str] = {}
-    stays = _staying(union, others)
-    graph = side.graph
-    for index, (edge, number) in enumerate(zip(graph.edges, side.routes, strict=True)):
-        if number not in stays:
-            found[index] = "added" if is_after else "removed"
-        elif {edge.source, edge.target} & marks.unchanged:
-            found[index] = ""
-    for index, one in enumerate(graph.outputs, start=len(graph.edges)):
-        if one in marks.unchanged:
-            found[index] = ""
-    return found
-
-
-def _staying(union: Graph, numbers: Collection[int]) -> set[int]:
-    """Return the edges between whatever some edges connect; a frame is one with what is inside.
-
-    What was fused may have used a value twice that the fused node uses once.
-    """
-
-    def ends(edge: Edge) -> tuple[object, object]:
-        return _outermost_frame(union, edge.source), _outermost_frame(union, edge.target)
-
-    known = {ends(union.edges[number]) for number in numbers}
-    return set(numbers) | {
-        number
-        for number, edge in enumerate(union.edges)
-        if (pair := ends(edge)) != (edge.source, edge.target)
-        and (pair in known or pair[0] == pair[1])
-    }
-
-
-def _outermost_frame(graph: Graph, node: NodeId) -> NodeId | int:
-    """Return the region of the outermost frame around a node, or the node itself."""
-    found: NodeId | int = node
-    region = graph[node].region
-    while region is not None:
-        if graph.regions[region].kind is RegionKind.FUSED:
-            found = region
-        region = graph.regions[region].parent
-    return found

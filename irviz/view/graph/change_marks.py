@@ -13,6 +13,7 @@ from irviz.model.diff.side_graphs import SideGraph
 from irviz.model.graph.graph import INPUT_KINDS, Node, NodeId
 from irviz.view.geometry import Point, Rect, Size
 from irviz.view.graph.node_shapes import add_shape
+from irviz.view.graph.scene_geometry import SceneGeometry
 from irviz.view.svg_primitives import add, add_rect, add_text, add_tooltip, text_width
 from irviz.view.theme import Theme, node_style
 
@@ -72,6 +73,29 @@ class SideMarks(NamedTuple):
 
     marks: Mapping[NodeId, ChangeMark]
     unchanged: frozenset[NodeId]
+
+
+class SideChanges(NamedTuple):
+    """What a picture of one side of a diff shows besides the graph.
+
+    Attributes:
+        nodes: The marks of nodes.
+        edges: What became of the edges, as in `draw_scene`.
+        contents: What the nodes that fill a frame were made of, or became.
+    """
+
+    nodes: SideMarks
+    edges: Mapping[int, str]
+    contents: Mapping[NodeId, str]
+
+
+def draw_marks(
+    parent: ElementTree.Element, scene: SceneGeometry, changes: SideChanges, theme: Theme
+) -> None:
+    """Draw the marks of all nodes."""
+    for one, mark in changes.nodes.marks.items():
+        node, rect = scene.graph[one], scene.shapes[one]
+        draw_mark(parent, node, rect, mark, theme, scene.outward, changes.contents.get(one))
 
 
 def side_marks(side: SideGraph, diffs: Sequence[NodeDiff], *, is_before: bool) -> SideMarks:

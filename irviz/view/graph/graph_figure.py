@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 from irviz.model.graph.graph import Graph, NodeId
 from irviz.view.figure import Figure
 from irviz.view.geometry import Point, Size
+from irviz.view.graph.change_marks import SideChanges
 from irviz.view.graph.dot import layout_input, to_dot
 from irviz.view.graph.fallback_layout import add_missing_routes, layered_layout
 from irviz.view.graph.graphviz_layout import (
@@ -94,12 +95,17 @@ def draw_placed(
     openable: Collection[str] | None = None,
     overlay: Overlay | None = None,
     dimmed: Collection[str] = (),
+    changes: SideChanges | None = None,
 ) -> GraphFigure:
-    """Draw a graph at the positions of its layout; the arguments are those of `draw_graph`."""
+    """Draw a graph at the positions of its layout; the arguments are those of `draw_graph`.
+
+    Args:
+        changes: What became of it, which is marked.
+    """
     scene = SceneGeometry(placed.graph, placed.layout, placed.direction)
     size = picture_size(scene, overlay)
     return GraphFigure(
-        svg=graph_svg(placed.graph, scene, get_theme(theme), openable, overlay, dimmed),
+        svg=graph_svg(placed.graph, scene, get_theme(theme), openable, overlay, dimmed, changes),
         width=size.width,
         height=size.height,
         dot=placed.dot,

@@ -25,6 +25,7 @@ class SceneGeometry:
     """The positions of nodes, values, markers, edges and clusters.
 
     Attributes:
+        graph: What is drawn.
         outward: The direction in which values leave their nodes: -1 upwards, 1 downwards.
         shapes: The rectangle of each node's shape.
         frames: The frames of clusters by the index of their region.
@@ -36,7 +37,7 @@ class SceneGeometry:
     """
 
     def __init__(self, graph: Graph, layout: Layout, direction: str) -> None:
-        self._graph = graph
+        self.graph = graph
         self.size = Size(layout.width, layout.height)
         self.outward = -1.0 if direction == "up" else 1.0
         self.shapes: dict[NodeId, Rect] = {}
@@ -65,7 +66,7 @@ class SceneGeometry:
         """Return the point where edges leave a node."""
         rect = self.shapes[node_id]
         x, _ = self._starts.get(node_id, rect.centre)
-        spare = (rect.width - value_width(self._graph[node_id])) / 2
+        spare = (rect.width - value_width(self.graph[node_id])) / 2
         x = min(max(x, rect.centre[0] - spare), rect.centre[0] + spare) if spare > 0 else x
         return (x, rect.top if self.outward < 0 else rect.bottom)
 
@@ -76,7 +77,7 @@ class SceneGeometry:
 
     def obstacles(self, overlay: Overlay, expandable: Collection[str]) -> Iterator[Rect]:
         """Yield the rectangles that the labels of an overlay must not overlap."""
-        for node in self._graph.nodes:
+        for node in self.graph.nodes:
             rect = self.shapes[node.id]
             yield rect
             yield Rect.around((rect.left, rect.top), _CHANGE_MARKER)
@@ -86,10 +87,10 @@ class SceneGeometry:
             if mark and mark.is_flagged:
                 yield flag_rect(self.flag(node.id), is_first=mark.is_first)
         for name, corner in self.toggles.items():
-            if name in expandable or name not in self._graph.index:
+            if name in expandable or name not in self.graph.index:
                 yield Rect.around(corner, _TOGGLE)
         for index, frame in self.frames.items():
-            yield cluster_title_rect(frame, cluster_title(self._graph, index))
+            yield cluster_title_rect(frame, cluster_title(self.graph, index))
         for _, route in self.edges:
             yield arrow_rect(route)
         if self.output:

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 from irviz.model.graph.graph import Graph, RegionKind
 from irviz.view.geometry import Rect, Size
+from irviz.view.graph.change_marks import SideChanges, draw_marks
 from irviz.view.graph.clusters import cluster_title, draw_cluster, draw_cluster_title
 from irviz.view.graph.edges import draw_edge
 from irviz.view.graph.label_placement import OccupiedArea, draw_label, place_labels
@@ -35,6 +36,7 @@ def graph_svg(
     openable: Collection[str] | None = None,
     overlay: Overlay | None = None,
     dimmed: Collection[str] = (),
+    changes: SideChanges | None = None,
 ) -> str:
     """Draw a graph; the same input gives the same bytes.
 
@@ -47,7 +49,12 @@ def graph_svg(
     size, below = picture_size(scene, overlay), scene.size.height + MARGIN
     root = svg_document(size, "overlaid" if overlay else "", f"graph of {graph.function}", theme)
     picture = add(root, "g", transform=f"translate({px(MARGIN)} {px(MARGIN)})")
-    draw_scene(picture, graph, scene, theme, openable, overlay, dimmed)
+    if changes is None:
+        draw_scene(picture, graph, scene, theme, openable, overlay, dimmed)
+    else:
+        pale = changes.nodes.unchanged.union(dimmed)
+        draw_scene(picture, graph, scene, theme, openable, overlay, pale, changes.edges)
+        draw_marks(picture, scene, changes, theme)
     if overlay:
         bounds = Rect(-MARGIN, -MARGIN, size.width - MARGIN, below)
         area = OccupiedArea(bounds, scene.obstacles(overlay, openable or ()), scene.lines())

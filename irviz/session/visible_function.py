@@ -17,7 +17,7 @@ from irviz.session.stage_cache import graph_of, tree_of
 from irviz.transforms.stage import Stage
 from irviz.view.graph.graph_figure import Direction, GraphFigure, draw_graph
 from irviz.view.graph.overlay import Overlay
-from irviz.view.theme import ThemeName
+from irviz.view.theme import PageTheme, ThemeName
 
 _MIN_CALLEE_NODES = 12
 """A called function is drawn in place only where there is room for so many nodes."""
@@ -141,7 +141,7 @@ class StageView:
 
     def figure(
         self,
-        theme: ThemeName = "course",
+        theme: ThemeName | PageTheme = "course",
         direction: Direction = "up",
         *,
         overlay: Overlay | None = None,

@@ -28,7 +28,12 @@ def rgb(colour: str) -> tuple[int, int, int]:
 
 
 def mix_colours(start: str, end: str, fraction: float) -> str:
-    """Return the colour at a fraction of the way between two, as CSS mixes `in oklab`."""
+    """Return the colour at a fraction of the way between two, as CSS mixes `in oklab`.
+
+    Two custom properties of a page are mixed by the page.
+    """
+    if start.startswith("var("):
+        return f"color-mix(in oklab, {start}, {end} {100 * fraction:.1f}%)"
     low, high = oklab(start), oklab(end)
     cones = np.linalg.solve(_TO_LAB, low + (high - low) * fraction) ** 3
     linear = np.clip(np.linalg.solve(_TO_CONES, cones), 0, 1)

@@ -94,6 +94,8 @@ class Theme:
 
 
 ThemeName = Literal["course", "dark"]
+PageTheme = Literal["page"]
+"""The theme whose colours are custom properties of the page, as in `page_css`."""
 
 THEMES: dict[str, Theme] = {
     "course": Theme(
@@ -157,8 +159,60 @@ THEMES: dict[str, Theme] = {
 }
 
 
+def _properties(theme: Theme) -> dict[str, str]:
+    """Return the colours of a theme by the names of the page's custom properties."""
+    low, high = theme.tints
+    plain = {
+        "background": theme.background,
+        "line": theme.line,
+        "text": theme.text,
+        "quiet-text": theme.quiet_text,
+        "block-fill": theme.block_fill,
+        "block-line": theme.block_line,
+        "tint-low": low,
+        "tint-high": high,
+        "flag": theme.flag,
+    }
+    fills = {f"{name}-fill": fill for name, (fill, _) in theme.colours.items()}
+    lines = {f"{name}-line": line for name, (_, line) in theme.colours.items()}
+    return {**plain, **fills, **lines, **{f"{one}-change": c for one, c in theme.changes.items()}}
+
+
+def page_css() -> str:
+    """Return the style sheet with the colours of pictures in the theme "page"."""
+    rules = []
+    for name, selector in (("course", ""), ("dark", '[data-theme="dark"]')):
+        lines = [f"  --irviz-{one}: {colour};" for one, colour in _properties(THEMES[name]).items()]
+        rules.append("\n".join([f".irviz-viewer{selector} {{", *lines, "}"]))
+    return "\n\n".join(["/* The colours of pictures; view/theme.py has them. */", *rules]) + "\n"
+
+
+def _page_theme() -> Theme:
+    """Return the theme whose colours the page chooses, as it is light or dark."""
+    names = {name: f"var(--irviz-{name})" for name in _properties(THEMES["course"])}
+    return Theme(
+        background=names["background"],
+        line=names["line"],
+        text=names["text"],
+        quiet_text=names["quiet-text"],
+        block_fill=names["block-fill"],
+        block_line=names["block-line"],
+        colours={
+            one: (names[f"{one}-fill"], names[f"{one}-line"]) for one in THEMES["course"].colours
+        },
+        tints=(names["tint-low"], names["tint-high"]),
+        flag=names["flag"],
+        changes={one: names[f"{one}-change"] for one in THEMES["course"].changes},
+    )
+
+
+_PAGE_THEME = _page_theme()
+
+
 def get_theme(name: str) -> Theme:
-    """Return the theme of a name; raise DrawError for an unknown one."""
+    """Return the theme of a name, "page" for the page's own; raise DrawError for an unknown one."""
+    if name == "page":
+        return _PAGE_THEME
     if name not in THEMES:
         raise DrawError(f"there is no theme {name!r}; choose one of {', '.join(THEMES)}")
     return THEMES[name]

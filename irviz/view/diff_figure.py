@@ -13,7 +13,6 @@ from irviz.model.diff.diff_records import FunctionDiff
 from irviz.model.folding.expansion import Expansion
 from irviz.view.figure import Figure
 from irviz.view.geometry import Point, Size
-from irviz.view.graph.aligned_layouts import place_sides
 from irviz.view.graph.change_marks import (
     LEGEND,
     SideChanges,

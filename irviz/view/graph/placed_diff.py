@@ -10,6 +10,7 @@ from irviz.model.diff.side_graphs import SideGraph, SideGraphs, side_graphs
 from irviz.model.diff.union_graph import union_graph
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import Edge, Graph, NodeId, RegionKind
+from irviz.view.graph.aligned_layouts import place_sides
 from irviz.view.graph.change_marks import (
     ChangeMark,
     SideChanges,
@@ -18,7 +19,6 @@ from irviz.view.graph.change_marks import (
     side_marks,
 )
 from irviz.view.graph.graph_figure import PlacedGraph
-from irviz.view.graph.side_layout import place_sides
 
 
 @dataclass(frozen=True, eq=False)

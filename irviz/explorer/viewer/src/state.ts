@@ -14,6 +14,14 @@ export interface Viewport {
 /** What is shown in the middle: the graph, the text, or both. */
 export type Layout = "graph" | "split" | "text";
 
+/** What can be done with a node is asked for at a place of the window, in px. */
+export interface MenuRequest {
+  x: number;
+  y: number;
+  node: string;
+  side: Side;
+}
+
 type Shared = { [Name in keyof ViewerTraits]: ReadonlySignal<ViewerTraits[Name]> };
 
 export interface State extends Shared {
@@ -25,6 +33,8 @@ export interface State extends Shared {
   readonly layout: Signal<Layout>;
   /** The change that was gone to last, by its place in the scene's list; -1 for none. */
   readonly change: Signal<number>;
+  /** The node whose menu is open, and where; null for none. */
+  readonly menu: Signal<MenuRequest | null>;
   readonly isHelpOpen: Signal<boolean>;
   readonly isInspectorOpen: Signal<boolean>;
   set<Name extends keyof WritableTraits>(name: Name, value: WritableTraits[Name]): void;
@@ -64,6 +74,7 @@ export function createState(host: Host, ended: AbortSignal): State {
     viewport: signal(null),
     layout: signal("graph"),
     change: signal(-1),
+    menu: signal(null),
     isHelpOpen: signal(false),
     isInspectorOpen: signal(true),
     set,

@@ -8,11 +8,11 @@ const DATA = [
   ...["data-function", "data-goto"],
 ];
 
-const SVG_TAGS = "svg g title path rect circle ellipse polygon text";
+const SVG_TAGS = "svg g title path rect circle ellipse polygon text tspan";
 const SVG_ATTRIBUTES =
   "xmlns viewBox width height x y cx cy r rx ry d points transform class style role aria-label " +
   "fill fill-opacity stroke stroke-width stroke-dasharray stroke-linejoin stroke-linecap " +
-  "opacity font-family font-size font-weight text-anchor paint-order pointer-events";
+  "opacity font-family font-size font-weight font-style text-anchor paint-order pointer-events";
 const HTML_TAGS =
   "div p ul ol li h4 h5 dl dt dd table thead tbody tr th td pre code b span small button meter";
 
@@ -31,10 +31,17 @@ const HTML = allowing(
   `${SVG_ATTRIBUTES} type colspan value min max low high`,
 );
 
-// Without parentheses and backslashes a value calls no CSS function: it refers to nothing outside.
+// A colour of the page, or two of them mixed.
+const COLOUR = /^var\(--irviz-[a-z-]+\)$/;
+const MIXED = /^color-mix\(in oklab, var\(--irviz-[a-z-]+\), var\(--irviz-[a-z-]+\) [\d.]+%\)$/;
+
+// Without other parentheses, and backslashes, a value calls no CSS function: it refers to nothing
+// outside.
 DOMPurify.addHook("uponSanitizeAttribute", (_, attribute) => {
-  const isStyle = /^(style|fill|stroke|opacity|font|text|paint|pointer)/.test(attribute.attrName);
-  if (isStyle && /[()\\]/.test(attribute.attrValue)) attribute.keepAttr = false;
+  const { attrName, attrValue } = attribute;
+  const isStyle = /^(style|fill|stroke|opacity|font|text|paint|pointer)/.test(attrName);
+  const isColour = COLOUR.test(attrValue) || MIXED.test(attrValue);
+  if (isStyle && !isColour && /[()\\]/.test(attrValue)) attribute.keepAttr = false;
 });
 
 /** Return what a part of a picture is but for its numbers and its words. */

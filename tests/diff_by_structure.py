@@ -13,8 +13,7 @@ from tvm import ir, relax, tirx
 
 import irviz
 from irviz.ir.node_ids import definitions, identify
-from irviz.model.diff.diff_records import NodeChange
-from irviz.model.diff.differences import Aspect
+from irviz.model.diff.diff_result import Aspect, NodeChange
 
 BESIDE_THE_BINDING = {Aspect.BODY, Aspect.ORDER, Aspect.BLOCK, Aspect.PURITY}
 """What differs though the binding itself is equal."""

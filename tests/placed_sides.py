@@ -2,8 +2,7 @@
 
 import math
 
-from irviz.model.diff.diff_records import NodeChange
-from irviz.model.diff.differences import Aspect
+from irviz.model.diff.diff_result import Aspect, NodeChange
 from irviz.model.diff.side_graphs import side_graphs
 from irviz.model.diff.union_graph import union_graph
 from irviz.model.graph.graph import OUTPUT

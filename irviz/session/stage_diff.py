@@ -12,7 +12,7 @@ from tvm import ir, tirx
 
 from irviz.errors import NotFoundError
 from irviz.gc_pause import gc_paused
-from irviz.ir.function_keys import function_keys
+from irviz.ir.function_fingerprints import function_fingerprints
 from irviz.ir.module_functions import drawable_functions, prim_funcs, relax_functions
 from irviz.ir.relax.match_by_identity import shared_constants, shared_vars
 from irviz.ir.tensor_equality import is_equal_tensor
@@ -20,11 +20,8 @@ from irviz.ir.text.function_texts import function_texts
 from irviz.ir.text.labels import attributes
 from irviz.ir.text.text_cache import is_same_type, type_parts_of
 from irviz.ir.tir.loop_nest_reader import loop_nest
-from irviz.model.diff.canonical_names import Names
-from irviz.model.diff.compose_links import Step, block_links, compose_steps
-from irviz.model.diff.diff_records import FunctionChange, FunctionDiff, NodeDiff
-from irviz.model.diff.differences import Aspect, Difference
-from irviz.model.diff.function_diff import (
+from irviz.model.diff.canonical_names import Names, names_of_sizes
+from irviz.model.diff.compare_functions import (
     attribute_differences,
     block_differences,
     diff_nodes,
@@ -33,12 +30,12 @@ from irviz.model.diff.function_diff import (
     with_changed_callees,
     with_own_differences,
 )
-from irviz.model.diff.function_matching import FunctionKey, FunctionPair, match_functions
-from irviz.model.diff.group_by_place import group_by_place
-from irviz.model.diff.loop_diff import diff_loop_nests
+from irviz.model.diff.compare_loop_nests import diff_loop_nests
+from irviz.model.diff.compare_nodes import Comparison
+from irviz.model.diff.compose_links import Step, block_links, compose_steps
+from irviz.model.diff.diff_result import Aspect, Difference, FunctionChange, FunctionDiff, NodeDiff
 from irviz.model.diff.module_text import FunctionText, ModuleText
-from irviz.model.diff.node_differences import Comparison, names_of_sizes
-from irviz.model.diff.node_groups import node_groups
+from irviz.model.diff.node_groups import group_by_place, node_groups
 from irviz.model.diff.node_links import (
     FunctionReading,
     NodeLinks,
@@ -48,7 +45,12 @@ from irviz.model.diff.node_links import (
 from irviz.model.diff.renaming import Renaming
 from irviz.model.graph.graph import Graph, NodeId, NodeKind, Resolution
 from irviz.model.loops import LoopNest
-from irviz.model.matching.correspondence import MatchedBy
+from irviz.model.matching.function_matching import (
+    FunctionFingerprint,
+    FunctionPair,
+    match_functions,
+)
+from irviz.model.matching.node_matching import MatchedBy
 from irviz.session.stage_cache import constants_of, graph_of, script_of, variables_of
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree
@@ -114,16 +116,16 @@ def _diff_path(stages: Sequence[Stage], titles: tuple[str, str], function: str) 
     first, last = stages[0], stages[-1]
     pairs = _pairs_along(stages if len(stages) > 1 else (first, first))
     by_name = frozenset(_entries(first.module) & _entries(last.module))
-    keys = _keys(first, by_name), _keys(last, by_name)
-    if function and function not in keys[0] and function not in keys[1]:
-        known = ", ".join(map(repr, {**keys[0], **keys[1]})) or "none"
+    fingerprints = _fingerprints(first, by_name), _fingerprints(last, by_name)
+    if function and function not in fingerprints[0] and function not in fingerprints[1]:
+        known = ", ".join(map(repr, {**fingerprints[0], **fingerprints[1]})) or "none"
         raise NotFoundError(f"neither module has a function {function!r}; they have {known}")
-    compared = _compare_functions(stages, pairs, keys)
+    compared = _compare_functions(stages, pairs, fingerprints)
     there, back = {pair.before for pair in pairs}, {pair.after for pair in pairs}
     found = [
         *compared,
-        *(_one_sided(first, name, is_added=False) for name in keys[0] if name not in there),
-        *(_one_sided(last, name, is_added=True) for name in keys[1] if name not in back),
+        *(_one_sided(first, name, is_added=False) for name in fingerprints[0] if name not in there),
+        *(_one_sided(last, name, is_added=True) for name in fingerprints[1] if name not in back),
     ]
     if function:
         found = [one for one in found if function in (one.before, one.after)]
@@ -139,14 +141,14 @@ def _diff_path(stages: Sequence[Stage], titles: tuple[str, str], function: str) 
 def _compare_functions(
     stages: Sequence[Stage],
     pairs: Sequence[FunctionPair],
-    keys: tuple[Mapping[str, FunctionKey], Mapping[str, FunctionKey]],
+    fingerprints: tuple[Mapping[str, FunctionFingerprint], Mapping[str, FunctionFingerprint]],
 ) -> list[FunctionDiff]:
     first, last = stages[0], stages[-1]
     names = {pair.before: pair.after for pair in pairs}
     mine, theirs = relax_functions(first.module), relax_functions(last.module)
     found = []
     for pair in pairs:
-        one, two = keys[0][pair.before], keys[1][pair.after]
+        one, two = fingerprints[0][pair.before], fingerprints[1][pair.after]
         if pair.before in mine and pair.after in theirs:
             diff = _relax_diff(stages, pair, names)
         else:
@@ -248,16 +250,18 @@ def _entries(mod: ir.IRModule) -> set[str]:
 
 
 @lru_cache(maxsize=32)
-def _keys(stage: Stage, by_name: frozenset[str] = frozenset()) -> Mapping[str, FunctionKey]:
+def _fingerprints(
+    stage: Stage, by_name: frozenset[str] = frozenset()
+) -> Mapping[str, FunctionFingerprint]:
     names = relax_functions(stage.module).keys() - by_name
-    return function_keys(stage.module, {name: graph_of(stage, name) for name in names})
+    return function_fingerprints(stage.module, {name: graph_of(stage, name) for name in names})
 
 
 @lru_cache(maxsize=64)
 def _matched_functions(before: Stage, after: Stage) -> Sequence[FunctionPair]:
     mine, theirs = (_entries(stage.module) for stage in (before, after))
     by_name = frozenset(mine & theirs)
-    return match_functions(_keys(before, by_name), _keys(after, by_name))
+    return match_functions(_fingerprints(before, by_name), _fingerprints(after, by_name))
 
 
 def _pairs_along(stages: Sequence[Stage]) -> Sequence[FunctionPair]:

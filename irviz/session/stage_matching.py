@@ -9,8 +9,8 @@ from itertools import pairwise
 from irviz.ir.module_functions import drawable_function, relax_functions
 from irviz.ir.relax.match_by_identity import shared_constants, shared_vars
 from irviz.model.graph.graph import NodeId
-from irviz.model.matching.correspondence import compose
 from irviz.model.matching.inlined_graph import InlinedGraph, inline_calls, inlined_correspondence
+from irviz.model.matching.node_matching import compose
 from irviz.session.stage_cache import constants_of, graph_of
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree

@@ -9,7 +9,7 @@ from typing import Literal
 from xml.etree import ElementTree
 
 from irviz.errors import DrawError, NotFoundError
-from irviz.model.diff.diff_records import FunctionDiff
+from irviz.model.diff.diff_result import FunctionDiff
 from irviz.model.folding.expansion import Expansion
 from irviz.view.figure import Figure
 from irviz.view.geometry import Point, Size

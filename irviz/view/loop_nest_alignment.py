@@ -10,9 +10,9 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from irviz.model.diff.alignment import aligned
-from irviz.model.diff.differences import Aspect
+from irviz.model.diff.compare_loop_nests import is_made_of
+from irviz.model.diff.diff_result import Aspect, BlockDiff, LoopChange, LoopGroup, LoopNestDiff
 from irviz.model.diff.longest_increasing import longest_increasing
-from irviz.model.diff.loop_diff import BlockDiff, LoopChange, LoopGroup, LoopNestDiff, is_made_of
 from irviz.model.loops import AxisKind, Block, Loop, LoopKind, LoopNest, LoopNode, walk
 from irviz.view.loop_nest_listing import Row, RowKind, listing
 

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from irviz.model.diff.loop_diff import LoopNestDiff
+from irviz.model.diff.diff_result import LoopNestDiff
 from irviz.model.loops import LoopNest
 from irviz.view.colour_math import mix_colours
 from irviz.view.geometry import Point, Rect

@@ -11,8 +11,7 @@ import irviz
 from irviz.course.digits import mlp_params
 from irviz.course.mlp import MODULES, MyModuleHighLevel
 from irviz.loaders.load import load_content
-from irviz.model.diff.diff_records import FunctionChange, NodeChange
-from irviz.model.diff.differences import Aspect
+from irviz.model.diff.diff_result import Aspect, FunctionChange, NodeChange
 from irviz.session.session import Session
 from irviz.transforms.stage import Stage
 

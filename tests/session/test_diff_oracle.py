@@ -12,8 +12,8 @@ from tvm.relax.dpl import is_op, wildcard
 
 import irviz
 from irviz.course.mlp import MODULES
-from irviz.model.diff.diff_records import NodeChange
-from irviz.model.diff.node_differences import Comparison
+from irviz.model.diff.compare_nodes import Comparison
+from irviz.model.diff.diff_result import NodeChange
 from irviz.model.graph.graph import NodeKind
 from irviz.transforms.passes.catalog import catalog
 

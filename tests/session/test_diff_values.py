@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from irviz.course.mlp import MODULES
-from irviz.model.diff.diff_records import NodeChange
+from irviz.model.diff.diff_result import NodeChange
 from irviz.session.session import Session
 
 pytestmark = pytest.mark.build

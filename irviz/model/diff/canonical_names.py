@@ -1,4 +1,4 @@
-"""Graphs to be matched, in which names of variables do not tell operations apart."""
+"""The names of sizes in a function, and graphs in which names tell no operations apart."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 
-from irviz.model.graph.graph import CALLEE, Graph, Literal, Node, NodeId, NodeKind
+from irviz.model.graph.graph import CALLEE, INPUT_KINDS, Graph, Literal, Node, NodeId, NodeKind
+from irviz.model.graph.type_parts import TypeParts
 
 _WORD = r"""'[^']*'|"[^"]*"|[^\W\d][\w.]*(?![\w.(])"""
 """A quoted text, which stays, or a word that is not called."""
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _SIGN = re.compile(r"\W")
 _NUMBERED = re.compile(r"_\d+$")
 
@@ -30,6 +32,28 @@ class Names:
     def all(self) -> Sequence[str]:
         """All of the names."""
         return (*self.sizes, *self.numbers)
+
+
+def names_of_sizes(graph: Graph, type_parts: Callable[[Node], TypeParts]) -> Names:
+    """Return the names of symbolic sizes that a function defines, and of nodes used in texts."""
+    sizes: dict[str, None] = {}
+    numbers: dict[str, None] = {}
+    for node in graph.nodes:
+        if node.kind in (*INPUT_KINDS, NodeKind.MATCH_CAST):
+            parts = type_parts(node)
+            if parts.symbols:
+                words = _IDENTIFIER.findall(parts.text)
+                sizes.update((word, None) for word in words if word in parts.symbols)
+        if node.kind is NodeKind.OTHER or node.literals:
+            edges = graph.entering.get(node.id, ())
+            if node.kind is not NodeKind.OTHER and all(len(edge.position) < 2 for edge in edges):
+                continue
+            texts = {literal.position for literal in node.literals}
+            for edge in edges:
+                if node.kind is NodeKind.OTHER or edge.position[:-1] in texts:
+                    name = graph[edge.source].name or "v"  # as TVM writes it
+                    numbers.update({name: None, without_signs(name): None})
+    return Names([name for name in sizes if name not in numbers], list(numbers))
 
 
 def common_names(before: Names, after: Names) -> tuple[Mapping[str, str], Mapping[str, str]]:

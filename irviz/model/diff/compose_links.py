@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 
-from irviz.model.diff.diff_records import Part
+from irviz.model.diff.diff_result import Part
 from irviz.model.diff.node_links import NodeLinks, outermost
 from irviz.model.graph.graph import NodeId
 from irviz.model.graph.inlined_ids import SEPARATOR, inlined_id
-from irviz.model.matching.correspondence import MatchedBy
+from irviz.model.matching.node_matching import MatchedBy
 
 Ends = dict[NodeId, list[NodeId]]
 """The nodes of one side that correspond to each node of the other."""

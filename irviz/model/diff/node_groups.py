@@ -1,12 +1,18 @@
-"""The nodes of a function in groups: those that became each other."""
+"""The nodes of a function in groups: those that became each other, by link or by place."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from irviz.model.diff.node_links import NodeLinks
-from irviz.model.graph.graph import Graph, NodeId
-from irviz.model.matching.correspondence import MatchedBy
+from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId, NodeKind
+from irviz.model.matching.node_matching import MatchedBy
+
+_MOST_STEPS = 4
+"""How many inserted nodes, such as casts, may follow an operation that is the same."""
+
+IsOtherOperation = Callable[[NodeId, NodeId], bool]
 
 
 @dataclass(frozen=True)
@@ -66,3 +72,113 @@ def node_groups(links: NodeLinks, before: Graph, after: Graph) -> list[NodeGroup
             )
         )
     return groups
+
+
+def group_by_place(
+    groups: Sequence[NodeGroup],
+    before: Graph,
+    after: Graph,
+    is_other_operation: IsOtherOperation,
+) -> list[NodeGroup]:
+    """Extend pairs of different operations by nodes without a partner that belong to them.
+
+    Where the same operation stands right before one of the two, it is the partner, and what
+    follows it was inserted or removed, as casts are. Otherwise nodes of one side that serve the
+    pair alone are grouped with it: an operation that was decomposed, fused, or folded into a
+    constant.
+
+    Args:
+        is_other_operation: Whether the operations of a node before and one after differ.
+    """
+    sides = (
+        _Side(before, {node for group in groups for node in group.before}),
+        _Side(after, {node for group in groups for node in group.after}),
+    )
+    return [_extended(group, *sides, is_other_operation) for group in groups]
+
+
+def _extended(
+    group: NodeGroup, before: _Side, after: _Side, is_other_operation: IsOtherOperation
+) -> NodeGroup:
+    if len(group.before) != 1 or len(group.after) != 1:
+        return group
+    (one,), (two,) = group.before, group.after
+    kind = before.graph[one].kind
+    if kind in INPUT_KINDS or not is_other_operation(one, two):
+        return group
+    nearer = next((each for each in after.above(two) if not is_other_operation(one, each)), None)
+    if nearer is not None:
+        after.taken.add(nearer)
+        after.taken.discard(two)
+        return replace(group, after=(nearer,), by=MatchedBy.PLACE)
+    nearer = next((each for each in before.above(one) if not is_other_operation(each, two)), None)
+    if nearer is not None:
+        before.taken.add(nearer)
+        before.taken.discard(one)
+        return replace(group, before=(nearer,), by=MatchedBy.PLACE)
+    mine, theirs = before.alone(one), after.alone(two)
+    if not mine and not theirs:
+        return group
+    return NodeGroup((*mine, one), (*theirs, two), MatchedBy.PLACE, (one, two))
+
+
+@dataclass
+class _Side:
+    """One of the two graphs, and its nodes that have a partner."""
+
+    graph: Graph
+    taken: set[NodeId]
+
+    def above(self, node_id: NodeId) -> list[NodeId]:
+        """Return the nodes without a partner that a value comes from, one after the other."""
+        found: list[NodeId] = []
+        while len(found) < _MOST_STEPS:
+            sources = self._free_sources(node_id)
+            if len(sources) != 1 or self.graph[sources[0]].kind in INPUT_KINDS:
+                break
+            (node_id,) = sources
+            found.append(node_id)
+        return found
+
+    def alone(self, node_id: NodeId) -> list[NodeId]:
+        """Return the nodes without a partner that serve a node and nothing else.
+
+        A call that writes into a buffer serves the nodes that use the buffer.
+        """
+        found: dict[NodeId, None] = {}
+        waiting = [node_id]
+        while waiting:
+            for each in self._serving(waiting.pop(), node_id):
+                if each not in found and self._serves_only(each, {node_id, *found}, node_id):
+                    found[each] = None
+                    waiting.append(each)
+        self.taken.update(found)
+        return sorted(found, key=self.graph.index.__getitem__)
+
+    def _free_sources(self, node_id: NodeId) -> list[NodeId]:
+        edges = self.graph.entering.get(node_id, ())
+        sources = dict.fromkeys(edge.source for edge in edges)
+        return [one for one in sources if self._is_free(self.graph[one])]
+
+    def _is_free(self, node: Node) -> bool:
+        return node.id not in self.taken and node.kind is not NodeKind.PARAM
+
+    def _serving(self, node_id: NodeId, last: NodeId) -> Iterable[NodeId]:
+        """Yield what a node uses, and the calls before the last one that write into what it is."""
+        yield from self._free_sources(node_id)
+        for edge in self.graph.leaving.get(node_id, ()):
+            user = self.graph[edge.target] if edge.target in self.graph.index else None
+            if user is not None and self._is_effect(user, last):
+                yield user.id
+
+    def _is_effect(self, node: Node, last: NodeId) -> bool:
+        """Return whether a node without a partner has no user, and comes before the last one."""
+        is_used = self.graph.leaving.get(node.id) or node.id in self.graph.outputs
+        is_before = self.graph.index[node.id] < self.graph.index[last]
+        return not is_used and is_before and self._is_free(node)
+
+    def _serves_only(self, node_id: NodeId, served: set[NodeId], last: NodeId) -> bool:
+        if node_id in self.graph.outputs:
+            return False
+        users = {edge.target for edge in self.graph.leaving.get(node_id, ())}
+        return all(user in served or self._is_effect(self.graph[user], last) for user in users)

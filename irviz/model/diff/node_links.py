@@ -6,17 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from irviz.model.diff.canonical_names import Names, common_names, with_contents, without_names
-from irviz.model.diff.diff_records import Part
-from irviz.model.diff.function_matching import FunctionPair
-from irviz.model.diff.match_through_casts import correspondence_through_casts
+from irviz.model.diff.diff_result import Part
 from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind
 from irviz.model.graph.inlined_ids import SEPARATOR
-from irviz.model.matching.correspondence import MatchedBy, correspondence
+from irviz.model.matching.function_matching import FunctionPair
 from irviz.model.matching.inlined_graph import (
     InlinedGraph,
     inline_calls,
     inlined_correspondence,
 )
+from irviz.model.matching.match_through_casts import correspondence_through_casts
+from irviz.model.matching.node_matching import MatchedBy, correspondence
 
 _MATCHED_CALLS = (NodeKind.CALL_FUNCTION, NodeKind.CALL_TIR)
 

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from irviz.model.diff.diff_records import NodeChange, NodeDiff
-from irviz.model.diff.differences import Aspect
-from irviz.model.diff.function_diff import block_partners
+from irviz.model.diff.compare_functions import block_partners
+from irviz.model.diff.diff_result import Aspect, NodeChange, NodeDiff
 from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId, Region
 
 

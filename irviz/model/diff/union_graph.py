@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from irviz.gc_pause import gc_paused
-from irviz.model.diff.diff_records import NodeDiff
+from irviz.model.diff.diff_result import NodeDiff
 from irviz.model.diff.union_elements import Element, Scope, UnionElements, union_elements
 from irviz.model.graph.graph import Edge, Graph, Node, NodeId, Region, RegionKind
 

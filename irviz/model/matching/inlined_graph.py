@@ -16,7 +16,7 @@ from irviz.model.graph.graph import (
     RegionKind,
 )
 from irviz.model.graph.inlined_ids import SEPARATOR, inlined_id, inlined_parts
-from irviz.model.matching.correspondence import (
+from irviz.model.matching.node_matching import (
     Correspondence,
     MatchedBy,
     correspondence,

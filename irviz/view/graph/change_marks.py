@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from irviz.model.diff.diff_records import NodeChange, NodeDiff
-from irviz.model.diff.differences import Aspect, Difference
+from irviz.model.diff.diff_result import Aspect, Difference, NodeChange, NodeDiff
 from irviz.model.diff.side_graphs import SideGraph
 from irviz.model.graph.graph import INPUT_KINDS, Node, NodeId
 from irviz.view.geometry import Point, Rect, Size

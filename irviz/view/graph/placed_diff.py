@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from irviz.model.diff.diff_records import FunctionDiff
+from irviz.model.diff.diff_result import FunctionDiff
 from irviz.model.diff.side_graphs import SideGraph, SideGraphs, side_graphs
 from irviz.model.diff.union_graph import union_graph
 from irviz.model.folding.expansion import Expansion

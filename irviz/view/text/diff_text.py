@@ -9,14 +9,15 @@ from itertools import groupby
 from typing import NamedTuple
 
 from irviz.model.diff.alignment import aligned
-from irviz.model.diff.diff_records import (
+from irviz.model.diff.diff_result import (
+    Difference,
     FunctionChange,
     FunctionDiff,
+    LoopChange,
+    LoopNestDiff,
     NodeChange,
     NodeDiff,
 )
-from irviz.model.diff.differences import Difference
-from irviz.model.diff.loop_diff import LoopChange, LoopNestDiff
 from irviz.model.diff.module_text import FunctionText
 from irviz.model.graph.graph import NodeId, NodeKind
 from irviz.view.bidi_escapes import visible

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from irviz.model.matching.correspondence import MatchedBy
+from irviz.model.matching.node_matching import MatchedBy
 
 
-class FunctionKey(NamedTuple):
+class FunctionFingerprint(NamedTuple):
     """What a function does, without its name: equal for functions that do the same.
 
     Attributes:
@@ -32,7 +32,7 @@ class FunctionPair(NamedTuple):
 
 
 def match_functions(
-    before: Mapping[str, FunctionKey], after: Mapping[str, FunctionKey]
+    before: Mapping[str, FunctionFingerprint], after: Mapping[str, FunctionFingerprint]
 ) -> list[FunctionPair]:
     """Match the functions of two modules one to one.
 
@@ -47,16 +47,16 @@ def match_functions(
         pairs[one] = FunctionPair(one, other, by)
         del left[other]
 
-    for name, key in before.items():
+    for name, one in before.items():
         other = after.get(name)
-        if other is not None and (key[:2] == other[:2] or (key.is_entry and other.is_entry)):
+        if other is not None and (one[:2] == other[:2] or (one.is_entry and other.is_entry)):
             pair(name, name, MatchedBy.NAME)
     alike: dict[tuple[str, int], list[str]] = {}
     for name in left:
         alike.setdefault(after[name][:2], []).append(name)
-    for name, key in before.items():
-        if name not in pairs and alike.get(key[:2]):
-            pair(name, alike[key[:2]].pop(0), MatchedBy.STRUCTURE)
+    for name, one in before.items():
+        if name not in pairs and alike.get(one[:2]):
+            pair(name, alike[one[:2]].pop(0), MatchedBy.STRUCTURE)
     for name in before:
         if name not in pairs and name in left:
             pair(name, name, MatchedBy.NAME)

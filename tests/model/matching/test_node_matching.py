@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from irviz.model.graph.graph import Edge, Graph, Node, NodeKind, Region, RegionKind
 from irviz.model.graph.inlined_ids import inlined_id
-from irviz.model.matching.correspondence import compose, correspondence
 from irviz.model.matching.inlined_graph import inline_calls, inlined_correspondence
+from irviz.model.matching.node_matching import compose, correspondence
 
 
 def graph(text, params="x w", outputs=(), types=None):

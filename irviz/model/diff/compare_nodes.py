@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from irviz.model.diff.canonical_names import Names, without_signs
-from irviz.model.diff.differences import Aspect, Difference
+from irviz.model.diff.diff_result import Aspect, Difference
 from irviz.model.diff.renaming import Renaming
 from irviz.model.graph.graph import (
     CALLEE,
-    INPUT_KINDS,
     Graph,
     Node,
     NodeId,
@@ -29,7 +26,6 @@ _CALLS = frozenset(
         NodeKind.OPERATOR,
     }
 )
-_WORD = re.compile(r"[^\W\d]\w*")
 _KIND_ASPECTS = {
     "shape": Aspect.SHAPE,
     "dtype": Aspect.DTYPE,
@@ -180,28 +176,6 @@ class Comparison:
         if node.resolution is not None or node.kind is NodeKind.OPERATOR:
             return False
         return any(edge.position == CALLEE for edge in graph.entering.get(node.id, ()))
-
-
-def names_of_sizes(graph: Graph, type_parts: Callable[[Node], TypeParts]) -> Names:
-    """Return the names of symbolic sizes that a function defines, and of nodes used in texts."""
-    sizes: dict[str, None] = {}
-    numbers: dict[str, None] = {}
-    for node in graph.nodes:
-        if node.kind in (*INPUT_KINDS, NodeKind.MATCH_CAST):
-            parts = type_parts(node)
-            if parts.symbols:
-                words = _WORD.findall(parts.text)
-                sizes.update((word, None) for word in words if word in parts.symbols)
-        if node.kind is NodeKind.OTHER or node.literals:
-            edges = graph.entering.get(node.id, ())
-            if node.kind is not NodeKind.OTHER and all(len(edge.position) < 2 for edge in edges):
-                continue
-            texts = {literal.position for literal in node.literals}
-            for edge in edges:
-                if node.kind is NodeKind.OTHER or edge.position[:-1] in texts:
-                    name = graph[edge.source].name or "v"  # as TVM writes it
-                    numbers.update({name: None, without_signs(name): None})
-    return Names([name for name in sizes if name not in numbers], list(numbers))
 
 
 def _sources(node: Node, graph: Graph) -> dict[tuple[int, ...], NodeId]:

@@ -1,14 +1,17 @@
 """Functions correspond by what they do, and then by name; names of sizes do not matter."""
 
 from irviz.model.diff.canonical_names import Names
-from irviz.model.diff.function_matching import FunctionKey, match_functions
 from irviz.model.diff.longest_increasing import longest_increasing
 from irviz.model.diff.renaming import Renaming
+from irviz.model.matching.function_matching import FunctionFingerprint, match_functions
 
 
 def matched(before, after, entries=()):
     sides = (
-        {name: FunctionKey("PrimFunc", body, (), name in entries) for name, body in side.items()}
+        {
+            name: FunctionFingerprint("PrimFunc", body, (), name in entries)
+            for name, body in side.items()
+        }
         for side in (before, after)
     )
     return {pair.before: pair.after for pair in match_functions(*sides)}

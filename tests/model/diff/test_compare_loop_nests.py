@@ -1,6 +1,7 @@
 """What became of the blocks of a loop nest, in time in proportion to its size."""
 
-from irviz.model.diff.loop_diff import LoopChange, diff_loop_nests
+from irviz.model.diff.compare_loop_nests import diff_loop_nests
+from irviz.model.diff.diff_result import LoopChange
 from irviz.model.diff.renaming import Renaming
 from irviz.model.loops import Block, Buffer, BufferRegion, LoopNest, Statement
 

@@ -1,4 +1,4 @@
-"""What became of each node of a function."""
+"""What became of a function and of each of its nodes."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
-from irviz.model.diff.diff_records import (
+from irviz.model.diff.compare_nodes import Comparison
+from irviz.model.diff.diff_result import (
+    Aspect,
+    Difference,
     FunctionChange,
     FunctionDiff,
     NodeChange,
     NodeDiff,
     Part,
 )
-from irviz.model.diff.differences import Aspect, Difference
-from irviz.model.diff.function_matching import FunctionKey, FunctionPair
 from irviz.model.diff.longest_increasing import longest_increasing
-from irviz.model.diff.node_differences import Comparison
 from irviz.model.diff.node_groups import NodeGroup
 from irviz.model.diff.node_links import NodeLinks, outermost
 from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId, NodeKind, Resolution
+from irviz.model.matching.function_matching import FunctionFingerprint, FunctionPair
 
 _SINGLE = (NodeChange.SAME, NodeChange.CHANGED, NodeChange.MOVED)
 _IN_MODULE = (Resolution.PRIM_FUNC, Resolution.FUNCTION)
@@ -98,7 +99,7 @@ def attribute_differences(
 
 
 def function_differences(
-    pair: FunctionPair, before: FunctionKey, after: FunctionKey
+    pair: FunctionPair, before: FunctionFingerprint, after: FunctionFingerprint
 ) -> list[Difference]:
     """Return what differs between two functions beside their bodies."""
     found = []

@@ -5,12 +5,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import Enum
 from itertools import chain, count
 from typing import NamedTuple
 
 from irviz.model.diff.canonical_names import Names
-from irviz.model.diff.differences import Aspect, Difference
+from irviz.model.diff.diff_result import (
+    Aspect,
+    BlockDiff,
+    BufferDiff,
+    Difference,
+    LoopChange,
+    LoopGroup,
+    LoopNestDiff,
+)
 from irviz.model.diff.longest_increasing import longest_increasing
 from irviz.model.diff.renaming import Renaming
 from irviz.model.loops import (
@@ -24,105 +31,9 @@ from irviz.model.loops import (
     Statement,
     walk,
 )
-from irviz.model.matching.correspondence import MatchedBy
+from irviz.model.matching.node_matching import MatchedBy
 
 _WORD = re.compile(r"[^\W\d]\w*")
-
-
-class LoopChange(Enum):
-    """What became of a loop, a block or a buffer."""
-
-    SAME = "same"
-    CHANGED = "changed"
-    ADDED = "added"
-    REMOVED = "removed"
-    MOVED = "moved"
-    INLINED = "inlined"
-    SPLIT = "split"
-    FUSED = "fused"
-    REORDERED = "reordered"
-    BOUND = "bound"
-    VECTORIZED = "vectorized"
-    UNROLLED = "unrolled"
-    PARALLEL = "made parallel"
-    SERIAL = "made serial"
-
-
-class LoopGroup(NamedTuple):
-    """Loops around a block that run through the same axes of it, before and after.
-
-    Attributes:
-        before: The variables of the loops before, from the outside in.
-        after: The variables after.
-        changes: All that became of them; SAME alone where nothing did.
-        ids_before: The ids of the loops in the nest before.
-        ids_after: The ids after.
-    """
-
-    before: tuple[str, ...]
-    after: tuple[str, ...]
-    changes: tuple[LoopChange, ...]
-    ids_before: tuple[str, ...]
-    ids_after: tuple[str, ...]
-
-    def __str__(self) -> str:
-        """Return it in words, such as `i → i_0, i_1: split`."""
-        words = ", ".join(change.value for change in self.changes)
-        sides = [", ".join(names) or "none" for names in (self.before, self.after)]
-        names = sides[0] if sides[0] == sides[1] else " → ".join(sides)
-        return f"{names}: {words}"
-
-
-class BlockDiff(NamedTuple):
-    """What became of a block, or of several: 1 → n for SPLIT.
-
-    Attributes:
-        before: The ids of the blocks before.
-        after: The ids of the blocks after.
-        name: The name of the block after or, where it was removed, before.
-        by: What shows that they correspond.
-        loops: What became of the loops around it; of a block that was split, around the one after
-            that has its axes.
-    """
-
-    change: LoopChange
-    before: tuple[str, ...]
-    after: tuple[str, ...]
-    name: str
-    by: MatchedBy | None = None
-    differences: tuple[Difference, ...] = ()
-    loops: tuple[LoopGroup, ...] = ()
-
-    @property
-    def changed_loops(self) -> Sequence[LoopGroup]:
-        """The loops that are not the same."""
-        return [one for one in self.loops if one.changes != (LoopChange.SAME,)]
-
-
-class BufferDiff(NamedTuple):
-    """What became of a buffer; a name is "" where there is none."""
-
-    change: LoopChange
-    before: str
-    after: str
-    differences: tuple[Difference, ...] = ()
-
-
-class LoopNestDiff(NamedTuple):
-    """What became of a PrimFunc's body.
-
-    `statements` are lines outside of blocks, and loops around no block, that differ.
-    """
-
-    blocks: tuple[BlockDiff, ...]
-    buffers: tuple[BufferDiff, ...]
-    statements: tuple[Difference, ...] = ()
-
-    @property
-    def differs(self) -> bool:
-        """Whether it says of anything that it is not the same."""
-        changes = [*(one.change for one in self.blocks), *(one.change for one in self.buffers)]
-        return bool(self.statements) or any(change is not LoopChange.SAME for change in changes)
 
 
 class _Place(NamedTuple):

@@ -1,4 +1,4 @@
-"""What each function of a module does, as keys that are equal for functions that do the same."""
+"""What each function of a module does, as fingerprints: equal for functions that do the same."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ import tvm_ffi
 from tvm import ir, relax, tirx
 
 from irviz.ir.text.labels import attributes
-from irviz.model.diff.function_matching import FunctionKey
 from irviz.model.graph.graph import Graph
+from irviz.model.matching.function_matching import FunctionFingerprint
 
 _SYMBOL = "global_symbol"
 _NO_BODY = 0
 
 
-def function_keys(mod: ir.IRModule, graphs: Mapping[str, Graph]) -> dict[str, FunctionKey]:
-    """Return the key of each function, in alphabetical order.
+def function_fingerprints(
+    mod: ir.IRModule, graphs: Mapping[str, Graph]
+) -> dict[str, FunctionFingerprint]:
+    """Return the fingerprint of each function, in alphabetical order.
 
     Args:
         graphs: The graphs of those Relax functions whose bodies are wanted.
@@ -29,7 +31,7 @@ def function_keys(mod: ir.IRModule, graphs: Mapping[str, Graph]) -> dict[str, Fu
         own = tuple(item for item in attrs if item != (_SYMBOL, name))
         kind = type(function).__name__
         if isinstance(function, relax.Function):
-            body = _graph_key(graphs[name]) if name in graphs else _NO_BODY
+            body = _graph_hash(graphs[name]) if name in graphs else _NO_BODY
             kind = kind if function.is_pure else f"{kind}, impure"
         elif isinstance(function, tirx.PrimFunc):
             for attribute, _ in attrs:
@@ -37,11 +39,11 @@ def function_keys(mod: ir.IRModule, graphs: Mapping[str, Graph]) -> dict[str, Fu
             body = int(tvm_ffi.structural_hash(function))
         else:
             body = _NO_BODY
-        found[name] = FunctionKey(kind, body, own, symbol is not None)
+        found[name] = FunctionFingerprint(kind, body, own, symbol is not None)
     return dict(sorted(found.items()))
 
 
-def _graph_key(graph: Graph) -> int:
+def _graph_hash(graph: Graph) -> int:
     """Return a number that is equal for graphs with the same operations on the same operands."""
     index = graph.index
     operations = tuple((node.kind.value, node.structure, node.region) for node in graph.nodes)

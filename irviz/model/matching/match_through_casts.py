@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from irviz.model.graph.graph import INPUT_KINDS, Graph, Literal, Node, NodeId, NodeKind
-from irviz.model.matching.correspondence import Correspondence, MatchedBy, correspondence
+from irviz.model.matching.node_matching import Correspondence, MatchedBy, correspondence
 
 _CAST = "relax.astype"
 _CERTAIN = (MatchedBy.KNOWN, MatchedBy.STRUCTURE)

@@ -61,12 +61,12 @@ def _load_object(source: object, inputs: Any) -> tuple[Loaded, Any]:
     """Return the loaded object, and the inputs that the loader has not used."""
     from tvm.relax.frontend import nn
 
-    from irviz.loaders.models.relax_models import from_function, from_nn
+    from irviz.loaders.models.relax_nn_models import from_nn
 
     if isinstance(source, ir.IRModule):
         return Loaded(source), inputs
     if isinstance(source, relax.Function | tirx.PrimFunc):
-        return from_function(source), inputs
+        return _from_function(source), inputs
     if isinstance(source, nn.Module):
         return from_nn(source, inputs), None
     torch, onnx = sys.modules.get("torch"), sys.modules.get("onnx")
@@ -85,6 +85,14 @@ def _load_object(source: object, inputs: Any) -> tuple[Loaded, Any]:
         f"{brief(source)}, of the type {_type_name(source)}, is not a model: give a file of "
         f"{READABLE}, an IRModule, or a model of TVM, torch or ONNX"
     )
+
+
+def _from_function(function: relax.Function | tirx.PrimFunc) -> Loaded:
+    """Return a module of one function, named by its global symbol, or "main"."""
+    attributes = function.attrs or {}
+    name = str(attributes["global_symbol"]) if "global_symbol" in attributes else "main"
+    public = function.with_attr("global_symbol", name)
+    return Loaded(ir.IRModule({ir.GlobalVar(name): public}), function=name)
 
 
 def _type_name(value: object) -> str:

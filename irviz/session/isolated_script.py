@@ -8,7 +8,7 @@ from irviz.errors import RunError
 from irviz.ir.module_functions import drawable_functions
 from irviz.loaders.tvm_json import read_objects
 from irviz.runtime.run import CallInputs
-from irviz.session.session_file import decode_session, encode_session
+from irviz.session.saving.session_file import decode_session, encode_session
 from irviz.session.session_state import SessionState
 from irviz.transforms.python_script import PythonScript
 from irviz.transforms.stage import Stage

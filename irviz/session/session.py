@@ -44,7 +44,7 @@ from irviz.session import divergence_report, run_stages
 from irviz.session.divergence_report import DivergenceReport
 from irviz.session.isolated_script import script_in_worker
 from irviz.session.run_overlays import OVERLAYS, OverlayKind, trace_overlay
-from irviz.session.session_file import load_session, save_session
+from irviz.session.saving.session_file import load_session, save_session
 from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import graph_of, script_of
 from irviz.session.stage_diff import diff_stages, graphs_along

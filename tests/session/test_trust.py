@@ -10,9 +10,9 @@ import tvm
 from tvm import relax
 
 import irviz
-from irviz.loaders.sessions.value_codec import EncodingError
 from irviz.session.open_session import add_file
-from irviz.session.transform_codec import restore
+from irviz.session.saving.transform_codec import restore
+from irviz.session.saving.value_codec import EncodingError
 from irviz.transforms.passes import registered_passes
 from irviz.worker.supervisor import RUNS, TRIES
 

@@ -9,10 +9,10 @@ from tvm import ir, s_tir, tirx
 
 from irviz.ir.text.labels import shape_label
 from irviz.ir.tir.scoped_names import ScopedNames, used_vars
-from irviz.ir.tir.statements import (
+from irviz.ir.tir.statement_lines import script_lines
+from irviz.ir.tir.statement_walk import (
     flatten_with_paths,
     nested_statements,
-    script_lines,
     walk_statements,
 )
 from irviz.model.loops import (

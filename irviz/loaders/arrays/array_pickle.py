@@ -14,12 +14,11 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from irviz.loaders.arrays.numeric_arrays import (
+from irviz.loaders.arrays.supported_dtypes import (
     CONVERT,
     DTYPES,
     NUMBERS,
     SAVE,
-    Params,
     native_array,
 )
 from irviz.loaders.reader_limits import FileError, brief
@@ -27,7 +26,7 @@ from irviz.loaders.reader_limits import FileError, brief
 NOT_RUN: Final = f"arrays do not need, so nothing in it was run; {SAVE}"
 
 
-def from_pickle(content: bytes) -> Params:
+def from_pickle(content: bytes) -> dict[str, NDArray[Any]]:
     """Read a pickled dict of arrays, running nothing; raise FileError for anything else."""
     _check_instructions(content)
     # latin1 keeps the bytes of Python 2's strings, in which its arrays are stored.

@@ -23,8 +23,9 @@ from irviz.loaders.arrays.images import (
     image_layout,
     open_image,
 )
-from irviz.loaders.arrays.numeric_arrays import native_array, read_npy
+from irviz.loaders.arrays.npy_file import read_npy
 from irviz.loaders.arrays.param_files import ParamsError, load_params
+from irviz.loaders.arrays.supported_dtypes import native_array
 from irviz.loaders.read_in_worker import read_in_worker
 from irviz.loaders.reader_limits import (
     MAX_BYTES,

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from irviz.errors import LoadError
 from irviz.loaders.arrays.array_pickle import from_pickle
-from irviz.loaders.arrays.numeric_arrays import CONVERT, SAVE, Params, native_array, read_npy
+from irviz.loaders.arrays.npy_file import read_npy
 from irviz.loaders.arrays.safetensors_file import from_safetensors, is_safetensors
+from irviz.loaders.arrays.supported_dtypes import CONVERT, SAVE, native_array
 from irviz.loaders.reader_limits import (
     ZIP_STARTS,
     FileError,
@@ -31,7 +32,7 @@ class ParamsError(LoadError):
     """A file of parameters that was not read; the message says what would be right."""
 
 
-def load_params(path: str | os.PathLike[str]) -> Params:
+def load_params(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
     """Read arrays by name from an ``.npz``, a ``.safetensors`` or a pickle; run no code in it.
 
     The first bytes determine the kind of file, and the name only if these are ambiguous. Pickles
@@ -48,7 +49,7 @@ def load_params(path: str | os.PathLike[str]) -> Params:
         return _load(Path(path))
 
 
-def _load(path: Path) -> Params:
+def _load(path: Path) -> dict[str, NDArray[Any]]:
     content = read_file(path, memory_share() // 2)  # arrays are copied once
     if not content:
         raise FileError(f"is empty, where arrays were expected; {SAVE}")
@@ -65,7 +66,7 @@ def _load(path: Path) -> Params:
     )
 
 
-def _from_npz(content: bytes) -> Params:
+def _from_npz(content: bytes) -> dict[str, NDArray[Any]]:
     with open_archive(content) as archive:
         for member in archive.infolist():
             if not member.filename.endswith(".npy"):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import deserialize
 
-from irviz.loaders.arrays.numeric_arrays import NUMBERS, Params
+from irviz.loaders.arrays.supported_dtypes import NUMBERS
 from irviz.loaders.reader_limits import FileError, brief, file_errors, unique_keys
 
 _LENGTH: Final = 8
@@ -40,7 +40,7 @@ def is_safetensors(content: bytes) -> bool:
     return content[_LENGTH : _LENGTH + 1] == b"{" and length <= _LONGEST_HEADER
 
 
-def from_safetensors(content: bytes) -> Params:
+def from_safetensors(content: bytes) -> dict[str, NDArray[Any]]:
     """Return the arrays by name, in native byte order; raise FileError for any other file.
 
     Arrays of bfloat16 and of 8-bit floats have the dtypes of ml_dtypes.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import libcst as cst
+from libcst.helpers import get_full_name_for_node
 from libcst.metadata import (
     Assignment,
     CodeRange,
@@ -16,7 +17,7 @@ from libcst.metadata import (
 )
 from libcst.metadata.scope_provider import BaseAssignment
 
-from irviz.loaders.upgrade.linear_scope_provider import LinearScopeProvider, imported_names
+from irviz.loaders.upgrade.linear_scope_provider import LinearScopeProvider
 from irviz.loaders.upgrade.moved_names import SHORT, USUAL, moved
 
 
@@ -47,7 +48,7 @@ class DottedNames:
             raise AssertionError(module)
         imports: dict[tuple[int, str], str] = {}
         for node in scopes:
-            for name, full_name in imported_names(node):
+            for name, full_name in _imported_names(node):
                 imports[id(node), name] = full_name
         imported = {
             each.name: imports[id(each.node), each.name]
@@ -166,3 +167,29 @@ def parts(node: cst.BaseExpression) -> list[str]:
 
 def _short(meaning: str) -> str:
     return SHORT.get(meaning, meaning)
+
+
+def _imported_names(statement: cst.CSTNode) -> Iterator[tuple[str, str]]:
+    """Yield the names that an import binds, and the full name of what each is.
+
+    `import a.b` binds `a`, and `a.b` as far as libcst's scopes are concerned.
+    """
+    if not isinstance(statement, cst.Import | cst.ImportFrom):
+        return
+    if isinstance(statement.names, cst.ImportStar):
+        return
+    place = ""
+    if isinstance(statement, cst.ImportFrom):
+        dots = "." * len(statement.relative)
+        module = get_full_name_for_node(statement.module) if statement.module else ""
+        place = f"{dots}{module}." if module else dots
+    for alias in statement.names:
+        name = get_full_name_for_node(alias.name) or ""
+        if alias.asname is not None:
+            if isinstance(alias.asname.name, cst.Name):
+                yield alias.asname.name.value, place + name
+            continue
+        parts = name.split(".")
+        for length in range(1, len(parts) + 1):
+            prefix = ".".join(parts[:length])
+            yield prefix, place + prefix

@@ -9,10 +9,7 @@ its parser ends the process when they are nested deeply. Neither is needed here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import libcst as cst
-from libcst.helpers import get_full_name_for_node
 from libcst.metadata import ExpressionContext, ExpressionContextProvider, ScopeProvider
 from libcst.metadata.scope_provider import ScopeVisitor
 
@@ -51,29 +48,3 @@ class _ScopeVisitor(ScopeVisitor):
         context = self.provider.get_metadata(ExpressionContextProvider, node, None)
         if context == ExpressionContext.STORE:
             self.scope.record_assignment(node.value, node)
-
-
-def imported_names(statement: cst.CSTNode) -> Iterator[tuple[str, str]]:
-    """Yield the names that an import binds, and the full name of what each is.
-
-    `import a.b` binds `a`, and `a.b` as far as libcst's scopes are concerned.
-    """
-    if not isinstance(statement, cst.Import | cst.ImportFrom):
-        return
-    if isinstance(statement.names, cst.ImportStar):
-        return
-    place = ""
-    if isinstance(statement, cst.ImportFrom):
-        dots = "." * len(statement.relative)
-        module = get_full_name_for_node(statement.module) if statement.module else ""
-        place = f"{dots}{module}." if module else dots
-    for alias in statement.names:
-        name = get_full_name_for_node(alias.name) or ""
-        if alias.asname is not None:
-            if isinstance(alias.asname.name, cst.Name):
-                yield alias.asname.name.value, place + name
-            continue
-        parts = name.split(".")
-        for length in range(1, len(parts) + 1):
-            prefix = ".".join(parts[:length])
-            yield prefix, place + prefix

@@ -12,7 +12,7 @@ from irviz.errors import InputError, RunError
 from irviz.ir.shapes.check_arguments import Argument
 from irviz.ir.shapes.symbolic_shapes import parameter_types
 from irviz.ir.shapes.symbolic_shapes import symbolic_sizes as sizes_of
-from irviz.ir.tir.statements import walk_statements
+from irviz.ir.tir.statement_walk import walk_statements
 from irviz.runtime.inputs.argument_lists import Inputs, plan_inputs
 from irviz.runtime.inputs.synthetic_inputs import RANDOM
 

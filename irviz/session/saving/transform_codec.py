@@ -12,8 +12,8 @@ from tvm import ir, tirx
 
 from irviz.errors import TransformError
 from irviz.loaders.reader_limits import brief
-from irviz.loaders.sessions.value_codec import EncodingError
 from irviz.model.loops import BlockAddress, LoopAddress
+from irviz.session.saving.value_codec import EncodingError
 from irviz.transforms.bind_params import BindParams
 from irviz.transforms.kernels.swap import Swap
 from irviz.transforms.kernels.update_function import UpdateFunction

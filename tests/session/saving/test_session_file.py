@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from irviz.course.mlp import MyModuleStatic
 from irviz.ir.module_functions import drawable_functions
 from irviz.loaders import reader_limits
-from irviz.loaders.sessions.archive import SessionFileError
-from irviz.loaders.sessions.value_codec import ObjectTable, decode, encode
 from irviz.loaders.tvm_json import objects_to_json
 from irviz.model.loops import BlockAddress, LoopAddress
 from irviz.runtime.run import CallInputs, RunConfig
-from irviz.session.session_file import FORMAT, load_session, save_session
+from irviz.session.saving.archive import SessionFileError
+from irviz.session.saving.session_file import FORMAT, load_session, save_session
+from irviz.session.saving.value_codec import ObjectTable, decode, encode
 from irviz.session.session_state import SessionState
 from irviz.transforms.bind_params import BindParams
 from irviz.transforms.schedules.schedule_step import ScheduleStep

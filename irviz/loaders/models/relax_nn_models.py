@@ -1,4 +1,4 @@
-"""Load functions, and modules of `relax.frontend.nn`."""
+"""Load modules of `relax.frontend.nn`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from tvm import ir, relax, tirx
 from tvm.relax.frontend import nn
 from tvm.relax.frontend.nn import spec
 
@@ -19,14 +18,6 @@ _SPEC = (
     "give the specs of its inputs, as in irviz.load(model, inputs={'forward': {'x': "
     "nn.spec.Tensor([1, 784], 'float32')}})"
 )
-
-
-def from_function(function: relax.Function | tirx.PrimFunc) -> Loaded:
-    """Return a module of one function, named by its global symbol, or "main"."""
-    attributes = function.attrs or {}
-    name = str(attributes["global_symbol"]) if "global_symbol" in attributes else "main"
-    public = function.with_attr("global_symbol", name)
-    return Loaded(ir.IRModule({ir.GlobalVar(name): public}), function=name)
 
 
 def from_nn(model: nn.Module, inputs: Any) -> Loaded:

@@ -19,10 +19,14 @@ from tvm import ir
 
 from irviz.ir.module_functions import drawable_functions
 from irviz.loaders.reader_limits import brief
-from irviz.loaders.sessions import archive
-from irviz.loaders.sessions.archive import SessionFileError as SessionFileError
-from irviz.loaders.sessions.archive import array_entry, damaged, read_archive, write_archive
-from irviz.loaders.sessions.value_codec import (
+from irviz.loaders.tvm_json import TvmJsonError, objects_from_json, objects_to_json
+from irviz.runtime.inputs.argument_lists import Inputs
+from irviz.runtime.run import CallInputs, RunConfig
+from irviz.session.saving import archive
+from irviz.session.saving.archive import SessionFileError as SessionFileError
+from irviz.session.saving.archive import array_entry, damaged, read_archive, write_archive
+from irviz.session.saving.transform_codec import LabelOnly, describe, restore
+from irviz.session.saving.value_codec import (
     EncodingError,
     ObjectTable,
     array_from_npy,
@@ -30,11 +34,7 @@ from irviz.loaders.sessions.value_codec import (
     decode,
     encode,
 )
-from irviz.loaders.tvm_json import TvmJsonError, objects_from_json, objects_to_json
-from irviz.runtime.inputs.argument_lists import Inputs
-from irviz.runtime.run import CallInputs, RunConfig
 from irviz.session.session_state import SessionState
-from irviz.session.transform_codec import LabelOnly, describe, restore
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree
 from irviz.version import __version__

@@ -15,7 +15,7 @@ from tvm import ir, tirx
 
 from irviz.errors import IrvizError
 from irviz.ir.shapes.check_arguments import ShapeValue
-from irviz.loaders.arrays.numeric_arrays import read_npy
+from irviz.loaders.arrays.npy_file import read_npy
 from irviz.loaders.reader_limits import brief
 from irviz.model.loops import BlockAddress, LoopAddress
 

@@ -34,7 +34,7 @@ from irviz.explorer.view_model import (
     view_or_none,
 )
 from irviz.model.folding.container_path import reveal
-from irviz.model.folding.expansion import LIMIT
+from irviz.model.folding.folding_limits import LIMIT
 from irviz.model.graph.graph import NodeId
 from irviz.model.graph.inlined_ids import call_path
 from irviz.model.graph.neighbourhood import AFTER, BEFORE

@@ -23,7 +23,7 @@ from irviz.ir.node_ids import definitions, identify, unique_id
 from irviz.ir.relax.calls import resolve_registered
 from irviz.ir.shapes.shape_eval import nbytes
 from irviz.ir.shapes.symbolic_shapes import evaluate_dim
-from irviz.ir.text.labels import dim_label
+from irviz.ir.text.expression_labels import dim_label
 from irviz.model.graph.graph import CALLEE, Edge, Graph, Node, NodeId, NodeKind, Resolution
 from irviz.model.runs.memory_use import format_bytes
 from irviz.worker.supervisor import TRIES, WorkerError

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import tvm_ffi
 from tvm import ir, relax, tirx
 
-from irviz.ir.text.labels import attributes
+from irviz.ir.text.expression_labels import attributes
 from irviz.model.graph.graph import Graph
 from irviz.model.matching.function_matching import FunctionFingerprint
 

@@ -11,7 +11,7 @@ from tvm import ir, tirx
 from irviz.gc_pause import gc_paused
 from irviz.ir.module_functions import drawable_function
 from irviz.ir.relax.graph_reader import ConstantNames, GraphReader
-from irviz.ir.text.labels import attributes
+from irviz.ir.text.expression_labels import attributes
 from irviz.ir.tir.prim_func_graph import prim_func_graph
 from irviz.model.graph.graph import OUTPUT, Graph, NodeId
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tvm import ir, relax, tirx
 
 from irviz.ir.module_functions import python_functions
-from irviz.ir.text.labels import attributes
+from irviz.ir.text.expression_labels import attributes
 from irviz.model.graph.module_contents import FunctionInfo, ModuleContents
 
 

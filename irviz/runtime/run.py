@@ -19,7 +19,8 @@ from irviz.runtime.jobs.run_function import Callee, Job, run_job
 from irviz.runtime.local.python_callees import python_callees
 from irviz.runtime.local.trace_recorder import TraceRequest
 from irviz.runtime.local.vm import error_summary
-from irviz.runtime.run_in_worker import RunConfig, module_key, perform
+from irviz.runtime.run_config import RunConfig
+from irviz.runtime.run_in_worker import module_key, perform
 from irviz.worker.supervisor import OnProgress
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Run work in the worker: the limits, the modules that it knows, the errors."""
+"""Run work in the worker: the modules that it knows, the errors."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ import contextlib
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from itertools import count
 from typing import TypeVar
 
 import cloudpickle
 from tvm import ir
 
-from irviz.errors import CancelledRunError, InputError, RunError
+from irviz.errors import CancelledRunError, RunError
 from irviz.runtime.jobs.run_function import ModuleOf, Modules, UnknownModuleError, run_packed
 from irviz.runtime.local.python_callees import CalleeNotSentError, pack_callees, python_callees
 from irviz.runtime.local.vm import error_summary, remembered
-from irviz.runtime.remote.address import RunTarget, run_target
+from irviz.runtime.run_config import RunConfig, check_limits
 from irviz.worker.memory_limit import default_memory_limit
 from irviz.worker.supervisor import (
     RUNS,
@@ -30,46 +29,11 @@ from irviz.worker.supervisor import (
 
 Result = TypeVar("Result")
 
-RUN_SECONDS = 60.0
-"""The default time limit of a run."""
 _MOST_MODULES = 64
-_LEAST_MEMORY = 32 * 2**20
-"""With less memory LLVM may hang instead of raising an error."""
 _keys: OrderedDict[ir.IRModule, object] = OrderedDict()
 _sent: OrderedDict[str, object] = OrderedDict()
 """The keys of modules that were sent to the worker, which may have been replaced since."""
 _numbers = count()
-
-
-@dataclass(frozen=True)
-class RunConfig:
-    """Where functions run, and the limits of a run.
-
-    Attributes:
-        isolate: Whether to run in the worker. Otherwise they run in this process, where a fault
-            crashes it, and there are no limits.
-        seconds: The time limit.
-        memory: The memory limit in bytes; None for four fifths of what is free.
-        device: "cpu" or "" for this machine; "host:port" or "host:port/key" for a machine with
-            TVM's RPC server.
-        target: The target of the device, as JSON or as in "llvm -mtriple=aarch64-linux-gnu".
-    """
-
-    isolate: bool = True
-    seconds: float = RUN_SECONDS
-    memory: int | None = None
-    device: str = ""
-    target: str = ""
-
-    @property
-    def where(self) -> RunTarget:
-        """The machine and the target; raise RunError if one of them is invalid."""
-        return run_target(self.device, self.target, self.seconds if self.isolate else None)
-
-    @property
-    def clock(self) -> str:
-        """The machine whose clock measures: "this machine" or an address."""
-        return str(self.where.remote or "this machine")
 
 
 def module_key(mod: ir.IRModule) -> str:
@@ -104,7 +68,7 @@ def _perform_in_worker(
     config: RunConfig,
     on_progress: OnProgress | None,
 ) -> Result:
-    _check(config)
+    check_limits(config)
     memory = default_memory_limit() if config.memory is None else config.memory
     since = RUNS.cancels
 
@@ -151,17 +115,6 @@ def _pickled(mods: Mapping[str, ir.IRModule]) -> dict[str, bytes]:
     for key in mods:
         remembered(_sent, key, lambda: None, _MOST_MODULES)
     return {key: cloudpickle.dumps(mod) for key, mod in mods.items()}
-
-
-def _check(config: RunConfig) -> None:
-    """Raise InputError for impossible limits."""
-    if config.memory is not None and config.memory < _LEAST_MEMORY:
-        raise InputError(
-            f"memory={config.memory!r} is too little to build anything: give at least "
-            f"{_LEAST_MEMORY:,}, in bytes, or None for most of what is free"
-        )
-    if not config.seconds > 0:
-        raise InputError(f"seconds={config.seconds!r} is not a time limit: give more than 0")
 
 
 def _run_error(failure: WorkerError, name: str) -> RunError:

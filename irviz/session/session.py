@@ -39,7 +39,7 @@ from irviz.model.runs.trace import Trace
 from irviz.runtime.inputs.argument_lists import Array, Inputs
 from irviz.runtime.memory.measure_memory import memory_use
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, measure
-from irviz.runtime.run_in_worker import RUN_SECONDS
+from irviz.runtime.run_config import RUN_SECONDS
 from irviz.session import divergence_report, run_stages
 from irviz.session.divergence_report import DivergenceReport
 from irviz.session.isolated_script import script_in_worker

@@ -16,8 +16,8 @@ from irviz.ir.function_fingerprints import function_fingerprints
 from irviz.ir.module_functions import drawable_functions, prim_funcs, relax_functions
 from irviz.ir.relax.match_by_identity import shared_constants, shared_vars
 from irviz.ir.tensor_equality import is_equal_tensor
+from irviz.ir.text.expression_labels import attributes
 from irviz.ir.text.function_texts import function_texts
-from irviz.ir.text.labels import attributes
 from irviz.ir.text.text_cache import is_same_type, type_parts_of
 from irviz.ir.tir.loop_nest_reader import loop_nest
 from irviz.model.diff.canonical_names import Names, names_of_sizes

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from irviz.errors import NotFoundError
 from irviz.model.folding.containers import ContainerTree, container_tree
-from irviz.model.folding.expansion import LIMIT, MIN_NODES, Expansion
+from irviz.model.folding.expansion import Expansion
+from irviz.model.folding.folding_limits import LIMIT, MIN_NODES
 from irviz.model.folding.inlined_call import inline_call
 from irviz.model.folding.visible_graph import VisibleGraph, visible_graph
 from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Resolution

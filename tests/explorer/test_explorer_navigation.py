@@ -11,7 +11,7 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 import irviz
 from irviz.explorer.actions import Apply, Compare
 from irviz.explorer.view_model import node_facts, node_source, scene, view_or_none
-from irviz.model.folding.expansion import LIMIT
+from irviz.model.folding.folding_limits import LIMIT
 from irviz.model.graph.inlined_ids import inlined_id
 from irviz.session.visible_function import ViewState
 from irviz.transforms.bind_params import bind_params

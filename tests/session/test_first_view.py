@@ -7,7 +7,8 @@ import pytest
 from tvm.relax.frontend import nn
 
 from irviz.model.folding.containers import Container
-from irviz.model.folding.expansion import LIMIT, Expansion
+from irviz.model.folding.expansion import Expansion
+from irviz.model.folding.folding_limits import LIMIT
 from irviz.session.session import Session
 from irviz.session.visible_function import ViewState
 

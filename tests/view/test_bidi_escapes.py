@@ -18,7 +18,7 @@ def test_controls_are_written_as_escapes_and_other_scripts_are_left_alone():
     assert visible("שלום 你好 ✓\n\t") == "שלום 你好 ✓\n\t"
 
 
-@pytest.mark.parametrize("shown", [escape, lambda text: render("lines", lines=[text])])
+@pytest.mark.parametrize("shown", [escape, lambda text: render("status_lines", lines=[text])])
 def test_html_has_none(shown):
     found = str(shown(HOSTILE))
     assert "\u202e" not in found

@@ -228,4 +228,4 @@ def _lines_html(lines: tuple[str, ...]) -> str:
     shown = list(lines[:_MOST_LINES])
     if len(lines) > _MOST_LINES:
         shown.append(f"… and {len(lines) - _MOST_LINES} more")
-    return str(render("lines", lines=shown or ["no inputs: the parameters are all given"]))
+    return str(render("status_lines", lines=shown or ["no inputs: the parameters are all given"]))

@@ -133,7 +133,7 @@ def _reasons_html(found: tuple[Candidate, ...]) -> str:
         (f"{len(tried)} fit and are not offered", _by_reason(tried)),
         (f"{len(misfits)} do not fit", _by_reason(misfits)),
     ]
-    return str(render("reasons", lists=lists))
+    return str(render("collapsed_lists", lists=lists))
 
 
 def _by_reason(found: Iterable[Candidate]) -> list[tuple[str, str]]:

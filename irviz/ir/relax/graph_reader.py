@@ -10,7 +10,7 @@ from tvm import ir, relax
 
 from irviz.ir.node_ids import MAX_NESTING, NodeIds, nested_bodies, unique_id
 from irviz.ir.relax.calls import CallReader, Position, ValueReading, items, leaves
-from irviz.ir.text.labels import attributes, expression_label, literal_label
+from irviz.ir.text.expression_labels import attributes, expression_label, literal_label
 from irviz.ir.text.text_cache import TextCache, TypeText
 from irviz.model.graph.graph import Edge, Literal, Node, NodeId, NodeKind, Region, RegionKind
 

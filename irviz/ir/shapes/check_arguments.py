@@ -13,7 +13,8 @@ from tvm import ir, relax, tirx
 
 from irviz.errors import InputError
 from irviz.ir.shapes.symbolic_shapes import evaluate_dim, is_integer, type_dims
-from irviz.ir.text.labels import dim_label, shape_label, type_label
+from irviz.ir.text.expression_labels import dim_label, shape_label
+from irviz.ir.text.type_labels import type_label
 
 Dims = MutableMapping[str, int]
 """The values of symbolic dimensions so far, by name."""

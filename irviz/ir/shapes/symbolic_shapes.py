@@ -9,7 +9,7 @@ import tvm_ffi
 from tvm import ir, relax, sym, tirx
 
 from irviz.ir.node_ids import NodeIds
-from irviz.ir.text.labels import dim_label
+from irviz.ir.text.expression_labels import dim_label
 from irviz.ir.tir.scoped_names import used_vars
 
 _OPERATORS: Mapping[type, Callable[[int, int], int]] = {

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 import tvm_ffi
 from tvm import ir
 
-from irviz.ir.text.labels import attributes, type_label, type_parts
+from irviz.ir.text.expression_labels import attributes
+from irviz.ir.text.type_labels import type_label, type_parts
 from irviz.model.graph.graph import Node
 from irviz.model.graph.type_parts import TypeParts
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from tvm import ir, s_tir, tirx
 
-from irviz.ir.text.labels import shape_label
+from irviz.ir.text.expression_labels import shape_label
 from irviz.ir.tir.scoped_names import ScopedNames, used_vars
 from irviz.ir.tir.statement_lines import script_lines
 from irviz.ir.tir.statement_walk import (

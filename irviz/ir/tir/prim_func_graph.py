@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from tvm import tirx
 
 from irviz.ir.node_ids import unique_id
-from irviz.ir.text.labels import attributes
+from irviz.ir.text.expression_labels import attributes
 from irviz.ir.tir.loop_nest_reader import loop_nest
 from irviz.model.graph.graph import OUTPUT, Edge, Graph, Node, NodeId, NodeKind
 from irviz.model.loops import Axis, AxisKind, Block, Buffer, LoopNode, Scalar

@@ -15,7 +15,7 @@ from tvm import ir, relax, tirx
 
 from irviz.errors import InputError
 from irviz.ir.shapes.symbolic_shapes import evaluate_dim, parameter_types, type_dims
-from irviz.ir.text.labels import dim_label
+from irviz.ir.text.expression_labels import dim_label
 from irviz.loaders.arrays.images import (
     SUFFIXES,
     ImageLayout,

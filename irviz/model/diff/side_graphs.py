@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from irviz.model.diff.union_graph import UnionGraph
 from irviz.model.folding.containers import Container, container_tree
-from irviz.model.folding.expansion import LIMIT, Expansion
+from irviz.model.folding.expansion import Expansion
+from irviz.model.folding.folding_limits import LIMIT
 from irviz.model.folding.visible_graph import VisibleGraph, group_contents, visible_graph
 from irviz.model.graph.graph import (
     INPUT_KINDS,

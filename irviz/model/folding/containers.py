@@ -7,13 +7,9 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from irviz.gc_pause import gc_paused
+from irviz.model.folding.folding_limits import MAX_CHILDREN, PART_CHILDREN, SMALL_GRAPH
 from irviz.model.folding.repeats import BoundNodes, bound_nodes, find_repeats
 from irviz.model.graph.graph import Graph, NodeId, RegionKind
-
-MAX_CHILDREN = 120
-"""The most children of a container; longer sequences are divided into parts."""
-_PART = 40
-_SMALL_GRAPH = 60
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +61,7 @@ def container_tree(graph: Graph) -> ContainerTree:
     The only containers of a small graph are its regions.
     """
     bound = bound_nodes(graph)
-    builder = _Builder(bound, is_small=len(graph.nodes) <= _SMALL_GRAPH)
+    builder = _Builder(bound, is_small=len(graph.nodes) <= SMALL_GRAPH)
     children = builder.contents(builder.units(None, 0, len(bound.nodes)))
     root = Container("", RegionKind.FUNCTION, graph.function, 0, len(bound.nodes), children)
     return ContainerTree(bound, root)
@@ -125,7 +121,7 @@ class _Builder:
         while len(units) > MAX_CHILDREN:
             parts: list[Unit] = []
             index = 0
-            size = min(max(_PART, -(-len(units) // MAX_CHILDREN)), MAX_CHILDREN // 2)
+            size = min(max(PART_CHILDREN, -(-len(units) // MAX_CHILDREN)), MAX_CHILDREN // 2)
             while index < len(units):
                 end = len(units)
                 if index + size + size // 2 < len(units):

@@ -6,15 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from irviz.model.folding.containers import Container, ContainerTree
-
-AUTOMATIC = 150
-"""The most nodes that are shown before the reader has expanded anything."""
-LIMIT = 300
-"""The most nodes that are ever laid out."""
-MIN_NODES = 8
-"""The fewest nodes of a first picture, if the function has as many."""
-MAX_INPUTS = 8
-"""More parameters or constants with the same users than this are drawn as one node."""
+from irviz.model.folding.folding_limits import AUTOMATIC, LIMIT, MAX_INPUTS
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from irviz.model.folding.expansion import MAX_INPUTS
+from irviz.model.folding.folding_limits import MAX_INPUTS
 from irviz.model.folding.repeats import BoundNodes, Operand
 from irviz.model.graph.graph import Node, NodeId, NodeKind, Region, RegionKind
 

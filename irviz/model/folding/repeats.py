@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from itertools import accumulate, groupby
 from typing import NamedTuple
 
+from irviz.model.folding.folding_limits import MIN_REPEAT
 from irviz.model.folding.tandem_repeats import tandem_repeats
 from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId
 
-_MIN_STEPS = 16
-"""Shorter repeats are easier to read as they are."""
 _MAX_STARTS = 3
 """The positions that are tried for the first copy, and as many more that lose one copy."""
 
@@ -169,7 +168,7 @@ def _alike(
         is_last = copy == copies - 1
         if is_last or not _continues(bound, begin + copy * held, held, begin + first * held, seen):
             count = copy - first + 1
-            if count > 1 and count * held >= _MIN_STEPS:
+            if count > 1 and count * held >= MIN_REPEAT:
                 found.append(Repeat(start + first * period, period, count))
             first = copy + 1
             seen = set()

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from irviz.gc_pause import gc_paused
 from irviz.model.folding.containers import Container, ContainerTree
-from irviz.model.folding.expansion import LIMIT, Expansion, expanded_containers
+from irviz.model.folding.expansion import Expansion, expanded_containers
+from irviz.model.folding.folding_limits import LIMIT
 from irviz.model.folding.input_placement import LeafPlacement, Scene, Use
 from irviz.model.folding.repeats import BoundNodes
 from irviz.model.graph.graph import Edge, Graph, Node, NodeId, NodeKind, Region

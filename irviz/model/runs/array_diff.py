@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from irviz.model.runs.tolerance import Tolerance, default_tolerance
+
 Array = NDArray[np.generic]
 
 _CHUNK = 1 << 16  # numbers compared at a time: copies of these stay in the cache
-_STEPS = 8
 _ORDERED = ("float16", "bfloat16", "float32", "float64")
 """Dtypes whose bits below the sign grow with the magnitude of the number."""
 
@@ -25,24 +26,6 @@ class Verdict(Enum):
     CLOSE = "within tolerance"
     DIFFERENT = "different"
     INCOMPARABLE = "not comparable"
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """Numbers are close when |Δ| ≤ absolute + relative · |reference|, as in NumPy's allclose."""
-
-    relative: float = 1e-4
-    absolute: float = 1e-4
-
-
-def default_tolerance(*dtypes: np.dtype[np.generic]) -> Tolerance:
-    """Return 1e-4, or 8 machine epsilons of the coarsest dtype if that is more.
-
-    So the last three bits may differ: 0.0078 for float16, 0.0625 for bfloat16. Only the dtypes of
-    the compared arrays count: a float32 computed from float16 has the tolerance of a float32.
-    """
-    limit = max((_STEPS * _epsilon(dtype) for dtype in dtypes), default=0.0)
-    return Tolerance(max(limit, Tolerance.relative), max(limit, Tolerance.absolute))
 
 
 @dataclass(frozen=True)
@@ -196,11 +179,3 @@ def _ulp_distances(array: Array, reference: Array) -> NDArray[np.uint64]:
     a, b = first & ~sign, second & ~sign
     is_across = (first & sign) != (second & sign)
     return np.where(is_across, a + b, np.maximum(a, b) - np.minimum(a, b))
-
-
-def _epsilon(dtype: np.dtype[np.generic]) -> float:
-    """Return the distance from 1 to the next number of a dtype of floats, 0 for other dtypes."""
-    if "float" not in dtype.name:
-        return 0.0
-    one, two = np.array([1, 2]).astype(dtype)
-    return float(np.nextafter(one, two)) - 1.0

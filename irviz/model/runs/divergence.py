@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeId
 from irviz.model.runs.array_diff import (
     ArrayDiff,
-    Tolerance,
     Verdict,
     combine_diffs,
     compare_arrays,
     is_numeric,
 )
+from irviz.model.runs.tolerance import Tolerance
 from irviz.model.runs.trace import NodeValue, Trace
 
 Arrays = Sequence[NDArray[np.generic] | None]

@@ -12,7 +12,7 @@ from tvm import ir, relax, tirx
 from irviz.errors import InputError
 from irviz.ir.shapes.check_arguments import Argument, ShapeValue
 from irviz.ir.shapes.symbolic_shapes import type_dims
-from irviz.ir.text.labels import type_label
+from irviz.ir.text.type_labels import type_label
 
 Array = NDArray[np.generic]
 

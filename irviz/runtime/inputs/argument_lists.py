@@ -15,7 +15,7 @@ from irviz.errors import InputError
 from irviz.ir.module_functions import relax_function
 from irviz.ir.shapes.check_arguments import Argument
 from irviz.ir.shapes.symbolic_shapes import is_integer, parameter_types
-from irviz.ir.text.labels import type_label
+from irviz.ir.text.type_labels import type_label
 from irviz.runtime.inputs.argument_conversion import Array as Array
 from irviz.runtime.inputs.argument_conversion import as_argument, split_cases
 from irviz.runtime.inputs.symbolic_dims import check_sizes, resolve_sizes

@@ -16,7 +16,7 @@ from irviz.ir.shapes.symbolic_shapes import (
     solve_dim,
     type_dims,
 )
-from irviz.ir.text.labels import shape_label
+from irviz.ir.text.expression_labels import shape_label
 
 SIZE = 8
 """The default size of symbolic dimensions.

@@ -14,7 +14,8 @@ from tvm import ir, relax
 from irviz.errors import InputError
 from irviz.ir.shapes.check_arguments import Argument, ShapeValue
 from irviz.ir.shapes.symbolic_shapes import dim_names, evaluate_dim, is_integer, type_dims
-from irviz.ir.text.labels import dim_label, type_label
+from irviz.ir.text.expression_labels import dim_label
+from irviz.ir.text.type_labels import type_label
 
 RANDOM: Final = "random"
 ZEROS: Final = "zeros"

@@ -12,7 +12,8 @@ from irviz.model.diff.side_graphs import SideGraph, SideGraphs
 from irviz.model.graph.graph import INPUT_KINDS, OUTPUT, Node, NodeId
 from irviz.view.geometry import Point, Rect, Size
 from irviz.view.graph.dot import layout_input
-from irviz.view.graph.fallback_layout import FRAME_MARGIN, add_missing_routes
+from irviz.view.graph.fallback_layout import FRAME_MARGIN
+from irviz.view.graph.fallback_routes import add_missing_routes
 from irviz.view.graph.graph_figure import GraphFigure, PlacedGraph, draw_placed, place_graph
 from irviz.view.graph.graphviz_layout import LAYOUT_SECONDS, Layout, Route
 from irviz.view.graph.node_shapes import VALUE_HEIGHT, layout_size, shape_size

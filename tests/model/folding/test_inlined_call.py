@@ -10,7 +10,8 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 
 from irviz.model.folding.containers import container_tree
-from irviz.model.folding.expansion import LIMIT, Expansion
+from irviz.model.folding.expansion import Expansion
+from irviz.model.folding.folding_limits import LIMIT
 from irviz.model.folding.inlined_call import inline_call
 from irviz.model.folding.visible_graph import visible_graph
 from irviz.model.graph.graph import INPUT_KINDS, NodeKind, RegionKind

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irviz.model.folding.containers import Container, container_tree
-from irviz.model.folding.expansion import LIMIT, MIN_NODES, Expansion
+from irviz.model.folding.expansion import Expansion
+from irviz.model.folding.folding_limits import LIMIT, MIN_NODES
 from irviz.model.folding.visible_graph import visible_graph
 from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeKind, RegionKind
 

@@ -1,0 +1,18 @@
+"""From which sizes on a graph is folded, and how much of it is shown."""
+
+AUTOMATIC = 150
+"""The most nodes that are shown before the reader has expanded anything."""
+LIMIT = 300
+"""The most nodes that are ever laid out."""
+MIN_NODES = 8
+"""The fewest nodes of a first picture, if the function has as many."""
+MAX_INPUTS = 8
+"""More parameters or constants with the same users than this are drawn as one node."""
+MAX_CHILDREN = 120
+"""The most children of a container; longer sequences are divided into parts."""
+PART_CHILDREN = 40
+"""About how many children such a part has; more in a very long sequence."""
+SMALL_GRAPH = 60
+"""The most nodes of a graph in which repeats are shown as they are."""
+MIN_REPEAT = 16
+"""The fewest steps of all copies of a repeat; shorter ones are easier to read as they are."""

@@ -1,0 +1,55 @@
+"""Where functions run, and the limits of a run with their defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irviz.errors import InputError
+from irviz.runtime.remote.address import RunTarget, run_target
+
+RUN_SECONDS = 60.0
+"""The default time limit of a run."""
+_LEAST_MEMORY = 32 * 2**20
+"""With less memory LLVM may hang instead of raising an error."""
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Where functions run, and the limits of a run.
+
+    Attributes:
+        isolate: Whether to run in the worker. Otherwise they run in this process, where a fault
+            crashes it, and there are no limits.
+        seconds: The time limit.
+        memory: The memory limit in bytes; None for four fifths of what is free.
+        device: "cpu" or "" for this machine; "host:port" or "host:port/key" for a machine with
+            TVM's RPC server.
+        target: The target of the device, as JSON or as in "llvm -mtriple=aarch64-linux-gnu".
+    """
+
+    isolate: bool = True
+    seconds: float = RUN_SECONDS
+    memory: int | None = None
+    device: str = ""
+    target: str = ""
+
+    @property
+    def where(self) -> RunTarget:
+        """The machine and the target; raise RunError if one of them is invalid."""
+        return run_target(self.device, self.target, self.seconds if self.isolate else None)
+
+    @property
+    def clock(self) -> str:
+        """The machine whose clock measures: "this machine" or an address."""
+        return str(self.where.remote or "this machine")
+
+
+def check_limits(config: RunConfig) -> None:
+    """Raise InputError for impossible limits."""
+    if config.memory is not None and config.memory < _LEAST_MEMORY:
+        raise InputError(
+            f"memory={config.memory!r} is too little to build anything: give at least "
+            f"{_LEAST_MEMORY:,}, in bytes, or None for most of what is free"
+        )
+    if not config.seconds > 0:
+        raise InputError(f"seconds={config.seconds!r} is not a time limit: give more than 0")

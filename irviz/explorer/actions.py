@@ -123,6 +123,7 @@ class SetLimit(Action):
 
 FieldName = Literal[
     "case",
+    "has_script",
     "is_dark",
     "jobs",
     "measures_steps",
@@ -130,6 +131,7 @@ FieldName = Literal[
     "runs_new_stages",
     "search",
     "step_sizes",
+    "tab",
 ]
 
 
@@ -209,9 +211,9 @@ class Compare(Action):
 
 @dataclass(frozen=True)
 class ColourBy(Action):
-    """Colour nodes by what a run did, or by nothing."""
+    """Colour nodes by what a run did, "" for nothing."""
 
-    kind: OverlayKind | None
+    kind: OverlayKind | Literal[""]
 
 
 @dataclass(frozen=True)
@@ -242,7 +244,7 @@ class Run(Action):
 
 
 @dataclass(frozen=True)
-class Record(Action):
+class RecordValues(Action):
     """Record the values at every node of the current stage."""
 
 
@@ -279,6 +281,13 @@ class Trust(Action):
 
     then: Action
     files: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Answer(Action):
+    """Answer whether code of files may be run."""
+
+    is_allowed: bool
 
 
 @dataclass(frozen=True)

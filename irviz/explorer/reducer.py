@@ -121,7 +121,7 @@ def _after(action: Action, state: State) -> State:  # noqa: C901 - one case an a
             is_same = reference == state.reference
             return state if is_same else _fresh(state, reference=reference)
         case actions.ColourBy(kind):
-            after = _fresh(state, colour_by=kind)
+            after = _fresh(state, colour_by=kind or None)
             if kind == "difference" and state.pair[0] == state.pair[1]:
                 words = "a stage does not differ from itself: choose one to compare with"
                 return replace(after, message=Message(words))
@@ -134,7 +134,7 @@ def _after(action: Action, state: State) -> State:  # noqa: C901 - one case an a
             message = Message(words, is_error)
             is_said = message == state.message and state.failure is None
             return state if is_said else replace(state, message=message, failure=None)
-        case actions.Record():
+        case actions.RecordValues():
             return _inquiring(_fresh(state), Inquiry((state.stage_id,), state.case))
         case actions.Ask(then, files):
             return replace(state, question=Question(then, files))
@@ -180,6 +180,8 @@ def _with_other_session(state: State, new: Session) -> State:
         jobs=state.jobs,
         runs_new_stages=state.runs_new_stages,
         is_dark=state.is_dark,
+        tab=state.tab,
+        has_script=state.has_script,
     )
 
 
@@ -216,7 +218,7 @@ def _looking(state: State, view: ViewState) -> State:
     """Look at the function otherwise; raise ValueError for what cannot be shown."""
     if view.around is not None:
         stage_view(state.stage, state.function, view)
-    return _fresh(state, views={**state.views, state.function: view})
+    return _fresh(state, views={**state.views, state.view_key: view})
 
 
 def _revealed(state: State, function: str, node_id: str) -> State:

@@ -207,7 +207,8 @@ class State:
         session: The stages, which of them is current, and how they are called and run.
         given: The inputs and labels that the reader brought, which can be chosen again.
         wanted_function: The function that the reader chose; a stage without it shows another.
-        views: How each function is looked at, by its name.
+        views: How each function is looked at, by its name and whether stages are compared: what
+            can be opened of two stages are groups of both.
         anchor: What was opened or closed last, which stays in its place on the page.
         selection: The selected node, in one of the two pictures.
         reference: The id of the stage in the second picture, "" for none.
@@ -235,12 +236,14 @@ class State:
         question: What the reader is asked before code of a file is run, None for nothing.
         failure: The action that was refused last, until another one is done.
         is_dark: Whether the page is dark.
+        tab: The tab of forms that is shown.
+        has_script: Whether the TVMScript is shown.
     """
 
     session: Session
     given: tuple[Inputs, NDArray[np.int64] | None] = (None, None)
     wanted_function: str = ""
-    views: Mapping[str, ViewState] = field(default_factory=dict)
+    views: Mapping[tuple[str, bool], ViewState] = field(default_factory=dict)
     anchor: str = ""
     selection: Selection = Selection()
     reference: str = ""
@@ -268,6 +271,8 @@ class State:
     failure: Failure | None = None
     question: Question | None = None
     is_dark: bool = False
+    tab: str = "Node"
+    has_script: bool = False
 
     @classmethod
     def of(cls, session: Session) -> State:
@@ -299,7 +304,12 @@ class State:
     @property
     def view(self) -> ViewState:
         """How the function is looked at."""
-        return self.views.get(self.function, _WHOLE)
+        return self.views.get(self.view_key, _WHOLE)
+
+    @property
+    def view_key(self) -> tuple[str, bool]:
+        """The key of `view` in `views`."""
+        return self.function, bool(self.reference)
 
     @property
     def function_runs(self) -> Runs:

@@ -15,12 +15,12 @@ from typing import Concatenate, ParamSpec, TypeVar
 from markupsafe import Markup
 from tvm import tirx
 
+from irviz.errors import NotFoundError
 from irviz.explorer.state import CallKey, Message, Side, State
 from irviz.ir.module_functions import function_named
 from irviz.ir.read_module_contents import contents
 from irviz.ir.text.tvmscript_lines import prim_func_script
 from irviz.ir.tir.loop_nest_reader import loop_nest
-from irviz.model.diff.changes_by_id import changed_nodes
 from irviz.model.folding.container_path import repeat_copies
 from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, RegionKind, Resolution
 from irviz.model.graph.inlined_ids import id_in_callee
@@ -30,6 +30,7 @@ from irviz.model.runs.array_summary import summarise
 from irviz.model.runs.run_result import Comparison, RunResult, compare_runs
 from irviz.model.runs.trace import NodeValue, Trace
 from irviz.runtime.inputs.prim_func_call import prim_func_sizes
+from irviz.session.compared_views import ComparedViews, compared_views
 from irviz.session.run_overlays import trace_overlay
 from irviz.session.schedule_times import ScheduleStages
 from irviz.session.stage_cache import array_of, graph_of, script_of, tree_of
@@ -150,16 +151,39 @@ def _graph_or_none(stage: Stage, function: str) -> Graph | None:
 
 
 @derived(
+    lambda state: (
+        *(state.stage, state.stage_of("reference"), state.view, state.function),
+        # names may lead elsewhere by now
+        _graph_or_none(state.stage, state.function),
+    )
+)
+def compared(state: State) -> ComparedViews | Exception | None:
+    """Return the views of the two stages, why there are none, or None for one stage."""
+    if not state.reference:
+        return None
+    ids = state.reference, state.stage_id
+    try:
+        try:
+            return compared_views(state.session.tree, *ids, state.function, state.view)
+        except NotFoundError:  # they lack what is looked at: all of it is drawn
+            return compared_views(state.session.tree, *ids, state.function, state.view.whole)
+    except Exception as failure:  # each is drawn by itself
+        return failure
+
+
+@derived(
     lambda state, side: (
-        *(side, stage := state.stage_of(side), state.view, state.function),
+        *(side, stage := state.stage_of(side), state.view, state.function, compared(state)),
         # names may lead elsewhere by now
         None if stage is None else _graph_or_none(stage, state.function),
     )
 )
 def _view(state: State, side: Side) -> StageView | Exception:
-    stage = state.stage_of(side)
+    stage, both = state.stage_of(side), compared(state)
     if stage is None:
-        return ValueError("there is no second stage")
+        return NotFoundError("there is no second stage")
+    if isinstance(both, ComparedViews):
+        return both.after if side == "current" else both.before
     try:
         try:
             return stage_view(stage, state.function, state.view)
@@ -178,12 +202,12 @@ def view_or_none(state: State, side: Side) -> StageView | None:
 @derived(
     lambda state, side: (
         *(side, state.stage_of(side), view_or_none(state, side), state.colour_by),
-        *(state.function_runs.traces.get(_stage_id(state, side)), state.divergence),
+        *(state.function_runs.traces.get(stage_id_of(state, side)), state.divergence),
     )
 )
 def overlay(state: State, side: Side) -> Overlay | None:
     """Return what nodes are coloured by: each side by its own trace, None without one."""
-    view, stage_id = view_or_none(state, side), _stage_id(state, side)
+    view, stage_id = view_or_none(state, side), stage_id_of(state, side)
     trace = state.function_runs.traces.get(stage_id)
     if trace is None or view is None or not state.colour_by:
         return None
@@ -203,7 +227,7 @@ def scene(state: State, side: Side) -> Scene:
     try:
         if isinstance(view, Exception):
             raise view
-        return Scene(stage, view, view.figure(overlay=overlay(state, side)))
+        return Scene(stage, view, view.figure("page", overlay=overlay(state, side)))
     except Exception as failure:  # whatever it is, another stage's picture must not stay
         words = str(failure) or type(failure).__name__
         return Scene(stage, None, None, f"This stage cannot be drawn: {words}")
@@ -220,29 +244,11 @@ def dimmed(state: State, side: Side) -> list[str]:
     view, report = view_or_none(state, side), state.divergence
     if view is None or report is None or not state.is_dimmed:
         return []
-    return report.dimmed(view, _stage_id(state, side))
+    return report.dimmed(view, stage_id_of(state, side))
 
 
-@derived(
-    lambda state, side: (
-        *(side, state.stage, state.stage_of("reference"), view_or_none(state, side)),
-        state.function,
-    )
-)
-def changes(state: State, side: Side) -> list[str]:
-    """Return the nodes of a picture that the other stage lacks; none without another stage."""
-    view, other = view_or_none(state, side), state.stage_of("reference")
-    stages = (state.stage, other) if side == "current" else (other, state.stage)
-    if view is None or other is None:
-        return []
-    try:
-        here, there = (graph_of(one, state.function) for one in stages if one is not None)
-    except Exception:  # a stage that cannot be read is compared with nothing
-        return []
-    return view.marks(changed_nodes(here, there))
-
-
-def _stage_id(state: State, side: Side) -> str:
+def stage_id_of(state: State, side: Side) -> str:
+    """Return the id of the stage of a side."""
     return state.stage_id if side == "current" else state.reference
 
 
@@ -378,7 +384,7 @@ class ShownValue:
 
 def selected_trace(state: State) -> Trace | None:
     """Return the trace of the stage whose picture the selected node is in."""
-    return state.function_runs.traces.get(_stage_id(state, state.selection.side))
+    return state.function_runs.traces.get(stage_id_of(state, state.selection.side))
 
 
 @derived(lambda state: (location(state), selected_trace(state), state.divergence, state.fetched))

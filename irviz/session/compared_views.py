@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from irviz.errors import NotFoundError
@@ -121,8 +121,8 @@ def _side_view(
     changes: SideChanges,
 ) -> SideView:
     containers = tree_of(tree.stage(stage), function)
-    nothing: Sequence[int] = ()
-    visible = VisibleGraph(side.graph, containers, nothing, dict(side.shown), ())
+    places: dict[int | NodeId, NodeId] = dict(side.shown.items())
+    visible = VisibleGraph(side.graph, containers, (), places, ())
     part = frozenset(side.shown)
     size = len(containers.graph.nodes)
     return SideView(

@@ -13,7 +13,7 @@ from irviz.explorer.actions import (
     Checkout,
     ColourBy,
     Focus,
-    Record,
+    RecordValues,
     Report,
     Run,
     SetField,
@@ -68,7 +68,7 @@ class Explored:
 
     def record(self, stage):
         self.dispatch(Checkout(stage))
-        self.dispatch(Record())
+        self.dispatch(RecordValues())
 
     def record_anew(self, stage):
         """Run a stage once more, though it was run."""
@@ -352,7 +352,7 @@ def test_a_trace_that_is_asked_for_many_times_is_recorded_once(explored):
         known.dispatch(Checkout("1"))
         for _ in range(3):
             known.dispatch(ShowFirstDifference())
-            known.dispatch(Record())
+            known.dispatch(RecordValues())
         known.dispatch(ShowFirstDifference())
         known.gates["1"].set()
         await idle(known)
@@ -397,7 +397,7 @@ def test_what_was_to_follow_a_trace_does_not_when_another_function_is_looked_at(
         known.gates = {"1": threading.Event()}
         known.failures = {("1", True): RunError("no values")}
         known.dispatch(Checkout("1"))
-        known.dispatch(Record())
+        known.dispatch(RecordValues())
         known.dispatch(Focus("second"))
         known.gates["1"].set()
         await idle(known)

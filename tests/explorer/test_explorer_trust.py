@@ -52,7 +52,7 @@ def test_to_open_look_and_transform_runs_nothing_and_asks_nothing(store):
     [
         actions.Run(),
         actions.Measure(),
-        actions.Record(),
+        actions.RecordValues(),
         actions.ColourBy("time"),
         actions.ShowFirstDifference(),
         actions.Apply(named_pass("FoldConstant")),

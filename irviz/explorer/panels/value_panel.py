@@ -186,7 +186,7 @@ class RecordButton(Panel):
         self.widget = self.button(
             "Record values",
             "Run once more and keep the value at every node",
-            actions.Record(),
+            actions.RecordValues(),
             "eye",
             "irviz-record",
         )

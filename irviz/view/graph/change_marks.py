@@ -97,6 +97,12 @@ def draw_marks(
         draw_mark(parent, node, rect, mark, theme, scene.outward, changes.contents.get(one))
 
 
+def node_change_mark(diff: NodeDiff) -> ChangeMark | None:
+    """Return the mark of what became of nodes, None where they are the same."""
+    kind = _kind(diff)
+    return _mark(diff, kind) if kind else None
+
+
 def side_marks(side: SideGraph, diffs: Sequence[NodeDiff], *, is_before: bool) -> SideMarks:
     """Return what the drawn nodes of the stage before, or after, became."""
     found: dict[NodeId, ChangeMark] = {}

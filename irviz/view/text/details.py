@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -14,14 +14,14 @@ from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, RegionKind, R
 from irviz.model.graph.module_contents import ModuleContents
 from irviz.model.runs.array_summary import ArraySummary
 from irviz.view.number_format import format_number
-from irviz.view.templating import render
+from irviz.view.templating import escape, render
 from irviz.view.theme import STYLES
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-Facts: TypeAlias = Sequence[tuple[str, str]]
-"""Names with their values."""
+Facts: TypeAlias = Sequence[tuple[str, "str | Markup"]]
+"""Names with their values, which are text or HTML."""
 
 RESOLUTION_NAMES: dict[Resolution, str] = {
     Resolution.PRIM_FUNC: "a PrimFunc of this module",
@@ -42,23 +42,26 @@ _MAX_SAMPLES = 4_000_000
 
 def node_html(graph: Graph, node: Node, more: Facts = ()) -> Markup:
     """Describe a node by what its graph tells, and by `more` facts."""
+    facts: list[tuple[str, str | Markup]]
     facts = [("kind", STYLES[node.kind].name), ("type", node.type_label)]
     if node.kind is NodeKind.GROUP:
         facts = [("kind", "group"), ("nodes", f"{node.size:,}")]
         facts += [("gives", node.type_label)] if node.type_label else []
     if node.callee:
-        facts.append(("callee", node.callee))
+        is_here = node.resolution in (Resolution.PRIM_FUNC, Resolution.FUNCTION)
+        facts.append(("callee", _link(node.callee, "", node.callee) if is_here else node.callee))
     if node.operator.removeprefix("relax.") not in ("", node.kind.value) and (
         node.kind is not NodeKind.OPERATOR
     ):
         facts.append(("called by", node.operator))
     if node.resolution is not None:
         facts.append(("leads to", RESOLUTION_NAMES[node.resolution]))
-    arguments = [(e.position, _name(graph, e.source)) for e in graph.entering.get(node.id, ())]
-    arguments += [(literal.position, literal.text) for literal in node.literals]
+    entering = graph.entering.get(node.id, ())
+    arguments = [(one.position, _node_link(graph, one.source)) for one in entering]
+    arguments += [(literal.position, escape(literal.text)) for literal in node.literals]
     if arguments:
-        facts.append(("arguments", ", ".join(text for _, text in sorted(arguments))))
-    facts.append(("used by", ", ".join(_users(graph, node)) or "nothing"))
+        facts.append(("arguments", _joined(text for _, text in sorted(arguments))))
+    facts.append(("used by", _joined(_users(graph, node)) or "nothing"))
     facts.append(("block", _block(graph, node)))
     if not node.is_pure:
         facts.append(("effects", "it may have some: it is impure"))
@@ -188,16 +191,25 @@ def _first_and_last(names: Sequence[str]) -> str:
     return f"{', '.join(names[: _MAX_COPIES - 1])}, …, {names[-1]}"
 
 
-def _users(graph: Graph, node: Node) -> list[str]:
+def _users(graph: Graph, node: Node) -> list[Markup]:
     users = list(dict.fromkeys(edge.target for edge in graph.leaving.get(node.id, ())))
-    names = [_name(graph, user) for user in users[:_MAX_USERS]]
+    names = [_node_link(graph, user) for user in users[:_MAX_USERS]]
     if len(users) > _MAX_USERS:
-        names.append(f"{len(users) - _MAX_USERS} more")
-    return names + (["return"] if node.id in graph.outputs else [])
+        names.append(escape(f"{len(users) - _MAX_USERS} more"))
+    return names + ([escape("return")] if node.id in graph.outputs else [])
 
 
-def _name(graph: Graph, node_id: NodeId) -> str:
-    return graph[node_id].name or str(node_id)
+def _node_link(graph: Graph, node_id: NodeId) -> Markup:
+    return _link(graph.function, node_id, graph[node_id].name or node_id)
+
+
+def _link(function: str, node: str, text: str) -> Markup:
+    """Return a link to a node, or with "" to its function, that the viewer follows."""
+    return render("link", function=function, node=node, text=text)
+
+
+def _joined(parts: Iterable[Markup]) -> Markup:
+    return escape(", ").join(parts)
 
 
 def _block(graph: Graph, node: Node) -> str:

@@ -1,0 +1,262 @@
+"""What the viewer shows of one or two stages, as plain data: pictures, facts and changes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from xml.etree import ElementTree
+
+from irviz.explorer.state import Side, State
+from irviz.explorer.view_model import (
+    caption,
+    compared,
+    derived,
+    dimmed,
+    scene,
+    stage_id_of,
+    view_or_none,
+)
+from irviz.explorer.viewer.view_data import Change, Crumb, LegendEntry, NodeFacts, Picture, Scene
+from irviz.model.diff.diff_records import NodeChange, NodeDiff
+from irviz.model.folding.container_path import repeat_copies
+from irviz.model.graph.graph import Node, NodeId, Resolution
+from irviz.model.graph.neighbourhood import AFTER, BEFORE
+from irviz.model.runs.trace import Trace
+from irviz.session.compared_views import ComparedViews
+from irviz.session.stage_cache import script_of
+from irviz.session.visible_function import StageView
+from irviz.view.bidi_escapes import visible
+from irviz.view.geometry import Rect, Size
+from irviz.view.graph.change_marks import LEGEND, draw_sign, node_change_mark
+from irviz.view.graph.node_shapes import add_shape
+from irviz.view.number_format import format_number
+from irviz.view.svg_primitives import svg_document, svg_text
+from irviz.view.text.details import node_html
+from irviz.view.theme import STYLES, get_theme, node_style
+
+_SAMPLE = Size(26.0, 16.0)
+_THEME = get_theme("page")
+
+
+@derived(
+    lambda state: (
+        *(scene(state, "current"), state.reference and scene(state, "reference"), state.function),
+        *(state.has_script, state.view, state.function_runs.traces.get(state.stage_id)),
+        *(state.function_runs.traces.get(state.reference), state.session.tree),
+        *(*dimmed(state, "current"), "", *(dimmed(state, "reference") if state.reference else ())),
+    )
+)
+def scene_data(state: State) -> Scene:
+    """Return what is looked at; `moved` is left to whoever knows what was shown before."""
+    both = compared(state)
+    views = [view_or_none(state, "current")]
+    if state.reference:
+        views.append(view_or_none(state, "reference"))
+    changes = list(_changes(both)) if isinstance(both, ComparedViews) else []
+    return {
+        "key": scene_key(state),
+        "function": visible(state.function),
+        "crumbs": _crumbs(state),
+        "current": picture(state, "current"),
+        "reference": picture(state, "reference") if state.reference else None,
+        "summary": _summary(both),
+        "changes": changes,
+        "legend": _legend([view for view in views if view is not None], changes),
+        "moved": [0, 0],
+        "isPart": state.view.around is not None,
+    }
+
+
+def scene_key(state: State) -> str:
+    """Return what tells scenes apart: the function and the ids of both stages."""
+    return f"{state.function}/{state.stage_id}/{state.reference}"
+
+
+def picture(state: State, side: Side) -> Picture:
+    """Return the picture of a side with the facts of its nodes, or why it cannot be drawn."""
+    drawn = scene(state, side)
+    stage_id, label, facts = caption(state, side)
+    figure = drawn.figure
+    return {
+        "stage": stage_id,
+        "label": visible(label),
+        "name": visible(f"graph of {state.function}, stage {stage_id}"),
+        "svg": "" if figure is None else figure.svg,
+        "error": visible(drawn.error),
+        "note": "" if figure is None else figure.note,
+        "facts": [visible(one) for one in facts],
+        "dimmed": dimmed(state, side),
+        "nodes": {} if figure is None else _nodes(state, side),
+    }
+
+
+def _nodes(state: State, side: Side) -> dict[str, NodeFacts]:
+    """Return the facts of each drawn node, in the order of the text."""
+    view, stage = view_or_none(state, side), state.stage_of(side)
+    if view is None or stage is None:
+        return {}
+    lines: Mapping[tuple[str, NodeId], int] = {}
+    if state.has_script:
+        lines = script_of(stage).lines
+    trace = state.function_runs.traces.get(stage_id_of(state, side))
+    regions = {region.id: region.name for region in view.graph.regions if region.id}
+    openable = view.openable
+    found: dict[str, NodeFacts] = {}
+    for shown in view.graph.nodes:
+        function, inner, graph = view.locate(shown.id)
+        node = graph[inner] if inner in graph.index else shown
+        is_own = inner in view.whole.index and inner not in (BEFORE, AFTER)
+        is_own = is_own and function == view.whole.function
+        copies = None
+        if is_own and state.view.around is None:
+            copies = repeat_copies(view.visible.tree, inner)
+        group = view.around(shown.id)
+        facts = node_html(graph if node is not shown else view.graph, node)
+        found[str(shown.id)] = {
+            "name": visible(node.name or str(node.id)),
+            "kind": STYLES[node.kind].name,
+            "operator": visible((node.callee or node.operator).removeprefix("relax.")),
+            "type": visible(node.type_label),
+            "value": value_words(trace, str(shown.id)),
+            "facts": str(facts),
+            "function": function,
+            "inner": str(inner),
+            "line": lines.get((function, inner), 0),
+            "source": node.callee if node.resolution is Resolution.PRIM_FUNC else "",
+            "group": group,
+            "groupName": visible(regions.get(group, "")),
+            "isOpenable": shown.id in openable,
+            "isOwn": is_own and side == "current",
+            "container": copies.container if copies else "",
+            "copy": copies.copy if copies else 0,
+            "copies": len(copies.nodes) if copies else 0,
+        }
+    return found
+
+
+def value_words(trace: Trace | None, node: str) -> str:
+    """Say in a line what a node's recorded value is, "" where it is not known."""
+    if trace is None or node not in trace.visits:
+        return ""
+    value = trace[node].value
+    if not value.summaries:
+        return visible(value.text)
+    one = value.summaries[0]
+    words = [f"{one.dtype} {one.shape}"]
+    if one.minimum is not None and one.maximum is not None:
+        words.append(f"{format_number(one.minimum, 4)} to {format_number(one.maximum, 4)}")
+    if one.mean is not None and one.shape:
+        words.append(f"mean {format_number(one.mean, 4)}")
+    if not one.is_finite:
+        words.append(f"{one.nans:,} NaN, {one.infs:,} Inf")
+    if len(value.summaries) > 1:
+        words.append(f"the first of {len(value.summaries)}")
+    return ", ".join(words)
+
+
+def _crumbs(state: State) -> list[Crumb]:
+    """Return what part of the function is shown, if it is not all of it."""
+    look = state.view
+    if look.around is None:
+        return []
+    words = f"paths to {look.to}" if look.to else f"{look.steps} uses around"
+    label = f"{look.around} → {look.to}" if look.to else f"{words} {look.around}"
+    return [{"label": visible(label), "container": ""}]
+
+
+# --- what differs ------------------------------------------------------------------------------
+
+
+def _changes(both: ComparedViews) -> Iterable[Change]:
+    """Return what became of nodes, in the order of the text; what looks alike is one change."""
+    known: set[tuple[object, ...]] = set()
+    for diff in both.diff.changed_nodes:
+        mark = node_change_mark(diff)
+        if mark is None:
+            continue
+        before = _places(both.before, diff.before)
+        after = _places(both.after, diff.after)
+        key = (mark.text[:1], *before, "", *after)
+        if (not before and not after) or key in known:
+            continue
+        known.add(key)
+        sign, _, word = mark.text.partition(" ")
+        names = _names(diff)
+        yield {
+            "sign": sign,
+            "words": visible(f"{names}: {word or diff.change.value}" if names else word),
+            "reference": before,
+            "current": after,
+        }
+
+
+def _places(view: StageView, nodes: Sequence[NodeId]) -> list[str]:
+    places = (view.where(one) for one in nodes)
+    return [str(one) for one in dict.fromkeys(places) if one is not None]
+
+
+def _names(diff: NodeDiff) -> str:
+    before = ", ".join(map(str, diff.before[:4]))
+    after = ", ".join(map(str, diff.after[:4]))
+    return before if before == after or not after else f"{before} → {after}".lstrip(" →")
+
+
+def _summary(both: ComparedViews | Exception | None) -> str:
+    """Return how many nodes became what: `3 changed · 5 → 1 fused`."""
+    if not isinstance(both, ComparedViews):
+        return ""
+    counts: Counter[str] = Counter()
+    joined: dict[str, list[int]] = {}
+    for diff in both.diff.changed_nodes:
+        if len(diff.before) == len(diff.after) == 1 or not diff.before or not diff.after:
+            counts[diff.change.value] += max(len(diff.before), len(diff.after))
+        else:
+            sums = joined.setdefault(diff.change.value, [0, 0])
+            sums[0] += len(diff.before)
+            sums[1] += len(diff.after)
+    words = [f"{counts[one.value]:,} {one.value}" for one in NodeChange if counts[one.value]]
+    words += [f"{before:,} → {after:,} {word}" for word, (before, after) in joined.items()]
+    return " · ".join(words) or "no node differs"
+
+
+# --- the legend --------------------------------------------------------------------------------
+
+
+def _legend(views: Sequence[StageView], changes: Sequence[Change]) -> list[LegendEntry]:
+    """Explain the kinds of nodes, and the signs of changes, that are in the pictures."""
+    kinds: dict[object, Node] = {}
+    for view in views:
+        for node in view.graph.nodes:
+            kinds.setdefault((node_style(node).shape, node_style(node).colour), node)
+    entries = [_kind_entry(node) for node in kinds.values()]
+    signs = {change["sign"][:1] for change in changes}
+    entries += [_sign_entry(sign) for sign in LEGEND if sign in signs]
+    return entries
+
+
+_RESOLUTIONS = {
+    Resolution.LIBRARY: "library function",
+    Resolution.UNKNOWN: "call of an unknown function",
+}
+
+
+def _kind_entry(node: Node) -> LegendEntry:
+    style = node_style(node)
+    root = svg_document(_SAMPLE, "sample", "", _THEME)
+    fill, stroke = _THEME.colours[style.colour]
+    lines: dict[str, str | float] = {"fill": fill, "stroke": stroke, "stroke_width": 1.4}
+    add_shape(root, style.shape, Rect(2, 2, _SAMPLE.width - 2, _SAMPLE.height - 2), **lines)
+    known = _RESOLUTIONS.get(node.resolution) if node.resolution else None
+    return {"sample": _sample(root), "words": known or STYLES[node.kind].name}
+
+
+def _sign_entry(sign: str) -> LegendEntry:
+    root = svg_document(_SAMPLE, "sample", "", _THEME)
+    draw_sign(root, sign, (1, 0), _THEME)
+    return {"sample": _sample(root), "words": LEGEND[sign][1]}
+
+
+def _sample(root: ElementTree.Element) -> str:
+    root.remove(root[0])  # its ground
+    root.set("aria-hidden", "true")
+    return svg_text(root)

@@ -1,0 +1,70 @@
+"""The TVMScript of stages as plain data, with the lines of functions and nodes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from irviz.explorer.state import Side, State
+from irviz.explorer.view_model import derived
+from irviz.explorer.viewer.view_data import Script, ScriptFunction, Scripts
+from irviz.ir.text import tvmscript_lines
+from irviz.session.stage_cache import script_of
+from irviz.transforms.stage import Stage
+from irviz.view.bidi_escapes import visible
+
+
+@derived(lambda state: (state.has_script, state.stage, state.stage_of("reference")))
+def scripts(state: State) -> Scripts:
+    """Return the scripts of both sides; none while the text is hidden."""
+
+    def side(name: Side) -> Script | None:
+        stage = state.stage_of(name) if state.has_script else None
+        return None if stage is None else script_data(stage)
+
+    return {"current": side("current"), "reference": side("reference")}
+
+
+@lru_cache(maxsize=8)
+def script_data(stage: Stage) -> Script:
+    """Return the script of a stage; one that cannot be printed says why."""
+    label = visible(stage.label)
+    try:
+        script = script_of(stage)
+    except Exception as failure:  # TVM does not print every module that it makes
+        words = f"# TVM does not print this module: {failure}".replace("\n", "\n# ")
+        return {"stage": stage.id, "label": label, "text": words, "functions": [], "lines": []}
+    return {
+        "stage": stage.id,
+        "label": label,
+        "text": visible(script.text),
+        "functions": _functions(script),
+        "lines": [
+            {"line": line, "function": function, "node": str(node)}
+            for (function, node), line in script.lines.items()
+        ],
+    }
+
+
+def _functions(script: tvmscript_lines.Script) -> list[ScriptFunction]:
+    """Return the functions from their decorators on, in the order of the text."""
+    lines = script.text.splitlines()
+    starts = sorted((_first(lines, line), name) for name, line in script.functions.items())
+    ends = [first - 1 for first, _ in starts[1:]] + [len(lines)]
+    return [
+        {"name": name, "first": first, "last": _last(lines, end)}
+        for (first, name), end in zip(starts, ends, strict=True)
+    ]
+
+
+def _first(lines: list[str], line: int) -> int:
+    """Return the line of the first decorator above a `def`."""
+    while line > 1 and lines[line - 2].lstrip().startswith("@"):
+        line -= 1
+    return line
+
+
+def _last(lines: list[str], line: int) -> int:
+    """Return the last line up to this one that is not empty."""
+    while line > 1 and not lines[line - 1].strip():
+        line -= 1
+    return line

@@ -1,0 +1,308 @@
+"""What Python and the page exchange: records that the page shows, and messages that it sends.
+
+The page's side is `src/view_data.ts`; a test compares the two. Messages are actions: a message has
+the action's name as `action`, and all its fields but those that Python adds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import MISSING, fields
+from types import UnionType
+from typing import Literal, TypedDict, Union, get_args, get_origin, get_type_hints
+
+from irviz.explorer import actions
+from irviz.explorer.actions import Action
+
+Side = Literal["current", "reference"]
+"""One of the two pictures: of the current stage, or of the one before it in a comparison."""
+
+PaneName = Literal["toolbar", "stages", "graph", "script", "node", "status"]
+"""A part of the viewer that can be shown."""
+
+
+class Heading(TypedDict):
+    """A pass that the stages below it were recorded in."""
+
+    name: str
+    depth: int
+
+
+class StageRow(TypedDict):
+    """A stage in the tree; `depth` is how far it is indented.
+
+    `badge` is HTML: how its results compare and how long it took. `changes` is the number of
+    changes to its parent, -1 where unknown.
+    """
+
+    id: str
+    label: str
+    parent: str
+    depth: int
+    isBranch: bool
+    headings: list[Heading]
+    badge: str
+    title: str
+    changes: int
+    isShown: bool
+    isSame: bool
+
+
+class FunctionRow(TypedDict):
+    """A function of the module: `kind` is "Relax", "PrimFunc" or what else it is."""
+
+    name: str
+    kind: str
+
+
+class Crumb(TypedDict):
+    """A group around what is shown, from the outermost one; "" for the function itself."""
+
+    label: str
+    container: str
+
+
+class NodeFacts(TypedDict):
+    """What a drawn node is.
+
+    `facts` is HTML; a link in it is a button that has `data-function` and `data-goto`. `group` is
+    the frame around it, "" for none, and `groupName` what that is called; `isOpenable` tells that
+    there is something in it to show. `isOwn` tells that it is one of the current stage's function
+    itself, so that it can be an end of `LookAround`. `container` is the repeat that it is in, with
+    the node's `copy`, counted from 0, of `copies`.
+    """
+
+    name: str
+    kind: str
+    operator: str
+    type: str
+    value: str
+    facts: str
+    function: str
+    inner: str
+    line: int
+    source: str
+    group: str
+    groupName: str
+    isOpenable: bool
+    isOwn: bool
+    container: str
+    copy: int
+    copies: int
+
+
+class Picture(TypedDict):
+    """The picture of a stage; `svg` is "" where it cannot be drawn, and `error` says why.
+
+    `nodes` has each drawn node by its id, in the order of the text.
+    """
+
+    stage: str
+    label: str
+    name: str
+    svg: str
+    error: str
+    note: str
+    facts: list[str]
+    dimmed: list[str]
+    nodes: dict[str, NodeFacts]
+
+
+class Change(TypedDict):
+    """What became of nodes: their ids in the two pictures; `sign` is one of + − ~ ⊃ ⊂ → ↕."""
+
+    sign: str
+    words: str
+    reference: list[str]
+    current: list[str]
+
+
+class LegendEntry(TypedDict):
+    """A line of the legend: `sample` is SVG."""
+
+    sample: str
+    words: str
+
+
+class Scene(TypedDict):
+    """What is looked at; `key` is `function/stage/reference`.
+
+    Two scenes of the same `key` are the same stages and function, perhaps with something opened or
+    closed; `moved` is how far that moved what stays in its place, [dx, dy]. `isPart` tells that
+    `LookAround` left nodes out.
+    """
+
+    key: str
+    function: str
+    crumbs: list[Crumb]
+    current: Picture | None
+    reference: Picture | None
+    summary: str
+    changes: list[Change]
+    legend: list[LegendEntry]
+    moved: list[int]
+    isPart: bool
+
+
+class ScriptFunction(TypedDict):
+    """A function in a script, from its first line to its last."""
+
+    name: str
+    first: int
+    last: int
+
+
+class ScriptLine(TypedDict):
+    """The line of a node in a script."""
+
+    line: int
+    function: str
+    node: str
+
+
+class Script(TypedDict):
+    """The TVMScript of a stage's module."""
+
+    stage: str
+    label: str
+    text: str
+    functions: list[ScriptFunction]
+    lines: list[ScriptLine]
+
+
+class Scripts(TypedDict):
+    """The scripts of both sides; none while the text is hidden."""
+
+    current: Script | None
+    reference: Script | None
+
+
+class Selection(TypedDict):
+    """The selected node, "" for none."""
+
+    node: str
+    side: Side
+
+
+class Details(TypedDict):
+    """What is known of a node beside its facts, as HTML: its value and its code.
+
+    `key` is the scene's. With no node, `value` tells what the module is, and `code` is that of the
+    function.
+    """
+
+    key: str
+    node: str
+    side: Side
+    value: str
+    code: str
+
+
+class FoundNode(TypedDict):
+    """A node that was found."""
+
+    function: str
+    node: str
+    line: str
+
+
+class Found(TypedDict):
+    """Nodes that were found, at most 200 of `count`."""
+
+    words: str
+    nodes: list[FoundNode]
+    count: int
+    errors: list[str]
+
+
+class Status(TypedDict):
+    """What was said last, what is being done, and what is asked; `progress` is words."""
+
+    words: str
+    isError: bool
+    job: str
+    progress: str
+    waiting: int
+    verdict: str
+    question: str
+    canDiffer: bool
+    isDimmed: bool
+
+
+class ColourChoice(TypedDict):
+    """What nodes can be coloured by."""
+
+    kind: str
+    label: str
+
+
+class Clipboard(TypedDict):
+    """A text for the clipboard; `serial` changes with each."""
+
+    text: str
+    serial: int
+
+
+class Recording(TypedDict):
+    """A session that was recorded for a file without a kernel: `traits` is how it is opened.
+
+    A scene's key is `function/stage/reference`, with the stages' ids, "" for no reference.
+    """
+
+    traits: dict[str, object]
+    scenes: list[Scene]
+    scripts: list[Script]
+    details: list[Details]
+
+
+MESSAGES: tuple[type[Action], ...] = (
+    *(actions.Checkout, actions.Rename, actions.Drop, actions.Undo, actions.Redo),
+    *(actions.OpenFile, actions.Focus, actions.Toggle, actions.CloseAround, actions.ShowCopy),
+    *(actions.LookAround, actions.Reveal, actions.Compare, actions.ColourBy),
+    *(actions.ShowFirstDifference, actions.Run, actions.RecordValues, actions.Cancel),
+    *(actions.Answer, actions.Say),
+)
+"""The actions that the viewer sends."""
+
+
+def action_of(content: object, kinds: Sequence[type[Action]], /, **added: object) -> Action | None:
+    """Return a message of the page as an action of one of these kinds, None if it is none.
+
+    Fields that have a default may be left out, and those `added` here must be; the page writes
+    `is_error` as `isError`.
+    """
+    if not isinstance(content, dict):
+        return None
+    kind = next((one for one in kinds if one.__name__ == content.get("action")), None)
+    if kind is None:
+        return None
+    hints = get_type_hints(kind)
+    given = {_snake_case(str(name)): value for name, value in content.items() if name != "action"}
+    wanted = {one for one in hints if one in added}
+    if given.keys() & wanted or any(added[one] is None for one in wanted):
+        return None
+    given.update({one: added[one] for one in wanted})
+    required = {
+        one.name
+        for one in fields(kind)  # type: ignore[arg-type] # each action is a dataclass
+        if one.default is one.default_factory is MISSING
+    }
+    if not required <= given.keys() <= hints.keys():
+        return None
+    if not all(name in wanted or _fits(given[name], hints[name]) for name in given):
+        return None
+    return kind(**given)
+
+
+def _snake_case(name: str) -> str:
+    return re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name)
+
+
+def _fits(value: object, hint: object) -> bool:
+    if isinstance(hint, UnionType) or get_origin(hint) is Union:
+        return any(_fits(value, one) for one in get_args(hint))
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
+    kind = getattr(hint, "__supertype__", hint)  # that of a NewType
+    return isinstance(kind, type) and isinstance(value, kind)

@@ -1,9 +1,10 @@
-"""The explorer: stages, pictures and panels as one widget."""
+"""The explorer: a session in the viewer, with the forms that act on it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 import ipywidgets as widgets
 import traitlets
@@ -13,33 +14,23 @@ from numpy.typing import NDArray
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
 from irviz.explorer.effects import Effects
-from irviz.explorer.panels.form_controls import classed, show_if
+from irviz.explorer.panels.form_controls import classed
 from irviz.explorer.panels.inputs_panel import InputsPanel
 from irviz.explorer.panels.memory_panel import MemoryPanel
-from irviz.explorer.panels.node_panel import Navigation, NodePanel
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.panels.pass_panel import BindPanel, PassPanel, ReplayPanel
-from irviz.explorer.panels.question_bar import QuestionBar
 from irviz.explorer.panels.run_panel import LimitsPanel, RunButton, RunPanel
 from irviz.explorer.panels.save_panel import PythonPanel, SavePanel
 from irviz.explorer.panels.schedule_panel import SchedulePanel, TracePanel
-from irviz.explorer.panels.stage_list import StageList
-from irviz.explorer.panels.stage_picture import StagePicture
-from irviz.explorer.panels.status_bar import JobBar, StatusBar
 from irviz.explorer.panels.swap_panel import SwapPanel, UpdatePanel
 from irviz.explorer.panels.timing_panel import StepTiming, TimingPanel
-from irviz.explorer.panels.toolbar import (
-    ColourChooser,
-    CompareChooser,
-    DifferenceButton,
-    Finder,
-    FunctionChooser,
-)
 from irviz.explorer.panels.value_panel import RecordButton, ValuePanel
+from irviz.explorer.scene_data import scene_data
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.explorer.view_model import scene, shown_selection
-from irviz.explorer.viewer import STATIC
+from irviz.explorer.viewer.widget import HEIGHT, PANES, Viewer
+from irviz.explorer.viewer_data import moved, viewer_data
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.inputs.argument_lists import Array
 from irviz.session.open_session import load
@@ -47,10 +38,83 @@ from irviz.session.session import Session
 from irviz.view.graph.graphviz_engine import ENGINE
 from irviz.worker.supervisor import RUNS, TRIES
 
-PanelKind = TypeVar("PanelKind", bound=Panel)
+_NODE = "Node"
+_FORMS: Mapping[str, tuple[type[Panel], ...]] = {
+    _NODE: (RecordButton, ValuePanel, SwapPanel, UpdatePanel),
+    "Transform": (BindPanel, PassPanel, ReplayPanel),
+    "Schedule": (SchedulePanel, StepTiming, TracePanel),
+    "Run": (RunButton, InputsPanel, LimitsPanel, RunPanel),
+    "Profile": (TimingPanel, MemoryPanel),
+    "Save": (SavePanel, PythonPanel),
+}
+"""The forms of each tab; those of the node stand below its facts."""
 
 
-class Explorer(widgets.VBox):  # type: ignore[misc]
+class Pane(Viewer):
+    """A viewer of a store: what the reader does in it changes the store's state."""
+
+    def __init__(self, store: Store, **options: object) -> None:
+        self.store = store
+        self._is_updating = False
+        self._shown: object = None
+        super().__init__(**options)
+        self.on_action(self._act)
+        self.observe(lambda change: self._write(change.new), "selection")
+        for trait, field in _WRITTEN.items():
+            self.observe(self._setter(field), trait)
+        store.subscribe(self._show)
+
+    def _show(self, state: State, before: State) -> None:
+        data = viewer_data(state)
+        if data["scene"] is self._shown:
+            del data["scene"]  # a redrawn one may be there, as it was moved
+        else:
+            self._shown = data["scene"]
+            data["scene"] = {**scene_data(state), "moved": moved(state, before)}
+        with self._updating():
+            self.show(data)
+
+    def _act(self, action: Action) -> None:
+        """Do what the page asks for."""
+        question = self.store.state.question
+        if not isinstance(action, actions.Answer):
+            self.store.dispatch(action)
+        elif question is not None:
+            assert isinstance(question.action, Action), "it was one that asked"
+            trust = actions.Trust(question.action, question.files)
+            self.store.dispatch(trust if action.is_allowed else actions.Distrust())
+
+    def _write(self, selection: Mapping[str, object]) -> None:
+        node, side = selection.get("node"), selection.get("side")
+        if not self._is_updating and isinstance(node, str) and side in ("current", "reference"):
+            self.store.dispatch(actions.Select(node, side))
+
+    def _setter(self, field: actions.FieldName) -> Callable[[Any], None]:
+        def write(change: Any) -> None:
+            if not self._is_updating:
+                self.store.dispatch(actions.SetField(field, change.new))
+
+        return write
+
+    @contextmanager
+    def _updating(self) -> Any:
+        before, self._is_updating = self._is_updating, True
+        try:
+            yield
+        finally:
+            self._is_updating = before
+
+
+_WRITTEN: Mapping[str, actions.FieldName] = {
+    "search": "search",
+    "tab": "tab",
+    "hasScript": "has_script",
+    "isDark": "is_dark",
+}
+"""The traits that the page writes, and the fields of the state that they set."""
+
+
+class Explorer(Pane):
     """Show a session's stages, transform them, run them and compare them.
 
     It displays itself, and can be put into other widgets.
@@ -59,22 +123,21 @@ class Explorer(widgets.VBox):  # type: ignore[misc]
         session: The session as it is now; another one can be assigned. Observable.
         selected: The id of the selected node, "" for none. Observable.
         store: The state of all that is shown, which actions change.
+        height: The height in px, 0 to fill the window.
     """
 
     session = traitlets.Instance(Session)
     selected = traitlets.Unicode("")
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, *, height: int = HEIGHT) -> None:
         ENGINE.start()
         TRIES.start()
         RUNS.start()
-        self.store = store = Store(State.of(session))
-        self._panels: list[Panel] = []
-        super().__init__(self._page(), session=store.state.session)
-        self.add_class("irviz-explorer")
+        store = Store(State.of(session))
+        self._panes: list[Pane] = []
+        tabs = [name for name in _FORMS if name != _NODE]
+        super().__init__(store, session=store.state.session, height=height, tabs=tabs)
         self._effects = Effects(store)
-        for panel in self._panels:
-            store.subscribe(panel.update)
         store.subscribe(self._follow)
         self.observe(lambda change: self.dispatch(actions.SetSession(change.new)), "session")
 
@@ -99,75 +162,63 @@ class Explorer(widgets.VBox):  # type: ignore[misc]
         """Why a stage could not be run, by its id."""
         return self.store.state.function_runs.errors
 
+    @property
+    def graph(self) -> Viewer:
+        """The graph alone, as a widget of its own that shows the same state."""
+        return self._pane("graph")
+
+    @property
+    def stages(self) -> Viewer:
+        """The stages alone, as a widget of its own that shows the same state."""
+        return self._pane("stages")
+
+    @property
+    def script(self) -> Viewer:
+        """The TVMScript alone, as a widget of its own that shows the same state."""
+        self.dispatch(actions.SetField("has_script", True))
+        return self._pane("script")
+
     def close(self) -> None:
         """Cancel what runs, and remove everything from the page."""
         if effects := getattr(self, "_effects", None):
             effects.cancel()
         self.store.close()
-        for child in _inside(self):
-            child.close()
+        for form in self.forms.values():
+            for child in (*_inside(form), form):
+                child.close()
+        for pane in self._panes:
+            pane.close()
         super().close()
 
-    def _repr_mimebundle_(self, **options: object) -> dict[str, object]:
+    def _pane(self, name: str) -> Viewer:
+        assert name in PANES
+        pane = Pane(self.store, panes=[name])
+        self._panes.append(pane)
+        return pane
+
+    def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """Show the widget, or a still picture where no kernel runs."""
-        bundle: dict[str, object] = super()._repr_mimebundle_(**options) or {}
-        figure = scene(self.store.state, "current").figure
-        return {**bundle, "image/svg+xml": figure.svg} if figure is not None else bundle
+        shown = super()._repr_mimebundle_(**options)
+        drawn = scene(self.store.state, "current").view
+        if shown is None or drawn is None:
+            return shown
+        return {**shown[0], "image/svg+xml": drawn.figure().svg}, shown[1]
 
     def _follow(self, state: State, _: State) -> None:
         self.session = state.session
         self.selected = shown_selection(state, state.selection.side)
-        (self.add_class if state.reference else self.remove_class)("irviz-comparing")
+        if state.tab != _NODE or state.selection.node:
+            self._open_form(state.tab)
 
-    def _page(self) -> list[widgets.Widget]:
-        """Make all panels, and return them in their places."""
-        store = self.store
-
-        def show(panel: PanelKind) -> PanelKind:
-            self._panels.append(panel)
-            return panel
-
-        current = show(StagePicture(store, "current"))
-        reference = show(StagePicture(store, "reference"))
-        widgets.jslink((current.canvas, "viewport"), (reference.canvas, "viewport"))
-        finder, compare = show(Finder(store)), show(CompareChooser(store))
-        choices = [show(FunctionChooser(store)).widget, finder.widget, finder.count, compare.widget]
-        choices += [show(ColourChooser(store)).widget, compare.verdict]
-        choices.append(show(DifferenceButton(store)).widget)
-        node, record = show(NodePanel(store)), show(RecordButton(store))
-        values = [record.widget, record.cost, show(ValuePanel(store)).widget]
-        of_node = [show(Navigation(store)).widget, node.widget, widgets.VBox(values)]
-        of_node += [show(SwapPanel(store)).widget, show(UpdatePanel(store)).widget, node.source]
-        tabs = {"Node": widgets.VBox(of_node)}
-        for title, kinds in _TABS.items():
-            tabs[title] = widgets.VBox([show(kind(store)).widget for kind in kinds])
-        middle = widgets.VBox(
-            [
-                show(QuestionBar(store)).widget,  # where the buttons are: the canvas is high
-                classed(widgets.HBox(choices), "irviz-choices"),
-                finder.found,
-                classed(widgets.HBox([current.widget, reference.widget]), "irviz-panes"),
-                show(StatusBar(store)).widget,
-                show(JobBar(store)).widget,
-            ]
-        )
-        right = widgets.Tab([*tabs.values()], titles=tuple(tabs))
-        parts = [show(StageList(store)).widget, classed(middle, "irviz-middle")]
-        body = classed(widgets.Box([*parts, classed(right, "irviz-tabs")]), "irviz-body")
-        css = "\n".join((STATIC / name).read_text(encoding="utf-8") for name in _STYLES)
-        style = widgets.HTML(f"<style>{css}</style>")
-        show_if(style, False)
-        return [style, body]
-
-
-_STYLES = ("explorer.css", "loops.css")
-_TABS: Mapping[str, tuple[type[Panel], ...]] = {
-    "Transform": (BindPanel, PassPanel, ReplayPanel),
-    "Schedule": (SchedulePanel, StepTiming, TracePanel),
-    "Run": (RunButton, InputsPanel, LimitsPanel, RunPanel),
-    "Profile": (TimingPanel, MemoryPanel),
-    "Save": (SavePanel, PythonPanel),
-}
+    def _open_form(self, tab: str) -> None:
+        """Make the forms of a tab, unless they are there: hundreds of widgets take seconds."""
+        if tab in self.forms or tab not in _FORMS:
+            return
+        panels = [kind(self.store) for kind in _FORMS[tab]]
+        for panel in panels:
+            self.store.subscribe(panel.update)
+        box = classed(widgets.VBox([panel.widget for panel in panels]), "irviz-form")
+        self.forms = {**self.forms, tab: box}
 
 
 def _inside(widget: widgets.Widget) -> list[widgets.Widget]:
@@ -185,6 +236,7 @@ def explore(
     function: str = "",
     name: str = "",
     trust: bool = False,
+    height: int = HEIGHT,
 ) -> Explorer:
     """Open the explorer on a session, a module, a model or a file.
 
@@ -197,6 +249,7 @@ def explore(
         function: The function to begin with; by default "main", or else the first by its name.
         name: One of the modules of a file that has several.
         trust: Whether code of the file may be run without a question.
+        height: The height of the widget in px, 0 to fill the window.
 
     Returns:
         A widget that displays itself, and can be put into other widgets. `explorer.session` is
@@ -205,10 +258,8 @@ def explore(
     Raises:
         ValueError: For what holds no module, or has no function to show.
     """
-    if isinstance(what, Session):
-        return Explorer(what)
-    return Explorer(
-        load(
+    if not isinstance(what, Session):
+        what = load(
             what,
             name=name,
             params=params,
@@ -217,4 +268,4 @@ def explore(
             function=function,
             trust=trust,
         )
-    )
+    return Explorer(what, height=height)

@@ -31,7 +31,7 @@ from irviz.view.graph.change_marks import LEGEND, draw_sign, node_change_mark
 from irviz.view.graph.node_shapes import add_shape
 from irviz.view.number_format import format_number
 from irviz.view.svg_primitives import svg_document, svg_text
-from irviz.view.text.details import node_html
+from irviz.view.text.details import copies_html, node_html
 from irviz.view.theme import STYLES, get_theme, node_style
 
 _SAMPLE = Size(26.0, 16.0)
@@ -111,14 +111,16 @@ def _nodes(state: State, side: Side) -> dict[str, NodeFacts]:
         if is_own and state.view.around is None:
             copies = repeat_copies(view.visible.tree, inner)
         group = view.around(shown.id)
-        facts = node_html(graph if node is not shown else view.graph, node)
+        facts = str(node_html(graph if node is not shown else view.graph, node))
+        if copies is not None:
+            facts += copies_html(copies, view.whole)
         found[str(shown.id)] = {
             "name": visible(node.name or str(node.id)),
             "kind": STYLES[node.kind].name,
             "operator": visible((node.callee or node.operator).removeprefix("relax.")),
             "type": visible(node.type_label),
             "value": value_words(trace, str(shown.id)),
-            "facts": str(facts),
+            "facts": facts,
             "function": function,
             "inner": str(inner),
             "line": lines.get((function, inner), 0),

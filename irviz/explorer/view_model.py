@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
-from markupsafe import Markup
 from tvm import tirx
 
 from irviz.errors import NotFoundError
@@ -21,7 +20,6 @@ from irviz.ir.module_functions import function_named
 from irviz.ir.read_module_contents import contents
 from irviz.ir.text.tvmscript_lines import prim_func_script
 from irviz.ir.tir.loop_nest_reader import loop_nest
-from irviz.model.folding.container_path import repeat_copies
 from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, RegionKind, Resolution
 from irviz.model.graph.inlined_ids import id_in_callee
 from irviz.model.graph.search import search_nodes
@@ -33,19 +31,15 @@ from irviz.runtime.inputs.prim_func_call import prim_func_sizes
 from irviz.session.compared_views import ComparedViews, compared_views
 from irviz.session.run_overlays import trace_overlay
 from irviz.session.schedule_times import ScheduleStages
-from irviz.session.stage_cache import array_of, graph_of, script_of, tree_of
+from irviz.session.stage_cache import array_of, graph_of, script_of
 from irviz.session.visible_function import StageView, stage_view
 from irviz.transforms.schedules import schedule_trace as traces
 from irviz.transforms.schedules.schedule_trace import ScheduleTrace
 from irviz.transforms.stage import Stage
 from irviz.view.graph.graph_figure import GraphFigure
 from irviz.view.graph.overlay import Overlay
-from irviz.view.templating import escape
 from irviz.view.text.details import (
-    constant_facts,
-    copies_html,
     module_html,
-    node_html,
     source_html,
 )
 from irviz.view.text.divergence_text import node_path
@@ -321,28 +315,10 @@ def call_key(state: State) -> CallKey | None:
     return None if node is None else CallKey(state.stage, state.function, node.id)
 
 
-_HINT = Markup('<p class="irviz-hint">Click a node to see what it is.</p>')
-
-
-@derived(lambda state: (state.stage, state.function, state.selection.side, location(state)))
-def node_facts(state: State) -> str:
-    """Return as HTML what the selected node is, or with none selected what the module holds."""
-    found = location(state)
-    if found is None:
-        return f"{_HINT}{module_html(contents(state.stage.module))}"
-    where = ""
-    if state.selection.side == "reference":
-        where = f'<p class="irviz-hint">in stage {escape(found.stage.id)}:</p>'
-    whole = graph_of(found.stage, found.function)
-    if found.inner not in whole.index:  # a group, or what is left out
-        return f"{where}{node_html(found.view.graph, found.view.graph[NodeId(found.node)])}"
-    node = whole[found.inner]
-    array = None
-    if node.kind is NodeKind.CONSTANT:
-        array = array_of(found.stage, found.function, found.inner)
-    facts = node_html(whole, node, () if array is None else constant_facts(array))
-    here = repeat_copies(tree_of(found.stage, found.function), found.inner)
-    return f"{where}{facts}{copies_html(here, whole) if here else ''}"
+@derived(lambda state: (state.stage,))
+def module_facts(state: State) -> str:
+    """Return as HTML what the current stage's module holds."""
+    return module_html(contents(state.stage.module))
 
 
 @derived(lambda state: (state.stage, state.function, location(state)))

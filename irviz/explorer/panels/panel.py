@@ -14,7 +14,7 @@ from irviz.explorer.panels.form_controls import button
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.explorer.view_model import unchanged
-from irviz.explorer.viewer.messages import action_of
+from irviz.explorer.viewer.view_data import action_of
 
 
 class Panel(ABC):

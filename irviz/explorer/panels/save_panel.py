@@ -12,7 +12,7 @@ from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.explorer.viewer import STATIC
-from irviz.explorer.viewer.messages import CopyMessage
+from irviz.explorer.viewer.view_data import COPY_MESSAGES
 from irviz.view.graph.dot import RANKDIRS
 from irviz.view.theme import THEMES
 
@@ -78,7 +78,9 @@ class PythonPanel(Panel):
         self._suggested = ""
         self.copy = CopyButton(label="Copy as Python")
         path = self._path = field(widgets.Text, "irviz-python-path", "file", is_aligned=True)
-        self.copy.on_msg(lambda _, content, __: self.receive(content, CopyMessage, path=path.value))
+        self.copy.on_msg(
+            lambda _, content, __: self.receive(content, COPY_MESSAGES, path=path.value)
+        )
         save = self.button(
             "Save as Python",
             "Write a script with TVM alone that makes the shown stage",

@@ -14,9 +14,7 @@ from typing import Literal, TypedDict, Union, get_args, get_origin, get_type_hin
 
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
-
-Side = Literal["current", "reference"]
-"""One of the two pictures: of the current stage, or of the one before it in a comparison."""
+from irviz.explorer.state import Side
 
 PaneName = Literal["toolbar", "stages", "graph", "script", "node", "status"]
 """A part of the viewer that can be shown."""
@@ -264,6 +262,9 @@ MESSAGES: tuple[type[Action], ...] = (
     *(actions.Answer, actions.Say),
 )
 """The actions that the viewer sends."""
+
+COPY_MESSAGES: tuple[type[Action], ...] = (actions.CopyScript,)
+"""The actions that a button to copy sends."""
 
 
 def action_of(content: object, kinds: Sequence[type[Action]], /, **added: object) -> Action | None:

@@ -1,0 +1,84 @@
+"""All that a viewer can show of a session, as data for a file without a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from irviz.explorer import actions
+from irviz.explorer.reducer import reduce
+from irviz.explorer.scene_data import scene_data
+from irviz.explorer.script_data import script_data
+from irviz.explorer.state import Selection, State
+from irviz.explorer.viewer.view_data import Details, Recording, Scene
+from irviz.explorer.viewer.widget import PANES
+from irviz.explorer.viewer_data import details, viewer_data
+from irviz.ir.module_functions import drawable_functions
+from irviz.transforms.stage import Stage
+
+_MOST_SCENES = 400
+"""Of a session with more pictures, those of the current function come first."""
+
+
+def record_view(state: State) -> Recording:
+    """Return the stages, pictures, comparisons with the stage before, texts, and values.
+
+    Every stage is there with each of its functions, and beside the stage that it was made from;
+    values are those that were recorded. It begins as the state is. Nothing is run.
+    """
+    start = replace(state, has_script=True, selection=Selection(), search="", question=None)
+    scenes: dict[str, Scene] = {}
+    found: list[Details] = []
+    for shown in [start, *_states(start)]:
+        scene = scene_data(shown)
+        if scene["key"] in scenes:
+            continue
+        scenes[scene["key"]] = scene
+        found += _details(shown)
+        if len(scenes) >= _MOST_SCENES:
+            break
+    traits = {
+        **viewer_data(start),
+        "panes": list(PANES),
+        "height": 0,
+        "tabs": [],
+        "tab": "Node",
+        "forms": {},
+        "canUndo": False,
+        "canRedo": False,
+    }
+    return {
+        "traits": traits,
+        "scenes": list(scenes.values()),
+        "scripts": [script_data(stage) for stage in state.session.stages],
+        "details": found,
+    }
+
+
+def _states(state: State) -> Iterator[State]:
+    """Return a state for each function of each stage, alone and beside its parent."""
+    stages = state.session.stages
+    by_stage = {stage.id: list(drawable_functions(stage.module)) for stage in stages}
+    every = dict.fromkeys([state.function, *(one for names in by_stage.values() for one in names)])
+    for function in every:
+        for stage in stages:
+            if function in by_stage[stage.id]:
+                yield from _pair(state, stage, function)
+
+
+def _pair(state: State, stage: Stage, function: str) -> Iterator[State]:
+    alone = replace(state, wanted_function=function, reference="")
+    alone = reduce(alone, actions.Checkout(stage.id))
+    if alone.function != function:
+        return
+    yield alone
+    if stage.parent is not None:
+        yield reduce(alone, actions.Compare(stage.parent))
+
+
+def _details(state: State) -> list[Details]:
+    """Return what is known of no node, and of each node of the picture of the current stage."""
+    nodes = ["", *(scene_data(state)["current"] or {"nodes": {}})["nodes"]]
+    return [
+        details(replace(state, selection=Selection(node, state.function)), True) for node in nodes
+    ]

@@ -1,0 +1,175 @@
+"""All that the viewer shows, as plain data that is a function of the state."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from irviz.explorer.scene_data import scene_data, scene_key
+from irviz.explorer.script_data import scripts
+from irviz.explorer.stage_rows import stage_rows
+from irviz.explorer.state import State
+from irviz.explorer.view_model import (
+    MOST_FOUND,
+    derived,
+    found_nodes,
+    location,
+    module_facts,
+    node_source,
+    scene,
+    selected_value,
+    shown_selection,
+    status,
+    verdict,
+)
+from irviz.explorer.viewer.view_data import (
+    Clipboard,
+    ColourChoice,
+    Details,
+    Found,
+    FunctionRow,
+    Selection,
+    Status,
+)
+from irviz.ir.read_module_contents import contents
+from irviz.session.run_overlays import OVERLAYS
+from irviz.session.session import Session
+from irviz.view.bidi_escapes import visible
+from irviz.view.text.details import value_html
+from irviz.view.values.chart_kinds import HISTOGRAM, draw_chart
+
+_MOST_FUNCTIONS = 2000
+
+
+def viewer_data(state: State) -> dict[str, object]:
+    """Return the traits of the viewer but for those that do not depend on the state."""
+    session = state.session
+    return {
+        "title": title(session),
+        "rows": stage_rows(state),
+        "canUndo": session.tree.past is not None,
+        "canRedo": session.tree.future is not None,
+        "functions": functions(state),
+        "scene": scene_data(state),
+        "scripts": scripts(state),
+        "selection": _selection(state),
+        "details": details(state),
+        "search": state.search,
+        "found": _found(state),
+        "status": _status(state),
+        "colours": _COLOURS,
+        "colour": state.colour_by or "",
+        "tab": state.tab,
+        "hasScript": state.has_script,
+        "isDark": state.is_dark,
+        "clipboard": _clipboard(state),
+    }
+
+
+_COLOURS: list[ColourChoice] = [{"kind": kind, "label": label} for kind, label in OVERLAYS.items()]
+
+
+def title(session: Session) -> str:
+    """Return what is open: the name of its file, or that of its first stage."""
+    files = sorted(Path(name).name for name in session.stages[0].files)
+    return visible(files[0] if files else session.stages[0].label)
+
+
+@derived(lambda state: (state.stage.module,))
+def functions(state: State) -> list[FunctionRow]:
+    """Return the functions that can be drawn."""
+    kinds = {one.name: one.kind for one in contents(state.stage.module).functions}
+    names = state.session.functions[:_MOST_FUNCTIONS]
+    return [{"name": name, "kind": _kind(kinds.get(name, ""))} for name in names]
+
+
+def _kind(kind: str) -> str:
+    return "Relax" if kind.startswith("Function") else kind
+
+
+def moved(state: State, before: State) -> list[float]:
+    """Return how far what was opened or closed is from where it was drawn before."""
+    drawn = [scene(one, "current").figure for one in (before, state)]
+    if not state.anchor or state.function != before.function or None in drawn:
+        return [0, 0]
+    first, last = (figure and figure.places.get(state.anchor) for figure in drawn)
+    return [last[0] - first[0], last[1] - first[1]] if first and last else [0, 0]
+
+
+def _selection(state: State) -> Selection:
+    side = state.selection.side
+    return {"node": shown_selection(state, side), "side": side}
+
+
+@derived(
+    lambda state, has_values=False: (
+        *(location(state), state.stage, state.function, state.reference, state.selection.side),
+        *(node_source(state), selected_value(state), has_values, state.is_dark),
+    )
+)
+def details(state: State, has_values: bool = False) -> Details:
+    """Return the code of the selected node, and what the module is where none is selected.
+
+    With `has_values` they have its value too, which in a notebook a form shows.
+    """
+    found = location(state)
+    value = module_facts(state) if found is None else ""
+    if has_values and found is not None:
+        value = _value(state)
+    return {
+        "key": scene_key(state),
+        "node": "" if found is None else found.node,
+        "side": state.selection.side,
+        "value": value,
+        "code": node_source(state),
+    }
+
+
+def _value(state: State) -> str:
+    """Return the numbers and the histogram of the selected node's value, as HTML."""
+    shown = selected_value(state)
+    if shown.value is None:
+        return ""
+    summary = shown.value.summaries[0] if shown.value.summaries else None
+    facts = value_html(shown.label, summary, shown.value.text, shown.words)
+    if summary is None or not summary.counts:
+        return str(facts)
+    theme = "dark" if state.is_dark else "course"
+    return f"{facts}{draw_chart(HISTOGRAM, None, summary, theme, title=shown.label).svg}"
+
+
+@derived(lambda state: (state.search, found_nodes(state)))
+def _found(state: State) -> Found:
+    found = found_nodes(state)
+    return {
+        "words": state.search,
+        "nodes": [
+            {"function": function, "node": str(node), "line": visible(line)}
+            for function, node, line in found.nodes[:MOST_FOUND]
+        ],
+        "count": len(found.nodes),
+        "errors": [visible(one) for one in found.errors],
+    }
+
+
+def _status(state: State) -> Status:
+    said, question, jobs = status(state), state.question, state.jobs
+    asked = ""
+    if question is not None:
+        names = " and ".join(sorted(Path(file).name for file in question.files))
+        asked = f"This runs code of {names}, which can do all that you can do here. Run it?"
+    stage, reference = state.pair
+    return {
+        "words": "" if said is None else visible(said.words),
+        "isError": said is not None and said.is_error,
+        "job": visible(jobs.name),
+        "progress": visible(jobs.progress),
+        "waiting": jobs.waiting,
+        "verdict": visible(verdict(state)),
+        "question": visible(asked),
+        "canDiffer": state.can_record(stage) and stage != reference,
+        "isDimmed": state.is_dimmed,
+    }
+
+
+def _clipboard(state: State) -> Clipboard:
+    return {"text": state.clipboard.text, "serial": state.clipboard.serial}

@@ -17,7 +17,7 @@ from irviz.explorer.view_model import (
     view_or_none,
 )
 from irviz.explorer.viewer.view_data import Change, Crumb, LegendEntry, NodeFacts, Picture, Scene
-from irviz.model.diff.diff_records import NodeChange, NodeDiff
+from irviz.model.diff.diff_result import NodeChange, NodeDiff
 from irviz.model.folding.container_path import repeat_copies
 from irviz.model.graph.graph import Node, NodeId, Resolution
 from irviz.model.graph.neighbourhood import AFTER, BEFORE

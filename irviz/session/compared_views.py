@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from irviz.errors import NotFoundError
 from irviz.model.diff.diff_neighbourhood import diff_part
-from irviz.model.diff.diff_records import FunctionDiff
+from irviz.model.diff.diff_result import FunctionDiff
 from irviz.model.diff.side_graphs import SideGraph
 from irviz.model.folding.visible_graph import VisibleGraph
 from irviz.model.graph.graph import NodeId, NodeKind

@@ -6,11 +6,10 @@ import os
 import re
 from pathlib import Path
 
-from irviz.session.visible_function import stage_view
-
 import irviz.explorer.viewer
 from irviz.course.mlp import MyModule
 from irviz.session.session import Session
+from irviz.session.visible_function import stage_view
 from irviz.view.theme import page_css
 
 CSS = Path(irviz.explorer.viewer.__file__).parent / "src" / "theme.css"

@@ -201,7 +201,7 @@ export interface ViewerTraits {
   title: string;
   panes: PaneName[];
   height: number;
-  stages: StageRow[];
+  rows: StageRow[];
   canUndo: boolean;
   canRedo: boolean;
   functions: FunctionRow[];
@@ -302,8 +302,10 @@ export interface ColourBy {
 export interface ShowFirstDifference {
   action: "ShowFirstDifference";
 }
+/** Run the current stage, once more where it has been run. */
 export interface Run {
   action: "Run";
+  again: boolean;
 }
 export interface RecordValues {
   action: "RecordValues";

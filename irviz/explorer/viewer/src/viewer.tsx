@@ -8,7 +8,7 @@ function Viewer({ state }: { state: State }) {
   return (
     <div class="irviz-viewer">
       <ul>
-        {state.stages.value.map((row) => (
+        {state.rows.value.map((row) => (
           <li key={row.id}>
             {row.id} {row.label}
           </li>

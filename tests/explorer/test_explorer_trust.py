@@ -2,12 +2,12 @@
 
 import pytest
 import tvm
+from irviz.explorer.panels.question_bar import QuestionBar
 
 import irviz
 from irviz.course.mlp import MyModule
 from irviz.explorer import actions
 from irviz.explorer.effects import Effects
-from irviz.explorer.panels.question_bar import QuestionBar
 from irviz.explorer.panels.swap_panel import SwapPanel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store

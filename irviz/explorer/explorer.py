@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import ipywidgets as widgets
 import traitlets
+from IPython.display import DisplayHandle, display
 from numpy import int64
 from numpy.typing import NDArray
 
@@ -27,8 +29,9 @@ from irviz.explorer.panels.timing_panel import StepTiming, TimingPanel
 from irviz.explorer.panels.value_panel import RecordButton, ValuePanel
 from irviz.explorer.scene_data import scene_data
 from irviz.explorer.state import State
+from irviz.explorer.still_picture import still_bundle
 from irviz.explorer.store import Store
-from irviz.explorer.view_model import scene, shown_selection
+from irviz.explorer.view_model import shown_selection
 from irviz.explorer.viewer.widget import HEIGHT, PANES, Viewer
 from irviz.explorer.viewer_data import moved, viewer_data
 from irviz.model.runs.run_result import RunResult
@@ -39,6 +42,8 @@ from irviz.view.graph.graphviz_engine import ENGINE
 from irviz.worker.supervisor import RUNS, TRIES
 
 _NODE = "Node"
+_STILL_SECONDS = 1.0
+"""The still picture is drawn when the reader has changed nothing for so long."""
 _FORMS: Mapping[str, tuple[type[Panel], ...]] = {
     _NODE: (RecordButton, ValuePanel, SwapPanel, UpdatePanel),
     "Transform": (BindPanel, PassPanel, ReplayPanel),
@@ -135,10 +140,13 @@ class Explorer(Pane):
         RUNS.start()
         store = Store(State.of(session))
         self._panes: list[Pane] = []
+        self._still: DisplayHandle | None = None
+        self._waiting: asyncio.TimerHandle | None = None
         tabs = [name for name in _FORMS if name != _NODE]
         super().__init__(store, session=store.state.session, height=height, tabs=tabs)
         self._effects = Effects(store)
         store.subscribe(self._follow)
+        store.subscribe(self._update_still)
         self.observe(lambda change: self.dispatch(actions.SetSession(change.new)), "session")
 
     def dispatch(self, action: Action) -> None:
@@ -196,13 +204,31 @@ class Explorer(Pane):
         self._panes.append(pane)
         return pane
 
-    def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """Show the widget, or a still picture where no kernel runs."""
-        shown = super()._repr_mimebundle_(**options)
-        drawn = scene(self.store.state, "current").view
-        if shown is None or drawn is None:
-            return shown
-        return {**shown[0], "image/svg+xml": drawn.figure().svg}, shown[1]
+    def _ipython_display_(self) -> None:
+        """Show the widget, and a still picture that the widget hides while it is there."""
+        widget = self._repr_mimebundle_()
+        if widget is not None:
+            display(widget[0], metadata=widget[1], raw=True)  # type: ignore[no-untyped-call]
+        if self.height:  # else it is the page of `irviz open`, which is never saved
+            still = still_bundle(self.store.state, str(self.model_id))
+            self._still = display(still, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+
+    def _update_still(self, state: State, before: State) -> None:
+        """Let the notebook keep what is looked at now."""
+        parts = (state.session, state.function, state.reference, state.view)
+        is_same = parts == (before.session, before.function, before.reference, before.view)
+        if self._still is None or is_same:
+            return
+        if self._waiting is not None:
+            self._waiting.cancel()
+        with suppress(RuntimeError):  # no loop runs in a script, which shows nothing either
+            loop = asyncio.get_running_loop()
+            self._waiting = loop.call_later(_STILL_SECONDS, self._draw_still)
+
+    def _draw_still(self) -> None:
+        if self._still is not None and self.comm is not None:
+            still = still_bundle(self.store.state, str(self.model_id))
+            self._still.update(still, raw=True)  # type: ignore[no-untyped-call]
 
     def _follow(self, state: State, _: State) -> None:
         self.session = state.session

@@ -1,7 +1,332 @@
-// The TVMScript of the module, or of two stages that are compared.
+// The TVMScript of a stage, or of two in comparison: lines and nodes lead to each other.
 
+import { openSearchPanel } from "@codemirror/search";
+import { type ReadonlySignal, useComputed, useSignal, useSignalEffect } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import {
+  fold,
+  type Lines,
+  openEditor,
+  type ScriptEditor,
+  showLine,
+  type TextPlace,
+  topLine,
+} from "./script_editor";
+import {
+  drawnId,
+  functionNamed,
+  indexScript,
+  lineOf,
+  linesOf,
+  nodeOn,
+  type ScriptIndex,
+} from "./script_lines";
+import { markLines } from "./script_marks";
 import type { State } from "./state";
+import type { Change, Script, Side } from "./view_data";
+
+const SIDE_BY_SIDE = 700; // px: in a narrower pane both texts are in one
+const LONG = 120; // lines: of a longer text all functions but the current one are folded
+const SIDES = ["current", "reference"] as const;
 
 export function ScriptPane({ state }: { state: State }) {
-  return <pre class="irviz-script-pane">{state.scripts.value.current?.text}</pre>;
+  const root = useRef<HTMLElement>(null);
+  const body = useRef<HTMLDivElement>(null);
+  const isWide = useSignal(true);
+  const isCollapsed = useSignal(true);
+  const chosenFolding = useSignal<boolean | null>(null); // null: as the length of the text demands
+  const shownFunction = useSignal("");
+  const chunk = useSignal(-1); // the stretch that differs which was gone to
+  const editor = useSignal<ScriptEditor | null>(null);
+  const current = useIndex(state, "current");
+  const reference = useIndex(state, "reference");
+  const isFolded = useComputed(
+    () => chosenFolding.value ?? (current.value?.lines.length ?? 0) > LONG,
+  );
+
+  useEffect(() => {
+    const element = root.current;
+    if (!element) return;
+    const observer = new ResizeObserver(() => {
+      if (element.clientWidth) isWide.value = element.clientWidth >= SIDE_BY_SIDE;
+    });
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      editor.peek()?.close();
+    };
+  }, []);
+
+  // the text
+  useSignalEffect(() => {
+    const [index, other] = [current.value, reference.value];
+    const options = { isWide: isWide.value, isCollapsed: isCollapsed.value };
+    if (!body.current) return;
+    const name = state.scene.peek().function;
+    const before = editor.peek();
+    const seen = before?.texts.current;
+    const line = seen && name === shownFunction.peek() ? topLine(before) : 0;
+    const offset = seen && line ? line - (functionNamed(seen.index, name)?.first ?? line) : 0;
+    before?.close();
+    chunk.value = -1;
+    shownFunction.value = name;
+    editor.value = index && open(index, body.current);
+    if (editor.value) toFunction(editor.value, name, offset);
+
+    function open(script: ScriptIndex, parent: HTMLElement) {
+      const unfolded = isFolded.peek() ? name : null;
+      return openEditor(parent, script, other, { ...options, unfolded }, { choose, point });
+    }
+  });
+
+  // another function
+  useSignalEffect(() => {
+    const name = state.scene.value.function;
+    const opened = editor.peek();
+    if (!opened || name === shownFunction.peek()) return;
+    shownFunction.value = name;
+    fold(opened, isFolded.peek() ? name : null);
+    toFunction(opened, name);
+  });
+
+  // the marks of nodes
+  useSignalEffect(() => {
+    const [opened, scene] = [editor.value, state.scene.value];
+    const [selection, hovered] = [state.selection.value, state.hovered.value];
+    for (const side of SIDES) {
+      const text = opened?.texts[side];
+      const picture = scene[side];
+      if (!text?.view || picture?.stage !== text.index.script.stage) continue;
+      const line = (chosen: { node: string; side: Side }) =>
+        chosen.side === side ? lineOf(text.index, picture.nodes[chosen.node]) : 0;
+      const lines = { selected: line(selection), hovered: line(hovered) };
+      text.view.dispatch({ effects: markLines.of(lines) });
+    }
+  });
+
+  // the selected node is scrolled to
+  useSignalEffect(() => {
+    const { node, side } = state.selection.value;
+    const [opened, picture] = [editor.value, state.scene.value[side]];
+    const text = opened?.texts[side];
+    if (!opened || !text || picture?.stage !== text.index.script.stage) return;
+    showLine(opened, side, lineOf(text.index, picture.nodes[node]));
+  });
+
+  // the change that was gone to
+  useSignalEffect(() => {
+    const [opened, change] = [editor.value, state.scene.value.changes[state.change.value]];
+    if (!opened || !change) return;
+    for (const side of SIDES) {
+      const line = linesOfChange(opened, change, side)[0];
+      if (!line) continue;
+      showLine(opened, side, line);
+      const found = opened.stretches.findIndex((one) => isIn(line, one[side]));
+      if (found >= 0) chunk.value = found;
+      return;
+    }
+  });
+
+  function choose({ side, line, word, link }: TextPlace): void {
+    const text = editor.peek()?.texts[side];
+    if (!text) return;
+    if (link && !link.isDefinition) {
+      goTo(link.name, side);
+      return;
+    }
+    if (link && side === "current") state.host.send({ action: "Focus", function: link.name });
+    const place = link ? undefined : nodeOn(text.index, line, word);
+    if (!place) return;
+    const id = drawnId(state.scene.peek()[side], place);
+    if (id) state.select(id, side);
+    else if (side === "current") {
+      state.host.send({ action: "Reveal", function: place.function, node: place.node });
+    }
+  }
+
+  function point(place: TextPlace | null): void {
+    const text = place && editor.peek()?.texts[place.side];
+    const side = place?.side ?? "current";
+    const bound = text ? nodeOn(text.index, place.line, place.word) : undefined;
+    const node = drawnId(state.scene.peek()[side], bound);
+    const hovered = state.hovered.peek();
+    if (hovered.node !== node || hovered.side !== side) state.hovered.value = { node, side };
+  }
+
+  function goTo(name: string, side: Side = "current"): void {
+    const opened = editor.peek();
+    const text = opened?.texts[side];
+    if (!opened || !text) return;
+    showLine(opened, side, functionNamed(text.index, name)?.first ?? 0, "start");
+    if (side === "current") shownFunction.value = name;
+  }
+
+  function setFolding(isOn: boolean): void {
+    const opened = editor.peek();
+    const name = shownFunction.peek();
+    chosenFolding.value = isOn;
+    if (opened) fold(opened, isOn ? name : null);
+    goTo(name);
+  }
+
+  /** Go to the next stretch that differs, or to the one before. */
+  function step(by: 1 | -1): void {
+    const opened = editor.peek();
+    const count = opened?.stretches.length;
+    if (!opened || !count) return;
+    const from = chunk.peek() < 0 && by < 0 ? 0 : chunk.peek();
+    chunk.value = (from + by + count) % count;
+    const found = opened.stretches[chunk.value];
+    if (!found) return;
+    showLine(opened, "current", found.current.first);
+    const change = state.scene
+      .peek()
+      .changes.findIndex((one) =>
+        SIDES.some((side) =>
+          linesOfChange(opened, one, side).some((line) => isIn(line, found[side])),
+        ),
+      );
+    if (change >= 0) state.change.value = change;
+  }
+
+  const linesOfChange = (opened: ScriptEditor, change: Change, side: Side): number[] => {
+    const index = opened.texts[side]?.index;
+    return index ? linesOf(index, state.scene.peek()[side], change[side]) : [];
+  };
+
+  /** Show a function, or what differs in it. */
+  function toFunction(opened: ScriptEditor, name: string, offset = 0): void {
+    const found = functionNamed(opened.texts.current.index, name);
+    if (!found) return;
+    if (!opened.texts.reference) {
+      showLine(opened, "current", Math.min(found.first + offset, found.last), "start");
+      return;
+    }
+    const first = opened.stretches.find((one) => one.current.last >= found.first);
+    if (first && first.current.first <= found.last) {
+      showLine(opened, "current", first.current.first);
+    }
+  }
+
+  const { current: shown, reference: compared } = state.scripts.value;
+  const count = editor.value?.stretches.length ?? 0;
+  return (
+    <section class="irviz-script" aria-label="TVMScript" ref={root} {...KEYS_STAY}>
+      <header class="irviz-script-header">
+        <div class="irviz-script-stages">
+          {compared && shown && <Stage side="A" script={compared} />}
+          {compared && shown && <Stage side="B" script={shown} />}
+          {!(compared && shown) && <span>{shown ? nameOf(shown) : "TVMScript"}</span>}
+        </div>
+        {compared && shown && (
+          <span class="irviz-script-group">
+            <span role="status">
+              {chunk.value < 0 ? differing(count) : `${chunk.value + 1} of ${count}`}
+            </span>
+            <Button label="↑" title="Previous difference" isOff={!count} act={() => step(-1)} />
+            <Button label="↓" title="Next difference" isOff={!count} act={() => step(1)} />
+            <Button
+              label="Only differences"
+              title="Hide lines that do not differ"
+              isOn={isCollapsed.value}
+              act={() => {
+                isCollapsed.value = !isCollapsed.value;
+              }}
+            />
+          </span>
+        )}
+        {shown && (
+          <span class="irviz-script-group">
+            <select
+              aria-label="Function"
+              title="Go to a function"
+              value={shownFunction.value}
+              onChange={(event) => goTo(event.currentTarget.value)}
+            >
+              {current.value?.functions.map(({ name }) => (
+                <option key={name} value={name}>
+                  {name}
+                </option>
+              ))}
+            </select>
+            {!compared && (
+              <Button
+                label="Fold others"
+                title="Fold all functions but this one"
+                isOn={isFolded.value}
+                act={() => setFolding(!isFolded.value)}
+              />
+            )}
+            <Button label="Find" title="Find in the text (Ctrl+F)" act={find} />
+          </span>
+        )}
+      </header>
+      <div class="irviz-script-body" ref={body} />
+      {!shown && (
+        <p class="irviz-script-none">
+          {state.host.isLive ? "TVMScript is being printed …" : "The text was not recorded."}
+        </p>
+      )}
+    </section>
+  );
+
+  function find(): void {
+    const view = editor.peek()?.texts.current.view;
+    if (view) openSearchPanel(view);
+  }
+}
+
+/** What the notebook must not take for its own. */
+const KEYS_STAY = {
+  "data-lm-suppress-shortcuts": "true",
+  onKeyDown: (event: KeyboardEvent) => event.stopPropagation(),
+};
+
+function Stage({ side, script }: { side: "A" | "B"; script: Script }) {
+  return (
+    <span title={nameOf(script)}>
+      <b class={side === "A" ? "irviz-script-before" : "irviz-script-after"}>{side}</b>{" "}
+      {nameOf(script)}
+    </span>
+  );
+}
+
+const nameOf = (script: Script) => `${script.stage} ${script.label}`;
+const differing = (count: number) => `${count} ${count === 1 ? "difference" : "differences"}`;
+const isIn = (line: number, { first, last }: Lines) => first <= line && line <= last;
+
+/** The index of one of the scripts, made when another text is shown. */
+function useIndex(state: State, side: Side): ReadonlySignal<ScriptIndex | null> {
+  const last = useRef<ScriptIndex | null>(null);
+  return useComputed(() => {
+    const script = state.scripts.value[side];
+    const known = last.current?.script;
+    const isKnown = known && known.stage === script?.stage && known.text === script.text;
+    if (!isKnown) last.current = script && indexScript(script);
+    return last.current;
+  });
+}
+
+interface ButtonProps {
+  label: string;
+  title: string;
+  isOn?: boolean;
+  isOff?: boolean;
+  act: () => void;
+}
+
+function Button({ label, title, isOn, isOff, act }: ButtonProps) {
+  const name = /\w/.test(label) ? {} : { "aria-label": title };
+  return (
+    <button
+      type="button"
+      title={title}
+      aria-pressed={isOn}
+      disabled={isOff}
+      onClick={act}
+      {...name}
+    >
+      {label}
+    </button>
+  );
 }

@@ -1,0 +1,72 @@
+// Compares two scripts by lines first, and by characters only within lines that differ.
+
+import { Change, type DiffConfig, diff, presentableDiff } from "@codemirror/merge";
+
+const MAX_LINES = 0xd800; // lines become characters, of which these many stand alone
+const LIMITS: DiffConfig = { scanLimit: 2000, timeout: 200 };
+const MAX_REFINED = 20_000; // characters of both sides, above which a stretch differs as a whole
+const REFINING = 100; // ms
+
+/** A text, cut into what is compared: `keys` are equal for lines that belong together. */
+export interface LinesWithKeys {
+  text: string;
+  keys: readonly string[];
+}
+
+/** Return how two texts differ. Characters alone would match any two lines that are alike. */
+export function lineDiff(before: LinesWithKeys, after: LinesWithKeys): readonly Change[] {
+  const codes = new Map<string, string>();
+  const a = { codes: coded(before.keys, codes), starts: startsOf(before.text) };
+  const b = { codes: coded(after.keys, codes), starts: startsOf(after.text) };
+  if (codes.size >= MAX_LINES) return diff(before.text, after.text, LIMITS);
+  const deadline = Date.now() + REFINING;
+  const found: Change[] = [];
+  const differ = (fromA: number, toA: number, fromB: number, toB: number) => {
+    const [start, end] = [at(a.starts, fromA), at(a.starts, toA)];
+    const [first, last] = [at(b.starts, fromB), at(b.starts, toB)];
+    const [mine, theirs] = [before.text.slice(start, end), after.text.slice(first, last)];
+    if (mine === theirs) return;
+    const isWhole = !mine || !theirs || mine.length + theirs.length > MAX_REFINED;
+    if (isWhole || Date.now() > deadline) {
+      found.push(new Change(start, end, first, last));
+      return;
+    }
+    for (const one of presentableDiff(mine, theirs, LIMITS)) {
+      const [from, to] = [start + one.fromA, start + one.toA];
+      found.push(new Change(from, to, first + one.fromB, first + one.toB));
+    }
+  };
+  let [lineA, lineB] = [0, 0];
+  const pairsUntil = (endA: number) => {
+    for (; lineA < endA; lineA += 1, lineB += 1) differ(lineA, lineA + 1, lineB, lineB + 1);
+  };
+  for (const { fromA, toA, fromB, toB } of diff(a.codes, b.codes, LIMITS)) {
+    pairsUntil(fromA);
+    differ(fromA, toA, fromB, toB);
+    [lineA, lineB] = [toA, toB];
+  }
+  pairsUntil(a.codes.length);
+  return found;
+}
+
+/** Write each key as one character. */
+function coded(keys: readonly string[], codes: Map<string, string>): string {
+  return keys
+    .map((key) => {
+      const code = codes.get(key) ?? String.fromCharCode(codes.size);
+      codes.set(key, code);
+      return code;
+    })
+    .join("");
+}
+
+/** Return where each line begins, and where the last one ends. */
+function startsOf(text: string): number[] {
+  const starts = [0];
+  for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", end + 1)) {
+    starts.push(end + 1);
+  }
+  return [...starts, text.length];
+}
+
+const at = (starts: readonly number[], line: number) => starts[line] ?? starts.at(-1) ?? 0;

@@ -1,0 +1,114 @@
+// Which line of TVMScript belongs to which node and function; lines are counted from 1.
+
+import type { NodeFacts, Picture, Script, ScriptFunction, ScriptLine } from "./view_data";
+
+/** What can be gone to from a place in the text: where a function is defined. */
+export interface Link {
+  from: number;
+  to: number;
+  name: string;
+  isDefinition: boolean;
+}
+
+/** Where functions and nodes are in a script. */
+export interface ScriptIndex {
+  script: Script;
+  lines: readonly string[];
+  /** The functions in the order of the text, with the line of their `def`. */
+  functions: readonly (ScriptFunction & { def: number })[];
+  byLine: ReadonlyMap<number, readonly ScriptLine[]>;
+  byNode: ReadonlyMap<string, number>;
+}
+
+const nodeKey = (name: string, node: string) => `${name}\0${node}`;
+
+export function indexScript(script: Script): ScriptIndex {
+  const lines = script.text.split("\n");
+  const byLine = new Map<number, ScriptLine[]>();
+  for (const one of script.lines) {
+    const before = byLine.get(one.line);
+    if (before) before.push(one);
+    else byLine.set(one.line, [one]);
+  }
+  const byNode = new Map(script.lines.map((one) => [nodeKey(one.function, one.node), one.line]));
+  const functions = script.functions.map((one) => {
+    const last = lastWritten(lines, one.first, one.last);
+    return { ...one, last, def: definition(lines, one.first, last) };
+  });
+  functions.sort((one, other) => one.first - other.first);
+  return { script, lines, functions, byLine, byNode };
+}
+
+/** Return the last line that is not blank. */
+function lastWritten(lines: readonly string[], first: number, last: number): number {
+  let end = Math.min(last, lines.length);
+  while (end > first && !lines[end - 1]?.trim()) end -= 1;
+  return end;
+}
+
+/** Return the line of `def`, which decorators may precede. */
+function definition(lines: readonly string[], first: number, last: number): number {
+  for (let line = first; line <= last; line += 1) {
+    if (/^\s*def /.test(lines[line - 1] ?? "")) return line;
+  }
+  return first;
+}
+
+export const functionNamed = (index: ScriptIndex, name: string) =>
+  index.functions.find((one) => one.name === name);
+
+/** Return the line of a drawn node, 0 if it has none. */
+export function lineOf(index: ScriptIndex, facts: NodeFacts | undefined): number {
+  if (!facts) return 0;
+  return facts.line || index.byNode.get(nodeKey(facts.function, facts.inner)) || 0;
+}
+
+/** Return what is bound on a line; of several the one that a word names, as parameters have one line. */
+export function nodeOn(index: ScriptIndex, line: number, word: string): ScriptLine | undefined {
+  const found = index.byLine.get(line) ?? [];
+  return found.length > 1 ? found.find((one) => one.node.split("#")[0] === word) : found[0];
+}
+
+/** Return the id of a node in a picture, "" if it is not drawn there. */
+export function drawnId(picture: Picture | null, place: ScriptLine | undefined): string {
+  if (!picture || !place) return "";
+  const own = picture.nodes[place.node];
+  if (own?.function === place.function && own.inner === place.node) return place.node;
+  for (const [id, facts] of Object.entries(picture.nodes)) {
+    if (facts.function === place.function && facts.inner === place.node) return id;
+  }
+  return "";
+}
+
+const LONGEST = 20_000; // characters of a line in which names are looked for
+const NAMES = /\bcls\.(\w+)|\bcall(?:_dps)?_packed\("([^"\\]+)"|\bdef (\w+)/dg;
+
+/** Return the names of the module's functions in a line: in calls, and the one that it defines. */
+export function linksIn(text: string, isFunction: (name: string) => boolean): Link[] {
+  const links: Link[] = [];
+  for (const match of text.slice(0, LONGEST).matchAll(NAMES)) {
+    const group = match.slice(1).findIndex((name) => name !== undefined) + 1;
+    const name = match[group];
+    const place = match.indices?.[group];
+    if (!name || !place || !isFunction(name)) continue;
+    const from = group === 1 ? match.index : place[0]; // with `cls.`, which is clicked as well
+    links.push({ from, to: place[1], name, isDefinition: group === 3 });
+  }
+  return links;
+}
+
+/** Return for each line what it has in common with its like in another stage: its node, or text. */
+export function lineKeys(index: ScriptIndex): string[] {
+  const keys = [...index.lines];
+  for (const [line, [first]] of index.byLine) {
+    if (first && line <= keys.length) keys[line - 1] = nodeKey(first.function, first.node);
+  }
+  for (const { name, def } of index.functions) keys[def - 1] = `def\0${name}`;
+  return keys;
+}
+
+/** Return the lines of changed nodes in a picture, in order. */
+export function linesOf(index: ScriptIndex, picture: Picture | null, ids: readonly string[]) {
+  const lines = ids.map((id) => lineOf(index, picture?.nodes[id])).filter((line) => line > 0);
+  return lines.sort((one, other) => one - other);
+}

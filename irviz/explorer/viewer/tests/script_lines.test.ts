@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { drawnId, indexScript, lineKeys, lineOf, linksIn, nodeOn } from "../src/script_lines";
+import type { NodeFacts, Picture, Script } from "../src/view_data";
+
+const TEXT = `@I.ir_module
+class Module:
+    @T.prim_func
+    def relu(X: T.Buffer((4,), "float32")):
+        pass
+
+    @R.function
+    def main(x: R.Tensor((4,)), y: R.Tensor((4,))):
+        cls = Module
+        lv = R.call_tir(cls.relu, (x,))
+        return lv
+`;
+const SCRIPT: Script = {
+  stage: "0",
+  label: "initial",
+  text: TEXT,
+  functions: [
+    { name: "main", first: 7, last: 12 },
+    { name: "relu", first: 3, last: 6 },
+  ],
+  lines: [
+    { line: 8, function: "main", node: "x" },
+    { line: 8, function: "main", node: "y" },
+    { line: 10, function: "main", node: "lv" },
+  ],
+};
+const index = indexScript(SCRIPT);
+
+const facts = (name: string, inner: string, line = 0) =>
+  ({ function: name, inner, line }) as NodeFacts;
+const picture = (nodes: Record<string, NodeFacts>) => ({ stage: "0", nodes }) as Picture;
+
+test("functions are in the order of the text, from their decorator to their last line", () => {
+  const lines = index.functions.map(({ name, first, def, last }) => [name, first, def, last]);
+  assert.deepEqual(lines, [
+    ["relu", 3, 4, 5],
+    ["main", 7, 8, 11],
+  ]);
+});
+
+test("a line leads to the node that it binds, and a parameter's name to the parameter", () => {
+  assert.equal(nodeOn(index, 10, "cls")?.node, "lv");
+  assert.equal(nodeOn(index, 8, "y")?.node, "y");
+  assert.equal(nodeOn(index, 8, "main"), undefined);
+  assert.equal(nodeOn(index, 9, "cls"), undefined);
+});
+
+test("a node leads to its line, also where its function is shown inside of another one", () => {
+  assert.equal(lineOf(index, facts("main", "lv", 10)), 10);
+  assert.equal(lineOf(index, facts("main", "lv")), 10);
+  assert.equal(lineOf(index, facts("main", "gone")), 0);
+  assert.equal(lineOf(index, undefined), 0);
+});
+
+test("a node is found in a picture by its function, whatever its id is there", () => {
+  const place = nodeOn(index, 10, "");
+  assert.equal(drawnId(picture({ lv: facts("main", "lv") }), place), "lv");
+  const inside = picture({ lv: facts("other", "lv"), "lv3/lv": facts("main", "lv") });
+  assert.equal(drawnId(inside, place), "lv3/lv");
+  assert.equal(drawnId(picture({}), place), "");
+  assert.equal(drawnId(null, place), "");
+});
+
+test("names of functions of the module are links, and others are not", () => {
+  const isFunction = (name: string) => ["relu", "main", "env.relu"].includes(name);
+  const found = (text: string) =>
+    linksIn(text, isFunction).map((one) => [text.slice(one.from, one.to), one.isDefinition]);
+  assert.deepEqual(found("lv = R.call_tir(cls.relu, (cls.other,))"), [["cls.relu", false]]);
+  assert.deepEqual(found('R.call_dps_packed("env.relu", (x,))'), [["env.relu", false]]);
+  assert.deepEqual(found('R.call_packed("relu", x) # "main"'), [["relu", false]]);
+  assert.deepEqual(found("    def main(relu):"), [["main", true]]);
+});
+
+test("lines of two stages belong together by their node or function, else by their text", () => {
+  const changed = TEXT.replace("cls.relu, (x,)", "cls.other, (y,)").replace("x: R", "x: S");
+  const other = lineKeys(indexScript({ ...SCRIPT, text: changed }));
+  assert.deepEqual(other, lineKeys(index));
+});

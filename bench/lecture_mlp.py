@@ -64,11 +64,11 @@ def _fresh(statement: str) -> tuple[float, float]:
 def kernel() -> None:
     """Measure from a click to the new picture and to the new badge, in a warm kernel."""
     import ipywidgets as widgets
+    from irviz.explorer.panels.stage_picture import Canvas
 
     import irviz
     from irviz.cli.demo import demo_session
     from irviz.explorer.actions import Checkout
-    from irviz.explorer.panels.stage_picture import Canvas
 
     explorer = irviz.explore(demo_session().bind())
     canvas = next(part for part in _parts(explorer) if isinstance(part, Canvas))

@@ -10,13 +10,13 @@ from typing import Any
 
 import ipywidgets as widgets
 import pytest
+from irviz.explorer.panels.stage_list import TreeView
+from irviz.explorer.panels.stage_picture import Canvas
 
 import irviz
 from irviz.explorer.actions import Apply, SetInputs
 from irviz.explorer.explorer import Explorer
 from irviz.explorer.panels.panel import Panel
-from irviz.explorer.panels.stage_list import TreeView
-from irviz.explorer.panels.stage_picture import Canvas
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.model.runs.trace import Trace

@@ -4,9 +4,9 @@ import re
 
 import numpy as np
 import pytest
+from irviz.explorer.panels.stage_picture import Canvas
 
 from irviz.course.mlp import MODULES
-from irviz.explorer.panels.stage_picture import Canvas
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import NodeId
 from irviz.model.graph.inlined_ids import inlined_id

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from irviz.explorer.panels.status_bar import JobBar
 
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule
@@ -10,7 +11,6 @@ from irviz.explorer.effects import Effects
 from irviz.explorer.jobs.job_queue import Jobs
 from irviz.explorer.panels import run_panel
 from irviz.explorer.panels.run_panel import LimitsPanel, RunButton, RunPanel
-from irviz.explorer.panels.status_bar import JobBar
 from irviz.explorer.panels.timing_panel import TimingPanel
 from irviz.explorer.state import RunKey
 from irviz.model.runs.run_result import RunResult

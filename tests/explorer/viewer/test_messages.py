@@ -8,14 +8,14 @@ from typing import get_args, get_origin, get_type_hints
 
 import pytest
 import traitlets
+from irviz.explorer.panels.stage_list import TreeView
+from irviz.explorer.panels.stage_picture import Canvas
+from irviz.explorer.viewer.messages import action_of
 
 from irviz.explorer.actions import CopyScript, OpenFile, Rename, Toggle, Undo
 from irviz.explorer.panels.save_panel import CopyButton
 from irviz.explorer.panels.schedule_panel import LoopView
-from irviz.explorer.panels.stage_list import TreeView
-from irviz.explorer.panels.stage_picture import Canvas
 from irviz.explorer.viewer import messages
-from irviz.explorer.viewer.messages import action_of
 
 DECLARED = (Path(messages.__file__).parent / "src" / "messages.d.ts").read_text("utf-8")
 WIDGETS = {

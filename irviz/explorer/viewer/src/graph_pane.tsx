@@ -1,7 +1,178 @@
 // The graph of what is looked at, or the graphs of two stages that are compared.
 
+import { effect, type Signal, signal, untracked, useSignalEffect } from "@preact/signals";
+import { useEffect, useId, useMemo, useRef } from "preact/hooks";
+import { Canvas } from "./canvas";
+import { ChangeBar } from "./change_bar";
+import { newNodes } from "./counterparts";
+import { Legend } from "./legend";
+import type { DrawnPicture } from "./picture";
+import { createPictureView, type PictureView, seenOf } from "./picture_view";
 import type { State } from "./state";
+import type { Scene, Side } from "./view_data";
+import { around, centre, nextViewport, type Rect } from "./viewport";
+import { ZoomBar } from "./zoom_bar";
+
+const NARROW = 700; // px of the pane's width in which two pictures have no place side by side
+const HIGH = 420; // px of the pane's height from which there is room for a legend
+
+type Views = Record<Side, PictureView>;
 
 export function GraphPane({ state }: { state: State }) {
-  return <div class="irviz-graph-pane">{state.scene.value.key}</div>;
+  const element = useRef<HTMLElement>(null);
+  const views: Views = useMemo(
+    () => ({
+      reference: createPictureView(state, "reference"),
+      current: createPictureView(state, "current"),
+    }),
+    [state],
+  );
+  const isNarrow = useMemo(() => signal(false), []);
+  const flipped = useMemo(() => signal<Side>("current"), []);
+  const hasLegend = useMemo(() => signal<boolean | null>(null), []);
+  useEffect(() => {
+    if (!element.current) return;
+    const observer = new ResizeObserver(([entry]) => {
+      if (!entry) return;
+      isNarrow.value = entry.contentRect.width < NARROW;
+      hasLegend.value ??= entry.contentRect.height >= HIGH;
+    });
+    observer.observe(element.current);
+    return () => observer.disconnect();
+  }, [isNarrow, hasLegend]);
+  useEffect(() => followScenes(state, views), [state, views]);
+  useSignalEffect(() => showChange(state, views));
+  const legendId = useId();
+  const scene = state.scene.value;
+  const isFlip = scene.reference !== null && isNarrow.value;
+  const sides: Side[] = scene.reference ? ["reference", "current"] : ["current"];
+  const shown = isFlip ? [flipped.value] : sides;
+  return (
+    <section ref={element} class="irviz-graph-pane" aria-label="Graph">
+      {scene.reference ? (
+        <div class="irviz-graph-head">
+          <ChangeBar state={state} />
+          {isFlip ? <FlipButton shown={flipped} /> : null}
+        </div>
+      ) : null}
+      <div class="irviz-pictures">
+        {shown.map((side) => (
+          <div key={side} class="irviz-picture">
+            <Caption scene={scene} side={side} />
+            <Canvas state={state} view={views[side]} hasMap={side === shown.at(-1)} />
+          </div>
+        ))}
+      </div>
+      {scene.legend.length && hasLegend.value ? (
+        <Legend entries={scene.legend} id={legendId} />
+      ) : null}
+      <div class="irviz-graph-foot">
+        <ZoomBar state={state} view={views[shown.at(-1) ?? "current"]} />
+        {scene.legend.length ? (
+          <button
+            type="button"
+            aria-expanded={hasLegend.value === true}
+            aria-controls={legendId}
+            data-lm-suppress-shortcuts="true"
+            onClick={() => {
+              hasLegend.value = !hasLegend.value;
+            }}
+          >
+            Legend {hasLegend.value ? "▾" : "▸"}
+          </button>
+        ) : null}
+      </div>
+    </section>
+  );
+}
+
+/** Show the other stage in the place of the one that is shown. */
+function FlipButton({ shown }: { shown: Signal<Side> }) {
+  const isBefore = shown.value === "reference";
+  return (
+    <button
+      type="button"
+      class="irviz-flip"
+      title="Show the other stage in this place"
+      data-lm-suppress-shortcuts="true"
+      onClick={() => {
+        shown.value = isBefore ? "current" : "reference";
+      }}
+    >
+      {isBefore ? "before" : "after"} ⇄
+    </button>
+  );
+}
+
+/** Say which stage a picture is of, and what is to be known of it. */
+function Caption({ scene, side }: { scene: Scene; side: Side }) {
+  const picture = scene[side];
+  if (!picture) return null;
+  const when = { reference: "before", current: "after" }[side];
+  return (
+    <div class="irviz-caption">
+      {scene.reference ? <span class="irviz-caption-side">{when}</span> : null}
+      <b>
+        {picture.stage} {picture.label}
+      </b>
+      {picture.facts.map((fact) => (
+        <span key={fact}>{fact}</span>
+      ))}
+      {picture.note ? <em>{picture.note}</em> : null}
+    </div>
+  );
+}
+
+/** What was looked at last. */
+interface Looked {
+  scene: Scene;
+  side: Side;
+  picture: DrawnPicture;
+}
+
+/** Keep what is looked at in its place when the scene changes, and show what is new in it. */
+const followScenes = (state: State, views: Views) => {
+  let before: Looked | null = null;
+  return effect(() => {
+    const scene = state.scene.value;
+    const side: Side = views.current.picture.value ? "current" : "reference";
+    const picture = views[side].picture.value;
+    if (!picture) return;
+    const after: Looked = { scene, side, picture };
+    const known = before;
+    before = after;
+    if (known && known.scene !== scene) untracked(() => change(state, views, known, after));
+  });
+};
+
+function change(state: State, views: Views, before: Looked, after: Looked) {
+  const [{ scene: then }, { scene: now }] = [before, after];
+  const viewport = state.viewport.peek();
+  const seen = seenOf(viewport, before.picture, views[before.side].size.peek());
+  state.viewport.value = nextViewport(
+    viewport,
+    seen,
+    { ...then, frame: before.picture.frame },
+    { ...now, frame: after.picture.frame },
+    now.moved,
+  );
+  if (then.key !== now.key) state.change.value = -1;
+  const isStep = then.function === now.function && !then.reference && !now.reference;
+  const [old, shown] = [then.current, now.current];
+  views.current.fresh.value = isStep && old && shown ? newNodes(old, shown) : [];
+}
+
+/** Show the change that was gone to in the middle of both pictures. */
+function showChange(state: State, views: Views) {
+  const place = state.change.value;
+  const found = state.scene.peek().changes[place];
+  if (!found) return;
+  const rects: Rect[] = [];
+  for (const side of ["reference", "current"] as const) {
+    const known = views[side].picture.peek()?.rects();
+    for (const id of found[side]) rects.push(...(known?.has(id) ? [known.get(id) as Rect] : []));
+  }
+  const view = views.current.seen.peek() ? views.current : views.reference;
+  const [seen, rect] = [view.seen.peek(), around(rects)];
+  if (seen && rect) view.move(centre(seen, view.size.peek(), rect));
 }

@@ -1,0 +1,319 @@
+// A picture that is moved, pointed at and selected in.
+
+import { computed, effect, signal } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { goToChange } from "./change_steps";
+import { counterparts } from "./counterparts";
+import { followGestures } from "./gestures";
+import { createMarks } from "./marks";
+import { ARROWS, type Arrow, nextNode } from "./neighbours";
+import { OverviewMap } from "./overview_map";
+import { type DrawnPicture, partAt, showPale, wordsAt } from "./picture";
+import type { PictureView } from "./picture_view";
+import type { State, Viewport } from "./state";
+import { type Pointed, Tooltip } from "./tooltip";
+import { centre, enlarged, LEGIBLE, pan, reveal, zoom } from "./viewport";
+
+const TOOLTIP_AFTER = 60; // ms
+const SETTLED_AFTER = 150; // ms
+const ZOOM_STEP = 1.25;
+const PAN_STEP = 60; // px
+
+interface Props {
+  state: State;
+  view: PictureView;
+  hasMap: boolean;
+}
+
+export function Canvas({ state, view, hasMap }: Props) {
+  const element = useRef<HTMLDivElement>(null);
+  const layer = useRef<HTMLDivElement>(null);
+  const pointed = useMemo(() => signal<Pointed | null>(null), []);
+  useEffect(() => {
+    if (!element.current || !layer.current) return;
+    const ended = new AbortController();
+    drive(state, view, element.current, layer.current, pointed, ended.signal);
+    return () => ended.abort();
+  }, [state, view, pointed]);
+  const picture = state.scene.value[view.side];
+  return (
+    <div
+      ref={element}
+      class="irviz-canvas"
+      role="application"
+      aria-roledescription="graph"
+      aria-label={picture?.name || "graph"}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: an application takes keys
+      tabIndex={0}
+      data-lm-suppress-shortcuts="true"
+    >
+      <div ref={layer} class="irviz-canvas-layer" />
+      {view.error.value ? (
+        <p class="irviz-canvas-error" role="alert">
+          {view.error}
+        </p>
+      ) : null}
+      {hasMap ? <OverviewMap view={view} /> : null}
+      <Tooltip pointed={pointed} size={view.size} />
+      <LiveWords state={state} view={view} />
+    </div>
+  );
+}
+
+/** Say to a screen reader which node is selected. */
+function LiveWords({ state, view }: Omit<Props, "hasMap">) {
+  const { node, side } = state.selection.value;
+  const scene = state.scene.value;
+  const facts = side === view.side ? scene[side]?.nodes[node] : undefined;
+  const isChanged = scene.changes.some((one) => one[view.side].includes(node));
+  const words = facts ? [facts.name || facts.kind, facts.type, isChanged ? "changed" : ""] : [];
+  return (
+    <div class="irviz-canvas-live" aria-live="polite">
+      {words.filter(Boolean).join(", ")}
+    </div>
+  );
+}
+
+/** Connect a picture's element with the state. */
+function drive(
+  state: State,
+  view: PictureView,
+  element: HTMLElement,
+  layer: HTMLElement,
+  pointed: { value: Pointed | null },
+  ended: AbortSignal,
+) {
+  const { side } = view;
+  const marks = computed(() => view.picture.value && createMarks(view.picture.value));
+  let isEngaged = false; // the plain wheel zooms
+  let hasSelected = false; // what is selected was seen when it was
+
+  const run = (act: () => void) => ended.addEventListener("abort", effect(act));
+  const drawn = () => (view.seen.value ? view.picture.value : null);
+  const sizes = new ResizeObserver(([entry]) => {
+    if (entry) view.size.value = entry.contentRect;
+  });
+  sizes.observe(element);
+  view.size.value = { width: element.clientWidth, height: element.clientHeight };
+  ended.addEventListener("abort", () => sizes.disconnect());
+
+  // --- what is drawn ---
+
+  run(() => {
+    const [picture, drawnOver] = [view.picture.value, marks.value];
+    layer.replaceChildren(...(picture && drawnOver ? [picture.svg, drawnOver.svg] : []));
+  });
+  let settled: number | undefined;
+  let shown: { picture: DrawnPicture | null; viewport: Viewport } | null = null;
+  const settle = () => {
+    const viewport = view.seen.peek();
+    // in steps, and not in each frame: the style of all nodes depends on it
+    const scale = String(Math.round(enlarged(viewport?.scale ?? 1) * 4) / 4);
+    if (layer.style.getPropertyValue("--irviz-enlarged") !== scale) {
+      layer.style.setProperty("--irviz-enlarged", scale);
+    }
+  };
+  ended.addEventListener("abort", () => clearTimeout(settled));
+  run(() => {
+    const [picture, viewport] = [view.picture.value, view.seen.value];
+    if (!picture || !viewport) return;
+    const { width, height } = view.size.value;
+    const { x, y, scale } = viewport;
+    const move = `translate3d(${width / 2 - x * scale}px, ${height / 2 - y * scale}px, 0)`;
+    layer.style.transform = `${move} scale(${scale})`;
+    clearTimeout(settled);
+    if (shown?.picture !== picture) settle();
+    else settled = window.setTimeout(settle, SETTLED_AFTER);
+    shown = { picture, viewport };
+  });
+  run(() => {
+    const dimmed = state.scene.value[side]?.dimmed;
+    const picture = view.picture.value;
+    if (picture && dimmed) showPale(picture, dimmed);
+  });
+  run(() => {
+    const { node, side: where } = state.hovered.value;
+    const ids = where === side ? [node] : counterparts(state.scene.value, node, where);
+    marks.value?.hover(ids);
+  });
+  run(() => {
+    const { node, side: where } = state.selection.value;
+    const ids = where === side ? [node] : counterparts(state.scene.value, node, where);
+    marks.value?.select(ids);
+  });
+  run(() => {
+    const change = state.scene.value.changes[state.change.value];
+    marks.value?.outline("pulse", change?.[side] ?? []);
+  });
+  run(() => marks.value?.outline("new", view.fresh.value));
+  let revealed = state.selection.peek(); // what was selected before is not gone to
+  run(() => {
+    const selection = state.selection.value;
+    const picture = drawn();
+    if (selection === revealed || !picture || selection.side !== side) return;
+    const rect = picture.nodes.has(selection.node) && picture.rects().get(selection.node);
+    if (!rect) return;
+    revealed = selection;
+    const seen = view.seen.peek();
+    if (!seen) return;
+    const isSmall = seen.scale < LEGIBLE && !hasSelected;
+    hasSelected = false;
+    const next = isSmall
+      ? centre(seen, view.size.peek(), rect)
+      : reveal(seen, view.size.peek(), rect);
+    if (next.x !== seen.x || next.y !== seen.y || next.scale !== seen.scale) glide(next);
+  });
+
+  // --- what is done ---
+
+  /** Move at once, but seen to move. */
+  const glide = (viewport: Viewport) => {
+    layer.classList.add("irviz-glides");
+    view.move(viewport);
+  };
+  const move = (viewport: Viewport) => {
+    layer.classList.remove("irviz-glides");
+    hidePointed();
+    view.move(viewport);
+  };
+  const select = (node: string) => {
+    hasSelected = true;
+    state.select(node, side);
+  };
+  const wasDragged = followGestures(
+    element,
+    ended,
+    (event) => event.ctrlKey || event.metaKey || isEngaged || state.height.value === 0,
+    ({ dx, dy, factor, at }) => {
+      const seen = view.seen.peek();
+      if (!seen) return;
+      const { left, top, width, height } = element.getBoundingClientRect();
+      const point = { x: at.x - left - width / 2, y: at.y - top - height / 2 };
+      move(zoom(pan(seen, dx, dy), factor, point));
+    },
+  );
+
+  const toggle = (container: string) => state.host.send({ action: "Toggle", container, side });
+  const toggleNode = (node: string) => {
+    const isOpenable = state.scene.peek()[side]?.nodes[node]?.isOpenable;
+    if (isOpenable || view.picture.peek()?.toggles.has(node)) toggle(node);
+  };
+  const zoomBy = (factor: number) => {
+    const seen = view.seen.peek();
+    if (seen) move(zoom(seen, factor));
+  };
+  const follow = (arrow: Arrow, isPanning: boolean) => {
+    const [dx, dy] = ARROWS[arrow];
+    const [seen, picture, { node }] = [view.seen.peek(), drawn(), state.selection.peek()];
+    if (!seen || !picture) return;
+    if (isPanning) move(pan(seen, -PAN_STEP * dx, -PAN_STEP * dy));
+    else if (!picture.nodes.has(node)) selectAt(0);
+    else select(nextNode(picture.rects(), picture.edges, node, arrow) ?? node);
+  };
+  const selectAt = (place: number) => select([...(drawn()?.nodes.keys() ?? [])].at(place) ?? "");
+  const keys: Record<string, (event: KeyboardEvent) => void> = {
+    "+": () => zoomBy(ZOOM_STEP),
+    "=": () => zoomBy(ZOOM_STEP),
+    "-": () => zoomBy(1 / ZOOM_STEP),
+    0: () => {
+      state.viewport.value = null;
+    },
+    n: () => goToChange(state, 1),
+    p: () => goToChange(state, -1),
+    Home: () => selectAt(0),
+    End: () => selectAt(-1),
+    Escape() {
+      isEngaged = false;
+      element.classList.remove("irviz-engaged");
+      hidePointed();
+      select("");
+    },
+    Enter({ shiftKey }) {
+      const { node } = state.selection.peek();
+      if (!node) return;
+      if (shiftKey) state.host.send({ action: "CloseAround", node, side });
+      else toggleNode(node);
+    },
+    ArrowUp: ({ shiftKey }) => follow("ArrowUp", shiftKey),
+    ArrowDown: ({ shiftKey }) => follow("ArrowDown", shiftKey),
+    ArrowLeft: ({ shiftKey }) => follow("ArrowLeft", shiftKey),
+    ArrowRight: ({ shiftKey }) => follow("ArrowRight", shiftKey),
+  };
+
+  let timer: number | undefined;
+  const hidePointed = () => {
+    clearTimeout(timer);
+    pointed.value = null;
+  };
+  ended.addEventListener("abort", hidePointed);
+  const listen = <Type extends keyof HTMLElementEventMap>(
+    type: Type,
+    listener: (event: HTMLElementEventMap[Type]) => void,
+  ) => element.addEventListener(type, listener, { signal: ended });
+
+  const hover = (node: string) => {
+    const known = state.hovered.peek();
+    if (known.node !== node || (node && known.side !== side)) state.hovered.value = { node, side };
+  };
+  listen("pointerover", (event) => {
+    if (event.buttons || event.pointerType === "touch") return;
+    const { node } = partAt(event.target);
+    hover(node);
+    hidePointed();
+    const picture = view.picture.peek();
+    const words = picture ? wordsAt(picture, event.target) : "";
+    if (!node && !words) return;
+    timer = window.setTimeout(() => {
+      const { left, top } = element.getBoundingClientRect();
+      const facts = state.scene.peek()[side]?.nodes[node];
+      pointed.value = { x: event.clientX - left, y: event.clientY - top, facts, words };
+    }, TOOLTIP_AFTER);
+  });
+  listen("pointerleave", () => {
+    hover("");
+    hidePointed();
+  });
+  listen("pointerdown", () => {
+    isEngaged = true;
+    element.classList.add("irviz-engaged"); // from now on the plain wheel zooms
+    hidePointed();
+  });
+  listen("blur", () => {
+    isEngaged = false;
+    element.classList.remove("irviz-engaged");
+  });
+  listen("click", (event) => {
+    if (wasDragged()) return;
+    const { node, toggle: sign } = partAt(event.target);
+    if (sign) toggle(sign);
+    else select(node);
+  });
+  listen("dblclick", (event) => {
+    const { node, toggle: sign } = partAt(event.target);
+    if (node && !sign) toggleNode(node);
+  });
+  listen("contextmenu", (event) => {
+    const at = { x: event.clientX, y: event.clientY };
+    let { node } = partAt(event.target);
+    if (event.button !== 2) {
+      node = state.selection.peek().node; // by its key
+      const rect = picturePlace(node);
+      if (rect) Object.assign(at, { x: rect.left + rect.width / 2, y: rect.bottom });
+    }
+    if (!node) return;
+    event.preventDefault();
+    event.stopPropagation(); // JupyterLab has a menu of its own
+    hidePointed();
+    select(node);
+    state.menu.value = { ...at, node, side };
+  });
+  const picturePlace = (node: string) =>
+    view.picture.peek()?.nodes.get(node)?.getBoundingClientRect();
+  listen("keydown", (event) => {
+    const act = keys[event.key];
+    if (!act || !drawn() || event.ctrlKey || event.metaKey || event.altKey) return;
+    act(event);
+    event.preventDefault();
+    event.stopPropagation();
+  });
+}

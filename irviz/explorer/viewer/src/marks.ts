@@ -1,0 +1,94 @@
+// What is drawn over a picture: what is pointed at, selected, gone to or new. The picture itself
+// stays as it is, so that no more is drawn again than what changes, however large it is.
+
+import { type DrawnPicture, shapeOf } from "./picture";
+
+const SVG = "http://www.w3.org/2000/svg";
+
+export interface Marks {
+  svg: SVGSVGElement;
+  /** Show nodes with what is joined to them; the rest of the picture is drawn pale. */
+  hover(ids: readonly string[]): void;
+  select(ids: readonly string[]): void;
+  /** Outline nodes for a moment. */
+  outline(name: "pulse" | "new", ids: readonly string[]): void;
+}
+
+/** Add the marks of a picture to the element that it is in. */
+export function createMarks(picture: DrawnPicture): Marks {
+  const { ownerDocument: owner } = picture.svg;
+  const svg = owner.createElementNS(SVG, "svg");
+  svg.setAttribute("class", "irviz irviz-marks");
+  for (const name of ["viewBox", "width", "height", "font-family"]) {
+    svg.setAttribute(name, picture.svg.getAttribute(name) ?? "");
+  }
+  svg.ariaHidden = "true";
+  const group = (name: string) => {
+    const made = owner.createElementNS(SVG, "g");
+    made.setAttribute("class", `irviz-mark-${name}`);
+    return svg.appendChild(made);
+  };
+  const outlines = { new: group("new"), pulse: group("pulse") };
+  const selected = group("selected");
+  const near = group("near");
+
+  /** Copy a part to where it is drawn: groups around it may move it. */
+  const copy = (part: SVGGraphicsElement, to: SVGGElement) => {
+    const made = part.cloneNode(true) as SVGGraphicsElement;
+    const moves = [];
+    for (let one = part.parentElement; one instanceof SVGGElement; one = one.parentElement) {
+      moves.unshift(one.getAttribute("transform") ?? "");
+    }
+    const transform = moves.join(" ").trim();
+    if (transform) made.setAttribute("transform", transform);
+    made.removeAttribute("opacity");
+    return to.appendChild(made);
+  };
+  const copyNodes = (ids: Iterable<string>, to: SVGGElement) => {
+    for (const id of ids) for (const part of picture.parts.get(id) ?? []) copy(part, to);
+  };
+  const copyEdges = (ids: readonly string[], to: SVGGElement) => {
+    const edges = new Set(ids.flatMap((id) => picture.edgesOf.get(id) ?? []));
+    for (const { element } of edges) copy(element, to);
+    return edges;
+  };
+  const outline = (ids: readonly string[], to: SVGGElement, name: string) => {
+    for (const id of ids) {
+      const node = picture.nodes.get(id);
+      const shape = node && shapeOf(node);
+      if (!node || !shape) continue;
+      const made = copy(shape, to);
+      made.setAttribute("class", name);
+      // the shape's own attributes would win over nothing, but are not wanted
+      for (const one of ["fill", "stroke", "stroke-width", "stroke-dasharray"]) {
+        made.removeAttribute(one);
+      }
+    }
+  };
+  return {
+    svg,
+    hover(ids) {
+      near.replaceChildren();
+      const known = ids.filter((id) => picture.nodes.has(id));
+      picture.svg.classList.toggle("irviz-faded", known.length > 0);
+      const ends = [...copyEdges(known, near)].flatMap(({ source, target }) => [source, target]);
+      copyNodes(new Set([...ends, ...known]), near);
+    },
+    select(ids) {
+      selected.replaceChildren();
+      const known = ids.filter((id) => picture.nodes.has(id));
+      copyEdges(known, selected);
+      outline(known, selected, "irviz-halo");
+      copyNodes(known, selected);
+    },
+    outline(name, ids) {
+      const to = outlines[name];
+      to.replaceChildren();
+      outline(ids, to, "irviz-outline");
+      // the same animation begins again only where there is another element
+      const fresh = to.cloneNode(true) as SVGGElement;
+      to.replaceWith(fresh);
+      outlines[name] = fresh;
+    },
+  };
+}

@@ -1,0 +1,154 @@
+// A picture of a graph, indexed once for all events.
+//
+// The SVG has g.node[data-node] with one .shape, g.value, g.word and g.change[data-node], and
+// g.edge[data-source][data-target]; [data-toggle] are signs that open and close something. They are
+// moved by groups, if at all, and not scaled.
+
+import { readSvg } from "./markup";
+import { type Edge, isPale } from "./neighbours";
+import { middle, type Point, type Rect } from "./viewport";
+
+export interface DrawnEdge extends Edge {
+  element: SVGGElement;
+}
+
+export interface DrawnPicture {
+  svg: SVGSVGElement;
+  frame: Rect;
+  /** Where the function's result is: the picture is read from there. */
+  start: Point;
+  nodes: ReadonlyMap<string, SVGGElement>;
+  /** All that is drawn of each node, in the order in which it is drawn. */
+  parts: ReadonlyMap<string, SVGGElement[]>;
+  edges: readonly DrawnEdge[];
+  /** The edges of each node. */
+  edgesOf: ReadonlyMap<string, DrawnEdge[]>;
+  /** What signs, edges and marks say of themselves. */
+  words: ReadonlyMap<Element, string>;
+  /** The ids of what signs open and close. */
+  toggles: ReadonlySet<string>;
+  /** Return where each node is; the picture must be in the page. */
+  rects(): ReadonlyMap<string, Rect>;
+}
+
+/** The shape of a node, which is measured and outlined. */
+export function shapeOf(node: Element): SVGGraphicsElement | null {
+  const shape = node.querySelector(".shape");
+  return shape instanceof SVGGraphicsElement ? shape : null;
+}
+
+function append<Key, Value>(lists: Map<Key, Value[]>, key: Key, value: Value) {
+  const known = lists.get(key);
+  if (known) known.push(value);
+  else lists.set(key, [value]);
+}
+
+/** Take the texts that a browser would show by itself, some time after the pointer rests. */
+function takeTitles(svg: SVGSVGElement): Map<Element, string> {
+  const words = new Map<Element, string>();
+  for (const title of [...svg.querySelectorAll("title")]) {
+    if (title.parentElement) words.set(title.parentElement, title.textContent ?? "");
+    title.remove();
+  }
+  return words;
+}
+
+/** Read a picture; throw an Error that says what is wrong with it. */
+export function readPicture(text: string): DrawnPicture {
+  const svg = readSvg(text);
+  const { x, y, width, height } = svg.viewBox.baseVal;
+  const frame = { x, y, width, height };
+  const words = takeTitles(svg);
+  const nodes = new Map<string, SVGGElement>();
+  const parts = new Map<string, SVGGElement[]>();
+  const edges: DrawnEdge[] = [];
+  const edgesOf = new Map<string, DrawnEdge[]>();
+  for (const element of svg.querySelectorAll<SVGGElement>("g[data-node], g.edge")) {
+    const { node, source = "", target = "" } = element.dataset;
+    if (node !== undefined) {
+      append(parts, node, element);
+      if (element.classList.contains("node")) nodes.set(node, element);
+    } else {
+      const edge = { element, source, target };
+      edges.push(edge);
+      append(edgesOf, source, edge);
+      if (target !== source) append(edgesOf, target, edge);
+    }
+  }
+  const signs = [...svg.querySelectorAll<SVGElement>("[data-toggle]")];
+  const output = svg.querySelector(".node.output");
+  let known: Map<string, Rect> | undefined;
+  const rects = () => {
+    if (known) return known;
+    const found = new Map([...nodes].map(([id, node]) => [id, rectOf(node)]));
+    if (svg.isConnected) known = found;
+    return found;
+  };
+  return {
+    ...{ svg, frame, nodes, parts, edges, edgesOf, words, rects },
+    start: output ? middle(rectOf(output)) : { x: x + width / 2, y },
+    toggles: new Set(signs.map((one) => one.dataset.toggle ?? "")),
+  };
+}
+
+/** Return how far the groups around an element move it. */
+function shiftOf(element: Element): Point {
+  const shift = { x: 0, y: 0 };
+  for (let one = element.parentElement; one instanceof SVGGElement; one = one.parentElement) {
+    const matrix = one.transform.baseVal.consolidate()?.matrix;
+    shift.x += matrix?.e ?? 0;
+    shift.y += matrix?.f ?? 0;
+  }
+  return shift;
+}
+
+/** Return the box of a shape in its own coordinates; that of a path is known in a page alone. */
+function boxOf(shape: SVGGraphicsElement): Rect {
+  const number = (name: string) => Number(shape.getAttribute(name) ?? 0);
+  if (shape.localName === "rect") {
+    const [x, y] = [number("x"), number("y")];
+    return { x, y, width: number("width"), height: number("height") };
+  }
+  if (shape.localName === "circle") {
+    const r = number("r");
+    return { x: number("cx") - r, y: number("cy") - r, width: 2 * r, height: 2 * r };
+  }
+  const { x, y, width, height } = shape.getBBox();
+  return { x, y, width, height };
+}
+
+function rectOf(node: Element): Rect {
+  const shape = shapeOf(node);
+  if (!shape) return { x: 0, y: 0, width: 0, height: 0 };
+  const [box, shift] = [boxOf(shape), shiftOf(shape)];
+  return { ...box, x: box.x + shift.x, y: box.y + shift.y };
+}
+
+/** Draw some nodes pale, with the edges of their values. */
+export function showPale(picture: DrawnPicture, ids: readonly string[]) {
+  const pale = new Set(ids);
+  const edges = picture.edges.map(({ element }) => element);
+  for (const part of [...[...picture.parts.values()].flat(), ...edges]) {
+    const { node, source } = part.dataset;
+    part.classList.toggle("irviz-pale", isPale({ node, source }, pale));
+  }
+}
+
+/** Return what an event happened on. */
+export function partAt(target: EventTarget | null): { node: string; toggle: string } {
+  const element = target instanceof Element ? target : null;
+  const node = element?.closest<SVGElement>("[data-node]")?.dataset.node ?? "";
+  const toggle = element?.closest<SVGElement>("[data-toggle]")?.dataset.toggle ?? "";
+  return { node, toggle };
+}
+
+/** Return what the part under the pointer says of itself. */
+export function wordsAt(picture: DrawnPicture, target: EventTarget | null): string {
+  let one = target instanceof Element ? target : null;
+  while (one && one !== picture.svg) {
+    const words = picture.words.get(one);
+    if (words !== undefined) return words;
+    one = one.parentElement;
+  }
+  return "";
+}

@@ -1,0 +1,63 @@
+// One of the two pictures, as it is seen: read, measured, and moved.
+
+import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import { type DrawnPicture, readPicture } from "./picture";
+import type { State, Viewport } from "./state";
+import type { Side } from "./view_data";
+import { bound, fit, isAllVisible, type Size } from "./viewport";
+
+export interface PictureView {
+  readonly side: Side;
+  /** The size of the pane, 0 while it is hidden. */
+  readonly size: Signal<Size>;
+  /** The picture, null where there is none. */
+  readonly picture: ReadonlySignal<DrawnPicture | null>;
+  /** Why there is no picture, "" where there is one. */
+  readonly error: ReadonlySignal<string>;
+  /** The nodes that were not in the picture before: they are outlined for a moment. */
+  readonly fresh: Signal<readonly string[]>;
+  /** What is seen of the picture; null where nothing can be seen. */
+  readonly seen: ReadonlySignal<Viewport | null>;
+  readonly isAllVisible: ReadonlySignal<boolean>;
+  /** Move both pictures. */
+  move(viewport: Viewport): void;
+}
+
+const areSame = (a: Size, b: Size) => a.width === b.width && a.height === b.height;
+
+/** Return what a viewport shows of a picture: null fits it. */
+export const seenOf = (viewport: Viewport | null, { frame, start }: DrawnPicture, pane: Size) =>
+  viewport ? bound(viewport, frame) : fit(frame, pane, start);
+
+export function createPictureView(state: State, side: Side): PictureView {
+  const size = signal<Size>({ width: 0, height: 0 });
+  const svg = computed(() => state.scene.value[side]?.svg ?? "");
+  const read = computed(() => {
+    if (!svg.value) return { picture: null, why: "" };
+    try {
+      return { picture: readPicture(svg.value), why: "" };
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      return { picture: null, why: `Cannot draw this graph: ${why}` };
+    }
+  });
+  const picture = computed(() => read.value.picture);
+  const error = computed(() => read.value.why || (state.scene.value[side]?.error ?? ""));
+  const seen = computed(() => {
+    const [drawn, pane] = [picture.value, size.value];
+    if (!drawn || areSame(pane, { width: 0, height: 0 })) return null;
+    return seenOf(state.viewport.value, drawn, pane);
+  });
+  return {
+    ...{ side, size, picture, error, seen },
+    fresh: signal([]),
+    isAllVisible: computed(() => {
+      const [drawn, viewport] = [picture.value, seen.value];
+      return !drawn || !viewport || isAllVisible(viewport, size.value, drawn.frame);
+    }),
+    move(viewport) {
+      const frame = picture.value?.frame;
+      if (frame) state.viewport.value = bound(viewport, frame);
+    },
+  };
+}

@@ -1,0 +1,171 @@
+// Where a picture is seen in its pane, as numbers.
+
+import type { Viewport } from "./state";
+
+export interface Point {
+  x: number;
+  y: number;
+}
+export interface Size {
+  width: number;
+  height: number;
+}
+export interface Rect extends Point, Size {}
+
+const SCALES: readonly [number, number] = [0.02, 8];
+/** The scale at which what pictures say of values, in a font of 11 units, is 9 px high. */
+export const LEGIBLE = 9 / 11;
+const MARGIN = 24; // px of the pane's width, and height, that a fitted picture leaves free
+const SLACK = 1; // px of a picture that may be out of sight before it is not all visible
+
+const clamp = (value: number, low: number, high: number) => Math.min(Math.max(value, low), high);
+
+export const middle = ({ x, y, width, height }: Rect): Point => ({
+  x: x + width / 2,
+  y: y + height / 2,
+});
+
+/** Show the whole picture in the middle of the pane where its text can be read so; else as much of
+ * its width as can be read, from `start` on, which is where its output is. Never enlarge it. */
+export function fit(frame: Rect, pane: Size, start: Point): Viewport {
+  const room = { width: pane.width - MARGIN, height: pane.height - MARGIN };
+  const [across, down] = [room.width / frame.width, room.height / frame.height];
+  if (Math.min(across, down) >= LEGIBLE) {
+    return { ...middle(frame), scale: Math.min(across, down, 1) };
+  }
+  const scale = clamp(across, LEGIBLE, 1);
+  const begin = (at: number, low: number, length: number, seen: number) => {
+    const half = seen / scale / 2;
+    return length <= 2 * half ? low + length / 2 : clamp(at, low + half, low + length - half);
+  };
+  // the margin is around the picture: it is seen where that begins and ends
+  const margin = MARGIN / 2 / scale;
+  return {
+    x: begin(start.x, frame.x - margin, frame.width + 2 * margin, pane.width),
+    y: begin(start.y, frame.y - margin, frame.height + 2 * margin, pane.height),
+    scale,
+  };
+}
+
+/** Keep the scale within its limits and the middle of the pane over the frame. */
+export const bound = ({ x, y, scale }: Viewport, frame: Rect): Viewport => ({
+  x: clamp(x, frame.x, frame.x + frame.width),
+  y: clamp(y, frame.y, frame.y + frame.height),
+  scale: clamp(scale, ...SCALES),
+});
+
+/** How much larger than the rest signs and titles are, so that they can be seen and hit. */
+export const enlarged = (scale: number) => clamp(0.8 / scale, 1, 3);
+
+/** Move the picture by pixels, as a hand that drags it. */
+export const pan = ({ x, y, scale }: Viewport, dx: number, dy: number): Viewport => ({
+  x: x - dx / scale,
+  y: y - dy / scale,
+  scale,
+});
+
+/** Zoom, keeping what lies under the point (px from the middle of the pane) where it is. */
+export function zoom({ x, y, scale }: Viewport, factor: number, at: Point = { x: 0, y: 0 }) {
+  const zoomed = clamp(scale * factor, ...SCALES);
+  const kept = 1 / scale - 1 / zoomed;
+  return { x: x + at.x * kept, y: y + at.y * kept, scale: zoomed };
+}
+
+/** Move the viewport just enough to show the rect. */
+export function reveal({ x, y, scale }: Viewport, pane: Size, rect: Rect): Viewport {
+  const shift = (at: number, seen: number, low: number, length: number) => {
+    const half = (seen - MARGIN) / 2 / scale;
+    return length > 2 * half ? low + length / 2 : clamp(at, low + length - half, low + half);
+  };
+  return {
+    x: shift(x, pane.width, rect.x, rect.width),
+    y: shift(y, pane.height, rect.y, rect.height),
+    scale,
+  };
+}
+
+/** Show the rect in the middle: its text can be read, unless it is larger than the pane. */
+export function centre({ scale }: Viewport, pane: Size, rect: Rect): Viewport {
+  const most = Math.min(
+    (pane.width - MARGIN) / rect.width,
+    (pane.height - MARGIN) / rect.height,
+    SCALES[1],
+  );
+  return { ...middle(rect), scale: Math.max(Math.min(Math.max(scale, LEGIBLE), most), SCALES[0]) };
+}
+
+/** Return the part of the picture that is seen. */
+export const visiblePart = ({ x, y, scale }: Viewport, { width, height }: Size): Rect => ({
+  x: x - width / scale / 2,
+  y: y - height / scale / 2,
+  width: width / scale,
+  height: height / scale,
+});
+
+/** Tell whether the whole frame is seen. */
+export function isAllVisible(viewport: Viewport, pane: Size, frame: Rect): boolean {
+  const seen = visiblePart(viewport, pane);
+  const slack = SLACK / viewport.scale;
+  return (
+    seen.x <= frame.x + slack &&
+    seen.y <= frame.y + slack &&
+    seen.x + seen.width >= frame.x + frame.width - slack &&
+    seen.y + seen.height >= frame.y + frame.height - slack
+  );
+}
+
+const BESIDE = 14; // px between the pointer and what is said of what it points at
+
+/** Return the place of a box beside a point, inside of the pane as far as that has room. */
+export function beside(at: Point, box: Size, pane: Size): Point {
+  const place = (point: number, length: number, room: number) => {
+    const after = point + BESIDE;
+    const before = point - BESIDE - length;
+    return after + length <= room ? after : before >= 0 ? before : Math.max(room - length, 0);
+  };
+  return { x: place(at.x, box.width, pane.width), y: place(at.y, box.height, pane.height) };
+}
+
+/** Return the smallest rect around others, null for none. */
+export function around(rects: readonly Rect[]): Rect | null {
+  if (!rects.length) return null;
+  const x = Math.min(...rects.map((one) => one.x));
+  const y = Math.min(...rects.map((one) => one.y));
+  const right = Math.max(...rects.map((one) => one.x + one.width));
+  const bottom = Math.max(...rects.map((one) => one.y + one.height));
+  return { x, y, width: right - x, height: bottom - y };
+}
+
+const ALIKE = 0.1; // of the width, and height, by which pictures of one layout may differ
+
+const areAlike = (a: Size, b: Size) =>
+  Math.abs(a.width - b.width) <= ALIKE * a.width &&
+  Math.abs(a.height - b.height) <= ALIKE * a.height;
+
+/** What a picture is of, and how large it is. */
+export interface Shown {
+  key: string;
+  function: string;
+  frame: Rect;
+}
+
+/** Return the viewport for another picture, null to fit it: what is looked at stays in its place.
+ * `viewport` is null where the picture before was fitted, which showed `seen`; `moved` is how far
+ * what stays was moved. */
+export function nextViewport(
+  viewport: Viewport | null,
+  seen: Viewport,
+  before: Shown,
+  after: Shown,
+  moved: readonly number[],
+): Viewport | null {
+  const [dx = 0, dy = 0] = moved;
+  if (before.key === after.key) {
+    const { frame } = after;
+    const isStill = frame.width === before.frame.width && frame.height === before.frame.height;
+    if (isStill && !dx && !dy) return viewport;
+    return bound({ x: seen.x + dx, y: seen.y + dy, scale: seen.scale }, frame);
+  }
+  if (before.function !== after.function || !areAlike(before.frame, after.frame)) return null;
+  return viewport && bound(viewport, after.frame);
+}

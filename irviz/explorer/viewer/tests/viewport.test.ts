@@ -1,0 +1,224 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { type Movement, movementOf, wheelFactor } from "../src/gestures";
+import type { Viewport } from "../src/state";
+import * as geometry from "../src/viewport";
+import { LEGIBLE, type Point, type Rect } from "../src/viewport";
+
+const FRAME = { x: 0, y: 0, width: 800, height: 400 };
+const PANE = { width: 424, height: 324 };
+const TOP = { x: 400, y: 10 };
+const CLOSE = 1e-9;
+
+/** Where a point of the graph is seen, in px from the middle of the pane. */
+const seenAt = ({ x, y, scale }: Viewport, point: Point): Point => ({
+  x: (point.x - x) * scale,
+  y: (point.y - y) * scale,
+});
+
+function assertClose(actual: object, expected: object) {
+  for (const [name, number] of Object.entries(expected)) {
+    const found = (actual as Record<string, number>)[name] ?? Number.NaN;
+    assert.ok(Math.abs(found - number) < CLOSE, `${name}: ${JSON.stringify(actual)}`);
+  }
+}
+
+test("fit shows the whole picture in the middle of a pane that is large enough", () => {
+  const pane = { width: 824, height: 424 };
+  assertClose(geometry.fit(FRAME, pane, TOP), { x: 400, y: 200, scale: 1 });
+});
+
+test("fit makes a picture smaller as long as its text can be read", () => {
+  const pane = { width: 744, height: 1000 };
+  assertClose(geometry.fit(FRAME, pane, TOP), { x: 400, y: 200, scale: 0.9 });
+});
+
+test("fit never enlarges a small picture", () => {
+  assert.equal(geometry.fit({ x: 0, y: 0, width: 10, height: 10 }, PANE, TOP).scale, 1);
+});
+
+test("fit never makes text smaller than can be read", () => {
+  for (const side of [100, 1e3, 1e4, 1e6]) {
+    const frame = { x: 0, y: 0, width: side, height: 1e6 / side };
+    const { scale } = geometry.fit(frame, PANE, TOP);
+    assert.ok(scale >= LEGIBLE && scale <= 1, `${side}: ${scale}`);
+  }
+});
+
+test("a picture too high for the pane fits its width and begins at the output above", () => {
+  const frame = { x: 0, y: 0, width: 420, height: 5000 };
+  const found = geometry.fit(frame, PANE, { x: 100, y: 20 });
+  assertClose(found, { x: 210, scale: 400 / 420 });
+  const seen = geometry.visiblePart(found, PANE);
+  assert.ok(seen.y <= 0 && seen.y > -20, `${seen.y}`);
+});
+
+test("a picture whose output is below begins there", () => {
+  const frame = { x: 0, y: 0, width: 420, height: 5000 };
+  const seen = geometry.visiblePart(geometry.fit(frame, PANE, { x: 100, y: 4980 }), PANE);
+  const below = seen.y + seen.height - 5000;
+  assert.ok(below >= 0 && below < 20, `${below}`);
+});
+
+test("a picture too wide to be read in the pane begins where its output is", () => {
+  const frame = { x: 0, y: 0, width: 5000, height: 200 };
+  const seen = geometry.visiblePart(geometry.fit(frame, PANE, { x: 3000, y: 10 }), PANE);
+  assert.ok(seen.x < 3000 && seen.x + seen.width > 3000, `${seen.x}`);
+  const first = geometry.visiblePart(geometry.fit(frame, PANE, { x: 0, y: 10 }), PANE);
+  assert.ok(first.x <= 0 && first.x > -20, `${first.x}`);
+});
+
+test("bound keeps the picture under the middle of the pane and the scale within its limits", () => {
+  const inside = geometry.bound({ x: -50, y: 900, scale: 100 }, FRAME);
+  assert.deepEqual(inside, { x: 0, y: 400, scale: 8 });
+  assert.equal(geometry.bound({ x: 10, y: 20, scale: 0.001 }, FRAME).scale, 0.02);
+});
+
+test("pan moves the picture by as many px as the pointer moved", () => {
+  const point = { x: 100, y: 100 };
+  const before = { x: 400, y: 200, scale: 0.5 };
+  const { x, y } = seenAt(before, point);
+  assertClose(seenAt(geometry.pan(before, 30, -20), point), { x: x + 30, y: y - 20 });
+});
+
+test("zoom keeps what is under the pointer where it is", () => {
+  const pointer = { x: 120, y: -80 };
+  const before = { x: 400, y: 200, scale: 0.5 };
+  const under = { x: before.x + pointer.x / 0.5, y: before.y + pointer.y / 0.5 };
+  const after = geometry.zoom(before, 1.7, pointer);
+  assertClose(after, { scale: 0.85 });
+  assertClose(seenAt(after, under), pointer);
+});
+
+test("zoom stops at its limits without drifting", () => {
+  const near = { x: 400, y: 200, scale: 8 };
+  assert.deepEqual(geometry.zoom(near, 2, { x: 120, y: -80 }), near);
+});
+
+test("zoom without a pointer keeps the middle", () => {
+  const found = geometry.zoom({ x: 400, y: 200, scale: 1 }, 2);
+  assert.deepEqual(found, { x: 400, y: 200, scale: 2 });
+});
+
+test("a wheel turned up zooms in, and as much as turning it down zooms out", () => {
+  const up = wheelFactor({ deltaY: -100, deltaMode: 0 });
+  assert.ok(up > 1.1 && up < 1.5, `${up}`);
+  assert.ok(Math.abs(up * wheelFactor({ deltaY: 100, deltaMode: 0 }) - 1) < CLOSE);
+});
+
+test("a notch zooms alike whether the browser counts pixels, lines or pages", () => {
+  const notches = [
+    { deltaY: 100, deltaMode: 0 },
+    { deltaY: 3, deltaMode: 1 },
+    { deltaY: 1, deltaMode: 2 },
+  ];
+  assert.equal(new Set(notches.map(wheelFactor)).size, 1);
+});
+
+test("a pinch on a touchpad zooms finely", () => {
+  const factor = wheelFactor({ deltaY: -2, deltaMode: 0 });
+  assert.ok(factor > 1 && factor < 1.05, `${factor}`);
+});
+
+test("one pointer moves the picture, two also zoom it", () => {
+  const [a, b, c] = [
+    { x: 10, y: 10 },
+    { x: 30, y: 10 },
+    { x: 50, y: 10 },
+  ];
+  const drag: Movement = movementOf([a], [b]);
+  assert.deepEqual(drag, { dx: 20, dy: 0, factor: 1, at: b });
+  assert.deepEqual(movementOf([a, b], [a, c]), { dx: 10, dy: 0, factor: 2, at: b });
+});
+
+test("reveal leaves a viewport alone that shows the box already", () => {
+  const view = { x: 400, y: 200, scale: 0.5 };
+  const box = { x: 380, y: 180, width: 40, height: 20 };
+  assert.deepEqual(geometry.reveal(view, PANE, box), view);
+});
+
+test("reveal moves a viewport until the whole box is inside the pane, and no further", () => {
+  const box = { x: 700, y: 180, width: 60, height: 40 };
+  const after = geometry.reveal({ x: 200, y: 200, scale: 1 }, PANE, box);
+  const right = seenAt(after, { x: 760, y: 200 }).x;
+  assert.ok(right < PANE.width / 2 && right > PANE.width / 2 - 20, `${right}`);
+  assertClose(after, { y: 200, scale: 1 });
+});
+
+test("reveal puts a box larger than the pane in its middle", () => {
+  const box = { x: 100, y: 100, width: 200, height: 100 };
+  const after = geometry.reveal({ x: 0, y: 0, scale: 8 }, PANE, box);
+  assert.deepEqual(after, { x: 200, y: 150, scale: 8 });
+});
+
+test("what is gone to is in the middle, and can be read", () => {
+  const box = { x: 700, y: 180, width: 60, height: 40 };
+  const small = geometry.centre({ x: 0, y: 0, scale: 0.1 }, PANE, box);
+  assert.deepEqual(small, { x: 730, y: 200, scale: LEGIBLE });
+  assert.equal(geometry.centre({ x: 0, y: 0, scale: 2 }, PANE, box).scale, 2);
+});
+
+test("what is gone to and larger than the pane is seen as a whole", () => {
+  const box = { x: 0, y: 0, width: 4000, height: 40 };
+  assert.equal(geometry.centre({ x: 0, y: 0, scale: 1 }, PANE, box).scale, 0.1);
+});
+
+test("everything is visible where a picture was fitted as a whole, and not after zooming in", () => {
+  const pane = { width: 824, height: 424 };
+  const whole = geometry.fit(FRAME, pane, TOP);
+  assert.ok(geometry.isAllVisible(whole, pane, FRAME));
+  assert.ok(!geometry.isAllVisible(geometry.zoom(whole, 1.25), pane, FRAME));
+});
+
+test("signs and titles are enlarged where the picture is small, within limits", () => {
+  assert.deepEqual([1, 0.4, 0.02].map(geometry.enlarged), [1, 2, 3]);
+});
+
+test("a tooltip is beside the pointer and inside of the pane", () => {
+  const box = { width: 100, height: 50 };
+  assert.deepEqual(geometry.beside({ x: 10, y: 10 }, box, PANE), { x: 24, y: 24 });
+  assert.deepEqual(geometry.beside({ x: 400, y: 300 }, box, PANE), { x: 286, y: 236 });
+  const narrow = { width: 90, height: 40 };
+  assert.deepEqual(geometry.beside({ x: 45, y: 20 }, box, narrow), { x: 0, y: 0 });
+});
+
+test("the rectangle around others holds them all", () => {
+  const rects: Rect[] = [
+    { x: 0, y: 10, width: 5, height: 5 },
+    { x: 20, y: -10, width: 10, height: 5 },
+  ];
+  assert.deepEqual(geometry.around(rects), { x: 0, y: -10, width: 30, height: 25 });
+  assert.equal(geometry.around([]), null);
+});
+
+// --- when another scene is shown ---
+
+const SEEN = { x: 100, y: 100, scale: 1 };
+const BEFORE = { key: "main/1/", function: "main", frame: FRAME };
+const LARGER = { ...FRAME, width: 900, height: 700 };
+
+test("what was opened stays in its place, also where the whole picture was fitted", () => {
+  const after = { ...BEFORE, frame: LARGER };
+  for (const viewport of [null, SEEN]) {
+    const found = geometry.nextViewport(viewport, SEEN, BEFORE, after, [30, 200]);
+    assert.deepEqual(found, { x: 130, y: 300, scale: 1 });
+  }
+});
+
+test("the same picture in other colours is seen as before", () => {
+  assert.equal(geometry.nextViewport(null, SEEN, BEFORE, BEFORE, [0, 0]), null);
+  assert.equal(geometry.nextViewport(SEEN, SEEN, BEFORE, BEFORE, [0, 0]), SEEN);
+});
+
+test("another stage with a picture of about the same size is seen at the same place", () => {
+  const after = { key: "main/2/", function: "main", frame: { ...FRAME, width: 820 } };
+  assert.deepEqual(geometry.nextViewport(SEEN, SEEN, BEFORE, after, [0, 0]), SEEN);
+  assert.equal(geometry.nextViewport(null, SEEN, BEFORE, after, [0, 0]), null);
+});
+
+test("another function, or a picture of another size, is fitted anew", () => {
+  const other = { key: "f/1/", function: "f", frame: FRAME };
+  assert.equal(geometry.nextViewport(SEEN, SEEN, BEFORE, other, [0, 0]), null);
+  const larger = { key: "main/2/", function: "main", frame: LARGER };
+  assert.equal(geometry.nextViewport(SEEN, SEEN, BEFORE, larger, [0, 0]), null);
+});

@@ -106,12 +106,8 @@ function drive(
   let settled: number | undefined;
   let shown: { picture: DrawnPicture | null; viewport: Viewport } | null = null;
   const settle = () => {
-    const viewport = view.seen.peek();
-    // in steps, and not in each frame: the style of all nodes depends on it
-    const scale = String(Math.round(enlarged(viewport?.scale ?? 1) * 4) / 4);
-    if (layer.style.getPropertyValue("--irviz-enlarged") !== scale) {
-      layer.style.setProperty("--irviz-enlarged", scale);
-    }
+    const [picture, seen] = [view.picture.peek(), view.seen.peek()];
+    if (picture && seen) picture.enlarge(enlarged(seen.scale));
   };
   ended.addEventListener("abort", () => clearTimeout(settled));
   run(() => {

@@ -29,6 +29,8 @@ export interface DrawnPicture {
   toggles: ReadonlySet<string>;
   /** Return where each node is; the picture must be in the page. */
   rects(): ReadonlyMap<string, Rect>;
+  /** Draw signs and the titles of frames so much larger than the rest. */
+  enlarge(factor: number): void;
 }
 
 /** The shape of a node, which is measured and outlined. */
@@ -76,6 +78,14 @@ export function readPicture(text: string): DrawnPicture {
     }
   }
   const signs = [...svg.querySelectorAll<SVGElement>("[data-toggle]")];
+  const enlargeable = [...svg.querySelectorAll<SVGElement>(".toggle, .title > text")];
+  let factor = 1;
+  const enlarge = (next: number) => {
+    if (next === factor) return;
+    factor = next;
+    // not as a custom property of the picture: the style of each of its parts would be found anew
+    for (const one of enlargeable) one.style.transform = next === 1 ? "" : `scale(${next})`;
+  };
   const output = svg.querySelector(".node.output");
   let known: Map<string, Rect> | undefined;
   const rects = () => {
@@ -85,7 +95,7 @@ export function readPicture(text: string): DrawnPicture {
     return found;
   };
   return {
-    ...{ svg, frame, nodes, parts, edges, edgesOf, words, rects },
+    ...{ svg, frame, nodes, parts, edges, edgesOf, words, rects, enlarge },
     start: output ? middle(rectOf(output)) : { x: x + width / 2, y },
     toggles: new Set(signs.map((one) => one.dataset.toggle ?? "")),
   };

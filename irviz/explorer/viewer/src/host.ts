@@ -20,6 +20,8 @@ export interface Host {
   set<Name extends keyof WritableTraits>(name: Name, value: WritableTraits[Name]): void;
   /** Call a function with each new value; return what ends that. */
   follow<Name extends keyof ViewerTraits>(name: Name, listener: () => void): () => void;
+  /** Tell whether an action can be asked for now. */
+  offers(action: ViewerMessage["action"]): boolean;
   send(message: ViewerMessage, buffers?: ArrayBuffer[]): void;
   /** Put the ipywidget of a reference into an element; return what removes it. */
   mount(reference: string, element: HTMLElement): Promise<() => void>;
@@ -88,6 +90,7 @@ export function liveHost(model: AnyModel, signal_: AbortSignal): Host {
       model.on(`change:${name}`, listener);
       return () => model.off(`change:${name}`, listener);
     },
+    offers: () => connection.value !== "lost",
     send: (message, buffers) => model.send(message, undefined, buffers),
     async mount(reference, element) {
       if (!manager) return () => {};

@@ -1,8 +1,9 @@
 // The state of the viewer in the page: Python's traits as signals, and what only the page knows.
 
-import { batch, type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import { batch, computed, effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import { beginning, type Place, stepTo, type Visits, visit } from "./history";
 import type { Host, WritableTraits } from "./host";
-import type { PaneName, Side, ViewerTraits } from "./view_data";
+import type { PaneName, Picture, Side, StageRow, ViewerMessage, ViewerTraits } from "./view_data";
 
 /** Where a picture is seen: (x, y) is its point in the middle of the pane. */
 export interface Viewport {
@@ -14,12 +15,33 @@ export interface Viewport {
 /** What is shown in the middle: the graph, the text, or both. */
 export type Layout = "graph" | "split" | "text";
 
+/** How wide the viewer is: the limits are those of the container queries in viewer.css. */
+export type Width = "wide" | "medium" | "narrow";
+
 /** What can be done with a node is asked for at a place of the window, in px. */
 export interface MenuRequest {
   x: number;
   y: number;
   node: string;
   side: Side;
+}
+
+/** An entry of a menu; `isChecked` is undefined where it is no choice. */
+export interface MenuItem {
+  label: string;
+  hint?: string;
+  isChecked?: boolean;
+  isDisabled?: boolean;
+  isSeparate?: boolean;
+  run(): void;
+}
+
+/** A menu that is open: at a point of the window, below what it belongs to. */
+export interface Menu {
+  label: string;
+  x: number;
+  y: number;
+  items: MenuItem[];
 }
 
 type Shared = { [Name in keyof ViewerTraits]: ReadonlySignal<ViewerTraits[Name]> };
@@ -33,13 +55,40 @@ export interface State extends Shared {
   readonly layout: Signal<Layout>;
   /** The change that was gone to last, by its place in the scene's list; -1 for none. */
   readonly change: Signal<number>;
-  /** The node whose menu is open, and where; null for none. */
-  readonly menu: Signal<MenuRequest | null>;
   readonly isHelpOpen: Signal<boolean>;
   readonly isInspectorOpen: Signal<boolean>;
+  readonly isLarge: Signal<boolean>;
+  readonly isFull: Signal<boolean>;
+  /** The node whose menu is asked for, and where; null for none. */
+  readonly menu: Signal<MenuRequest | null>;
+  readonly openMenu: Signal<Menu | null>;
+  /** Whether stages that changed nothing are left out. */
+  readonly hidesSame: Signal<boolean>;
+  /** The stage whose label is edited, "" for none. */
+  readonly renamed: Signal<string>;
+  /** The size of the viewer in px, 0 before it is known. */
+  readonly size: Signal<{ width: number; height: number }>;
+  readonly width: ReadonlySignal<Width>;
+  /** Whether the inspector lies over the graph: from the right, or from below where it is narrow. */
+  readonly isDrawer: ReadonlySignal<boolean>;
+  /** One end of a path that is being chosen, "" for none. */
+  readonly pathStart: Signal<string>;
+  readonly current: ReadonlySignal<StageRow | undefined>;
+  readonly isComparing: ReadonlySignal<boolean>;
+  readonly visits: Signal<Visits>;
   set<Name extends keyof WritableTraits>(name: Name, value: WritableTraits[Name]): void;
   select(node: string, side?: Side): void;
   shows(pane: PaneName): boolean;
+  /** Tell whether an action can be asked for now. */
+  can(action: ViewerMessage["action"]): boolean;
+  /** Ask for an action, where it can be asked for. */
+  ask(message: ViewerMessage, buffers?: ArrayBuffer[]): void;
+  /** The picture of a side, null where there is none. */
+  picture(side: Side): Picture | null;
+  /** Select a node and bring it into the picture, whichever function it is in. */
+  reveal(functionName: string, node: string): void;
+  /** Go back (-1) or forward (1) to what was looked at. */
+  goBack(by: -1 | 1): void;
 }
 
 const TRAITS: readonly (keyof ViewerTraits)[] = [
@@ -47,6 +96,12 @@ const TRAITS: readonly (keyof ViewerTraits)[] = [
   ...(["scripts", "selection", "details", "search", "found", "status", "colours"] as const),
   ...(["colour", "tabs", "tab", "forms", "hasScript", "isDark", "clipboard"] as const),
 ];
+
+const MEDIUM = 700;
+const WIDE = 1100;
+/** From this width on two graphs and the inspector stand beside each other. */
+const ROOMY = 1600;
+const TRAVEL = 3000; // ms that the kernel may take to go back: until then nothing is a new place
 
 /** Make the state of a viewer, which follows its host until the signal is aborted. */
 export function createState(host: Host, ended: AbortSignal): State {
@@ -67,18 +122,98 @@ export function createState(host: Host, ended: AbortSignal): State {
       host.set(name, value);
     });
   };
+  const can: State["can"] = (action) => host.offers(action);
+  const ask: State["ask"] = (message, buffers) => {
+    if (can(message.action)) host.send(message, buffers);
+  };
+  const select: State["select"] = (node, side = "current") =>
+    set("selection", { node, side: node ? side : "current" });
+  const picture: State["picture"] = (side) => shared.scene.value[side];
+  const reveal: State["reveal"] = (functionName, node) => {
+    const scene = shared.scene.peek();
+    if (scene.function === functionName && scene.current?.nodes[node]) select(node);
+    else ask({ action: "Reveal", function: functionName, node });
+  };
+
+  const size = signal({ width: 0, height: 0 });
+  const width = computed<Width>(() => {
+    const px = size.value.width || WIDE;
+    return px >= WIDE ? "wide" : px >= MEDIUM ? "medium" : "narrow";
+  });
+  const isComparing = computed(() => shared.scene.value.reference !== null);
+  const isDrawer = computed(
+    () => width.value !== "wide" || (isComparing.value && size.value.width < ROOMY),
+  );
+
+  const visits = signal<Visits>(beginning);
+  let travel: { to: Place; until: number } | null = null;
+  ended.addEventListener(
+    "abort",
+    effect(() => {
+      const { scene, selection } = shared;
+      const { function: name, current, reference } = scene.value;
+      const { node, side } = selection.value;
+      const stage = current?.stage ?? "";
+      const place = { function: name, stage, reference: reference?.stage ?? "", node, side };
+      if (travel && performance.now() < travel.until) {
+        const { to } = travel;
+        const isThere = to.function === name && to.stage === stage;
+        if (!isThere) return; // on the way
+        travel = null;
+        if (to.node !== node && scene.value[to.side]?.nodes[to.node]) {
+          queueMicrotask(() => select(to.node, to.side));
+        }
+        return;
+      }
+      travel = null;
+      visits.value = visit(visits.peek(), place);
+    }),
+  );
+  const goBack: State["goBack"] = (by) => {
+    const next = stepTo(visits.peek(), by);
+    const to = next.places[next.at];
+    const scene = shared.scene.peek();
+    if (!to || next === visits.peek()) return;
+    visits.value = next;
+    const isThere = to.function === scene.function && to.stage === scene.current?.stage;
+    if (!isThere) travel = { to, until: performance.now() + TRAVEL };
+    if (to.stage !== scene.current?.stage) ask({ action: "Checkout", stage: to.stage });
+    if (to.reference !== (scene.reference?.stage ?? "")) {
+      ask({ action: "Compare", reference: to.reference });
+    }
+    if (to.function !== scene.function) ask({ action: "Focus", function: to.function });
+    if (isThere) select(to.node, to.side);
+  };
+
   return {
     ...shared,
     host,
     hovered: signal({ node: "", side: "current" }),
     viewport: signal(null),
-    layout: signal("graph"),
+    layout: signal(shared.panes.peek().includes("graph") ? "graph" : "text"),
     change: signal(-1),
-    menu: signal(null),
     isHelpOpen: signal(false),
     isInspectorOpen: signal(true),
+    isLarge: signal(false),
+    isFull: signal(false),
+    menu: signal(null),
+    openMenu: signal(null),
+    hidesSame: signal(false),
+    renamed: signal(""),
+    size,
+    width,
+    isDrawer,
+    pathStart: signal(""),
+    current: computed(() => shared.rows.value.find((row) => row.isShown)),
+    isComparing,
+    visits,
     set,
-    select: (node, side = "current") => set("selection", { node, side: node ? side : "current" }),
+    select,
     shows: (pane) => shared.panes.value.includes(pane),
+    can,
+    ask,
+    picture,
+    reveal,
+    goBack,
   };
 }

@@ -1,28 +1,218 @@
 // The viewer: all of the explorer that is looked at, in one widget.
 
+import { effect } from "@preact/signals";
 import { render as renderInto } from "preact";
-import { type AnyModel, liveHost } from "./host";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { copy } from "./clipboard.js";
+import { dropFiles, hasFiles } from "./drop_files";
+import { fileHost } from "./file_host";
+import { useFirstMinute } from "./first_minute";
+import { GraphPane } from "./graph_pane";
+import { Help } from "./help";
+import { type AnyModel, type Host, liveHost } from "./host";
+import { pressKey } from "./keys";
+import { MenuLayer } from "./menu";
+import { NodePane } from "./node_pane";
+import { Rail } from "./rail";
+import { ScriptPane } from "./script_pane";
+import { makeSizes, type Sizes, Splitter } from "./splitter";
 import { createState, type State } from "./state";
+import { Banner, Status } from "./status";
+import { followTheme } from "./theme";
+import { Toolbar } from "./toolbar";
+import type { Recording } from "./view_data";
 
-function Viewer({ state }: { state: State }) {
+const IN_CELL = { rail: 188, inspector: 300 }; // px: a notebook has less room than a page
+
+/** The graph, the text, or both. */
+function Centre({ state, sizes }: { state: State; sizes: Sizes }) {
+  const layout = state.layout.value;
+  const hasGraph = state.shows("graph") && (layout !== "text" || !state.shows("script"));
+  const hasScript = state.shows("script") && (layout !== "graph" || !state.shows("graph"));
   return (
-    <div class="irviz-viewer">
-      <ul>
-        {state.rows.value.map((row) => (
-          <li key={row.id}>
-            {row.id} {row.label}
-          </li>
-        ))}
-      </ul>
-      <p>{state.scene.value.current?.label}</p>
+    <main class="irviz-centre" data-both={hasGraph && hasScript ? "" : undefined}>
+      {hasGraph && <GraphPane state={state} />}
+      {hasGraph && hasScript && (
+        <Splitter
+          sizes={sizes}
+          name="script"
+          label="Height of the text"
+          isVertical={false}
+          sign={-1}
+        />
+      )}
+      {hasScript && <ScriptPane state={state} />}
+    </main>
+  );
+}
+
+function Viewer({ state, sizes }: { state: State; sizes: Sizes }) {
+  const root = useRef<HTMLDivElement>(null);
+  const fills = state.height.value === 0;
+  const hasInspector = state.shows("node") && state.isInspectorOpen.value;
+  useFirstMinute(state);
+  useViewer(state, root);
+
+  const kinds = ["irviz-viewer", fills ? "irviz-fills" : "irviz-cell"];
+  if (state.isLarge.value) kinds.push("irviz-large");
+  if (state.isComparing.value) kinds.push("irviz-comparing");
+  if (state.isFull.value) kinds.push("irviz-full");
+  const measures = {
+    "--irviz-height": `${sizes.height.value}px`,
+    "--irviz-rail": `${sizes.rail.value}px`,
+    "--irviz-inspector": `${sizes.inspector.value}px`,
+    "--irviz-script": `${sizes.script.value}px`,
+  };
+  return (
+    <div
+      ref={root}
+      class={kinds.join(" ")}
+      style={measures}
+      data-theme={state.isDark.value ? "dark" : "light"}
+    >
+      <div class="irviz-frame">
+        {state.shows("toolbar") && <Toolbar state={state} />}
+        <Banner state={state} />
+        <div class="irviz-body">
+          {state.shows("stages") && (
+            <>
+              <Rail state={state} />
+              <Splitter sizes={sizes} name="rail" label="Width of the stages" isVertical sign={1} />
+            </>
+          )}
+          {(state.shows("graph") || state.shows("script")) && (
+            <Centre state={state} sizes={sizes} />
+          )}
+          {hasInspector && (
+            <>
+              <Splitter
+                sizes={sizes}
+                name="inspector"
+                label="Width of the inspector"
+                isVertical
+                sign={-1}
+              />
+              <NodePane state={state} />
+            </>
+          )}
+        </div>
+        {state.shows("status") && <Status state={state} />}
+      </div>
+      {!fills && (
+        <Splitter sizes={sizes} name="height" label="Height" isVertical={false} sign={1} />
+      )}
+      <div class="irviz-drop" aria-hidden="true">
+        Drop a file to open it as another first stage
+      </div>
+      <Help state={state} />
+      <MenuLayer state={state} />
     </div>
   );
 }
 
-function render({ model, el, signal }: { model: AnyModel; el: HTMLElement; signal: AbortSignal }) {
-  const state = createState(liveHost(model, signal), signal);
-  renderInto(<Viewer state={state} />, el);
+/** What the page does beside drawing: size, theme, keys, files, full screen and the clipboard. */
+function useViewer(state: State, ref: { readonly current: HTMLDivElement | null }) {
+  useEffect(() => {
+    const root = ref.current;
+    if (!root) return;
+    const ended = new AbortController();
+    const { signal } = ended;
+    const observer = new ResizeObserver(([entry]) => {
+      const { width = 0, height = 0 } = entry?.contentRect ?? {};
+      if (width) state.size.value = { width, height };
+    });
+    observer.observe(root);
+    // on what has the focus: on an ancestor it is too late to keep keys from JupyterLab
+    const suppress = ({ target }: FocusEvent) => {
+      if (target instanceof HTMLElement) target.dataset.lmSuppressShortcuts = "true";
+    };
+    root.addEventListener("focusin", suppress, { signal });
+    root.addEventListener("keydown", (event) => pressKey(state, root, event), { signal });
+    root.addEventListener(
+      "dragover",
+      (event) => {
+        if (!hasFiles(event) || !state.can("OpenFile")) return;
+        event.preventDefault();
+        root.classList.add("irviz-dropping");
+      },
+      { signal },
+    );
+    root.addEventListener(
+      "dragleave",
+      ({ relatedTarget }) => {
+        if (!root.contains(relatedTarget as Node | null)) root.classList.remove("irviz-dropping");
+      },
+      { signal },
+    );
+    root.addEventListener(
+      "drop",
+      (event) => {
+        root.classList.remove("irviz-dropping");
+        void dropFiles(state, event);
+      },
+      { signal },
+    );
+    root.ownerDocument.addEventListener(
+      "fullscreenchange",
+      () => {
+        const { fullscreenElement } = root.getRootNode() as Document | ShadowRoot;
+        if (!fullscreenElement) state.isFull.value = false;
+      },
+      { signal },
+    );
+    const stops = [
+      effect(() => {
+        const isFull = state.isFull.value;
+        const { fullscreenElement } = root.getRootNode() as Document | ShadowRoot;
+        // where the host does not let it, the style sheet alone makes it fill the window
+        if (isFull && !fullscreenElement) root.requestFullscreen?.().catch(() => {});
+        else if (!isFull && fullscreenElement === root) void root.ownerDocument.exitFullscreen();
+      }),
+      effect(() => {
+        const hasScript = state.layout.value !== "graph";
+        if (hasScript !== state.hasScript.peek()) state.set("hasScript", hasScript);
+      }),
+      effect(() => {
+        state.isInspectorOpen.value = !state.isDrawer.value; // a drawer is opened when it is needed
+      }),
+      followTheme(state),
+    ];
+    let serial = state.clipboard.peek().serial;
+    stops.push(
+      effect(() => {
+        const { text, serial: next } = state.clipboard.value;
+        if (next !== serial) void copy(text, root);
+        serial = next;
+      }),
+    );
+    return () => {
+      ended.abort();
+      observer.disconnect();
+      for (const stop of stops) stop();
+    };
+  }, []);
+}
+
+function App({ state }: { state: State }) {
+  const sizes = useMemo(() => {
+    const height = state.height.peek();
+    return makeSizes(height ? { ...IN_CELL, height } : {});
+  }, []);
+  return <Viewer state={state} sizes={sizes} />;
+}
+
+function show(host: Host, el: HTMLElement, signal: AbortSignal) {
+  renderInto(<App state={createState(host, signal)} />, el);
   return () => renderInto(null, el);
+}
+
+function render({ model, el, signal }: { model: AnyModel; el: HTMLElement; signal: AbortSignal }) {
+  return show(liveHost(model, signal), el, signal);
+}
+
+/** Show a session that was recorded, in a page without a kernel. */
+export function showRecording(recording: Recording, el: HTMLElement) {
+  return show(fileHost(recording), el, new AbortController().signal);
 }
 
 export default { render };

@@ -1,0 +1,55 @@
+// Facts from Python: HTML whose links lead to nodes and functions, and of which each can be copied.
+
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { copy } from "./clipboard.js";
+import { readHtml } from "./markup";
+import type { State } from "./state";
+import type { Side } from "./view_data";
+
+interface Props {
+  state: State;
+  html: string;
+  side?: Side;
+}
+
+/** Put a button that copies it behind each fact. */
+function addCopyButtons(facts: DocumentFragment) {
+  for (const fact of facts.querySelectorAll("dd")) {
+    const text = fact.textContent?.trim() ?? "";
+    if (!text) continue;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "irviz-copy-fact";
+    button.title = `Copy: ${text.slice(0, 80)}`;
+    button.ariaLabel = `Copy ${fact.previousElementSibling?.textContent ?? "this"}`;
+    button.dataset.copied = text;
+    fact.append(button);
+  }
+}
+
+export function Facts({ state, html, side = "current" }: Props) {
+  const element = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const facts = readHtml(html);
+    addCopyButtons(facts);
+    element.current?.replaceChildren(facts);
+  }, [html]);
+
+  const follow = (event: MouseEvent) => {
+    const target = event.target as Element;
+    const copied = target.closest<HTMLElement>("[data-copied]");
+    if (copied) void copy(copied.dataset.copied ?? "", copied);
+    const link = target.closest<HTMLElement>("[data-goto], [data-function]");
+    if (!link) return;
+    const { function: name = state.scene.peek().function, goto: node = "" } = link.dataset;
+    const isDrawn = state.scene.peek().function === name && state.picture(side)?.nodes[node];
+    if (isDrawn) state.select(node, side);
+    else if (node) state.ask({ action: "Reveal", function: name, node });
+    else state.ask({ action: "Focus", function: name });
+  };
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: clicks of the buttons in it arrive here
+    // biome-ignore lint/a11y/useKeyWithClickEvents: they are buttons
+    <div class="irviz-facts" ref={element} onClick={follow} />
+  );
+}

@@ -1,0 +1,65 @@
+// What to try first: four steps, which go away when they are done.
+
+import { type Signal, signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { Button } from "./button";
+import { Icon } from "./icons";
+import type { State } from "./state";
+
+type Step = "select" | "step" | "compare" | "find";
+
+// as long as the page lives: nobody needs it twice
+const done = signal<ReadonlySet<Step>>(new Set());
+const isClosed: Signal<boolean> = signal(false);
+
+const STEPS: readonly { step: Step; words: string; keys: string }[] = [
+  { step: "select", words: "Click a node: what it is", keys: "" },
+  { step: "step", words: "Step through the stages", keys: "Alt ← →" },
+  { step: "compare", words: "Compare with the stage before", keys: "d" },
+  { step: "find", words: "Find a node, in any function", keys: "/" },
+];
+
+export function FirstMinute({ state }: { state: State }) {
+  return (
+    <aside class="irviz-first" aria-label="First steps" hidden={isClosed.value}>
+      <div class="irviz-first-head">
+        <h3>First steps</h3>
+        <Button
+          icon="close"
+          title="Close"
+          onPress={() => {
+            isClosed.value = true;
+          }}
+        />
+      </div>
+      <ol>
+        {STEPS.filter(
+          ({ step }) => step === "select" || step === "find" || state.rows.value.length > 1,
+        ).map(({ step, words, keys }) => (
+          <li key={step} class={done.value.has(step) ? "irviz-done" : ""}>
+            {done.value.has(step) && <Icon name="check" />}
+            <span>{words}</span>
+            {keys && <kbd>{keys}</kbd>}
+          </li>
+        ))}
+      </ol>
+    </aside>
+  );
+}
+
+/** Notice the steps that are done. */
+export function useFirstMinute(state: State) {
+  const stage = state.current.value?.id;
+  const { node } = state.selection.value;
+  const [isComparing, words] = [state.isComparing.value, state.search.value];
+  useEffect(() => {
+    const first = state.visits.peek().places[0]?.stage;
+    const next = new Set(done.peek());
+    if (node) next.add("select");
+    if (first !== undefined && stage !== first) next.add("step");
+    if (isComparing) next.add("compare");
+    if (words.trim()) next.add("find");
+    if (next.size > done.peek().size) done.value = next;
+    if (next.size === STEPS.length) isClosed.value = true;
+  }, [stage, node, isComparing, words]);
+}

@@ -1,0 +1,114 @@
+// The keys of the viewer, each with what it does; help.tsx lists them.
+
+import { compareWithParent, stepStage } from "./stage_actions";
+import type { State } from "./state";
+
+interface Key {
+  /** As `nameOf` writes it; several for the same. */
+  keys: readonly string[];
+  words: string;
+  run(state: State, root: HTMLElement): void;
+}
+
+function toChange(state: State, by: number) {
+  const { length } = state.scene.peek().changes;
+  if (!length) return;
+  const at = state.change.peek();
+  state.change.value = at < 0 && by < 0 ? length - 1 : (at + by + length) % length;
+}
+
+/** Close what is open, one thing a time: the drawer, then the selection. */
+function closeOne(state: State) {
+  if (state.isDrawer.peek() && state.isInspectorOpen.peek()) state.isInspectorOpen.value = false;
+  else if (state.selection.peek().node) state.select("");
+  else if (state.isFull.peek()) state.isFull.value = false;
+}
+
+export const KEYS: readonly Key[] = [
+  {
+    keys: ["/"],
+    words: "find a node",
+    run: (_, root) => root.querySelector<HTMLElement>(".irviz-search input")?.focus(),
+  },
+  { keys: ["Alt+ArrowLeft"], words: "the stage before", run: (state) => stepStage(state, -1) },
+  { keys: ["Alt+ArrowRight"], words: "the stage after", run: (state) => stepStage(state, 1) },
+  {
+    keys: ["d"],
+    words: "compare with the stage before, and back",
+    run: (state) => compareWithParent(state),
+  },
+  { keys: ["n"], words: "the next change", run: (state) => toChange(state, 1) },
+  { keys: ["p"], words: "the change before", run: (state) => toChange(state, -1) },
+  { keys: ["["], words: "back to what was looked at", run: (state) => state.goBack(-1) },
+  { keys: ["]"], words: "forward", run: (state) => state.goBack(1) },
+  {
+    keys: ["0"],
+    words: "fit the graph",
+    run(state) {
+      state.viewport.value = null;
+    },
+  },
+  {
+    keys: ["i"],
+    words: "show or hide the inspector",
+    run(state) {
+      state.isInspectorOpen.value = !state.isInspectorOpen.peek();
+    },
+  },
+  {
+    keys: ["f"],
+    words: "full screen",
+    run(state) {
+      state.isFull.value = !state.isFull.peek();
+    },
+  },
+  {
+    keys: ["?"],
+    words: "this list",
+    run(state) {
+      state.isHelpOpen.value = true;
+    },
+  },
+  { keys: ["Escape"], words: "close the drawer, select nothing", run: closeOne },
+];
+
+/** Keys that parts of the viewer have when they have the focus. */
+export const OTHER_KEYS: readonly { part: string; keys: readonly string[]; words: string }[] = [
+  { part: "Stages", keys: ["ArrowUp", "ArrowDown"], words: "go through the stages" },
+  { part: "Stages", keys: ["ArrowLeft", "ArrowRight"], words: "fold a pass; step through stages" },
+  { part: "Stages", keys: ["F2"], words: "rename" },
+  { part: "Stages", keys: ["Delete"], words: "drop, with what was made from it" },
+  { part: "Graph", keys: ["Arrow keys"], words: "go to a node nearby" },
+  { part: "Graph", keys: ["Shift+Arrow keys"], words: "move the picture" },
+  { part: "Graph", keys: ["+", "−"], words: "zoom" },
+  { part: "Graph", keys: ["Enter"], words: "open or close a group" },
+  { part: "Graph", keys: ["Shift+Enter"], words: "close what is around" },
+  { part: "Graph", keys: ["Home", "End"], words: "the first node, the last node" },
+  { part: "Everywhere", keys: ["Shift+F10"], words: "the menu of a node or stage" },
+];
+
+/** Name the key of an event: `Alt+ArrowLeft`. Shift is part of the character. */
+export function nameOf({ key, altKey }: Pick<KeyboardEvent, "key" | "altKey">): string {
+  return altKey ? `Alt+${key}` : key;
+}
+
+/** Tell whether what has the focus takes characters, so that keys are text. */
+export function takesText(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  if (target.isContentEditable || target.matches("textarea, select")) return true;
+  return target.matches("input:not([type=checkbox], [type=radio], [type=button], [type=range])");
+}
+
+/** Do what a key stands for; keys of forms are theirs, and none is left to the notebook. */
+export function pressKey(state: State, root: HTMLElement, event: KeyboardEvent) {
+  if (event.ctrlKey || event.metaKey) return; // the browser's and the notebook's
+  event.stopPropagation();
+  const target = event.composedPath()[0] ?? null;
+  const isForm = target instanceof Element && target.closest(".irviz-form, dialog") !== null;
+  if (event.defaultPrevented || isForm || takesText(target)) return;
+  const name = nameOf(event);
+  const found = KEYS.find(({ keys }) => keys.includes(name));
+  if (!found) return;
+  event.preventDefault();
+  found.run(state, root);
+}

@@ -1,0 +1,61 @@
+// What can be done with a node, for the inspector and the menu of a right click.
+
+import { copy } from "./clipboard.js";
+import type { MenuItem, State } from "./state";
+import type { Side } from "./view_data";
+
+export const usualSteps = 2;
+
+/** What can be done with a node of the picture of a side; what does not apply is left out. */
+export function nodeActions(state: State, node: string, side: Side, steps = usualSteps) {
+  const facts = state.picture(side)?.nodes[node];
+  const start = state.pathStart.value;
+  const actions: MenuItem[] = [];
+  if (!facts) return actions;
+  const add = (label: string, hint: string, run: () => void) => actions.push({ label, hint, run });
+  if (state.can("Toggle")) {
+    if (facts.isOpenable) {
+      add("Open", "Enter", () => state.ask({ action: "Toggle", container: node, side }));
+    }
+    if (facts.group) {
+      const container = facts.group;
+      add(`Close ${facts.groupName}`, "⇧Enter", () =>
+        state.ask({ action: "Toggle", container, side }),
+      );
+    }
+  }
+  if (!state.can("LookAround")) return actions;
+  if (facts.isOwn) {
+    add("Nearby", `${steps} steps`, () => state.ask({ action: "LookAround", node, steps, to: "" }));
+    add("Path from here", "", () => {
+      state.pathStart.value = node;
+    });
+    if (start && start !== node) {
+      add("Path to here", `from ${start}`, () => {
+        state.ask({ action: "LookAround", node: start, steps: 0, to: node });
+        state.pathStart.value = "";
+      });
+    }
+  }
+  if (state.scene.value.isPart) {
+    add("Whole function", "", () =>
+      state.ask({ action: "LookAround", node: "", steps: 0, to: "" }),
+    );
+  }
+  return actions;
+}
+
+/** Return the menu of a node: what can be done with it, and what can be copied. */
+export function nodeMenu(state: State, node: string, side: Side, root: Element): MenuItem[] {
+  const facts = state.picture(side)?.nodes[node];
+  if (!facts) return [];
+  const items = nodeActions(state, node, side);
+  const copied = { name: facts.name, operator: facts.operator, type: facts.type };
+  let isSeparate = items.length > 0;
+  for (const [what, text] of Object.entries(copied)) {
+    if (!text) continue;
+    items.push({ label: `Copy ${what}`, isSeparate, run: () => void copy(text, root) });
+    isSeparate = false;
+  }
+  return items;
+}

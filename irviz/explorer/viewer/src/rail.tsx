@@ -1,0 +1,355 @@
+// The rail: the tree of stages, and the functions of the module.
+
+import { type Signal, useComputed, useSignal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { Button } from "./button";
+import { Icon } from "./icons";
+import { Html } from "./markup_view";
+import { asksForMenu, openContextMenu } from "./menu";
+import {
+  type Guide,
+  guidesOf,
+  type HeadingItem,
+  headingsAround,
+  type Item,
+  neighbour,
+  railItems,
+  type StageItem,
+} from "./rail_rows";
+import { canDrop, checkout, compareWith, stageMenu, stepStage } from "./stage_actions";
+import type { State } from "./state";
+import type { StageRow } from "./view_data";
+
+/** The line that the keyboard is at, and the headings that are folded. */
+interface Tree {
+  at: Signal<string>;
+  folded: Signal<ReadonlySet<string>>;
+}
+
+function Guides({ guides }: { guides: readonly Guide[] }) {
+  return (
+    <span class="irviz-guides" aria-hidden="true">
+      {guides.map((guide, column) => (
+        <i key={column} class={`irviz-guide-${guide}`} />
+      ))}
+    </span>
+  );
+}
+
+function NameField({ state, row }: { state: State; row: StageRow }) {
+  const field = useRef<HTMLInputElement>(null);
+  useLayoutEffect(() => {
+    field.current?.focus();
+    field.current?.select();
+  }, []);
+  const end = (isMeant: boolean) => {
+    if (state.renamed.peek() !== row.id) return;
+    const label = field.current?.value.trim() ?? "";
+    state.renamed.value = "";
+    if (isMeant && label && label !== row.label) {
+      state.ask({ action: "Rename", stage: row.id, label });
+    }
+  };
+  return (
+    <input
+      ref={field}
+      class="irviz-rename"
+      aria-label={`Label of stage ${row.id}`}
+      defaultValue={row.label}
+      onClick={(event) => event.stopPropagation()}
+      onBlur={() => end(true)}
+      onKeyDown={(event) => {
+        event.stopPropagation();
+        if (event.key === "Enter" || event.key === "Escape") end(event.key === "Enter");
+      }}
+    />
+  );
+}
+
+function Pin({ state, row, side }: { state: State; row: StageRow; side: "A" | "B" }) {
+  const isReference = state.scene.value.reference?.stage === row.id;
+  const isPinned = side === "A" ? isReference : row.isShown && state.isComparing.value;
+  const title =
+    side === "A" ? "Compare with this stage: A, before, left" : "Show this stage: B, after, right";
+  return (
+    // no tab stop: the tree is one, and its menu has the same
+    <button
+      type="button"
+      tabIndex={-1}
+      class="irviz-pin"
+      title={title}
+      aria-hidden="true"
+      data-pinned={isPinned ? "" : undefined}
+      onClick={(event) => {
+        event.stopPropagation();
+        if (side === "A") compareWith(state, isReference ? "" : row.id);
+        else checkout(state, row.id);
+      }}
+    >
+      {side}
+    </button>
+  );
+}
+
+interface LineProps<Kind> {
+  state: State;
+  tree: Tree;
+  item: Kind;
+  guides: readonly Guide[];
+}
+
+function StageLine({ state, tree, item, guides }: LineProps<StageItem>) {
+  const row = item.stage;
+  const origin = row.parent ? `\nmade from stage ${row.parent}` : "";
+  const kinds = [row.isSame ? "irviz-same" : "", row.parent ? "" : "irviz-root"];
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the tree has the keys
+    <div
+      role="treeitem"
+      class={`irviz-stage ${kinds.join(" ")}`}
+      aria-level={item.depth + 1}
+      aria-selected={row.isShown}
+      aria-label={`${row.id} ${row.label}${row.changes > 0 ? `, ${row.changes} changes` : ""}`}
+      tabIndex={tree.at.value === item.key ? 0 : -1}
+      data-key={item.key}
+      data-stage={row.id}
+      title={row.title + origin}
+      onClick={() => {
+        tree.at.value = item.key;
+        checkout(state, row.id);
+      }}
+      onDblClick={() => {
+        if (state.can("Rename")) state.renamed.value = row.id;
+      }}
+      onContextMenu={(event) => {
+        openContextMenu(state, event, `Stage ${row.id}`, stageMenu(state, row));
+      }}
+    >
+      <Guides guides={guides} />
+      <span class="irviz-stage-id">{row.id}</span>
+      {state.renamed.value === row.id ? (
+        <NameField state={state} row={row} />
+      ) : (
+        <span class="irviz-stage-label">{row.label}</span>
+      )}
+      <span class="irviz-stage-end">
+        {row.changes > 0 && <span class="irviz-delta">Δ {row.changes}</span>}
+        <Pin state={state} row={row} side="A" />
+        <Pin state={state} row={row} side="B" />
+      </span>
+      {row.badge && <Html class="irviz-stage-badge" html={row.badge} />}
+    </div>
+  );
+}
+
+function HeadingLine({ tree, item, guides }: LineProps<HeadingItem>) {
+  const fold = () => {
+    const next = new Set(tree.folded.peek());
+    if (!next.delete(item.key)) next.add(item.key);
+    tree.folded.value = next;
+    tree.at.value = item.key;
+  };
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the tree has the keys
+    <div
+      role="treeitem"
+      class="irviz-stage-heading"
+      aria-level={item.depth + 1}
+      aria-expanded={!item.isFolded}
+      aria-selected={false}
+      tabIndex={tree.at.value === item.key ? 0 : -1}
+      data-key={item.key}
+      title={`${item.name}: ${item.isFolded ? "show" : "hide"} the stages that it made`}
+      onClick={fold}
+    >
+      <Guides guides={guides} />
+      <Icon name="chevron" />
+      <span class="irviz-stage-label">{item.name}</span>
+      {item.isFolded && <span class="irviz-delta">{item.count}</span>}
+    </div>
+  );
+}
+
+function StageTree({ state, words }: { state: State; words: Signal<string> }) {
+  const list = useRef<HTMLDivElement>(null);
+  const tree: Tree = { at: useSignal(""), folded: useSignal<ReadonlySet<string>>(new Set()) };
+  const items = useComputed(() =>
+    railItems(state.rows.value, {
+      hidesSame: state.hidesSame.value,
+      words: words.value,
+      folded: tree.folded.value,
+    }),
+  );
+  const shown = state.current.value?.id ?? "";
+
+  useLayoutEffect(() => {
+    const around = new Set(headingsAround(state.rows.peek(), shown));
+    const kept = [...tree.folded.peek()].filter((key) => !around.has(key)); // it is seen
+    if (kept.length < tree.folded.peek().size) tree.folded.value = new Set(kept);
+    tree.at.value = shown;
+  }, [shown]);
+  useEffect(() => {
+    // the list only: scrollIntoView would scroll the notebook
+    const [box, line] = [list.current, list.current?.querySelector("[aria-selected=true]")];
+    if (!box || !line) return;
+    const [outer, inner] = [box.getBoundingClientRect(), line.getBoundingClientRect()];
+    if (inner.top < outer.top) box.scrollTop -= outer.top - inner.top;
+    if (inner.bottom > outer.bottom) box.scrollTop += inner.bottom - outer.bottom;
+    if (inner.left < outer.left) box.scrollLeft -= outer.left - inner.left + 32;
+    if (inner.right > outer.right) box.scrollLeft += inner.right - outer.right + 32;
+  }, [shown, state.width.value]);
+
+  const goTo = (item: Item | undefined) => {
+    if (!item) return;
+    tree.at.value = item.key;
+    const line = [...(list.current?.children ?? [])].find(
+      (one) => one instanceof HTMLElement && one.dataset.key === item.key,
+    );
+    if (line instanceof HTMLElement) line.focus({ preventScroll: true });
+    if ("stage" in item) checkout(state, item.key);
+  };
+  const fold = (item: HeadingItem, isFolded: boolean) => {
+    const next = new Set(tree.folded.peek());
+    if (isFolded) next.add(item.key);
+    else next.delete(item.key);
+    tree.folded.value = next;
+  };
+  const press = (event: KeyboardEvent) => {
+    const all = items.peek();
+    const item = all.find(({ key }) => key === tree.at.peek());
+    const row = item && "stage" in item ? item.stage : undefined;
+    const isPlain = !event.altKey && !event.ctrlKey && !event.metaKey;
+    if (asksForMenu(event) && row) {
+      openContextMenu(state, event, `Stage ${row.id}`, stageMenu(state, row));
+    } else if (!isPlain) return;
+    else if (event.key === "ArrowDown") goTo(neighbour(all, tree.at.peek(), 1));
+    else if (event.key === "ArrowUp") goTo(neighbour(all, tree.at.peek(), -1));
+    else if (event.key === "Home") goTo(all[0]);
+    else if (event.key === "End") goTo(all.at(-1));
+    else if (event.key === "ArrowRight" && item && "name" in item) fold(item, false);
+    else if (event.key === "ArrowLeft" && item && "name" in item) fold(item, true);
+    else if (event.key === "Enter" && item && "name" in item) fold(item, !item.isFolded);
+    else if (event.key === "ArrowRight") stepStage(state, 1);
+    else if (event.key === "ArrowLeft") stepStage(state, -1);
+    else if (event.key === "F2" && row && state.can("Rename")) state.renamed.value = row.id;
+    else if (event.key === "Delete" && row && canDrop(state, row)) {
+      state.ask({ action: "Drop", stage: row.id });
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+
+  const all = items.value;
+  if (!all.some(({ key }) => key === tree.at.value)) tree.at.value = all[0]?.key ?? "";
+  const guides = guidesOf(all);
+  return (
+    <div ref={list} class="irviz-stage-list" role="tree" aria-label="Stages" onKeyDown={press}>
+      {all.map((item, index) => {
+        const own = guides[index] ?? [];
+        const { key } = item;
+        if ("stage" in item) {
+          return <StageLine key={key} state={state} tree={tree} item={item} guides={own} />;
+        }
+        return <HeadingLine key={key} state={state} tree={tree} item={item} guides={own} />;
+      })}
+    </div>
+  );
+}
+
+function Functions({ state }: { state: State }) {
+  const rows = state.functions.value;
+  if (rows.length < 2) return null;
+  return (
+    <nav class="irviz-functions" aria-label="Functions">
+      <h3>Functions</h3>
+      <ul>
+        {rows.map(({ name, kind }) => (
+          <li key={name}>
+            <button
+              type="button"
+              aria-current={name === state.scene.value.function}
+              title={`${name}, ${kind}`}
+              disabled={!state.can("Focus")}
+              onClick={() => state.ask({ action: "Focus", function: name })}
+            >
+              <span>{name}</span>
+              <small>{kind}</small>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
+export function Rail({ state }: { state: State }) {
+  const words = useSignal("");
+  const rows = state.rows.value;
+  const row = state.current.value;
+  const hasSame = rows.some(({ isSame }) => isSame);
+  return (
+    <section class="irviz-rail" aria-label="Stages and functions">
+      <div class="irviz-rail-head">
+        <h2>Stages</h2>
+        {state.host.isLive && (
+          <>
+            <Button
+              icon="undo"
+              title="Undo"
+              isDisabled={!state.canUndo.value || !state.can("Undo")}
+              onPress={() => state.ask({ action: "Undo" })}
+            />
+            <Button
+              icon="redo"
+              title="Redo"
+              isDisabled={!state.canRedo.value || !state.can("Redo")}
+              onPress={() => state.ask({ action: "Redo" })}
+            />
+            <Button
+              icon="rename"
+              title="Rename the shown stage (F2)"
+              isDisabled={!row || !state.can("Rename")}
+              onPress={() => {
+                state.renamed.value = row?.id ?? "";
+              }}
+            />
+            <Button
+              icon="drop"
+              title="Drop the shown stage and what was made from it (Delete)"
+              isDisabled={!row || !canDrop(state, row)}
+              onPress={() => row && state.ask({ action: "Drop", stage: row.id })}
+            />
+          </>
+        )}
+      </div>
+      {(rows.length > 7 || words.value) && (
+        <div class="irviz-rail-filter">
+          <input
+            type="search"
+            class="irviz-field"
+            placeholder="Filter"
+            aria-label="Filter stages"
+            value={words}
+            onInput={(event) => {
+              words.value = event.currentTarget.value;
+            }}
+          />
+        </div>
+      )}
+      {hasSame && (
+        <label class="irviz-check" title="Leave out passes that changed nothing">
+          <input
+            type="checkbox"
+            checked={state.hidesSame.value}
+            onChange={(event) => {
+              state.hidesSame.value = event.currentTarget.checked;
+            }}
+          />
+          hide unchanged passes
+        </label>
+      )}
+      <StageTree state={state} words={words} />
+      <Functions state={state} />
+    </section>
+  );
+}

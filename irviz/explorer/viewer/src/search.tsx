@@ -1,0 +1,111 @@
+// The search field, and the nodes that were found.
+
+import { useSignal } from "@preact/signals";
+import { useEffect, useId, useRef } from "preact/hooks";
+import { Icon } from "./icons";
+import type { State } from "./state";
+import type { FoundNode } from "./view_data";
+
+const PAUSE = 120; // ms without a key, after which is searched
+
+export function Search({ state }: { state: State }) {
+  const text = useSignal(state.search.peek());
+  const isOpen = useSignal(false);
+  const at = useSignal(0);
+  const field = useRef<HTMLInputElement>(null);
+  const list = useRef<HTMLDivElement>(null);
+  const id = useId(); // several viewers may stand in one page
+  const found = state.found.value;
+  const words = text.value.trim();
+  const isAnswered = found.words.trim() === words;
+  const nodes = isAnswered ? found.nodes : [];
+  const isShown = isOpen.value && words !== "";
+
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      if (state.search.peek() !== text.value) state.set("search", text.value);
+    }, PAUSE);
+    return () => clearTimeout(timer);
+  }, [text.value]);
+  useEffect(() => {
+    at.value = 0;
+  }, [found]);
+  useEffect(() => {
+    const [box, option] = [list.current, list.current?.children[at.value]];
+    if (!box || !(option instanceof HTMLElement)) return;
+    box.scrollTop = Math.min(box.scrollTop, option.offsetTop);
+    const below = option.offsetTop + option.offsetHeight - box.clientHeight;
+    box.scrollTop = Math.max(box.scrollTop, below);
+  }, [at.value]);
+
+  const choose = (chosen: FoundNode | undefined) => {
+    if (!chosen) return;
+    isOpen.value = false;
+    state.reveal(chosen.function, chosen.node);
+  };
+  const press = (event: KeyboardEvent) => {
+    event.stopPropagation();
+    if (event.key === "ArrowDown") at.value = Math.min(at.value + 1, nodes.length - 1);
+    else if (event.key === "ArrowUp") at.value = Math.max(at.value - 1, 0);
+    else if (event.key === "Enter") choose(nodes[at.value]);
+    else if (event.key === "Escape" && isShown) isOpen.value = false;
+    else if (event.key === "Escape") field.current?.blur();
+    else return;
+    event.preventDefault();
+  };
+  const more = found.count > nodes.length ? `, the first ${nodes.length} are listed` : "";
+  const count = `${found.count} found${more}`;
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: <search> is new
+    <div class="irviz-search" role="search">
+      <Icon name="search" />
+      <input
+        ref={field}
+        class="irviz-field"
+        type="search"
+        role="combobox"
+        placeholder="Find a node  /"
+        title="Find a name, operator, callee or shape (/)"
+        aria-label="Find a node"
+        aria-expanded={isShown}
+        aria-controls={id}
+        aria-autocomplete="list"
+        aria-activedescendant={isShown && nodes.length ? `${id}-${at.value}` : undefined}
+        autoComplete="off"
+        spellcheck={false}
+        value={text}
+        onInput={(event) => {
+          text.value = event.currentTarget.value;
+          isOpen.value = true;
+        }}
+        onFocus={() => {
+          isOpen.value = true;
+        }}
+        onBlur={() => {
+          isOpen.value = false;
+        }}
+        onKeyDown={press}
+      />
+      <div class="irviz-found" hidden={!isShown}>
+        <div ref={list} id={id} role="listbox" aria-label="Nodes that were found">
+          {nodes.map((one, index) => (
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the field has the keys
+            // biome-ignore lint/a11y/useFocusableInteractive: the field keeps the focus
+            <div
+              key={`${one.function}/${one.node}`}
+              id={`${id}-${index}`}
+              role="option"
+              aria-selected={index === at.value}
+              onPointerDown={(event) => event.preventDefault()} // else the field loses the focus
+              onClick={() => choose(one)}
+            >
+              <span>{one.line}</span>
+              {one.function !== state.scene.value.function && <small>{one.function}</small>}
+            </div>
+          ))}
+        </div>
+        <p role="status">{isAnswered ? [count, ...found.errors].join("; ") : "searching…"}</p>
+      </div>
+    </div>
+  );
+}

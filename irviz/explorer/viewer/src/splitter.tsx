@@ -1,0 +1,113 @@
+// The line between two parts, which can be dragged, or moved with the keyboard.
+
+import { type Signal, signal, useSignal } from "@preact/signals";
+
+const STEP = 24; // px an arrow key moves it
+
+interface Range {
+  least: number;
+  most: number;
+  usual: number;
+}
+
+export const RANGES = {
+  rail: { least: 160, most: 360, usual: 232 },
+  inspector: { least: 280, most: 520, usual: 360 },
+  script: { least: 96, most: 900, usual: 236 },
+  height: { least: 320, most: 1600, usual: 560 },
+} as const satisfies Record<string, Range>;
+
+export type Size = keyof typeof RANGES;
+
+// as long as the page lives: a cell that is drawn again has the sizes that it had
+const remembered = new Map<Size, number>();
+
+/** The sizes of the parts of one viewer, in px. */
+export type Sizes = Record<Size, Signal<number>>;
+
+export function makeSizes(usual: Partial<Record<Size, number>> = {}): Sizes {
+  const names = Object.keys(RANGES) as Size[];
+  const entries = names.map((name) => {
+    return [name, signal(remembered.get(name) ?? usual[name] ?? RANGES[name].usual)];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** A size inside of its range. */
+export const clamped = (px: number, { least, most }: Range) =>
+  Math.round(Math.min(Math.max(px, least), most));
+
+/** Where a key moves a splitter to, undefined where it does not; `sign` as for `Splitter`. */
+export function sizeAfter(
+  px: number,
+  key: string,
+  isVertical: boolean,
+  sign: 1 | -1,
+  range: Range,
+): number | undefined {
+  const [less, more] = isVertical ? ["ArrowLeft", "ArrowRight"] : ["ArrowUp", "ArrowDown"];
+  if (key === less) return clamped(px - sign * STEP, range);
+  if (key === more) return clamped(px + sign * STEP, range);
+  if (key === "Home") return range.least;
+  if (key === "End") return range.most;
+  if (key === "Enter") return range.usual;
+  return undefined;
+}
+
+interface Props {
+  sizes: Sizes;
+  name: Size;
+  label: string;
+  /** Whether it stands between a left and a right part. */
+  isVertical: boolean;
+  /** 1 where the part that it sizes is before it, -1 where it is after it. */
+  sign: 1 | -1;
+}
+
+export function Splitter({ sizes, name, label, isVertical, sign }: Props) {
+  const range = RANGES[name];
+  const size = sizes[name];
+  const grip = useSignal<{ at: number; from: number } | null>(null);
+  const place = (event: PointerEvent) => (isVertical ? event.clientX : event.clientY);
+  const resize = (px: number) => {
+    size.value = clamped(px, range);
+    remembered.set(name, size.value);
+  };
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a separator that can be moved is no <hr>
+    <div
+      role="separator"
+      tabIndex={0}
+      class={`irviz-splitter irviz-splitter-${name}`}
+      title={`${label}: drag, or use the arrow keys; double click for the usual size`}
+      aria-label={label}
+      aria-orientation={isVertical ? "vertical" : "horizontal"}
+      aria-valuenow={size.value}
+      aria-valuemin={range.least}
+      aria-valuemax={range.most}
+      data-dragged={grip.value ? "" : undefined}
+      onPointerDown={(event) => {
+        if (event.button !== 0) return;
+        event.currentTarget.setPointerCapture(event.pointerId);
+        grip.value = { at: place(event), from: size.value };
+      }}
+      onPointerMove={(event) => {
+        if (grip.value) resize(grip.value.from + sign * (place(event) - grip.value.at));
+      }}
+      onPointerUp={() => {
+        grip.value = null;
+      }}
+      onPointerCancel={() => {
+        grip.value = null;
+      }}
+      onDblClick={() => resize(range.usual)}
+      onKeyDown={(event) => {
+        const px = sizeAfter(size.value, event.key, isVertical, sign, range);
+        if (px === undefined) return;
+        event.preventDefault();
+        event.stopPropagation();
+        resize(px);
+      }}
+    />
+  );
+}

@@ -1,0 +1,101 @@
+// What can be done with stages, for the rail, the toolbar and the keys.
+
+import { railItems, stageBeside } from "./rail_rows";
+import type { MenuItem, State } from "./state";
+import type { StageRow } from "./view_data";
+
+export const checkout = (state: State, stage: string) => {
+  if (stage !== state.current.peek()?.id) state.ask({ action: "Checkout", stage });
+};
+
+/** Compare the shown stage with another, or with itself: then with none. */
+export const compareWith = (state: State, stage: string) =>
+  state.ask({ action: "Compare", reference: stage === state.current.peek()?.id ? "" : stage });
+
+/** Compare with the stage that the shown one was made from; if it is, end the comparison. */
+export function compareWithParent(state: State) {
+  const parent = state.current.peek()?.parent;
+  if (!parent && !state.isComparing.peek()) return;
+  const isShown = state.scene.peek().reference?.stage === parent;
+  state.ask({ action: "Compare", reference: isShown || !parent ? "" : parent });
+}
+
+/** Show what was compared with, and compare with what was shown. */
+export function swapSides(state: State) {
+  const { current, reference } = state.scene.peek();
+  if (!current || !reference) return;
+  state.ask({ action: "Checkout", stage: reference.stage });
+  state.ask({ action: "Compare", reference: current.stage });
+}
+
+/** Show the stage `by` stages further down, of those that are listed. */
+export function stepStage(state: State, by: number) {
+  const hidden = { hidesSame: state.hidesSame.peek(), words: "", folded: new Set<string>() };
+  const next = stageBeside(railItems(state.rows.peek(), hidden), by);
+  if (next !== undefined) checkout(state, next);
+}
+
+export const canDrop = (state: State, row: StageRow) =>
+  row.id !== state.rows.value[0]?.id && state.can("Drop");
+
+export function stageMenu(state: State, row: StageRow): MenuItem[] {
+  const isShown = row.isShown;
+  const reference = state.scene.peek().reference?.stage;
+  const isPinned = reference === row.id;
+  const items: MenuItem[] = [
+    {
+      label: "Show this stage",
+      hint: "B, after",
+      isDisabled: isShown || !state.can("Checkout"),
+      run: () => checkout(state, row.id),
+    },
+    {
+      label: isPinned ? "Compare with none" : "Compare the shown stage with this",
+      hint: "A, before",
+      isDisabled: isShown || !state.can("Compare"),
+      run: () => state.ask({ action: "Compare", reference: isPinned ? "" : row.id }),
+    },
+    {
+      label: "Show, compared with its parent",
+      hint: "d",
+      isDisabled: !row.parent || !state.can("Compare"),
+      run() {
+        checkout(state, row.id);
+        state.ask({ action: "Compare", reference: row.parent });
+      },
+    },
+  ];
+  if (!state.host.isLive) return items;
+  return [
+    ...items,
+    {
+      label: "Rename",
+      hint: "F2",
+      isSeparate: true,
+      isDisabled: !state.can("Rename"),
+      run() {
+        state.renamed.value = row.id;
+      },
+    },
+    {
+      label: "Drop, with what was made from it",
+      hint: "Delete",
+      isDisabled: !canDrop(state, row),
+      run: () => state.ask({ action: "Drop", stage: row.id }),
+    },
+  ];
+}
+
+/** The stages as a menu, of which one is chosen. */
+export function stageChoices(
+  state: State,
+  chosen: string | undefined,
+  choose: (stage: string) => void,
+): MenuItem[] {
+  return state.rows.peek().map((row) => ({
+    label: `${row.id}  ${row.label}`,
+    hint: row.changes > 0 ? `Δ ${row.changes}` : "",
+    isChecked: row.id === chosen,
+    run: () => choose(row.id),
+  }));
+}

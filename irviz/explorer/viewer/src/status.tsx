@@ -1,0 +1,124 @@
+// What is said: the last message, what is being done, what is asked, and how the kernel is.
+
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { Button } from "./button";
+import type { Connection } from "./host";
+import type { State } from "./state";
+
+const CONNECTIONS: Record<Connection, string> = {
+  none: "recorded: no kernel",
+  idle: "kernel ready",
+  busy: "kernel busy",
+  lost: "kernel lost",
+};
+const PATIENCE = 300; // ms after which work is shown
+
+/** What cannot be overlooked: a question, or that the kernel is gone. */
+export function Banner({ state }: { state: State }) {
+  const { question } = state.status.value;
+  const isLost = state.host.connection.value === "lost";
+  return (
+    <div class="irviz-banner" role="alert">
+      {isLost && (
+        <p class="irviz-lost">
+          <b>The kernel does not answer.</b> What is in the page can still be looked at; what needs
+          the kernel is switched off until it is back.
+        </p>
+      )}
+      {question && (
+        <div class="irviz-question">
+          <p>{question}</p>
+          <Button
+            title="Run it in another process, now and later"
+            icon="run"
+            class="irviz-primary"
+            isDisabled={!state.can("Answer")}
+            onPress={() => state.ask({ action: "Answer", isAllowed: true })}
+          >
+            Run it
+          </Button>
+          <Button
+            title="Leave it undone"
+            isDisabled={!state.can("Answer")}
+            onPress={() => state.ask({ action: "Answer", isAllowed: false })}
+          >
+            Do not run it
+          </Button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Job({ state }: { state: State }) {
+  const { job, progress, waiting } = state.status.value;
+  const isSlow = useSignal(false);
+  useEffect(() => {
+    isSlow.value = false;
+    if (!job) return;
+    const timer = setTimeout(() => {
+      isSlow.value = true;
+    }, PATIENCE);
+    return () => clearTimeout(timer);
+  }, [job]);
+  if (!job || !isSlow.value) return null;
+  const words = [progress ? `${job}: ${progress}` : job];
+  if (waiting) words.push(`${waiting} more to do`);
+  return (
+    <div class="irviz-job">
+      <span class="irviz-spinner" aria-hidden="true" />
+      <span role="status">{words.join("; ")}</span>
+      <Button
+        icon="stop"
+        title="End what is running"
+        isDisabled={!state.can("Cancel")}
+        onPress={() => state.ask({ action: "Cancel" })}
+      >
+        Cancel
+      </Button>
+    </div>
+  );
+}
+
+export function Status({ state }: { state: State }) {
+  const { words, isError, verdict } = state.status.value;
+  const isOpen = useSignal(false);
+  const connection = state.host.connection.value;
+  const isLong = words.length > 60 || words.includes("\n");
+  useEffect(() => {
+    isOpen.value = false;
+  }, [words]);
+  return (
+    <footer class="irviz-status">
+      {isOpen.value && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls
+        <pre class={isError ? "irviz-all-words irviz-error" : "irviz-all-words"} tabIndex={0}>
+          {words}
+        </pre>
+      )}
+      <span class="irviz-connection" data-connection={connection} title={CONNECTIONS[connection]}>
+        <span class="irviz-label">{CONNECTIONS[connection]}</span>
+      </span>
+      <p class={isError ? "irviz-words irviz-error" : "irviz-words"} role="status" title={words}>
+        {words}
+      </p>
+      {isLong && (
+        <Button
+          icon={isOpen.value ? "down" : "more"}
+          title={isOpen.value ? "Show less" : "Show all of it"}
+          isPressed={isOpen.value}
+          onPress={() => {
+            isOpen.value = !isOpen.value;
+          }}
+        />
+      )}
+      <Job state={state} />
+      {verdict && (
+        <p class="irviz-verdict" role="status" title={verdict}>
+          {verdict}
+        </p>
+      )}
+    </footer>
+  );
+}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from irviz.atomic_write import atomic_write
 from irviz.errors import SaveError
+from irviz.view.convert_svg import svg_to_pdf, svg_to_png
 
 
 @dataclass(frozen=True)
@@ -26,27 +27,38 @@ class Figure:
     def _repr_svg_(self) -> str:
         return self.svg
 
+    @property
+    def formats(self) -> Sequence[str]:
+        """The suffixes of the files that it can be saved as."""
+        return (".svg", ".pdf", ".png")
+
+    def content(self, suffix: str) -> bytes:
+        """Return the content of a file; raise SaveError for a suffix that is none of `formats`."""
+        match suffix.lower():
+            case ".svg":
+                return self.svg.encode()
+            case ".pdf":
+                return svg_to_pdf(self.svg, self.width)
+            case ".png":
+                return svg_to_png(self.svg, self.width)
+        raise SaveError(f"there is no format {suffix!r}: choose one of {', '.join(self.formats)}")
+
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the picture to a file, completely or not at all; its suffix chooses the format.
 
         Raises:
-            SaveError: If the suffix is another one or the directory does not exist.
+            SaveError: If the suffix is none of `formats`, or the directory does not exist.
             OSError: If the file cannot be written.
         """
         target = Path(path)
-        texts = self._texts()
-        text = texts.get(target.suffix.lower())
-        if text is None:
-            suffixes = " or ".join(texts)
-            raise SaveError(f"cannot save {str(target)!r}: give a name ending in {suffixes}")
+        if target.suffix.lower() not in self.formats:
+            known = " or ".join(self.formats)
+            raise SaveError(f"cannot save {str(target)!r}: give a name ending in {known}")
         if not target.parent.is_dir():
             raise SaveError(
                 f"cannot save {str(target)!r}: there is no directory {str(target.parent)!r}"
             )
+        content = self.content(target.suffix)
         with atomic_write(target) as partial:
-            partial.write_text(text, encoding="utf-8")
+            partial.write_bytes(content)
         return target
-
-    def _texts(self) -> Mapping[str, str]:
-        """Return the text of the file by its suffix."""
-        return {".svg": self.svg}

@@ -239,7 +239,7 @@ def test_a_directory_is_no_file(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["-o", "a.png"], "cannot save 'a.png': give a name ending in .svg or .dot"),
+        (["-o", "a.gif"], "cannot save 'a.gif': give a name ending in .svg or .pdf or .png or .dot"),
         (["-o", "nowhere/a.svg"], "there is no directory 'nowhere'"),
         (
             ["-o", "a.svg", "--theme", "neon"],
@@ -268,7 +268,7 @@ def test_a_place_that_cannot_be_written_is_left_alone(tmp_path, capsys, saved):
     assert "directory" in said.lower()
 
 
-@pytest.mark.parametrize("target", ["demo.png", "nowhere/demo.svg"])
+@pytest.mark.parametrize("target", ["demo.gif", "nowhere/demo.svg"])
 def test_the_demo_refuses_a_wrong_place_too(tmp_path, capsys, target):
     assert "cannot save" in refused(capsys, tmp_path, "demo", "--svg", tmp_path / target)
 

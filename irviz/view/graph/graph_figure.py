@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, NamedTuple
@@ -47,8 +47,14 @@ class GraphFigure(Figure):
     places: Mapping[str, Point] = field(default_factory=dict)
     note: str = ""
 
-    def _texts(self) -> Mapping[str, str]:
-        return {".svg": self.svg, ".dot": self.dot}
+    @property
+    def formats(self) -> Sequence[str]:
+        """The suffixes of the files that it can be saved as."""
+        return (*super().formats, ".dot")
+
+    def content(self, suffix: str) -> bytes:
+        """Return the content of a file; raise SaveError for a suffix that is none of `formats`."""
+        return self.dot.encode() if suffix.lower() == ".dot" else super().content(suffix)
 
 
 class PlacedGraph(NamedTuple):

@@ -427,8 +427,8 @@ def test_a_drawing_is_shown_by_notebooks_and_saved_whole(tmp_path):
     path = drawing.save(tmp_path / "value.svg")
     assert path.read_text(encoding="utf-8") == drawing.svg
     assert [one.name for one in tmp_path.iterdir()] == ["value.svg"]
-    with pytest.raises(ValueError, match=r"'.*value.png': give a name ending in .svg"):
-        drawing.save(tmp_path / "value.png")
+    with pytest.raises(ValueError, match=r"'.*value.gif': give a name ending in .svg"):
+        drawing.save(tmp_path / "value.gif")
     with pytest.raises(ValueError, match="there is no directory"):
         drawing.save(tmp_path / "nowhere" / "value.svg")
 

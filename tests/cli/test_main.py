@@ -239,7 +239,10 @@ def test_a_directory_is_no_file(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["-o", "a.gif"], "cannot save 'a.gif': give a name ending in .svg or .pdf or .png or .dot"),
+        (
+            ["-o", "a.gif"],
+            "cannot save 'a.gif': give a name ending in .svg or .pdf or .png or .dot",
+        ),
         (["-o", "nowhere/a.svg"], "there is no directory 'nowhere'"),
         (
             ["-o", "a.svg", "--theme", "neon"],

@@ -15,6 +15,8 @@ import { type Pointed, Tooltip } from "./tooltip";
 import { centre, enlarged, LEGIBLE, pan, reveal, zoom } from "./viewport";
 
 const TOOLTIP_AFTER = 60; // ms
+const LARGE = 140; // px of the height of a part that a tooltip does not avoid
+const POINTER = 12; // px of the pointer's height
 const SETTLED_AFTER = 150; // ms
 const ZOOM_STEP = 1.25;
 const PAN_STEP = 60; // px
@@ -261,8 +263,12 @@ function drive(
     if (!node && !words) return;
     timer = window.setTimeout(() => {
       const { left, top } = element.getBoundingClientRect();
+      const part = (picture?.nodes.get(node) ?? (event.target as Element)).getBoundingClientRect();
+      const isLarge = part.height > LARGE; // it is said where the pointer is
+      const from = (isLarge ? event.clientY : part.top) - top;
+      const to = (isLarge ? event.clientY + POINTER : part.bottom) - top;
       const facts = state.scene.peek()[side]?.nodes[node];
-      pointed.value = { x: event.clientX - left, y: event.clientY - top, facts, words };
+      pointed.value = { x: event.clientX - left, top: from, bottom: to, facts, words };
     }, TOOLTIP_AFTER);
   });
   listen("pointerleave", () => {
@@ -291,7 +297,7 @@ function drive(
   listen("contextmenu", (event) => {
     const at = { x: event.clientX, y: event.clientY };
     let { node } = partAt(event.target);
-    if (event.button !== 2) {
+    if (event.target === element && event.button !== 2) {
       node = state.selection.peek().node; // by its key
       const rect = picturePlace(node);
       if (rect) Object.assign(at, { x: rect.left + rect.width / 2, y: rect.bottom });

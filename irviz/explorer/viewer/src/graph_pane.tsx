@@ -42,6 +42,10 @@ export function GraphPane({ state }: { state: State }) {
   }, [isNarrow, hasLegend]);
   useEffect(() => followScenes(state, views), [state, views]);
   useSignalEffect(() => showChange(state, views));
+  useSignalEffect(() => {
+    const { node, side } = state.selection.value;
+    if (node) flipped.value = side; // what was selected elsewhere is shown
+  });
   const legendId = useId();
   const scene = state.scene.value;
   const isFlip = scene.reference !== null && isNarrow.value;

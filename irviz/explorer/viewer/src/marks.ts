@@ -78,8 +78,10 @@ export function createMarks(picture: DrawnPicture): Marks {
       selected.replaceChildren();
       const known = ids.filter((id) => picture.nodes.has(id));
       copyEdges(known, selected);
+      const copies = owner.createElementNS(SVG, "g");
+      copies.setAttribute("class", "irviz-copies");
+      copyNodes(known, selected.appendChild(copies));
       outline(known, selected, "irviz-halo");
-      copyNodes(known, selected);
     },
     outline(name, ids) {
       const to = outlines[name];

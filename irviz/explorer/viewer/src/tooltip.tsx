@@ -3,10 +3,14 @@
 import type { ReadonlySignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { NodeFacts } from "./view_data";
-import { beside, type Point, type Size } from "./viewport";
+import { beside, type Size } from "./viewport";
 
-/** What is pointed at, and where in the pane; `words` are those of the part of the picture. */
-export interface Pointed extends Point {
+/** What is pointed at, and where in the pane: where the pointer is, and from where to where the part
+ * goes down. `words` are those of the part. */
+export interface Pointed {
+  x: number;
+  top: number;
+  bottom: number;
   facts: NodeFacts | undefined;
   words: string;
 }

@@ -114,16 +114,14 @@ export function isAllVisible(viewport: Viewport, pane: Size, frame: Rect): boole
   );
 }
 
-const BESIDE = 14; // px between the pointer and what is said of what it points at
+const BESIDE = 8; // px between what is pointed at and what is said of it
 
-/** Return the place of a box beside a point, inside of the pane as far as that has room. */
-export function beside(at: Point, box: Size, pane: Size): Point {
-  const place = (point: number, length: number, room: number) => {
-    const after = point + BESIDE;
-    const before = point - BESIDE - length;
-    return after + length <= room ? after : before >= 0 ? before : Math.max(room - length, 0);
-  };
-  return { x: place(at.x, box.width, pane.width), y: place(at.y, box.height, pane.height) };
+/** Return the place of a box below a part of the picture, or above it, inside of the pane. */
+export function beside(part: { x: number; top: number; bottom: number }, box: Size, pane: Size) {
+  const x = Math.max(Math.min(part.x, pane.width - box.width), 0);
+  const [below, above] = [part.bottom + BESIDE, part.top - BESIDE - box.height];
+  const y = below + box.height <= pane.height ? below : above;
+  return { x, y: y >= 0 ? y : Math.max(pane.height - box.height, 0) };
 }
 
 /** Return the smallest rect around others, null for none. */

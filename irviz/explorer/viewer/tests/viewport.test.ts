@@ -174,12 +174,13 @@ test("signs and titles are enlarged where the picture is small, within limits", 
   assert.deepEqual([1, 0.4, 0.02].map(geometry.enlarged), [1, 2, 3]);
 });
 
-test("a tooltip is beside the pointer and inside of the pane", () => {
+test("a tooltip is below what is pointed at, above it where there is no room, and in the pane", () => {
   const box = { width: 100, height: 50 };
-  assert.deepEqual(geometry.beside({ x: 10, y: 10 }, box, PANE), { x: 24, y: 24 });
-  assert.deepEqual(geometry.beside({ x: 400, y: 300 }, box, PANE), { x: 286, y: 236 });
-  const narrow = { width: 90, height: 40 };
-  assert.deepEqual(geometry.beside({ x: 45, y: 20 }, box, narrow), { x: 0, y: 0 });
+  const part = { x: 10, top: 10, bottom: 40 };
+  assert.deepEqual(geometry.beside(part, box, PANE), { x: 10, y: 48 });
+  const low = { x: 400, top: 280, bottom: 310 };
+  assert.deepEqual(geometry.beside(low, box, PANE), { x: 324, y: 222 });
+  assert.deepEqual(geometry.beside(part, box, { width: 90, height: 60 }), { x: 0, y: 10 });
 });
 
 test("the rectangle around others holds them all", () => {

@@ -1,5 +1,6 @@
 // What differs between the two pictures, in words, and the way from change to change.
 
+import { Button } from "./button";
 import { goToChange } from "./change_steps";
 import type { State } from "./state";
 
@@ -7,35 +8,28 @@ export function ChangeBar({ state }: { state: State }) {
   const { summary, changes } = state.scene.value;
   const place = state.change.value;
   const change = changes[place];
-  const said = change ? ` ${change.sign} ${change.words}` : "";
   return (
     <section class="irviz-change-bar" aria-label="Changes">
-      <b>{summary || (changes.length ? "" : "no change")}</b>
+      <b>{summary || (changes.length ? `${changes.length} changed` : "no change")}</b>
       {changes.length ? (
-        <span class="irviz-change-steps" data-lm-suppress-shortcuts="true">
-          <button
-            type="button"
-            title="To the previous change (p)"
-            aria-label="To the previous change"
-            onClick={() => goToChange(state, -1)}
-          >
-            ‹
-          </button>
+        <span class="irviz-change-steps">
+          <Button
+            title="To the change before (p)"
+            icon="back"
+            onPress={() => goToChange(state, -1)}
+          />
           <span class="irviz-change-place">
             {change ? place + 1 : "–"} / {changes.length}
           </span>
-          <button
-            type="button"
+          <Button
             title="To the next change (n)"
-            aria-label="To the next change"
-            onClick={() => goToChange(state, 1)}
-          >
-            ›
-          </button>
+            icon="forward"
+            onPress={() => goToChange(state, 1)}
+          />
         </span>
       ) : null}
       <span class="irviz-change-words" aria-live="polite">
-        {said}
+        {change ? `${change.sign} ${change.words}` : ""}
       </span>
     </section>
   );

@@ -2,11 +2,12 @@
 
 import { effect, type Signal, signal, untracked, useSignalEffect } from "@preact/signals";
 import { useEffect, useId, useMemo, useRef } from "preact/hooks";
-import { Canvas } from "./canvas";
+import { Button } from "./button";
 import { ChangeBar } from "./change_bar";
 import { newNodes } from "./counterparts";
 import { Legend } from "./legend";
 import type { DrawnPicture } from "./picture";
+import { PicturePane } from "./picture_pane";
 import { createPictureView, type PictureView, seenOf } from "./picture_view";
 import type { State } from "./state";
 import type { Scene, Side } from "./view_data";
@@ -63,7 +64,7 @@ export function GraphPane({ state }: { state: State }) {
         {shown.map((side) => (
           <div key={side} class="irviz-picture">
             <Caption scene={scene} side={side} />
-            <Canvas state={state} view={views[side]} hasMap={side === shown.at(-1)} />
+            <PicturePane state={state} view={views[side]} hasMap={side === shown.at(-1)} />
           </div>
         ))}
       </div>
@@ -75,14 +76,14 @@ export function GraphPane({ state }: { state: State }) {
         {scene.legend.length ? (
           <button
             type="button"
+            class="irviz-button"
             aria-expanded={hasLegend.value === true}
             aria-controls={legendId}
-            data-lm-suppress-shortcuts="true"
             onClick={() => {
               hasLegend.value = !hasLegend.value;
             }}
           >
-            Legend {hasLegend.value ? "▾" : "▸"}
+            Legend
           </button>
         ) : null}
       </div>
@@ -93,18 +94,13 @@ export function GraphPane({ state }: { state: State }) {
 /** Show the other stage in the place of the one that is shown. */
 function FlipButton({ shown }: { shown: Signal<Side> }) {
   const isBefore = shown.value === "reference";
+  const flip = () => {
+    shown.value = isBefore ? "current" : "reference";
+  };
   return (
-    <button
-      type="button"
-      class="irviz-flip"
-      title="Show the other stage in this place"
-      data-lm-suppress-shortcuts="true"
-      onClick={() => {
-        shown.value = isBefore ? "current" : "reference";
-      }}
-    >
-      {isBefore ? "before" : "after"} ⇄
-    </button>
+    <Button title="Show the other stage in this place" icon="swap" onPress={flip}>
+      {isBefore ? "before" : "after"}
+    </Button>
   );
 }
 

@@ -30,6 +30,8 @@ const PATHS = {
   colour: "M8 2c3 3.800 4.500 6 4.500 7.700a4.500 4.500 0 0 1-9 0C3.500 8 5 5.800 8 2z",
   difference: "M2.500 6h11M2.500 10h11M10.500 3L5.500 13",
   stop: "M4.500 4.500h7v7h-7z",
+  minus: "M3.500 8h9",
+  plus: "M3.500 8h9M8 3.500v9",
 } as const;
 
 export type IconName = keyof typeof PATHS;

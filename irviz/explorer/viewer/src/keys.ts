@@ -1,5 +1,6 @@
 // The keys of the viewer, each with what it does; help.tsx lists them.
 
+import { goToChange } from "./change_steps";
 import { compareWithParent, stepStage } from "./stage_actions";
 import type { State } from "./state";
 
@@ -8,13 +9,6 @@ interface Key {
   keys: readonly string[];
   words: string;
   run(state: State, root: HTMLElement): void;
-}
-
-function toChange(state: State, by: number) {
-  const { length } = state.scene.peek().changes;
-  if (!length) return;
-  const at = state.change.peek();
-  state.change.value = at < 0 && by < 0 ? length - 1 : (at + by + length) % length;
 }
 
 /** Close what is open, one thing a time: the drawer, then the selection. */
@@ -37,8 +31,8 @@ export const KEYS: readonly Key[] = [
     words: "compare with the stage before, and back",
     run: (state) => compareWithParent(state),
   },
-  { keys: ["n"], words: "the next change", run: (state) => toChange(state, 1) },
-  { keys: ["p"], words: "the change before", run: (state) => toChange(state, -1) },
+  { keys: ["n"], words: "the next change", run: (state) => goToChange(state, 1) },
+  { keys: ["p"], words: "the change before", run: (state) => goToChange(state, -1) },
   { keys: ["["], words: "back to what was looked at", run: (state) => state.goBack(-1) },
   { keys: ["]"], words: "forward", run: (state) => state.goBack(1) },
   {

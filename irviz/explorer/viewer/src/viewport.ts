@@ -15,6 +15,8 @@ export interface Rect extends Point, Size {}
 const SCALES: readonly [number, number] = [0.02, 8];
 /** The scale at which what pictures say of values, in a font of 11 units, is 9 px high. */
 export const LEGIBLE = 9 / 11;
+/** How much a press of a button or key zooms. */
+export const ZOOM_STEP = 1.25;
 const MARGIN = 24; // px of the pane's width, and height, that a fitted picture leaves free
 const SLACK = 1; // px of a picture that may be out of sight before it is not all visible
 

@@ -1,11 +1,10 @@
 // How large the picture is seen, and buttons that change it.
 
 import { useComputed } from "@preact/signals";
+import { Button } from "./button";
 import type { PictureView } from "./picture_view";
 import type { State } from "./state";
-import { zoom } from "./viewport";
-
-const STEP = 1.25;
+import { ZOOM_STEP, zoom } from "./viewport";
 
 export function ZoomBar({ state, view }: { state: State; view: PictureView }) {
   const percent = useComputed(() => `${Math.round((view.seen.value?.scale ?? 1) * 100)} %`);
@@ -17,19 +16,15 @@ export function ZoomBar({ state, view }: { state: State; view: PictureView }) {
     state.viewport.value = null;
   };
   return (
-    <fieldset class="irviz-zoom" aria-label="Zoom" data-lm-suppress-shortcuts="true">
-      <button type="button" title="Original size" onClick={by((scale) => 1 / scale)}>
+    <fieldset class="irviz-zoom" aria-label="Zoom">
+      <Button title="Original size" class="irviz-zoom-percent" onPress={by((scale) => 1 / scale)}>
         {percent}
-      </button>
-      <button type="button" title="Zoom out (-)" aria-label="Zoom out" onClick={by(() => 1 / STEP)}>
-        −
-      </button>
-      <button type="button" title="Zoom in (+)" aria-label="Zoom in" onClick={by(() => STEP)}>
-        +
-      </button>
-      <button type="button" title="Fit, as far as text can be read (0)" onClick={fit}>
+      </Button>
+      <Button title="Zoom out (-)" icon="minus" onPress={by(() => 1 / ZOOM_STEP)} />
+      <Button title="Zoom in (+)" icon="plus" onPress={by(() => ZOOM_STEP)} />
+      <Button title="Fit, as far as text can be read (0)" onPress={fit}>
         Fit
-      </button>
+      </Button>
     </fieldset>
   );
 }

@@ -2,7 +2,6 @@
 
 import { computed, effect, signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { goToChange } from "./change_steps";
 import { counterparts } from "./counterparts";
 import { followGestures } from "./gestures";
 import { createMarks } from "./marks";
@@ -12,13 +11,12 @@ import { type DrawnPicture, partAt, showPale, wordsAt } from "./picture";
 import type { PictureView } from "./picture_view";
 import type { State, Viewport } from "./state";
 import { type Pointed, Tooltip } from "./tooltip";
-import { centre, enlarged, LEGIBLE, pan, reveal, zoom } from "./viewport";
+import { centre, enlarged, LEGIBLE, pan, reveal, ZOOM_STEP, zoom } from "./viewport";
 
 const TOOLTIP_AFTER = 60; // ms
 const LARGE = 140; // px of the height of a part that a tooltip does not avoid
 const POINTER = 12; // px of the pointer's height
 const SETTLED_AFTER = 150; // ms
-const ZOOM_STEP = 1.25;
 const PAN_STEP = 60; // px
 
 interface Props {
@@ -27,7 +25,7 @@ interface Props {
   hasMap: boolean;
 }
 
-export function Canvas({ state, view, hasMap }: Props) {
+export function PicturePane({ state, view, hasMap }: Props) {
   const element = useRef<HTMLDivElement>(null);
   const layer = useRef<HTMLDivElement>(null);
   const pointed = useMemo(() => signal<Pointed | null>(null), []);
@@ -49,7 +47,7 @@ export function Canvas({ state, view, hasMap }: Props) {
       tabIndex={0}
       data-lm-suppress-shortcuts="true"
     >
-      <div ref={layer} class="irviz-canvas-layer" />
+      <div ref={layer} class={`irviz-canvas-layer${state.can("Toggle") ? "" : " irviz-fixed"}`} />
       {view.error.value ? (
         <p class="irviz-canvas-error" role="alert">
           {view.error}
@@ -191,7 +189,7 @@ function drive(
     },
   );
 
-  const toggle = (container: string) => state.host.send({ action: "Toggle", container, side });
+  const toggle = (container: string) => state.ask({ action: "Toggle", container, side });
   const toggleNode = (node: string) => {
     const isOpenable = state.scene.peek()[side]?.nodes[node]?.isOpenable;
     if (isOpenable || view.picture.peek()?.toggles.has(node)) toggle(node);
@@ -213,23 +211,12 @@ function drive(
     "+": () => zoomBy(ZOOM_STEP),
     "=": () => zoomBy(ZOOM_STEP),
     "-": () => zoomBy(1 / ZOOM_STEP),
-    0: () => {
-      state.viewport.value = null;
-    },
-    n: () => goToChange(state, 1),
-    p: () => goToChange(state, -1),
     Home: () => selectAt(0),
     End: () => selectAt(-1),
-    Escape() {
-      isEngaged = false;
-      element.classList.remove("irviz-engaged");
-      hidePointed();
-      select("");
-    },
     Enter({ shiftKey }) {
       const { node } = state.selection.peek();
       if (!node) return;
-      if (shiftKey) state.host.send({ action: "CloseAround", node, side });
+      if (shiftKey) state.ask({ action: "CloseAround", node, side });
       else toggleNode(node);
     },
     ArrowUp: ({ shiftKey }) => follow("ArrowUp", shiftKey),
@@ -280,10 +267,12 @@ function drive(
     element.classList.add("irviz-engaged"); // from now on the plain wheel zooms
     hidePointed();
   });
-  listen("blur", () => {
+  const disengage = () => {
     isEngaged = false;
     element.classList.remove("irviz-engaged");
-  });
+    hidePointed();
+  };
+  listen("blur", disengage);
   listen("click", (event) => {
     if (wasDragged()) return;
     const { node, toggle: sign } = partAt(event.target);
@@ -312,10 +301,10 @@ function drive(
   const picturePlace = (node: string) =>
     view.picture.peek()?.nodes.get(node)?.getBoundingClientRect();
   listen("keydown", (event) => {
+    if (event.key === "Escape") disengage(); // and more, elsewhere
     const act = keys[event.key];
     if (!act || !drawn() || event.ctrlKey || event.metaKey || event.altKey) return;
     act(event);
     event.preventDefault();
-    event.stopPropagation();
   });
 }

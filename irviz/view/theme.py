@@ -182,14 +182,17 @@ def page_css() -> str:
     """Return the style sheet with the colours of pictures in the theme "page"."""
     rules = []
     for name, selector in (("course", ""), ("dark", '[data-theme="dark"]')):
-        lines = [f"  --irviz-{one}: {colour};" for one, colour in _properties(THEMES[name]).items()]
+        lines = [
+            f"  --irviz-picture-{one}: {colour};"
+            for one, colour in _properties(THEMES[name]).items()
+        ]
         rules.append("\n".join([f".irviz-viewer{selector} {{", *lines, "}"]))
     return "\n\n".join(["/* The colours of pictures; view/theme.py has them. */", *rules]) + "\n"
 
 
 def _page_theme() -> Theme:
     """Return the theme whose colours the page chooses, as it is light or dark."""
-    names = {name: f"var(--irviz-{name})" for name in _properties(THEMES["course"])}
+    names = {name: f"var(--irviz-picture-{name})" for name in _properties(THEMES["course"])}
     return Theme(
         background=names["background"],
         line=names["line"],

@@ -4,6 +4,7 @@ import { effect } from "@preact/signals";
 import { render as renderInto } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { copy } from "./clipboard.js";
+import { download } from "./downloads";
 import { dropFiles, hasFiles } from "./drop_files";
 import { fileHost } from "./file_host";
 import { useFirstMinute } from "./first_minute";
@@ -18,9 +19,10 @@ import { ScriptPane } from "./script_pane";
 import { makeSizes, type Sizes, Splitter } from "./splitter";
 import { createState, type State } from "./state";
 import { Banner, Status } from "./status";
+import { hideStill } from "./still_picture";
 import { followTheme } from "./theme";
 import { Toolbar } from "./toolbar";
-import type { Recording } from "./view_data";
+import type { Download, Recording } from "./view_data";
 
 const IN_CELL = { rail: 188, inspector: 300 }; // px: a notebook has less room than a page
 
@@ -207,7 +209,14 @@ function show(host: Host, el: HTMLElement, signal: AbortSignal) {
 }
 
 function render({ model, el, signal }: { model: AnyModel; el: HTMLElement; signal: AbortSignal }) {
-  return show(liveHost(model, signal), el, signal);
+  const receive = (message: Download, [content]: DataView<ArrayBuffer>[]) => {
+    if (message.action === "Download" && content) download(message, content, el.ownerDocument);
+  };
+  model.on("msg:custom", receive);
+  signal.addEventListener("abort", () => model.off("msg:custom", receive));
+  const remove = show(liveHost(model, signal), el, signal);
+  hideStill(model.get("still"), el);
+  return remove;
 }
 
 /** Show a session that was recorded, in a page without a kernel. */

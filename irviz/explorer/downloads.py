@@ -106,7 +106,7 @@ def _picture(state: State, options: PictureOptions) -> Figure:
 
 
 def _script(session: Session, name: str) -> File:
-    """Return a script that makes the current stage, in an archive with its arrays if it has many."""
+    """Return a script of the current stage, with its arrays in an archive if they are large."""
     if sum(array.nbytes for array in session.call_inputs.params.values()) <= _MOST_WRITTEN:
         return file(f"{name}.py", session.to_python().encode())
     with tempfile.TemporaryDirectory(prefix="irviz-") as folder:

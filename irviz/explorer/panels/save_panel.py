@@ -61,9 +61,6 @@ class SavePanel(Panel):
         picture_form = [heading("Picture"), kind, title, theme, direction, highlight, save]
         self.widget = widgets.VBox([*picture_form, heading("Session"), params, keep])
 
-    def _parts(self, state: State) -> tuple[object, ...]:
-        return ()
-
     def _show(self, state: State) -> None:
         """Show nothing of the state."""
 

@@ -177,6 +177,7 @@ function useViewer(state: State, ref: { readonly current: HTMLDivElement | null 
       effect(() => {
         state.isInspectorOpen.value = !state.isDrawer.value; // a drawer is opened when it is needed
       }),
+      openAtSelection(state),
       followTheme(state),
     ];
     let serial = state.clipboard.peek().serial;
@@ -193,6 +194,21 @@ function useViewer(state: State, ref: { readonly current: HTMLDivElement | null 
       for (const stop of stops) stop();
     };
   }, []);
+}
+
+/** Open the drawer when a node is selected, until the reader closes it: then it is their choice. */
+function openAtSelection(state: State): () => void {
+  let isWanted = true;
+  let wasOpen = false;
+  return effect(() => {
+    const isOpen = state.isInspectorOpen.value;
+    const { node } = state.selection.value;
+    if (!state.isDrawer.value) return;
+    if (wasOpen && !isOpen) isWanted = false;
+    if (isOpen) isWanted = true;
+    wasOpen = isOpen;
+    if (node && isWanted && !isOpen) state.isInspectorOpen.value = true;
+  });
 }
 
 function App({ state }: { state: State }) {

@@ -3,8 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-VIEWER := irviz/explorer/viewer
-NODE_MODULES := $(VIEWER)/node_modules/.package-lock.json
+JAVASCRIPT := irviz/explorer/viewer irviz/cli/page
+NODE_MODULES := $(JAVASCRIPT:%=%/node_modules/.package-lock.json)
 export PYTHONDONTWRITEBYTECODE =  # each of many processes would compile irviz again
 
 .PHONY: demo js lint style types contracts pytest check test fix snapshots figures bench fuzz audit clean
@@ -12,13 +12,14 @@ export PYTHONDONTWRITEBYTECODE =  # each of many processes would compile irviz a
 demo: $(VENV)/installed  ## open the explorer on the lecture's MLP in the browser
 	$(BIN)/irviz demo
 
-js:  ## check the viewer's JavaScript: types, lint, tests, and that the bundles are current
+js:  ## check the JavaScript: types, lint, tests, and that the bundles are current
 	@if command -v npm >/dev/null; then \
-	$(MAKE) --no-print-directory $(NODE_MODULES) && cd $(VIEWER) && npm run check; \
+	$(MAKE) --no-print-directory $(NODE_MODULES) && \
+	for package in $(JAVASCRIPT); do (cd $$package && npm run check) || exit 1; done; \
 	else echo "The JavaScript is not checked: that needs Node.js 20."; test -z "$$IRVIZ_NO_SKIPS"; fi
 
-$(NODE_MODULES): $(VIEWER)/package.json $(VIEWER)/package-lock.json
-	cd $(VIEWER) && npm ci && touch $(CURDIR)/$@
+%/node_modules/.package-lock.json: %/package.json %/package-lock.json
+	cd $* && npm ci && touch $(CURDIR)/$@
 
 lint: $(VENV)/installed-dev  ## check format, lint, types and contracts, all at once
 	@$(MAKE) --no-print-directory --jobs js style types contracts

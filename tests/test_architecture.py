@@ -33,7 +33,7 @@ def test_using_irviz_loads_no_framework_and_no_plotting() -> None:
     by_tvm = loaded_by("import tvm.relax")  # it loads torch by itself, where that is installed
     assert "tvm" in loaded
     assert (loaded - by_tvm).isdisjoint(
-        {"torch", "onnx", "matplotlib", "networkx", "sklearn", "voila"}
+        {"torch", "onnx", "matplotlib", "networkx", "sklearn", "tornado"}
     )
 
 
@@ -54,7 +54,9 @@ def test_the_wheel_holds_the_data_the_page_the_bundles_and_the_types_marker(tmp_
     names = set(zipfile.ZipFile(wheel).namelist())
     wanted = {
         "irviz/py.typed",
-        "irviz/cli/page/explorer.ipynb",
+        "irviz/cli/page/index.html.j2",
+        "irviz/cli/page/static/page.js",
+        "irviz/cli/page/static/page.css",
         "irviz/course/data/mlp_params.npz",
         "irviz/course/data/digits.npz",
     }
@@ -62,6 +64,8 @@ def test_the_wheel_holds_the_data_the_page_the_bundles_and_the_types_marker(tmp_
     templates = {f"irviz/view/templates/{path.name}" for path in TEMPLATES.glob("*")}
     assert len(templates) >= 5
     assert templates <= names
+    of_page = {name for name in names if name.startswith("irviz/cli/page/")}
+    assert of_page == {name for name in wanted if name.startswith("irviz/cli/page/")}
     of_viewer = [*VIEWER.glob("*.py"), *VIEWER.glob("static/*")]  # not what they are made from
     assert {"canvas.js", "canvas.css"} < {path.name for path in of_viewer}
     expected = {str(path.relative_to(ROOT)) for path in of_viewer}

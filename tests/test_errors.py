@@ -111,7 +111,7 @@ def test_a_missing_dependency_is_named_in_one_sentence(tmp_path) -> None:
     code = "import sys; sys.modules[{!r}] = None; from irviz.cli.main import main; main({!r})"
     for missing, arguments, words in (
         ("tvm", ["draw", "m.json", "-o", "a.svg"], "import of tvm halted"),
-        ("voila", ["demo", "--no-browser"], "pip install voila"),
+        ("platformdirs", ["demo", "--no-browser"], "import of platformdirs halted"),
     ):
         script = code.format(missing, arguments).replace("main([", "sys.exit(main([") + ")"
         done = subprocess.run(

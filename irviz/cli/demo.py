@@ -22,7 +22,8 @@ def add_demo(commands: Commands) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     if options.svg is None:
-        from irviz.cli.serve import DEMO, serve
+        from irviz.cli.page_request import DEMO
+        from irviz.cli.serve import serve
 
         serve(DEMO, port=options.port, browser=not options.no_browser)
         return

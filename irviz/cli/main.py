@@ -10,9 +10,9 @@ from typing import NoReturn
 from irviz.cli.demo import add_demo
 from irviz.cli.diff import add_diff
 from irviz.cli.draw import add_draw
+from irviz.cli.failure_words import FAILURES, failure_words
 from irviz.cli.open import add_open
 from irviz.cli.upgrade import add_upgrade
-from irviz.errors import IrvizError
 from irviz.version import __version__
 
 
@@ -21,18 +21,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return options.run(options) or 0
-    except (IrvizError, OSError, ValueError, RuntimeError) as failure:
-        return _fail(str(failure))
-    except ImportError as failure:
-        return _fail(f"{failure}: install what irviz needs with pip install irviz")
-    except MemoryError:
-        return _fail("this takes more memory than there is: try a smaller file")
+    except FAILURES as failure:
+        return _fail(failure_words(failure))
     except KeyboardInterrupt:
         return 130
 
 
 def _fail(message: str) -> int:
-    print(f"irviz: {' '.join(message.split())}", file=sys.stderr)  # noqa: T201
+    print(f"irviz: {message}", file=sys.stderr)  # noqa: T201
     return 2
 
 

@@ -17,12 +17,8 @@ def add_open(commands: Commands) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from irviz.cli.serve import interruptible, serve
-    from irviz.session.open_session import load
+    from irviz.cli.serve import serve
 
-    # here, so that errors are printed and not on the page
-    with interruptible():
-        load(options.file, name=options.module, function=options.function)
     serve(
         str(options.file.resolve()),
         options.module,

@@ -1,35 +1,27 @@
-"""The explorer in a browser without a notebook: a page served by Voila on this machine."""
+"""The explorer in a browser without a notebook: a page served on this machine."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib.util
+import dataclasses
+import json
 import os
 import secrets
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
 
-from jupyter_core.paths import jupyter_runtime_dir
+import platformdirs
 
+from irviz.cli.page_request import PageRequest
 from irviz.errors import IrvizError
 
-_PAGE_FOLDER = Path(__file__).parent / "page"
-_PAGE, _JUPYTER = _PAGE_FOLDER / "explorer.ipynb", _PAGE_FOLDER / "jupyter"
-_VARIABLES = ("IRVIZ_OPEN", "IRVIZ_MODULE", "IRVIZ_FUNCTION", "IRVIZ_CWD")
-WHAT, MODULE, FUNCTION, DIRECTORY = _VARIABLES
-"""The environment variables that tell the page what to show."""
-_START_SECONDS, _END_SECONDS = 60.0, 10.0
+_END_SECONDS = 10.0
 _HANGUP = getattr(signal, "SIGHUP", None)  # which Windows has not
-TOKEN_FILE, PORT_FILE, ERROR_FILE = "token", "port", "error"
-"""Beside the page: the token, and the port that the server listens on, or why it does not."""
-DEMO = ":demo:"
 
 
 class ServeError(IrvizError, RuntimeError):
@@ -68,10 +60,10 @@ def serve(
 def _redirecting_file(url: str) -> Iterator[Path]:
     """Yield a page that leads to an address, so that no command line has the address's token.
 
-    Only this user may read the file. It is where Jupyter has such files, because a browser in a
+    Only this user may read the file. It is where this user's data is, because a browser in a
     sandbox may have no /tmp.
     """
-    folder = Path(jupyter_runtime_dir())
+    folder = platformdirs.user_data_path("irviz")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     number, name = tempfile.mkstemp(".html", "irviz-", folder)
     try:
@@ -103,61 +95,49 @@ def interruptible() -> Iterator[None]:
 @contextlib.contextmanager
 def served(
     what: str, port: int = 0, name: str = "", function: str = ""
-) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Serve a page until the block ends, which begins when it answers: process and address."""
-    if importlib.util.find_spec("voila") is None:
-        raise ServeError("Voila is needed to serve the page: pip install voila")
     token = secrets.token_urlsafe(24)
-    paths = [str(_JUPYTER), os.environ.get("JUPYTER_PATH", "")]
-    environment = {
-        **os.environ,
-        "PYTHONSAFEPATH": "1",
-        "JUPYTER_PATH": os.pathsep.join(filter(None, paths)),
-        WHAT: what,
-        MODULE: name,
-        FUNCTION: function,
-        DIRECTORY: str(Path.cwd()),
-    }
-    with tempfile.TemporaryDirectory(prefix="irviz-", ignore_cleanup_errors=True) as folder:
-        page = Path(shutil.copy(_PAGE, Path(folder, "irviz.ipynb")))
-        # in a folder that only this user may read: everybody sees the arguments of a process
-        Path(folder, TOKEN_FILE).write_text(token, encoding="utf-8")
-        # in a folder of its own, where `-m` finds no module of the user's, and in a session of its
-        # own, so that Ctrl-C in a terminal reaches this process alone
-        process = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-m", "irviz.cli.page_server", str(os.getpid()), str(port), str(page)],
+    request = PageRequest(what, name, function, port, token, os.getpid(), str(Path.cwd()))
+    environment = {**os.environ, "PYTHONSAFEPATH": "1", "MPLBACKEND": "agg"}
+    # in a folder of its own, where `-m` finds no module of the user's, and in a session of its own,
+    # so that Ctrl-C in a terminal reaches this process alone
+    with (
+        tempfile.TemporaryDirectory(prefix="irviz-", ignore_cleanup_errors=True) as folder,
+        subprocess.Popen(
+            [sys.executable, "-m", "irviz.cli.page_server"],
             env=environment,
             cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
             start_new_session=True,
-        )
+        ) as process,
+    ):
         try:
-            yield (
-                process,
-                f"http://127.0.0.1:{_listening_port(process, page.parent, port)}/?token={token}",
-            )
+            yield process, f"http://127.0.0.1:{_listening_port(process, request)}/?token={token}"
         finally:
             process.terminate()
             try:
                 process.wait(timeout=_END_SECONDS)
             except subprocess.TimeoutExpired:
                 process.kill()
-                process.wait()
 
 
-def _listening_port(process: subprocess.Popen[bytes], folder: Path, port: int) -> int:
+def _listening_port(process: subprocess.Popen[str], request: PageRequest) -> int:
     """Wait until the server listens, and return its port.
 
     Nothing is sent to the port before: another program may listen there.
     """
-    deadline = time.monotonic() + _START_SECONDS
-    while time.monotonic() < deadline:
-        with contextlib.suppress(FileNotFoundError):
-            return int((folder / PORT_FILE).read_text(encoding="utf-8"))
-        if process.poll() is not None:
-            error = folder / ERROR_FILE
-            reason = error.read_text(encoding="utf-8") if error.exists() else ""
-            if reason and port:
-                raise ServeError(f"port {port} cannot be used ({reason}): choose another, or none")
-            raise ServeError(reason or f"the page's server ended with code {process.returncode}")
-        time.sleep(0.02)
-    raise ServeError(f"the page's server did not start within {_START_SECONDS:.0f} s")
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with contextlib.suppress(BrokenPipeError), process.stdin as pipe:
+        json.dump(dataclasses.asdict(request), pipe)
+    answer = process.stdout.read()
+    if not answer:
+        raise ServeError(f"the page's server ended with code {process.wait()}")
+    said = json.loads(answer)
+    if "error" in said:
+        raise ServeError(said["error"])
+    return int(said["port"])

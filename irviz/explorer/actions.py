@@ -10,8 +10,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from irviz.explorer.downloads import Saved
-from irviz.explorer.state import File, Side
+from irviz.explorer.state import Side
 from irviz.model.graph.graph import NodeId
 from irviz.runtime.inputs.argument_lists import Inputs
 from irviz.session.run_overlays import OverlayKind
@@ -19,7 +18,8 @@ from irviz.session.session import Session
 from irviz.transforms.schedules.schedule_step import ScheduleStep
 from irviz.transforms.stage import Transform
 from irviz.view.figure import Figure
-from irviz.view.graph.graph_figure import GraphFigure
+from irviz.view.graph.graph_figure import Direction, GraphFigure
+from irviz.view.theme import ThemeName
 
 
 class Action:
@@ -308,34 +308,46 @@ class Report(Action):
     answer: object = field(repr=False)
 
 
-# --- files, which effects make and the browser saves ---------------------------------------------
+# --- files, which effects write ----------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Save(Action):
-    """Give the browser a file of what is shown."""
+class SaveStage(Action):
+    """Save the picture of the current stage."""
 
-    wanted: Saved
+    path: str
+    theme: ThemeName
+    direction: Direction
 
 
 @dataclass(frozen=True)
 class SaveDrawing(Action):
-    """Give the browser a picture that is shown, under a name whose suffix is the format."""
+    """Save a picture that is shown."""
 
     drawing: Figure | GraphFigure
-    name: str
+    path: str
+
+
+@dataclass(frozen=True)
+class SaveSession(Action):
+    """Save all stages, with or without the parameters' arrays."""
+
+    path: str
+    params: bool = True
+
+
+@dataclass(frozen=True)
+class SaveScript(Action):
+    """Save a script that makes the current stage."""
+
+    path: str
 
 
 @dataclass(frozen=True)
 class CopyScript(Action):
-    """Copy a script that makes the current stage."""
+    """Copy a script that makes the current stage; large arrays go to a file beside `path`."""
 
-
-@dataclass(frozen=True)
-class Made(Action):
-    """Give the browser a file that was made."""
-
-    file: File
+    path: str
 
 
 @dataclass(frozen=True)

@@ -178,21 +178,28 @@ def _properties(theme: Theme) -> dict[str, str]:
     return {**plain, **fills, **lines, **{f"{one}-change": c for one, c in theme.changes.items()}}
 
 
+def _rule(selector: str, theme: Theme) -> str:
+    lines = [f"  --irviz-{one}: {colour};" for one, colour in _properties(theme).items()]
+    return "\n".join([f"{selector} {{", *lines, "}"])
+
+
 def page_css() -> str:
     """Return the style sheet with the colours of pictures in the theme "page"."""
-    rules = []
-    for name, selector in (("course", ""), ("dark", '[data-theme="dark"]')):
-        lines = [
-            f"  --irviz-picture-{one}: {colour};"
-            for one, colour in _properties(THEMES[name]).items()
-        ]
-        rules.append("\n".join([f".irviz-viewer{selector} {{", *lines, "}"]))
-    return "\n\n".join(["/* The colours of pictures; view/theme.py has them. */", *rules]) + "\n"
+    light = _rule(".irviz-viewer", THEMES["course"])
+    dark = _rule('.irviz-viewer[data-theme="dark"]', THEMES["dark"])
+    comment = "/* The colours of pictures; view/theme.py has them. */"
+    return "\n\n".join([comment, light, dark]) + "\n"
+
+
+def system_css() -> str:
+    """Return the style sheet of a file in the theme "page": light or dark as the system is."""
+    light, dark = (_rule(":root", THEMES[name]) for name in ("course", "dark"))
+    return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
 
 
 def _page_theme() -> Theme:
     """Return the theme whose colours the page chooses, as it is light or dark."""
-    names = {name: f"var(--irviz-picture-{name})" for name in _properties(THEMES["course"])}
+    names = {name: f"var(--irviz-{name})" for name in _properties(THEMES["course"])}
     return Theme(
         background=names["background"],
         line=names["line"],

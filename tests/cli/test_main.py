@@ -12,9 +12,10 @@ import tvm
 from tvm import relax
 
 import irviz
-from irviz.cli import page_kernel
+from irviz.cli import page_contents
 from irviz.cli.demo import demo_stages
 from irviz.cli.main import main
+from irviz.cli.page_request import PageRequest
 from irviz.course.mlp import MODULES, MyModuleStatic
 
 pytestmark = pytest.mark.worker
@@ -116,6 +117,7 @@ def test_of_several_functions_the_first_or_the_chosen_one_is_drawn_and_opened(
     monkeypatch.setattr("irviz.cli.serve.serve", lambda *given, **_: served.append(given))
     assert main(["open", str(path), "--function", "second"]) == 0
     assert served == [(str(path), "", "second")]
+    monkeypatch.undo()
     said = refused(capsys, tmp_path, "open", path, "--function", "third")
     assert said == (
         "the module has no function 'third'; its Relax functions are 'first', 'second': give one "
@@ -124,13 +126,10 @@ def test_of_several_functions_the_first_or_the_chosen_one_is_drawn_and_opened(
 
 
 def test_the_page_begins_with_the_module_and_the_function_that_it_is_started_for(monkeypatch):
-    monkeypatch.setattr(page_kernel, "exit_with_parent", lambda _: None)
-    monkeypatch.setattr(page_kernel, "explore", lambda *given, **options: (given, options))
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    for name, value in (("OPEN", "a.py"), ("MODULE", "Last"), ("FUNCTION", "second")):
-        monkeypatch.setenv(f"IRVIZ_{name}", value)
-    options = {"name": "Last", "function": "second"}
-    assert page_kernel.explorer_of_page() == (("a.py",), options)
+    monkeypatch.setattr(page_contents, "explore", lambda *given, **options: (given, options))
+    request = PageRequest("a.py", "Last", "second", 0, "", 0, ".")
+    options = {"name": "Last", "function": "second", "height": 0}
+    assert page_contents.explorer_of_page(request) == (("a.py",), options)
 
 
 def test_a_part_can_be_drawn_and_a_node_that_is_not_there_is_named(tmp_path, saved, capsys):

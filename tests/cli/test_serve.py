@@ -1,5 +1,7 @@
 """The page is for the user who started it: not for other users, programs and sites."""
 
+import asyncio
+import base64
 import os
 import re
 import socket
@@ -7,13 +9,17 @@ import stat
 import subprocess
 import sys
 import urllib.error
+import urllib.parse
 import urllib.request
 from pathlib import Path
 
 import pytest
+from tornado.httpclient import HTTPClientError, HTTPRequest
+from tornado.websocket import websocket_connect
 
 from irviz.cli import serve as serving
-from irviz.cli.serve import DEMO, ServeError, serve, served
+from irviz.cli.page_request import DEMO
+from irviz.cli.serve import ServeError, serve, served
 
 pytestmark = pytest.mark.worker
 SCRIPT = "</script><script>alert(1)</script>"
@@ -27,7 +33,7 @@ def url():
 
 @pytest.fixture(scope="module")
 def page(url):
-    """The page's status, headers and text: a kernel runs for each request."""
+    """The page's status, headers and text."""
     return fetch(url)
 
 
@@ -53,27 +59,63 @@ def test_the_page_loads_from_its_server_alone_and_stands_in_no_other_page(page):
     policy = dict(
         rule.strip().split(" ", 1) for rule in headers["Content-Security-Policy"].split(";")
     )
-    assert policy["default-src"] == "'self'"
+    assert policy["default-src"] == "'none'"
+    assert policy["connect-src"] == "'self'"
     assert policy["frame-ancestors"] == "'none'"
     assert not re.search(r"https?:|\*", headers["Content-Security-Policy"])
     assert headers["Referrer-Policy"] == "no-referrer"
 
 
-def test_requests_from_other_sites_come_without_the_cookie(page):
+def test_the_page_runs_no_script_that_is_written_into_it_and_evaluates_none(page):
+    _, headers, text = page
+    policy = headers["Content-Security-Policy"]
+    [scripts] = re.findall("script-src ([^;]*)", policy)
+    assert scripts.split() == ["'self'", "blob:"]
+    assert re.findall("<script[^>]*>", text) == ['<script type="module" src="static/page.js">']
+
+
+def test_the_page_sets_no_cookie_which_other_ports_of_the_machine_would_get_too(page):
     _, headers, _ = page
-    cookies = headers.get_all("Set-Cookie")
-    assert cookies
-    assert all("samesite=strict" in cookie.lower() for cookie in cookies)
+    assert headers.get_all("Set-Cookie") is None
 
 
-@pytest.mark.parametrize(
-    "address", ["/?theme={0}&template={0}&x={0}", "/{0}", "/voila/{0}", "/login?next={0}"]
-)
-def test_nothing_of_the_address_is_written_into_the_page(url, address):
-    host, _, token = url.partition("/?")
-    hostile = address.format(urllib.parse.quote(SCRIPT))
-    _, _, text = fetch(f"{host}{hostile}{'&' if '?' in hostile else '?'}{token}")
-    assert "<script>alert" not in text
+def test_the_picture_is_in_the_document_as_an_image_which_runs_nothing(page):
+    _, _, text = page
+    [data] = re.findall('<img [^>]*src="data:image/svg[+]xml;base64,([^"]*)"', text)
+    assert b"lv1" in base64.b64decode(data)
+
+
+@pytest.mark.parametrize("query", ["", "?token=", "?token=x", "?token=%ff", "?token=é&token=ü"])
+@pytest.mark.parametrize("path", ["/", "/connection"])
+def test_without_the_token_neither_the_page_nor_its_connection_is_given(url, path, query):
+    host = url.partition("/?")[0]
+    status, _, text = fetch(f"{host}{path}{urllib.parse.quote(query, safe='?=&%')}")
+    assert status == (400 if "%ff" in query else 403)
+    assert "<" not in text
+
+
+def connect(url, **headers):
+    """Connect as a page does; return the HTTP status."""
+
+    async def opened():
+        request = HTTPRequest(
+            url.replace("http", "ws", 1).replace("/?", "/connection?"), headers=headers
+        )
+        try:
+            connection = await websocket_connect(request)
+        except HTTPClientError as failure:
+            return failure.code
+        connection.close()
+        return 101
+
+    return asyncio.run(opened())
+
+
+def test_a_page_of_another_site_cannot_connect_even_with_the_token(url):
+    here = url.partition("/?")[0]
+    assert connect(url, Origin=here) == 101
+    assert connect(url, Origin="http://example.com") == 403
+    assert connect(url, Origin=f"{here}1") == 403
 
 
 def test_a_request_for_another_host_is_refused(url):
@@ -92,7 +134,7 @@ def test_the_token_goes_to_nobody_who_listens_on_the_port_already():
 
 
 def test_the_browser_is_given_a_file_that_only_the_user_can_read(tmp_path, monkeypatch):
-    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr(serving.platformdirs, "user_data_path", lambda _: tmp_path)
     opened = []
 
     def open_browser(address):

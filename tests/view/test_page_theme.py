@@ -10,7 +10,7 @@ import irviz.explorer.viewer
 from irviz.course.mlp import MyModule
 from irviz.session.session import Session
 from irviz.session.visible_function import stage_view
-from irviz.view.theme import page_css
+from irviz.view.theme import page_css, system_css
 
 CSS = Path(irviz.explorer.viewer.__file__).parent / "src" / "theme.css"
 
@@ -28,3 +28,9 @@ def test_every_colour_of_a_picture_is_one_that_the_style_sheet_defines() -> None
     assert named
     assert named <= set(re.findall(r"(--irviz-[\w-]+):", page_css()))
     assert not re.search(r"#[0-9a-f]{3,6}\"", svg)
+
+
+def test_a_file_has_the_same_colours_light_or_dark_as_the_system_is() -> None:
+    rules = [re.findall(r"--irviz-.*;", part) for part in system_css().split("@media")]
+    assert rules == [re.findall(r"--irviz-.*;", part) for part in page_css().split('"dark"')]
+    assert "@media (prefers-color-scheme: dark) {" in system_css()

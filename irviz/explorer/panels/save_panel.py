@@ -1,4 +1,4 @@
-"""Save what is shown: a picture, the whole session, or a script that makes the current stage."""
+"""Save what is shown: the picture, the whole session, or a script that makes the current stage."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import ipywidgets as widgets
 import traitlets
 
 from irviz.explorer import actions
-from irviz.explorer.downloads import PictureOptions, Saved
 from irviz.explorer.panels.form_controls import field, heading
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
@@ -17,52 +16,43 @@ from irviz.explorer.viewer.view_data import COPY_MESSAGES
 from irviz.view.graph.dot import RANKDIRS
 from irviz.view.theme import THEMES
 
-_PICTURES = {"SVG": "svg", "PDF": "pdf", "PNG": "png", "DOT": "dot"}
-
 
 class SavePanel(Panel):
-    """Save the picture that is shown, of one stage or of two, or all stages."""
+    """Save the shown picture as a file, or the whole session as one."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        kind = field(
-            widgets.Dropdown, "irviz-save-format", "format", options=_PICTURES, is_aligned=True
-        )
-        title = field(widgets.Text, "irviz-save-title", "title", is_aligned=True)
-        theme = field(
-            widgets.Dropdown, "irviz-save-theme", "theme", options=tuple(THEMES), is_aligned=True
-        )
+        path = self._path = field(widgets.Text, "irviz-save-path", "file", is_aligned=True)
+        theme = field(widgets.Dropdown, "", "theme", options=tuple(THEMES), is_aligned=True)
         direction = field(
             widgets.Dropdown, "", "direction", options=tuple(RANKDIRS), is_aligned=True
         )
-        highlight = field(
-            widgets.Checkbox, "", "frame the selected node", is_aligned=True, indent=False
+        save = self.button(
+            "Save SVG",
+            "Write the shown stage as a picture",
+            lambda: self.send(actions.SaveStage(path.value, theme.value, direction.value)),
+            "save",
         )
-
-        def picture() -> None:
-            options = PictureOptions(title.value, theme.value, direction.value, highlight.value)
-            self.send(actions.Save(Saved(kind.value, options)))
-
-        save = self.button("Save picture", "Save what is shown as a picture", picture, "download")
-        params = field(
-            widgets.Checkbox,
-            "irviz-save-params",
-            "with params",
-            value=True,
-            is_aligned=True,
-            indent=False,
+        file = field(
+            widgets.Text, "irviz-save-session-path", "file", value="session.irviz", is_aligned=True
         )
+        params = widgets.Checkbox(value=True, description="with params", indent=False)
+        params.add_class("irviz-save-params")
         keep = self.button(
             "Save session",
-            "Save all stages, to open them again",
-            lambda: self.send(actions.Save(Saved("session", has_params=params.value))),
-            "download",
+            "Write all stages, to open them again",
+            lambda: self.send(actions.SaveSession(file.value, params.value)),
+            "save",
         )
-        picture_form = [heading("Picture"), kind, title, theme, direction, highlight, save]
-        self.widget = widgets.VBox([*picture_form, heading("Session"), params, keep])
+        self.widget = widgets.VBox(
+            [path, theme, direction, save, heading("Session"), file, params, keep]
+        )
+
+    def _parts(self, state: State) -> tuple[object, ...]:
+        return state.function, state.stage_id
 
     def _show(self, state: State) -> None:
-        """Show nothing of the state."""
+        self._path.value = f"{state.function}-{state.stage_id}.svg"
 
 
 class CopyButton(anywidget.AnyWidget):
@@ -85,20 +75,27 @@ class PythonPanel(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
+        self._suggested = ""
         self.copy = CopyButton(label="Copy as Python")
-        self.copy.on_msg(lambda _, content, __: self.receive(content, COPY_MESSAGES))
+        path = self._path = field(widgets.Text, "irviz-python-path", "file", is_aligned=True)
+        self.copy.on_msg(
+            lambda _, content, __: self.receive(content, COPY_MESSAGES, path=path.value)
+        )
         save = self.button(
             "Save as Python",
-            "Save a script with TVM alone that makes the shown stage",
-            actions.Save(Saved("python")),
-            "download",
+            "Write a script with TVM alone that makes the shown stage",
+            lambda: self.send(actions.SaveScript(path.value)),
+            "save",
         )
-        self.widget = widgets.VBox([heading("Script"), self.copy, save])
+        self.widget = widgets.VBox([heading("Script"), self.copy, path, save])
 
     def _parts(self, state: State) -> tuple[object, ...]:
-        return (state.clipboard,)
+        return state.function, state.stage_id, state.clipboard
 
     def _show(self, state: State) -> None:
-        """Hand what was copied to the page."""
+        """Suggest a file name for the current stage; hand what was copied to the page."""
+        path = f"{state.function or 'module'}-{state.stage_id}.py"
+        if path != self._suggested:
+            self._suggested = self._path.value = path
         with self.copy.hold_sync():
             self.copy.text, self.copy.serial = state.clipboard.text, state.clipboard.serial

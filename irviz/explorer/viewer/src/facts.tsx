@@ -10,13 +10,11 @@ interface Props {
   state: State;
   html: string;
   side?: Side;
-  /** Whether its first heading is left out. */
-  isUntitled?: boolean;
 }
 
-/** Put a button that copies it behind each fact and each piece of code. */
+/** Put a button that copies it behind each fact. */
 function addCopyButtons(facts: DocumentFragment) {
-  for (const fact of facts.querySelectorAll("dd, .irviz-code")) {
+  for (const fact of facts.querySelectorAll("dd")) {
     const text = fact.textContent?.trim() ?? "";
     if (!text) continue;
     const button = document.createElement("button");
@@ -29,7 +27,7 @@ function addCopyButtons(facts: DocumentFragment) {
   }
 }
 
-export function Facts({ state, html, side = "current", isUntitled = false }: Props) {
+export function Facts({ state, html, side = "current" }: Props) {
   const element = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     const facts = readHtml(html);
@@ -52,10 +50,6 @@ export function Facts({ state, html, side = "current", isUntitled = false }: Pro
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: clicks of the buttons in it arrive here
     // biome-ignore lint/a11y/useKeyWithClickEvents: they are buttons
-    <div
-      class={isUntitled ? "irviz-facts irviz-untitled" : "irviz-facts"}
-      ref={element}
-      onClick={follow}
-    />
+    <div class="irviz-facts" ref={element} onClick={follow} />
   );
 }

@@ -44,13 +44,11 @@ function Breadcrumb({ state }: { state: State }) {
         class="irviz-from-medium"
       />
       <ol>
-        {state.title.value !== row?.label && (
-          <li class="irviz-crumb-title" title={state.title.value}>
-            {state.title.value}
-          </li>
-        )}
+        <li class="irviz-crumb-title" title={state.title.value}>
+          {state.title.value}
+        </li>
         {row && (
-          <li class="irviz-crumb-stage">
+          <li>
             <Button
               title="The stage that is shown: choose another"
               class="irviz-crumb"
@@ -337,7 +335,7 @@ export function Toolbar({ state }: { state: State }) {
         <Button
           icon="large"
           title="Large type, for a projector"
-          class="irviz-from-roomy"
+          class="irviz-from-wide"
           isPressed={state.isLarge.value}
           onPress={() => {
             state.isLarge.value = !state.isLarge.value;
@@ -346,13 +344,13 @@ export function Toolbar({ state }: { state: State }) {
         <Button
           icon={state.isFull.value ? "unfull" : "full"}
           title={state.isFull.value ? "Leave full screen (f)" : "Full screen (f)"}
-          class="irviz-from-roomy"
+          class="irviz-from-wide"
           onPress={() => toggleFull(state)}
         />
         <Button
           icon="help"
           title="Keys (?)"
-          class="irviz-from-roomy"
+          class="irviz-from-wide"
           onPress={() => {
             state.isHelpOpen.value = true;
           }}
@@ -360,7 +358,7 @@ export function Toolbar({ state }: { state: State }) {
         <Button
           icon="more"
           title="More"
-          class="irviz-to-roomy"
+          class="irviz-to-wide"
           hasMenu
           onPress={(event) => openMenuBelow(state, event, "More", everything(state))}
         />

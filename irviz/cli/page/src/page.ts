@@ -1,0 +1,67 @@
+// The page: the first picture is in the document, and gives way to the widget once that is there.
+
+import { Widget } from "@lumino/widgets";
+import { Connection } from "./connection";
+import { PageManager } from "./manager";
+
+const main = element("main");
+const first = element("first");
+
+function element(id: string): HTMLElement {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`The page has no element ${id}.`);
+  return found;
+}
+
+/** Remove the first picture when the widget shows one, or says why it does not. */
+function removeFirstPicture(): void {
+  const watching = new MutationObserver(look);
+  function look() {
+    if (!main.querySelector("svg.irviz, .irviz-error")) return;
+    watching.disconnect();
+    first.remove();
+  }
+  watching.observe(main, { childList: true, subtree: true });
+  look();
+}
+
+/** Let the body say how the connection is: "idle", "busy" or "dead". */
+function followConnection(connection: Connection): void {
+  const tell = () => {
+    document.body.dataset.connection = connection.status;
+  };
+  connection.statusChanged.connect(tell);
+  tell();
+}
+
+async function show(): Promise<void> {
+  const address = new URL("connection", location.href);
+  address.protocol = "ws:";
+  address.search = location.search; // the token
+  const connection = new Connection(address.href);
+  await connection.open();
+  followConnection(connection);
+  const manager = new PageManager(connection);
+  await manager.load();
+  const model = await manager.get_model(main.dataset.model ?? "");
+  const view = await manager.create_view(model as never);
+  removeFirstPicture();
+  Widget.attach(view.luminoWidget, main);
+  window.addEventListener("resize", () => view.luminoWidget.update());
+}
+
+/** Tell widgets whether the page is dark, as JupyterLab does. */
+function followTheme(): void {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const tell = () => {
+    document.body.dataset.jpThemeLight = String(!dark.matches);
+  };
+  dark.addEventListener("change", tell);
+  tell();
+}
+
+followTheme();
+show().catch((failure: Error) => {
+  const status = first.querySelector("[role=status]");
+  if (status) status.textContent = failure.message;
+});

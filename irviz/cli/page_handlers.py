@@ -1,0 +1,141 @@
+"""What the page's server answers, and to whom: one user of this machine and no other site."""
+
+from __future__ import annotations
+
+import hmac
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+from tornado.web import Application, HTTPError, RequestHandler, StaticFileHandler
+from tornado.websocket import WebSocketHandler
+
+from irviz.cli.first_picture import first_picture
+from irviz.cli.page_connection import Pages
+
+if TYPE_CHECKING:
+    from irviz.explorer.explorer import Explorer
+
+ADDRESS = "127.0.0.1"
+_PAGE = Path(__file__).parent / "page"
+_POLICY = {
+    "default-src": "'none'",
+    "script-src": "'self' blob:",  # anywidget imports from blobs
+    "style-src": "'self' 'unsafe-inline'",  # anywidget and CodeMirror add style sheets
+    "img-src": "'self' data: blob:",
+    "font-src": "'self' data:",
+    "connect-src": "'self'",
+    "base-uri": "'none'",
+    "form-action": "'none'",
+    "frame-ancestors": "'none'",
+}
+_HEADERS = {
+    "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in _POLICY.items()),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",  # the address has the token
+    "X-Content-Type-Options": "nosniff",
+}
+_REFUSED = "This is not the address that irviz printed, which ends with a token: open that one."
+_MAX_MESSAGE_BYTES = 2**30  # a file that is dropped onto the page
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the pages show, and what their requests must have."""
+
+    token: str
+    explorer: Explorer
+    pages: Pages
+
+
+def page_application(shown: Shown) -> Application:
+    """Return what answers requests."""
+    private = {"shown": shown}
+    return Application(
+        [
+            ("/", _Document, private),
+            ("/connection", _Connection, private),
+            ("/static/(.*)", _Static, {"path": str(_PAGE / "static")}),
+        ],
+        default_handler_class=_Missing,
+        websocket_max_message_size=_MAX_MESSAGE_BYTES,
+    )
+
+
+class _Guarded(RequestHandler):
+    """Refuses requests for another host: of a site whose name was made to lead here."""
+
+    def set_default_headers(self) -> None:
+        for name, value in _HEADERS.items():
+            self.set_header(name, value)
+        self.clear_header("Server")
+
+    def prepare(self) -> None:
+        if self.request.host_name not in (ADDRESS, "localhost"):
+            raise HTTPError(403)
+
+    def write_error(self, status_code: int, **_: Any) -> None:
+        self.set_header("Content-Type", "text/plain; charset=utf-8")
+        self.finish(_REFUSED if status_code == 403 else f"{status_code}: {self._reason}")
+
+
+class _Missing(_Guarded):
+    def prepare(self) -> None:
+        super().prepare()
+        raise HTTPError(404)
+
+
+class _Static(_Guarded, StaticFileHandler):
+    """The page's script and style sheet, which are the same for everybody."""
+
+
+class _Private(_Guarded):
+    """Refuses requests without the token. There is no cookie, which other ports would get too."""
+
+    def initialize(self, shown: Shown) -> None:
+        self.shown = shown
+
+    def prepare(self) -> None:
+        super().prepare()
+        given = self.get_query_argument("token", "")
+        if not hmac.compare_digest(given.encode(), self.shown.token.encode()):
+            raise HTTPError(403)
+
+
+class _Document(_Private):
+    """The page, with the picture of what it will show."""
+
+    def get(self) -> None:
+        self.set_header("Cache-Control", "no-store")
+        self.finish(_template().render(first_picture(self.shown.explorer)))
+
+
+class _Connection(_Private, WebSocketHandler):
+    """A page's connection. Tornado lets no page of another origin connect."""
+
+    def open(self) -> None:
+        self.message: dict[str, Any] = {}
+        self.buffers: list[memoryview] = []
+        self.set_nodelay(True)
+        self.shown.pages.add(self)
+
+    def on_close(self) -> None:
+        self.shown.pages.remove(self)
+
+    def on_message(self, message: str | bytes) -> None:
+        if isinstance(message, str):
+            self.message, self.buffers = json.loads(message), []
+        else:
+            self.buffers.append(memoryview(message))
+        if len(self.buffers) == self.message["buffers"]:
+            self.shown.pages.hear(self.message, self.buffers)
+
+
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_PAGE), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    return environment.get_template("index.html.j2")

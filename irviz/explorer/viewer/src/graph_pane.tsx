@@ -162,7 +162,7 @@ function change(state: State, views: Views, before: Looked, after: Looked) {
   views.current.fresh.value = isStep && old && shown ? newNodes(old, shown) : [];
 }
 
-/** Show the change that was gone to in the middle of both pictures. */
+/** Show the change that was gone to in the middle of both pictures, where they are not seen whole. */
 function showChange(state: State, views: Views) {
   const place = state.change.value;
   const found = state.scene.peek().changes[place];
@@ -174,5 +174,5 @@ function showChange(state: State, views: Views) {
   }
   const view = views.current.seen.peek() ? views.current : views.reference;
   const [seen, rect] = [view.seen.peek(), around(rects)];
-  if (seen && rect) view.move(centre(seen, view.size.peek(), rect));
+  if (seen && rect && !view.isAllVisible.peek()) view.move(centre(seen, view.size.peek(), rect));
 }

@@ -49,12 +49,15 @@ const shapeOf = (part: Element) => part.outerHTML.replace(/>[^<]+</g, "><").repl
 
 /** Copy a picture without those of its parts that differ from another in numbers or words alone. */
 function sampled(picture: Element): Element {
-  const sample = picture.cloneNode(true) as Element;
+  const sample = picture.cloneNode() as Element;
   const shapes = new Set<string>();
-  for (const part of sample.querySelectorAll(":scope > g > *")) {
-    const shape = shapeOf(part);
-    if (shapes.has(shape)) part.remove();
-    shapes.add(shape);
+  for (const child of picture.children) {
+    const group = sample.appendChild(child.cloneNode(child.localName !== "g")) as Element;
+    for (const part of child.localName === "g" ? child.children : []) {
+      const shape = shapeOf(part);
+      if (!shapes.has(shape)) group.append(part.cloneNode(true));
+      shapes.add(shape);
+    }
   }
   return sample;
 }

@@ -23,6 +23,27 @@ export interface PictureView {
   move(viewport: Viewport): void;
 }
 
+const MOST_KEPT = 8;
+const LONGEST_KEPT = 4_000_000; // characters of all pictures that are kept
+
+/** Return a function that reads pictures, and knows those that it read last: who steps through
+ * stages, or compares and goes back, sees the same ones again. */
+function pictureReader() {
+  const known = new Map<string, DrawnPicture>();
+  return (text: string): DrawnPicture => {
+    const picture = known.get(text) ?? readPicture(text);
+    known.delete(text);
+    known.set(text, picture); // the latest one is the last
+    let length = [...known.keys()].reduce((sum, one) => sum + one.length, 0);
+    for (const oldest of known.keys()) {
+      if (oldest === text || (known.size <= MOST_KEPT && length <= LONGEST_KEPT)) break;
+      length -= oldest.length;
+      known.delete(oldest);
+    }
+    return picture;
+  };
+}
+
 const areSame = (a: Size, b: Size) => a.width === b.width && a.height === b.height;
 
 /** Return what a viewport shows of a picture: null fits it. */
@@ -32,10 +53,11 @@ export const seenOf = (viewport: Viewport | null, { frame, start }: DrawnPicture
 export function createPictureView(state: State, side: Side): PictureView {
   const size = signal<Size>({ width: 0, height: 0 });
   const svg = computed(() => state.scene.value[side]?.svg ?? "");
+  const readOnce = pictureReader();
   const read = computed(() => {
     if (!svg.value) return { picture: null, why: "" };
     try {
-      return { picture: readPicture(svg.value), why: "" };
+      return { picture: readOnce(svg.value), why: "" };
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       return { picture: null, why: `Cannot draw this graph: ${why}` };

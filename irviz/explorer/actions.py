@@ -10,7 +10,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from irviz.explorer.state import Side
+from irviz.explorer.downloads import Saved
+from irviz.explorer.state import File, Side
 from irviz.model.graph.graph import NodeId
 from irviz.runtime.inputs.argument_lists import Inputs
 from irviz.session.run_overlays import OverlayKind
@@ -18,8 +19,7 @@ from irviz.session.session import Session
 from irviz.transforms.schedules.schedule_step import ScheduleStep
 from irviz.transforms.stage import Transform
 from irviz.view.figure import Figure
-from irviz.view.graph.graph_figure import Direction, GraphFigure
-from irviz.view.theme import ThemeName
+from irviz.view.graph.graph_figure import GraphFigure
 
 
 class Action:
@@ -308,46 +308,34 @@ class Report(Action):
     answer: object = field(repr=False)
 
 
-# --- files, which effects write ----------------------------------------------------------------
+# --- files, which effects make and the browser saves ---------------------------------------------
 
 
 @dataclass(frozen=True)
-class SaveStage(Action):
-    """Save the picture of the current stage."""
+class Save(Action):
+    """Give the browser a file of what is shown."""
 
-    path: str
-    theme: ThemeName
-    direction: Direction
+    wanted: Saved
 
 
 @dataclass(frozen=True)
 class SaveDrawing(Action):
-    """Save a picture that is shown."""
+    """Give the browser a picture that is shown, under a name whose suffix is the format."""
 
     drawing: Figure | GraphFigure
-    path: str
-
-
-@dataclass(frozen=True)
-class SaveSession(Action):
-    """Save all stages, with or without the parameters' arrays."""
-
-    path: str
-    params: bool = True
-
-
-@dataclass(frozen=True)
-class SaveScript(Action):
-    """Save a script that makes the current stage."""
-
-    path: str
+    name: str
 
 
 @dataclass(frozen=True)
 class CopyScript(Action):
-    """Copy a script that makes the current stage; large arrays go to a file beside `path`."""
+    """Copy a script that makes the current stage."""
 
-    path: str
+
+@dataclass(frozen=True)
+class Made(Action):
+    """Give the browser a file that was made."""
+
+    file: File
 
 
 @dataclass(frozen=True)

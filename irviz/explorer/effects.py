@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 
-from irviz.atomic_write import atomic_write
 from irviz.errors import UntrustedError
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
+from irviz.explorer.downloads import file, file_of
 from irviz.explorer.jobs.job_queue import Job, JobQueue
 from irviz.explorer.jobs.partial_results import Incremental
 from irviz.explorer.state import (
     FIRST,
     CallKey,
     ComparisonKey,
+    File,
     Inquiry,
     RunKey,
     State,
@@ -26,7 +27,7 @@ from irviz.explorer.state import (
     ValueKey,
 )
 from irviz.explorer.store import Store
-from irviz.explorer.view_model import call_key, dimmed, location, overlay, selected_trace
+from irviz.explorer.view_model import call_key, location, selected_trace
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.run import TraceRequest, error_summary
@@ -36,12 +37,7 @@ from irviz.session.schedule_times import ScheduleStages, ScheduleTimes, measure_
 from irviz.session.session import Session
 from irviz.transforms.kernels.candidates import Candidate, iter_candidates
 from irviz.transforms.schedules.schedule_step import ScheduleStep
-from irviz.view.graph.graph_figure import Direction, GraphFigure
-from irviz.view.theme import ThemeName
 from irviz.worker.supervisor import RUNS, OnProgress
-
-_MOST_WRITTEN = 100_000
-"""The most bytes of arrays that a copied script holds itself."""
 
 
 class Effects:
@@ -149,16 +145,12 @@ class Effects:
                     self._store.dispatch(actions.MeasureSteps())
             case actions.FetchValue():
                 self._fetch(state)
-            case actions.SaveStage(path, theme, direction):
-                self._save(lambda: _draw(state, theme, direction).save(path))
-            case actions.SaveDrawing(drawing, path):
-                self._save(lambda: drawing.save(path))
-            case actions.SaveSession(path, params):
-                self._save(lambda: session.save(path, params=params), "; Session.load opens it")
-            case actions.SaveScript(path):
-                self._save(lambda: _save_script(session, Path(path)))
-            case actions.CopyScript(path):
-                self._copy_script(session, Path(path))
+            case actions.Save(wanted):
+                self._give(lambda: file_of(state, wanted))
+            case actions.SaveDrawing(drawing, name):
+                self._give(lambda: file(name, drawing.content(Path(name).suffix)))
+            case actions.CopyScript():
+                self._copy_script(session)
 
     def _measure(self, state: State, every: bool) -> None:
         session, case = state.session, state.case
@@ -199,17 +191,16 @@ class Effects:
             lambda on_progress: node_arrays(session, stage_id, node, case, on_progress),
         )
 
-    def _copy_script(self, session: Session, path: Path) -> None:
+    def _copy_script(self, session: Session) -> None:
         try:
-            text, file = _script(session, path)
+            text = session.to_python()
         except UntrustedError:
             raise
         except Exception as failure:  # whatever it is, the explorer lives on
             self._say(str(failure), is_error=True)
             return
         self._store.dispatch(actions.Copied(text))
-        words = f"copied {len(text.splitlines())} lines of Python"
-        self._say(f"{words}; its arrays are in {file}" if file and file in text else words)
+        self._say(f"copied {len(text.splitlines())} lines of Python")
 
     # --- how it is done ------------------------------------------------------------------------
 
@@ -239,43 +230,17 @@ class Effects:
     def _report(self) -> None:
         self._store.dispatch(actions.SetField("jobs", self._queue.jobs))
 
-    def _save(self, write: Callable[[], Path], hint: str = "") -> None:
-        """Write a file and say where it is, with a hint; or why it could not be written."""
+    def _give(self, make: Callable[[], File]) -> None:
+        """Make a file and give it to the browser; or say why it cannot be made."""
         try:
-            path = write()
+            made = make()
         except UntrustedError:
             raise
         except Exception as failure:  # whatever it is, the explorer lives on
             self._say(str(failure), is_error=True)
         else:
-            self._say(f"saved {path.resolve()}{hint}")
+            self._store.dispatch(actions.Made(made))
+            self._say(f"{made.name} is ready: the browser saves it")
 
     def _say(self, words: str, is_error: bool = False) -> None:
         self._store.dispatch(actions.Say(words, is_error))
-
-
-def _draw(state: State, theme: ThemeName, direction: Direction) -> GraphFigure:
-    """Draw the current stage as it is shown."""
-    return state.session.draw(
-        view=state.view,
-        theme=theme,
-        direction=direction,
-        overlay=overlay(state, "current"),
-        dimmed=dimmed(state, "current"),
-    )
-
-
-def _script(session: Session, path: Path) -> tuple[str, str]:
-    """Return a script for the current stage, and the file of its arrays, "" where it has all."""
-    is_small = sum(array.nbytes for array in session.call_inputs.params.values()) <= _MOST_WRITTEN
-    file = "" if is_small else str(path.with_suffix(".npz"))
-    return session.to_python(arrays_file=file), file
-
-
-def _save_script(session: Session, path: Path) -> Path:
-    if path.suffix != ".py":
-        raise ValueError(f"{str(path)!r} is no name for a script: give one ending in .py")
-    text = session.to_python(arrays_file=path.with_suffix(".npz"))
-    with atomic_write(path) as partial:
-        partial.write_text(text, encoding="utf-8")
-    return path

@@ -145,6 +145,7 @@ class Explorer(Pane):
         tabs = [name for name in _FORMS if name != _NODE]
         super().__init__(store, session=store.state.session, height=height, tabs=tabs)
         self._effects = Effects(store)
+        self.still = f"irviz-still-{self.model_id}"
         store.subscribe(self._follow)
         store.subscribe(self._update_still)
         self.observe(lambda change: self.dispatch(actions.SetSession(change.new)), "session")
@@ -230,7 +231,10 @@ class Explorer(Pane):
             still = still_bundle(self.store.state, str(self.model_id))
             self._still.update(still, raw=True)  # type: ignore[no-untyped-call]
 
-    def _follow(self, state: State, _: State) -> None:
+    def _follow(self, state: State, before: State) -> None:
+        if state.file is not None and state.file is not before.file:
+            told = {"action": "Download", "name": state.file.name, "type": state.file.media_type}
+            self.send(told, buffers=[state.file.content])
         self.session = state.session
         self.selected = shown_selection(state, state.selection.side)
         if state.tab != _NODE or state.selection.node:

@@ -148,6 +148,8 @@ def _after(action: Action, state: State) -> State:  # noqa: C901 - one case an a
             return _cancelled(state)
         case actions.Report(key, answer):
             return _reported(state, key, answer)
+        case actions.Made(file):
+            return replace(state, file=file)
         case actions.Copied(text):
             return replace(state, clipboard=Clipboard(text, state.clipboard.serial + 1))
     return state

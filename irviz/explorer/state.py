@@ -130,6 +130,15 @@ class Clipboard:
 
 
 @dataclass(frozen=True)
+class File:
+    """A file for the browser to save: its name, media type and content."""
+
+    name: str
+    media_type: str
+    content: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
 class Inquiry:
     """Traces that are being recorded for the reader.
 
@@ -232,6 +241,7 @@ class State:
         candidates: What could be called in the place of the selected call, as far as it is known.
         fetched: A value that was too large to keep, with its tensors.
         clipboard: The text that was copied last.
+        file: The file that the browser was given last, None for none.
         message: The words that were said last, None for none.
         question: What the reader is asked before code of a file is run, None for nothing.
         failure: The action that was refused last, until another one is done.
@@ -267,6 +277,7 @@ class State:
     candidates: tuple[CallKey, tuple[Candidate, ...]] | None = None
     fetched: tuple[NodeValue, tuple[Array, ...]] | None = None
     clipboard: Clipboard = Clipboard()
+    file: File | None = None
     message: Message | None = None
     failure: Failure | None = None
     question: Question | None = None

@@ -179,7 +179,8 @@ def _properties(theme: Theme) -> dict[str, str]:
 
 
 def _rule(selector: str, theme: Theme) -> str:
-    lines = [f"  --irviz-{one}: {colour};" for one, colour in _properties(theme).items()]
+    properties = _properties(theme).items()
+    lines = [f"  --irviz-picture-{one}: {colour};" for one, colour in properties]
     return "\n".join([f"{selector} {{", *lines, "}"])
 
 
@@ -199,7 +200,7 @@ def system_css() -> str:
 
 def _page_theme() -> Theme:
     """Return the theme whose colours the page chooses, as it is light or dark."""
-    names = {name: f"var(--irviz-{name})" for name in _properties(THEMES["course"])}
+    names = {name: f"var(--irviz-picture-{name})" for name in _properties(THEMES["course"])}
     return Theme(
         background=names["background"],
         line=names["line"],

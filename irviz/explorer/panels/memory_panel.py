@@ -39,23 +39,21 @@ _MOST_NAMES = 6
 
 
 class _Shown:
-    """A picture that was asked for, with a field to save it."""
+    """A picture that was asked for, with a button to save it."""
 
     def __init__(self, kind: str, send: Callable[[actions.Action], None]) -> None:
         self.picture: Figure | GraphFigure | None = None
         self._kind, self._send = kind, send
         self._html = html(f"irviz-{kind}-picture")
-        self._path = field(widgets.Text, f"irviz-{kind}-path", "file", is_aligned=True)
-        save = button(
-            "Save SVG", "Write this picture to a file", self._save, "save", f"irviz-{kind}-save"
-        )
-        self.widget = widgets.VBox([self._html, widgets.HBox([self._path, save])])
+        self._file = ""
+        save = button("Save SVG", "Save this picture", self._save, "download", f"irviz-{kind}-save")
+        self.widget = widgets.VBox([self._html, save])
         self.clear("")
 
     def clear(self, name: str) -> None:
-        """Show nothing, and suggest a file name for what is shown next."""
+        """Show nothing; what is shown next is saved under this name."""
         self.picture, self._html.value = None, ""
-        self._path.value = f"{name}-{self._kind}.svg"
+        self._file = f"{name}-{self._kind}.svg"
         show_if(self.widget, False)
 
     def show(self, picture: Figure | GraphFigure) -> None:
@@ -67,7 +65,7 @@ class _Shown:
 
     def _save(self) -> None:
         if self.picture is not None:
-            self._send(actions.SaveDrawing(self.picture, self._path.value))
+            self._send(actions.SaveDrawing(self.picture, self._file))
 
 
 class MemoryPanel(Panel):

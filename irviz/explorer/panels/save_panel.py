@@ -1,4 +1,4 @@
-"""Save what is shown: the picture, the whole session, or a script that makes the current stage."""
+"""Save what is shown: a picture, the whole session, or a script that makes the current stage."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import ipywidgets as widgets
 import traitlets
 
 from irviz.explorer import actions
+from irviz.explorer.downloads import PictureOptions, Saved
 from irviz.explorer.panels.form_controls import field, heading
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
@@ -16,43 +17,52 @@ from irviz.explorer.viewer.view_data import COPY_MESSAGES
 from irviz.view.graph.dot import RANKDIRS
 from irviz.view.theme import THEMES
 
+_PICTURES = {"SVG": "svg", "PDF": "pdf", "PNG": "png", "DOT": "dot"}
+
 
 class SavePanel(Panel):
-    """Save the shown picture as a file, or the whole session as one."""
+    """Save the picture that is shown, of one stage or of two, or all stages."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        path = self._path = field(widgets.Text, "irviz-save-path", "file", is_aligned=True)
-        theme = field(widgets.Dropdown, "", "theme", options=tuple(THEMES), is_aligned=True)
+        kind = field(
+            widgets.Dropdown, "irviz-save-format", "format", options=_PICTURES, is_aligned=True
+        )
+        title = field(widgets.Text, "irviz-save-title", "title", is_aligned=True)
+        theme = field(
+            widgets.Dropdown, "irviz-save-theme", "theme", options=tuple(THEMES), is_aligned=True
+        )
         direction = field(
             widgets.Dropdown, "", "direction", options=tuple(RANKDIRS), is_aligned=True
         )
-        save = self.button(
-            "Save SVG",
-            "Write the shown stage as a picture",
-            lambda: self.send(actions.SaveStage(path.value, theme.value, direction.value)),
-            "save",
+        highlight = field(
+            widgets.Checkbox, "", "frame the selected node", is_aligned=True, indent=False
         )
-        file = field(
-            widgets.Text, "irviz-save-session-path", "file", value="session.irviz", is_aligned=True
+
+        def picture() -> None:
+            options = PictureOptions(title.value, theme.value, direction.value, highlight.value)
+            self.send(actions.Save(Saved(kind.value, options)))
+
+        save = self.button("Save picture", "Save what is shown as a picture", picture, "download")
+        params = field(
+            widgets.Checkbox,
+            "irviz-save-params",
+            "with params",
+            value=True,
+            is_aligned=True,
+            indent=False,
         )
-        params = widgets.Checkbox(value=True, description="with params", indent=False)
-        params.add_class("irviz-save-params")
         keep = self.button(
             "Save session",
-            "Write all stages, to open them again",
-            lambda: self.send(actions.SaveSession(file.value, params.value)),
-            "save",
+            "Save all stages, to open them again",
+            lambda: self.send(actions.Save(Saved("session", has_params=params.value))),
+            "download",
         )
-        self.widget = widgets.VBox(
-            [path, theme, direction, save, heading("Session"), file, params, keep]
-        )
-
-    def _parts(self, state: State) -> tuple[object, ...]:
-        return state.function, state.stage_id
+        picture_form = [heading("Picture"), kind, title, theme, direction, highlight, save]
+        self.widget = widgets.VBox([*picture_form, heading("Session"), params, keep])
 
     def _show(self, state: State) -> None:
-        self._path.value = f"{state.function}-{state.stage_id}.svg"
+        """Show nothing of the state."""
 
 
 class CopyButton(anywidget.AnyWidget):
@@ -75,27 +85,20 @@ class PythonPanel(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._suggested = ""
         self.copy = CopyButton(label="Copy as Python")
-        path = self._path = field(widgets.Text, "irviz-python-path", "file", is_aligned=True)
-        self.copy.on_msg(
-            lambda _, content, __: self.receive(content, COPY_MESSAGES, path=path.value)
-        )
+        self.copy.on_msg(lambda _, content, __: self.receive(content, COPY_MESSAGES))
         save = self.button(
             "Save as Python",
-            "Write a script with TVM alone that makes the shown stage",
-            lambda: self.send(actions.SaveScript(path.value)),
-            "save",
+            "Save a script with TVM alone that makes the shown stage",
+            actions.Save(Saved("python")),
+            "download",
         )
-        self.widget = widgets.VBox([heading("Script"), self.copy, path, save])
+        self.widget = widgets.VBox([heading("Script"), self.copy, save])
 
     def _parts(self, state: State) -> tuple[object, ...]:
-        return state.function, state.stage_id, state.clipboard
+        return (state.clipboard,)
 
     def _show(self, state: State) -> None:
-        """Suggest a file name for the current stage; hand what was copied to the page."""
-        path = f"{state.function or 'module'}-{state.stage_id}.py"
-        if path != self._suggested:
-            self._suggested = self._path.value = path
+        """Hand what was copied to the page."""
         with self.copy.hold_sync():
             self.copy.text, self.copy.serial = state.clipboard.text, state.clipboard.serial

@@ -48,11 +48,10 @@ class ValuePanel(Panel):
             actions.FetchValue(),
             "download",
         )
-        self._path = field(widgets.Text, "irviz-value-path", "file", is_aligned=True)
-        save = self.button(
-            "Save SVG", "Write this picture of the value as a file", self._save, "save"
+        self._file = ""
+        self._saving = self.button(
+            "Save SVG", "Save this picture of the value", self._save, "download"
         )
-        self._saving = widgets.VBox([self._path, save])
         self.on_change(self._tensors, self._choose_tensor, "index")
         self.on_change(self._kinds, self._choose_kind)
         chosen = [self._tensors, self._whole, self._kinds, self._places]
@@ -122,7 +121,7 @@ class ValuePanel(Panel):
             box.observe(lambda _: self._draw(), "value")
         self._places.children = boxes
         name = _UNSAFE.sub("-", self._known.label).strip("-.") or "value"
-        self._path.value = f"{name}-{self._kind.replace(' ', '-')}.svg"
+        self._file = f"{name}-{self._kind.replace(' ', '-')}.svg"
         self._draw()
 
     def _fitting(self) -> tuple[str, ...]:
@@ -175,7 +174,7 @@ class ValuePanel(Panel):
 
     def _save(self) -> None:
         if self._drawing is not None:
-            self.send(actions.SaveDrawing(self._drawing, self._path.value))
+            self.send(actions.SaveDrawing(self._drawing, self._file))
 
 
 class RecordButton(Panel):

@@ -33,6 +33,7 @@ class Viewer(anywidget.AnyWidget):
     _css = STATIC / "viewer.css"
 
     title = traitlets.Unicode("").tag(sync=True)
+    still = traitlets.Unicode("").tag(sync=True)
     panes = traitlets.List(traitlets.Enum(PANES), list(PANES)).tag(sync=True)
     height = traitlets.Int(HEIGHT, min=0).tag(sync=True)
     rows: traitlets.List[object] = traitlets.List().tag(sync=True)

@@ -1,12 +1,18 @@
-"""The stage, the session and the script are saved under the names that are written."""
+"""Pictures, sessions and scripts are given to the browser, which saves them."""
 
+from __future__ import annotations
+
+import io
+import zipfile
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from irviz.course.digits import mlp_params
 from irviz.course.mlp import MyModuleStatic
-from irviz.explorer.actions import Checkout
+from irviz.explorer.actions import Checkout, Compare, CopyScript, Save, Select
+from irviz.explorer.downloads import PictureOptions, Saved
 from irviz.explorer.effects import Effects
 from irviz.explorer.panels.save_panel import PythonPanel, SavePanel
 from irviz.session.session import Session
@@ -20,42 +26,91 @@ def saving(desk_class):
     return desk_class(session, SavePanel, PythonPanel, effects=Effects)
 
 
+def given(saving, wanted=None):
+    """Return the name and the content of the file that the browser is given."""
+    if wanted is not None:
+        saving.dispatch(Save(wanted))
+    return saving.state.file.name, saving.state.file.content
+
+
 def test_the_session_is_saved_with_or_without_params(saving, tmp_path):
-    path = tmp_path / "work.irviz"
-    saving.find("irviz-save-session-path").value = str(path)
-    saving.find("irviz-save-params").value = False
-    saving.press("Save session")
-    assert saving.said == f"saved {path}; Session.load opens it"
-    loaded = Session.load(path)
-    assert [stage.label for stage in loaded.stages] == [
-        stage.label for stage in saving.session.stages
-    ]
-    assert loaded.call_inputs.params == {}
-    saving.find("irviz-save-session-path").value = str(tmp_path)
-    saving.press("Save session")
-    assert "cannot be written" in saving.said
+    for has_params in (True, False):
+        saving.find("irviz-save-params").value = has_params
+        saving.press("Save session")
+        name, content = given(saving)
+        assert name == "session.irviz"
+        (tmp_path / name).write_bytes(content)
+        loaded = Session.load(tmp_path / name)
+        assert [one.label for one in loaded.stages] == [one.label for one in saving.session.stages]
+        assert bool(loaded.call_inputs.params) is has_params
+    assert "session.irviz is ready" in saving.said
+
+
+def test_the_picture_of_the_current_stage_is_saved_in_the_chosen_format(saving):
+    saving.dispatch(Checkout("0"))
+    for kind, start in (
+        ("svg", b"<svg"),
+        ("pdf", b"%PDF"),
+        ("png", b"\x89PNG"),
+        ("dot", b"digraph"),
+    ):
+        saving.find("irviz-save-format").value = kind
+        saving.press("Save picture")
+        name, content = given(saving)
+        assert name == f"main-0.{kind}"
+        assert content.startswith(start)
+
+
+def test_a_title_stands_above_the_picture_and_moves_nothing_off_it(saving):
+    plain = ElementTree.fromstring(given(saving, Saved("svg"))[1])
+    options = PictureOptions(title="After <bind>", theme="dark")
+    titled = ElementTree.fromstring(given(saving, Saved("svg", options))[1])
+    assert "After <bind>" in [one.text for one in titled.iter() if one.tag.endswith("text")]
+    higher = float(titled.get("height")) - float(plain.get("height"))
+    (moved,) = [one for one in titled if (one.get("transform") or "").startswith("translate(0 ")]
+    assert moved.get("transform") == f"translate(0 {higher:.0f})"
+
+
+def test_the_selected_node_has_a_frame_where_that_is_wanted(saving):
+    saving.dispatch(Select("lv0"))
+    assert b"highlight" not in given(saving, Saved("svg"))[1]
+    options = PictureOptions(has_highlight=True)
+    root = ElementTree.fromstring(given(saving, Saved("svg", options))[1])
+    framed = [one for one in root.iter() if any(c.get("class") == "highlight" for c in one)]
+    assert [one.get("data-node") for one in framed] == ["lv0"]
+
+
+def test_two_stages_are_saved_side_by_side_while_they_are_compared(saving):
+    saving.dispatch(Compare("0"))
+    name, content = given(saving, Saved("svg"))
+    assert name == "main-0-1.svg"
+    sides = [one.get("class") for one in ElementTree.fromstring(content).iter()]
+    assert {"side before", "side after"} <= set(sides)
+    saving.dispatch(Save(Saved("dot")))
+    assert "'.dot'" in saving.said
     assert saving.state.message.is_error
 
 
-def test_the_picture_of_the_current_stage_is_saved(saving, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert saving.find("irviz-save-path").value == "main-1.svg"
+def test_the_script_of_the_current_stage_comes_with_its_arrays(saving):
+    saving.press("Save as Python")
+    name, content = given(saving)
+    assert name == "main-1.zip"
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert archive.namelist() == ["main-1.py", "main-1.npz"]
+        text = archive.read("main-1.py").decode()
+        arrays = np.load(io.BytesIO(archive.read("main-1.npz")))
+        assert {one.shape for one in arrays.values()} == {
+            one.shape for one in mlp_params().values()
+        }
+    assert "np.load('main-1.npz')" in text
+
+
+def test_a_script_without_arrays_is_one_file_and_can_be_copied(saving):
     saving.dispatch(Checkout("0"))
-    saving.press("Save SVG")
-    assert saving.said == f"saved {tmp_path / 'main-0.svg'}"
-    ElementTree.parse(tmp_path / "main-0.svg")
-
-
-def test_the_script_of_the_current_stage_is_saved_and_copied(saving, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
     saving.press("Save as Python")
-    assert saving.said == f"saved {tmp_path / 'main-1.py'}"
-    text = (tmp_path / "main-1.py").read_text(encoding="utf-8")
-    assert "BindParams" in text
+    name, content = given(saving)
+    assert name == "main-0.py"
+    saving.dispatch(CopyScript())
+    assert saving.state.clipboard.text == content.decode()
     (copy,) = [one for one in saving.all() if hasattr(one, "serial")]
-    copy._handle_custom_msg({"action": "CopyScript"}, [])
-    assert (copy.text, copy.serial) == (text, 1)
-    assert "lines of Python; its arrays are in main-1.npz" in saving.said
-    saving.find("irviz-python-path").value = "steps.txt"
-    saving.press("Save as Python")
-    assert "'steps.txt' is no name for a script: give one ending in .py" in saving.said
+    assert copy.text == content.decode()

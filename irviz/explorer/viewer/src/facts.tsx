@@ -10,11 +10,13 @@ interface Props {
   state: State;
   html: string;
   side?: Side;
+  /** Whether its first heading is left out. */
+  isUntitled?: boolean;
 }
 
-/** Put a button that copies it behind each fact. */
+/** Put a button that copies it behind each fact and each piece of code. */
 function addCopyButtons(facts: DocumentFragment) {
-  for (const fact of facts.querySelectorAll("dd")) {
+  for (const fact of facts.querySelectorAll("dd, .irviz-code")) {
     const text = fact.textContent?.trim() ?? "";
     if (!text) continue;
     const button = document.createElement("button");
@@ -27,7 +29,7 @@ function addCopyButtons(facts: DocumentFragment) {
   }
 }
 
-export function Facts({ state, html, side = "current" }: Props) {
+export function Facts({ state, html, side = "current", isUntitled = false }: Props) {
   const element = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     const facts = readHtml(html);
@@ -50,6 +52,10 @@ export function Facts({ state, html, side = "current" }: Props) {
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: clicks of the buttons in it arrive here
     // biome-ignore lint/a11y/useKeyWithClickEvents: they are buttons
-    <div class="irviz-facts" ref={element} onClick={follow} />
+    <div
+      class={isUntitled ? "irviz-facts irviz-untitled" : "irviz-facts"}
+      ref={element}
+      onClick={follow}
+    />
   );
 }

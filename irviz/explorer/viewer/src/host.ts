@@ -59,8 +59,8 @@ export interface AnyModel {
   set<Name extends keyof ViewerTraits>(name: Name, value: ViewerTraits[Name]): void;
   save_changes(): void;
   send(message: ViewerMessage, callbacks?: undefined, buffers?: ArrayBuffer[]): void;
-  on(event: string, listener: () => void): void;
-  off(event: string, listener: () => void): void;
+  on(event: string, listener: (...given: never[]) => void): void;
+  off(event: string, listener: (...given: never[]) => void): void;
   widget_manager?: WidgetManager;
 }
 

@@ -26,10 +26,11 @@ const allowing = (tags: string, attributes: string): Config => ({
 });
 
 const SVG = allowing(SVG_TAGS, SVG_ATTRIBUTES);
-const HTML = allowing(
-  `${HTML_TAGS} ${SVG_TAGS}`,
-  `${SVG_ATTRIBUTES} type colspan value min max low high`,
-);
+const HTML: Config = {
+  ...allowing(`${HTML_TAGS} ${SVG_TAGS}`, `${SVG_ATTRIBUTES} type colspan value min max low high`),
+  // shapes that are drawn by reference only, in pictures of Matplotlib: alone they would be black
+  ADD_FORBID_CONTENTS: ["defs", "clippath"],
+};
 
 // A colour of the page, or two of them mixed.
 const COLOUR = /^var\(--irviz-[a-z-]+\)$/;

@@ -17,7 +17,7 @@ const MOST_STEPS = 99;
 
 function Section({ title, children }: { title: string; children: ComponentChildren }) {
   return (
-    <details class="irviz-section" open>
+    <details class={`irviz-section irviz-section-${title.toLowerCase()}`} open>
       <summary>{title}</summary>
       {children}
     </details>
@@ -139,11 +139,11 @@ function NodeTab({ state }: { state: State }) {
       </div>
       {details?.value && (
         <Section title="Value">
-          <Facts state={state} html={details.value} side={side} />
+          <Facts state={state} html={details.value} side={side} isUntitled />
         </Section>
       )}
       <Section title="Facts">
-        <Facts state={state} html={facts.facts} side={side} />
+        <Facts state={state} html={facts.facts} side={side} isUntitled />
       </Section>
       {(details?.code || facts.source) && (
         <Section title="Code">
@@ -166,19 +166,18 @@ function NodeTab({ state }: { state: State }) {
 function ModuleTab({ state, details }: { state: State; details: Details | null }) {
   const rows = state.functions.value;
   const kinds = [...new Set(rows.map(({ kind }) => kind))].filter(Boolean);
-  const counts = kinds.map((kind) => `${rows.filter((row) => row.kind === kind).length} ${kind}`);
+  const counts = kinds.map((kind) => {
+    const count = rows.filter((row) => row.kind === kind).length;
+    return `${count} ${kind === "Relax" ? "Relax function" : kind}${count > 1 ? "s" : ""}`;
+  });
+  const row = state.current.value;
   return (
     <div class="irviz-node">
       <div class="irviz-node-head">
         <h2>
           <span>{state.title.value || "module"}</span>
         </h2>
-        <p class="irviz-hint">
-          {[
-            `stage ${state.current.value?.id ?? ""} ${state.current.value?.label ?? ""}`,
-            ...counts,
-          ].join(" · ")}
-        </p>
+        <p class="irviz-hint">{[`stage ${row?.id} ${row?.label}`, ...counts].join(" · ")}</p>
       </div>
       <FirstMinute state={state} />
       <p class="irviz-hint irviz-invitation">
@@ -186,7 +185,7 @@ function ModuleTab({ state, details }: { state: State; details: Details | null }
       </p>
       {details?.value && (
         <Section title="Module">
-          <Facts state={state} html={details.value} />
+          <Facts state={state} html={details.value} isUntitled />
         </Section>
       )}
       {details?.code && (

@@ -44,11 +44,13 @@ function Breadcrumb({ state }: { state: State }) {
         class="irviz-from-medium"
       />
       <ol>
-        <li class="irviz-crumb-title" title={state.title.value}>
-          {state.title.value}
-        </li>
+        {state.title.value !== row?.label && (
+          <li class="irviz-crumb-title" title={state.title.value}>
+            {state.title.value}
+          </li>
+        )}
         {row && (
-          <li>
+          <li class="irviz-crumb-stage">
             <Button
               title="The stage that is shown: choose another"
               class="irviz-crumb"
@@ -335,7 +337,7 @@ export function Toolbar({ state }: { state: State }) {
         <Button
           icon="large"
           title="Large type, for a projector"
-          class="irviz-from-wide"
+          class="irviz-from-roomy"
           isPressed={state.isLarge.value}
           onPress={() => {
             state.isLarge.value = !state.isLarge.value;
@@ -344,13 +346,13 @@ export function Toolbar({ state }: { state: State }) {
         <Button
           icon={state.isFull.value ? "unfull" : "full"}
           title={state.isFull.value ? "Leave full screen (f)" : "Full screen (f)"}
-          class="irviz-from-wide"
+          class="irviz-from-roomy"
           onPress={() => toggleFull(state)}
         />
         <Button
           icon="help"
           title="Keys (?)"
-          class="irviz-from-wide"
+          class="irviz-from-roomy"
           onPress={() => {
             state.isHelpOpen.value = true;
           }}
@@ -358,7 +360,7 @@ export function Toolbar({ state }: { state: State }) {
         <Button
           icon="more"
           title="More"
-          class="irviz-to-wide"
+          class="irviz-to-roomy"
           hasMenu
           onPress={(event) => openMenuBelow(state, event, "More", everything(state))}
         />

@@ -195,10 +195,12 @@ export interface Clipboard {
 export type PaneName = "toolbar" | "stages" | "graph" | "script" | "node" | "status";
 
 /** The traits of the widget. The page writes `selection`, `search`, `tab`, `hasScript` and `isDark`.
- * `height` is in px, 0 to fill the window. `forms` are references to ipywidgets by the name of the
+ * `height` is in px, 0 to fill the window. `still` is the class of the picture that a notebook shows
+ * where there is no viewer. `forms` are references to ipywidgets by the name of the
  * tab that they stand in; those of a tab are there when it has been opened. */
 export interface ViewerTraits {
   title: string;
+  still: string;
   panes: PaneName[];
   height: number;
   rows: StageRow[];
@@ -229,6 +231,13 @@ export interface Recording {
   scenes: Scene[];
   scripts: Script[];
   details: Details[];
+}
+
+/** A file that Python sends for the browser to save: a message whose only buffer is its content. */
+export interface Download {
+  action: "Download";
+  name: string;
+  type: string;
 }
 
 // --- what the page asks for: actions by name -----------------------------------------------------

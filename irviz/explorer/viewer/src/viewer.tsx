@@ -4,6 +4,7 @@ import { effect } from "@preact/signals";
 import { render as renderInto } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { copy } from "./clipboard.js";
+import { download } from "./downloads";
 import { dropFiles, hasFiles } from "./drop_files";
 import { fileHost } from "./file_host";
 import { useFirstMinute } from "./first_minute";
@@ -18,9 +19,10 @@ import { ScriptPane } from "./script_pane";
 import { makeSizes, type Sizes, Splitter } from "./splitter";
 import { createState, type State } from "./state";
 import { Banner, Status } from "./status";
+import { hideStill } from "./still_picture";
 import { followTheme } from "./theme";
 import { Toolbar } from "./toolbar";
-import type { Recording } from "./view_data";
+import type { Download, Recording } from "./view_data";
 
 const IN_CELL = { rail: 188, inspector: 300 }; // px: a notebook has less room than a page
 
@@ -175,6 +177,7 @@ function useViewer(state: State, ref: { readonly current: HTMLDivElement | null 
       effect(() => {
         state.isInspectorOpen.value = !state.isDrawer.value; // a drawer is opened when it is needed
       }),
+      openAtSelection(state),
       followTheme(state),
     ];
     let serial = state.clipboard.peek().serial;
@@ -193,6 +196,21 @@ function useViewer(state: State, ref: { readonly current: HTMLDivElement | null 
   }, []);
 }
 
+/** Open the drawer when a node is selected, until the reader closes it: then it is their choice. */
+function openAtSelection(state: State): () => void {
+  let isWanted = true;
+  let wasOpen = false;
+  return effect(() => {
+    const isOpen = state.isInspectorOpen.value;
+    const { node } = state.selection.value;
+    if (!state.isDrawer.value) return;
+    if (wasOpen && !isOpen) isWanted = false;
+    if (isOpen) isWanted = true;
+    wasOpen = isOpen;
+    if (node && isWanted && !isOpen) state.isInspectorOpen.value = true;
+  });
+}
+
 function App({ state }: { state: State }) {
   const sizes = useMemo(() => {
     const height = state.height.peek();
@@ -207,7 +225,14 @@ function show(host: Host, el: HTMLElement, signal: AbortSignal) {
 }
 
 function render({ model, el, signal }: { model: AnyModel; el: HTMLElement; signal: AbortSignal }) {
-  return show(liveHost(model, signal), el, signal);
+  const receive = (message: Download, [content]: DataView<ArrayBuffer>[]) => {
+    if (message.action === "Download" && content) download(message, content, el.ownerDocument);
+  };
+  model.on("msg:custom", receive);
+  signal.addEventListener("abort", () => model.off("msg:custom", receive));
+  const remove = show(liveHost(model, signal), el, signal);
+  hideStill(model.get("still"), el);
+  return remove;
 }
 
 /** Show a session that was recorded, in a page without a kernel. */

@@ -1,0 +1,121 @@
+"""Files of what is shown, for the browser to save."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from irviz.explorer.state import File, State
+from irviz.explorer.view_model import dimmed, overlay, shown_selection
+from irviz.session.session import Session
+from irviz.view.figure import Figure
+from irviz.view.figure_annotations import with_highlight, with_title
+from irviz.view.graph.graph_figure import Direction
+from irviz.view.theme import ThemeName
+
+SaveFormat = Literal["svg", "pdf", "png", "dot", "python", "session"]
+"""What can be saved: a picture, the script of the current stage, or all stages."""
+
+_TYPES = {
+    ".svg": "image/svg+xml",
+    ".pdf": "application/pdf",
+    ".png": "image/png",
+    ".py": "text/x-python",
+    ".zip": "application/zip",
+}
+_MOST_WRITTEN = 100_000
+"""The most bytes of arrays that a script holds itself; more are in a file beside it."""
+
+
+@dataclass(frozen=True)
+class PictureOptions:
+    """How a picture is saved.
+
+    Attributes:
+        title: The line above it, "" for none.
+        has_highlight: Whether the selected node has a frame.
+    """
+
+    title: str = ""
+    theme: ThemeName = "course"
+    direction: Direction = "up"
+    has_highlight: bool = False
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What is to be saved, and how."""
+
+    format: SaveFormat
+    picture: PictureOptions = field(default_factory=PictureOptions)
+    has_params: bool = True
+
+
+def file_of(state: State, wanted: Saved) -> File:
+    """Return a file of what is shown.
+
+    Raises:
+        UntrustedError: A script would run a pass on code of an opened file.
+        SaveError: A picture of two stages has no DOT.
+    """
+    name = f"{state.function or 'module'}-{state.stage_id}"
+    if wanted.format == "session":
+        return file("session.irviz", session_content(state.session, params=wanted.has_params))
+    if wanted.format == "python":
+        return _script(state.session, name)
+    if state.reference:
+        name = f"{state.function}-{state.reference}-{state.stage_id}"
+    suffix = f".{wanted.format}"
+    return file(name + suffix, _picture(state, wanted.picture).content(suffix))
+
+
+def file(name: str, content: bytes) -> File:
+    """Return a file with the media type of its suffix."""
+    return File(name, _TYPES.get(Path(name).suffix, "application/octet-stream"), content)
+
+
+def session_content(session: Session, *, params: bool = True) -> bytes:
+    """Return what `Session.save` writes."""
+    with tempfile.TemporaryDirectory(prefix="irviz-") as folder:
+        return session.save(Path(folder, "session.irviz"), params=params).read_bytes()
+
+
+def _picture(state: State, options: PictureOptions) -> Figure:
+    """Draw what is shown: one stage, or two side by side."""
+    theme, direction = options.theme, options.direction
+    drawn: Figure
+    if state.reference:
+        diff = state.session.diff(state.reference, state.stage_id, state.function)
+        expansion = state.view.choices
+        drawn = diff.figure(state.function, theme=theme, direction=direction, expansion=expansion)
+    else:
+        drawn = state.session.draw(
+            view=state.view,
+            theme=theme,
+            direction=direction,
+            overlay=overlay(state, "current"),
+            dimmed=dimmed(state, "current"),
+        )
+    if options.has_highlight:
+        drawn = with_highlight(drawn, {shown_selection(state, state.selection.side)}, theme)
+    return with_title(drawn, options.title, theme) if options.title else drawn
+
+
+def _script(session: Session, name: str) -> File:
+    """Return a script of the current stage, with its arrays in an archive if they are large."""
+    if sum(array.nbytes for array in session.call_inputs.params.values()) <= _MOST_WRITTEN:
+        return file(f"{name}.py", session.to_python().encode())
+    with tempfile.TemporaryDirectory(prefix="irviz-") as folder:
+        arrays = Path(folder, f"{name}.npz")
+        text = session.to_python(arrays_file=arrays).replace(repr(str(arrays)), repr(arrays.name))
+        if not arrays.exists():
+            return file(f"{name}.py", text.encode())
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr(f"{name}.py", text)
+            archive.write(arrays, arrays.name)
+    return file(f"{name}.zip", packed.getvalue())

@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { KEYS, nameOf } from "../src/keys";
+import { itemAfter } from "../src/menu";
+import { RANGES, sizeAfter } from "../src/splitter";
+
+test("each key stands for one thing", () => {
+  const all = KEYS.flatMap(({ keys }) => keys);
+  assert.equal(new Set(all).size, all.length);
+  assert.equal(nameOf({ key: "ArrowLeft", altKey: true }), "Alt+ArrowLeft");
+  assert.equal(nameOf({ key: "?", altKey: false }), "?");
+});
+
+test("keys go round in a menu, and a letter leads to the next item that begins with it", () => {
+  const labels = ["Open", "Nearby", "Path from here", "Path to here"];
+  assert.equal(itemAfter(labels, 3, "ArrowDown"), 0);
+  assert.equal(itemAfter(labels, 0, "ArrowUp"), 3);
+  assert.equal(itemAfter(labels, -1, "ArrowDown"), 0);
+  assert.equal(itemAfter(labels, 2, "p"), 3);
+  assert.equal(itemAfter(labels, 3, "p"), 2);
+  assert.equal(itemAfter(labels, 0, "x"), undefined);
+  assert.equal(itemAfter(labels, 0, "Escape"), undefined);
+});
+
+test("a splitter is moved by keys, within its range", () => {
+  const range = RANGES.inspector;
+  assert.equal(sizeAfter(300, "ArrowLeft", true, -1, range), 324);
+  assert.equal(sizeAfter(300, "ArrowRight", true, -1, range), range.least);
+  assert.equal(sizeAfter(300, "End", true, -1, range), range.most);
+  assert.equal(sizeAfter(300, "Enter", true, -1, range), range.usual);
+  assert.equal(sizeAfter(300, "ArrowUp", true, -1, range), undefined);
+  assert.equal(sizeAfter(500, "ArrowDown", false, 1, RANGES.height), 524);
+});

@@ -42,7 +42,7 @@ export function Form({ state, reference }: Props) {
           {why}
         </p>
       )}
-      <div class="irviz-form" ref={element} inert={state.host.connection.value === "lost"} />
+      <div class="irviz-form-place" ref={element} inert={state.host.connection.value === "lost"} />
     </>
   );
 }

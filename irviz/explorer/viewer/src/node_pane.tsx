@@ -17,7 +17,7 @@ const MOST_STEPS = 99;
 
 function Section({ title, children }: { title: string; children: ComponentChildren }) {
   return (
-    <details class={`irviz-section irviz-section-${title.toLowerCase()}`} open>
+    <details class={`irviz-section irviz-section-${title.toLowerCase().split(" ")[0]}`} open>
       <summary>{title}</summary>
       {children}
     </details>
@@ -145,6 +145,11 @@ function NodeTab({ state }: { state: State }) {
       <Section title="Facts">
         <Facts state={state} html={facts.facts} side={side} isUntitled />
       </Section>
+      {form && (
+        <Section title="Value and replacement">
+          <Form state={state} reference={form} />
+        </Section>
+      )}
       {(details?.code || facts.source) && (
         <Section title="Code">
           {details?.code ? (
@@ -152,11 +157,6 @@ function NodeTab({ state }: { state: State }) {
           ) : (
             <pre>{facts.source}</pre>
           )}
-        </Section>
-      )}
-      {form && (
-        <Section title="Change">
-          <Form state={state} reference={form} />
         </Section>
       )}
     </div>

@@ -64,31 +64,31 @@ def _fresh(statement: str) -> tuple[float, float]:
 def kernel() -> None:
     """Measure from a click to the new picture and to the new badge, in a warm kernel."""
     import ipywidgets as widgets
-    from irviz.explorer.panels.stage_picture import Canvas
 
     import irviz
     from irviz.cli.demo import demo_session
-    from irviz.explorer.actions import Checkout
+    from irviz.explorer.actions import Checkout, Select
 
     explorer = irviz.explore(demo_session().bind())
-    canvas = next(part for part in _parts(explorer) if isinstance(part, Canvas))
-    texts = (part for part in _parts(explorer) if isinstance(part, widgets.Text))
+    explorer.tab = "Transform"
+    texts = (part for part in _parts(explorer.forms["Transform"]) if isinstance(part, widgets.Text))
     passes = next(part for part in texts if "irviz-pass-name" in part._dom_classes)
     passes.value = "ToNonDataflow"  # which takes the frame away, so the picture changes
     drawn: list[float] = []
-    canvas.observe(lambda _: drawn.append(time.perf_counter()), "svg")
-    for button, stage, node in (
-        ("Bind parameters", "0", ""),
-        ("Swap", "1", "lv1"),
-        ("Apply pass", "1", ""),
+    explorer.observe(lambda _: drawn.append(time.perf_counter()), "scene")
+    for button, tab, stage, node in (
+        ("Bind parameters", "Transform", "0", ""),
+        ("Swap", "Node", "1", "lv1"),
+        ("Apply pass", "Transform", "1", ""),
     ):
         pictures, badges = [], []
         for _ in range(ROUNDS + 1):
             explorer.dispatch(Checkout(stage))
-            canvas.selected = node
+            explorer.tab = tab
+            explorer.dispatch(Select(node))
             drawn.clear()
             start = time.perf_counter()
-            _button(explorer, button).click()  # a new module, so it is built each time
+            _button(explorer.forms[tab], button).click()  # a new module, so it is built each time
             badges.append(time.perf_counter() - start)
             pictures.append(drawn[0] - start)
             assert explorer.session.current_id in explorer.results

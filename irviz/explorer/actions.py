@@ -1,7 +1,7 @@
 """What can be done in the explorer: each action is a value, sent to the store by whoever acts.
 
-The fields of an action and their types are its schema: `viewer.messages` reads by it what the page
-sends.
+The fields of an action and their types are its schema: `viewer.view_data` reads by it what the
+page sends.
 """
 
 from __future__ import annotations

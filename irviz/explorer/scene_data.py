@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from xml.etree import ElementTree
 
 from irviz.explorer.state import Side, State
@@ -20,10 +21,9 @@ from irviz.explorer.viewer.view_data import Change, Crumb, LegendEntry, NodeFact
 from irviz.model.diff.diff_result import NodeChange, NodeDiff
 from irviz.model.folding.container_path import repeat_copies
 from irviz.model.graph.graph import Node, NodeId, Resolution
-from irviz.model.graph.neighbourhood import AFTER, BEFORE
 from irviz.model.runs.trace import Trace
 from irviz.session.compared_views import ComparedViews
-from irviz.session.stage_cache import script_of
+from irviz.session.stage_cache import graph_of, script_of, tree_of
 from irviz.session.visible_function import StageView
 from irviz.view.bidi_escapes import visible
 from irviz.view.geometry import Rect, Size
@@ -101,26 +101,28 @@ def _nodes(state: State, side: Side) -> dict[str, NodeFacts]:
     trace = state.function_runs.traces.get(stage_id_of(state, side))
     regions = {region.id: region.name for region in view.graph.regions if region.id}
     openable = view.openable
+    whole = cache(lambda function: graph_of(stage, function))  # of which a part may be drawn
+    tree = tree_of(stage, view.whole.function)
     found: dict[str, NodeFacts] = {}
     for shown in view.graph.nodes:
-        function, inner, graph = view.locate(shown.id)
+        function, inner, _ = view.locate(shown.id)
+        graph = whole(function)
         node = graph[inner] if inner in graph.index else shown
-        is_own = inner in view.whole.index and inner not in (BEFORE, AFTER)
-        is_own = is_own and function == view.whole.function
-        copies = None
-        if is_own and state.view.around is None:
-            copies = repeat_copies(view.visible.tree, inner)
+        is_own = node is not shown and function == view.whole.function
         group = view.around(shown.id)
-        facts = str(node_html(graph if node is not shown else view.graph, node))
+        facts = node_html(graph if node is not shown else view.graph, node)
+        copies = repeat_copies(tree, inner) if is_own else None
         if copies is not None:
-            facts += copies_html(copies, view.whole)
+            facts += copies_html(copies, graph)
+            if state.view.around is not None:  # a part has no copies to choose from
+                copies = None
         found[str(shown.id)] = {
             "name": visible(node.name or str(node.id)),
             "kind": STYLES[node.kind].name,
             "operator": visible((node.callee or node.operator).removeprefix("relax.")),
             "type": visible(node.type_label),
             "value": value_words(trace, str(shown.id)),
-            "facts": facts,
+            "facts": str(facts),
             "function": function,
             "inner": str(inner),
             "line": lines.get((function, inner), 0),
@@ -204,9 +206,11 @@ def _names(diff: NodeDiff) -> str:
 
 
 def _summary(both: ComparedViews | Exception | None) -> str:
-    """Return how many nodes became what: `3 changed · 5 → 1 fused`."""
-    if not isinstance(both, ComparedViews):
+    """Return how many nodes became what, `3 changed · 5 → 1 fused`, or why that is not known."""
+    if both is None:
         return ""
+    if not isinstance(both, ComparedViews):
+        return visible(f"not compared: {both}")
     counts: Counter[str] = Counter()
     joined: dict[str, list[int]] = {}
     for diff in both.diff.changed_nodes:

@@ -101,7 +101,9 @@ def compared_views(
     chosen = state or ViewState()
     whole = diff = function_diff(tree, before, after, function)
     if None in diff.graphs or not diff.nodes:
-        raise NotFoundError(f"{function!r} has no graph in both stages")
+        raise NotFoundError(
+            f"{function!r} is not compared node by node: only Relax functions with nodes are"
+        )
     if chosen.around is not None:
         diff = diff_part(diff, chosen.around, chosen.steps, chosen.to)
     drawn = place_diff(diff, expansion=chosen.choices)
@@ -121,8 +123,9 @@ def _side_view(
     changes: SideChanges,
 ) -> SideView:
     containers = tree_of(tree.stage(stage), function)
-    places: dict[int | NodeId, NodeId] = dict(side.shown.items())
-    visible = VisibleGraph(side.graph, containers, (), places, ())
+    steps = containers.bound.at
+    places = {steps.get(node, node): place for node, place in side.shown.items()}
+    visible = VisibleGraph(side.graph, containers, range(len(steps)), places, ())
     part = frozenset(side.shown)
     size = len(containers.graph.nodes)
     return SideView(

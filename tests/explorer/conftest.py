@@ -5,19 +5,17 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterator, Mapping
-from types import SimpleNamespace
 from typing import Any
+from xml.etree import ElementTree
 
 import ipywidgets as widgets
 import pytest
-from irviz.explorer.panels.stage_list import TreeView
-from irviz.explorer.panels.stage_picture import Canvas
 
 import irviz
 from irviz.explorer.actions import Apply, SetInputs
 from irviz.explorer.explorer import Explorer
 from irviz.explorer.panels.panel import Panel
-from irviz.explorer.state import State
+from irviz.explorer.state import Side, State
 from irviz.explorer.store import Store
 from irviz.model.runs.trace import Trace
 from irviz.transforms.passes.pass_call import named_pass
@@ -77,83 +75,186 @@ def _words(widget: Any) -> str:
     return str(getattr(widget, "description", ""))
 
 
+_SVG = "{http://www.w3.org/2000/svg}"
+_PLACE = ("x", "y", "width", "height", "cx", "cy", "r", "points", "d")
+
+
+class Picture:
+    """One of the two pictures of an explorer, as the page has it."""
+
+    def __init__(self, explorer: Explorer, side: Side) -> None:
+        self._explorer, self.side = explorer, side
+
+    @property
+    def data(self) -> Any:
+        """All that the page is told of it, None where there is no such picture."""
+        return self._explorer.scene[self.side]
+
+    @property
+    def svg(self) -> str:
+        return str(self.data["svg"])
+
+    @property
+    def dimmed(self) -> list[str]:
+        return list(self.data["dimmed"])
+
+    def node(self, node: str) -> Any:
+        """Return what the page is told of a drawn node."""
+        return self.data["nodes"][node]
+
+    @property
+    def marked(self) -> list[str]:
+        """The nodes that a change is of."""
+        changes = self._explorer.scene["changes"]
+        return list(dict.fromkeys(node for change in changes for node in change[self.side]))
+
+    @property
+    def drawn(self) -> list[str]:
+        """The nodes that are drawn."""
+        return re.findall(r'class="node [^"]*" data-node="([^"]*)"', self.svg)
+
+    @property
+    def places(self) -> dict[str, dict[str, str]]:
+        """Where the shape of each node that is drawn stands."""
+        nodes = {
+            node.get("data-node"): node.find(f".//{_SVG}*[@class='shape']")
+            for node in ElementTree.fromstring(self.svg).iter(f"{_SVG}g")
+            if node.get("class", "").startswith("node ") and node.get("data-node")
+        }
+        return {
+            name: {key: value for key, value in shape.attrib.items() if key in _PLACE}
+            for name, shape in nodes.items()
+        }
+
+    @property
+    def selected(self) -> str:
+        """The node that is selected in this picture, "" for none."""
+        selection = self._explorer.selection
+        return str(selection["node"]) if selection["side"] == self.side else ""
+
+    @selected.setter
+    def selected(self, node: str) -> None:
+        self._explorer.set_state({"selection": {"node": node, "side": self.side}})
+
+
 class ExplorerPage(Page):
-    """The page of an explorer."""
+    """The page of an explorer: what the widget tells it, and what it writes and sends."""
 
     def __init__(self, explorer: Explorer) -> None:
-        super().__init__(explorer)
+        super().__init__()
         self.explorer = explorer
+        self.canvas = Picture(explorer, "current")
+        self.other = Picture(explorer, "reference")
+
+    def all(self, *, visible: bool = False) -> Iterator[Any]:
+        """Return the widgets of the forms that were opened."""
+        for form in self.explorer.forms.values():
+            yield from Page(form).all(visible=visible)
 
     @property
     def state(self) -> State:
         return self.explorer.store.state
 
     @property
-    def canvases(self) -> list[Canvas]:
-        return [one for one in self.all() if isinstance(one, Canvas)]
-
-    @property
-    def canvas(self) -> Canvas:
-        """The picture of the current stage."""
-        return self.canvases[0]
-
-    @property
-    def other(self) -> Canvas:
-        """The picture of the stage that it is compared with."""
-        return self.canvases[1]
-
-    @property
     def captions(self) -> list[str]:
-        """The lines above the pictures that are visible."""
-        lines = (one for one in self.all(visible=True) if isinstance(one, widgets.HTML))
-        return [_text(one.value) for one in lines if "irviz-caption" in one.value]
-
-    @property
-    def pictures(self) -> list[SimpleNamespace]:
-        """The two pictures: caption, words below it, and canvas."""
-        boxes = [one.children for one in self.all() if isinstance(one, widgets.VBox)]
+        """What stands above the pictures."""
+        shown = (picture.data for picture in (self.canvas, self.other))
         return [
-            SimpleNamespace(caption=caption, words=words, canvas=canvas)
-            for caption, words, canvas in (box for box in boxes if len(box) == 3)
-            if isinstance(canvas, Canvas)
+            f"stage {one['stage']}: {', '.join([one['label'], *one['facts']])}"
+            for one in shown
+            if one is not None
         ]
 
     @property
+    def status(self) -> Any:
+        return self.explorer.status
+
+    @property
     def message(self) -> str:
-        return self.text("irviz-message")
+        return str(self.status["words"])
 
     @property
     def doing(self) -> str:
         """What is being done, "" for nothing."""
-        return self.text("irviz-doing")
-
-    def send(self, widget: Any = None, buffers: Any = (), **content: object) -> None:
-        """Let the page of a widget, the picture of the current stage by default, send a message."""
-        (widget or self.canvas)._handle_custom_msg(content, list(buffers))
+        job, progress = self.status["job"], self.status["progress"]
+        return f"{job}: {progress}" if progress else str(job)
 
     @property
-    def tree(self) -> TreeView:
-        """The list of stages."""
-        (found,) = [one for one in self.all() if isinstance(one, TreeView)]
-        return found
+    def facts(self) -> str:
+        """What is said of the selected node, or of the module."""
+        selection = self.explorer.selection
+        if not selection["node"]:
+            return str(self.explorer.details["value"])
+        return str(self.explorer.scene[selection["side"]]["nodes"][selection["node"]]["facts"])
+
+    @property
+    def code(self) -> str:
+        return str(self.explorer.details["code"])
+
+    def node(self, node: str) -> Any:
+        """Return what the page is told of a node of the current stage's picture."""
+        return self.canvas.node(node)
+
+    def send(self, buffers: Any = (), **content: object) -> None:
+        """Let the page send a message."""
+        self.explorer._handle_custom_msg(content, list(buffers))
+
+    def write(self, name: str, value: object) -> None:
+        """Let the page write a trait."""
+        self.explorer.set_state({name: value})
+
+    @property
+    def rows(self) -> Any:
+        """The stages."""
+        return self.explorer.rows
 
     def badge(self, stage: str) -> str:
-        return next(str(row["badge"]) for row in self.tree.rows if row["id"] == stage)
+        return next(str(row["badge"]) for row in self.rows if row["id"] == stage)
 
     def part(self) -> None:
-        self.find("irviz-part").click()
+        self.send(action="ShowFirstDifference")
 
     def colour(self, by: str) -> None:
-        self.find("irviz-colour-by").value = by
+        self.send(action="ColourBy", kind=by)
+
+    def compare(self, stage: str) -> None:
+        self.send(action="Compare", reference=stage)
+
+    def toggle(self, container: str, side: Side = "current") -> None:
+        self.send(action="Toggle", container=container, side=side)
+
+    def look_around(self, node: str = "", steps: int = 1, to: str = "") -> None:
+        self.send(action="LookAround", node=node, steps=steps, to=to)
+
+    def record(self) -> None:
+        self.send(action="RecordValues")
+
+    def run(self) -> None:
+        self.send(action="Run", again=True)
+
+    def cancel(self) -> None:
+        self.send(action="Cancel")
+
+    def search(self, words: str) -> None:
+        self.write("search", words)
+
+    def go_to(self, number: int) -> None:
+        """Go to one of the nodes that were found."""
+        found = self.explorer.found["nodes"][number]
+        self.send(action="Reveal", function=found["function"], node=found["node"])
+
+    def open(self, tab: str) -> None:
+        """Open a tab of forms."""
+        self.write("tab", tab)
 
     def select(self, node: str) -> None:
         self.canvas.selected = node
 
     def choose(self, stage: str) -> None:
-        self.send(self.tree, action="Checkout", stage=stage)
+        self.send(action="Checkout", stage=stage)
 
     def focus(self, function: str) -> None:
-        self.find("irviz-functions").value = function
+        self.send(action="Focus", function=function)
 
     def apply(self, name: str) -> None:
         self.explorer.dispatch(Apply(named_pass(name)))

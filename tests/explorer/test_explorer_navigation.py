@@ -9,8 +9,8 @@ from tvm import relax
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 import irviz
-from irviz.explorer.actions import Apply, Compare
-from irviz.explorer.view_model import node_facts, node_source, scene, view_or_none
+from irviz.explorer.actions import Apply
+from irviz.explorer.view_model import scene, view_or_none
 from irviz.model.folding.folding_limits import LIMIT
 from irviz.model.graph.inlined_ids import inlined_id
 from irviz.session.visible_function import ViewState
@@ -28,7 +28,7 @@ def stack(opened, modules):
 
 
 def drawn(page):
-    return re.findall(r'class="node [^"]*" data-node="([^"]*)"', page.canvas.svg)
+    return page.canvas.drawn
 
 
 def signs(page):
@@ -58,16 +58,16 @@ def test_equal_layers_are_one_layer_with_a_count(stack):
 
 def test_at_first_nothing_is_selected_and_the_module_is_described(stack):
     assert stack.canvas.selected == ""
-    assert "<h4>module</h4>" in node_facts(stack.state)
+    assert "<h4>module</h4>" in stack.facts
     assert "equal layers ×24" in stack.captions[0]
 
 
 def test_what_is_selected_follows_what_is_opened_and_closed(stack):
     sign = repeat(stack)
     stack.canvas.selected = "lv3"
-    stack.send(action="Toggle", container=sign)
+    stack.toggle(sign)
     assert stack.canvas.selected == sign
-    stack.send(action="Toggle", container=sign)
+    stack.toggle(sign)
     assert view(stack).around(stack.canvas.selected) == sign
 
 
@@ -75,7 +75,7 @@ def test_what_is_open_stays_open_when_more_is_opened(opened, modules):
     explorer = opened(modules.unlike(260))
     closed = sorted(view(explorer).openable)
     before = view(explorer).closable
-    explorer.send(action="Toggle", container=closed[0])
+    explorer.toggle(closed[0])
     assert before < view(explorer).closable
     assert closed[0] in view(explorer).closable
 
@@ -84,30 +84,30 @@ def test_the_latest_that_was_opened_is_open_within_the_limit(opened, modules):
     explorer = opened(modules.unlike(900))
     for _ in range(12):
         closed = sorted(view(explorer).openable)
-        explorer.send(action="Toggle", container=closed[0])
+        explorer.toggle(closed[0])
         assert len(view(explorer).graph.nodes) <= LIMIT
     assert closed[0] in view(explorer).closable
 
 
 def test_a_sign_closes_a_frame_and_opens_it_again(stack):
     before, sign = stack.canvas.svg, repeat(stack)
-    stack.send(action="Toggle", container=sign)
+    stack.toggle(sign)
     assert sign in drawn(stack)
     assert "240 nodes" in stack.canvas.svg
-    stack.send(action="Toggle", container=sign)
+    stack.toggle(sign)
     assert stack.canvas.svg == before
 
 
 def test_leaving_a_node_closes_what_is_around_it(stack):
     sign = repeat(stack)
-    stack.send(action="CloseAround", node="lv1")
+    stack.send(action="CloseAround", node="lv1", side="current")
     assert sign in drawn(stack)
 
 
 @pytest.mark.parametrize(
     "content",
     [
-        *({}, {"a": "b"}, {"action": "Toggle", "container": 3}, {"action": "Undo"}),
+        *({}, {"a": "b"}, {"action": "Toggle", "container": 3}, {"action": "Apply"}),
         *({"action": "Toggle", "container": one} for one in ("nothing", "lv1")),
         {"action": "CloseAround", "node": "nobody"},
     ],
@@ -116,38 +116,47 @@ def test_a_page_that_asks_for_what_is_not_there_changes_nothing(stack, content):
     before = stack.canvas.svg
     stack.send(**content)
     stack.send(**content)
-    assert (stack.canvas.svg, stack.html("irviz-message")) == (before, "")
+    assert (stack.canvas.svg, stack.message) == (before, "")
 
 
-def test_what_is_opened_stays_where_it_was_for_a_reader_who_has_zoomed(stack):
+def test_the_page_is_told_how_far_what_is_opened_or_closed_moved(stack):
+    """So that it stays where it was for a reader who has zoomed."""
     sign = repeat(stack)
-    stack.send(action="Toggle", container=sign)
-    stack.canvas.viewport = [10.0, 20.0, 2.0]
+    stack.toggle(sign)
     x, y = places(stack)[sign]
-    stack.send(action="Toggle", container=sign)
+    stack.toggle(sign)
     moved = places(stack)[sign]
-    assert stack.canvas.viewport == [10.0 + moved[0] - x, 20.0 + moved[1] - y, 2.0]
+    assert stack.explorer.scene["moved"] == [moved[0] - x, moved[1] - y] != [0, 0]
+
+
+def test_what_is_drawn_anew_for_another_reason_has_not_moved(stack):
+    stack.toggle(repeat(stack))
+    assert stack.explorer.scene["moved"] != [0, 0]
+    stack.write("hasScript", True)
+    assert stack.explorer.scene["moved"] == [0, 0]
+    stack.apply("LegalizeOps")
+    assert stack.explorer.scene["moved"] == [0, 0]
 
 
 def test_a_called_function_opens_in_the_place_of_its_call(opened, modules):
     explorer = opened(modules.EveryKind, function="main")
     assert inlined_id("called", "x") not in drawn(explorer)
-    explorer.send(action="Toggle", container="called")
+    explorer.toggle("called")
     assert {inlined_id("called", "x"), inlined_id("called", "y"), "called"} <= set(drawn(explorer))
     explorer.canvas.selected = inlined_id("called", "y")
-    assert "relax.add" in node_facts(explorer.state)
-    assert "TVMScript, line" in node_source(explorer.state)
-    explorer.send(action="Toggle", container="called")
+    assert "relax.add" in explorer.facts
+    assert "TVMScript, line" in explorer.code
+    explorer.toggle("called")
     assert inlined_id("called", "x") not in drawn(explorer)
     assert explorer.canvas.selected == "called"
 
 
 def test_a_branch_closes_and_opens(opened, modules):
     explorer = opened(modules.EveryKind, function="main")
-    explorer.send(action="CloseAround", node="chosen_then")
+    explorer.send(action="CloseAround", node="chosen_then", side="current")
     assert "chosen_then" not in drawn(explorer)
     assert "then:chosen_then" in drawn(explorer)
-    explorer.send(action="Toggle", container="then:chosen_then")
+    explorer.toggle("then:chosen_then")
     assert "chosen_then" in drawn(explorer)
 
 
@@ -156,19 +165,21 @@ def test_a_branch_closes_and_opens(opened, modules):
 
 def test_another_copy_is_shown_by_its_number_with_what_differs(stack):
     stack.canvas.selected = "lv2"
-    assert "<dt>argument 1</dt><dd>up_0, up_1, up_2" in node_facts(stack.state)
-    stack.find("irviz-copy").value = 6
+    assert "<dt>argument 1</dt><dd>up_0, up_1, up_2" in stack.facts
+    here = stack.node("lv2")
+    assert (here["copy"], here["copies"]) == (0, 24)
+    stack.send(action="ShowCopy", container=here["container"], copy=5)
     assert "up_5" in drawn(stack)
     assert "up_0" not in drawn(stack)
     assert stack.canvas.selected == "lv32"
-    assert "6 of 24" in node_facts(stack.state)
+    assert "6 of 24" in stack.facts
 
 
 def test_a_parameter_that_all_copies_share_has_no_copies(stack):
     stack.canvas.selected = "x"
-    assert "in every copy" not in node_facts(stack.state)
+    assert "in every copy" not in stack.facts
     stack.canvas.selected = "norm_0"
-    assert "norm_0, norm_1, norm_2, norm_3, norm_4, …, norm_23" in node_facts(stack.state)
+    assert "norm_0, norm_1, norm_2, norm_3, norm_4, …, norm_23" in stack.facts
 
 
 # --- finding -----------------------------------------------------------------------------------
@@ -178,40 +189,41 @@ def test_a_parameter_that_all_copies_share_has_no_copies(stack):
     ("words", "count"), [("GELU", 24), ("matmul", 48), ("(8, 8)", 48), ("norm_7", 1), ("zzz", 0)]
 )
 def test_nodes_are_found_by_name_operator_and_shape(stack, words, count):
-    stack.find("irviz-find").value = words
-    assert f">{count} found" in stack.html("irviz-found-count")
-    assert len(stack.find("irviz-found").options) == count
+    stack.search(words)
+    found = stack.explorer.found
+    assert (found["words"], found["count"], found["errors"]) == (words, count, [])
+    assert len(found["nodes"]) == count
 
 
 def test_a_jump_opens_what_hides_a_node_and_selects_it(stack):
-    stack.send(action="Toggle", container=repeat(stack))
-    stack.find("irviz-find").value = "down_17"
-    stack.find("irviz-found").index = 0
+    stack.toggle(repeat(stack))
+    stack.search("down_17")
+    stack.go_to(0)
     assert stack.canvas.selected == "down_17"
     assert "down_17" in drawn(stack)
     assert "copy 18" in stack.canvas.svg
 
 
 def test_the_same_result_can_be_chosen_again(stack):
-    stack.find("irviz-find").value = "down_17"
+    stack.search("down_17")
     for _ in range(2):
         stack.canvas.selected = "x"
-        stack.find("irviz-found").index = 0
+        stack.go_to(0)
         assert stack.canvas.selected == "down_17"
 
 
 def test_a_jump_into_another_function_goes_there(opened, modules):
     explorer = opened(modules.TwoFunctions, function="first")
-    explorer.find("irviz-find").value = "subtract"
-    explorer.find("irviz-found").index = 0
+    explorer.search("subtract")
+    explorer.go_to(0)
     assert explorer.state.function == "second"
     assert explorer.canvas.selected == "y"
 
 
 def test_a_result_names_its_function_only_if_that_is_not_the_shown_one(opened, modules):
     explorer = opened(modules.TwoFunctions, function="first")
-    explorer.find("irviz-find").value = "(2,)"
-    lines = {value[0]: text for text, value in explorer.find("irviz-found").options}
+    explorer.search("(2,)")
+    lines = {one["function"]: one["line"] for one in explorer.explorer.found["nodes"]}
     assert set(lines) == {"first", "second"}
     assert lines["second"].endswith("  in second")
     assert not re.search(r"\bin\b", lines["first"])
@@ -221,50 +233,48 @@ def test_a_result_names_its_function_only_if_that_is_not_the_shown_one(opened, m
 
 
 def test_the_neighbourhood_of_a_node_is_drawn_alone_and_grows(stack):
-    stack.canvas.selected = "lv2"
-    stack.find("irviz-steps").value = 1
-    stack.press("Nearby")
+    stack.look_around("lv2", 1)
     assert set(drawn(stack)) == {"lv1", "up_0", "lv2", "lv3", "more:before", "more:after"}
     assert "of 243 nodes" in stack.captions[0]
-    stack.send(action="Toggle", container="more:after")
+    assert stack.explorer.scene["isPart"]
+    assert [one["label"] for one in stack.explorer.scene["crumbs"]] == ["1 uses around lv2"]
+    stack.toggle("more:after")
     assert {"lv4", "lv", "norm_0"} <= set(drawn(stack))
-    stack.press("Whole function")
+    stack.look_around()
     assert "×24" in stack.canvas.svg
+    assert not stack.explorer.scene["isPart"]
 
 
 def test_the_path_between_two_nodes_is_drawn_alone(stack):
-    stack.canvas.selected = "up_0"
-    stack.press("Path from here")
-    stack.canvas.selected = "lv4"
-    stack.find("irviz-path-to").click()
+    stack.look_around("up_0", to="lv4")
     inside = {name for name in drawn(stack) if not name.startswith("more:")}
     assert inside == {"up_0", "lv2", "lv3", "lv4"}
+    assert [one["label"] for one in stack.explorer.scene["crumbs"]] == ["up_0 → lv4"]
 
 
 def test_what_a_node_is_does_not_depend_on_what_is_drawn(stack):
     stack.canvas.selected = "lv2"
-    whole = node_facts(stack.state)
-    stack.press("Nearby")
-    assert node_facts(stack.state) == whole
+    whole, code = stack.facts, stack.code
+    stack.look_around("lv2", 2)
+    assert stack.facts == whole
+    assert stack.code == code
 
 
 def test_what_is_left_out_can_be_opened_but_is_no_node(stack):
-    stack.canvas.selected = "lv2"
-    stack.press("Nearby")
+    stack.look_around("lv2", 2)
     stack.canvas.selected = "more:before"
-    assert stack.button("Nearby") is None
-    assert "are used by these" in node_facts(stack.state)
-    stack.press("Open")
-    assert stack.find("irviz-steps").value == 3
+    left_out = stack.node("more:before")
+    assert not left_out["isOwn"]  # so nothing near it is offered
+    assert left_out["isOpenable"]
+    assert "are used by these" in stack.facts
+    stack.toggle("more:before")
+    assert stack.state.view.steps == 3
 
 
 def test_two_nodes_without_a_path_are_named(stack):
-    stack.canvas.selected = "up_0"
-    stack.press("Path from here")
-    stack.canvas.selected = "norm_0"
     before = stack.canvas.svg
-    stack.find("irviz-path-to").click()
-    assert "no path leads from" in stack.html("irviz-message")
+    stack.look_around("up_0", to="norm_0")
+    assert "no path leads from" in stack.message
     assert stack.canvas.svg == before
 
 
@@ -276,24 +286,75 @@ def test_a_long_path_is_folded_like_any_graph(modules):
 
 
 def test_a_stage_that_lacks_what_is_looked_at_is_shown_whole(stack):
-    stack.canvas.selected = "up_0"
-    stack.press("Nearby")
+    stack.look_around("up_0", 2)
     ones = {"up_0": np.ones((8, 8), "float32")}
     stack.explorer.dispatch(Apply(bind_params(ones, "main")))
     assert not stack.state.stage.error
     assert "×23" in stack.canvas.svg
 
 
-def test_a_change_in_what_is_closed_is_marked_on_the_group(stack):
-    stack.send(action="Toggle", container=repeat(stack))
+@pytest.fixture
+def compared(stack):
+    """The explorer on 24 layers of which one has another operator, beside those as they were."""
     stack.explorer.session = stack.explorer.session.apply(to_exp)
-    stack.explorer.dispatch(Compare("0"))
-    marked = set(stack.canvas.highlighted)
-    assert marked
-    assert marked <= set(drawn(stack))
-    assert view(stack).where("lv123") in marked
-    other = set(stack.other.highlighted)
-    assert other == {view_or_none(stack.state, "reference").where("lv123")}
+    stack.compare("0")
+    return stack
+
+
+def marks(shown):
+    return re.findall(r'<g class="change [^"]*" data-node="([^"]*)"', shown.svg)
+
+
+def folded(page):
+    return next(node for node in drawn(page) if page.node(node)["isOpenable"])
+
+
+def test_what_changed_is_shown_and_marked_and_the_rest_folded(compared):
+    assert compared.explorer.scene["summary"] == "1 changed"
+    for shown in (compared.canvas, compared.other):
+        assert shown.marked == marks(shown) == ["lv123"]
+        assert {"lv122", "lv123", "lv124"} <= set(shown.drawn)
+        assert len(shown.drawn) < 10
+
+
+def test_a_change_in_what_is_closed_is_marked_on_the_group(compared):
+    compared.send(action="CloseAround", node="lv123", side="current")
+    for shown in (compared.canvas, compared.other):
+        place = str(view_or_none(compared.state, shown.side).where("lv123"))
+        assert place != "lv123"
+        assert place in shown.drawn
+        assert shown.marked == marks(shown) == [place]
+
+
+def test_what_is_opened_or_closed_in_a_comparison_is_so_on_both_sides(compared):
+    group = folded(compared)
+    for side in ("reference", "current"):
+        compared.toggle(group, side)
+        for shown in (compared.canvas, compared.other):
+            assert group not in shown.drawn
+            assert len(shown.drawn) > 10
+        compared.toggle(group, side)
+        assert group in compared.canvas.drawn
+        assert group in compared.other.drawn
+
+
+def test_what_did_not_change_stands_at_the_same_place_on_both_sides(compared):
+    ours = compared.canvas.places
+    assert {"lv122", "lv123", "lv124"} <= ours.keys()
+    assert ours == compared.other.places
+    compared.toggle(folded(compared), "reference")
+    assert compared.canvas.places == compared.other.places != ours
+
+
+def test_a_node_is_selected_in_the_picture_that_was_clicked(compared):
+    compared.other.selected = "lv123"
+    assert (compared.canvas.selected, compared.other.selected) == ("", "lv123")
+    assert "gelu" in compared.facts
+    assert compared.explorer.details["side"] == "reference"
+    assert "gelu" in compared.code
+    compared.canvas.selected = "lv123"
+    assert (compared.canvas.selected, compared.other.selected) == ("lv123", "")
+    assert "exp" in compared.code
 
 
 @mutator
@@ -322,15 +383,15 @@ def test_draw_takes_a_node_to_look_around_and_says_what_is_none(modules):
         irviz.draw(modules.stack(3), around="up_0", to="norm_0")
 
 
-def test_another_function_is_fitted_and_the_same_one_stays_where_it_was(opened, modules):
-    """What was a place in one graph is none in another."""
+def test_the_page_knows_another_function_from_the_same_one_drawn_otherwise(opened, modules):
+    """What was a place in one graph is none in another, which is fitted."""
     explorer = opened(modules.EveryKind, function="main")
-    zoomed = [10.0, 20.0, 2.0]
-    explorer.canvas.viewport = zoomed
-    explorer.send(action="Toggle", container="called")
-    explorer.send(explorer.tree, action="Rename", stage="0", label="another name")
-    assert explorer.canvas.viewport[2] == zoomed[2]
+    before = explorer.explorer.scene["key"]
+    explorer.toggle("called")
+    explorer.send(action="Rename", stage="0", label="another name")
+    assert explorer.explorer.scene["key"] == before == "main/0/"
     other = next(name for name in explorer.state.session.functions if name != "main")
     explorer.focus(other)
     assert view(explorer).whole.function == other
-    assert explorer.canvas.viewport == []
+    assert explorer.explorer.scene["key"] == f"{other}/0/"
+    assert explorer.explorer.scene["moved"] == [0, 0]

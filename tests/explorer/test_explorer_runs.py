@@ -15,7 +15,9 @@ from tvm.script import relax as R
 import irviz
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule
+from irviz.explorer.actions import SetField
 from irviz.explorer.jobs import job_queue
+from irviz.explorer.jobs.job_queue import Jobs
 from irviz.session.session import Session
 from irviz.transforms.kernels import library
 
@@ -91,6 +93,7 @@ def test_a_prim_func_alone_runs_and_is_not_recorded(opened, modules):
     explorer = opened(modules.lone_prim_func())
     explorer.explorer.run()
     assert list(explorer.explorer.results) == ["0"]
+    explorer.select("Y")
     assert explorer.button("Record values") is None
     explorer.colour("time")
     assert not explorer.is_coloured
@@ -140,6 +143,23 @@ def test_a_function_has_results_of_its_own(opened, modules):
     assert list(explorer.explorer.results) == ["0"]
 
 
+# --- what is being done ------------------------------------------------------------------------
+
+
+def test_what_runs_is_said_with_its_progress_and_how_much_waits(opened):
+    explorer = opened(mlp())
+    for jobs in (
+        Jobs("stage 1"),
+        Jobs("stage 1", "running input 3 of 20"),
+        Jobs("stage 1", "building <b>", 2),
+        Jobs(),
+    ):
+        explorer.explorer.dispatch(SetField("jobs", jobs))
+        status = explorer.status
+        said = status["job"], status["progress"], status["waiting"]
+        assert said == (jobs.name, jobs.progress, jobs.waiting)
+
+
 # --- while it runs -----------------------------------------------------------------------------
 
 
@@ -167,7 +187,7 @@ def test_to_click_often_runs_once(opened, slow):
     async def kernel():
         explorer = opened(mlp().swap("relu0", "env.slow"))
         for _ in range(30):
-            explorer.press("Run")
+            explorer.run()
         assert "… running" in explorer.badge("0")
         assert "… waiting" in explorer.badge("1")
         await until(lambda: slow.calls)
@@ -188,7 +208,7 @@ def test_other_stages_are_shown_and_made_while_one_runs(opened, slow):
         explorer.choose("0")
         explorer.apply("ToNonDataflow")
         assert explorer.explorer.session.current_id == "2"
-        assert "more to do" in explorer.doing
+        assert explorer.status["waiting"] > 0
         slow.open.set()
         await idle(explorer)
         assert set(explorer.explorer.results) == {"0", "1", "2"}
@@ -202,11 +222,11 @@ def test_a_stage_that_is_dropped_while_it_runs_is_known_when_it_is_back(opened, 
         explorer = opened(mlp().swap("relu0", "env.slow"))
         explorer.explorer.run()
         await until(lambda: slow.calls)
-        explorer.send(explorer.tree, action="Drop", stage="1")
+        explorer.send(action="Drop", stage="1")
         slow.open.set()
         await idle(explorer)
-        assert [row["id"] for row in explorer.tree.rows] == ["0"]
-        explorer.send(explorer.tree, action="Undo")
+        assert [row["id"] for row in explorer.rows] == ["0"]
+        explorer.send(action="Undo")
         assert "equal" in explorer.badge("1")
 
     in_kernel(kernel)
@@ -282,7 +302,7 @@ def test_what_was_cancelled_is_not_recorded_again_before_it_is_asked_for(opened,
         explorer = opened(mlp().swap("relu0", "env.slow"))
         explorer.colour("time")
         await until(lambda: slow.calls)
-        explorer.press("Cancel")
+        explorer.cancel()
         assert "cancelling" in explorer.doing
         slow.open.set()
         await idle(explorer)
@@ -291,7 +311,7 @@ def test_what_was_cancelled_is_not_recorded_again_before_it_is_asked_for(opened,
         await idle(explorer)
         explorer.choose("1")
         assert explorer.doing == ""
-        explorer.press("Record values")
+        explorer.record()
         await idle(explorer)
         assert explorer.is_coloured
 
@@ -306,10 +326,10 @@ def test_what_goes_wrong_as_an_answer_is_shown_is_said(opened):
             raise RuntimeError("no room to draw")
 
         explorer.explorer.store.subscribe(lambda state, _: state.function_runs.traces and broken(0))
-        explorer.press("Record values")
+        explorer.record()
         await idle(explorer)
         assert "no room to draw" in explorer.message
-        assert "irviz-error" in explorer.html("irviz-message")
+        assert explorer.status["isError"]
 
     in_kernel(kernel)
 
@@ -329,17 +349,17 @@ def test_a_run_that_never_ends_is_cancelled_and_the_next_one_works(opened, regis
         other = opened(session)
         other.explorer.run()
         await until(lambda: "waiting for what another explorer runs" in other.doing)
-        other.press("Cancel")
+        other.cancel()
         await idle(other)
         assert "running input 1 of 5" in explorer.doing  # it is not the other's to cancel
         other.explorer.run()
-        explorer.press("Cancel")
+        explorer.cancel()
         await idle(explorer)
         await idle(other)
         assert list(other.explorer.results) == ["0"]
         assert (list(explorer.explorer.results), explorer.explorer.run_errors) == (["0"], {})
         explorer.choose("0")
-        explorer.press("Run")
+        explorer.run()
         await idle(explorer)
         assert list(explorer.explorer.results) == ["0"]
 

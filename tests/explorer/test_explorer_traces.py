@@ -85,15 +85,15 @@ def test_a_wrong_kernel_is_found_selected_and_what_is_equal_before_is_pale(opene
     pale = set(explorer.canvas.dimmed)
     assert {"x", "lv0"} <= pale
     assert not {"lv1", "out"} & pale
-    assert explorer.find("irviz-part").description == "Show all alike"
+    assert explorer.status["isDimmed"]
     explorer.part()
     assert explorer.canvas.dimmed == []
-    assert explorer.find("irviz-part").description == "First difference"
+    assert not explorer.status["isDimmed"]
 
 
 def test_what_is_equal_is_pale_in_the_picture_of_the_other_stage_as_well(opened, wrong):
     explorer = opened(mlp().bind().swap("relu0", wrong))
-    explorer.find("irviz-compare-with").value = "1"
+    explorer.compare("1")
     explorer.part()
     assert "lv0" in explorer.other.dimmed
     assert "lv1" not in explorer.other.dimmed
@@ -132,7 +132,7 @@ def test_stages_that_do_not_part_are_said_not_to_and_nothing_is_pale(opened):
     explorer.part()
     assert explorer.message == "stages 1 and 0 do not diverge: no value is known to differ"
     assert explorer.canvas.dimmed == []
-    assert explorer.find("irviz-part").description == "First difference"
+    assert not explorer.status["isDimmed"]
 
 
 def test_what_was_pale_is_not_when_another_stage_or_reference_is_shown(opened, wrong):
@@ -140,23 +140,23 @@ def test_what_was_pale_is_not_when_another_stage_or_reference_is_shown(opened, w
     explorer.part()
     explorer.choose("1")
     assert explorer.canvas.dimmed == []
-    assert explorer.find("irviz-part").description == "First difference"
+    assert not explorer.status["isDimmed"]
     explorer.choose("2")
     assert explorer.canvas.dimmed == []
     explorer.part()
     assert explorer.canvas.dimmed
-    explorer.find("irviz-compare-with").value = "1"
+    explorer.compare("1")
     assert explorer.canvas.dimmed == []
 
 
 def test_the_button_is_there_only_where_there_are_two_stages_with_values(opened):
     explorer = opened(mlp().bind())
-    assert explorer.sees("irviz-part")
+    assert explorer.status["canDiffer"]
     explorer.choose("0")
-    assert not explorer.sees("irviz-part")
+    assert not explorer.status["canDiffer"]
     explorer.apply("MergeCompositeFunctions")
     assert explorer.explorer.session.current.error
-    assert not explorer.sees("irviz-part")
+    assert not explorer.status["canDiffer"]
 
 
 def test_where_a_stage_cannot_be_run_it_is_said_that_its_values_are_not_known(opened, registered):
@@ -169,7 +169,7 @@ def test_where_a_stage_cannot_be_run_it_is_said_that_its_values_are_not_known(op
     assert explorer.message.startswith("the values of stage 1 are not known: ")
     assert "no such kernel" in explorer.message
     assert "failed" in explorer.badge("1")
-    assert explorer.find("irviz-part").description == "First difference"
+    assert not explorer.status["isDimmed"]
 
 
 # --- colours and values ------------------------------------------------------------------------
@@ -199,6 +199,7 @@ def test_colours_of_differences_ask_for_both_stages(opened, wrong):
 def test_differences_are_of_one_input_though_the_traces_were_of_two(opened, wrong):
     explorer = opened(mlp().bind().swap("relu0", wrong))
     explorer.explorer.run()
+    explorer.open("Run")
     explorer.find("irviz-case").value = 3
     explorer.choose("0")
     explorer.colour("time")
@@ -242,10 +243,12 @@ def test_the_value_and_the_time_of_the_selected_node_are_shown(opened):
     explorer = opened(mlp())
     explorer.select("lv1")
     assert explorer.value == ""
+    assert explorer.node("lv1")["value"] == ""
     explorer.press("Record values")
     assert "input 0" in explorer.value
     assert "% of the call" in explorer.value
-    assert "values recorded in" in explorer.text()
+    assert "values recorded in" in explorer.text("irviz-record-cost")
+    assert explorer.node("lv1")["value"].startswith("float32 (1, 128), 0 to ")
 
 
 def test_a_bound_weight_has_a_value_before_anything_is_run(opened):
@@ -259,7 +262,7 @@ def test_a_bound_weight_has_a_value_before_anything_is_run(opened):
 def test_what_was_not_reached_says_so(opened):
     inputs = {"x": np.ones(4, np.float32), "c": np.array(True)}
     explorer = opened(Session(Chosen, inputs=inputs, isolate=False))
-    explorer.press("Record values")
+    explorer.record()
     explorer.select("left")
     assert "it was not reached" not in explorer.value
     assert "input 0" in explorer.value
@@ -270,7 +273,7 @@ def test_what_was_not_reached_says_so(opened):
 def test_the_first_value_that_is_not_finite_is_said(opened):
     inputs = {"x": np.array([-1, 0, 1, 2], np.float32), "c": np.array(True)}
     explorer = opened(Session(Chosen, inputs=inputs, isolate=False))
-    explorer.press("Record values")
+    explorer.record()
     assert explorer.message == "the first value that is not finite is low: 1 NaN, 1 Inf"
 
 
@@ -288,7 +291,7 @@ def test_values_are_recorded_again_for_other_inputs(opened):
 
 def test_a_large_value_is_fetched_when_it_is_asked_for(opened):
     explorer = opened(mlp())
-    explorer.press("Record values")
+    explorer.record()
     explorer.select("lv1")
     explorer.explorer.dispatch(FetchValue())
     value, (fetched,) = explorer.state.fetched
@@ -298,11 +301,12 @@ def test_a_large_value_is_fetched_when_it_is_asked_for(opened):
 
 def test_values_are_drawn_in_the_colours_of_the_page(opened):
     explorer = opened(mlp())
-    explorer.press("Record values")
+    explorer.record()
     explorer.select("lv1")
-    explorer.canvas.dark = True
+    explorer.open("Profile")
+    explorer.write("isDark", True)
     assert THEMES["dark"].background in explorer.html("irviz-value-picture")
     assert explorer.find("irviz-memory-theme").value == "dark"
-    explorer.canvas.dark = False
+    explorer.write("isDark", False)
     assert THEMES["course"].background in explorer.html("irviz-value-picture")
     assert explorer.find("irviz-memory-theme").value == "course"

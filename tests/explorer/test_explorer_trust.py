@@ -2,7 +2,6 @@
 
 import pytest
 import tvm
-from irviz.explorer.panels.question_bar import QuestionBar
 
 import irviz
 from irviz.course.mlp import MyModule
@@ -88,16 +87,34 @@ def test_one_answer_is_enough_for_a_file(store):
     assert len(store.state.function_runs.results) == 2  # new stages are run, too
 
 
-def test_the_question_names_the_file_and_has_two_answers(store):
-    bar = QuestionBar(store)
-    store.subscribe(bar.update)
-    assert bar.widget.layout.display == "none"
-    store.dispatch(actions.Run())
-    assert bar.widget.layout.display != "none"
-    assert "code of mlp.json" in bar.widget.children[0].value
-    bar.widget.children[1].click()
-    assert bar.widget.layout.display == "none"
-    assert has_run(store)
+def test_the_question_names_the_file_and_the_page_answers_it(opened, tmp_path):
+    path = tmp_path / "mlp.json"
+    path.write_text(tvm.ir.save_json(MyModule))
+    page = opened(path)
+    page.send(action="Answer", isAllowed=True)
+    assert not has_run(page.explorer.store), "nothing was asked"
+    assert page.status["question"] == ""
+    page.run()
+    words = "This runs code of mlp.json, which can do all that you can do here. Run it?"
+    assert page.status["question"] == words
+    page.send(action="Answer", isAllowed=False)
+    assert page.status["question"] == ""
+    assert not has_run(page.explorer.store)
+    page.run()
+    page.send(action="Answer", isAllowed=True)
+    assert page.status["question"] == ""
+    assert has_run(page.explorer.store)
+
+
+@pytest.mark.parametrize("name", ["Trust", "Distrust", "Ask", "SetSession", "SetInputs", "Report"])
+def test_the_page_cannot_trust_a_file_unasked(opened, tmp_path, name):
+    path = tmp_path / "mlp.json"
+    path.write_text(tvm.ir.save_json(MyModule))
+    page = opened(path)
+    before = page.state
+    page.send(action=name)
+    page.send(action=name, then={"action": "Run"}, files=["mlp.json"])
+    assert page.state is before
 
 
 def test_a_call_can_be_replaced_once_its_code_may_be_run(store):

@@ -1,5 +1,7 @@
 """One state: all that is shown is of the current stage, function and node."""
 
+import re
+
 import pytest
 
 from irviz.course.digits import digits, mlp_params
@@ -21,7 +23,7 @@ from irviz.explorer.actions import (
 )
 from irviz.explorer.state import Selection, State
 from irviz.explorer.store import Store
-from irviz.explorer.view_model import location, node_facts, scene, selected_call
+from irviz.explorer.view_model import location, scene, selected_call
 from irviz.model.loops import LoopAddress
 from irviz.session.session import Session
 from irviz.transforms.kernels.swap import Swap
@@ -110,13 +112,13 @@ def test_one_node_is_selected_in_one_of_the_two_pictures(opened):
     explorer.canvas.selected = "lv0"
     explorer.other.selected = "x"
     assert (explorer.canvas.selected, explorer.other.selected) == ("", "x")
-    assert "<h4>x</h4>" in node_facts(explorer.state)
-    assert "in stage 0:" in node_facts(explorer.state)
+    assert "<h4>x</h4>" in explorer.facts
+    assert explorer.explorer.details["side"] == "reference"
     assert selected_call(explorer.state) is None  # no button may act on lv0 of the other stage
     explorer.canvas.selected = "lv0"
     assert (explorer.canvas.selected, explorer.other.selected) == ("lv0", "")
-    assert "<h4>lv0</h4>" in node_facts(explorer.state)
-    assert "in stage" not in node_facts(explorer.state)
+    assert "<h4>lv0</h4>" in explorer.facts
+    assert explorer.explorer.details["side"] == "current"
     assert selected_call(explorer.state).id == "lv0"
     assert explorer.explorer.selected == "lv0"
 
@@ -167,10 +169,11 @@ def test_an_error_is_gone_when_something_else_is_looked_at(store, action):
 def test_a_refused_step_is_no_longer_marked_when_stages_are_compared(opened):
     explorer = opened(mlp().bind())
     step = schedule_step("linear0", "parallel", LoopAddress("Y", 2))
+    explorer.open("Schedule")
     explorer.explorer.dispatch(ReplaySchedule("linear0", (step,)))
     assert 'role="alert"' in explorer.html()
     assert "step 1" in explorer.message
-    explorer.find("irviz-compare-with").value = "0"
+    explorer.compare("0")
     assert 'role="alert"' not in explorer.html()
     assert explorer.message == ""
 
@@ -184,18 +187,24 @@ def test_what_was_said_stays_while_a_node_is_selected(store):
 # --- colours -----------------------------------------------------------------------------------
 
 
+def tinted(shown):
+    return set(re.findall(r'class="node [^"]*tinted[^"]*" data-node="([^"]*)"', shown.svg))
+
+
 @pytest.mark.parametrize("kind", ["time", "size", "value"])
 def test_both_pictures_are_coloured_each_by_its_own_trace(opened, kind):
     explorer = opened(mlp().bind())
     explorer.colour(kind)
     assert set(explorer.traces) == {"1"}
-    explorer.find("irviz-compare-with").value = "0"
+    explorer.compare("0")
     assert set(explorer.traces) == {"0", "1"}
     assert "tinted" in explorer.canvas.svg
     assert "tinted" in explorer.other.svg
+    for shown in (explorer.canvas, explorer.other):
+        assert tinted(shown) >= {"lv0", "lv1", "out"}
     if kind == "size":  # the weights are constants in one stage, and parameters in the other
         assert explorer.canvas.svg != explorer.other.svg
-    explorer.colour(None)
+    explorer.colour("")
     assert "tinted" not in explorer.canvas.svg + explorer.other.svg
 
 

@@ -133,11 +133,11 @@ def test_every_version_of_the_chapter_reads_as_numpy_does(run):
 def test_the_chapter_draws_each_module(run):
     """Six modules and the session's end are pictures, and the explorer has a still one."""
     notebook, _ = run(FOLDER / "end_to_end.ipynb")
-    drawn = {
-        cell.id: [output.data["image/svg+xml"] for output in cell.outputs if "data" in output]
+    pictures = {
+        cell.id: [output.get("data", {}).get("image/svg+xml") for output in cell.outputs]
         for cell in code_cells(notebook)
-        if any("image/svg+xml" in output.get("data", {}) for output in cell.outputs)
     }
+    drawn = {cell: [*filter(None, found)] for cell, found in pictures.items() if any(found)}
     assert list(drawn) == [
         "static-draw",
         "symbolic-draw",

@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 import pytest
-from irviz.explorer.panels.stage_picture import Canvas
 
 from irviz.course.mlp import MODULES
 from irviz.model.folding.expansion import Expansion
@@ -21,7 +20,7 @@ from irviz.session.run_overlays import (
 )
 from irviz.session.visible_function import ViewState, stage_view
 from irviz.transforms.stage import Stage
-from irviz.view.theme import THEMES
+from irviz.view.theme import THEMES, page_css
 
 
 @pytest.fixture(scope="module")
@@ -225,19 +224,18 @@ def test_a_place_is_pale_where_all_it_shows_is_equal(mlp):
     assert dimmed_places(equal, DIFFERENCES, found) == ["x"], "the block holds lv1, too"
 
 
-def test_the_canvas_has_the_colours_of_the_files():
-    light, dark = re.findall(r"--ramp-low:[^}]*", str(Canvas._css))
+def test_the_colours_of_a_page_are_those_that_its_style_sheet_has(mlp):
+    overlay = difference_overlay(DIFFERENCES, mlp, ["lv0"])
+    svg = mlp.figure("page", overlay=overlay).svg
+    named = set(re.findall(r"var\((--irviz-[\w-]+)\)", svg))
+    assert {"--irviz-tint-low", "--irviz-tint-high", "--irviz-flag"} <= named
+    light, dark = (
+        dict(re.findall(r"(--[\w-]+): (#\w+);", one)) for one in page_css().split("}")[:2]
+    )
     for theme, css in (("course", light), ("dark", dark)):
-        names = ("ramp-low", "ramp-high", "on-ramp", "flag")
-        written = [re.search(rf"--{name}: (#\w+)", css).group(1) for name in names]
-        assert written == [*THEMES[theme].tints, THEMES[theme].text, THEMES[theme].flag]
-
-
-def test_a_canvas_is_told_what_to_dim(mlp):
-    canvas = Canvas()
-    assert canvas.dimmed == []
-    canvas.dimmed = dimmed_places([NodeId("x")], DIFFERENCES, mlp)
-    assert canvas.get_state()["dimmed"] == ["x"]
+        assert named <= css.keys()
+        colours = [css[f"--irviz-{name}"] for name in ("tint-low", "tint-high", "text", "flag")]
+        assert colours == [*THEMES[theme].tints, THEMES[theme].text, THEMES[theme].flag]
 
 
 def test_a_picture_draws_what_it_is_told(mlp):

@@ -178,25 +178,26 @@ class ValuePanel(Panel):
 
 
 class RecordButton(Panel):
-    """Record the values at every node of the current stage; `cost` says what that took."""
+    """Record the values at every node of the current stage, and say what that took."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self.widget = self.button(
+        self._record = self.button(
             "Record values",
             "Run once more and keep the value at every node",
             actions.RecordValues(),
             "eye",
             "irviz-record",
         )
-        self.cost = html("irviz-record-cost")
+        self._cost = html("irviz-record-cost")
+        self.widget = widgets.VBox([self._record, self._cost])
 
     def _parts(self, state: State) -> tuple[object, ...]:
         return state.can_record(state.stage_id), cost_words(selected_trace(state))
 
     def _show(self, state: State) -> None:
-        show_if(self.widget, state.can_record(state.stage_id))
-        self.cost.value = paragraph(cost_words(selected_trace(state)), "irviz-hint")
+        show_if(self._record, state.can_record(state.stage_id))
+        self._cost.value = paragraph(cost_words(selected_trace(state)), "irviz-hint")
 
 
 def _places(kind: str, shape: Sequence[int]) -> tuple[widgets.BoundedIntText, ...]:

@@ -139,7 +139,7 @@ class Scene(TypedDict):
     summary: str
     changes: list[Change]
     legend: list[LegendEntry]
-    moved: list[int]
+    moved: list[float]
     isPart: bool
 
 
@@ -306,4 +306,4 @@ def _fits(value: object, hint: object) -> bool:
     if get_origin(hint) is Literal:
         return value in get_args(hint)
     kind = getattr(hint, "__supertype__", hint)  # that of a NewType
-    return isinstance(kind, type) and isinstance(value, kind)
+    return type(value) is kind  # true and false are no numbers

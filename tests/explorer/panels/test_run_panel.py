@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from irviz.explorer.panels.status_bar import JobBar
 
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule
@@ -34,7 +33,7 @@ def tab(desk_class):
     class Tab(desk_class):
         def __init__(self, session, reference=""):
             super().__init__(
-                session, RunButton, LimitsPanel, RunPanel, TimingPanel, JobBar, effects=Effects
+                session, RunButton, LimitsPanel, RunPanel, TimingPanel, effects=Effects
             )
             if reference:
                 self.dispatch(Compare(reference))
@@ -245,30 +244,6 @@ def test_why_nothing_was_measured_is_shown(tab, monkeypatch):
     desk.press("Measure all")
     assert "there are no &lt;times&gt;" in desk.table
     assert "irviz-error" in desk.table
-
-
-# --- what is being done ------------------------------------------------------------------------
-
-
-def test_what_runs_is_said_with_a_way_to_cancel_it_and_how_much_waits(tab):
-    desk = tab(mlp())
-    assert desk.button("Cancel") is None
-    for jobs, words in (
-        (Jobs("stage 1"), "stage 1"),
-        (Jobs("stage 1", "running input 3 of 20"), "stage 1: running input 3 of 20"),
-        (Jobs("stage 1", "building", 2), "stage 1: building; 2 more to do"),
-    ):
-        desk.dispatch(SetField("jobs", jobs))
-        assert desk.text("irviz-doing") == words
-        assert desk.button("Cancel") is not None
-    desk.dispatch(SetField("jobs", Jobs()))
-    assert desk.button("Cancel") is None
-
-
-def test_what_is_told_is_text(tab):
-    desk = tab(mlp())
-    desk.dispatch(SetField("jobs", Jobs("stage 1", "after <b>")))
-    assert "<b>" not in desk.html("irviz-doing")
 
 
 def test_a_result_that_is_shown_already_is_not_drawn_again(tab, monkeypatch):

@@ -1,12 +1,9 @@
 """What cannot be drawn is said where the picture would be, and no other picture stays there."""
 
-import re
-
 import pytest
 import tvm
 
 from irviz.explorer.actions import SaveStage
-from irviz.explorer.view_model import node_facts
 from irviz.session import stage_cache
 from irviz.session.session import Session
 from irviz.session.visible_function import StageView
@@ -34,36 +31,20 @@ def explorer(opened, modules):
     return opened(session.apply("LegalizeOps").checkout("0"))
 
 
-def current(explorer):
-    """Return the parts of the current stage's picture."""
-    return explorer.pictures[0]
-
-
-def beside(explorer):
-    """Return the parts of the picture of the stage that it is compared with."""
-    return explorer.pictures[1]
-
-
-def compare(explorer, stage_id):
-    explorer.find("irviz-compare-with").value = stage_id
-
-
 def check_drawn(shown, stage_id):
-    assert f"stage {stage_id}:" in shown.caption.value
-    assert 'class="node' in shown.canvas.svg
-    assert f"stage {stage_id}" in shown.canvas.label
-    assert shown.canvas.layout.display == ""
-    assert "cannot be drawn" not in shown.words.value
+    assert shown.data["stage"] == stage_id
+    assert 'class="node' in shown.svg
+    assert f"stage {stage_id}" in shown.data["name"]
+    assert shown.data["error"] == ""
+    assert list(shown.data["nodes"]) != []
 
 
 def check_failed(shown, stage_id, words):
-    assert f"stage {stage_id}:" in shown.caption.value
-    assert shown.canvas.svg == ""
-    assert f"stage {stage_id}" in shown.canvas.label
-    assert shown.canvas.layout.display == "none"
-    assert (shown.canvas.selected, shown.canvas.highlighted, shown.canvas.dimmed) == ("", [], [])
-    assert 'role="alert"' in shown.words.value
-    assert re.search(words, shown.words.value)
+    assert shown.data["stage"] == stage_id
+    assert (shown.svg, shown.data["nodes"]) == ("", {})
+    assert f"stage {stage_id}" in shown.data["name"]
+    assert (shown.selected, shown.marked, shown.dimmed) == ("", [], [])
+    assert words in shown.data["error"]
 
 
 @pytest.fixture
@@ -87,32 +68,32 @@ def unreadable(monkeypatch):
 def test_a_stage_without_a_function_says_so_in_the_pictures_place_and_the_next_one_is_drawn(
     explorer,
 ):
-    shown = current(explorer)
-    shown.canvas.selected = "y"
+    shown = explorer.canvas
+    shown.selected = "y"
     explorer.choose("3")
     check_failed(shown, "3", "This stage cannot be drawn: the module has no function")
     assert explorer.state.session.current_id == "3"
-    assert explorer.find("irviz-functions").value == ""
+    assert explorer.explorer.functions == []
     explorer.choose("1")
     check_drawn(shown, "1")
-    assert explorer.state.session.function == explorer.find("irviz-functions").value == "main"
+    assert explorer.state.session.function == explorer.explorer.scene["function"] == "main"
 
 
 def test_a_pass_that_leaves_no_function_makes_a_stage_that_says_so(explorer):
     explorer.explorer.session = explorer.state.session.apply(keep_nothing)
-    check_failed(current(explorer), "5", "has no function")
-    explorer.send(explorer.tree, action="Undo")
-    check_drawn(current(explorer), "0")
+    check_failed(explorer.canvas, "5", "has no function")
+    explorer.send(action="Undo")
+    check_drawn(explorer.canvas, "0")
 
 
 def test_a_stage_that_cannot_be_read_says_so_in_the_pictures_place(explorer, unreadable):
     unreadable(explorer.state.session.stage("1").module)
-    shown = current(explorer)
-    shown.canvas.selected = "y"
+    shown = explorer.canvas
+    shown.selected = "y"
     explorer.choose("1")
-    check_failed(shown, "1", "cannot be drawn: no such &lt;expression&gt;")
+    check_failed(shown, "1", "cannot be drawn: no such <expression>")
     assert explorer.explorer.selected == ""
-    assert "<h4>module</h4>" in node_facts(explorer.state)
+    assert "<h4>module</h4>" in explorer.facts
     explorer.choose("0")
     check_drawn(shown, "0")
 
@@ -122,9 +103,9 @@ def test_an_explorer_that_begins_with_a_stage_that_cannot_be_read_opens(
 ):
     unreadable(modules.SameTwice)
     explorer = opened(modules.SameTwice)
-    check_failed(current(explorer), "0", "no such &lt;expression&gt;")
+    check_failed(explorer.canvas, "0", "no such <expression>")
     explorer.apply("LegalizeOps")
-    check_drawn(current(explorer), "1")
+    check_drawn(explorer.canvas, "1")
 
 
 def test_a_picture_that_cannot_be_drawn_says_so_in_its_place(explorer, monkeypatch):
@@ -134,28 +115,29 @@ def test_a_picture_that_cannot_be_drawn_says_so_in_its_place(explorer, monkeypat
     before = StageView.figure
     monkeypatch.setattr(StageView, "figure", fail)
     explorer.choose("1")
-    check_failed(current(explorer), "1", "cannot be drawn: ZeroDivisionError")
+    check_failed(explorer.canvas, "1", "cannot be drawn: ZeroDivisionError")
     monkeypatch.setattr(StageView, "figure", before)
     explorer.choose("2")
-    check_drawn(current(explorer), "2")
+    check_drawn(explorer.canvas, "2")
 
 
 def test_what_cannot_be_read_is_not_searched_and_named(explorer, unreadable):
     unreadable(explorer.state.session.stage("1").module)
     explorer.choose("1")
-    explorer.find("irviz-find").value = "add"
-    assert "0 found" in explorer.text("irviz-found-count")
-    assert "cannot be searched: no such &lt;expression&gt;" in explorer.html("irviz-found-count")
+    explorer.search("add")
+    found = explorer.explorer.found
+    assert (found["words"], found["count"]) == ("add", 0)
+    assert "'main' cannot be searched: no such <expression>" in found["errors"]
 
 
 def test_a_plainer_layout_is_said_above_its_picture_until_another_is_drawn(explorer, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(figures, "lay_out", lambda *_: None)
         explorer.choose("1")
-    check_drawn(current(explorer), "1")
-    assert "this is a plainer one" in current(explorer).words.value
+    check_drawn(explorer.canvas, "1")
+    assert "this is a plainer one" in explorer.canvas.data["note"]
     explorer.choose("0")
-    assert current(explorer).words.value == ""
+    assert explorer.canvas.data["note"] == ""
 
 
 # --- the stage beside it -----------------------------------------------------------------------
@@ -163,32 +145,54 @@ def test_a_plainer_layout_is_said_above_its_picture_until_another_is_drawn(explo
 
 def test_a_stage_that_lacks_the_shown_function_says_so_beside_it(explorer):
     explorer.choose("2")
-    compare(explorer, "0")
+    explorer.compare("0")
     function = explorer.state.session.function
     assert function != "main"
-    check_failed(beside(explorer), "0", f"the module has no function &#39;{function}&#39;")
-    check_drawn(current(explorer), "2")
+    check_failed(explorer.other, "0", f"the module has no function '{function}'")
+    check_drawn(explorer.canvas, "2")
     explorer.choose("1")  # which has both, and main is looked at again
-    check_drawn(beside(explorer), "0")
+    check_drawn(explorer.other, "0")
 
 
 def test_a_stage_beside_one_that_cannot_be_drawn_is_drawn_without_marks(explorer):
     explorer.choose("3")
-    compare(explorer, "0")
-    check_failed(current(explorer), "3", "has no function")
-    check_drawn(beside(explorer), "0")
-    assert beside(explorer).canvas.highlighted == []
+    explorer.compare("0")
+    check_failed(explorer.canvas, "3", "has no function")
+    check_drawn(explorer.other, "0")
+    assert explorer.other.marked == []
 
 
 def test_a_stage_that_cannot_be_read_says_so_beside_the_shown_one(explorer, unreadable):
+    explorer.apply("ToNonDataflow")
+    explorer.apply("LegalizeOps")
+    explorer.choose("0")
     unreadable(explorer.state.session.stage("1").module)
-    compare(explorer, "4")
-    check_drawn(beside(explorer), "4")
-    assert beside(explorer).canvas.highlighted
-    compare(explorer, "1")
-    check_failed(beside(explorer), "1", "no such &lt;expression&gt;")
-    assert explorer.canvas.highlighted == []
-    check_drawn(current(explorer), "0")
+    explorer.compare("6")
+    check_drawn(explorer.other, "6")
+    assert explorer.other.marked
+    explorer.compare("1")
+    check_failed(explorer.other, "1", "no such <expression>")
+    assert explorer.canvas.marked == []
+    check_drawn(explorer.canvas, "0")
+
+
+def test_two_stages_that_cannot_be_compared_are_drawn_and_it_is_said_why(explorer, unreadable):
+    unreadable(explorer.state.session.stage("1").module)
+    explorer.compare("4")  # by way of stage 1
+    check_drawn(explorer.canvas, "0")
+    check_drawn(explorer.other, "4")
+    assert explorer.explorer.scene["summary"] == "not compared: no such <expression>"
+    assert explorer.explorer.scene["changes"] == []
+
+
+def test_prim_funcs_are_drawn_side_by_side_and_said_not_to_be_compared(explorer):
+    explorer.choose("1")
+    explorer.focus("add")
+    explorer.compare("4")
+    check_drawn(explorer.canvas, "1")
+    check_drawn(explorer.other, "4")
+    words = "not compared: 'add' is not compared node by node: only Relax functions with nodes are"
+    assert explorer.explorer.scene["summary"] == words
 
 
 # --- files -------------------------------------------------------------------------------------

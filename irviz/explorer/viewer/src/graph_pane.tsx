@@ -130,20 +130,20 @@ interface Looked {
   picture: DrawnPicture;
 }
 
+/** Kept while a viewer shows the text alone, and has no pane of this kind. */
+const lookedAt = new WeakMap<State, Looked>();
+
 /** Keep what is looked at in its place when the scene changes, and show what is new in it. */
-const followScenes = (state: State, views: Views) => {
-  let before: Looked | null = null;
-  return effect(() => {
+const followScenes = (state: State, views: Views) =>
+  effect(() => {
     const scene = state.scene.value;
     const side: Side = views.current.picture.value ? "current" : "reference";
     const picture = views[side].picture.value;
     if (!picture) return;
-    const after: Looked = { scene, side, picture };
-    const known = before;
-    before = after;
-    if (known && known.scene !== scene) untracked(() => change(state, views, known, after));
+    const [before, after] = [lookedAt.get(state), { scene, side, picture }];
+    lookedAt.set(state, after);
+    if (before && before.scene !== scene) untracked(() => change(state, views, before, after));
   });
-};
 
 function change(state: State, views: Views, before: Looked, after: Looked) {
   const [{ scene: then }, { scene: now }] = [before, after];

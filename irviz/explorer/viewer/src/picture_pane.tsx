@@ -86,7 +86,7 @@ function drive(
   const { side } = view;
   const marks = computed(() => view.picture.value && createMarks(view.picture.value));
   let isEngaged = false; // the plain wheel zooms
-  let hasSelected = false; // what is selected was seen when it was
+  let hasSelected = false; // here, where it was seen
 
   const run = (act: () => void) => ended.addEventListener("abort", effect(act));
   const drawn = () => (view.seen.value ? view.picture.value : null);
@@ -142,21 +142,26 @@ function drive(
     marks.value?.outline("pulse", change?.[side] ?? []);
   });
   run(() => marks.value?.outline("new", view.fresh.value));
-  let revealed = state.selection.peek(); // what was selected before is not gone to
+  let known = state.selection.peek(); // what was selected before is not gone to
+  let isAwaited = false; // selected, and not shown yet: it may be in the next picture
+  let isOwn = false;
   run(() => {
     const selection = state.selection.value;
     const picture = drawn();
-    if (selection === revealed || !picture || selection.side !== side) return;
-    const rect = picture.nodes.has(selection.node) && picture.rects().get(selection.node);
-    if (!rect) return;
-    revealed = selection;
-    const seen = view.seen.peek();
-    if (!seen) return;
-    const isSmall = seen.scale < LEGIBLE && !hasSelected;
-    hasSelected = false;
-    const next = isSmall
-      ? centre(seen, view.size.peek(), rect)
-      : reveal(seen, view.size.peek(), rect);
+    if (selection !== known) {
+      isAwaited = selection.side === side;
+      isOwn = hasSelected;
+      hasSelected = false;
+      known = selection;
+    }
+    const isDrawn = picture?.nodes.has(selection.node);
+    const [seen, rect] = [view.seen.peek(), isDrawn && picture?.rects().get(selection.node)];
+    if (!isAwaited || !seen || !rect) return;
+    isAwaited = false;
+    // what was selected elsewhere is looked for: it must be large enough to be found
+    const isSmall = seen.scale < LEGIBLE && !isOwn;
+    const show = isSmall ? centre : reveal;
+    const next = show(seen, view.size.peek(), rect);
     if (next.x !== seen.x || next.y !== seen.y || next.scale !== seen.scale) glide(next);
   });
 
@@ -284,6 +289,7 @@ function drive(
     if (node && !sign) toggleNode(node);
   });
   listen("contextmenu", (event) => {
+    if (event.shiftKey) return; // the browser's own menu
     const at = { x: event.clientX, y: event.clientY };
     let { node } = partAt(event.target);
     if (event.target === element && event.button !== 2) {

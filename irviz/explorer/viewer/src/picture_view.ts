@@ -48,7 +48,7 @@ const areSame = (a: Size, b: Size) => a.width === b.width && a.height === b.heig
 
 /** Return what a viewport shows of a picture: null fits it. */
 export const seenOf = (viewport: Viewport | null, { frame, start }: DrawnPicture, pane: Size) =>
-  viewport ? bound(viewport, frame) : fit(frame, pane, start);
+  viewport ? bound(viewport, frame, pane) : fit(frame, pane, start);
 
 export function createPictureView(state: State, side: Side): PictureView {
   const size = signal<Size>({ width: 0, height: 0 });
@@ -79,7 +79,7 @@ export function createPictureView(state: State, side: Side): PictureView {
     }),
     move(viewport) {
       const frame = picture.value?.frame;
-      if (frame) state.viewport.value = bound(viewport, frame);
+      if (frame) state.viewport.value = bound(viewport, frame, size.peek());
     },
   };
 }

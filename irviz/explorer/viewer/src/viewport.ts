@@ -18,6 +18,7 @@ export const LEGIBLE = 9 / 11;
 /** How much a press of a button or key zooms. */
 export const ZOOM_STEP = 1.25;
 const MARGIN = 24; // px of the pane's width, and height, that a fitted picture leaves free
+const KEPT = 96; // px of a picture that stay in the pane, however far it is moved
 const SLACK = 1; // px of a picture that may be out of sight before it is not all visible
 
 const clamp = (value: number, low: number, high: number) => Math.min(Math.max(value, low), high);
@@ -49,12 +50,19 @@ export function fit(frame: Rect, pane: Size, start: Point): Viewport {
   };
 }
 
-/** Keep the scale within its limits and the middle of the pane over the frame. */
-export const bound = ({ x, y, scale }: Viewport, frame: Rect): Viewport => ({
-  x: clamp(x, frame.x, frame.x + frame.width),
-  y: clamp(y, frame.y, frame.y + frame.height),
-  scale: clamp(scale, ...SCALES),
-});
+/** Keep the scale within its limits, and some of the picture in the pane. */
+export function bound({ x, y, scale: wanted }: Viewport, frame: Rect, pane: Size): Viewport {
+  const scale = clamp(wanted, ...SCALES);
+  const keep = (at: number, low: number, length: number, seen: number) => {
+    const beyond = (seen / 2 - Math.min(KEPT, length * scale, seen / 2)) / scale;
+    return clamp(at, low - beyond, low + length + beyond);
+  };
+  return {
+    x: keep(x, frame.x, frame.width, pane.width),
+    y: keep(y, frame.y, frame.height, pane.height),
+    scale,
+  };
+}
 
 /** How much larger than the rest signs and titles are, so that they can be seen and hit. */
 export const enlarged = (scale: number) => clamp(0.8 / scale, 1, 3);
@@ -164,8 +172,8 @@ export function nextViewport(
     const { frame } = after;
     const isStill = frame.width === before.frame.width && frame.height === before.frame.height;
     if (isStill && !dx && !dy) return viewport;
-    return bound({ x: seen.x + dx, y: seen.y + dy, scale: seen.scale }, frame);
+    return { x: seen.x + dx, y: seen.y + dy, scale: seen.scale };
   }
   if (before.function !== after.function || !areAlike(before.frame, after.frame)) return null;
-  return viewport && bound(viewport, after.frame);
+  return viewport;
 }

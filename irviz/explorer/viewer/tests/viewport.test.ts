@@ -68,10 +68,17 @@ test("a picture too wide to be read in the pane begins where its output is", () 
   assert.ok(first.x <= 0 && first.x > -20, `${first.x}`);
 });
 
-test("bound keeps the picture under the middle of the pane and the scale within its limits", () => {
-  const inside = geometry.bound({ x: -50, y: 900, scale: 100 }, FRAME);
-  assert.deepEqual(inside, { x: 0, y: 400, scale: 8 });
-  assert.equal(geometry.bound({ x: 10, y: 20, scale: 0.001 }, FRAME).scale, 0.02);
+test("bound keeps some of the picture in the pane and the scale within its limits", () => {
+  const kept = geometry.bound({ x: -5000, y: 9000, scale: 1 }, FRAME, PANE);
+  const seen = geometry.visiblePart(kept, PANE);
+  assert.deepEqual([seen.x + seen.width, FRAME.height - seen.y], [96, 96]);
+  assert.equal(geometry.bound({ x: 10, y: 20, scale: 100 }, FRAME, PANE).scale, 8);
+  assert.equal(geometry.bound({ x: 10, y: 20, scale: 0.001 }, FRAME, PANE).scale, 0.02);
+});
+
+test("bound leaves a viewport alone that shows a part of the picture", () => {
+  const view = { x: -50, y: 450, scale: 1 };
+  assert.deepEqual(geometry.bound(view, FRAME, PANE), view);
 });
 
 test("pan moves the picture by as many px as the pointer moved", () => {

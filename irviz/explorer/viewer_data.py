@@ -33,6 +33,7 @@ from irviz.explorer.viewer.view_data import (
 from irviz.ir.read_module_contents import contents
 from irviz.session.run_overlays import OVERLAYS
 from irviz.session.session import Session
+from irviz.transforms.stage import INITIAL
 from irviz.view.bidi_escapes import visible
 from irviz.view.text.details import value_html
 from irviz.view.values.chart_kinds import HISTOGRAM, draw_chart
@@ -71,7 +72,8 @@ _COLOURS: list[ColourChoice] = [{"kind": kind, "label": label} for kind, label i
 def title(session: Session) -> str:
     """Return what is open: the name of its file, or that of its first stage."""
     files = sorted(Path(name).name for name in session.stages[0].files)
-    return visible(files[0] if files else session.stages[0].label)
+    label = session.stages[0].label
+    return visible(files[0] if files else "IRModule" if label == INITIAL else label)
 
 
 @derived(lambda state: (state.stage.module,))

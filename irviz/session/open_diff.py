@@ -7,6 +7,7 @@ from pathlib import Path
 
 from irviz.session.open_session import SESSION_SUFFIX, load
 from irviz.session.stage_diff import diff_modules, diff_stages
+from irviz.transforms.stage import INITIAL
 from irviz.view.module_diff import Diff
 
 
@@ -61,4 +62,4 @@ def _title(what: object, label: str, default: str) -> str:
     if isinstance(what, str | os.PathLike):
         return os.fspath(what)
     name = getattr(what, "__name__", "")
-    return str(name) or (default if label == "given" else label)
+    return str(name) or (default if label == INITIAL else label)

@@ -54,6 +54,10 @@ class Transform(ABC):
         """Write the statements that make `after` of `before`; raise UnwritableError if none can."""
 
 
+INITIAL = "initial module"
+"""The label of a stage that was made from no other one."""
+
+
 @dataclass(frozen=True, eq=False)
 class Stage:
     """A module, and how it was made.
@@ -73,7 +77,7 @@ class Stage:
 
     id: str
     module: ir.IRModule
-    label: str = "given"
+    label: str = INITIAL
     parent: str | None = None
     transform: Transform | None = None
     error: str = ""

@@ -260,16 +260,16 @@ def test_a_stage_is_renamed_dropped_and_brought_back(lab: Any, explorer: Any) ->
     explorer.locator(".irviz-stage > button", has_text="1  no <b>dataflow</b>").wait_for()
     row.nth(1).focus()
     lab.page.keyboard.press("ArrowUp")
-    explorer.locator("button[aria-selected='true']", has_text="given").wait_for()
+    explorer.locator("button[aria-selected='true']", has_text="initial module").wait_for()
     lab.page.keyboard.press("ArrowDown")
     explorer.locator("button[aria-selected='true']", has_text="no <b>").wait_for()
     explorer.get_by_role("button", name="Drop the shown stage").click()
-    explorer.locator("button[aria-selected='true']", has_text="given").wait_for()
+    explorer.locator("button[aria-selected='true']", has_text="initial module").wait_for()
     assert len(stage_names(explorer)) == 1
     explorer.get_by_role("button", name="Undo").click()
     explorer.locator(".irviz-stage > button", has_text="1  no <b>").wait_for()
     assert lab.value("[s.label for s in explorer.session.stages]") == [
-        "given",
+        "initial module",
         "no <b>dataflow</b>",
     ]
 

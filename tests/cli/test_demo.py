@@ -21,7 +21,7 @@ def test_the_demo_begins_with_the_lectures_module_its_weights_and_labelled_digit
 @pytest.mark.worker
 def test_the_demo_binds_the_weights_and_swaps_relu(stages):
     assert [stage.label for stage in stages.stages] == [
-        "given",
+        "initial module",
         "BindParams w0, b0, w1, b1",
         "swap relu0 → env.relu",
     ]

@@ -178,7 +178,7 @@ def test_the_demo_writes_a_picture_and_reports_a_line_a_stage(tmp_path, capsys):
     )
     found = [line.fullmatch(row).groupdict() for row in rows]
     assert [(f["id"], f["label"]) for f in found] == [
-        ("0", "given"),
+        ("0", "initial module"),
         ("1", "BindParams w0, b0, w1, b1"),
         ("2", "swap relu0 → env.relu"),
     ]

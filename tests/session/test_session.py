@@ -39,7 +39,7 @@ def names(stages):
 
 def test_it_begins_with_the_module_as_given():
     begun = session()
-    assert names(begun.stages) == [("0", None, "given")]
+    assert names(begun.stages) == [("0", None, "initial module")]
     assert begun.current.module is MyModuleStatic
     assert begun.function == "main"
 
@@ -48,13 +48,13 @@ def test_each_verb_gives_a_new_session_that_shows_the_new_stage():
     begun = session()
     done = begun.bind().swap("relu0", "env.relu").apply(relax.transform.FoldConstant())
     assert names(done.stages) == [
-        ("0", None, "given"),
+        ("0", None, "initial module"),
         ("1", "0", "BindParams w0, b0, w1, b1"),
         ("2", "1", "swap relu0 → env.relu"),
         ("3", "2", "FoldConstant"),
     ]
     assert done.current_id == "3"
-    assert names(begun.stages) == [("0", None, "given")]
+    assert names(begun.stages) == [("0", None, "initial module")]
     assert begun.current_id == "0"
 
 
@@ -109,7 +109,7 @@ def test_what_is_refused_leaves_the_session_as_it_was():
     ):
         with pytest.raises(ValueError, match=r"\w"):
             refused()
-    assert names(begun.stages) == [("0", None, "given")]
+    assert names(begun.stages) == [("0", None, "initial module")]
 
 
 @pytest.mark.parametrize("stage", ["1", "", 7, "main"])
@@ -257,7 +257,7 @@ def test_a_report_has_a_row_for_each_stage():
     heads, *rows = str(done.report()).splitlines()
     assert re.split("  +", heads)[:3] == ["stage", "made by", "classes right"]
     assert [re.split("  +", row)[:2] for row in rows] == [
-        ["0", "given"],
+        ["0", "initial module"],
         ["1", "BindParams w0, b0, w1, b1"],
         ["2", "swap relu0 → env.relu"],
         ["3", "LegalizeOps"],
@@ -291,7 +291,7 @@ def test_a_report_says_which_stage_failed():
 
 def test_a_session_says_what_it_holds():
     done = session().swap("relu0", "env.relu").checkout("0")
-    assert repr(done) == "<Session of 'main': 0 given, 1 swap relu0 → env.relu; current: 0>"
+    assert repr(done) == "<Session of 'main': 0 initial module, 1 swap relu0 → env.relu; current: 0>"
 
 
 def test_the_given_module_is_never_changed():

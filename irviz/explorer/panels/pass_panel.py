@@ -19,6 +19,7 @@ from irviz.explorer.panels.panel import Panel
 from irviz.explorer.panels.pass_form import PassForm
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
+from irviz.explorer.suggested_passes import suggested_passes
 from irviz.transforms.bind_params import bind_params
 from irviz.transforms.passes.catalog import GROUPS, CatalogEntry, catalog, search
 from irviz.transforms.passes.pass_call import PassCall, named_pass
@@ -71,7 +72,7 @@ class BindPanel(Panel):
 
 _ROWS = 8
 _MOST_CHARACTERS = 60
-_ALL = "all groups"
+_ALL, _FITTING = "all passes", "that fit this stage"
 
 
 class PassPanel(Panel):
@@ -85,7 +86,7 @@ class PassPanel(Panel):
             widgets.Text, "irviz-pass-name", placeholder="a name such as LegalizeOps, or words"
         )
         self._group = field(
-            widgets.Dropdown, "irviz-pass-group", options=(_ALL, *GROUPS), value=_ALL
+            widgets.Dropdown, "irviz-pass-group", "show", options=(_FITTING, _ALL, *GROUPS)
         )
         self._found = field(widgets.Select, "irviz-pass-found", rows=_ROWS)
         self._found.add_class("irviz-passes")
@@ -101,8 +102,8 @@ class PassPanel(Panel):
         self._name.observe(lambda _: self._search(), "value")
         self._group.observe(lambda _: self._search(), "value")
         self._found.observe(lambda change: self._choose(change.new), "value")
-        search, buttons = [self._name, self._group], [self._preview, self._apply]
-        parts = [heading("Apply a pass"), widgets.HBox(search), self._found, self._summary]
+        buttons = [self._preview, self._apply]
+        parts = [heading("Apply a pass"), self._name, self._group, self._found, self._summary]
         parts += [self.form.widget, widgets.HBox(buttons), self._words]
         self.widget = classed(widgets.VBox(parts), "irviz-pass")
         self._search()
@@ -116,12 +117,17 @@ class PassPanel(Panel):
             self._forget()
         self._stage = state.stage
         self.form.show(state.session)
-        if len(self._listed()) != len(self._found.options):  # passes were registered meanwhile
-            self._search()
+        listed = [entry.full_name for entry in self._listed()]
+        if listed != [name for _, name in self._found.options]:
+            self._search()  # another stage has other suggestions, and passes may be registered
 
     def _listed(self) -> tuple[CatalogEntry, ...]:
-        group = self._group.value
-        return tuple(e for e in search(self._name.value) if group in (_ALL, e.group))
+        """Return the passes of the group; what is typed is looked for in all."""
+        group, words = self._group.value, self._name.value
+        if group == _FITTING and not words.strip():
+            known = {entry.name: entry for entry in catalog() if entry.namespace == "relax"}
+            return tuple(known[one] for one in suggested_passes(self.state.stage) if one in known)
+        return tuple(e for e in search(words) if group in (_FITTING, _ALL, e.group))
 
     def _search(self) -> None:
         """List what fits the words; a name that is written out is chosen."""

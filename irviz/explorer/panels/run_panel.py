@@ -72,9 +72,10 @@ class RunPanel(Panel):
         self._case.description = f"input (0 to {result.cases - 1})"
         shown = min(state.case, result.cases - 1)
         self._case.value = shown
-        self._outputs.value = outputs_html(result, shown)
         array = input_of_case(state.session.call_inputs.inputs, shown)
         image = None if array is None else as_image(array)
+        is_classified = image is not None or result.labels is not None
+        self._outputs.value = outputs_html(result, shown, is_classified=is_classified)
         show_if(self._picture, image is not None)
         if image is not None:
             self._picture.value = grey_png(image)

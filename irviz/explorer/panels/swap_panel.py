@@ -48,13 +48,13 @@ class SwapPanel(Panel):
         self._everywhere = field(
             widgets.Checkbox, "irviz-swap-everywhere", is_aligned=True, indent=False
         )
-        swap = self.button("Swap", "Let the call call this instead", self._swap, "exchange")
+        swap = self.button("Replace", "Let the call call this instead", self._swap, "exchange")
         self._count, self._reasons = html("irviz-swap-count"), html("irviz-swap-reasons")
         controls = widgets.VBox([self._to, self._about, self._everywhere, swap])
         self._controls = classed(controls, "irviz-swap-controls")
         # what changes its height as it is tried stands below what is clicked meanwhile
         self.widget = widgets.VBox(
-            [heading("Call something else"), self._controls, self._count, self._reasons]
+            [heading("Replace this call"), self._controls, self._count, self._reasons]
         )
 
     def _parts(self, state: State) -> tuple[object, ...]:

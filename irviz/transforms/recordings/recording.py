@@ -78,7 +78,7 @@ class Recording:
     ) -> tuple[Stage, ...]:
         """Return the stages of the modules, with ids from "0", parents first.
 
-        A module that does not derive from an earlier one is labelled "given", like the first.
+        A module that does not derive from an earlier one is labelled as the first is.
         `constant_names` are the names of constants when the recording began.
         """
         return stages_of(self.steps, constant_names)

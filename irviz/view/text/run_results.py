@@ -89,11 +89,15 @@ def _badge(text: str, kind: str = "", *, tooltip: str = "", note: str = "") -> M
     return render("badge", text=text, kind=kind, tooltip=tooltip, note=note)
 
 
-def outputs_html(result: RunResult, case: int) -> Markup:
-    """Return the outputs of one case: a row of a few scores as bars, other arrays as numbers."""
+def outputs_html(result: RunResult, case: int, *, is_classified: bool = True) -> Markup:
+    """Return the outputs of one case: a row of a few scores as bars, other arrays as numbers.
+
+    Args:
+        is_classified: Whether a row of scores says which class the input is of.
+    """
     prediction = scores = None
     outputs = result.outputs
-    if result.classes is not None:
+    if result.classes is not None and is_classified:
         label = None if result.labels is None else int(result.labels[case])
         prediction = int(result.classes[case]), label
         row = outputs[0][case, 0].astype(np.float64)

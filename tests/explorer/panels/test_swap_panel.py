@@ -103,12 +103,12 @@ def test_the_button_swaps_the_selected_call_or_all_of_its_kind(calls):
     desk.show("lv0")
     assert desk.find("irviz-swap-everywhere").description == "all 2 calls of linear0"
     assert desk.sees("irviz-swap-everywhere")
-    desk.press("Swap")
+    desk.press("Replace")
     assert desk.callees == ["env.linear", "relu0", "linear0"]
     desk.dispatch(Checkout("0"))
     desk.choose("topi.linear")
     desk.find("irviz-swap-everywhere").value = True
-    desk.press("Swap")
+    desk.press("Replace")
     assert desk.callees == ["linear", "relu0", "linear"]
     desk.show("lv1")
     assert not desk.sees("irviz-swap-everywhere")
@@ -120,7 +120,7 @@ def test_a_library_call_is_offered_the_way_back(calls):
     desk.show("lv0")
     assert desk.offered == ("numpy.linear", "topi.linear")
     desk.choose("topi.linear")
-    desk.press("Swap")
+    desk.press("Replace")
     assert desk.callees == ["linear", "env.relu", "env.linear"]
 
 

@@ -167,7 +167,7 @@ def test_a_stage_is_a_pass_that_has_none_inside_and_says_what_it_was_run_in():
     stages = recording.stages()
     assert [stage.id for stage in stages] == list("012345")
     assert rows(stages) == [
-        (None, "given", ()),
+        (None, "initial module", ()),
         ("0", "Keeps", ("all",)),
         ("1", "Marks", ("all", "sequential")),
         ("2", "Keeps", ("all", "sequential")),
@@ -222,7 +222,7 @@ def test_what_a_pass_does_besides_those_inside_of_it_is_a_stage_too():
     recording = recorded(lambda: sequential(works)(MyModule))
     stages = recording.stages()
     assert rows(stages) == [
-        (None, "given", ()),
+        (None, "initial module", ()),
         ("0", "Works", ("sequential",)),
         ("1", "Keeps", ("sequential", "Works")),
         ("2", "Works", ("sequential",)),
@@ -246,7 +246,7 @@ def test_what_a_pass_builds_on_the_side_is_no_stage():
     assert len(recording.flat) > 50
     stages = recording.stages()
     assert rows(stages) == [
-        (None, "given", ()),
+        (None, "initial module", ()),
         ("0", "FoldConstant", ("sequential",)),
         ("1", "Keeps", ("sequential",)),
     ]
@@ -257,10 +257,10 @@ def test_what_a_pass_builds_on_the_side_is_no_stage():
         return mod
 
     taken = recorded(lambda: module_pass("TakesOut")(takes_out)(MyModule)).stages()
-    assert [stage.label for stage in taken] == ["given", "TakesOut"]
+    assert [stage.label for stage in taken] == ["initial module", "TakesOut"]
     builds = module_pass("Builds")(lambda mod: (tvm.compile(MyModuleHighLevel, "llvm"), mod)[1])
     assert [stage.label for stage in recorded(lambda: builds(MyModule)).stages()] == [
-        "given",
+        "initial module",
         "Builds",
     ]
 
@@ -272,7 +272,7 @@ def test_a_pass_that_tries_others_and_takes_one_of_them_has_a_branch_for_each():
 
     stages = recorded(lambda: MARKS(module_pass("Tries")(tries)(MyModule))).stages()
     assert rows(stages) == [
-        (None, "given", ()),
+        (None, "initial module", ()),
         ("0", "Marks", ("Tries",)),
         ("0", "Keeps", ("Tries",)),
         ("2", "Marks", ()),
@@ -287,9 +287,9 @@ def test_two_builds_in_a_block_begin_at_their_own_modules():
 
     stages = recorded(run).stages()
     assert rows(stages) == [
-        (None, "given", ()),
+        (None, "initial module", ()),
         ("0", "Keeps", ()),
-        (None, "given", ()),
+        (None, "initial module", ()),
         ("2", "LegalizeOps", ()),
         ("0", "Marks", ()),
     ]
@@ -306,7 +306,7 @@ def test_a_pass_that_failed_is_a_stage_with_its_error_and_the_module_as_before()
     recording = recorded(lambda: module_pass("Catches")(catches)(MyModule))
     stages = recording.stages()
     assert rows(stages) == [
-        (None, "given", ()),
+        (None, "initial module", ()),
         ("0", "Marks", ("Catches", "sequential")),
         ("1", "Fails", ("Catches", "sequential")),
         ("0", "Keeps", ("Catches",)),

@@ -291,7 +291,9 @@ def test_a_report_says_which_stage_failed():
 
 def test_a_session_says_what_it_holds():
     done = session().swap("relu0", "env.relu").checkout("0")
-    assert repr(done) == "<Session of 'main': 0 initial module, 1 swap relu0 → env.relu; current: 0>"
+    assert (
+        repr(done) == "<Session of 'main': 0 initial module, 1 swap relu0 → env.relu; current: 0>"
+    )
 
 
 def test_the_given_module_is_never_changed():

@@ -40,11 +40,6 @@ from irviz.loaders.tvmscript.defined_modules import definitions, line_range
 
 _BATCH = 50
 _ADMITTED = "it is admitted"
-_GPU = re.compile(
-    r"T\.(cta|cuda|hint|iket|nki|nvshmem|ptx|s_tir|tile|\w*Layout|TensorMap|S)\b|Tx "
-    r"|the attribute (mark|range_\w+|sentinel_token|IketProfiler|local|sub)\b"
-)
-"""The beginnings of the reasons that are about what only kernels of a GPU use."""
 _PLACE = re.compile(r"^'[^']*'[^:]*: (?:TVM does not read this: )?")
 
 
@@ -93,8 +88,7 @@ def _report(title: str, verdicts: dict[str, str], *, is_listed: bool) -> None:
         f"{title}: TVM reads {len(verdicts)}, of these irviz admits "
         f"{len(verdicts) - len(refused)}, {share:.2%}"
     )
-    words = [_PLACE.sub("", verdict) for verdict in refused.values()]
-    reasons = Counter("the GPU's own language" if _GPU.match(one) else one for one in words)
+    reasons = Counter(_PLACE.sub("", verdict) for verdict in refused.values())
     for reason, count in reasons.most_common():
         print(f"    {count}: {reason}")
     for place, verdict in refused.items() if is_listed else ():

@@ -182,6 +182,7 @@ def _corpus(folder: Path) -> list[tuple[str, bytes]]:
         files[f"{name}.py"] = f"{_IMPORTS}{mod.script()}".encode()
         cell = {"cell_type": "code", "source": f"{_IMPORTS}{mod.script()}", "metadata": {}}
         files[f"{name}.ipynb"] = json.dumps({"cells": [cell], "nbformat": 4}).encode()
+    files["kernel.py"] = (_IMPORTS + _KERNEL).encode()
     small = {"w": np.zeros((2, 2), "float32")}
     session = irviz.Session(MyModuleHighLevel, params=small).apply("LegalizeOps").apply("FuseOps")
     session.save(folder / "work.irviz")
@@ -198,6 +199,30 @@ def _corpus(folder: Path) -> list[tuple[str, bytes]]:
 
 
 _IMPORTS = "from tvm.script import ir as I, relax as R, tirx as T\n\n"
+_KERNEL = """from tvm.script.tirx import tile as Tx
+from tvm.tirx.layout import S, TileLayout, laneid
+
+
+@T.prim_func
+def main(A: T.Buffer((1024,), "uint32"), M: T.TensorMap()):
+    T.device_entry()
+    T.cta_id([1])
+    tx = T.thread_id([32])
+    value: T.uint32
+    T.ptx.ld.global_.b32(value, T.ptx.addr(A.data, 12), pred=tx < 8)
+    T.ptx["st.global.b32"](T.ptx.addr(A.data, 0), value)
+    T.ptx.st(A.data, value, "", "", "", "global", "", "", "", "b32", "")
+    T.cuda.func_call("f", A.data, source_code="__device__ void f(int* a) {}")
+    T.cuda.wait_until(value, A.data, lambda seen: seen > T.uint32(3))
+    B = A.view(64, 16).tile((0, (4, -1)))[2, :].permute(1, 0)
+    C = A.view(64, 16).rearrange("(a b) c -> a c b", a=4)
+    D = T.alloc_local((8,), "float16", layout=TileLayout(S[8 : 4 @ laneid] + T.R[4 : 1] + 64))
+    E = T.alloc_shared((512,), layout=T.ComposeLayout(3, 3, 3, T.TileLayout(S[(8, 64) : (64, 1)])))
+    Tx.cta.fill(D[0:8], T.float16(0), unroll=4)
+    T.tile.select(E, E, T.float32(1), lambda i: i < tx)
+    T.hint("partition", access=A[0:16])
+    T.evaluate(B[0, 0] + C[0, 0, 0] + A.sub[2:4][0])
+"""
 
 
 def _onnx_model() -> bytes:

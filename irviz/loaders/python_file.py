@@ -11,6 +11,7 @@ from irviz.errors import LoadError
 from irviz.loaders.loaded_model import Loaded
 from irviz.loaders.reader_limits import FileError
 from irviz.loaders.tvmscript.defined_modules import Definition, definitions, line_range, only_lines
+from irviz.loaders.tvmscript.imported_names import imported_names
 from irviz.loaders.tvmscript.modules import modules_of
 from irviz.loaders.tvmscript.syntax_tree import RefusedError, parse_tree
 from irviz.loaders.upgrade.upgrade import upgrade
@@ -49,7 +50,7 @@ def from_python(text: str, file: str, which: str = "") -> Loaded:
 def _module(text: str, file: str, which: str) -> ir.IRModule:
     tree = parse_tree(text, file)
     kept = {*_shared_lines(tree), *_choose(tree, file, which).lines}
-    (module,) = modules_of(only_lines(text, kept), file).values()
+    (module,) = modules_of(only_lines(text, kept), file, imported_names(tree)).values()
     return module
 
 

@@ -7,6 +7,7 @@ imports of TVM's own script modules are removed from the text, and never execute
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from irviz.gc_pause import gc_paused
@@ -20,6 +21,7 @@ from irviz.loaders.tvmscript.defined_modules import (
     only_lines,
     python_lines,
 )
+from irviz.loaders.tvmscript.imported_names import MEANINGS, imported_names
 from irviz.loaders.tvmscript.metadata import check_metadata
 from irviz.loaders.tvmscript.names_in_text import SourceText, TextScope, dotted
 from irviz.loaders.tvmscript.syntax_tree import RefusedError as RefusedError
@@ -39,11 +41,12 @@ _IMPORTS = "from tvm.script import ir as I, relax as R, tirx as T"
 
 @dataclass(frozen=True)
 class AdmittedText:
-    """A text that TVM may parse, with empty lines for its imports."""
+    """A text that TVM may parse, with empty lines for its imports, and what they mean."""
 
     text: str
     name: str
     definitions: tuple[Definition, ...]
+    imported: Mapping[str, str]
 
     def only(self, definition: Definition) -> str:
         """Return the text with this definition alone, on its own lines."""
@@ -51,21 +54,24 @@ class AdmittedText:
         return _without_lines(self.text, {line for lines in others for line in lines})
 
 
-def admit(text: str, name: str = "<text>") -> AdmittedText:
+def admit(
+    text: str, name: str = "<text>", imported: Mapping[str, str] | None = None
+) -> AdmittedText:
     """Return a text for TVM's parser, or raise RefusedError if it is more than TVMScript.
 
-    `name` is the text's name in errors.
+    `name` is the text's name in errors. `imported` are names that imports outside of it bind.
     """
     text = "\n".join(python_lines(text))
     with gc_paused():
         whole = SourceText(text, name)
         without = _without_imports(whole)
-        if without != text:
-            whole = SourceText(without, name)
+        imported = {**(imported or {}), **imported_names(whole.tree)}
+        if without != text or imported:
+            whole = SourceText(without, name, imported)
         try:
             _check_text(whole)
             audit_text(whole)
-            return AdmittedText(without, name, tuple(definitions(whole.tree)))
+            return AdmittedText(without, name, tuple(definitions(whole.tree)), whole.imported)
         except RecursionError:
             raise too_deep(name) from None
 
@@ -98,7 +104,10 @@ def _check_import(node: ast.stmt, text: SourceText) -> None:
         case ast.Import(names=[ast.alias(name="tvm", asname=None)]):
             return
         case ast.ImportFrom(module=module, names=names, level=0):
-            if all((module, one.name, one.asname) in _IMPORTED for one in names):
+            if all(
+                (module, one.name, one.asname) in _IMPORTED or (module, one.name) in MEANINGS
+                for one in names
+            ):
                 return
     raise text.refused(node, f"this import is refused: TVMScript needs only `{_IMPORTS}`")
 

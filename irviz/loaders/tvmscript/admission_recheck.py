@@ -13,13 +13,21 @@ import builtins
 from irviz.loaders.tvmscript.dialect import (
     DECORATORS,
     FUNCTIONS,
+    INDEXERS,
     METHODS,
+    PLACED,
     TVM_CALLS,
+    keeps_arguments,
     may_call,
     may_reference,
     refusal_reason,
 )
-from irviz.loaders.tvmscript.names_in_text import SourceText, dotted, is_private
+from irviz.loaders.tvmscript.names_in_text import (
+    SourceText,
+    dotted,
+    is_private,
+    ptx_instruction,
+)
 from irviz.loaders.tvmscript.number_bounds import is_special_float
 
 _CALLABLE = frozenset({"range", "TypeVar"})
@@ -37,7 +45,9 @@ def audit_text(text: SourceText) -> None:
         match node:
             case ast.Name(id=name) if is_private(name):
                 raise text.refused(node, f"the name {name} is refused: it begins with underscores")
-            case ast.Attribute(attr=name) if name.startswith("_") and not text.is_function(node):
+            case ast.Attribute(attr=name) if (
+                name.startswith("_") and not text.is_function(node) and not _is_called(node)
+            ):
                 raise text.refused(node, f"{name} is refused: it is private")
             case ast.Attribute() if id(node) not in inner:
                 _check_dotted(node, text)
@@ -54,8 +64,11 @@ def _check_call(node: ast.Call, bound: set[str], text: SourceText) -> None:
                 raise text.refused(node, f"a call of {name} is refused: it is a builtin of Python")
         case ast.Attribute() as function:
             _check_method(function, text)
-            if dotted(function) == ("R", "call_packed"):  # its keywords become attributes
-                _refuse_types([one.value for one in node.keywords if one.arg != "ty_args"], text)
+            if keeps_arguments(*dotted(function)):
+                values = [one.value for one in node.keywords if one.arg != "ty_args"]
+                _refuse_types([*node.args, *values], text)
+        case ast.Subscript() as function if ptx_instruction(function) is not None:
+            pass
         case _:
             raise text.refused(node, "a call of an expression is refused: TVMScript calls names")
 
@@ -70,6 +83,7 @@ def _refuse_types(nodes: list[ast.expr], text: SourceText) -> None:
             id(part) not in inner
             and isinstance(part, ast.Attribute)
             and dotted(part)[0] in FUNCTIONS
+            and ".".join(dotted(part)) not in PLACED
         ):
             raise text.refused(part, "a type in attributes is refused: TVM would keep a function")
 
@@ -80,17 +94,24 @@ def _check_dotted(node: ast.Attribute, text: SourceText) -> None:
         root not in FUNCTIONS
         or may_call(root, path)
         or may_reference(root, path)
+        or f"{root}.{path}" in PLACED
         or f"{root}.{path}" in DECORATORS
     )
     if not is_known:
         raise text.refused(node, refusal_reason(root, path))
 
 
+def _is_called(node: ast.Attribute) -> bool:
+    """Tell whether a node is the full name of a function that a text may call."""
+    root, path = dotted(node)
+    return root in FUNCTIONS and may_call(root, path)
+
+
 def _check_method(node: ast.Attribute, text: SourceText) -> None:
     root, path = dotted(node)
     is_known = (
         root in FUNCTIONS
-        or node.attr in METHODS
+        or node.attr in METHODS | INDEXERS
         or text.is_module(node.value)
         or (root == "tvm" and path in _TVM_CALLS)
     )

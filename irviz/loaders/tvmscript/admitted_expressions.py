@@ -17,22 +17,35 @@ from irviz.loaders.tvmscript.admission_recheck import audit_text
 from irviz.loaders.tvmscript.dialect import (
     ATTRIBUTES,
     FUNCTIONS,
+    INDEXERS,
     LAMBDAS,
     METADATA,
     METADATA_STRINGS,
     METHOD_WORD,
     METHODS,
+    PLACED,
+    REARRANGEMENT,
     SHAPES,
     SIGNATURES,
     TEXT_ATTRIBUTES,
     TVM_CALLS,
+    VIEWS,
     has_type,
     is_dtype,
     may_call,
     may_reference,
     refusal_reason,
 )
-from irviz.loaders.tvmscript.names_in_text import TextScope, dotted
+from irviz.loaders.tvmscript.gpu_dialect import (
+    EXTENTS,
+    MAX_EXTENTS,
+    MAX_SWIZZLE,
+    PTX_OPERANDS,
+    PTX_SINK,
+    is_ptx,
+    is_ptx_word,
+)
+from irviz.loaders.tvmscript.names_in_text import TextScope, dotted, ptx_instruction
 from irviz.loaders.tvmscript.number_bounds import (
     MAX_REPEATS,
     check_number,
@@ -44,8 +57,13 @@ _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _CONTAINERS = (ast.Tuple, ast.List, ast.Dict, ast.ListComp)
 _INDEXED = (ast.Name, ast.Subscript, ast.Tuple, ast.Attribute, ast.Call)
 _CAST = (ast.BinOp, ast.Call, ast.Compare, ast.Subscript, ast.UnaryOp)
+_NUMBERS = (ast.Attribute, ast.BinOp, ast.Call, ast.Constant, ast.Name, ast.Subscript, ast.UnaryOp)
+_CALLED = (ast.Attribute, ast.Call, ast.Name, ast.Subscript)
 _METHOD = "."
-"""Stands for the name of a method, where a callee's name is asked for."""
+"""Begins the name of a method, where a callee's name is asked for."""
+_PTX = "T.ptx"
+"""Stands for the name of an instruction of PTX."""
+_WAIT = "T.cuda.wait_until"
 
 
 def check_expression(node: ast.expr, scope: TextScope) -> None:
@@ -139,10 +157,26 @@ def _subscript(node: ast.Subscript, scope: TextScope) -> None:
             if kind in METADATA_STRINGS:
                 _unknown_string(node, scope)
             return
+    if (indexer := _indexer(node.value)) is not None:
+        _member(indexer, scope, INDEXERS)
+        if isinstance(node.value, ast.Call):
+            _arguments(f"{_METHOD}{indexer.attr}", node.value, scope)
+        if _longest([node.slice]) > MAX_EXTENTS:
+            raise scope.text.refused(node, f"more than {MAX_EXTENTS} indices are refused")
+        check_expression(node.slice, scope.having(allows_strings=False))
+        return
     if not isinstance(node.value, _INDEXED):
         reason = "an index of this is refused: only variables have indices"
         _refuse(node, node.value, scope, reason)
     _parts(node, scope)
+
+
+def _indexer(node: ast.expr) -> ast.Attribute | None:
+    """Return the method of what only an index makes a buffer of, as `A.sub`, or None."""
+    function = node.func if isinstance(node, ast.Call) else node
+    if not isinstance(function, ast.Attribute) or dotted(function)[0] in FUNCTIONS:
+        return None
+    return function if function.attr in INDEXERS else None
 
 
 def _refuse(node: ast.expr, part: ast.expr, scope: TextScope, reason: str) -> NoReturn:
@@ -167,11 +201,13 @@ def _attribute(node: ast.Attribute, scope: TextScope) -> None:
 
 def _member(node: ast.Attribute, scope: TextScope, admitted: frozenset[str]) -> None:
     """Check a function of the module, or an attribute or a method of a variable."""
+    of_view = node.attr in VIEWS | INDEXERS and _is_view(node.value)
+    of_cast = node.attr == "astype" and isinstance(node.value, _CAST)
     if scope.text.is_module(node.value):
         scope.text.check_function(node)
     elif isinstance(node.value, ast.Name) and node.attr in admitted:
         scope.check_name(node.value)
-    elif node.attr == "astype" and node.attr in admitted and isinstance(node.value, _CAST):
+    elif node.attr in admitted and (of_view or of_cast):
         check_expression(node.value, scope.having(allows_strings=False))
     elif node.attr.startswith("_"):
         reason = f"the attribute {node.attr} is refused: it begins with an underscore"
@@ -181,14 +217,39 @@ def _member(node: ast.Attribute, scope: TextScope, admitted: frozenset[str]) -> 
         _refuse(node, node.value, scope, reason + ", ".join(sorted(ATTRIBUTES | METHODS)))
 
 
+def _is_view(node: ast.expr) -> bool:
+    """Tell whether an expression makes a buffer of a buffer, as `A.view(4, 4)` or `A.sub[0]`."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name) as function):
+            return name in VIEWS and dotted(function)[0] not in FUNCTIONS
+        case ast.Subscript(value=value):
+            return _indexer(value) is not None
+    return False
+
+
 def _call(node: ast.Call, scope: TextScope) -> None:
     if is_special_float(node):
         return
     name = _callee(node.func, scope)
+    if name in _OWN_ARGUMENTS:
+        _OWN_ARGUMENTS[name](node, scope)
+        return
+    if name in PTX_OPERANDS:
+        reason = "it marks an operand of an instruction"
+        raise scope.text.refused(node, f"{name} is refused here: {reason}")
+    _arguments(name, node, scope)
+
+
+def _arguments(name: str, node: ast.Call, scope: TextScope) -> None:
+    """Check the arguments of a function of TVM, of a method, or of the text's own."""
+    if name.startswith(_METHOD) and _longest(node.args) > MAX_EXTENTS:
+        raise scope.text.refused(
+            node, f"more than {MAX_EXTENTS} sizes of a view are refused: TVM multiplies them"
+        )
     # A variable may be R.Tensor, which evaluates strings. Outside the types of parameters TVM
     # evaluates a size in quotes without the names of the text. R.Tuple in a shape calls its parts.
     inner = scope.having(
-        allows_strings=name not in ("", _METHOD),
+        allows_strings=name != "" and not name.startswith(_METHOD),
         in_signature=scope.in_signature and name in SIGNATURES and not scope.in_shape,
     )
     shape = SHAPES.get(name)
@@ -207,6 +268,13 @@ def _call(node: ast.Call, scope: TextScope) -> None:
         _argument(name, keyword.value, inner.having(in_shape=inner.in_shape or is_shape))
 
 
+def _longest(nodes: list[ast.expr]) -> int:
+    """Return the length of the longest list in expressions, which are one themselves."""
+    parts = [part for node in nodes for part in ast.walk(node)]
+    lists = [part.elts for part in parts if isinstance(part, ast.Tuple | ast.List)]
+    return max(map(len, [nodes, *lists]))
+
+
 def _sizes(node: ast.Starred, scope: TextScope) -> None:
     """Check `*A.shape`, the sizes of a variable."""
     if not (isinstance(node.value, ast.Attribute) and node.value.attr == "shape"):
@@ -219,7 +287,7 @@ def _argument(function: str, node: ast.expr, scope: TextScope) -> None:
         names = scope.text.parameters(node, node.args)
         inner = scope.with_bound(names).without_ranges(names)
         check_expression(node.body, inner.having(allows_strings=False))
-    elif function == _METHOD and isinstance(node, ast.Attribute):  # as in x.astype(y.dtype)
+    elif function.startswith(_METHOD) and isinstance(node, ast.Attribute):  # x.astype(y.dtype)
         check_expression(node, scope.having(allows_strings=True))
     elif not _is_word(function, node):
         check_expression(node, scope)
@@ -229,13 +297,17 @@ def _is_word(function: str, node: ast.expr) -> bool:
     """Tell whether an argument is a string that stands for itself, such as a data type."""
     if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
         return False
-    if function == _METHOD:
-        return METHOD_WORD.fullmatch(node.value) is not None
+    if function.startswith(_METHOD):
+        words = REARRANGEMENT if function == ".rearrange" else METHOD_WORD
+        return words.fullmatch(node.value) is not None
     return function == "R.Tensor" and is_dtype(node.value)  # R.Tensor("float32") has no sizes
 
 
 def _callee(node: ast.expr, scope: TextScope) -> str:
-    """Check a callee; return the name of a function of TVM, `_METHOD`, or "" for the text's own."""
+    """Check a callee; return the name of a function of TVM, ".name" of a method, or "".
+
+    The text's own functions have the name "".
+    """
     if isinstance(node, ast.Name):
         if not scope.may_call(node) or scope.in_string:
             raise scope.text.refused(
@@ -245,6 +317,10 @@ def _callee(node: ast.expr, scope: TextScope) -> str:
             )
         scope.check_name(node)
         return ""
+    if isinstance(node, ast.Subscript) and dotted(node.value) == ("T", "ptx"):
+        if ptx_instruction(node) is None:
+            raise scope.text.refused(node, "this is refused: it is no instruction of PTX")
+        return _PTX
     if not isinstance(node, ast.Attribute):
         _refuse(node, node, scope, "a call of an expression is refused: TVMScript calls names")
     root, path = dotted(node)
@@ -252,15 +328,128 @@ def _callee(node: ast.expr, scope: TextScope) -> str:
         return f"tvm.{path}"
     if root not in FUNCTIONS:
         _member(node, scope, METHODS)
-        return "" if scope.text.is_module(node.value) else _METHOD
+        return "" if scope.text.is_module(node.value) else f"{_METHOD}{node.attr}"
     if not may_call(root, path):
         raise scope.text.refused(node, refusal_reason(root, path))
-    return f"{root}.{path}"
+    return _PTX if root == "T" and is_ptx(path) else f"{root}.{path}"
+
+
+# --- layouts and instructions of GPUs -----------------------------------------------------------
+
+
+def _tile_layout(node: ast.Call, scope: TextScope) -> None:
+    """Check `T.TileLayout(T.S[(8, 4) : (4, 1)] + T.R[2 : 1] + 2 @ Axis.laneid)`."""
+    inner = scope.having(allows_strings=False)
+    match node:
+        case ast.Call(args=[layout], keywords=[]) if _layout_parts(layout, inner):
+            return
+    raise scope.text.refused(
+        node, "this layout is refused: write T.TileLayout(T.S[(8, 4) : (4, 1)])"
+    )
+
+
+def _layout_parts(node: ast.expr, scope: TextScope) -> bool:
+    """Check the sum that a layout is made of; return False for another expression."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _layout_parts(left, scope) and (
+                _layout_parts(right, scope) or _offset(right, scope)
+            )
+        case ast.Subscript(value=value, slice=index) if ".".join(dotted(value)) in EXTENTS:
+            match index:
+                case ast.Slice(lower=ast.expr() as extents, upper=ast.expr() as strides, step=None):
+                    _extents(extents, scope)
+                    _extents(strides, scope)
+                case ast.Slice():
+                    return False
+                case _:
+                    _extents(index, scope)
+            return True
+    return False
+
+
+def _offset(node: ast.expr, scope: TextScope) -> bool:
+    """Check a number, or a sum of numbers, which may be on axes, as `4 @ Axis.laneid`."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _offset(left, scope) and _offset(right, scope)
+        case ast.BinOp(left=number, op=ast.MatMult(), right=axis):
+            is_axis = ".".join(dotted(axis)) in PLACED and dotted(axis)[0] == "Axis"
+            return is_axis and _offset(number, scope)
+    check_expression(node, scope)
+    return isinstance(node, _NUMBERS) and not scope.text.may_be_tuple(node)
+
+
+def _extents(node: ast.expr, scope: TextScope) -> None:
+    """Check the extents or the strides of a layout: a tuple, as a variable may be a long list."""
+    if isinstance(node, _CALLED):
+        raise scope.text.refused(node, "this is refused in a layout: write a tuple of numbers")
+    numbers = node.elts if isinstance(node, ast.Tuple) else [node]
+    if len(numbers) > MAX_EXTENTS:
+        raise scope.text.refused(
+            node, f"a layout of more than {MAX_EXTENTS} extents is refused: TVM multiplies them"
+        )
+    for number in numbers:
+        if not _offset(number, scope):
+            raise scope.text.refused(number, "this is refused in a layout: write a number")
+
+
+def _compose_layout(node: ast.Call, scope: TextScope) -> None:
+    """Check `T.ComposeLayout(3, 3, 3, T.TileLayout(...))`: sizes are powers of its numbers."""
+    numbers, layouts = node.args[:3], node.args[3:]
+    values = [one.value if isinstance(one, ast.Constant) else None for one in numbers]
+    is_plain = len(numbers) == 3 and len(layouts) == 1
+    is_plain &= all(isinstance(value, int) and 0 <= value <= MAX_SWIZZLE for value in values)
+    if not is_plain or any(one.arg != "swizzle_inner" for one in node.keywords):
+        raise scope.text.refused(
+            node,
+            "this layout is refused: write T.ComposeLayout(3, 3, 3, T.TileLayout(T.S[8, 4])), "
+            f"with numbers to {MAX_SWIZZLE}",
+        )
+    for one in (*layouts, *(keyword.value for keyword in node.keywords)):
+        check_expression(one, scope.having(allows_strings=False))
+
+
+def _instruction(node: ast.Call, scope: TextScope) -> None:
+    """Check an instruction of PTX: the words after its operands are those that TVM prints."""
+    if any(keyword.arg not in ("pred", "preserve_dst") for keyword in node.keywords):
+        raise scope.text.refused(node, "this argument is refused: an instruction has only pred=")
+    inner = scope.having(allows_strings=False)
+    for operand in (*node.args, *(keyword.value for keyword in node.keywords)):
+        match operand:
+            case ast.Constant(value=str() as word) if is_ptx_word(word):
+                pass
+            case ast.Attribute() if ".".join(dotted(operand)) == PTX_SINK:
+                pass
+            case ast.Call(func=ast.Attribute() as function, keywords=[]) if (
+                ".".join(dotted(function)) in PTX_OPERANDS
+            ):
+                for one in operand.args:
+                    check_expression(one, inner)
+            case _:
+                check_expression(operand, inner)
+
+
+def _wait(node: ast.Call, scope: TextScope) -> None:
+    """Check a wait: its lambda gets the first argument, so that must not be a string."""
+    named = [keyword.value for keyword in node.keywords if keyword.arg == "dst"]
+    for one in (*node.args[:1], *named):
+        check_expression(one, scope.having(allows_strings=False))
+    _arguments(_WAIT, node, scope)
+
+
+_OWN_ARGUMENTS: Mapping[str, Callable[[ast.Call, TextScope], None]] = {
+    _PTX: _instruction,
+    _WAIT: _wait,
+    "T.ComposeLayout": _compose_layout,
+    "T.TileLayout": _tile_layout,
+}
+"""The functions whose arguments are of their own kind."""
 
 
 def _lambda(node: ast.Lambda, scope: TextScope) -> None:
-    names = " and ".join(sorted(LAMBDAS))
-    raise scope.text.refused(node, f"a lambda is refused: only {names} take one")
+    names = " and ".join(sorted(name for name in LAMBDAS if not name.endswith(".select")))
+    raise scope.text.refused(node, f"a lambda is refused: only {names} and T.tile.select take one")
 
 
 def _listcomp(node: ast.ListComp, scope: TextScope) -> None:

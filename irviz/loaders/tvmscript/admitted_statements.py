@@ -7,16 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 
 from irviz.loaders.tvmscript.admitted_expressions import check_expression
 from irviz.loaders.tvmscript.dialect import DECORATORS, FUNCTIONS, TYPES
-from irviz.loaders.tvmscript.names_in_text import RESERVED, TextScope, dotted
+from irviz.loaders.tvmscript.names_in_text import RESERVED, TextScope, dotted, is_private
 
 _TYPES = frozenset(f"R.{name}" for name in TYPES["R"]) | {"R.DTensor", "R.Prim"}
+_OF_THE_VM = "__vmtir__"
+"""What begins the names of the functions that TVM makes for its virtual machine."""
 _NO_TARGET = "an assignment to this is refused: TVMScript assigns to names"
 
 
 def check_function(node: ast.FunctionDef, scope: TextScope) -> str:
     """Check a function; return the name of its decorator, such as "T.prim_func"."""
     decorator = check_decorator(node, ("T.prim_func", "R.function"), scope)
-    if node.name in RESERVED or node.name.startswith("__"):
+    if node.name in RESERVED or is_private(node.name.removeprefix(_OF_THE_VM)):
         raise scope.text.refused(node, f"a function called {node.name} is refused")
     _check_type_parameters(node, scope)
     names = scope.text.parameters(node, node.args)

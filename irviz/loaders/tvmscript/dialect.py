@@ -1,4 +1,4 @@
-"""The names of T, R and I that a text may use: an allowlist, as no blocklist is safe.
+"""The names of T, R, I and Tx that a text may use: an allowlist, as no blocklist is safe.
 
 T, R and I are Python modules. Besides TVMScript's functions they contain TVM's own means: modules
 (`T.external_kernel` contains `os`, `T.tile` contains `tvm`), decorators that run the decorated
@@ -13,12 +13,26 @@ from __future__ import annotations
 
 import re
 
+from irviz.loaders.tvmscript.gpu_dialect import (
+    AXES,
+    EXTENTS,
+    INTRINSICS,
+    LAYOUT_FUNCTIONS,
+    LAYOUTS,
+    PTX_OPERANDS,
+    PTX_SINK,
+    TILE,
+    TILE_SCOPED,
+    is_ptx,
+)
+
 _RELAX = """
 abs acos acosh add arange argmax argmin argsort asin asinh assert_op astype atan atan2 atanh
 bitwise_and bitwise_not bitwise_or bitwise_xor broadcast_to bucketize call_builtin_with_ctx
 call_dps_packed call_inplace_packed call_packed call_pure_packed call_tir call_tir_inplace
 call_tir_with_grad ceil clip collapse_sum_like collapse_sum_to concat const cos cosh cpu cuda
-cumprod cumsum dequantize device device_mesh divide dtype dynamic_strided_slice einsum equal erf
+cumprod cumsum dequantize device device_mesh divide dtype dynamic_strided_slice einsum
+emit_with_ty equal erf
 ewise_fma exp expand_dims ext_dev eye eye_like flatten flip floor floor_divide floor_mod full
 full_like func_attr gather_elements gather_nd greater greater_equal hamming_window hexagon
 hint_on_device index_put index_tensor invoke_closure invoke_pure_closure isfinite isinf isnan
@@ -31,7 +45,7 @@ shape_to_tensor sigmoid sign sin sinh size slice_scatter sort split sqrt square 
 std stop_lift_params str strided_slice subtract sum take tan tanh tensor_to_shape tile
 to_vdevice topk tril triu trunc tuple unique variance vpi vulkan webgpu where wrap_param zeros
 zeros_like
-Any Callable DTensor ExternFunc Object Prim Shape ShapeExpr Tensor Tuple
+Any Callable DTensor ExternFunc Object Prim Shape ShapeExpr Tensor Tuple TupleGetItem
 dataflow
 builtin.alloc_tensor builtin.stop_lift_params
 ccl.allgather ccl.allreduce ccl.broadcast_from_worker0 ccl.scatter_from_worker0
@@ -76,9 +90,10 @@ tvm_warp_shuffle_up tvm_warp_shuffle_xor type_annotation undef vectorcombine vec
 vectorlow vscale
 Add And BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Broadcast Cast Div EQ FloorDiv FloorMod GE GT
 LE LShift LT Max Min Mod Mul NE Not Or RShift Ramp Select Shuffle Sub
-Bind Buffer FloatImm IntImm Let Ptr Range Return Tuple alloc_buffer alloc_local alloc_scalar
+Bind Buffer Call FloatImm IntImm Let Ptr Range Return Tuple Var alloc_buffer
+alloc_local alloc_scalar
 alloc_shared attr bind bool boolean broadcast buffer buffer_decl buffer_store buffer_var cast
-comm_reducer decl_buffer decl_scalar env_thread evaluate func_attr grid handle index_map init
+comm_reducer decl_buffer decl_scalar env_thread evaluate func_attr grid handle hint index_map init
 iter_var launch_thread let local_scalar match_buffer max min parallel ptr ramp reads sblock
 sblock_alloc_buffer sblock_attr serial shared_scalar static_assert target thread_binding unroll
 var vectorized void where writes
@@ -87,20 +102,30 @@ metal.make_filled_simdgroup_matrix metal.simd_shuffle metal.simd_shuffle_down
 metal.simd_shuffle_up metal.simdgroup_load metal.simdgroup_multiply_accumulate
 metal.simdgroup_store ptx_legacy.ldmatrix ptx_legacy.mma
 webgpu.subgroup_shuffle webgpu.subgroup_shuffle_down webgpu.subgroup_shuffle_up
-cluster_id cta_id cta_id_in_cluster cta_id_in_pair device_entry lane_id thread_id thread_id_in_wg
-warp_id warp_id_in_wg warpgroup_id
+TensorMap alloc_cast_frag alloc_tcgen05_ldst_frag cluster_id cooperative_tensor_fill
+cooperative_tensor_load cooperative_tensor_multiply_accumulate cooperative_tensor_store cta_id
+cta_id_in_cluster cta_id_in_pair device_entry lane_id thread_id thread_id_in_wg
+smem tensormap_encode_tiled tmem warp_id warp_id_in_wg warpgroup_id wg_reg_tile
 """
 
 _IR = """
 Range StringImm StringType dummy_global_info lookup_vdevice module_attrs module_global_infos vdevice
 """
 
+_NAMES = frozenset(name.removeprefix("T.") for name in LAYOUTS | PTX_OPERANDS)
+
 FUNCTIONS = {
     "R": frozenset(_RELAX.split()),
-    "T": frozenset(_TIRX.split()),
+    "T": frozenset(_TIRX.split())
+    | INTRINSICS
+    | _NAMES
+    | TILE_SCOPED
+    | {f"tile.{name}" for name in TILE},
     "I": frozenset(_IR.split()),
+    "Tx": TILE,
+    "Axis": frozenset[str](),
 }
-"""The names that a text may call, by dialect."""
+"""The names that a text may call, by dialect; T has the instructions of PTX too."""
 
 _DTYPE = re.compile(
     r"(?:bf|bfloat|f|float|i|int|u|uint)\d+(?:_?e\d+m\d+(?:b\d+)?(?:fn)?(?:uz|u)?)?(?:x\d+)?"
@@ -108,10 +133,15 @@ _DTYPE = re.compile(
 
 TYPES = {
     "R": frozenset({"Any", "Callable", "Object", "Shape", "Tensor", "Tuple"}),
-    "T": frozenset({"bool", "boolean", "handle", "let", "void"}),
+    "T": frozenset({"TensorMap", "bool", "boolean", "handle", "let", "void"}),
     "I": frozenset[str](),
+    "Tx": frozenset[str](),
+    "Axis": frozenset[str](),
 }
 """The names that may occur without a call. TVM calls them without arguments."""
+
+PLACED = EXTENTS | {"T.ptx", PTX_SINK} | {f"Axis.{name}" for name in AXES}
+"""The names that occur in one kind of expression alone: a layout, or an instruction of PTX."""
 
 SHAPES = {
     "R.Tensor": "shape",
@@ -127,7 +157,11 @@ TVM evaluates these: Relax by `eval`, T.Buffer as a part of the text.
 SIGNATURES = frozenset({*SHAPES, "R.Callable", "R.Tuple"})
 """The types of parameters and results that contain such expressions, or types that do."""
 
-LAMBDAS = frozenset({"R.layout_transform", "T.comm_reducer", "T.index_map"})
+_SELECT = frozenset(name for name in TILE if name.rpartition(".")[2] == "select")
+LAMBDAS = frozenset(
+    {"R.layout_transform", "T.comm_reducer", "T.cuda.wait_until", "T.index_map"}
+    | {f"{root}.{name}" for root in ("T", "T.tile", "Tx") for name in _SELECT}
+)
 """The functions that take a lambda, and call it with variables."""
 
 DECORATORS = {
@@ -143,13 +177,25 @@ ATTRIBUTES = frozenset({"data", "elem_offset", "shape", "strides"})
 TEXT_ATTRIBUTES = frozenset({"dtype", "ty"})
 """The attributes of values that may be strings: they are read only where a string may be."""
 
-METHODS = frozenset({"access_ptr", "astype", "ptr_to", "view", "vload", "vstore"})
+VIEWS = frozenset({"local", "permute", "rearrange", "view"})
+"""The methods that make a buffer of a buffer, and may follow each other: `A.view(4, 4).local()`."""
+
+INDEXERS = frozenset({"chunk", "sub", "tile"})
+"""What makes a buffer by an index alone: `A.sub[0, :]`, `A.tile((0, (2, 4)))[:, i]`."""
+
+METHODS = VIEWS | {"access_ptr", "astype", "elem_offset_of", "ptr_to", "vload", "vstore"}
 """The methods of variables that may be called; `astype` also of expressions."""
 
 METHOD_WORD = re.compile(r"[a-z][a-z0-9_]*")
 """The strings that methods take: data types and the modes of pointers."""
 
-TVM_CALLS = frozenset({"cpu", "cuda", "device", "tirx.const"})
+REARRANGEMENT = re.compile(r"[\w() >-]{0,200}")
+"""The strings of `A.rearrange("(a b) c -> a c b")`: TVM takes the square of their length."""
+
+TVM_CALLS = frozenset(
+    {"cpu", "cuda", "device", "ir.Op.get", "target.Target", "tirx.call_intrin", "tirx.const"}
+    | {f"tirx.layout.{name}" for name in LAYOUT_FUNCTIONS}
+)
 """The functions of `tvm` itself that a text may call."""
 
 METADATA_STRINGS = frozenset({"ffi.String", "ir.StringImm"})
@@ -167,18 +213,28 @@ _WHY = {
     "T.call_kernel": "it opens files and starts a compiler",
     "T.meta_var": "it keeps a Python value",
     "I.meta_var": "it keeps a Python value",
+    "T.meta_class": "it keeps a Python object",
+    "T.SMEMPool": "it keeps a Python object",
+    "T.TMEMPool": "it keeps a Python object",
     "T.print_buffer": "it is for TVM's own passes",
 }
 
 
 def may_call(root: str, path: str) -> bool:
     """Tell whether a text may call `path` of a dialect, such as "nn.relu" of "R"."""
-    return path in FUNCTIONS[root] or _is_dtype(root, path)
+    return path in FUNCTIONS[root] or _is_dtype(root, path) or (root == "T" and is_ptx(path))
 
 
 def may_reference(root: str, path: str) -> bool:
     """Tell whether a text may use `path` without calling it, as annotations do."""
     return path in TYPES[root] or _is_dtype(root, path)
+
+
+def keeps_arguments(root: str, path: str) -> bool:
+    """Tell whether TVM keeps what a function is given as it is, also a function of Python."""
+    if root not in ("T", "Tx"):
+        return (root, path) == ("R", "call_packed")
+    return path.removeprefix("tile.") in TILE or (root, path) == ("T", "hint")
 
 
 def has_type(root: str, path: str) -> bool:
@@ -202,6 +258,8 @@ def refusal_reason(root: str, path: str) -> str:
         return f"{name} is refused: {_WHY[name]}"
     if name in DECORATORS:
         return f"{name} is refused here: it is a decorator"
+    if name in PLACED:
+        return f"{name} is refused here: it is a part of a layout or of an instruction of PTX"
     if may_call(root, path):
         return f"{name} is refused here: it must be called"
     return f"{name} is refused: TVMScript does not need it"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
 from threading import Lock
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -18,18 +19,28 @@ from tvm import tirx
 from tvm.relax.script.parser import entry
 from tvm.script import parser
 from tvm.script.parser.core import evaluator
+from tvm.tirx import layout
+from tvm.tirx.script import tile
+
+from irviz.loaders.tvmscript.gpu_dialect import AXES, LAYOUT_FUNCTIONS
 
 _ROCM_ARCH = "tvm_callback_rocm_get_arch"
 _patching = Lock()
 """Held while TVM's parser is patched."""
 
 
-def parse_admitted(text: str, *, check_well_formed: bool = True) -> object:
-    """Return the module or function in an admitted text; raise what TVM's parser raises."""
+def parse_admitted(
+    text: str, imported: Mapping[str, str] | None = None, *, check_well_formed: bool = True
+) -> object:
+    """Return the module or function in an admitted text; raise what TVM's parser raises.
+
+    `imported` are the names that it imports, with their full names.
+    """
+    names = _names()
+    for name, meaning in (imported or {}).items():
+        names[name] = attrgetter(meaning)(SimpleNamespace(**names))
     with _isolated():
-        return tvm.script.from_source(
-            text, extra_vars=_names(), check_well_formed=check_well_formed
-        )
+        return tvm.script.from_source(text, extra_vars=names, check_well_formed=check_well_formed)
 
 
 @contextlib.contextmanager
@@ -65,8 +76,13 @@ def _names() -> dict[str, object]:
     """Return the names that a text can use; TVM's own list has all of TVM and Python."""
     hidden = dict.fromkeys(dir(builtins), None)
     own_tvm = SimpleNamespace(
-        ir=SimpleNamespace(load_json=tvm.ir.load_json),
-        tirx=SimpleNamespace(const=tirx.const),
+        ir=SimpleNamespace(load_json=tvm.ir.load_json, Op=SimpleNamespace(get=tvm.ir.Op.get)),
+        target=SimpleNamespace(Target=tvm.target.Target),
+        tirx=SimpleNamespace(
+            call_intrin=tirx.call_intrin,
+            const=tirx.const,
+            layout=SimpleNamespace(**{name: getattr(layout, name) for name in LAYOUT_FUNCTIONS}),
+        ),
         cpu=tvm.cpu,
         cuda=tvm.cuda,
         device=tvm.device,
@@ -79,6 +95,8 @@ def _names() -> dict[str, object]:
         "I": parser.ir,
         "R": parser.relax,
         "T": parser.tirx,
+        "Tx": SimpleNamespace(**{name: getattr(tile, name) for name in tile.__all__}),
+        "Axis": SimpleNamespace(**{name: layout.Axis.get(name) for name in AXES}),
         "TypeVar": TypeVar,
         "tvm": own_tvm,
     }

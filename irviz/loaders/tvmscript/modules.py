@@ -7,6 +7,7 @@ texts of others are read in the worker.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from tvm import ir, relax, tirx
 
@@ -21,17 +22,19 @@ from irviz.worker.stderr_capture import captured_stderr
 _DIAGNOSTIC = re.compile(r"error: (?P<words>.*?)\n --> .*?:(?P<line>\d+):(?P<column>\d+)\n", re.S)
 
 
-def modules_of(text: str, name: str = "<text>") -> dict[str, ir.IRModule]:
+def modules_of(
+    text: str, name: str = "<text>", imported: Mapping[str, str] | None = None
+) -> dict[str, ir.IRModule]:
     """Return the modules that a text defines, by name.
 
     A PrimFunc or Relax function outside a module becomes a module of one function. `name` is the
-    text's name in errors.
+    text's name in errors, and `imported` the names that imports outside of it bind.
 
     Raises:
         RefusedError: If a part of the text is not TVMScript.
         LoadError: If the text defines no module, or TVM cannot read it.
     """
-    admitted = admit(text, name)
+    admitted = admit(text, name, imported)
     names = [one.name for one in admitted.definitions]
     if not names:
         raise LoadError(
@@ -47,7 +50,7 @@ def _module(admitted: AdmittedText, definition: Definition) -> ir.IRModule:
     text = admitted.only(definition)
     try:
         with captured_stderr():
-            mod = _parse(text, definition)
+            mod = _parse(text, definition, admitted.imported)
             draw_all(mod)
     except (MemoryError, FileError):
         raise
@@ -66,8 +69,8 @@ def _explanation(failure: str, text: str, definition: str) -> str:
     return f"{text}: TVM does not read {definition!r}: {' '.join(failure.split())[:500]}"
 
 
-def _parse(text: str, definition: Definition) -> ir.IRModule:
-    found = parse_admitted(text, check_well_formed=definition.check_well_formed)
+def _parse(text: str, definition: Definition, imported: Mapping[str, str]) -> ir.IRModule:
+    found = parse_admitted(text, imported, check_well_formed=definition.check_well_formed)
     if isinstance(found, ir.IRModule):
         return found
     if isinstance(found, tirx.PrimFunc | relax.Function):

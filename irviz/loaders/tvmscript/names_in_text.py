@@ -5,15 +5,17 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from irviz.loaders.tvmscript.gpu_dialect import is_ptx_text
+from irviz.loaders.tvmscript.imported_names import used_names, with_full_names
 from irviz.loaders.tvmscript.syntax_tree import RefusedError, parse_tree, position
 
-RESERVED = frozenset({"I", "R", "T", "TypeVar", "range"})
+RESERVED = frozenset({"Axis", "I", "R", "T", "Tx", "TypeVar", "range"})
 """Names with the same meaning everywhere in a text."""
-_FOREIGN = frozenset({"Axis", "Tx", "ir", "relax", "tir", "tirx", "tvm"}).union(
+_FOREIGN = frozenset({"ir", "relax", "tir", "tirx", "tvm"}).union(
     name for name in dir(builtins) if not name.startswith("_")
 )
 """Names that TVM's parser or Python define too. Other names can only be variables of the text."""
@@ -46,10 +48,16 @@ _KINDS = {
 
 
 class SourceText:
-    """A text, its syntax tree and its names."""
+    """A text, its syntax tree and its names; `imported` are those of other modules of TVM."""
 
-    def __init__(self, text: str, name: str) -> None:
+    def __init__(self, text: str, name: str, imported: Mapping[str, str] | None = None) -> None:
         self.name, self.tree = name, parse_tree(text, name)
+        self.imported = {
+            name: meaning
+            for name, meaning in used_names(self.tree, imported or {}).items()
+            if name == "R" or not (name.startswith("_") or name in RESERVED | _FOREIGN)
+        }
+        self.tree = with_full_names(self.tree, self.imported)
         self.lines = text.split("\n")
         self.has_metadata = False
         self._string: ast.AST | None = None
@@ -74,6 +82,7 @@ class SourceText:
         reason = "it is not an expression"
         try:
             inner.tree = parse_tree(f"({value}\n)", self.name)
+            inner.tree = with_full_names(inner.tree, self.imported)
             match inner.tree.body:
                 case [ast.Expr(value=expression)]:
                     return inner, expression
@@ -199,8 +208,8 @@ class TextScope:
 
 
 def is_private(name: str) -> bool:
-    """Tell whether a name begins with two underscores; a name of underscores alone is plain."""
-    return name.startswith("__") and name.strip("_") != ""
+    """Tell whether a name begins with two underscores and has letters: `__1` is plain."""
+    return name.startswith("__") and not name.strip("_").isdecimal() and name.strip("_") != ""
 
 
 def dotted(node: ast.expr) -> tuple[str, str]:
@@ -210,6 +219,14 @@ def dotted(node: ast.expr) -> tuple[str, str]:
         parts.append(node.attr)
         node = node.value
     return (node.id if isinstance(node, ast.Name) else ""), ".".join(reversed(parts))
+
+
+def ptx_instruction(node: ast.Subscript) -> str | None:
+    """Return the instruction in `T.ptx["ld.global.b32"]`, and None for another index."""
+    match node.slice:
+        case ast.Constant(value=str() as text) if dotted(node.value) == ("T", "ptx"):
+            return text if is_ptx_text(text) else None
+    return None
 
 
 def _functions(tree: ast.Module) -> frozenset[str]:

@@ -29,6 +29,17 @@ class Module:
 """
 
 
+def gpu(body: str) -> str:
+    return f"""
+@T.prim_func
+def main(A: T.Buffer((4,), "uint32")):
+    T.device_entry()
+    x: T.uint32
+    {body}
+    T.evaluate(0)
+"""
+
+
 def module(line: str) -> str:
     return f"""
 @I.ir_module
@@ -360,5 +371,116 @@ ATTACKS = {
     ),
     "a file as the size of a name of Python": relax().replace(
         "x: R.Tensor", f'max: R.Prim("int64"), x: R.Tensor(({OPEN} and max,)), y: R.Tensor'
+    ),
+    # the language for GPUs
+    "a module in the tile operations": gpu('Tx._builder.tvm.base.os.mkdir("MARK")'),
+    "globals of the class of tile operations": gpu(
+        'T.tile.ScopedOp.__call__.__globals__["__builtins__"]["open"]("MARK", "w")'
+    ),
+    "globals of the tile operation of a scope": gpu(
+        'T.cta.copy.__globals__["__builtins__"]["open"]("MARK", "w")'
+    ),
+    "globals of an intrinsic": gpu(
+        'T.evaluate(T.cuda.cta_sync.__globals__["__builtins__"]["open"]("MARK", "w") and 0)'
+    ),
+    "globals of an intrinsic with underscores": gpu(
+        'T.evaluate(T.cuda.__activemask.__globals__["__builtins__"]["open"]("MARK", "w") and 0)'
+    ),
+    "globals of an axis": gpu(
+        'T.evaluate(Axis.get.__globals__["__builtins__"]["open"]("MARK", "w") and 0)'
+    ),
+    "attributes of Python as words of PTX": gpu(
+        'T.evaluate(T.ptx["ld.__class__.__getattr__.__globals__.get"]("__builtins__")'
+        '["open"]("MARK", "w") and 0)'
+    ),
+    "attributes of Python as words of PTX with colons": gpu(
+        'T.evaluate(T.ptx["ld.::class::.::getattr::.::globals::.get"]("__builtins__")'
+        '["open"]("MARK", "w") and 0)'
+    ),
+    "attributes of Python of an instruction": gpu(
+        "T.evaluate(T.ptx.ld.__class__.__call__"
+        '.__globals__["__builtins__"]["open"]("MARK", "w") and 0)'
+    ),
+    "words of PTX that are computed": gpu(f'T.ptx[{OPEN} and "ld.global.b32"](x, A.data)'),
+    "an operand of an instruction": gpu(f"T.ptx.ld.global_.b32({OPEN} and x, A.data)"),
+    "an address of an instruction": gpu(
+        f"T.ptx.ld.global_.b32(x, T.ptx.addr(A.data, {OPEN} and 4))"
+    ),
+    "a predicate of an instruction": gpu(
+        f"T.ptx.ld.global_.b32(x, A.data, pred=T.ptx.pred({OPEN} and 1))"
+    ),
+    "a tile": gpu(f"Tx.cta.fill(A[0:{OPEN} and 4], T.uint32(0))"),
+    "the configuration of a tile operation": gpu(
+        f"T.tile.fill(A, T.uint32(0), unroll={OPEN} and 4)"
+    ),
+    "the dispatch of a tile operation": gpu(
+        f'T.tile.fill(A, T.uint32(0), dispatch={OPEN} and "any")'
+    ),
+    "a lambda of a tile operation": gpu(
+        f"Tx.select(A, A, T.uint32(0), lambda i: {OPEN} and i < 2)"
+    ),
+    "a lambda of a tile operation of a scope": gpu(
+        f"T.cta.select(A, A, T.uint32(0), lambda i: {OPEN} and i < 2)"
+    ),
+    "a default of a lambda of a tile operation": gpu(
+        f"T.tile.select(A, A, T.uint32(0), lambda i=({OPEN}): i < 2)"
+    ),
+    "a lambda of a wait": gpu(f"T.cuda.wait_until(x, A.data, lambda v: {OPEN} and v > x)"),
+    "the source code of a call": gpu(f'T.cuda.func_call("f", source_code={OPEN} and "")'),
+    "a hint": gpu(f'T.hint("a", access={OPEN} and 1)'),
+    "extents of a layout": gpu(f"T.alloc_local((4,), layout=T.TileLayout(T.S[{OPEN} and 4]))"),
+    "an extent of several": gpu(
+        f"T.alloc_local((4,), layout=T.TileLayout(T.S[({OPEN} and 4, 1) : (1, 1)]))"
+    ),
+    "the strides of a layout": gpu(
+        f"T.alloc_local((4,), layout=T.TileLayout(T.S[4 : {OPEN} and 1]))"
+    ),
+    "the copies of a layout": gpu(
+        f"T.alloc_local((4,), layout=T.TileLayout(T.S[4] + T.R[{OPEN} and 4]))"
+    ),
+    "the offset of a layout": gpu(
+        f"T.alloc_local((4,), layout=T.TileLayout(T.S[4] + ({OPEN} and 4)))"
+    ),
+    "a number on an axis": gpu(
+        f"T.alloc_local((4,), layout=T.TileLayout(T.S[4] + ({OPEN} and 4) @ Axis.laneid))"
+    ),
+    "an axis": gpu(
+        f"T.alloc_local((4,), layout=T.TileLayout(T.S[4] + 4 @ ({OPEN} and Axis.laneid)))"
+    ),
+    "what a layout is made of": gpu(f"T.alloc_local((4,), layout=T.TileLayout({OPEN} and T.S[4]))"),
+    "a swizzled layout": gpu(
+        f"T.alloc_local((4,), layout=T.ComposeLayout({OPEN} and 1, 1, 0, T.TileLayout(T.S[4])))"
+    ),
+    "the layout of a swizzled layout": gpu(
+        f"T.alloc_local((4,), layout=T.ComposeLayout(1, 1, 0, {OPEN} and T.TileLayout(T.S[4])))"
+    ),
+    "an option of a swizzled layout": gpu(
+        "T.alloc_local((4,), layout=T.ComposeLayout("
+        f"1, 1, 0, T.TileLayout(T.S[4]), swizzle_inner={OPEN} and True))"
+    ),
+    "the sizes of a view": gpu(f"B = A.view({OPEN} and 2, 2)"),
+    "the sizes of a view of a view": gpu(f"B = A.view(2, 2).view({OPEN} and 4)"),
+    "the index of a view": gpu(f"B = A.sub[{OPEN} and 0]"),
+    "the index of a view of a view": gpu(f"B = A.view(2, 2).sub[{OPEN} and 0, :]"),
+    "the factors of a view": gpu(f"B = A.tile((0, (2, {OPEN} and 2)))[0, :]"),
+    "the pattern of a view": gpu(f'B = A.rearrange({OPEN} and "(a b) -> a b", a=2)'),
+    "a size of the pattern of a view": gpu(f'B = A.rearrange("(a b) -> a b", a={OPEN} and 2)'),
+    "the class of a view": gpu(
+        'T.evaluate(A.view(2, 2).view.__globals__["__builtins__"]["open"]("MARK", "w") and 0)'
+    ),
+    "the target of a function": gpu(
+        f'T.func_attr({{"target": tvm.target.Target({OPEN} and "llvm")}})'
+    ),
+    "globals of a target": gpu(
+        'T.evaluate(tvm.target.Target.__init__.__globals__["__builtins__"]["open"]("MARK", "w")'
+        " and 0)"
+    ),
+    "an operator by its name": gpu(f'T.evaluate(tvm.ir.Op.get({OPEN} and "tirx.exp") and 0)'),
+    "a node by its operator": gpu(
+        f'T.evaluate(T.Call("tirx.cuda.cta_sync", [{OPEN} and 0], ret_ty="void"))'
+    ),
+    "a name of a variable": gpu(f'n = T.Var({OPEN} and "n", "int32")'),
+    "a layout by its full name": gpu(
+        f"T.alloc_local((4,), layout=tvm.tirx.layout.wg_local_layout({OPEN} and 4))"
     ),
 }

@@ -208,8 +208,11 @@ def test_other_ends_of_lines_and_a_mark_before_the_text_are_read():
 
 def _named(root, path):
     from tvm.script import parser
+    from tvm.tirx.layout import Axis
+    from tvm.tirx.script import tile
 
-    found = {"I": parser.ir, "R": parser.relax, "T": parser.tirx}[root]
+    dialects = {"I": parser.ir, "R": parser.relax, "T": parser.tirx, "Tx": tile, "Axis": Axis}
+    found = dialects[root]
     for name in path.split("."):
         found = getattr(found, name)
     return found

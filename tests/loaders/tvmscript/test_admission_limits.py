@@ -16,7 +16,7 @@ _SPEC = importlib.util.spec_from_file_location(
 )
 attacks = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(attacks)
-relax, tirx = attacks.relax, attacks.tirx
+relax, tirx, gpu = attacks.relax, attacks.tirx, attacks.gpu
 
 _DEEP = 100_000
 
@@ -49,6 +49,32 @@ REFUSED = {
     ),
     "a shift in a layout": relax("y = R.layout_transform(x, lambda i: 1 << (9 << 99))"),
     "a list in a layout": relax("y = R.layout_transform(x, lambda i: [i for k in range(10**9)])"),
+    "a layout of many extents": gpu(f"T.TileLayout(T.S[{'9, ' * 100_000}])"),
+    "a layout of many strides": gpu(f"T.TileLayout(T.S[4 : ({'9, ' * 100_000})])"),
+    "a layout of a list": gpu("T.TileLayout(T.S[[9 for i in range(4000)]])"),
+    "a layout of a tuple that was long before": gpu(
+        f"s = ({'9, ' * 1000})\n    T.TileLayout(T.S[s])"
+    ),
+    "an extent beyond all types": gpu("T.TileLayout(T.S[2**100 * 2**100])"),
+    "an offset beyond all types": gpu("T.TileLayout(T.S[4] + 2**100 * 2**100)"),
+    "an extent that is a power": gpu("T.TileLayout(T.S[9**9**9])"),
+    "a number on an axis that is a shift": gpu("T.TileLayout(T.S[4 : (1 << 10**9) @ Axis.m])"),
+    "a swizzle of many bits": gpu("T.ComposeLayout(10**9, 3, 3, T.TileLayout(T.S[4]))"),
+    "a swizzle of a variable": gpu("n = 9\n    T.ComposeLayout(n, 3, 3, T.TileLayout(T.S[4]))"),
+    "a swizzle of less than nothing": gpu("T.ComposeLayout(3, -1, 3, T.TileLayout(T.S[4]))"),
+    "layouts in layouts": gpu("T.ComposeLayout(3, 3, 3, " * 5000 + "A" + ")" * 5000),
+    "a layout that is a long sum": gpu("T.TileLayout(T.S[4]" + " + 1 @ Axis.m" * 5000 + ")"),
+    "an axis on an axis": gpu("T.TileLayout(T.S[4 : 1" + " @ Axis.m" * 5000 + "])"),
+    "views of views": gpu("B = A" + ".view(4)" * 5000),
+    "indices of views": gpu("B = A" + ".sub[:]" * 5000),
+    "a long pattern": gpu(f"B = A.rearrange('{'(' * 100_000}')"),
+    "a long instruction": gpu(f"T.ptx['ld{'.b32' * 100_000}'](x)"),
+    "words of a long instruction": gpu(f"T.ptx.ld(x, A.data, '{'s0,' * 100_000}')"),
+    "many sizes of a view": gpu(f"B = A.view({'9, ' * 65})"),
+    "many factors of a view": gpu(f"B = A.tile((0, ({'9, ' * 65})))[0, :]"),
+    "many indices of a view": gpu(f"s = ({'9, ' * 65})\n    B = A.tile((0, s))[{'0, ' * 65}]"),
+    "a size of a view": gpu("B = A.view(1 << 10**9)"),
+    "a number of an instruction": gpu("T.ptx.ld.b32(x, T.ptx.addr(A.data, 9**9**9))"),
     "a long number": relax(shape="9" * 50_000),
     "a long number in hexadecimal": relax(shape="0x" + "f" * 50_000),
     "a number beyond all types": relax(shape="0x" + "f" * 50),

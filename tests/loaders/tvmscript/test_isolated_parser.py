@@ -52,6 +52,12 @@ def test_what_a_first_look_passes_over_a_second_one_finds(name):
         ("y = __builtins__", "the name __builtins__ is refused"),
         ("y = x.mro()", "a call of mro is refused: no value has such a method"),
         ("y = (x, x)[0]()", "a call of an expression is refused"),
+        ("y = T.ptx['ld.__class__']()", "a call of an expression is refused"),
+        ("y = T.ptx.ld.__class__", "__class__ is refused: it is private"),
+        ("y = T.cuda.__activemask.__globals__", "__globals__ is refused: it is private"),
+        ("y = Axis.get", "Axis.get is refused: TVMScript does not need it"),
+        ("y = Tx.functools", "Tx.functools is refused: TVMScript does not need it"),
+        ("T.tile.fill(x, T.bool)", "a type in attributes is refused"),
         ("y = R.parser", "R.parser is refused: TVMScript does not need it"),
     ],
 )

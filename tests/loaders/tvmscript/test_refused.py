@@ -12,9 +12,93 @@ _SPEC = importlib.util.spec_from_file_location(
 )
 attacks = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(attacks)
-relax, tirx, module, OPEN = attacks.relax, attacks.tirx, attacks.module, attacks.OPEN
+relax, tirx, module, gpu = attacks.relax, attacks.tirx, attacks.module, attacks.gpu
+OPEN = attacks.OPEN
 
+_LAYOUT = "from tvm.tirx.layout import laneid\n"
+_OPERATIONS = "from tvm.script.tirx import tile as Tx\n"
 REFUSED = {
+    "extents outside of a layout": gpu("T.tile.fill(A, T.S[4])"),
+    "copies outside of a layout": gpu("T.hint('a', x=T.R[4])"),
+    "extents in a variable": gpu("s = T.S[4]"),
+    "extents as a type": gpu("x: T.S = 1"),
+    "a number on an axis outside of a layout": gpu("x = 4 @ Axis.laneid"),
+    "an axis by itself": gpu("T.tile.fill(A, Axis.laneid)"),
+    "an axis that TVM would register": gpu("T.TileLayout(T.S[4] + 1 @ Axis.get('MARK'))"),
+    "an axis of no name": gpu("T.TileLayout(T.S[4] + 1 @ Axis.MARK)"),
+    "a text as an axis": gpu("T.TileLayout(T.S[4 : 'MARK'])"),
+    "a layout of a variable": gpu("s = (4, 4)\n    T.TileLayout(T.S[s])"),
+    "a layout of an element of a tuple": gpu("s = (4, (4, 4))\n    T.TileLayout(T.S[(s[1], 4)])"),
+    "a layout of a call": gpu("T.TileLayout(T.S[T.axis.remap('S', [1])])"),
+    "a layout of a slice of a slice": gpu("T.TileLayout(T.S[4:1:1])"),
+    "a layout of nothing": gpu("T.TileLayout(T.S[:])"),
+    "a layout of no layout": gpu("T.TileLayout(A)"),
+    "a layout of a sum that begins with a number": gpu("T.TileLayout(4 + T.S[4])"),
+    "a layout with an option": gpu("T.TileLayout(T.S[4], x=1)"),
+    "a swizzled layout of too little": gpu("T.ComposeLayout(3, 3)"),
+    "a swizzled layout of nothing": gpu("T.ComposeLayout()"),
+    "a swizzled layout by name": gpu(
+        "T.ComposeLayout(1, 1, 1, T.TileLayout(T.S[4]), per_element=9)"
+    ),
+    "a marked operand in a variable": gpu("y = T.ptx.pred(1)"),
+    "a marked address in a tile operation": gpu("T.tile.fill(A, T.ptx.addr(A.data, 4))"),
+    "a discarded operand elsewhere": gpu("T.tile.fill(A, T.ptx.SINK)"),
+    "a marked operand in another": gpu("T.ptx.ld.b32(x, T.ptx.addr(T.ptx.addr(A.data, 4), 4))"),
+    "an instruction without a call": gpu("T.tile.fill(A, T.ptx.ld.b32)"),
+    "an instruction by text without a call": gpu("T.tile.fill(A, T.ptx['ld.b32'])"),
+    "an instruction of a variable": gpu("T.ptx[x](x)"),
+    "an option of an instruction": gpu("T.ptx.ld.b32(x, A.data, marker=1)"),
+    "text with code for an instruction": gpu("T.ptx.ld(x, A.data, 'open(1)', '')"),
+    "a type for a tile operation": gpu("T.tile.fill(A, T.bool)"),
+    "a type in the configuration of a tile operation": gpu("T.cta.fill(A, x, foo=T.int8)"),
+    "a type in a tuple of a tile operation": gpu("Tx.cta.fill(A, x, foo=(1, T.int8))"),
+    "a type in a hint": gpu("T.hint('a', x=T.handle)"),
+    "the tile operations by themselves": gpu("x = Tx"),
+    "the tile operations with another meaning": gpu("Tx = x"),
+    "axes with another meaning": gpu("Axis = x"),
+    "a scope by itself": gpu("T.tile.fill(A, T.cta)"),
+    "an operation of no scope": gpu("T.cta.reshape(A)"),
+    "a function beside the tile operations": gpu("T.tile.decl_buffer((4,))"),
+    "a class of Python objects": gpu("p = T.SMEMPool()"),
+    "a decorator of a class of Python objects": gpu("T.meta_class(A)"),
+    "a timer that reads an attribute": gpu("T.cuda.timer_start(x, A, A, A, 1, 1)"),
+    "an index maker by itself": gpu("T.tile.fill(A, A.sub)"),
+    "a tiling by itself": gpu("T.tile.fill(A, A.tile((0, (2, 2))))"),
+    "a method of a view that is none": gpu("A.view(2, 2).script()"),
+    "an attribute of a view": gpu("T.evaluate(A.view(2, 2).data)"),
+    "text with code as a pattern": gpu("A.rearrange('a -> a; open()')"),
+    "text with code for a method": gpu("A.view('open()')"),
+    "text for the lambda of a wait": gpu(
+        "T.cuda.wait_until('open(1)', A.data, lambda v: R.Tensor((v,)))"
+    ),
+    "text by name for the lambda of a wait": gpu(
+        "T.cuda.wait_until(dst='open(1)', ptr=A.data, predicate=lambda v: R.Tensor((v,)))"
+    ),
+    "an imported name for those of Python": "from tvm.tirx.layout import S as __builtins__\n"
+    + gpu("T.evaluate(__builtins__['open'])"),
+    "a lambda for an intrinsic": gpu("T.cuda.printf('%d', lambda: 1)"),
+    "a lambda for another tile operation": gpu("T.tile.fill(A, lambda i: i)"),
+    "a function beside layouts": gpu("tvm.tirx.layout.tmem_mma_operand_layout('A', (4, 4), 'f')"),
+    "a function of a target": gpu("T.evaluate(tvm.target.Target.from_device('cuda'))"),
+    "a list of operators": gpu("T.evaluate(tvm.ir.Op.list_op_names())"),
+    "an import of another function of layouts": relax(
+        before="from tvm.tirx.layout import tmem_mma_operand_layout"
+    ),
+    "an import of Python of the tile operations": relax(
+        before="from tvm.script.tirx import tile_op"
+    ),
+    "an imported name that is called": _LAYOUT + gpu("T.evaluate(laneid())"),
+    "an attribute of an imported name": _OPERATIONS + gpu("T.evaluate(Tx.functools)"),
+    "an imported name in quotes": _LAYOUT.replace("laneid", "laneid as n")
+    + relax().replace('R.Tensor((4,), "float32")', 'R.Tensor(("n.script()",))'),
+    "an imported name as a size": _LAYOUT + relax(shape="laneid"),
+    "a name of Python for an imported one": "from tvm.tirx.layout import m as open\n"
+    + relax(shape="open('MARK', 'w') and 4"),
+    "the dialect as an imported name": "from tvm.script.tirx import tile as T\n"
+    + gpu("T.tvm.base.os.mkdir('MARK')"),
+    "a function of the virtual machine with a name of Python": tirx("pass").replace(
+        "def main", "def __vmtir____init__"
+    ),
     "a default": relax().replace('"float32"))', f'"float32") = {OPEN})'),
     "a base": relax().replace("class Module:", f"class Module({OPEN}):"),
     "a metaclass": relax().replace("class Module:", f"class Module(metaclass={OPEN}):"),
@@ -222,6 +306,22 @@ def test_each_reason_says_what_is_meant():
         "a name of both branches": "exit is refused",
         "a name of both branches of Relax": "exit is refused",
         "a dialect with another meaning": "a variable called R is refused",
+        "extents outside of a layout": "it is a part of a layout",
+        "a number on an axis outside of a layout": "the operator @ is refused",
+        "a layout of a variable": "write a tuple of numbers",
+        "a layout of no layout": "this layout is refused",
+        "a swizzled layout of nothing": "this layout is refused",
+        "a marked operand in a variable": "it marks an operand of an instruction",
+        "an instruction of a variable": "it is no instruction of PTX",
+        "an instruction without a call": "it must be called",
+        "a type for a tile operation": "a type in attributes is refused",
+        "a type in a hint": "a type in attributes is refused",
+        "a class of Python objects": "it keeps a Python object",
+        "text with code as a pattern": "a string is refused here",
+        "an imported name that is called": "Axis.laneid is refused",
+        "a name of Python for an imported one": "a call of open is refused",
+        "the dialect as an imported name": "T.tvm.base.os.mkdir is refused",
+        "text for the lambda of a wait": "a string is refused here",
         "a kernel from a file": "it opens files and starts a compiler",
         "a type as an attribute": "a type in attributes is refused",
         "a type in a list of attributes": "a type in attributes is refused",

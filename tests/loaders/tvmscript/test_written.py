@@ -81,7 +81,12 @@ NOT_READ = {
     "functions of Python": ("A[0] = T.float32(max(3, 4))", "a PrimFunc"),
     "formatted strings": ('T.evaluate(T.call_extern("int32", f"x{1}"))', "a PrimFunc"),
     "arithmetic with strings": ('T.evaluate(T.call_extern("int32", "a" + "b"))', "a PrimFunc"),
-    "T.cuda": ("T.cuda.cta_sync()", "a PrimFunc"),
+    "`T.meta_var`": ("x = T.meta_var(n)\n    T.evaluate(x)", "a PrimFunc"),
+    "`T.SMEMPool`": ("pool = T.SMEMPool()", "a PrimFunc"),
+    "65 extents": (
+        f"B = T.alloc_local((1,), layout=T.TileLayout(T.S[{'1, ' * 64}1]))\n    T.evaluate(B[0])",
+        "a PrimFunc",
+    ),
     "`**`": ("y = x ** x\n    return y", "a function"),
     "R.emit": ("y = R.emit(R.add(x, x))\n    return y", "a function"),
 }

@@ -33,6 +33,7 @@ export function Facts({ state, html, side = "current", isUntitled = false }: Pro
   const element = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     const facts = readHtml(html);
+    for (const code of facts.querySelectorAll("pre")) code.tabIndex = 0; // it scrolls
     addCopyButtons(facts);
     element.current?.replaceChildren(facts);
   }, [html]);

@@ -109,7 +109,6 @@ function StageLine({ state, tree, item, guides }: LineProps<StageItem>) {
       class={`irviz-stage ${kinds.join(" ")}`}
       aria-level={item.depth + 1}
       aria-selected={row.isShown}
-      aria-label={`${row.id} ${row.label}${row.changes > 0 ? `, ${row.changes} changes` : ""}`}
       tabIndex={tree.at.value === item.key ? 0 : -1}
       data-key={item.key}
       data-stage={row.id}
@@ -133,7 +132,11 @@ function StageLine({ state, tree, item, guides }: LineProps<StageItem>) {
         <span class="irviz-stage-label">{row.label}</span>
       )}
       <span class="irviz-stage-end">
-        {row.changes > 0 && <span class="irviz-delta">Δ {row.changes}</span>}
+        {row.changes > 0 && (
+          <span class="irviz-delta" title={`${row.changes} changes to the stage before`}>
+            Δ {row.changes}
+          </span>
+        )}
         <Pin state={state} row={row} side="A" />
         <Pin state={state} row={row} side="B" />
       </span>

@@ -173,6 +173,7 @@ function extensions(index: ScriptIndex, side: Side, actions: EditorActions): Ext
       "aria-label": `TVMScript of ${label}`,
       "aria-readonly": "true",
       inputmode: "none",
+      tabindex: "0", // said to those who do not count what can be edited
     }),
     search({ top: true }),
     keymap.of([

@@ -90,7 +90,7 @@ export function Status({ state }: { state: State }) {
     isOpen.value = false;
   }, [words]);
   return (
-    <footer class="irviz-status">
+    <div class="irviz-status">
       {isOpen.value && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls
         <pre class={isError ? "irviz-all-words irviz-error" : "irviz-all-words"} tabIndex={0}>
@@ -119,6 +119,6 @@ export function Status({ state }: { state: State }) {
           {verdict}
         </p>
       )}
-    </footer>
+    </div>
   );
 }

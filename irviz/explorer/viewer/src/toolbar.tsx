@@ -327,7 +327,7 @@ function Tools({ state }: { state: State }) {
 
 export function Toolbar({ state }: { state: State }) {
   return (
-    <header class="irviz-toolbar">
+    <div class="irviz-toolbar">
       <Breadcrumb state={state} />
       <Search state={state} />
       {state.shows("graph") && state.shows("script") && <LayoutChoice state={state} />}
@@ -375,6 +375,6 @@ export function Toolbar({ state }: { state: State }) {
           />
         )}
       </div>
-    </header>
+    </div>
   );
 }

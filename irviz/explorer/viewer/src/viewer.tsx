@@ -32,7 +32,7 @@ function Centre({ state, sizes }: { state: State; sizes: Sizes }) {
   const hasGraph = state.shows("graph") && (layout !== "text" || !state.shows("script"));
   const hasScript = state.shows("script") && (layout !== "graph" || !state.shows("graph"));
   return (
-    <main class="irviz-centre" data-both={hasGraph && hasScript ? "" : undefined}>
+    <div class="irviz-centre" data-both={hasGraph && hasScript ? "" : undefined}>
       {hasGraph && <GraphPane state={state} />}
       {hasGraph && hasScript && (
         <Splitter
@@ -44,7 +44,7 @@ function Centre({ state, sizes }: { state: State; sizes: Sizes }) {
         />
       )}
       {hasScript && <ScriptPane state={state} />}
-    </main>
+    </div>
   );
 }
 
@@ -66,8 +66,9 @@ function Viewer({ state, sizes }: { state: State; sizes: Sizes }) {
     "--irviz-script": `${sizes.script.value}px`,
   };
   return (
-    <div
+    <section
       ref={root}
+      aria-label={`irviz: ${state.title.value}`}
       class={kinds.join(" ")}
       style={measures}
       data-theme={state.isDark.value ? "dark" : "light"}
@@ -108,7 +109,7 @@ function Viewer({ state, sizes }: { state: State; sizes: Sizes }) {
       </div>
       <Help state={state} />
       <MenuLayer state={state} />
-    </div>
+    </section>
   );
 }
 

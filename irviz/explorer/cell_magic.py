@@ -13,7 +13,7 @@ from irviz.explorer.explorer import explore
 from irviz.loaders.notebook_cell import CELL, CellModules, read_cell
 from irviz.loaders.read_in_worker import read_in_worker
 from irviz.loaders.reader_limits import FileError
-from irviz.loaders.tvmscript.defined_modules import CellDefinitions
+from irviz.loaders.tvmscript.find_definitions import CellDefinitions
 from irviz.view.templating import escape
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from tvm import ir
 
 from irviz.errors import LoadError
 from irviz.loaders.reader_limits import check_result, memory_for
-from irviz.loaders.tvmscript.defined_modules import CellDefinitions, tvmscript_definitions
-from irviz.loaders.tvmscript.modules import modules_of
+from irviz.loaders.tvmscript.find_definitions import CellDefinitions, tvmscript_definitions
+from irviz.loaders.tvmscript.read_modules import modules_of
 from irviz.loaders.upgrade.cells import mask_magics, upgrade_cells
 from irviz.loaders.upgrade.code_files import MEMORY_RATIO
 from irviz.loaders.upgrade.upgrade_result import Upgraded, unified_diff

@@ -10,9 +10,9 @@ from tvm import ir
 from irviz.errors import LoadError
 from irviz.loaders.loaded_model import Loaded
 from irviz.loaders.reader_limits import FileError
-from irviz.loaders.tvmscript.defined_modules import Definition, definitions, line_range, only_lines
+from irviz.loaders.tvmscript.find_definitions import Definition, definitions, line_range, only_lines
 from irviz.loaders.tvmscript.imported_names import imported_names
-from irviz.loaders.tvmscript.modules import modules_of
+from irviz.loaders.tvmscript.read_modules import modules_of
 from irviz.loaders.tvmscript.syntax_tree import RefusedError, parse_tree
 from irviz.loaders.upgrade.upgrade import upgrade
 

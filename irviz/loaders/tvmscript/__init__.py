@@ -12,5 +12,5 @@ and that evaluation; each must hold by itself:
 2. `audit` checks every node once more, wherever it stands.
 3. `isolated_parser` runs TVM's parser without Python's builtins.
 
-`modules` then reads the admitted text: in the worker first, then here.
+`read_modules` then reads the admitted text: in the worker first, then here.
 """

@@ -14,7 +14,7 @@ from irviz.gc_pause import gc_paused
 from irviz.loaders.tvmscript.admission_recheck import audit_text
 from irviz.loaders.tvmscript.admitted_expressions import check_expression
 from irviz.loaders.tvmscript.admitted_statements import check_decorator, check_function
-from irviz.loaders.tvmscript.defined_modules import (
+from irviz.loaders.tvmscript.find_definitions import (
     Definition,
     definitions,
     line_range,

@@ -15,7 +15,7 @@ from irviz.errors import LoadError
 from irviz.loaders.read_in_worker import draw_all
 from irviz.loaders.reader_limits import FileError
 from irviz.loaders.tvmscript.admission import AdmittedText, admit
-from irviz.loaders.tvmscript.defined_modules import Definition
+from irviz.loaders.tvmscript.find_definitions import Definition
 from irviz.loaders.tvmscript.isolated_parser import parse_admitted
 from irviz.worker.stderr_capture import captured_stderr
 

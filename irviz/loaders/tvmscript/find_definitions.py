@@ -1,4 +1,4 @@
-"""The modules and functions that a text defines, and the lines that they take."""
+"""Find the modules and functions that a text defines, and the lines that they take."""
 
 from __future__ import annotations
 

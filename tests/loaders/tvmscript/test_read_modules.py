@@ -10,9 +10,9 @@ from irviz.loaders.load import load_content
 from irviz.loaders.read_file_contents import read_content
 from irviz.loaders.read_in_worker import read_in_worker
 from irviz.loaders.reader_limits import FileError
-from irviz.loaders.tvmscript import modules
+from irviz.loaders.tvmscript import read_modules
 from irviz.loaders.tvmscript.isolated_parser import parse_admitted
-from irviz.loaders.tvmscript.modules import modules_of
+from irviz.loaders.tvmscript.read_modules import modules_of
 from irviz.loaders.tvmscript.syntax_tree import RefusedError
 
 pytestmark = pytest.mark.worker
@@ -95,7 +95,7 @@ def test_a_text_without_modules_or_with_one_name_twice_is_refused():
 
 
 def test_hostile_text_is_refused_before_tvm_sees_it(monkeypatch, tmp_path):
-    monkeypatch.setattr(modules, "parse_admitted", lambda *_: pytest.fail("TVM saw it"))
+    monkeypatch.setattr(read_modules, "parse_admitted", lambda *_: pytest.fail("TVM saw it"))
     mark = tmp_path / "mark"
     text = BY_HAND.replace("(4,)", f"(__import__('os').mkdir({str(mark)!r}) or 4,)")
     message = refusal(text, RefusedError, name="mod.py")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from irviz.explorer.explore_recording import record as record
     from irviz.explorer.explorer import Explorer as Explorer
     from irviz.explorer.explorer import explore as explore
+    from irviz.explorer.html_file import save_html as save_html
     from irviz.model.graph.graph import Graph as Graph
     from irviz.model.runs.divergence import Divergence as Divergence
     from irviz.model.runs.memory_use import MemoryUse as MemoryUse
@@ -82,6 +83,7 @@ _LAZY = {
     "record": "irviz.explorer.explore_recording:record",
     "register_pass": "irviz.transforms.passes.registered_passes:register_pass",
     "register_rewrite": "irviz.transforms.passes.registered_passes:register_rewrite",
+    "save_html": "irviz.explorer.html_file:save_html",
 }
 
 __all__ = [

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import ipywidgets as widgets
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
 from irviz.explorer.effects import Effects
+from irviz.explorer.html_file import write_html
 from irviz.explorer.panels.form_controls import classed
 from irviz.explorer.panels.inputs_panel import InputsPanel
 from irviz.explorer.panels.memory_panel import MemoryPanel
@@ -186,6 +189,13 @@ class Explorer(Pane):
         """The TVMScript alone, as a widget of its own that shows the same state."""
         self.dispatch(actions.SetField("has_script", True))
         return self._pane("script")
+
+    def save_html(self, path: str | os.PathLike[str]) -> Path:
+        """Save what can be seen here as one HTML file, with the values that were recorded.
+
+        See `irviz.save_html`.
+        """
+        return write_html(self.store.state, path)
 
     def close(self) -> None:
         """Cancel what runs, and remove everything from the page."""

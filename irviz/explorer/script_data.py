@@ -49,10 +49,10 @@ def _functions(script: tvmscript_lines.Script) -> list[ScriptFunction]:
     """Return the functions from their decorators on, in the order of the text."""
     lines = script.text.splitlines()
     starts = sorted((_first(lines, line), name) for name, line in script.functions.items())
-    ends = [first - 1 for first, _ in starts[1:]] + [len(lines)]
+    nexts = [*(first for first, _ in starts[1:]), len(lines) + 1]
     return [
-        {"name": name, "first": first, "last": _last(lines, end)}
-        for (first, name), end in zip(starts, ends, strict=True)
+        {"name": name, "first": first, "last": _last(lines, after - 1)}
+        for (first, name), after in zip(starts, nexts, strict=False)  # there may be no function
     ]
 
 

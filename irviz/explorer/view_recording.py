@@ -9,7 +9,7 @@ from irviz.explorer import actions
 from irviz.explorer.reducer import reduce
 from irviz.explorer.scene_data import scene_data
 from irviz.explorer.script_data import script_data
-from irviz.explorer.state import Selection, State
+from irviz.explorer.state import Clipboard, Selection, State
 from irviz.explorer.viewer.view_data import Details, Recording, Scene
 from irviz.explorer.viewer.widget import PANES
 from irviz.explorer.viewer_data import details, viewer_data
@@ -26,7 +26,15 @@ def record_view(state: State) -> Recording:
     Every stage is there with each of its functions, and beside the stage that it was made from;
     values are those that were recorded. It begins as the state is. Nothing is run.
     """
-    start = replace(state, has_script=True, selection=Selection(), search="", question=None)
+    start = replace(
+        state,
+        has_script=True,
+        selection=Selection(),
+        search="",
+        question=None,
+        message=None,
+        clipboard=Clipboard(),
+    )
     scenes: dict[str, Scene] = {}
     found: list[Details] = []
     for shown in [start, *_states(start)]:
@@ -34,7 +42,8 @@ def record_view(state: State) -> Recording:
         if scene["key"] in scenes:
             continue
         scenes[scene["key"]] = scene
-        found += _details(shown)
+        if not shown.reference:  # a node has the same details in a comparison
+            found += _details(shown)
         if len(scenes) >= _MOST_SCENES:
             break
     traits = {

@@ -201,6 +201,12 @@ class Session(SessionState):
         """
         return save_session(self, path, params=params)
 
+    def save_html(self, path: str | os.PathLike[str], *, run: bool = False) -> Path:
+        """Save what an explorer of this session shows as one HTML file: see `irviz.save_html`."""
+        import irviz  # by its public name: the explorer is a layer above
+
+        return irviz.save_html(self, path, run=run)
+
     def from_file(self, file: str) -> Session:
         """Return this session with all its stages marked as those of an opened file.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -104,6 +105,7 @@ def source_html(name: str, prim_func: str, line: str = "", line_number: int = 0)
     return _details("", (), sources=sources)
 
 
+@lru_cache(maxsize=256)
 def code_html(code: str) -> Markup:
     """Highlight Python or TVMScript with Pygments' short CSS classes."""
     from markupsafe import Markup

@@ -4,6 +4,7 @@ const PATHS = {
   search: "M7 2.5a4.5 4.5 0 1 0 0 9a4.5 4.5 0 0 0 0-9zM10.3 10.3L14 14",
   chevron: "M6 4l4 4-4 4",
   down: "M4 6l4 4 4-4",
+  up: "M4 10l4-4 4 4",
   back: "M10 3L5 8l5 5",
   forward: "M6 3l5 5-5 5",
   swap: "M2 5.5h11M10 2.5l3 3-3 3M14 10.5H3M6 7.5l-3 3 3 3",

@@ -78,6 +78,8 @@ export const OTHER_KEYS: readonly { part: string; keys: readonly string[]; words
   { part: "Graph", keys: ["Enter"], words: "open or close a group" },
   { part: "Graph", keys: ["Shift+Enter"], words: "close what is around" },
   { part: "Graph", keys: ["Home", "End"], words: "the first node, the last node" },
+  { part: "TVMScript", keys: ["Ctrl+F"], words: "find in the text" },
+  { part: "TVMScript", keys: ["Enter"], words: "select the line's node; go to a function" },
   { part: "Everywhere", keys: ["Shift+F10"], words: "the menu of a node or stage" },
 ];
 

@@ -15,7 +15,7 @@ import { search, searchKeymap } from "@codemirror/search";
 import { EditorState, type Extension, type Text } from "@codemirror/state";
 import { EditorView, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
 import { lineDiff } from "./line_diff";
-import { folding, foldOthers, language } from "./script_language";
+import { colours, folding, foldOthers } from "./script_language";
 import { type Link, lineKeys, linksIn, type ScriptIndex } from "./script_lines";
 import { links, markedLines, wrapping } from "./script_marks";
 import type { Side } from "./view_data";
@@ -147,7 +147,7 @@ export function topLine({ texts, scroller }: ScriptEditor): number {
 }
 
 function extensions(index: ScriptIndex, side: Side, actions: EditorActions): Extension {
-  const { label, text } = index.script;
+  const { label } = index.script;
   const placeAt = (view: EditorView, position: number): TextPlace => {
     const line = view.state.doc.lineAt(position);
     const column = position - line.from;
@@ -183,7 +183,7 @@ function extensions(index: ScriptIndex, side: Side, actions: EditorActions): Ext
     ]),
     markedLines,
     links(index),
-    language(text.length),
+    colours,
     EditorView.domEventHandlers({
       click(event, view) {
         if (!view.state.selection.main.empty) return;

@@ -1,56 +1,65 @@
-// TVMScript is Python: its colours, and what can be folded.
+// The look of TVMScript: its colours, and what can be folded.
+// Tokens of a line tell all of its colours, as TVM prints no text that is longer than a line. A
+// grammar of Python is 67 kB, and would have to read all lines above what is seen.
 
-import { pythonLanguage } from "@codemirror/lang-python";
-import {
-  codeFolding,
-  foldEffect,
-  foldGutter,
-  foldKeymap,
-  foldService,
-  syntaxHighlighting,
-} from "@codemirror/language";
+import { codeFolding, foldEffect, foldGutter, foldKeymap, foldService } from "@codemirror/language";
 import type { EditorState, Extension, StateEffect } from "@codemirror/state";
-import { keymap } from "@codemirror/view";
-import { tagHighlighter, tags } from "@lezer/highlight";
-import type { ScriptIndex } from "./script_lines";
+import {
+  Decoration,
+  type DecorationSet,
+  type EditorView,
+  keymap,
+  MatchDecorator,
+  ViewPlugin,
+  type ViewUpdate,
+} from "@codemirror/view";
+import { type ScriptIndex, TOKENS } from "./script_lines";
 
-const MAX_PARSED = 4_000_000; // characters; parsing goes on in the background, and takes memory
+const marks = new Map<string, Decoration>();
 
-const classes = tagHighlighter([
-  { tag: tags.keyword, class: "irviz-code-keyword" },
-  { tag: [tags.string, tags.special(tags.string)], class: "irviz-code-string" },
-  { tag: [tags.number, tags.bool, tags.null], class: "irviz-code-number" },
-  { tag: tags.comment, class: "irviz-code-comment" },
-  { tag: tags.meta, class: "irviz-code-decorator" },
-  {
-    tag: [tags.function(tags.variableName), tags.function(tags.propertyName)],
-    class: "irviz-code-function",
+function markOf(token: string): Decoration {
+  const mark = marks.get(token) ?? Decoration.mark({ class: `irviz-code-${token}` });
+  marks.set(token, mark);
+  return mark;
+}
+
+const tokens = new MatchDecorator({
+  regexp: TOKENS,
+  decorate(add, from, to, match) {
+    const [token] = Object.entries(match.groups ?? {}).find(([, text]) => text !== undefined) ?? [];
+    if (token) add(from, to, markOf(token));
   },
-  { tag: tags.propertyName, class: "irviz-code-property" },
-]);
+});
 
-/** Colours, by classes. */
-export const language = (length: number): Extension =>
-  length <= MAX_PARSED ? [pythonLanguage, syntaxHighlighting(classes)] : [];
+export const colours: Extension = ViewPlugin.fromClass(
+  class {
+    marks: DecorationSet;
+    constructor(view: EditorView) {
+      this.marks = tokens.createDeco(view);
+    }
+    update(update: ViewUpdate) {
+      this.marks = tokens.updateDeco(update, this.marks);
+    }
+  },
+  { decorations: (plugin) => plugin.marks },
+);
 
-/** Return what folding hides of a function: all behind its `def`. */
-function foldedRange(state: EditorState, { def, last }: { def: number; last: number }) {
-  return { from: state.doc.line(def).to, to: state.doc.line(last).to };
-}
+/** Return what folding hides: all behind a line, up to the end of another one. */
+const foldedRange = (state: EditorState, first: number, last: number) => ({
+  from: state.doc.line(first).to,
+  to: state.doc.line(last).to,
+});
 
-/** Functions can be folded before the text is parsed, loops and blocks after it. */
-export function folding(index: ScriptIndex): Extension {
-  const functions = new Map(index.functions.map((one) => [one.def, one]));
-  return [
-    codeFolding({ placeholderText: "…" }),
-    foldGutter({ openText: "▾", closedText: "▸" }),
-    keymap.of(foldKeymap),
-    foldService.of((state, start) => {
-      const found = functions.get(state.doc.lineAt(start).number);
-      return found && found.last > found.def ? foldedRange(state, found) : null;
-    }),
-  ];
-}
+export const folding = ({ blocks }: ScriptIndex): Extension => [
+  codeFolding({ placeholderText: "…" }),
+  foldGutter({ openText: "▾", closedText: "▸" }),
+  keymap.of(foldKeymap),
+  foldService.of((state, start) => {
+    const first = state.doc.lineAt(start).number;
+    const last = blocks.get(first);
+    return last ? foldedRange(state, first, last) : null;
+  }),
+];
 
 /** Return what folds all functions but one; for null nothing. */
 export function foldOthers(
@@ -61,5 +70,5 @@ export function foldOthers(
   if (shown === null) return [];
   return index.functions
     .filter((one) => one.name !== shown && one.last > one.def)
-    .map((one) => foldEffect.of(foldedRange(state, one)));
+    .map((one) => foldEffect.of(foldedRange(state, one.def, one.last)));
 }

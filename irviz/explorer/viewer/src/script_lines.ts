@@ -16,6 +16,8 @@ export interface ScriptIndex {
   lines: readonly string[];
   /** The functions in the order of the text, with the line of their `def`. */
   functions: readonly (ScriptFunction & { def: number })[];
+  /** The last line of what is indented more than a line, by that line. */
+  blocks: ReadonlyMap<number, number>;
   byLine: ReadonlyMap<number, readonly ScriptLine[]>;
   byNode: ReadonlyMap<string, number>;
 }
@@ -36,7 +38,29 @@ export function indexScript(script: Script): ScriptIndex {
     return { ...one, last, def: definition(lines, one.first, last) };
   });
   functions.sort((one, other) => one.first - other.first);
-  return { script, lines, functions, byLine, byNode };
+  return { script, lines, functions, blocks: blocksOf(lines), byLine, byNode };
+}
+
+/** Return for each line that begins a block where that ends. */
+export function blocksOf(lines: readonly string[]): Map<number, number> {
+  const blocks = new Map<number, number>();
+  const open: { line: number; indent: number }[] = [];
+  let last = 0; // the last line that is not blank
+  const close = (indent: number) => {
+    for (let one = open.at(-1); one && one.indent >= indent; one = open.at(-1)) {
+      if (last > one.line) blocks.set(one.line, last);
+      open.pop();
+    }
+  };
+  for (const [at, text] of lines.entries()) {
+    const indent = text.search(/\S/);
+    if (indent < 0) continue;
+    close(indent);
+    open.push({ line: at + 1, indent });
+    last = at + 1;
+  }
+  close(0);
+  return blocks;
 }
 
 /** Return the last line that is not blank. */
@@ -79,6 +103,19 @@ export function drawnId(picture: Picture | null, place: ScriptLine | undefined):
   }
   return "";
 }
+
+/** Comments, strings and so on, in a line. A string that is not closed ends with its line. */
+export const TOKENS = new RegExp(
+  [
+    "(?<comment>#.*)",
+    `(?<string>[fr]?"(?:[^"\\\\]|\\\\.)*"?|'(?:[^'\\\\]|\\\\.)*'?)`,
+    "(?<decorator>@[\\w.]+)",
+    "(?<number>\\b(?:\\d[\\w.]*(?:(?<=e)[+-]\\d+)?|True|False|None)\\b)",
+    "(?<keyword>\\b(?:and|as|assert|class|def|elif|else|for|from|if|import|in|is|not|or|return|while|with)\\b)",
+    "(?<function>\\b[A-Za-z_]\\w*(?=\\())",
+  ].join("|"),
+  "g",
+);
 
 const LONGEST = 20_000; // characters of a line in which names are looked for
 const NAMES = /\bcls\.(\w+)|\bcall(?:_dps)?_packed\("([^"\\]+)"|\bdef (\w+)/dg;

@@ -3,6 +3,7 @@
 import { openSearchPanel } from "@codemirror/search";
 import { type ReadonlySignal, useComputed, useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { Button } from "./button";
 import {
   fold,
   type Lines,
@@ -134,14 +135,12 @@ export function ScriptPane({ state }: { state: State }) {
       goTo(link.name, side);
       return;
     }
-    if (link && side === "current") state.host.send({ action: "Focus", function: link.name });
+    if (link && side === "current") state.ask({ action: "Focus", function: link.name });
     const place = link ? undefined : nodeOn(text.index, line, word);
     if (!place) return;
     const id = drawnId(state.scene.peek()[side], place);
     if (id) state.select(id, side);
-    else if (side === "current") {
-      state.host.send({ action: "Reveal", function: place.function, node: place.node });
-    }
+    else if (side === "current") state.reveal(place.function, place.node);
   }
 
   function point(place: TextPlace | null): void {
@@ -223,21 +222,33 @@ export function ScriptPane({ state }: { state: State }) {
             <span role="status">
               {chunk.value < 0 ? differing(count) : `${chunk.value + 1} of ${count}`}
             </span>
-            <Button label="↑" title="Previous difference" isOff={!count} act={() => step(-1)} />
-            <Button label="↓" title="Next difference" isOff={!count} act={() => step(1)} />
             <Button
-              label="Only differences"
+              title="Previous difference in the text"
+              icon="up"
+              isDisabled={!count}
+              onPress={() => step(-1)}
+            />
+            <Button
+              title="Next difference in the text"
+              icon="down"
+              isDisabled={!count}
+              onPress={() => step(1)}
+            />
+            <Button
               title="Hide lines that do not differ"
-              isOn={isCollapsed.value}
-              act={() => {
+              isPressed={isCollapsed.value}
+              onPress={() => {
                 isCollapsed.value = !isCollapsed.value;
               }}
-            />
+            >
+              Only differences
+            </Button>
           </span>
         )}
         {shown && (
           <span class="irviz-script-group">
             <select
+              class="irviz-field"
               aria-label="Function"
               title="Go to a function"
               value={shownFunction.value}
@@ -251,13 +262,14 @@ export function ScriptPane({ state }: { state: State }) {
             </select>
             {!compared && (
               <Button
-                label="Fold others"
                 title="Fold all functions but this one"
-                isOn={isFolded.value}
-                act={() => setFolding(!isFolded.value)}
-              />
+                isPressed={isFolded.value}
+                onPress={() => setFolding(!isFolded.value)}
+              >
+                Fold others
+              </Button>
             )}
-            <Button label="Find" title="Find in the text (Ctrl+F)" act={find} />
+            <Button title="Find in the text (Ctrl+F)" icon="search" onPress={find} />
           </span>
         )}
       </header>
@@ -276,10 +288,10 @@ export function ScriptPane({ state }: { state: State }) {
   }
 }
 
-/** What the notebook must not take for its own. */
+/** The notebook does not get the keys that the text takes. */
 const KEYS_STAY = {
   "data-lm-suppress-shortcuts": "true",
-  onKeyDown: (event: KeyboardEvent) => event.stopPropagation(),
+  onKeyDown: (event: KeyboardEvent) => event.defaultPrevented && event.stopPropagation(),
 };
 
 function Stage({ side, script }: { side: "A" | "B"; script: Script }) {
@@ -305,28 +317,4 @@ function useIndex(state: State, side: Side): ReadonlySignal<ScriptIndex | null> 
     if (!isKnown) last.current = script && indexScript(script);
     return last.current;
   });
-}
-
-interface ButtonProps {
-  label: string;
-  title: string;
-  isOn?: boolean;
-  isOff?: boolean;
-  act: () => void;
-}
-
-function Button({ label, title, isOn, isOff, act }: ButtonProps) {
-  const name = /\w/.test(label) ? {} : { "aria-label": title };
-  return (
-    <button
-      type="button"
-      title={title}
-      aria-pressed={isOn}
-      disabled={isOff}
-      onClick={act}
-      {...name}
-    >
-      {label}
-    </button>
-  );
 }

@@ -15,6 +15,7 @@ import { pressKey } from "./keys";
 import { MenuLayer } from "./menu";
 import { NodePane } from "./node_pane";
 import { Rail } from "./rail";
+import { showPage } from "./recorded_page";
 import { ScriptPane } from "./script_pane";
 import { makeSizes, type Sizes, Splitter } from "./splitter";
 import { createState, type State } from "./state";
@@ -130,7 +131,9 @@ function useViewer(state: State, ref: { readonly current: HTMLDivElement | null 
       if (target instanceof HTMLElement) target.dataset.lmSuppressShortcuts = "true";
     };
     root.addEventListener("focusin", suppress, { signal });
-    root.addEventListener("keydown", (event) => pressKey(state, root, event), { signal });
+    // a page that it fills has nothing else that keys are for, wherever the focus is
+    const keys: HTMLElement = state.height.peek() ? root : root.ownerDocument.body;
+    keys.addEventListener("keydown", (event) => pressKey(state, root, event), { signal });
     root.addEventListener(
       "dragover",
       (event) => {
@@ -240,5 +243,8 @@ function render({ model, el, signal }: { model: AnyModel; el: HTMLElement; signa
 export function showRecording(recording: Recording, el: HTMLElement) {
   return show(fileHost(recording), el, new AbortController().signal);
 }
+
+/** Show the recording that a page holds, which irviz wrote as a file. */
+export const showRecordedPage = (page: Document) => showPage(page, showRecording);
 
 export default { render };

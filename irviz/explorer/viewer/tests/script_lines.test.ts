@@ -1,6 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { drawnId, indexScript, lineKeys, lineOf, linksIn, nodeOn } from "../src/script_lines";
+import {
+  blocksOf,
+  drawnId,
+  indexScript,
+  lineKeys,
+  lineOf,
+  linksIn,
+  nodeOn,
+  TOKENS,
+} from "../src/script_lines";
 import type { NodeFacts, Picture, Script } from "../src/view_data";
 
 const TEXT = `@I.ir_module
@@ -80,4 +89,49 @@ test("lines of two stages belong together by their node or function, else by the
   const changed = TEXT.replace("cls.relu, (x,)", "cls.other, (y,)").replace("x: R", "x: S");
   const other = lineKeys(indexScript({ ...SCRIPT, text: changed }));
   assert.deepEqual(other, lineKeys(index));
+});
+
+test("what is indented more than a line is a block, without the blank lines behind it", () => {
+  const lines = [
+    "class A:",
+    "  def f():",
+    "    pass",
+    "",
+    "  def g():",
+    "    for i in j:",
+    "      k",
+    "",
+  ];
+  assert.deepEqual([...blocksOf(lines)].sort(), [
+    [1, 7],
+    [2, 3],
+    [5, 7],
+    [6, 7],
+  ]);
+  assert.deepEqual([...blocksOf(["", "a", "b"])], []);
+});
+
+test("a line has comments, strings, numbers, keywords, decorators and calls", () => {
+  const tokens = (line: string) =>
+    [...line.matchAll(TOKENS)].map((match) => {
+      const [kind] =
+        Object.entries(match.groups ?? {}).find(([, text]) => text !== undefined) ?? [];
+      return `${kind} ${match[0]}`;
+    });
+  assert.deepEqual(tokens('for i in T.grid(1, 2.5e-3): # "x"'), [
+    "keyword for",
+    "keyword in",
+    "function grid",
+    "number 1",
+    "number 2.5e-3",
+    'comment # "x"',
+  ]);
+  assert.deepEqual(tokens("@T.prim_func(private=True)"), ["decorator @T.prim_func", "number True"]);
+  assert.deepEqual(tokens(String.raw`f("a\"b", 'c') + "open`), [
+    "function f",
+    String.raw`string "a\"b"`,
+    "string 'c'",
+    'string "open',
+  ]);
+  assert.deepEqual(tokens("lv1 = x2 + vi"), []);
 });

@@ -1,0 +1,29 @@
+"""`irviz export FILE -o OUT.html`: a file as a page that needs no kernel and no network."""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from pathlib import Path
+
+from irviz.cli.options import Commands, add_file, add_function, print_notes
+
+
+def add_export(commands: Commands) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser("export", help="write a module or a session as one HTML page")
+    add_file(parser)
+    parser.add_argument("-o", "--output", type=Path, required=True, help="an .html file")
+    add_function(parser)
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from irviz.explorer.html_file import checked_path, save_html
+    from irviz.session.open_session import load
+
+    checked_path(options.output)  # before the time that the rest takes
+    with warnings.catch_warnings(record=True) as notes:
+        session = load(options.file, name=options.module, function=options.function)
+    print_notes([str(note.message) for note in notes])
+    save_html(session, options.output)

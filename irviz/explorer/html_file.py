@@ -1,0 +1,134 @@
+"""A session as one HTML file, which shows it without a kernel and without a network."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from markupsafe import Markup
+
+from irviz.atomic_write import atomic_write
+from irviz.errors import RunError, SaveError
+from irviz.explorer.state import Runs, State
+from irviz.explorer.view_recording import record_view
+from irviz.explorer.viewer import STATIC
+from irviz.runtime.run import TraceRequest
+from irviz.session.session import Session
+from irviz.view.templating import render
+
+SUFFIX = ".html"
+_LONG = 100
+_NUMBER = "$"
+"""The only key of what stands for a text."""
+_EXPORTS = re.compile(r"export\{(?P<names>[^{}]*)\};(?=\s*(/\*!.*\*/\s*)?\Z)", re.DOTALL)
+_START = re.compile(r"(?P<name>[\w$]+) as showRecordedPage\b")
+
+
+def save_html(session: Session, path: str | os.PathLike[str], *, run: bool = False) -> Path:
+    """Write a session as one HTML file, completely or not at all.
+
+    A browser opens it from disk: the stages with each of their functions, what differs from the
+    stage before, TVMScript and facts. Nothing is fetched, and nothing in the file can be run.
+
+    Args:
+        path: A name ending in `.html`.
+        run: Whether to run the stages first. The file has the values of all nodes then, for the
+            first case, and how the results compare; else it has none.
+
+    Raises:
+        SaveError: The name ends otherwise, or there is no such directory.
+        OSError: The file cannot be written.
+        UntrustedError: Stages of an opened file would be run; see `Session.trust`.
+    """
+    target = checked_path(path)
+    state = State.of(session)
+    return write_html(_run(state) if run else state, target)
+
+
+def checked_path(path: str | os.PathLike[str]) -> Path:
+    """Return the path of an HTML file; raise SaveError if it is none, or in no directory."""
+    target = Path(path)
+    if target.suffix.lower() != SUFFIX:
+        raise SaveError(f"cannot save {str(target)!r}: give a name ending in {SUFFIX}")
+    if not target.parent.is_dir():
+        folder = str(target.parent)
+        raise SaveError(f"cannot save {str(target)!r}: there is no directory {folder!r}")
+    return target
+
+
+def write_html(state: State, path: str | os.PathLike[str]) -> Path:
+    """Write what an explorer in this state can show, with the values that it has."""
+    target = checked_path(path)
+    page = html_page(state).encode("utf-8", "replace")  # a file's name may be no text
+    with atomic_write(target) as partial:
+        partial.write_bytes(page)
+    return target
+
+
+def html_page(state: State) -> str:
+    """Return the page: the viewer, its style sheet and a recording of what it shows."""
+    recording = record_view(state)
+    texts: dict[str, int] = {}
+    packed = {"recording": _shortened(recording, texts), "texts": list(texts)}
+    json_bytes = json.dumps(packed, separators=(",", ":")).encode()
+    script = _program((STATIC / "viewer.js").read_text(encoding="utf-8"))
+    style = (STATIC / "viewer.css").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    page = render(
+        "recorded_page",
+        title=recording["traits"]["title"],
+        digest=digest,
+        style=Markup(style),  # noqa: S704 - both are irviz's own
+        script=Markup(script),  # noqa: S704
+        # no character of base64 means anything in HTML
+        recording=base64.b64encode(gzip.compress(json_bytes, mtime=0)).decode(),
+    )
+    return str(page)
+
+
+def _shortened(value: object, texts: dict[str, int]) -> object:
+    """Return data with each long text as its number: stages have much in common.
+
+    gzip alone finds nothing again that is more than 32 kB away.
+    """
+    match value:
+        case str() if len(value) > _LONG:
+            return {_NUMBER: texts.setdefault(value, len(texts))}
+        case dict():
+            return {key: _shortened(one, texts) for key, one in value.items()}
+        case list():
+            return [_shortened(one, texts) for one in value]
+    return value
+
+
+def _program(bundle: str) -> str:
+    """Return the viewer's module, which instead of exporting names shows the recording."""
+    exports = _EXPORTS.search(bundle)
+    start = exports and _START.search(exports["names"])
+    assert exports is not None, "the bundle ends in its exports"
+    assert start is not None, "one of which shows a recording"
+    return f"{bundle[: exports.start()]}{start['name']}(document);{bundle[exports.end() :]}"
+
+
+def _run(state: State) -> State:
+    """Run all stages and record the values of the first case."""
+    runs, traces = Runs(), {}
+    session = state.session
+    for stage in session.stages:
+        if stage.error:
+            continue
+        answer: object
+        try:
+            answer = session.run(stage=stage.id, trace=TraceRequest(0))
+            traces[stage.id] = answer.trace
+        except (RunError, ValueError) as failure:
+            answer = failure
+        runs = runs.add(stage.id, 0, answer)
+    kept = {stage: trace for stage, trace in traces.items() if trace is not None}
+    return replace(state, runs={session.function: replace(runs, traces=kept)})

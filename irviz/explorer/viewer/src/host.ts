@@ -69,8 +69,10 @@ export function liveHost(model: AnyModel, signal_: AbortSignal): Host {
   const manager = model.widget_manager;
   const connection = signal<Connection>("idle");
   const kernel = manager?.kernel;
+  let isNew = false; // a kernel that was started again knows nothing of this widget
   const tell = () => {
-    const isLost = kernel?.connectionStatus !== "connected" || kernel.status === "dead";
+    isNew ||= kernel?.status?.includes("restarting") ?? false;
+    const isLost = isNew || kernel?.connectionStatus !== "connected" || kernel.status === "dead";
     if (kernel) connection.value = isLost ? "lost" : kernel.status === "busy" ? "busy" : "idle";
   };
   for (const source of [kernel?.connectionStatusChanged, kernel?.statusChanged]) {

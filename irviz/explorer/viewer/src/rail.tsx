@@ -42,9 +42,11 @@ function NameField({ state, row }: { state: State; row: StageRow }) {
     field.current?.focus();
     field.current?.select();
   }, []);
-  const end = (isMeant: boolean) => {
+  const end = (isMeant: boolean, isByKey: boolean) => {
     if (state.renamed.peek() !== row.id) return;
     const label = field.current?.value.trim() ?? "";
+    const line = field.current?.closest<HTMLElement>("[data-stage]");
+    if (isByKey) line?.focus({ preventScroll: true });
     state.renamed.value = "";
     if (isMeant && label && label !== row.label) {
       state.ask({ action: "Rename", stage: row.id, label });
@@ -57,10 +59,10 @@ function NameField({ state, row }: { state: State; row: StageRow }) {
       aria-label={`Label of stage ${row.id}`}
       defaultValue={row.label}
       onClick={(event) => event.stopPropagation()}
-      onBlur={() => end(true)}
+      onBlur={() => end(true, false)}
       onKeyDown={(event) => {
         event.stopPropagation();
-        if (event.key === "Enter" || event.key === "Escape") end(event.key === "Enter");
+        if (event.key === "Enter" || event.key === "Escape") end(event.key === "Enter", true);
       }}
     />
   );
@@ -190,6 +192,9 @@ function StageTree({ state, words }: { state: State; words: Signal<string> }) {
     const kept = [...tree.folded.peek()].filter((key) => !around.has(key)); // it is seen
     if (kept.length < tree.folded.peek().size) tree.folded.value = new Set(kept);
     tree.at.value = shown;
+    const root = list.current?.getRootNode() as Document | ShadowRoot | undefined;
+    const line = list.current?.querySelector<HTMLElement>("[aria-selected=true]");
+    if (list.current?.contains(root?.activeElement ?? null)) line?.focus({ preventScroll: true });
   }, [shown]);
   useEffect(() => {
     // the list only: scrollIntoView would scroll the notebook

@@ -38,10 +38,17 @@ export function Search({ state }: { state: State }) {
     box.scrollTop = Math.max(box.scrollTop, below);
   }, [at.value]);
 
+  /** Let the keys be those of the graph. */
+  const leave = () => {
+    const viewer = field.current?.closest<HTMLElement>(".irviz-viewer");
+    const next = viewer?.querySelector<HTMLElement>(".irviz-canvas") ?? viewer;
+    next?.focus({ preventScroll: true });
+  };
   const choose = (chosen: FoundNode | undefined) => {
     if (!chosen) return;
     isOpen.value = false;
     state.reveal(chosen.function, chosen.node);
+    leave();
   };
   const press = (event: KeyboardEvent) => {
     event.stopPropagation();
@@ -49,7 +56,7 @@ export function Search({ state }: { state: State }) {
     else if (event.key === "ArrowUp") at.value = Math.max(at.value - 1, 0);
     else if (event.key === "Enter") choose(nodes[at.value]);
     else if (event.key === "Escape" && isShown) isOpen.value = false;
-    else if (event.key === "Escape") field.current?.blur();
+    else if (event.key === "Escape") leave();
     else return;
     event.preventDefault();
   };

@@ -3,7 +3,16 @@
 import { batch, computed, effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { beginning, type Place, stepTo, type Visits, visit } from "./history";
 import type { Host, WritableTraits } from "./host";
-import type { PaneName, Picture, Side, StageRow, ViewerMessage, ViewerTraits } from "./view_data";
+import type {
+  PaneName,
+  Picture,
+  Scene,
+  Selection,
+  Side,
+  StageRow,
+  ViewerMessage,
+  ViewerTraits,
+} from "./view_data";
 
 /** Where a picture is seen: (x, y) is its point in the middle of the pane. */
 export interface Viewport {
@@ -103,6 +112,16 @@ const WIDE = 1100;
 const ROOMY = 1600;
 const TRAVEL = 3000; // ms that the kernel may take to go back: until then nothing is a new place
 
+const placeOf = ({ function: name, current, reference }: Scene, selection: Selection): Place => ({
+  function: name,
+  stage: current?.stage ?? "",
+  reference: reference?.stage ?? "",
+  ...selection,
+});
+
+const isSameScene = (one: Place, other: Place) =>
+  one.function === other.function && one.stage === other.stage && one.reference === other.reference;
+
 /** Make the state of a viewer, which follows its host until the signal is aborted. */
 export function createState(host: Host, ended: AbortSignal): State {
   const traits = new Map<keyof ViewerTraits, Signal<unknown>>();
@@ -151,16 +170,12 @@ export function createState(host: Host, ended: AbortSignal): State {
     "abort",
     effect(() => {
       const { scene, selection } = shared;
-      const { function: name, current, reference } = scene.value;
-      const { node, side } = selection.value;
-      const stage = current?.stage ?? "";
-      const place = { function: name, stage, reference: reference?.stage ?? "", node, side };
+      const place = placeOf(scene.value, selection.value);
       if (travel && performance.now() < travel.until) {
         const { to } = travel;
-        const isThere = to.function === name && to.stage === stage;
-        if (!isThere) return; // on the way
+        if (!isSameScene(to, place)) return; // on the way
         travel = null;
-        if (to.node !== node && scene.value[to.side]?.nodes[to.node]) {
+        if (to.node !== place.node && scene.value[to.side]?.nodes[to.node]) {
           queueMicrotask(() => select(to.node, to.side));
         }
         return;
@@ -175,13 +190,14 @@ export function createState(host: Host, ended: AbortSignal): State {
     const scene = shared.scene.peek();
     if (!to || next === visits.peek()) return;
     visits.value = next;
-    const isThere = to.function === scene.function && to.stage === scene.current?.stage;
+    const here = placeOf(scene, { node: "", side: "current" });
+    const isThere = isSameScene(to, here);
     if (!isThere) travel = { to, until: performance.now() + TRAVEL };
-    if (to.stage !== scene.current?.stage) ask({ action: "Checkout", stage: to.stage });
-    if (to.reference !== (scene.reference?.stage ?? "")) {
+    if (to.stage !== here.stage) ask({ action: "Checkout", stage: to.stage });
+    if (to.reference !== here.reference) {
       ask({ action: "Compare", reference: to.reference });
     }
-    if (to.function !== scene.function) ask({ action: "Focus", function: to.function });
+    if (to.function !== here.function) ask({ action: "Focus", function: to.function });
     if (isThere) select(to.node, to.side);
   };
 

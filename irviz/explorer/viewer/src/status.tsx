@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Button } from "./button";
 import type { Connection } from "./host";
+import { useLate } from "./late";
 import type { State } from "./state";
 
 const CONNECTIONS: Record<Connection, string> = {
@@ -13,11 +14,12 @@ const CONNECTIONS: Record<Connection, string> = {
   lost: "kernel lost",
 };
 const PATIENCE = 300; // ms after which work is shown
+const SURE = 1500; // ms after which a kernel that is connected to is taken for gone
 
 /** What cannot be overlooked: a question, or that the kernel is gone. */
 export function Banner({ state }: { state: State }) {
   const { question } = state.status.value;
-  const isLost = state.host.connection.value === "lost";
+  const isLost = useLate(state.host.connection.value === "lost", SURE);
   return (
     <div class="irviz-banner" role="alert">
       {isLost && (
@@ -53,16 +55,8 @@ export function Banner({ state }: { state: State }) {
 
 function Job({ state }: { state: State }) {
   const { job, progress, waiting } = state.status.value;
-  const isSlow = useSignal(false);
-  useEffect(() => {
-    isSlow.value = false;
-    if (!job) return;
-    const timer = setTimeout(() => {
-      isSlow.value = true;
-    }, PATIENCE);
-    return () => clearTimeout(timer);
-  }, [job]);
-  if (!job || !isSlow.value) return null;
+  const isSlow = useLate(job !== "", PATIENCE, job);
+  if (!isSlow) return null;
   const words = [progress ? `${job}: ${progress}` : job];
   if (waiting) words.push(`${waiting} more to do`);
   return (

@@ -69,6 +69,7 @@ function Viewer({ state, sizes }: { state: State; sizes: Sizes }) {
   return (
     <section
       ref={root}
+      tabIndex={-1} // a click anywhere lets its keys be the viewer's
       aria-label={`irviz: ${state.title.value}`}
       class={kinds.join(" ")}
       style={measures}

@@ -15,7 +15,7 @@ import { around, centre, nextViewport, type Rect } from "./viewport";
 import { ZoomBar } from "./zoom_bar";
 
 const NARROW = 700; // px of the pane's width in which two pictures have no place side by side
-const HIGH = 420; // px of the pane's height from which there is room for a legend
+const HIGH = 420; // px of the pane's height from which there is room for a legend, if it is wide
 
 type Views = Record<Side, PictureView>;
 
@@ -35,8 +35,9 @@ export function GraphPane({ state }: { state: State }) {
     if (!element.current) return;
     const observer = new ResizeObserver(([entry]) => {
       if (!entry) return;
-      isNarrow.value = entry.contentRect.width < NARROW;
-      hasLegend.value ??= entry.contentRect.height >= HIGH;
+      const { width, height } = entry.contentRect;
+      isNarrow.value = width < NARROW;
+      hasLegend.value ??= width >= NARROW && height >= HIGH;
     });
     observer.observe(element.current);
     return () => observer.disconnect();
@@ -148,7 +149,7 @@ const followScenes = (state: State, views: Views) =>
 function change(state: State, views: Views, before: Looked, after: Looked) {
   const [{ scene: then }, { scene: now }] = [before, after];
   const viewport = state.viewport.peek();
-  const seen = seenOf(viewport, before.picture, views[before.side].size.peek());
+  const seen = seenOf(state, before.picture, views[before.side].size.peek());
   state.viewport.value = nextViewport(
     viewport,
     seen,

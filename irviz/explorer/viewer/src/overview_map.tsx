@@ -5,6 +5,7 @@ import type { PictureView } from "./picture_view";
 import { type Rect, visiblePart } from "./viewport";
 
 const LARGEST = { width: 150, height: 130 }; // px
+const SHARE = 0.28; // of the pane's width and height, which it covers at most
 const LEAST = 24; // px of the narrower side, so that there is something to point at
 
 /** Shown where not everything is seen. It does what a drag of the picture does, and keys do. */
@@ -18,7 +19,11 @@ function Shown({ view }: { view: PictureView }) {
   const picture = view.picture.value;
   if (!picture) return null;
   const { frame } = picture;
-  const share = Math.min(LARGEST.width / frame.width, LARGEST.height / frame.height, 0.5);
+  const pane = view.size.value;
+  const share = Math.min(
+    Math.min(LARGEST.width, SHARE * pane.width) / frame.width,
+    Math.min(LARGEST.height, SHARE * pane.height) / frame.height,
+  );
   const width = Math.max(frame.width * share, LEAST);
   const height = Math.max(frame.height * share, LEAST);
   const goTo = (event: PointerEvent) => {

@@ -46,9 +46,14 @@ function pictureReader() {
 
 const areSame = (a: Size, b: Size) => a.width === b.width && a.height === b.height;
 
-/** Return what a viewport shows of a picture: null fits it. */
-export const seenOf = (viewport: Viewport | null, { frame, start }: DrawnPicture, pane: Size) =>
-  viewport ? bound(viewport, frame, pane) : fit(frame, pane, start);
+const LARGE_TYPE = 18 / 13; // as much larger as the rest is: see viewer.css
+
+/** Return what is seen of a picture in a pane. */
+export function seenOf(state: State, { frame, start }: DrawnPicture, pane: Size): Viewport {
+  const viewport = state.viewport.value;
+  if (viewport) return bound(viewport, frame, pane);
+  return fit(frame, pane, start, state.isLarge.value ? LARGE_TYPE : 1);
+}
 
 export function createPictureView(state: State, side: Side): PictureView {
   const size = signal<Size>({ width: 0, height: 0 });
@@ -68,7 +73,7 @@ export function createPictureView(state: State, side: Side): PictureView {
   const seen = computed(() => {
     const [drawn, pane] = [picture.value, size.value];
     if (!drawn || areSame(pane, { width: 0, height: 0 })) return null;
-    return seenOf(state.viewport.value, drawn, pane);
+    return seenOf(state, drawn, pane);
   });
   return {
     ...{ side, size, picture, error, seen },

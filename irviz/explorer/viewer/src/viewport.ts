@@ -29,14 +29,16 @@ export const middle = ({ x, y, width, height }: Rect): Point => ({
 });
 
 /** Show the whole picture in the middle of the pane where its text can be read so; else as much of
- * its width as can be read, from `start` on, which is where its output is. Never enlarge it. */
-export function fit(frame: Rect, pane: Size, start: Point): Viewport {
+ * its width as can be read, from `start` on, which is where its output is. Never enlarge it, but
+ * where all type is so much larger. */
+export function fit(frame: Rect, pane: Size, start: Point, type = 1): Viewport {
+  const [least, most] = [LEGIBLE * type, type];
   const room = { width: pane.width - MARGIN, height: pane.height - MARGIN };
   const [across, down] = [room.width / frame.width, room.height / frame.height];
-  if (Math.min(across, down) >= LEGIBLE) {
-    return { ...middle(frame), scale: Math.min(across, down, 1) };
+  if (Math.min(across, down) >= least) {
+    return { ...middle(frame), scale: Math.min(across, down, most) };
   }
-  const scale = clamp(across, LEGIBLE, 1);
+  const scale = clamp(across, least, most);
   const begin = (at: number, low: number, length: number, seen: number) => {
     const half = seen / scale / 2;
     return length <= 2 * half ? low + length / 2 : clamp(at, low + half, low + length - half);

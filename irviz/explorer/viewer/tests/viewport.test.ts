@@ -45,6 +45,12 @@ test("fit never makes text smaller than can be read", () => {
   }
 });
 
+test("with larger type pictures are larger too", () => {
+  const pane = { width: 2000, height: 2000 };
+  assert.equal(geometry.fit(FRAME, pane, TOP, 1.5).scale, 1.5);
+  assert.equal(geometry.fit(FRAME, PANE, TOP, 1.5).scale, LEGIBLE * 1.5);
+});
+
 test("a picture too high for the pane fits its width and begins at the output above", () => {
   const frame = { x: 0, y: 0, width: 420, height: 5000 };
   const found = geometry.fit(frame, PANE, { x: 100, y: 20 });

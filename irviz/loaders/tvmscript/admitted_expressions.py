@@ -23,7 +23,6 @@ from irviz.loaders.tvmscript.dialect import (
     METADATA_STRINGS,
     METHOD_WORD,
     METHODS,
-    PLACED,
     REARRANGEMENT,
     SHAPES,
     SIGNATURES,
@@ -37,14 +36,11 @@ from irviz.loaders.tvmscript.dialect import (
     refusal_reason,
 )
 from irviz.loaders.tvmscript.gpu_dialect import (
-    EXTENTS,
     MAX_EXTENTS,
-    MAX_SWIZZLE,
     PTX_OPERANDS,
-    PTX_SINK,
     is_ptx,
-    is_ptx_word,
 )
+from irviz.loaders.tvmscript.gpu_expressions import INSTRUCTION, OWN_ARGUMENTS
 from irviz.loaders.tvmscript.names_in_text import TextScope, dotted, ptx_instruction
 from irviz.loaders.tvmscript.number_bounds import (
     MAX_REPEATS,
@@ -57,12 +53,8 @@ _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _CONTAINERS = (ast.Tuple, ast.List, ast.Dict, ast.ListComp)
 _INDEXED = (ast.Name, ast.Subscript, ast.Tuple, ast.Attribute, ast.Call)
 _CAST = (ast.BinOp, ast.Call, ast.Compare, ast.Subscript, ast.UnaryOp)
-_NUMBERS = (ast.Attribute, ast.BinOp, ast.Call, ast.Constant, ast.Name, ast.Subscript, ast.UnaryOp)
-_CALLED = (ast.Attribute, ast.Call, ast.Name, ast.Subscript)
 _METHOD = "."
 """Begins the name of a method, where a callee's name is asked for."""
-_PTX = "T.ptx"
-"""Stands for the name of an instruction of PTX."""
 _WAIT = "T.cuda.wait_until"
 
 
@@ -231,12 +223,14 @@ def _call(node: ast.Call, scope: TextScope) -> None:
     if is_special_float(node):
         return
     name = _callee(node.func, scope)
-    if name in _OWN_ARGUMENTS:
-        _OWN_ARGUMENTS[name](node, scope)
+    if name in OWN_ARGUMENTS:
+        OWN_ARGUMENTS[name](node, scope, check_expression)
         return
     if name in PTX_OPERANDS:
         reason = "it marks an operand of an instruction"
         raise scope.text.refused(node, f"{name} is refused here: {reason}")
+    if name == _WAIT:
+        _wait(node, scope)
     _arguments(name, node, scope)
 
 
@@ -320,7 +314,7 @@ def _callee(node: ast.expr, scope: TextScope) -> str:
     if isinstance(node, ast.Subscript) and dotted(node.value) == ("T", "ptx"):
         if ptx_instruction(node) is None:
             raise scope.text.refused(node, "this is refused: it is no instruction of PTX")
-        return _PTX
+        return INSTRUCTION
     if not isinstance(node, ast.Attribute):
         _refuse(node, node, scope, "a call of an expression is refused: TVMScript calls names")
     root, path = dotted(node)
@@ -331,103 +325,7 @@ def _callee(node: ast.expr, scope: TextScope) -> str:
         return "" if scope.text.is_module(node.value) else f"{_METHOD}{node.attr}"
     if not may_call(root, path):
         raise scope.text.refused(node, refusal_reason(root, path))
-    return _PTX if root == "T" and is_ptx(path) else f"{root}.{path}"
-
-
-# --- layouts and instructions of GPUs -----------------------------------------------------------
-
-
-def _tile_layout(node: ast.Call, scope: TextScope) -> None:
-    """Check `T.TileLayout(T.S[(8, 4) : (4, 1)] + T.R[2 : 1] + 2 @ Axis.laneid)`."""
-    inner = scope.having(allows_strings=False)
-    match node:
-        case ast.Call(args=[layout], keywords=[]) if _layout_parts(layout, inner):
-            return
-    raise scope.text.refused(
-        node, "this layout is refused: write T.TileLayout(T.S[(8, 4) : (4, 1)])"
-    )
-
-
-def _layout_parts(node: ast.expr, scope: TextScope) -> bool:
-    """Check the sum that a layout is made of; return False for another expression."""
-    match node:
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return _layout_parts(left, scope) and (
-                _layout_parts(right, scope) or _offset(right, scope)
-            )
-        case ast.Subscript(value=value, slice=index) if ".".join(dotted(value)) in EXTENTS:
-            match index:
-                case ast.Slice(lower=ast.expr() as extents, upper=ast.expr() as strides, step=None):
-                    _extents(extents, scope)
-                    _extents(strides, scope)
-                case ast.Slice():
-                    return False
-                case _:
-                    _extents(index, scope)
-            return True
-    return False
-
-
-def _offset(node: ast.expr, scope: TextScope) -> bool:
-    """Check a number, or a sum of numbers, which may be on axes, as `4 @ Axis.laneid`."""
-    match node:
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return _offset(left, scope) and _offset(right, scope)
-        case ast.BinOp(left=number, op=ast.MatMult(), right=axis):
-            is_axis = ".".join(dotted(axis)) in PLACED and dotted(axis)[0] == "Axis"
-            return is_axis and _offset(number, scope)
-    check_expression(node, scope)
-    return isinstance(node, _NUMBERS) and not scope.text.may_be_tuple(node)
-
-
-def _extents(node: ast.expr, scope: TextScope) -> None:
-    """Check the extents or the strides of a layout: a tuple, as a variable may be a long list."""
-    if isinstance(node, _CALLED):
-        raise scope.text.refused(node, "this is refused in a layout: write a tuple of numbers")
-    numbers = node.elts if isinstance(node, ast.Tuple) else [node]
-    if len(numbers) > MAX_EXTENTS:
-        raise scope.text.refused(
-            node, f"a layout of more than {MAX_EXTENTS} extents is refused: TVM multiplies them"
-        )
-    for number in numbers:
-        if not _offset(number, scope):
-            raise scope.text.refused(number, "this is refused in a layout: write a number")
-
-
-def _compose_layout(node: ast.Call, scope: TextScope) -> None:
-    """Check `T.ComposeLayout(3, 3, 3, T.TileLayout(...))`: sizes are powers of its numbers."""
-    numbers, layouts = node.args[:3], node.args[3:]
-    values = [one.value if isinstance(one, ast.Constant) else None for one in numbers]
-    is_plain = len(numbers) == 3 and len(layouts) == 1
-    is_plain &= all(isinstance(value, int) and 0 <= value <= MAX_SWIZZLE for value in values)
-    if not is_plain or any(one.arg != "swizzle_inner" for one in node.keywords):
-        raise scope.text.refused(
-            node,
-            "this layout is refused: write T.ComposeLayout(3, 3, 3, T.TileLayout(T.S[8, 4])), "
-            f"with numbers to {MAX_SWIZZLE}",
-        )
-    for one in (*layouts, *(keyword.value for keyword in node.keywords)):
-        check_expression(one, scope.having(allows_strings=False))
-
-
-def _instruction(node: ast.Call, scope: TextScope) -> None:
-    """Check an instruction of PTX: the words after its operands are those that TVM prints."""
-    if any(keyword.arg not in ("pred", "preserve_dst") for keyword in node.keywords):
-        raise scope.text.refused(node, "this argument is refused: an instruction has only pred=")
-    inner = scope.having(allows_strings=False)
-    for operand in (*node.args, *(keyword.value for keyword in node.keywords)):
-        match operand:
-            case ast.Constant(value=str() as word) if is_ptx_word(word):
-                pass
-            case ast.Attribute() if ".".join(dotted(operand)) == PTX_SINK:
-                pass
-            case ast.Call(func=ast.Attribute() as function, keywords=[]) if (
-                ".".join(dotted(function)) in PTX_OPERANDS
-            ):
-                for one in operand.args:
-                    check_expression(one, inner)
-            case _:
-                check_expression(operand, inner)
+    return INSTRUCTION if root == "T" and is_ptx(path) else f"{root}.{path}"
 
 
 def _wait(node: ast.Call, scope: TextScope) -> None:
@@ -435,16 +333,6 @@ def _wait(node: ast.Call, scope: TextScope) -> None:
     named = [keyword.value for keyword in node.keywords if keyword.arg == "dst"]
     for one in (*node.args[:1], *named):
         check_expression(one, scope.having(allows_strings=False))
-    _arguments(_WAIT, node, scope)
-
-
-_OWN_ARGUMENTS: Mapping[str, Callable[[ast.Call, TextScope], None]] = {
-    _PTX: _instruction,
-    _WAIT: _wait,
-    "T.ComposeLayout": _compose_layout,
-    "T.TileLayout": _tile_layout,
-}
-"""The functions whose arguments are of their own kind."""
 
 
 def _lambda(node: ast.Lambda, scope: TextScope) -> None:

@@ -41,7 +41,7 @@ def read_cell(cell: str) -> CellModules:
         script = tvmscript_definitions(mask_magics(upgraded.text), CELL)
         if not script.names:
             raise LoadError(f"{CELL} has no TVMScript: paste a class below @tvm.script.ir_module")
-        modules = modules_of(script.text, CELL)
+        modules = modules_of(script.text, CELL, script.imported)
         found = CellModules(modules, upgraded, unified_diff(cell, upgraded.text, "cell"), script)
         check_result(found, len(cell))
         return found

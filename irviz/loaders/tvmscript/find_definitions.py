@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from irviz.loaders.reader_limits import UPGRADE_LIMITS
+from irviz.loaders.tvmscript.imported_names import imported_names
 from irviz.loaders.tvmscript.syntax_tree import parse_tree
 
 _DECORATORS = ("ir_module", "prim_func", "function")
@@ -29,12 +30,14 @@ class Definition:
 class CellDefinitions:
     """The TVMScript definitions of a text, on their own lines.
 
-    `names` are the names of the definitions, and `others` the lines, from 1, of other statements.
+    `names` are the names of the definitions, `others` the lines, from 1, of other statements, and
+    `imported` what the imports bind.
     """
 
     text: str
     names: tuple[str, ...]
     others: tuple[int, ...]
+    imported: Mapping[str, str]
 
 
 def definitions(tree: ast.Module) -> list[Definition]:
@@ -73,7 +76,8 @@ def tvmscript_definitions(text: str, name: str) -> CellDefinitions:
         and not isinstance(node, ast.Import | ast.ImportFrom)
         and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
     )
-    return CellDefinitions(only_lines(text, kept), tuple(one.name for one in found), others)
+    names = tuple(one.name for one in found)
+    return CellDefinitions(only_lines(text, kept), names, others, imported_names(tree))
 
 
 def python_lines(text: str) -> list[str]:

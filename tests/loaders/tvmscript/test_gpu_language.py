@@ -10,6 +10,7 @@ from tvm.support import nvcc
 from tvm_ffi import structural_equal
 
 from irviz.errors import LoadError
+from irviz.loaders.notebook_cell import read_cell
 from irviz.loaders.read_file_contents import read_content
 from irviz.loaders.tvmscript.admission import RefusedError, admit
 from irviz.loaders.tvmscript.gpu_dialect import AXES, INTRINSICS, TILE
@@ -65,6 +66,8 @@ def read(text):
 
 def test_names_that_a_file_imports_from_tvms_layouts_mean_what_they_mean_there():
     assert structural_equal(read(IMPORTS + BY_IMPORTS), tvm.script.from_source(BY_FULL_NAMES))
+    cell = read_cell(IMPORTS + BY_IMPORTS).modules["main"]
+    assert structural_equal(cell["main"], read(IMPORTS + BY_IMPORTS))
     admitted = admit(
         IMPORTS.replace("import numpy as np\n", "").replace("unknown, ", "") + BY_IMPORTS
     )

@@ -36,7 +36,7 @@ from irviz.explorer.still_picture import still_bundle
 from irviz.explorer.store import Store
 from irviz.explorer.view_model import shown_selection
 from irviz.explorer.viewer.widget import HEIGHT, PANES, Viewer
-from irviz.explorer.viewer_data import moved, viewer_data
+from irviz.explorer.viewer_data import moved, status_data, viewer_data
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.inputs.argument_lists import Array
 from irviz.session.open_session import load
@@ -73,7 +73,11 @@ class Pane(Viewer):
         store.subscribe(self._show)
 
     def _show(self, state: State, before: State) -> None:
-        data = viewer_data(state)
+        try:
+            data = viewer_data(state)
+        except Exception:  # why is in the status
+            self.show({"status": status_data(state)})
+            raise
         if data["scene"] is self._shown:
             del data["scene"]  # a redrawn one may be there, as it was moved
         else:
@@ -202,11 +206,10 @@ class Explorer(Pane):
         if effects := getattr(self, "_effects", None):
             effects.cancel()
         self.store.close()
-        for form in self.forms.values():
-            for child in (*_inside(form), form):
-                child.close()
-        for pane in self._panes:
-            pane.close()
+        for part in (*self.forms.values(), *self._panes):
+            for one in (*_inside(part), part):
+                one.close()
+        self.layout.close()
         super().close()
 
     def _pane(self, name: str) -> Viewer:
@@ -262,9 +265,11 @@ class Explorer(Pane):
 
 
 def _inside(widget: widgets.Widget) -> list[widgets.Widget]:
-    """Return all widgets inside of another one."""
-    children = getattr(widget, "children", ())
-    return [one for child in children for one in (*_inside(child), child)]
+    """Return all widgets inside of another one, with what these look like."""
+    looks = (getattr(widget, name, None) for name in ("layout", "style"))
+    parts = [*getattr(widget, "children", ()), *looks]
+    inside = [one for one in parts if isinstance(one, widgets.Widget)]
+    return [one for part in inside for one in (*_inside(part), part)]
 
 
 def explore(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from irviz.errors import UntrustedError
+from irviz.errors import NotFoundError, UntrustedError
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
 from irviz.explorer.jobs.job_queue import was_cancelled
@@ -43,7 +43,7 @@ from irviz.session.divergence_report import DivergenceReport
 from irviz.session.open_session import add_file
 from irviz.session.schedule_times import ScheduleTimes
 from irviz.session.session import Session
-from irviz.session.stage_cache import tree_of
+from irviz.session.stage_cache import graph_of, tree_of
 from irviz.session.visible_function import ViewState, stage_view
 from irviz.transforms.schedules.schedule_step import ScheduleStep
 from irviz.view.text.divergence_text import node_path
@@ -241,6 +241,10 @@ def _shown_in(state: State, node_id: NodeId) -> State:
     """Show and select a node of the function, opening what hides it."""
     whole = state.view.whole
     tree = tree_of(state.stage, state.function)
+    if node_id not in graph_of(state.stage, state.function).index:
+        raise NotFoundError(
+            f"{node_id!r} is no node of {state.function!r}: give the name of one of its variables"
+        )
     after = _looking(state, whole.choose(reveal(tree, whole.choices, node_id)))
     view = view_or_none(after, "current")
     place = None if view is None else view.where(node_id)

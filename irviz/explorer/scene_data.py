@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from xml.etree import ElementTree
 
+from irviz.explorer.script_data import printed
 from irviz.explorer.state import Side, State
 from irviz.explorer.view_model import (
     caption,
@@ -23,7 +24,7 @@ from irviz.model.folding.container_path import repeat_copies
 from irviz.model.graph.graph import Node, NodeId, Resolution
 from irviz.model.runs.trace import Trace
 from irviz.session.compared_views import ComparedViews
-from irviz.session.stage_cache import graph_of, script_of, tree_of
+from irviz.session.stage_cache import graph_of, tree_of
 from irviz.session.visible_function import StageView
 from irviz.view.bidi_escapes import visible
 from irviz.view.geometry import Rect, Size
@@ -97,7 +98,8 @@ def _nodes(state: State, side: Side) -> dict[str, NodeFacts]:
         return {}
     lines: Mapping[tuple[str, NodeId], int] = {}
     if state.has_script:
-        lines = script_of(stage).lines
+        script = printed(stage)
+        lines = {} if isinstance(script, Exception) else script.lines
     trace = state.function_runs.traces.get(stage_id_of(state, side))
     regions = {region.id: region.name for region in view.graph.regions if region.id}
     openable = view.openable
@@ -163,8 +165,8 @@ def _crumbs(state: State) -> list[Crumb]:
     look = state.view
     if look.around is None:
         return []
-    words = f"paths to {look.to}" if look.to else f"{look.steps} uses around"
-    label = f"{look.around} → {look.to}" if look.to else f"{words} {look.around}"
+    uses = f"{look.steps:,} use" + ("" if look.steps == 1 else "s")
+    label = f"{look.around} → {look.to}" if look.to else f"{uses} around {look.around}"
     return [{"label": visible(label), "container": ""}]
 
 

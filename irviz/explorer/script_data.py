@@ -24,14 +24,22 @@ def scripts(state: State) -> Scripts:
     return {"current": side("current"), "reference": side("reference")}
 
 
+def printed(stage: Stage) -> tvmscript_lines.Script | Exception:
+    """Return the script of a stage, or why there is none."""
+    try:
+        return script_of(stage)
+    except Exception as failure:  # TVM does not print every module that it makes
+        return failure
+
+
 @lru_cache(maxsize=8)
 def script_data(stage: Stage) -> Script:
     """Return the script of a stage; one that cannot be printed says why."""
     label = visible(stage.label)
-    try:
-        script = script_of(stage)
-    except Exception as failure:  # TVM does not print every module that it makes
-        words = f"# TVM does not print this module: {failure}".replace("\n", "\n# ")
+    script = printed(stage)
+    if isinstance(script, Exception):
+        why = visible(str(script) or type(script).__name__)
+        words = f"# TVM does not print this module: {why}".replace("\n", "\n# ")
         return {"stage": stage.id, "label": label, "text": words, "functions": [], "lines": []}
     return {
         "stage": stage.id,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
+from markupsafe import Markup
 from tvm import tirx
 
 from irviz.errors import NotFoundError
@@ -324,6 +325,14 @@ def module_facts(state: State) -> str:
 @derived(lambda state: (state.stage, state.function, location(state)))
 def node_source(state: State) -> str:
     """Return as HTML the selected node's line of TVMScript, and the PrimFunc behind it."""
+    try:
+        return _node_source(state)
+    except Exception as failure:  # TVM does not print every module that it makes
+        words = Markup('<p role="alert" class="irviz-error">TVM does not print this: {}</p>')
+        return words.format(str(failure) or type(failure).__name__)
+
+
+def _node_source(state: State) -> str:
     found = location(state)
     if found is None:
         return _source_html(state.stage, state.function)

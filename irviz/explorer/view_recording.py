@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from irviz.explorer import actions
+from irviz.explorer.jobs.job_queue import Jobs
 from irviz.explorer.reducer import reduce
 from irviz.explorer.scene_data import scene_data
 from irviz.explorer.script_data import script_data
-from irviz.explorer.state import Clipboard, Selection, State
-from irviz.explorer.viewer.view_data import Details, Recording, Scene
+from irviz.explorer.state import Clipboard, Selection, Side, State
+from irviz.explorer.viewer.view_data import Details, Picture, Recording, Scene
 from irviz.explorer.viewer.widget import PANES
 from irviz.explorer.viewer_data import details, viewer_data
 from irviz.ir.module_functions import drawable_functions
@@ -26,15 +27,8 @@ def record_view(state: State) -> Recording:
     Every stage is there with each of its functions, and beside the stage that it was made from;
     values are those that were recorded. It begins as the state is. Nothing is run.
     """
-    start = replace(
-        state,
-        has_script=True,
-        selection=Selection(),
-        search="",
-        question=None,
-        message=None,
-        clipboard=Clipboard(),
-    )
+    start = replace(state, has_script=True, selection=Selection(), search="", tab="Node")
+    start = replace(start, message=None, question=None, jobs=Jobs(), clipboard=Clipboard())
     scenes: dict[str, Scene] = {}
     found: list[Details] = []
     for shown in [start, *_states(start)]:
@@ -42,16 +36,15 @@ def record_view(state: State) -> Recording:
         if scene["key"] in scenes:
             continue
         scenes[scene["key"]] = scene
-        if not shown.reference:  # a node has the same details in a comparison
-            found += _details(shown)
+        found += _details(shown, scenes)
         if len(scenes) >= _MOST_SCENES:
             break
     traits = {
         **viewer_data(start),
         "panes": list(PANES),
         "height": 0,
+        "still": "",
         "tabs": [],
-        "tab": "Node",
         "forms": {},
         "canUndo": False,
         "canRedo": False,
@@ -85,9 +78,23 @@ def _pair(state: State, stage: Stage, function: str) -> Iterator[State]:
         yield reduce(alone, actions.Compare(stage.parent))
 
 
-def _details(state: State) -> list[Details]:
-    """Return what is known of no node, and of each node of the picture of the current stage."""
-    nodes = ["", *(scene_data(state)["current"] or {"nodes": {}})["nodes"]]
-    return [
-        details(replace(state, selection=Selection(node, state.function)), True) for node in nodes
-    ]
+def _details(state: State, known: Mapping[str, Scene]) -> list[Details]:
+    """Return what is known of each node of the pictures, and of none.
+
+    A comparison has only what those of its stages lack that are `known` by themselves.
+    """
+    scene = scene_data(state)
+    sides: tuple[tuple[Side, Picture | None], ...]
+    sides = (("current", scene["current"]), ("reference", scene["reference"]))
+    found: list[Details] = []
+    for side, picture in sides:
+        if picture is None:
+            continue
+        alone = known.get(f"{state.function}/{picture['stage']}/") if state.reference else None
+        there = () if alone is None else ("", *(alone["current"] or picture)["nodes"])
+        lacking = [node for node in ("", *picture["nodes"]) if node not in there]
+        shown = (
+            replace(state, selection=Selection(node, state.function, side)) for node in lacking
+        )
+        found += [details(one, has_values=True) for one in shown]
+    return found

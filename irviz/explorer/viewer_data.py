@@ -56,7 +56,7 @@ def viewer_data(state: State) -> dict[str, object]:
         "details": details(state),
         "search": state.search,
         "found": _found(state),
-        "status": _status(state),
+        "status": status_data(state),
         "colours": _COLOURS,
         "colour": state.colour_by or "",
         "tab": state.tab,
@@ -153,7 +153,8 @@ def _found(state: State) -> Found:
     }
 
 
-def _status(state: State) -> Status:
+def status_data(state: State) -> Status:
+    """Return what was said last, what is being done, and what is asked."""
     said, question, jobs = status(state), state.question, state.jobs
     asked = ""
     if question is not None:

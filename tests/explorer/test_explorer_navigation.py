@@ -237,7 +237,7 @@ def test_the_neighbourhood_of_a_node_is_drawn_alone_and_grows(stack):
     assert set(drawn(stack)) == {"lv1", "up_0", "lv2", "lv3", "more:before", "more:after"}
     assert "of 243 nodes" in stack.captions[0]
     assert stack.explorer.scene["isPart"]
-    assert [one["label"] for one in stack.explorer.scene["crumbs"]] == ["1 uses around lv2"]
+    assert [one["label"] for one in stack.explorer.scene["crumbs"]] == ["1 use around lv2"]
     stack.toggle("more:after")
     assert {"lv4", "lv", "norm_0"} <= set(drawn(stack))
     stack.look_around()

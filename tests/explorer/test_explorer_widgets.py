@@ -1,0 +1,161 @@
+"""An explorer is one widget; its forms are made when they are opened, and parts can stand alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ipywidgets.widgets import widget as widget_module
+
+import irviz
+from irviz.course.mlp import MyModule
+from irviz.explorer import explorer as explorer_module
+from irviz.session.session import Session
+
+pytestmark = pytest.mark.worker
+
+TABS = ["Transform", "Schedule", "Run", "Profile", "Save"]
+
+
+@pytest.fixture
+def alive() -> Any:
+    """Return a function that gives the widgets that were made since, and are not closed."""
+    before = set(widget_module._instances)
+    return lambda: [one for key, one in widget_module._instances.items() if key not in before]
+
+
+@pytest.fixture
+def page(opened: Any) -> Any:
+    return opened(Session(MyModule).apply("LegalizeOps"))
+
+
+def told(pane: Any) -> dict[str, object]:
+    """Return what the page of a widget knows of the state."""
+    names = ("rows", "functions", "scene", "scripts", "selection", "details", "found", "status")
+    return {name: getattr(pane, name) for name in (*names, "colour", "hasScript", "isDark")}
+
+
+# --- forms -------------------------------------------------------------------------------------
+
+
+def test_no_form_is_made_before_its_tab_is_opened(alive: Any, page: Any) -> None:
+    assert page.explorer.forms == {}
+    assert {type(one).__name__ for one in alive()} == {"Explorer", "Layout"}
+    assert len(alive()) == 2
+    assert page.explorer.tabs == TABS
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_a_tab_has_its_forms_when_it_is_opened_and_keeps_them(page: Any, tab: str) -> None:
+    page.open(tab)
+    assert list(page.explorer.forms) == [tab]
+    form = page.explorer.forms[tab]
+    page.open("Node")
+    page.open(tab)
+    assert page.explorer.forms == {tab: form}
+    assert len(list(page.all())) > 3
+
+
+def test_the_forms_of_a_node_are_made_when_one_is_selected(page: Any) -> None:
+    page.open("Node")
+    assert page.explorer.forms == {}
+    page.select("lv0")
+    assert list(page.explorer.forms) == ["Node"]
+
+
+def test_a_form_that_is_opened_later_shows_the_state_as_it_is(page: Any) -> None:
+    page.explorer.session = page.explorer.session.with_run_config(seconds=7.0)
+    page.open("Run")
+    assert page.find("irviz-limits-seconds").value == 7.0
+    page.open("Node")
+    page.explorer.session = page.explorer.session.with_run_config(seconds=3.0)
+    assert page.find("irviz-limits-seconds").value == 3.0
+
+
+def test_a_tab_that_is_none_has_no_form(page: Any) -> None:
+    page.open("Nothing")
+    assert page.explorer.forms == {}
+
+
+# --- parts that stand alone --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["graph", "stages", "script"])
+def test_a_part_alone_shows_the_same_and_follows(page: Any, name: str) -> None:
+    part = getattr(page.explorer, name)
+    assert part.panes == [name]
+    for change in (
+        lambda: None,
+        lambda: page.choose("0"),
+        lambda: page.compare("1"),
+        lambda: page.select("lv0"),
+        lambda: page.send(action="Rename", stage="1", label="lowered"),
+        lambda: page.search("relu"),
+        lambda: page.write("isDark", True),
+    ):
+        change()
+        assert told(part) == told(page.explorer)
+
+
+def test_what_is_done_in_a_part_is_done_in_the_explorer(page: Any) -> None:
+    graph, stages = page.explorer.graph, page.explorer.stages
+    graph.set_state({"selection": {"node": "lv1", "side": "current"}})
+    assert page.explorer.selected == page.canvas.selected == "lv1"
+    stages._handle_custom_msg({"action": "Checkout", "stage": "0"}, [])
+    assert page.explorer.session.current_id == "0"
+    assert graph.scene["key"] == "main/0/"
+    assert graph.selection == {"node": "lv1", "side": "current"}
+
+
+def test_the_text_alone_has_a_text(page: Any) -> None:
+    assert page.explorer.scripts["current"] is None
+    script = page.explorer.script
+    assert "def main" in script.scripts["current"]["text"]
+
+
+def test_a_part_that_is_closed_leaves_the_explorer_as_it_is(page: Any) -> None:
+    page.explorer.graph.close()
+    page.choose("0")
+    assert page.canvas.data["stage"] == "0"
+    assert page.message == ""
+
+
+# --- the end -----------------------------------------------------------------------------------
+
+
+def test_to_close_it_closes_every_widget_that_it_made(alive: Any, opened: Any) -> None:
+    page = opened(Session(MyModule))
+    for tab in TABS:
+        page.open(tab)
+    page.open("Node")
+    page.select("lv0")
+    _ = page.explorer.graph, page.explorer.script
+    assert len(alive()) > 300
+    page.explorer.close()
+    assert alive() == []
+    page.explorer.close()
+
+
+def test_a_closed_explorer_follows_nothing(page: Any) -> None:
+    page.explorer.close()
+    before = page.explorer.scene
+    page.explorer.dispatch(irviz.explorer.actions.Checkout("0"))
+    assert page.explorer.scene is before
+
+
+# --- what goes wrong ---------------------------------------------------------------------------
+
+
+def test_what_cannot_be_shown_at_all_is_said(page: Any, monkeypatch: Any, caplog: Any) -> None:
+    def fail(_: object) -> None:
+        raise RuntimeError("no room to draw")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(explorer_module, "viewer_data", fail)
+        page.choose("0")
+    assert page.message == "no room to draw"
+    assert page.status["isError"]
+    assert "no room to draw" in caplog.text  # with its traceback
+    page.choose("1")
+    page.choose("0")
+    assert page.canvas.data["stage"] == "0"

@@ -1,0 +1,261 @@
+"""The page is told what each drawn node is, what became of it, and what the signs mean."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from tvm import relax
+
+from irviz.course.mlp import MODULES
+from irviz.explorer import actions
+from irviz.explorer.reducer import reduce
+from irviz.explorer.scene_data import scene_data, value_words
+from irviz.explorer.script_data import script_data
+from irviz.explorer.state import State
+from irviz.explorer.viewer.view_data import NodeFacts, Scene
+from irviz.model.graph.graph import NodeId
+from irviz.model.graph.inlined_ids import inlined_id
+from irviz.model.runs.array_summary import summarise
+from irviz.model.runs.trace import NodeValue, NodeVisit, Trace
+from irviz.session.session import Session
+from irviz.view.graph.change_marks import LEGEND
+
+pytestmark = pytest.mark.worker
+
+PIPELINE = ("LegalizeOps", "AnnotateTIROpPattern", "FuseOps", "FuseTIR")
+
+
+def after(session: Session, *done: actions.Action) -> Scene:
+    """Return what is shown of a session when this was done."""
+    state = State.of(session)
+    for action in done:
+        state = reduce(state, action)
+        assert state.failure is None, state.failure
+    return scene_data(state)
+
+
+def nodes(scene: Scene) -> dict[str, NodeFacts]:
+    assert scene["current"] is not None
+    return scene["current"]["nodes"]
+
+
+def words(scene: Scene) -> list[str]:
+    return [entry["words"] for entry in scene["legend"]]
+
+
+@pytest.fixture(scope="module")
+def fused() -> Session:
+    """The lecture's network of operators, lowered and fused: stages 0 to 4."""
+    session = Session(MODULES["MyModuleHighLevel"])
+    for name in PIPELINE:
+        session = session.apply(name)
+    return session
+
+
+# --- nodes -------------------------------------------------------------------------------------
+
+
+def test_each_drawn_node_has_its_facts_in_the_order_of_the_text(fused: Session) -> None:
+    scene = after(fused, actions.Checkout("1"))
+    assert list(nodes(scene)) == [
+        "x",
+        "w0",
+        "b0",
+        "w1",
+        "b1",
+        *("w0_t", "lv0", "lv1", "lv2", "w1_t", "lv3", "out"),
+    ]
+    assert scene["current"] is not None
+    drawn = re.findall(r'class="node [^"]*" data-node="([^"]*)"', scene["current"]["svg"])
+    assert set(drawn) == set(nodes(scene))
+    node = nodes(scene)["lv1"]
+    known = {name: node[name] for name in ("name", "kind", "operator", "type", "function")}  # type: ignore[literal-required]
+    assert known == {
+        "name": "lv1",
+        "kind": "call_tir of a PrimFunc",
+        "operator": "add",
+        "type": "Tensor[(1, 128)]",
+        "function": "main",
+    }
+    assert (node["inner"], node["source"], node["isOwn"], node["isOpenable"]) == (
+        *("lv1", "add", True, False),
+    )
+    assert (node["group"], node["groupName"]) == ("dataflow:w0_t", "dataflow")
+    assert (nodes(scene)["x"]["group"], nodes(scene)["x"]["kind"]) == ("", "parameter")
+
+
+def test_links_in_the_facts_lead_to_nodes_and_functions_that_are_there(fused: Session) -> None:
+    scene = after(fused)
+    for node in nodes(scene).values():
+        links = re.findall(r'data-function="([^"]*)" data-goto="([^"]*)"', node["facts"])
+        assert links, "a node has an operand or is used"
+        for function, other in links:
+            assert function in fused.functions
+            assert other == "" or (function == "main" and other in nodes(scene))
+    facts = nodes(scene)["gv"]["facts"]
+    assert 'data-function="fused_matmul1_add1" data-goto=""' in facts
+    assert re.findall('data-goto="([^"]+)"', facts) == ["lv", "w1_t", "b1"]
+
+
+def test_a_node_of_a_called_function_is_described_as_one_of_that(modules: Any) -> None:
+    session = Session(modules.CalledInCalled)
+    scene = after(session, actions.Toggle("twice"))
+    inside = nodes(scene)[inlined_id(NodeId("twice"), NodeId("a"))]
+    assert (inside["function"], inside["inner"], inside["isOwn"]) == ("layer", "a", False)
+    assert 'data-function="layer"' in inside["facts"]
+    assert inside["group"] == "twice"
+    assert nodes(after(session))["twice"]["isOpenable"]
+
+
+def test_the_line_of_a_node_is_known_while_the_text_is_shown(fused: Session) -> None:
+    assert {node["line"] for node in nodes(after(fused)).values()} == {0}
+    scene = after(fused, actions.SetField("has_script", True))
+    lines = script_data(fused.current)["text"].splitlines()
+    for name in ("w0_t", "lv", "w1_t", "gv"):
+        assert re.search(rf"\b{name}\b.* = ", lines[nodes(scene)[name]["line"] - 1])
+
+
+def test_names_and_operators_are_told_as_text() -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("<b>x\u202e", relax.TensorType([2], "float32"))
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.exp(x), "y"))
+    scene = after(Session(builder.get()))
+    (first, _) = nodes(scene).values()
+    assert "\u202e" not in first["name"]
+    assert "<b>" not in first["facts"]
+    assert "&lt;b&gt;x" in first["facts"]
+
+
+def test_the_place_of_a_node_in_a_repeat_is_told(modules: Any) -> None:
+    session = Session(modules.stack(24))
+    (container,) = {node["container"] for node in nodes(after(session)).values()} - {""}
+    scene = after(session, actions.ShowCopy(container, 3))
+    inside = [node for node in nodes(scene).values() if node["copies"]]
+    assert {(node["container"], node["copies"]) for node in inside} == {(container, 24)}
+    assert {node["copy"] for node in inside} == {3}
+    assert {"norm_3", "up_3", "down_3", "bias_3"} <= {node["name"] for node in inside}
+    assert all("4 of 24" in node["facts"] for node in inside)
+    assert nodes(scene)["x"]["copies"] == 0
+
+
+# --- values ------------------------------------------------------------------------------------
+
+
+def test_a_recorded_value_is_told_in_a_line() -> None:
+    def said(*arrays: Any, text: str = "") -> str:
+        taken = tuple(map(np.asarray, arrays))
+        value = NodeValue(tuple(map(summarise, taken)), (None,) * len(taken), text)
+        trace = Trace("main", {NodeId("y"): NodeVisit(value)}, 1.0, 1.0, 1.0)
+        return value_words(trace, "y")
+
+    matrix = np.array([[0, 1], [2, 5]], "float32")
+    assert said(matrix) == "float32 (2, 2), 0 to 5, mean 2"
+    assert said(np.array(7, "int64")) == "int64 (), 7 to 7"
+    broken = np.array([np.nan, np.inf, 1, 3], "float32")
+    assert said(broken) == "float32 (4,), 1 to 3, mean 2, 1 NaN, 1 Inf"
+    assert said(np.full(2, np.nan, "float32")) == "float32 (2,), 2 NaN, 0 Inf"
+    assert said(np.zeros(0, "float32")) == "float32 (0,)"
+    assert said(matrix, matrix).endswith(", the first of 2")
+    assert said(text="(2, \u202e3)") == "(2, \\u202e3)"
+
+
+def test_what_was_not_recorded_has_no_value(fused: Session) -> None:
+    assert value_words(None, "y") == ""
+    assert value_words(Trace("main", {}, 1.0, 1.0, 1.0), "y") == ""
+    assert {node["value"] for node in nodes(after(fused)).values()} == {""}
+
+
+# --- what differs ------------------------------------------------------------------------------
+
+
+def test_the_summary_counts_what_became_of_nodes(fused: Session) -> None:
+    def summary(before: str, now: str) -> str:
+        return after(fused, actions.Checkout(now), actions.Compare(before))["summary"]
+
+    assert after(fused)["summary"] == ""
+    assert summary("0", "1") == "7 changed"
+    assert summary("1", "2") == "no node differs"
+    assert summary("2", "4") == "5 → 2 fused"
+    assert summary("0", "4") == "2 changed · 5 → 2 fused"
+    assert summary("4", "2") == "2 → 5 split"
+
+
+def test_operators_that_became_one_are_one_change(fused: Session) -> None:
+    first, second = after(fused, actions.Compare("2"))["changes"]
+    assert (first["sign"], first["reference"]) == ("⊃", ["lv0", "lv1", "lv2"])
+    assert (second["sign"], second["reference"]) == ("⊃", ["lv3", "out"])
+    assert (first["current"], second["current"]) == (["lv"], ["gv"])
+
+
+def test_each_change_names_nodes_that_are_drawn(fused: Session) -> None:
+    scene = after(fused, actions.Compare("0"))
+    assert scene["reference"] is not None
+    for change in scene["changes"]:
+        assert set(change["current"]) <= set(nodes(scene))
+        assert set(change["reference"]) <= set(scene["reference"]["nodes"])
+        assert change["current"] + change["reference"] != []
+        assert change["words"] != ""
+    assert [change["sign"] for change in scene["changes"]] == ["~", "⊃", "~", "⊃"]
+    assert scene["changes"][0]["words"] == "w0_t: lowered"
+
+
+def test_changes_that_look_alike_are_one(modules: Any) -> None:
+    session = Session(modules.stack(24)).apply("LegalizeOps")
+    scene = after(session, actions.Compare("0"))
+    places = [(one["sign"], *one["reference"], "", *one["current"]) for one in scene["changes"]]
+    assert len(places) == len(set(places))
+    assert len(places) <= len(nodes(scene))
+    assert scene["summary"] == "146 changed"
+
+
+def test_a_stage_beside_itself_does_not_differ(fused: Session) -> None:
+    scene = after(fused.rename("4", "another name"), actions.Compare("3"), actions.Compare(""))
+    assert (scene["reference"], scene["changes"], scene["summary"]) == (None, [], "")
+
+
+# --- the legend --------------------------------------------------------------------------------
+
+
+def test_the_legend_names_what_is_in_the_picture_and_nothing_else(fused: Session) -> None:
+    assert words(after(fused, actions.Checkout("0"))) == ["parameter", "operator"]
+    assert words(after(fused, actions.Checkout("1"))) == ["parameter", "call_tir of a PrimFunc"]
+    extern = Session(MODULES["MyModuleWithExternCall"])
+    assert words(after(extern)) == ["parameter", "library function"]
+
+
+def test_the_legend_of_a_comparison_has_the_kinds_of_both_and_the_signs_that_are_drawn(
+    fused: Session,
+) -> None:
+    lowered, joined = LEGEND["~"][1], LEGEND["⊃"][1]
+    kinds = ["operator", "parameter", "call_tir of a PrimFunc"]
+    found = words(after(fused, actions.Compare("0")))
+    assert sorted(found) == sorted([*kinds, lowered, joined])
+    assert words(after(fused, actions.Compare("2")))[-1] == joined
+    assert lowered not in words(after(fused, actions.Compare("2")))
+
+
+def test_a_sample_in_the_legend_is_a_picture_without_a_ground(fused: Session) -> None:
+    for entry in after(fused, actions.Compare("0"))["legend"]:
+        assert entry["sample"].startswith("<svg")
+        assert 'aria-hidden="true"' in entry["sample"]
+        assert "paper" not in entry["sample"]
+
+
+# --- how often ---------------------------------------------------------------------------------
+
+
+def test_to_select_search_and_say_sends_no_picture_again(opened: Any, fused: Session) -> None:
+    page = opened(fused)
+    sent: list[object] = []
+    page.explorer.observe(sent.append, "scene")
+    page.select("lv")
+    page.search("matmul")
+    page.send(action="Say", words="hello", isError=False)
+    page.send(action="Rename", stage="4", label=page.rows[-1]["label"])
+    assert sent == []
+    page.compare("2")
+    assert len(sent) == 1

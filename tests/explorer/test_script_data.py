@@ -1,0 +1,114 @@
+"""The TVMScript that the page shows has the lines of its functions and nodes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from irviz.course.mlp import MODULES, MyModule
+from irviz.explorer.script_data import script_data
+from irviz.explorer.viewer.view_data import Script
+from irviz.model.graph.graph import NodeKind
+from irviz.session import stage_cache
+from irviz.session.session import Session
+from irviz.session.stage_cache import graph_of
+from irviz.transforms.stage import Stage
+
+pytestmark = pytest.mark.worker
+
+
+def function_of(script: Script, line: int) -> str:
+    return next(one["name"] for one in script["functions"] if one["first"] <= line <= one["last"])
+
+
+def check(script: Script) -> None:
+    """Check that each function and node has its own lines."""
+    lines = script["text"].splitlines()
+    last = 0
+    for function in script["functions"]:
+        assert last < function["first"] <= function["last"] <= len(lines)
+        last = function["last"]
+        here = lines[function["first"] - 1 : last]
+        assert here[0].lstrip().startswith("@")
+        assert sum(bool(re.match(rf" *def {function['name']}\b", line)) for line in here) == 1
+        assert here[-1].strip()
+    for one in script["lines"]:
+        assert function_of(script, one["line"]) == one["function"]
+
+
+@pytest.mark.parametrize("name", ["MyModule", "MyModuleHighLevel", "MyModuleWithExternCall"])
+def test_functions_and_nodes_have_their_lines(name: str) -> None:
+    stage = Stage("0", MODULES[name])
+    script = script_data(stage)
+    check(script)
+    assert (script["stage"], script["label"]) == ("0", stage.label)
+    lines = script["text"].splitlines()
+    known = {one["node"]: lines[one["line"] - 1] for one in script["lines"]}
+    graph = graph_of(stage, "main")
+    bound = [one.id for one in graph.nodes if one.kind is not NodeKind.PARAM]
+    assert set(bound) <= known.keys()
+    for node in bound:
+        assert re.match(rf" *{node}\b.* = ", known[node])
+
+
+def test_nodes_of_several_functions_have_their_own_lines(modules: Any) -> None:
+    script = script_data(Stage("0", modules.TwoFunctions))
+    check(script)
+    assert {one["name"] for one in script["functions"]} >= {"first", "second"}
+    owners = {one["function"] for one in script["lines"]}
+    assert owners >= {"first", "second"}
+    twice = [one["line"] for one in script["lines"] if one["node"] == "y"]
+    assert len(twice) == len(set(twice)) == 2
+
+
+def test_every_kind_of_binding_has_lines_in_its_function(modules: Any) -> None:
+    check(script_data(Stage("0", modules.EveryKind)))
+    check(script_data(Stage("0", modules.CalledInCalled)))
+
+
+def test_a_text_with_signs_that_turn_it_around_is_shown_as_it_is() -> None:
+    stage = Stage("0", MyModule, label="a\u202eb")
+    assert "\u202e" not in script_data(stage)["label"]
+
+
+# --- in the explorer ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def unprintable(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Let TVM print no module."""
+
+    def fail(_: object) -> None:
+        raise RuntimeError("no such <node>\nat all")
+
+    stage_cache._script.cache_clear()
+    monkeypatch.setattr(stage_cache, "script", fail)
+    yield
+    stage_cache._script.cache_clear()
+
+
+def test_there_is_no_text_before_it_is_asked_for(opened: Any) -> None:
+    page = opened(Session(MyModule).apply("LegalizeOps"))
+    assert page.explorer.scripts == {"current": None, "reference": None}
+    page.compare("0")
+    page.write("hasScript", True)
+    shown = page.explorer.scripts
+    assert (shown["current"]["stage"], shown["reference"]["stage"]) == ("1", "0")
+    page.compare("")
+    assert page.explorer.scripts["reference"] is None
+
+
+@pytest.mark.usefixtures("unprintable")
+def test_a_module_that_tvm_cannot_print_says_so_and_is_drawn(opened: Any) -> None:
+    page = opened(Session(MyModule, function="main"))
+    page.write("hasScript", True)
+    script = page.explorer.scripts["current"]
+    assert script["text"] == "# TVM does not print this module: no such <node>\n# at all"
+    assert (script["functions"], script["lines"]) == ([], [])
+    assert 'class="node' in page.canvas.svg
+    assert page.node("lv0")["line"] == 0
+    page.select("lv0")
+    assert "TVM does not print this: no such &lt;node&gt;" in page.code
+    assert page.message == ""

@@ -1,0 +1,172 @@
+"""A recording has all that a viewer can show of a session, without a kernel."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irviz.course.mlp import MyModuleStatic
+from irviz.explorer import actions, view_recording
+from irviz.explorer.jobs.job_queue import Jobs
+from irviz.explorer.reducer import reduce
+from irviz.explorer.scene_data import scene_data
+from irviz.explorer.state import RunKey, State
+from irviz.explorer.view_recording import record_view
+from irviz.model.graph.graph import NodeId
+from irviz.model.runs.array_summary import summarise
+from irviz.model.runs.run_result import RunResult
+from irviz.model.runs.trace import NodeValue, NodeVisit, Trace
+from irviz.session.session import Session
+from irviz.worker import supervisor
+
+pytestmark = pytest.mark.worker
+
+
+@pytest.fixture
+def state(modules: Any) -> State:
+    """Two functions in three stages, of which the last has another function as well."""
+    session = Session(modules.TwoFunctions, function="first")
+    return State.of(session.apply("LegalizeOps").checkout("0").apply("ToNonDataflow"))
+
+
+def keys(state: State) -> list[str]:
+    return [scene["key"] for scene in record_view(state)["scenes"]]
+
+
+def do(state: State, *done: actions.Action) -> State:
+    for action in done:
+        state = reduce(state, action)
+    return state
+
+
+def test_every_stage_is_there_with_each_function_alone_and_beside_its_parent(state: State) -> None:
+    found = keys(state)
+    assert len(found) == len(set(found))
+    for function in ("first", "second"):
+        wanted = {f"{function}/0/", f"{function}/1/", f"{function}/2/"}
+        wanted |= {f"{function}/1/0", f"{function}/2/0"}
+        assert wanted <= set(found)
+    others = {key for key in found if not key.startswith(("first", "second"))}
+    assert others, "the PrimFuncs of the stage that was lowered"
+    assert all("/1/" in key for key in others), "and of no other stage"
+
+
+def details_of(recording: Any, scene: Any, side: str, node: str) -> Any:
+    """Return what the page shows of a node, as the file's host looks it up."""
+    keys = [scene["key"], f"{scene['function']}/{scene[side]['stage']}/"]
+    known = {(one["key"], one["node"], one["side"]): one for one in recording["details"]}
+    own = known.get((keys[0], node, side))
+    return own or known.get((keys[1], node, "current"))
+
+
+def check_details(recording: Any) -> None:
+    """Check that each node of each picture has its code."""
+    for scene in recording["scenes"]:
+        for side in ("current", "reference"):
+            for node in (scene[side] or {"nodes": {}})["nodes"]:
+                assert details_of(recording, scene, side, node) is not None, (scene["key"], node)
+
+
+def test_each_stage_has_its_text_and_each_picture_the_facts_of_its_nodes(state: State) -> None:
+    recording = record_view(state)
+    assert [script["stage"] for script in recording["scripts"]] == ["0", "1", "2"]
+    assert all("def first" in script["text"] for script in recording["scripts"])
+    check_details(recording)
+    lines = [one["line"] for one in (recording["scenes"][0]["current"] or {})["nodes"].values()]
+    assert any(lines)
+
+
+def test_a_node_that_only_a_comparison_draws_has_its_code(modules: Any) -> None:
+    """A stage by itself shows one of many layers, a comparison those that differ."""
+    ones = {"up_7": np.ones((8, 8), "float32")}
+    recording: Any = record_view(State.of(Session(modules.stack(24)).bind(ones)))
+    check_details(recording)
+    scene = next(one for one in recording["scenes"] if one["key"] == "main/1/0")
+    alone = next(one for one in recording["scenes"] if one["key"] == "main/0/")
+    only_there = scene["reference"]["nodes"].keys() - alone["current"]["nodes"].keys()
+    assert "up_7" in only_there
+    found = details_of(recording, scene, "reference", "lv44")
+    assert "up_7" in found["code"]
+
+
+def test_it_begins_as_the_explorer_is(modules: Any) -> None:
+    seen = do(
+        State.of(Session(modules.SameTwice).apply("LegalizeOps")),
+        actions.Compare("0"),
+        actions.SetField("is_dark", True),
+        actions.Select("x"),
+        actions.SetField("search", "gelu"),
+    )
+    recording = record_view(seen)
+    traits: Any = recording["traits"]
+    assert traits["scene"]["key"] == recording["scenes"][0]["key"] == "main/1/0"
+    assert traits["scene"]["current"]["svg"] == (scene_data(seen)["current"] or {})["svg"]
+    assert traits["isDark"] is True
+    assert traits["selection"]["node"] == ""
+    assert (traits["tab"], traits["tabs"], traits["forms"]) == ("Node", [], {})
+    assert (traits["canUndo"], traits["canRedo"]) == (False, False)
+
+
+def test_what_is_being_done_and_asked_is_not_in_it(state: State) -> None:
+    busy = do(
+        state,
+        actions.SetField("jobs", Jobs("stage 1", "building", 2)),
+        actions.Say("no such file", is_error=True),
+        actions.Ask(actions.Run(), frozenset({"mlp.py"})),
+    )
+    status: Any = record_view(busy)["traits"]["status"]
+    assert (status["job"], status["progress"], status["waiting"]) == ("", "", 0)
+    assert (status["words"], status["question"]) == ("", "")
+
+
+def test_nothing_is_run(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    coloured = do(state, actions.ColourBy("time"), actions.SetField("tab", "Run"))
+    for worker in (supervisor.RUNS, supervisor.TRIES):
+        monkeypatch.setattr(worker, "call", lambda *_, **__: pytest.fail("it was run"))
+    recording = record_view(coloured)
+    assert not any(
+        "tinted" in (one["current"] or {"svg": ""})["svg"] for one in recording["scenes"]
+    )
+    assert all("mean" not in one["value"] for one in recording["details"])
+
+
+def test_values_that_were_recorded_are_in_it() -> None:
+    array = np.array([[0, 1], [2, 5]], "float32")
+    visit = NodeVisit(NodeValue((summarise(array),), (array,)))
+    trace = Trace("main", {NodeId("lv0"): visit}, 1.0, 1.0, 1.0)
+    result = RunResult((array[None],), 1.0, trace=trace)
+    state = do(State.of(Session(MyModuleStatic)), actions.Report(RunKey("main", "0", 0, 0), result))
+    recording = record_view(state)
+    values = {one["node"]: one["value"] for one in recording["details"] if one["key"] == "main/0/"}
+    assert "<svg" in values["lv0"]
+    assert "float32" in values["lv0"]
+    assert values["lv1"] == ""
+    nodes = (recording["scenes"][0]["current"] or {})["nodes"]
+    assert nodes["lv0"]["value"] == "float32 (2, 2), 0 to 5, mean 2"
+
+
+def test_of_a_session_with_many_pictures_those_of_the_current_function_come_first(
+    state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view_recording, "_MOST_SCENES", 6)
+    found = keys(do(state, actions.Focus("second"), actions.Compare("1")))
+    assert len(found) == 6
+    assert found[0] == "second/2/1"
+    assert {key.partition("/")[0] for key in found[:6]} == {"second"}
+
+
+def test_it_is_plain_data(state: State) -> None:
+    recording = record_view(state)
+    assert json.loads(json.dumps(recording, allow_nan=False)) == recording
+
+
+def test_a_stage_that_failed_or_has_no_function_is_no_picture_but_a_row(modules: Any) -> None:
+    session = Session(modules.SameTwice).apply("MergeCompositeFunctions")
+    recording = record_view(State.of(session))
+    traits: Any = recording["traits"]
+    assert [row["id"] for row in traits["rows"]] == ["0", "1"]
+    assert [scene["key"] for scene in recording["scenes"]]
+    json.dumps(recording)

@@ -44,6 +44,18 @@ class Apply(Action):
 
 
 @dataclass(frozen=True)
+class TryTransform(Action):
+    """Find out what a transform would do to the current stage."""
+
+    transform: Transform
+
+
+@dataclass(frozen=True)
+class ForgetPreview(Action):
+    """Show no longer what a transform would do."""
+
+
+@dataclass(frozen=True)
 class ReplaySchedule(Action):
     """Make these the steps of a PrimFunc's schedule, up to the current stage."""
 

@@ -14,12 +14,14 @@ from irviz.explorer.actions import Action
 from irviz.explorer.downloads import file, file_of
 from irviz.explorer.jobs.job_queue import Job, JobQueue
 from irviz.explorer.jobs.partial_results import Incremental
+from irviz.explorer.preview import preview
 from irviz.explorer.state import (
     FIRST,
     CallKey,
     ComparisonKey,
     File,
     Inquiry,
+    PreviewKey,
     RunKey,
     State,
     StepsKey,
@@ -37,6 +39,7 @@ from irviz.session.schedule_times import ScheduleStages, ScheduleTimes, measure_
 from irviz.session.session import Session
 from irviz.transforms.kernels.candidates import Candidate, iter_candidates
 from irviz.transforms.schedules.schedule_step import ScheduleStep
+from irviz.transforms.stage import Transform
 from irviz.worker.supervisor import RUNS, OnProgress
 
 
@@ -143,6 +146,8 @@ class Effects:
                 is_wanted = state.measures_steps and session.is_trusted(state.stage)
                 if is_wanted and state.failure is None and state.question is None:
                     self._store.dispatch(actions.MeasureSteps())
+            case actions.TryTransform(transform):
+                self._preview(state, transform)
             case actions.FetchValue():
                 self._fetch(state)
             case actions.Save(wanted):
@@ -178,6 +183,13 @@ class Effects:
 
         key = StepsKey(wanted.function, wanted.stages[-1].id, wanted.sizes, every)
         self._do(key, f"measuring {wanted.function}", job)
+
+    def _preview(self, state: State, transform: Transform) -> None:
+        """Try a transform; the answer names the nodes that it would change."""
+        if transform.evaluates_code:
+            state.session.check_trust(f"trying {transform.label}", state.stage)
+        key = PreviewKey(state.stage, state.function, transform)
+        self._do(key, f"trying {transform.label}", lambda _: preview(key))
 
     def _fetch(self, state: State) -> None:
         found, trace, session = location(state), selected_trace(state), state.session

@@ -16,6 +16,8 @@ from irviz.explorer.state import (
     Failure,
     Inquiry,
     Message,
+    Preview,
+    PreviewKey,
     Question,
     RunKey,
     Runs,
@@ -72,6 +74,8 @@ def _after(action: Action, state: State) -> State:  # noqa: C901 - one case an a
             return _with_session(state, session.apply_schedule_step(step))
         case actions.Apply(transform):
             return _with_session(state, session.apply(transform))
+        case actions.TryTransform() | actions.ForgetPreview():
+            return replace(state, preview=None) if state.preview is not None else state
         case actions.ReplaySchedule(function, steps):
             return _with_session(state, session.replay_schedule(function, steps))
         case actions.ReplayBranch(stage):
@@ -256,7 +260,7 @@ def _shown_in(state: State, node_id: NodeId) -> State:
 # --- jobs --------------------------------------------------------------------------------------
 
 
-def _reported(state: State, key: object, answer: object) -> State:
+def _reported(state: State, key: object, answer: object) -> State:  # noqa: C901 - one case a job
     """Return the state after a job; one that was cancelled says nothing."""
     match key, answer:
         case RunKey(function, stage, case, epoch), _:
@@ -264,6 +268,10 @@ def _reported(state: State, key: object, answer: object) -> State:
                 return state
             runs = state.runs.get(function, Runs()).add(stage, case, answer)
             return replace(state, runs={**state.runs, function: runs})
+        case PreviewKey(stage=stage), Preview():
+            return replace(state, preview=answer) if stage is state.stage else state
+        case PreviewKey(), _:
+            return _previewed(state, key, answer)
         case CallKey(), tuple():
             return replace(state, candidates=(key, answer))
         case ComparisonKey(), DivergenceReport():
@@ -281,6 +289,13 @@ def _reported(state: State, key: object, answer: object) -> State:
         timing = answer if isinstance(answer, TimingTable) else str(answer)
         return replace(state, timing=timing) if is_wanted else state
     return replace(state, message=Message(str(answer), True))
+
+
+def _previewed(state: State, key: PreviewKey, failure: object) -> State:
+    """Return the state after a try that failed, which a cancelled one did not."""
+    if was_cancelled(failure) or key.stage is not state.stage:
+        return state
+    return replace(state, preview=Preview(key, str(failure), is_error=True))
 
 
 def _fetched(state: State, value: NodeValue, arrays: tuple[Array, ...]) -> State:
@@ -363,7 +378,7 @@ def _settled(state: State, before: State) -> State:
     if state.session is not before.session:
         state = _of_session(state, before)
     if (state.function, state.pair) != (before.function, before.pair):
-        state = replace(state, is_dimmed=False, anchor="")
+        state = replace(state, is_dimmed=False, anchor="", preview=None)
         if state.inquiry is before.inquiry:
             state = replace(state, inquiry=None)
     if state.function != before.function:

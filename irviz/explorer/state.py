@@ -21,7 +21,7 @@ from irviz.session.schedule_times import ScheduleStages, ScheduleTimes
 from irviz.session.session import Session
 from irviz.session.visible_function import ViewState
 from irviz.transforms.kernels.candidates import Candidate
-from irviz.transforms.stage import Stage
+from irviz.transforms.stage import Stage, Transform
 from irviz.view.text.tables import TimingTable
 
 Side = Literal["current", "reference"]
@@ -76,6 +76,24 @@ class StepsKey(NamedTuple):
     stage: str
     sizes: tuple[tuple[str, int], ...]
     every: bool
+
+
+class PreviewKey(NamedTuple):
+    """Identifies the try of a transform on a stage."""
+
+    stage: Stage
+    function: str
+    transform: Transform
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a transform would do to a stage: words, and the nodes that it would change."""
+
+    key: PreviewKey
+    words: str
+    is_error: bool = False
+    nodes: tuple[NodeId, ...] = ()
 
 
 class ValueKey(NamedTuple):
@@ -240,6 +258,7 @@ class State:
         step_times: The measurements of the steps of a schedule.
         candidates: What could be called in the place of the selected call, as far as it is known.
         fetched: A value that was too large to keep, with its tensors.
+        preview: What the transform that was tried last would do, None for nothing.
         clipboard: The text that was copied last.
         file: The file that the browser was given last, None for none.
         message: The words that were said last, None for none.
@@ -276,6 +295,7 @@ class State:
     step_times: ScheduleTimes = field(default_factory=ScheduleTimes)
     candidates: tuple[CallKey, tuple[Candidate, ...]] | None = None
     fetched: tuple[NodeValue, tuple[Array, ...]] | None = None
+    preview: Preview | None = None
     clipboard: Clipboard = Clipboard()
     file: File | None = None
     message: Message | None = None

@@ -20,6 +20,7 @@ from irviz.explorer.view_model import (
     shown_selection,
     status,
     verdict,
+    view_or_none,
 )
 from irviz.explorer.viewer.view_data import (
     Clipboard,
@@ -54,6 +55,7 @@ def viewer_data(state: State) -> dict[str, object]:
         "scripts": scripts(state),
         "selection": _selection(state),
         "details": details(state),
+        "marked": marked(state),
         "search": state.search,
         "found": _found(state),
         "status": status_data(state),
@@ -95,6 +97,13 @@ def moved(state: State, before: State) -> list[float]:
         return [0, 0]
     first, last = (figure and figure.places.get(state.anchor) for figure in drawn)
     return [last[0] - first[0], last[1] - first[1]] if first and last else [0, 0]
+
+
+@derived(lambda state: (state.preview, view_or_none(state, "current")))
+def marked(state: State) -> list[str]:
+    """Return the nodes that the transform that is tried would change."""
+    view = view_or_none(state, "current")
+    return [] if state.preview is None or view is None else view.marks(state.preview.nodes)
 
 
 def _selection(state: State) -> Selection:

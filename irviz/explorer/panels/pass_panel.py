@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipywidgets as widgets
-from tvm import ir
 
 from irviz.explorer import actions
 from irviz.explorer.panels.form_controls import (
@@ -17,13 +16,12 @@ from irviz.explorer.panels.form_controls import (
 )
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.panels.pass_form import PassForm
-from irviz.explorer.state import State
+from irviz.explorer.state import Preview, State
 from irviz.explorer.store import Store
 from irviz.explorer.suggested_passes import suggested_passes
 from irviz.transforms.bind_params import bind_params
 from irviz.transforms.passes.catalog import GROUPS, CatalogEntry, catalog, search
 from irviz.transforms.passes.pass_call import PassCall, named_pass
-from irviz.transforms.stage import Stage, Transform, try_transform
 from irviz.view.templating import render
 
 
@@ -80,7 +78,7 @@ class PassPanel(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._stage: Stage | None = None
+        self._preview_shown: Preview | None = None
         self._chosen: CatalogEntry | None = None
         self._name = field(
             widgets.Text, "irviz-pass-name", placeholder="a name such as LegalizeOps, or words"
@@ -109,13 +107,17 @@ class PassPanel(Panel):
         self._search()
 
     def _parts(self, state: State) -> tuple[object, ...]:
-        return state.session, len(catalog())  # more passes may be registered
+        return state.session, state.preview, len(catalog())  # more passes may be registered
 
     def _show(self, state: State) -> None:
         """Offer what the current stage has; what was typed and chosen stays."""
-        if self._stage is not state.stage:
-            self._forget()
-        self._stage = state.stage
+        found = state.preview
+        if found is not None:
+            kind = "irviz-error" if found.is_error else "irviz-said"
+            self._words.value = paragraph(found.words, kind, "status")
+        elif self._preview_shown is not None:
+            self._words.value = ""
+        self._preview_shown = found
         self.form.show(state.session)
         listed = [entry.full_name for entry in self._listed()]
         if listed != [name for _, name in self._found.options]:
@@ -168,29 +170,16 @@ class PassPanel(Panel):
 
     def _show_preview(self) -> None:
         try:
-            call, state = self._call(), self.state
-            if call.evaluates_code:
-                state.session.check_trust(f"trying {call.label}", state.stage)
-            words, is_error = preview(state.stage.module, call)
-        except Exception as failure:  # whatever it is, the explorer lives on
-            words, is_error = str(failure), True
-        self._words.value = paragraph(words, "irviz-error" if is_error else "irviz-said", "status")
+            call = self._call()
+        except Exception as failure:  # a name or a file of the form, for example
+            self._words.value = paragraph(str(failure), "irviz-error", "status")
+        else:
+            self.send(actions.TryTransform(call))
 
     def _forget(self) -> None:
-        """Take away the words of a preview: they were about something else."""
+        """Take away a preview: it was about something else."""
         self._words.value = ""
-
-
-def preview(mod: ir.IRModule, transform: Transform) -> tuple[str, bool]:
-    """Say what a transform would change, tried in the worker, and whether that is an error."""
-    tried = transform.tried_as
-    outcome = try_transform(mod, tried, look=True) if tried is not None else None
-    if outcome is not None and outcome.error:
-        return f"it would fail: {outcome.error}", True
-    if outcome is None or outcome.change is None:
-        return "it cannot be tried apart: apply it to see what it changes", False
-    words = str(outcome.change)
-    return f"it would change{':' if outcome.change else ''} {words}", False
+        self.send(actions.ForgetPreview())
 
 
 def _line(entry: CatalogEntry) -> str:

@@ -43,6 +43,7 @@ class Viewer(anywidget.AnyWidget):
     scene = traitlets.Dict().tag(sync=True)
     scripts = traitlets.Dict().tag(sync=True)
     selection = traitlets.Dict({"node": "", "side": "current"}).tag(sync=True)
+    marked: traitlets.List[str] = traitlets.List(traitlets.Unicode()).tag(sync=True)
     details = traitlets.Dict().tag(sync=True)
     search = traitlets.Unicode("").tag(sync=True)
     found = traitlets.Dict().tag(sync=True)

@@ -25,7 +25,7 @@ def opened_panel(desk_class):  # noqa: C901 - a class
 
     class Passes(desk_class):
         def __init__(self, name="MyModuleStatic"):
-            super().__init__(Session(MODULES[name], params=PARAMS), PassPanel)
+            super().__init__(Session(MODULES[name], params=PARAMS), PassPanel, effects=Effects)
 
         def type(self, words):
             self.find("irviz-pass-name").value = words
@@ -297,6 +297,19 @@ def test_a_preview_says_what_would_change_and_changes_nothing(desk):
     desk.type("FoldConstant")
     assert desk.words == ""
     assert "it would change nothing" in desk.preview()
+
+
+def test_a_preview_names_the_nodes_that_it_would_change(desk):
+    desk.type("LegalizeOps")
+    desk.preview()
+    assert desk.state.preview.nodes == ()
+    desk.type("RemoveUnusedParameters")
+    desk.type("FuseOps")
+    desk.preview()
+    names = set(desk.state.preview.nodes)
+    assert names <= {node.id for node in desk.session.graph().nodes}
+    desk.dispatch(ForgetPreview())
+    assert desk.words == ""
 
 
 def test_a_preview_is_forgotten_when_it_is_of_something_else(desk):

@@ -11,7 +11,7 @@ export interface Marks {
   hover(ids: readonly string[]): void;
   select(ids: readonly string[]): void;
   /** Outline nodes for a moment. */
-  outline(name: "pulse" | "new", ids: readonly string[]): void;
+  outline(name: "pulse" | "new" | "preview", ids: readonly string[]): void;
 }
 
 /** Add the marks of a picture to the element that it is in. */
@@ -28,7 +28,7 @@ export function createMarks(picture: DrawnPicture): Marks {
     made.setAttribute("class", `irviz-mark-${name}`);
     return svg.appendChild(made);
   };
-  const outlines = { new: group("new"), pulse: group("pulse") };
+  const outlines = { preview: group("preview"), new: group("new"), pulse: group("pulse") };
   const selected = group("selected");
   const near = group("near");
 

@@ -142,6 +142,7 @@ function drive(
     marks.value?.outline("pulse", change?.[side] ?? []);
   });
   run(() => marks.value?.outline("new", view.fresh.value));
+  run(() => marks.value?.outline("preview", side === "current" ? state.marked.value : []));
   let known = state.selection.peek(); // what was selected before is not gone to
   let isAwaited = false; // selected, and not shown yet: it may be in the next picture
   let isOwn = false;

@@ -195,7 +195,7 @@ export interface Clipboard {
 export type PaneName = "toolbar" | "stages" | "graph" | "script" | "node" | "status";
 
 /** The traits of the widget. The page writes `selection`, `search`, `tab`, `hasScript` and `isDark`.
- * `height` is in px, 0 to fill the window. `still` is the class of the picture that a notebook shows
+ * `marked` are nodes of the current picture that a transform would change. `height` is in px, 0 to fill the window. `still` is the class of the picture that a notebook shows
  * where there is no viewer. `forms` are references to ipywidgets by the name of the
  * tab that they stand in; those of a tab are there when it has been opened. */
 export interface ViewerTraits {
@@ -211,6 +211,7 @@ export interface ViewerTraits {
   scripts: Scripts;
   selection: Selection;
   details: Details;
+  marked: string[];
   search: string;
   found: Found;
   status: Status;

@@ -6,8 +6,10 @@ from tvm import IRModule, relax
 
 from irviz.course.digits import mlp_params
 from irviz.course.mlp import MODULES
-from irviz.explorer.actions import SetLimit, SetSession
+from irviz.explorer.actions import ForgetPreview, SetLimit, SetSession
+from irviz.explorer.effects import Effects
 from irviz.explorer.panels.pass_panel import PassPanel
+from irviz.model.graph.graph import NodeKind
 from irviz.session.session import Session
 from irviz.transforms.passes import registered_passes
 from irviz.transforms.passes.catalog import GROUPS, catalog
@@ -76,7 +78,19 @@ def desk(opened_panel):
 # --- finding -----------------------------------------------------------------------------------
 
 
-def test_at_first_all_passes_are_listed_by_group_and_none_is_chosen(desk):
+def test_at_first_the_passes_of_the_course_that_fit_the_stage_are_listed(opened_panel):
+    desk = opened_panel("MyModuleHighLevel")
+    assert desk.found[0] == "relax.LegalizeOps"
+    assert "relax.FuseOps" not in desk.found
+    desk.type("LegalizeOps")
+    desk.apply()
+    desk.type("")
+    assert "relax.LegalizeOps" not in desk.found
+    assert {"relax.AnnotateTIROpPattern", "relax.FuseOps"} <= set(desk.found)
+
+
+def test_all_passes_can_be_listed_by_group_and_none_is_chosen(desk):
+    desk.find("irviz-pass-group").value = "all passes"
     assert desk.found == [entry.full_name for entry in catalog()]
     assert desk.chosen is None
     labels = [label for label, _ in desk.list.options]
@@ -97,7 +111,7 @@ def test_words_narrow_the_list_and_a_whole_name_chooses(desk):
 
 
 def test_a_group_can_be_looked_at_alone(desk):
-    assert desk.find("irviz-pass-group").options[1:] == GROUPS
+    assert desk.find("irviz-pass-group").options[2:] == GROUPS
     desk.find("irviz-pass-group").value = "pipelines"
     assert {full_name.partition(".")[0] for full_name in desk.found} == {"pipeline"}
     desk.type("zero")
@@ -105,6 +119,7 @@ def test_a_group_can_be_looked_at_alone(desk):
 
 
 def test_choosing_from_the_list_shows_the_summary_and_the_form(desk):
+    desk.find("irviz-pass-group").value = "relax"
     desk.list.value = "relax.FuseOps"
     assert "<b>relax.FuseOps</b> This pass groups bindings" in desk.summary
     assert list(desk.form.fields) == ["fuse_opt_level"]
@@ -126,6 +141,7 @@ def test_what_is_typed_stays_when_the_session_goes_on(desk):
 
 
 def test_a_pass_that_is_registered_later_is_listed(desk):
+    desk.find("irviz-pass-group").value = "all passes"
     try:
 
         @register_pass("of <mine>")
@@ -299,16 +315,15 @@ def test_a_preview_says_what_would_change_and_changes_nothing(desk):
     assert "it would change nothing" in desk.preview()
 
 
-def test_a_preview_names_the_nodes_that_it_would_change(desk):
+def test_a_preview_names_the_nodes_that_it_would_change(opened_panel):
+    desk = opened_panel("MyModuleHighLevel")
+    operators = {n.id for n in desk.session.graph().nodes if n.kind is NodeKind.OPERATOR}
     desk.type("LegalizeOps")
     desk.preview()
-    assert desk.state.preview.nodes == ()
-    desk.type("RemoveUnusedParameters")
-    desk.type("FuseOps")
-    desk.preview()
-    names = set(desk.state.preview.nodes)
-    assert names <= {node.id for node in desk.session.graph().nodes}
+    assert operators
+    assert set(desk.state.preview.nodes) == operators
     desk.dispatch(ForgetPreview())
+    assert desk.state.preview is None
     assert desk.words == ""
 
 

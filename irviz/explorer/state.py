@@ -78,8 +78,9 @@ class StepsKey(NamedTuple):
     every: bool
 
 
-class PreviewKey(NamedTuple):
-    """Identifies the try of a transform on a stage."""
+@dataclass(frozen=True, eq=False)
+class PreviewKey:
+    """Identifies one try of a transform on a stage."""
 
     stage: Stage
     function: str

@@ -99,7 +99,7 @@ class PassPanel(Panel):
         self._words = html("irviz-pass-preview")
         self._name.observe(lambda _: self._search(), "value")
         self._group.observe(lambda _: self._search(), "value")
-        self._found.observe(lambda change: self._choose(change.new), "value")
+        self.on_change(self._found, self._choose)
         buttons = [self._preview, self._apply]
         parts = [heading("Apply a pass"), self._name, self._group, self._found, self._summary]
         parts += [self.form.widget, widgets.HBox(buttons), self._words]
@@ -139,9 +139,10 @@ class PassPanel(Panel):
         value = kept if kept in [entry.full_name for entry in entries] else None
         if exact and value not in [entry.full_name for entry in exact]:
             value = exact[0].full_name
-        self._found.index = None
-        self._found.options = [(_line(entry), entry.full_name) for entry in entries]
-        self._found.value = value
+        with self.updating():
+            self._found.index = None
+            self._found.options = [(_line(entry), entry.full_name) for entry in entries]
+            self._found.value = value
         self._choose(value)
 
     def _choose(self, full_name: str | None) -> None:
@@ -149,10 +150,10 @@ class PassPanel(Panel):
         if entry == self._chosen:
             return
         self._chosen = entry
-        self._forget()
         self._apply.disabled = self._preview.disabled = bool(entry and entry.code_only)
         self._summary.value = "" if entry is None else _described(entry)
         self.form.ask(() if entry is None or entry.code_only else entry.parameters)
+        self._forget()
 
     def _send_pass(self) -> None:
         try:
@@ -178,8 +179,9 @@ class PassPanel(Panel):
 
     def _forget(self) -> None:
         """Take away a preview: it was about something else."""
-        self._words.value = ""
-        self.send(actions.ForgetPreview())
+        if not self._is_updating:
+            self._words.value = ""
+            self.send(actions.ForgetPreview())
 
 
 def _line(entry: CatalogEntry) -> str:

@@ -165,6 +165,7 @@ def test_a_pass_that_is_registered_later_is_listed(desk):
 @pytest.mark.parametrize("entry", catalog(), ids=lambda entry: entry.full_name)
 def test_every_parameter_has_a_fitting_control_or_says_that_it_is_for_code(opened_panel, entry):
     desk = opened_panel("MyModule")
+    desk.find("irviz-pass-group").value = "all passes"
     desk.list.value = entry.full_name
     form = desk.form
     if entry.code_only:

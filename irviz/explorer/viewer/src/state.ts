@@ -102,7 +102,16 @@ export interface State extends Shared {
 
 const TRAITS: readonly (keyof ViewerTraits)[] = [
   ...(["title", "panes", "height", "rows", "canUndo", "canRedo", "functions", "scene"] as const),
-  ...(["scripts", "selection", "details", "marked", "search", "found", "status", "colours"] as const),
+  ...([
+    "scripts",
+    "selection",
+    "details",
+    "marked",
+    "search",
+    "found",
+    "status",
+    "colours",
+  ] as const),
   ...(["colour", "tabs", "tab", "forms", "hasScript", "isDark", "clipboard"] as const),
 ];
 

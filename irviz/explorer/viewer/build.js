@@ -19,7 +19,6 @@ const { outputFiles } = await build({
   charset: "utf8",
   jsx: "automatic",
   jsxImportSource: "preact",
-  alias: { react: "preact/compat", "react-dom": "preact/compat" },
   write: !isCheck,
   logLevel: "warning",
 });

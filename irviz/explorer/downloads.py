@@ -17,13 +17,14 @@ from irviz.view.figure_annotations import with_highlight, with_title
 from irviz.view.graph.graph_figure import Direction
 from irviz.view.theme import ThemeName
 
-SaveFormat = Literal["svg", "pdf", "png", "dot", "python", "session"]
+SaveFormat = Literal["svg", "pdf", "png", "dot", "python", "session", "html"]
 """What can be saved: a picture, the script of the current stage, or all stages."""
 
 _TYPES = {
     ".svg": "image/svg+xml",
     ".pdf": "application/pdf",
     ".png": "image/png",
+    ".html": "text/html",
     ".py": "text/x-python",
     ".zip": "application/zip",
 }
@@ -56,7 +57,7 @@ class Saved:
 
 
 def file_of(state: State, wanted: Saved) -> File:
-    """Return a file of what is shown.
+    """Return a file of what is shown; `html_file` makes those that are HTML.
 
     Raises:
         UntrustedError: A script would run a pass on code of an opened file.

@@ -12,6 +12,7 @@ from irviz.errors import UntrustedError
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
 from irviz.explorer.downloads import file, file_of
+from irviz.explorer.html_file import page_content
 from irviz.explorer.jobs.job_queue import Job, JobQueue
 from irviz.explorer.jobs.partial_results import Incremental
 from irviz.explorer.preview import preview
@@ -150,6 +151,8 @@ class Effects:
                 self._preview(state, transform)
             case actions.FetchValue():
                 self._fetch(state)
+            case actions.Save(wanted) if wanted.format == "html":
+                self._give(lambda: file("session.html", page_content(state)))
             case actions.Save(wanted):
                 self._give(lambda: file_of(state, wanted))
             case actions.SaveDrawing(drawing, name):

@@ -65,10 +65,15 @@ def checked_path(path: str | os.PathLike[str]) -> Path:
 def write_html(state: State, path: str | os.PathLike[str]) -> Path:
     """Write what an explorer in this state can show, with the values that it has."""
     target = checked_path(path)
-    page = html_page(state).encode("utf-8", "replace")  # a file's name may be no text
+    content = page_content(state)
     with atomic_write(target) as partial:
-        partial.write_bytes(page)
+        partial.write_bytes(content)
     return target
+
+
+def page_content(state: State) -> bytes:
+    """Return the content of the file."""
+    return html_page(state).encode("utf-8", "replace")  # a file's name may be no text
 
 
 def html_page(state: State) -> str:

@@ -58,8 +58,14 @@ class SavePanel(Panel):
             lambda: self.send(actions.Save(Saved("session", has_params=params.value))),
             "download",
         )
+        page = self.button(
+            "Save as HTML",
+            "Save one file to look at in a browser, without Python and without a network",
+            actions.Save(Saved("html")),
+            "download",
+        )
         picture_form = [heading("Picture"), kind, title, theme, direction, highlight, save]
-        self.widget = widgets.VBox([*picture_form, heading("Session"), params, keep])
+        self.widget = widgets.VBox([*picture_form, heading("Session"), params, keep, page])
 
     def _show(self, state: State) -> None:
         """Show nothing of the state."""

@@ -19,6 +19,7 @@ const { outputFiles } = await build({
   charset: "utf8",
   jsx: "automatic",
   jsxImportSource: "preact",
+  alias: { react: "preact/compat", "react-dom": "preact/compat" },
   write: !isCheck,
   logLevel: "warning",
 });

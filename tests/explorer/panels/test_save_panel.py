@@ -46,6 +46,14 @@ def test_the_session_is_saved_with_or_without_params(saving, tmp_path):
     assert "session.irviz is ready" in saving.said
 
 
+def test_the_session_is_saved_as_a_page_to_look_at(saving):
+    saving.press("Save as HTML")
+    name, content = given(saving)
+    assert name == "session.html"
+    assert content.startswith(b"<!doctype html>")
+    assert saving.state.file.media_type == "text/html"
+
+
 def test_the_picture_of_the_current_stage_is_saved_in_the_chosen_format(saving):
     saving.dispatch(Checkout("0"))
     for kind, start in (

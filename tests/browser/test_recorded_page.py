@@ -1,0 +1,305 @@
+"""A session's HTML file in a browser without a network: what was recorded can be looked at."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tvm import ir, relax
+
+from irviz.cli.demo import demo_stages
+from irviz.session.session import Session
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def lecture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of the lecture's session, with its values."""
+    return demo_stages().save_html(tmp_path_factory.mktemp("html") / "lecture.html", run=True)
+
+
+@pytest.fixture
+def open_file(chromium: Any) -> Iterator[Open]:
+    """Open a file from disk; afterwards nothing may have been wrong with it, or asked for."""
+    contexts, wrong = [], []
+
+    def open_(path: Path, width: int = 1440, height: int = 900, **options: Any) -> Any:
+        context = chromium.new_context(
+            viewport={"width": width, "height": height}, offline=True, **options
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on("console", lambda message: wrong.append(message.text))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda request: wrong.append(request.url))
+        page.goto(path.as_uri())
+        page.locator(".irviz-frame").wait_for()
+        assert wrong.pop(0) == path.as_uri()
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+def show(page: Any, layout: str) -> None:
+    """Show the graph, the text, or both."""
+    page.locator(".irviz-toolbar").get_by_role("button", name=layout).click()
+
+
+def click_node(page: Any, node: str) -> None:
+    """Click the words in a node."""
+    page.locator(f".node[data-node='{node}'] text").first.click()
+
+
+# --- what can be looked at ----------------------------------------------------------------------
+
+
+def test_the_picture_and_the_stages_are_there(open_file: Open, lecture: Path) -> None:
+    page = open_file(lecture)
+    assert page.title().endswith(" · irviz")
+    assert page.locator(".node[data-node='lv1']").count() == 1
+    rows = [" ".join(row.split()) for row in page.get_by_role("treeitem").all_inner_texts()]
+    assert [row[:6] for row in rows] == ["0 init", "1 Bind", "2 swap"]
+    assert "equal" in rows[2]
+
+
+def test_keys_step_through_the_stages_and_compare_with_the_one_before(
+    open_file: Open, lecture: Path
+) -> None:
+    page = open_file(lecture)
+    chosen = page.locator("[role=treeitem][aria-selected=true]")
+    page.keyboard.press("Alt+ArrowLeft")
+    assert "BindParams" in chosen.inner_text()
+    page.keyboard.press("Alt+ArrowRight")
+    assert "swap" in chosen.inner_text()
+    page.keyboard.press("d")
+    page.get_by_text("1 changed").first.wait_for()
+    assert page.locator(".node[data-node='lv1']").count() == 2
+    page.keyboard.press("d")
+    page.get_by_text("1 changed").first.wait_for(state="detached")
+
+
+def test_a_node_tells_what_it_is_and_its_value(open_file: Open, lecture: Path) -> None:
+    page = open_file(lecture)
+    click_node(page, "lv1")
+    inspector = page.locator(".irviz-inspector")
+    inspector.get_by_text("env.relu").first.wait_for()
+    words = inspector.inner_text()
+    assert "Tensor[(1, 128)]" in words
+    assert "minimum" in words
+
+
+def test_functions_can_be_gone_to_and_nodes_found(open_file: Open, lecture: Path) -> None:
+    page = open_file(lecture)
+    page.locator(".irviz-functions").get_by_role("button", name="relu0").click()
+    page.locator(".node[data-node='lv1']").wait_for(state="detached")
+    page.keyboard.press("/")
+    page.keyboard.type("lv1")
+    page.get_by_role("option").first.wait_for()
+    page.keyboard.press("Enter")
+    page.locator(".node[data-node='lv1']").first.wait_for()
+
+
+def test_a_line_of_the_text_leads_to_its_node_and_back(open_file: Open, lecture: Path) -> None:
+    page = open_file(lecture)
+    show(page, "Split")
+    line = page.locator(".cm-line", has_text="lv1 = ")
+    line.click(position={"x": 110, "y": 6})
+    page.locator(".irviz-script-selected", has_text="lv1 = ").wait_for()
+    assert "env.relu" in page.locator(".irviz-inspector").inner_text()
+    click_node(page, "out")
+    page.locator(".irviz-script-selected", has_text="out = ").wait_for()
+
+
+def test_the_texts_of_two_stages_stand_beside_each_other_or_in_a_narrow_window_in_one(
+    open_file: Open, lecture: Path
+) -> None:
+    page = open_file(lecture)
+    page.keyboard.press("d")
+    show(page, "Split")
+    page.locator(".cm-merge-a .cm-changedLine", has_text="relu0").wait_for()
+    page.locator(".cm-merge-b .cm-changedLine", has_text="env.relu").wait_for()
+    page.set_viewport_size({"width": 640, "height": 700})
+    page.locator(".cm-deletedChunk", has_text="relu0").wait_for()
+    assert page.locator(".cm-mergeView").count() == 0
+
+
+def test_keys_find_words_in_the_text_and_choose_lines(open_file: Open, lecture: Path) -> None:
+    page = open_file(lecture)
+    show(page, "Text")
+    page.locator(".cm-content").focus()
+    page.keyboard.press("Control+f")
+    page.keyboard.type("env.relu")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Enter")
+    page.locator(".irviz-script-selected", has_text="lv1 = ").wait_for()
+    page.keyboard.type("x")
+    assert (
+        page.locator(".cm-line", has_text="x").count()
+        == page.locator(".cm-line", has_text="x").count()
+    )
+
+
+def test_the_name_of_a_prim_func_leads_to_its_definition(open_file: Open, lecture: Path) -> None:
+    page = open_file(lecture, height=500)
+    show(page, "Text")
+    page.locator(".cm-line", has_text="lv0 = ").locator(".irviz-script-link").click()
+    page.locator(".cm-line", has_text="def linear0").wait_for()
+    assert page.get_by_role("combobox", name="Function").input_value() == "linear0"
+
+
+def test_the_system_chooses_light_or_dark(open_file: Open, lecture: Path) -> None:
+    grounds = [
+        open_file(lecture, color_scheme=scheme).evaluate(
+            "() => getComputedStyle(document.querySelector('.irviz-viewer')).backgroundColor"
+        )
+        for scheme in ("light", "dark")
+    ]
+    assert grounds[0] == "rgb(255, 255, 255)"
+    assert grounds[1] != grounds[0]
+
+
+# --- what cannot be done ------------------------------------------------------------------------
+
+HURTS = "<img src=x onerror='window.hurt = 1'>"
+ENDS = f"</script></style><script>window.hurt = 1</script>{HURTS}"
+
+
+def hostile_session() -> Session:
+    """Return a session whose names all are HTML."""
+    x = relax.Var(ENDS, relax.TensorType([4], "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        made = builder.emit(relax.op.nn.relu(x), name_hint=HURTS)
+        builder.emit_func_output(builder.emit(relax.op.add(made, made), name_hint=ENDS))
+    module: ir.IRModule = builder.get().with_attr(HURTS, ENDS)
+    session = Session(module).from_file(f"{HURTS}.py")
+    return session.apply(relax.transform.LegalizeOps()).rename("0", ENDS).rename("1", HURTS)
+
+
+def look_at_everything(page: Any) -> None:
+    """Show every kind of text that a session has."""
+    page.locator(".node text").first.click()
+    show(page, "Split")
+    page.locator(".cm-line").first.wait_for()
+    page.keyboard.press("d")
+    page.locator(".cm-mergeView").wait_for()
+    page.keyboard.press("/")
+    page.keyboard.type("img")
+    page.wait_for_timeout(300)
+
+
+def test_no_name_in_a_session_does_anything(open_file: Open, tmp_path: Path) -> None:
+    path = hostile_session().save_html(tmp_path / "hostile.html")
+    page = open_file(path)
+    look_at_everything(page)
+    assert "hurt = 1" in page.locator(".irviz-viewer").inner_text()
+    assert page.title() == f"{HURTS}.py · irviz"
+    assert page.evaluate("() => window.hurt") is None
+    assert page.locator("img[src=x]").count() == 0
+
+
+def test_text_that_was_not_escaped_would_be_stopped_by_the_policy(
+    chromium: Any, lecture: Path, tmp_path: Path
+) -> None:
+    text = lecture.read_text("utf-8").replace("<noscript>", f"{ENDS}<noscript>")
+    policy = text[text.index("<meta http-equiv") : text.index('<meta name="referrer"')]
+    hurt = []
+    for name, content in {"with": text, "without": text.replace(policy, "")}.items():
+        path = tmp_path / f"{name}.html"
+        path.write_text(content, "utf-8")
+        page = chromium.new_page()
+        page.goto(path.as_uri())
+        page.locator(".irviz-frame").wait_for()
+        hurt.append(page.evaluate("() => window.hurt"))
+        page.close()
+    assert hurt == [None, 1]
+
+
+ATTEMPTS = {
+    "fetch": "fetch(url).catch(() => {})",
+    "image": "document.body.append(Object.assign(new Image(), {src: url}))",
+    "style": "document.head.append(Object.assign(document.createElement('link'), "
+    "{rel: 'stylesheet', href: url}))",
+    "font": "document.fonts.add(new FontFace('a', `url(${url})`)); document.fonts.load('9px a')",
+    "frame": "document.body.append(Object.assign(document.createElement('iframe'), {src: url}))",
+    "beacon": "navigator.sendBeacon(url, 'x')",
+    "socket": "new WebSocket(url.replace('http', 'ws'))",
+    "script": "import(url).catch(() => {})",
+    "form": "const form = Object.assign(document.createElement('form'), {action: url}); "
+    "document.body.append(form); form.submit()",
+}
+
+
+class Listener(ThreadingHTTPServer):
+    """A server of the loopback address that remembers what it was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: set[str] = set()
+        super().__init__(("127.0.0.1", 0), _Answer)
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class _Answer(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        assert isinstance(self.server, Listener)
+        self.server.asked.add(self.path.partition("?")[0])
+        self.send_error(404)
+
+    do_POST = do_OPTIONS = do_GET  # noqa: N815 - names that the server looks for
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture
+def listener() -> Iterator[Listener]:
+    with Listener() as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.mark.parametrize("has_policy", [False, True])
+def test_the_page_sends_nothing_though_without_its_policy_it_could(
+    chromium: Any, lecture: Path, tmp_path: Path, listener: Listener, has_policy: bool
+) -> None:
+    text = lecture.read_text("utf-8")
+    policy = text[text.index("<meta http-equiv") : text.index('<meta name="referrer"')]
+    path = tmp_path / "page.html"
+    path.write_text(text if has_policy else text.replace(policy, ""), "utf-8")
+    page = chromium.new_page()
+    page.goto(path.as_uri())
+    page.locator(".irviz-frame").wait_for()
+    for name, attempt in ATTEMPTS.items():
+        script = f"url => {{ try {{ {attempt} }} catch {{}} }}"
+        page.evaluate(script, f"{listener.url}/{name}")
+    wanted = set() if has_policy else {f"/{name}" for name in ATTEMPTS}
+    deadline = time.monotonic() + 5
+    while not wanted <= listener.asked and time.monotonic() < deadline:
+        page.wait_for_timeout(50)
+    if has_policy:
+        page.wait_for_timeout(500)  # longer than the others take
+    page.close()
+    assert listener.asked - {"/favicon.ico"} == wanted
+
+
+def test_a_damaged_file_says_so(chromium: Any, lecture: Path, tmp_path: Path) -> None:
+    text = lecture.read_text("utf-8")
+    start = text.index('id="irviz-recording">') + 1000
+    path = tmp_path / "damaged.html"
+    path.write_text(text[:start] + text[start + 400 :], "utf-8")
+    page = chromium.new_page()
+    page.goto(path.as_uri())
+    page.get_by_text("This file is damaged").wait_for()
+    page.close()

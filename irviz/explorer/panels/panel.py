@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,7 +14,6 @@ from irviz.explorer.panels.form_controls import button
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.explorer.view_model import unchanged
-from irviz.explorer.viewer.view_data import action_of
 
 
 class Panel(ABC):
@@ -95,9 +94,3 @@ class Panel(ABC):
     def refuse(self, why: object) -> None:
         """Say in the status bar why what the reader asked for cannot be done."""
         self.send(Say(str(why), is_error=True))
-
-    def receive(self, content: object, kinds: Sequence[type[Action]], /, **added: object) -> None:
-        """Dispatch what a page asks for; anything else that it may send is ignored."""
-        action = action_of(content, kinds, **added)
-        if action is not None:
-            self.send(action)

@@ -49,7 +49,7 @@ class RunPanel(Panel):
         self._case = field(widgets.BoundedIntText, "irviz-case", min=0)
         self.sets(self._case, "case")
         hidden = widgets.Layout(display="none")
-        self._picture = classed(widgets.Image(format="png", layout=hidden), "irviz-picture")
+        self._picture = classed(widgets.Image(format="png", layout=hidden), "irviz-input-picture")
         self._outputs = html("irviz-run-outputs")
         self.widget = widgets.VBox([self._case, self._picture, self._outputs])
 

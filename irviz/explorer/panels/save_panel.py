@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import anywidget
 import ipywidgets as widgets
-import traitlets
 
 from irviz.explorer import actions
 from irviz.explorer.downloads import PictureOptions, Saved
@@ -12,8 +10,6 @@ from irviz.explorer.panels.form_controls import field, heading
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
-from irviz.explorer.viewer import STATIC
-from irviz.explorer.viewer.view_data import COPY_MESSAGES
 from irviz.view.graph.dot import RANKDIRS
 from irviz.view.theme import THEMES
 
@@ -71,40 +67,24 @@ class SavePanel(Panel):
         """Show nothing of the state."""
 
 
-class CopyButton(anywidget.AnyWidget):
-    """Ask for a text when it is pressed, and put that on the clipboard.
-
-    Traits:
-        label: The words on the button.
-        text: What is copied when it comes; `serial` changes with each press that was answered.
-    """
-
-    _esm = STATIC / "copy.js"
-
-    label = traitlets.Unicode("Copy").tag(sync=True)
-    text = traitlets.Unicode("").tag(sync=True)
-    serial = traitlets.Int(0).tag(sync=True)
-
-
 class PythonPanel(Panel):
     """Give the script that makes the current stage from the first, with TVM alone."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self.copy = CopyButton(label="Copy as Python")
-        self.copy.on_msg(lambda _, content, __: self.receive(content, COPY_MESSAGES))
+        copy = self.button(
+            "Copy as Python",
+            "Put a script on the clipboard that makes this stage with TVM alone",
+            actions.CopyScript(),
+            "copy",
+        )
         save = self.button(
             "Save as Python",
             "Save a script with TVM alone that makes the shown stage",
             actions.Save(Saved("python")),
             "download",
         )
-        self.widget = widgets.VBox([heading("Script"), self.copy, save])
-
-    def _parts(self, state: State) -> tuple[object, ...]:
-        return (state.clipboard,)
+        self.widget = widgets.VBox([heading("Script"), copy, save])
 
     def _show(self, state: State) -> None:
-        """Hand what was copied to the page."""
-        with self.copy.hold_sync():
-            self.copy.text, self.copy.serial = state.clipboard.text, state.clipboard.serial
+        """Show nothing of the state."""

@@ -38,7 +38,7 @@ class LoopView(anywidget.AnyWidget):
     """Show a loop nest and let the reader choose loops and blocks of it.
 
     Traits:
-        html: What is shown, of `view.loops`, "" for nothing; see `viewer/src/loops.js`.
+        html: What is shown, of `view.loops`, "" for nothing; see `viewer/src/loops.ts`.
         label: Accessible name, such as "loops of mm_relu, stage 2".
         chosen: Ids of the chosen nodes, in the order of the clicks; written by the widget.
         marked: Ids of the nodes that an error means.
@@ -46,7 +46,6 @@ class LoopView(anywidget.AnyWidget):
     """
 
     _esm = STATIC / "loops.js"
-    _css = STATIC / "loops.css"
 
     html = traitlets.Unicode("").tag(sync=True)
     label = traitlets.Unicode("").tag(sync=True)

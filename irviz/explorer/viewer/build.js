@@ -8,9 +8,7 @@ import { build } from "esbuild";
 const isCheck = process.argv.includes("--check");
 
 const { outputFiles } = await build({
-  entryPoints: ["canvas.js", "copy.js", "loops.js", "stages.js", "viewer.tsx"]
-    .concat(["canvas.css", "explorer.css", "loops.css", "stages.css", "viewer.css"])
-    .map((name) => `src/${name}`),
+  entryPoints: ["loops.ts", "viewer.tsx", "viewer.css"].map((name) => `src/${name}`),
   outdir: "static",
   bundle: true,
   minify: true,
@@ -19,7 +17,6 @@ const { outputFiles } = await build({
   charset: "utf8",
   jsx: "automatic",
   jsxImportSource: "preact",
-  alias: { react: "preact/compat", "react-dom": "preact/compat" },
   write: !isCheck,
   logLevel: "warning",
 });

@@ -263,9 +263,6 @@ MESSAGES: tuple[type[Action], ...] = (
 )
 """The actions that the viewer sends."""
 
-COPY_MESSAGES: tuple[type[Action], ...] = (actions.CopyScript,)
-"""The actions that a button to copy sends."""
-
 
 def action_of(content: object, kinds: Sequence[type[Action]], /, **added: object) -> Action | None:
     """Return a message of the page as an action of one of these kinds, None if it is none.

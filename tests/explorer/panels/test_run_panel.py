@@ -88,7 +88,7 @@ def test_what_a_run_gave_is_shown_case_by_case(tab):
     desk.find("irviz-case").value = 3
     assert desk.state.case == 3
     assert desk.outputs != first
-    assert desk.sees("irviz-picture")
+    assert desk.sees("irviz-input-picture")
 
 
 def test_why_a_stage_cannot_be_run_is_shown(tab):

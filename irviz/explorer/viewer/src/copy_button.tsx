@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { Button } from "./button";
-import { copy } from "./clipboard.js";
+import { copy } from "./clipboard";
 
 const THANKS = 1200; // ms that it says that it has copied
 

@@ -1,7 +1,7 @@
 // Facts from Python: HTML whose links lead to nodes and functions, and of which each can be copied.
 
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { copy } from "./clipboard.js";
+import { copy } from "./clipboard";
 import { readHtml } from "./markup";
 import type { State } from "./state";
 import type { Side } from "./view_data";

@@ -1,6 +1,6 @@
 // What can be done with a node, for the inspector and the menu of a right click.
 
-import { copy } from "./clipboard.js";
+import { copy } from "./clipboard";
 import type { MenuItem, State } from "./state";
 import type { Side } from "./view_data";
 

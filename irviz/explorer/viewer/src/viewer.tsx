@@ -3,7 +3,7 @@
 import { effect } from "@preact/signals";
 import { render as renderInto } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { copy } from "./clipboard.js";
+import { copy } from "./clipboard";
 import { download } from "./downloads";
 import { dropFiles, hasFiles } from "./drop_files";
 import { fileHost } from "./file_host";

@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { copy } from "../src/clipboard.js";
+import { copy } from "../src/clipboard";
 
 test("a text is copied by the page's clipboard", async () => {
-  /** @type {string[]} */
-  const copied = [];
-  const clipboard = { writeText: async (/** @type {string} */ text) => void copied.push(text) };
-  const root = /** @type {Element} */ ({});
+  const copied: string[] = [];
+  const clipboard = { writeText: async (text: string) => void copied.push(text) };
+  const root = {} as Element;
   assert.equal(await copy("mod = 1", root, clipboard), true);
   assert.deepEqual(copied, ["mod = 1"]);
 });

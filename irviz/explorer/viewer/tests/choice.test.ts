@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import * as loops from "../src/choice.js";
+import * as loops from "../src/choice";
 
 test("a click chooses a loop alone, and a second click takes it out", () => {
   assert.deepEqual(loops.choose([], "i", false), ["i"]);
@@ -10,16 +10,13 @@ test("a click chooses a loop alone, and a second click takes it out", () => {
 });
 
 test("a click that adds keeps the order of the clicks", () => {
-  const chosen = ["k", "i", "j"].reduce(
-    (all, id) => loops.choose(all, id, true),
-    /** @type {string[]} */ ([]),
-  );
+  const chosen = ["k", "i", "j"].reduce((all, id) => loops.choose(all, id, true), [] as string[]);
   assert.deepEqual(chosen, ["k", "i", "j"]);
   assert.deepEqual(loops.choose(chosen, "i", true), ["k", "j"]);
 });
 
 test("choosing leaves the list it was given as it is", () => {
-  const chosen = Object.freeze(["i"]);
+  const chosen = Object.freeze(["i"]) as string[];
   loops.choose(chosen, "j", true);
   loops.choose(chosen, "i", true);
   assert.deepEqual(chosen, ["i"]);

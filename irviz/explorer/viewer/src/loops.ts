@@ -1,42 +1,56 @@
 // The loop nest: shows the HTML that Python made, lets loops and blocks be chosen, and reports.
 // The HTML: [data-node] is what stands for a node, [data-choice] the line of it that is clicked.
 
-import { along, choose, overshoot } from "./choice.js";
-import { readHtml } from "./markup.js";
-import { watch } from "./traits.js";
+import { along, choose, overshoot } from "./choice";
+import { readHtml } from "./markup";
 
-/** @import { LoopTraits, RenderProps } from "./messages" */
-
-/** @type {Record<string, number>} */
-const STEPS = { ArrowDown: 1, ArrowUp: -1 };
-
-/** @type {(event: MouseEvent | KeyboardEvent) => boolean} */
-const isAdding = (event) => event.ctrlKey || event.metaKey || event.shiftKey;
-
-/** @type {(event: Event, selector: string) => HTMLElement | null} */
-const closest = ({ target }, selector) =>
-  target instanceof Element ? target.closest(selector) : null;
-
-/** Return the line that a click chooses: that of the block, for the rest of it.
- * @type {(event: Event) => HTMLElement | null} */
-function choiceAt(event) {
-  const line = closest(event, "[data-choice]");
-  const node = closest(event, "[data-node]");
-  return line ?? node?.querySelector(":scope > [data-choice]") ?? null;
+/** The traits of Python's LoopView, which the page shares. */
+export interface LoopTraits {
+  html: string;
+  label: string;
+  chosen: string[];
+  marked: string[];
+  many: boolean;
 }
 
-/** @type {(props: RenderProps<LoopTraits, never>) => () => void} */
-function render({ model, el, signal }) {
+interface Model {
+  get<Name extends keyof LoopTraits>(name: Name): LoopTraits[Name];
+  set<Name extends keyof LoopTraits>(name: Name, value: LoopTraits[Name]): void;
+  save_changes(): void;
+  on(event: `change:${keyof LoopTraits}`, listener: () => void): void;
+  off(event: `change:${keyof LoopTraits}`, listener: () => void): void;
+}
+
+const STEPS: Record<string, number> = { ArrowDown: 1, ArrowUp: -1 };
+
+const isAdding = (event: MouseEvent | KeyboardEvent) =>
+  event.ctrlKey || event.metaKey || event.shiftKey;
+
+const closest = ({ target }: Event, selector: string) =>
+  target instanceof Element ? target.closest<HTMLElement>(selector) : null;
+
+/** Return the line that a click chooses: that of the block, for the rest of it. */
+function choiceAt(event: Event): HTMLElement | null {
+  const line = closest(event, "[data-choice]");
+  const node = closest(event, "[data-node]");
+  return line ?? node?.querySelector<HTMLElement>(":scope > [data-choice]") ?? null;
+}
+
+interface Props {
+  model: Model;
+  el: HTMLElement;
+  signal: AbortSignal;
+}
+
+function render({ model, el, signal }: Props) {
   const box = el.appendChild(el.ownerDocument.createElement("div"));
   box.className = "irviz-nest";
   box.setAttribute("role", "group");
-  /** @type {() => HTMLElement[]} */
-  const choices = () =>
-    [...box.querySelectorAll("[data-choice]")].filter((one) => one instanceof HTMLElement);
+  const choices = () => [...box.querySelectorAll<HTMLElement>("[data-choice]")];
 
   function showHtml() {
-    const root = /** @type {Document | ShadowRoot} */ (box.getRootNode());
-    const focused = /** @type {HTMLElement} */ (root.activeElement);
+    const root = box.getRootNode() as Document | ShadowRoot;
+    const focused = root.activeElement as HTMLElement;
     const at = choices().indexOf(focused); // it is about to go
     box.replaceChildren(readHtml(model.get("html")));
     for (const choice of choices()) {
@@ -69,22 +83,20 @@ function render({ model, el, signal }) {
     if (first) box.scrollTop += overshoot(first, box.getBoundingClientRect()); // not the page
   }
 
-  /** @type {(chosen: string[]) => void} */
-  function setChosen(chosen) {
+  function setChosen(chosen: string[]) {
     model.set("chosen", chosen);
     model.save_changes();
     showChosen();
   }
 
-  /** @type {(choice: HTMLElement, isAdding: boolean) => void} */
-  const act = (choice, adds) =>
+  const act = (choice: HTMLElement, adds: boolean) =>
     setChosen(choose(model.get("chosen"), choice.dataset.choice ?? "", adds || model.get("many")));
 
-  const onClick = (/** @type {MouseEvent} */ event) => {
+  const onClick = (event: MouseEvent) => {
     const choice = choiceAt(event);
     if (choice) act(choice, isAdding(event));
   };
-  const onKey = (/** @type {KeyboardEvent} */ event) => {
+  const onKey = (event: KeyboardEvent) => {
     const choice = closest(event, "[data-choice]");
     const step = STEPS[event.key];
     if (!choice) return;
@@ -99,16 +111,21 @@ function render({ model, el, signal }) {
   };
   box.addEventListener("click", onClick, { signal });
   box.addEventListener("keydown", onKey, { signal });
-  const stop = watch(model, {
-    label: () => {
-      box.ariaLabel = model.get("label") || "loop nest";
-    },
-    html: showHtml,
-    chosen: showChosen,
-    marked: showMarked,
-  });
+  const showLabel = () => {
+    box.ariaLabel = model.get("label") || "loop nest";
+  };
+  const shown = [
+    ["label", showLabel],
+    ["html", showHtml],
+    ["chosen", showChosen],
+    ["marked", showMarked],
+  ] as const;
+  for (const [name, show] of shown) {
+    model.on(`change:${name}`, show);
+    show();
+  }
   return () => {
-    stop();
+    for (const [name, show] of shown) model.off(`change:${name}`, show);
     box.remove();
   };
 }

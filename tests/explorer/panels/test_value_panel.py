@@ -253,29 +253,13 @@ def test_a_fetch_that_ends_when_another_node_is_shown_is_not_shown_there(shown):
     assert desk.said == ""
 
 
-def test_the_picture_is_saved_under_a_name_of_its_own(shown, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_picture_is_saved_under_a_name_of_its_own(shown):
     desk = shown()
     desk.show(value(MATRIX), "lv3 y #2")
-    assert desk.one(widgets.Text, "file").value == "lv3-y-2-heat-map.svg"
     desk.press("Save SVG")
-    saved = tmp_path / "lv3-y-2-heat-map.svg"
-    assert saved.read_text(encoding="utf-8") == desk.svg
-    assert desk.said == f"saved {saved}"
-    ElementTree.parse(saved)
-
-
-@pytest.mark.parametrize("name", ["picture.png", "nowhere/picture.svg"])
-def test_a_name_that_cannot_be_written_is_told(shown, tmp_path, monkeypatch, name):
-    monkeypatch.chdir(tmp_path)
-    desk = shown()
-    desk.show(value(MATRIX), "lv0")
-    desk.one(widgets.Text, "file").value = name
-    desk.press("Save SVG")
-    words = desk.said
-    assert desk.state.message.is_error
-    assert repr(name) in words
-    assert list(tmp_path.iterdir()) == []
+    assert desk.state.file.name == "lv3-y-2-heat-map.svg"
+    assert desk.state.file.content.decode() == desk.svg
+    ElementTree.fromstring(desk.state.file.content)
 
 
 def test_pictures_are_on_the_paper_of_the_theme(shown):

@@ -70,7 +70,7 @@ function Breadcrumb({ state }: { state: State }) {
           </li>
         )}
         {name && (
-          <li>
+          <li class="irviz-crumb-function">
             <Button
               title="The function that is shown: choose another"
               class="irviz-crumb irviz-mono"

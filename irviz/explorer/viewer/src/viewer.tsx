@@ -201,18 +201,21 @@ function useViewer(state: State, ref: { readonly current: HTMLDivElement | null 
   }, []);
 }
 
-/** Open the drawer when a node is selected, until the reader closes it: then it is their choice. */
+/** Open the drawer when a node is selected, until the reader closes it: then it is their choice.
+ * Over two graphs it would hide one of them: there it is opened only when it is asked for. */
 function openAtSelection(state: State): () => void {
   let isWanted = true;
   let wasOpen = false;
+  let before = state.selection.peek().node;
   return effect(() => {
     const isOpen = state.isInspectorOpen.value;
     const { node } = state.selection.value;
+    const isNew = node !== "" && node !== before;
+    before = node;
     if (!state.isDrawer.value) return;
-    if (wasOpen && !isOpen) isWanted = false;
-    if (isOpen) isWanted = true;
+    if (wasOpen !== isOpen) isWanted = isOpen;
     wasOpen = isOpen;
-    if (node && isWanted && !isOpen) state.isInspectorOpen.value = true;
+    if (isNew && isWanted && !state.isComparing.value) state.isInspectorOpen.value = true;
   });
 }
 

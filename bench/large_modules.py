@@ -150,9 +150,9 @@ def _cold(bindings: int) -> float:
     code = f"""
 import sys, time
 sys.path.insert(0, {str(_BENCH)!r})
-import irviz, stacks
+import irviz, made_modules
 irviz.Session
-module = stacks.decoder({bindings})
+module = made_modules.decoder({bindings})
 start = time.perf_counter()
 irviz.Session(module).draw()
 print(time.perf_counter() - start)"""

@@ -16,16 +16,16 @@ _ROUNDS = 9
 _SETUP = f"""
 import gc, sys, time
 sys.path.insert(0, {str(Path(__file__).parent)!r})
-import irviz, stacks
+import irviz, made_modules
 """
-_MODULE = "module = stacks.{}({}); gc.collect()"
+_MODULE = "module = made_modules.{}({}); gc.collect()"
 _CELL = "began = time.time(); explorer = irviz.explore(module); ended = time.time(); explorer"
 
 # Opens a group where one is closed, else closes a frame and opens that again.
 _TOGGLE = f"""async () => {{ {PAINTED}
     const picture = () => sized(document.querySelector('.irviz-canvas svg.irviz'));
     const all = () => [...document.querySelectorAll('.irviz-canvas .toggle[data-toggle]')];
-    const word = toggle => toggle.querySelector('title')?.textContent ?? '';
+    const isClosed = toggle => toggle.closest('.node') !== null; // else it is of a frame
     const click = async toggle => {{
         const before = picture(), start = performance.now();
         toggle.dispatchEvent(new MouseEvent('click', {{bubbles: true, composed: true}}));
@@ -34,14 +34,14 @@ _TOGGLE = f"""async () => {{ {PAINTED}
         return (performance.now() - start) / 1e3;
     }};
     if (!all().length) return null;
-    if (!all().some(toggle => word(toggle) === 'open')) await click(all().at(-1));
-    const {{toggle: id}} = all().find(toggle => word(toggle) === 'open').dataset;
+    if (!all().some(isClosed)) await click(all().at(-1));
+    const {{toggle: id}} = all().find(isClosed).dataset;
     await new Promise(resolve => setTimeout(resolve, 500));
     const count = () => picture().querySelectorAll('.node').length;
     const closed = count();
     const seconds = await click(all().find(toggle => toggle.dataset.toggle === id));
     if (count() <= closed) throw new Error(`opening ${id} showed no more than before`);
-    const again = all().find(toggle => toggle.dataset.toggle === id && word(toggle) === 'close');
+    const again = all().find(toggle => toggle.dataset.toggle === id && !isClosed(toggle));
     if (again) await click(again);
     return seconds;
 }}"""

@@ -124,21 +124,21 @@ def page() -> None:
 
 
 _BIND = """async () => {
-    const stages = () => document.querySelectorAll('.irviz-stage > button');
+    const stages = () => document.querySelectorAll('.irviz-stage');
     const until = async test => { while (!test()) await new Promise(requestAnimationFrame); };
     stages()[0].click();
     await until(() => document.querySelector('.irviz-canvas .node.param[data-node="w0"]'));
     await new Promise(resolve => setTimeout(resolve, 300));
     const count = stages().length;
-    const button = [...document.querySelectorAll('.irviz-tabs button')].find(
+    const button = [...document.querySelectorAll('.irviz-inspector button')].find(
         b => b.textContent.includes('Bind parameters'));
     const start = performance.now();
     button.click();
     await until(() => !document.querySelector('.irviz-canvas .node.param[data-node="w0"]'));
     const picture = performance.now() - start;
     await until(() => {
-        const badges = document.querySelectorAll('.irviz-stages .irviz-badge');
-        return badges.length > count && badges[count].textContent.includes('equal');
+        const badge = stages()[count]?.querySelector('.irviz-badge');
+        return badge?.textContent.includes('equal');
     });
     return {picture, badge: performance.now() - start};
 }"""

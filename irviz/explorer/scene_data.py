@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from math import prod
 from xml.etree import ElementTree
 
 from irviz.explorer.script_data import printed
@@ -21,20 +22,23 @@ from irviz.explorer.view_model import (
 from irviz.explorer.viewer.view_data import Change, Crumb, LegendEntry, NodeFacts, Picture, Scene
 from irviz.model.diff.diff_result import NodeChange, NodeDiff
 from irviz.model.folding.container_path import repeat_copies
-from irviz.model.graph.graph import Node, NodeId, Resolution
+from irviz.model.graph.graph import Node, NodeId, NodeKind, Resolution
 from irviz.model.runs.trace import Trace
 from irviz.session.compared_views import ComparedViews
-from irviz.session.stage_cache import graph_of, tree_of
+from irviz.session.stage_cache import array_of, constants_of, graph_of, tree_of
 from irviz.session.visible_function import StageView
+from irviz.transforms.stage import Stage
 from irviz.view.bidi_escapes import visible
 from irviz.view.geometry import Rect, Size
 from irviz.view.graph.change_marks import LEGEND, draw_sign, node_change_mark
 from irviz.view.graph.node_shapes import add_shape
 from irviz.view.number_format import format_number
 from irviz.view.svg_primitives import svg_document, svg_text
-from irviz.view.text.details import copies_html, node_html
+from irviz.view.text.details import Facts, constant_facts, copies_html, node_html
 from irviz.view.theme import STYLES, get_theme, node_style
 
+_MOST_NUMBERS = 10_000
+"""Of larger constants no statistics are taken for the facts."""
 _SAMPLE = Size(26.0, 16.0)
 _THEME = get_theme("page")
 
@@ -112,7 +116,8 @@ def _nodes(state: State, side: Side) -> dict[str, NodeFacts]:
         node = graph[inner] if inner in graph.index else shown
         is_own = node is not shown and function == view.whole.function
         group = view.around(shown.id)
-        facts = node_html(graph if node is not shown else view.graph, node)
+        more = _numbers(stage, function, node)
+        facts = node_html(graph if node is not shown else view.graph, node, more)
         copies = repeat_copies(tree, inner) if is_own else None
         if copies is not None:
             facts += copies_html(copies, graph)
@@ -138,6 +143,15 @@ def _nodes(state: State, side: Side) -> dict[str, NodeFacts]:
             "copies": len(copies.nodes) if copies else 0,
         }
     return found
+
+
+def _numbers(stage: Stage, function: str, node: Node) -> Facts:
+    """Return the facts of a constant that is not large; a form has those of a large one."""
+    tensor = constants_of(stage, function).get(node.id) if node.kind is NodeKind.CONSTANT else None
+    if tensor is None or prod(tensor.shape) > _MOST_NUMBERS:
+        return ()
+    array = array_of(stage, function, node.id)
+    return () if array is None else constant_facts(array)
 
 
 def value_words(trace: Trace | None, node: str) -> str:

@@ -3,7 +3,8 @@
 import pytest
 import tvm
 
-from irviz.explorer.actions import SaveStage
+from irviz.explorer.actions import Save
+from irviz.explorer.downloads import Saved
 from irviz.session import stage_cache
 from irviz.session.session import Session
 from irviz.session.visible_function import StageView
@@ -198,9 +199,10 @@ def test_prim_funcs_are_drawn_side_by_side_and_said_not_to_be_compared(explorer)
 # --- files -------------------------------------------------------------------------------------
 
 
-def test_a_picture_that_cannot_be_saved_is_said(explorer, unreadable, tmp_path):
+def test_a_picture_that_cannot_be_saved_is_said(explorer, unreadable):
     unreadable(explorer.state.session.stage("1").module)
     explorer.choose("1")
-    explorer.explorer.dispatch(SaveStage(str(tmp_path / "a.svg"), "course", "up"))
+    explorer.explorer.dispatch(Save(Saved("svg")))
     assert "no such <expression>" in explorer.message
-    assert list(tmp_path.iterdir()) == []
+    assert explorer.status["isError"]
+    assert explorer.state.file is None

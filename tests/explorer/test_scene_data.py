@@ -11,6 +11,7 @@ from tvm import relax
 
 from irviz.course.mlp import MODULES
 from irviz.explorer import actions
+from irviz.explorer import scene_data as scene_data_module
 from irviz.explorer.reducer import reduce
 from irviz.explorer.scene_data import scene_data, value_words
 from irviz.explorer.script_data import script_data
@@ -128,6 +129,23 @@ def test_names_and_operators_are_told_as_text() -> None:
     assert "\u202e" not in first["name"]
     assert "<b>" not in first["facts"]
     assert "&lt;b&gt;x" in first["facts"]
+
+
+def test_a_small_constant_is_written_out_and_no_large_one_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def facts(array: Any) -> str:
+        builder = relax.BlockBuilder()
+        x = relax.Var("x", relax.TensorType(array.shape, "float32"))
+        with builder.function("main", [x]):
+            builder.emit_func_output(builder.emit(relax.op.add(x, relax.const(array)), "y"))
+        found = nodes(after(Session(builder.get()))).values()
+        return next(node["facts"] for node in found if node["kind"] == "constant")
+
+    assert "<dt>values</dt><dd>[1. , 2.5]</dd>" in facts(np.array([1, 2.5], "float32"))
+    assert "<dt>values</dt><dd>0 to 1</dd>" in facts(np.eye(8, dtype="float32"))
+    monkeypatch.setattr(scene_data_module, "array_of", lambda *_: pytest.fail("it was read"))
+    assert "values" not in facts(np.zeros((101, 100), "float32"))
 
 
 def test_the_place_of_a_node_in_a_repeat_is_told(modules: Any) -> None:

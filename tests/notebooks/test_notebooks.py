@@ -30,7 +30,7 @@ END_TO_END = (
     "MyModuleWithExternCall by env.einsum_linear",
     "MyModuleMixture",
     "MyModuleMixture with bound parameters",
-    "stage 0 (given)",
+    "stage 0 (initial module)",
     "stage 1 (BindParams w0, b0, w1, b1)",
     "stage 2 (swap relu0 → env.relu)",
     "stage 3 (swap linear0 → env.linear)",

@@ -228,13 +228,15 @@ def test_the_colours_of_a_page_are_those_that_its_style_sheet_has(mlp):
     overlay = difference_overlay(DIFFERENCES, mlp, ["lv0"])
     svg = mlp.figure("page", overlay=overlay).svg
     named = set(re.findall(r"var\((--irviz-[\w-]+)\)", svg))
-    assert {"--irviz-tint-low", "--irviz-tint-high", "--irviz-flag"} <= named
+    assert {f"--irviz-picture-{name}" for name in ("tint-low", "tint-high", "flag")} <= named
     light, dark = (
         dict(re.findall(r"(--[\w-]+): (#\w+);", one)) for one in page_css().split("}")[:2]
     )
     for theme, css in (("course", light), ("dark", dark)):
         assert named <= css.keys()
-        colours = [css[f"--irviz-{name}"] for name in ("tint-low", "tint-high", "text", "flag")]
+        colours = [
+            css[f"--irviz-picture-{name}"] for name in ("tint-low", "tint-high", "text", "flag")
+        ]
         assert colours == [*THEMES[theme].tints, THEMES[theme].text, THEMES[theme].flag]
 
 

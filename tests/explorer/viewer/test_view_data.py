@@ -13,11 +13,10 @@ import traitlets
 
 from irviz.explorer import actions
 from irviz.explorer.downloads import Saved
-from irviz.explorer.panels.save_panel import CopyButton
 from irviz.explorer.panels.schedule_panel import LoopView
 from irviz.explorer.view_recording import record_view
 from irviz.explorer.viewer import view_data
-from irviz.explorer.viewer.view_data import COPY_MESSAGES, MESSAGES, action_of
+from irviz.explorer.viewer.view_data import MESSAGES, action_of
 from irviz.explorer.viewer.widget import Viewer
 from irviz.session.session import Session
 
@@ -145,9 +144,8 @@ def test_the_page_writes_the_traits_that_python_hears() -> None:
     assert tuple(re.findall(r'"(\w+)"', found[1])) == WRITTEN
 
 
-@pytest.mark.parametrize(("name", "widget"), [("CopyTraits", CopyButton), ("LoopTraits", LoopView)])
-def test_the_widgets_of_forms_have_the_traits_that_the_page_uses(name: str, widget: Any) -> None:
-    assert own_traits(widget) == interface(name, OTHERS)
+def test_the_loop_nest_has_the_traits_that_the_page_uses() -> None:
+    assert own_traits(LoopView) == interface("LoopTraits", OTHERS)
 
 
 # --- what is sent to the page ------------------------------------------------------------------
@@ -218,20 +216,16 @@ def test_a_wrong_type_in_a_record_is_found() -> None:
 # --- what the page sends -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "kinds", "source"),
-    [("ViewerMessage", MESSAGES, DECLARED), ("CopyMessage", COPY_MESSAGES, OTHERS)],
-)
-def test_the_page_sends_the_messages_that_python_reads(name: str, kinds: Any, source: str) -> None:
-    assert union(name, source) == [kind.__name__ for kind in kinds]
-    for kind in kinds:
+def test_the_page_sends_the_messages_that_python_reads() -> None:
+    assert union("ViewerMessage") == [kind.__name__ for kind in MESSAGES]
+    for kind in MESSAGES:
         fields = {
             re.sub("_(.)", lambda found: found[1].upper(), one): typescript(hint)
             for one, hint in get_type_hints(kind).items()
             if (kind.__name__, one) not in NOT_SENT
         }
         expected = {"action": f'"{kind.__name__}"', **fields}
-        assert interface(kind.__name__, source) == expected
+        assert interface(kind.__name__) == expected
 
 
 EXAMPLES = {"string": "time", "number": 2, "boolean": True, "Side": "reference"}
@@ -289,12 +283,6 @@ def test_a_file_comes_with_its_bytes_and_in_no_other_way() -> None:
     assert action_of(asked, MESSAGES, content=None) is None
     assert action_of({**asked, "content": "text"}, MESSAGES, content=b"text") is None
     assert action_of({"action": "Undo"}, MESSAGES, content=b"text") == actions.Undo()
-
-
-def test_a_copied_script_goes_to_no_file_that_the_page_names() -> None:
-    asked = {"action": "CopyScript"}
-    assert action_of(asked, COPY_MESSAGES) == actions.CopyScript()
-    assert action_of({**asked, "path": "/etc/x.py"}, COPY_MESSAGES) is None
 
 
 @pytest.mark.worker

@@ -55,7 +55,9 @@ def test_the_wheel_holds_the_data_the_page_the_bundles_and_the_types_marker(tmp_
     wanted = {
         "irviz/py.typed",
         "irviz/cli/page/index.html.j2",
+        "irviz/cli/page/start.html.j2",
         "irviz/cli/page/static/page.js",
+        "irviz/cli/page/static/start.js",
         "irviz/cli/page/static/page.css",
         "irviz/course/data/mlp_params.npz",
         "irviz/course/data/digits.npz",
@@ -67,7 +69,7 @@ def test_the_wheel_holds_the_data_the_page_the_bundles_and_the_types_marker(tmp_
     of_page = {name for name in names if name.startswith("irviz/cli/page/")}
     assert of_page == {name for name in wanted if name.startswith("irviz/cli/page/")}
     of_viewer = [*VIEWER.glob("*.py"), *VIEWER.glob("static/*")]  # not what they are made from
-    assert {"canvas.js", "canvas.css"} < {path.name for path in of_viewer}
+    assert {"viewer.js", "viewer.css"} < {path.name for path in of_viewer}
     expected = {str(path.relative_to(ROOT)) for path in of_viewer}
     assert {name for name in names if name.startswith("irviz/explorer/viewer/")} == expected
     assert not [name for name in names if name.startswith(("tests/", "notebooks/", "bench/"))]

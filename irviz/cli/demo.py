@@ -25,7 +25,7 @@ def _run(options: argparse.Namespace) -> None:
         from irviz.cli.page_request import DEMO
         from irviz.cli.serve import serve
 
-        serve(DEMO, port=options.port, browser=not options.no_browser)
+        serve(DEMO, port=options.port, place=options.place)
         return
     session = demo_stages()
     session.draw().save(options.svg)

@@ -10,19 +10,20 @@ from irviz.cli.options import Commands, add_file, add_function, add_page
 def add_open(commands: Commands) -> None:
     """Add the command to the command line."""
     parser = commands.add_parser("open", help="open the explorer on a file")
-    add_file(parser)
+    add_file(parser, is_optional=True)
     add_function(parser)
     add_page(parser)
     parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> None:
+    from irviz.cli.page_request import START
     from irviz.cli.serve import serve
 
     serve(
-        str(options.file.resolve()),
+        START if options.file is None else str(options.file.resolve()),
         options.module,
         options.function,
         port=options.port,
-        browser=not options.no_browser,
+        place=options.place,
     )

@@ -12,9 +12,13 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """What `add_subparsers` returns: a command adds its parser to it."""
 
 
-def add_file(parser: argparse.ArgumentParser) -> None:
+def add_file(parser: argparse.ArgumentParser, *, is_optional: bool = False) -> None:
     """Add the file to read a module from, and the module's name."""
-    parser.add_argument("file", type=Path, metavar="FILE", help=".py, .ipynb, .json, .pt2, .onnx")
+    words = ".py, .ipynb, .json, .pt2, .onnx" + (
+        "; without it: a list to choose from" * is_optional
+    )
+    count = "?" if is_optional else None
+    parser.add_argument("file", type=Path, nargs=count, metavar="FILE", help=words)
     parser.add_argument("--module", default="", metavar="NAME", help="where it defines several")
 
 
@@ -28,7 +32,17 @@ def add_function(parser: argparse.ArgumentParser) -> None:
 def add_page(parser: argparse.ArgumentParser) -> None:
     """Add how the explorer is served."""
     parser.add_argument("--port", type=_port, default=0, help="default: any free one")
-    parser.add_argument("--no-browser", action="store_true", help="only print the address")
+    place = parser.add_mutually_exclusive_group()
+    for option, name, words in _PLACES:
+        place.add_argument(option, dest="place", action="store_const", const=name, help=words)
+    parser.set_defaults(place="any")
+
+
+_PLACES = (
+    ("--window", "window", "in a window of its own, which ends irviz when it is closed"),
+    ("--browser", "browser", "in the browser, also where pywebview is installed"),
+    ("--no-browser", "nowhere", "only print the address"),
+)
 
 
 def _port(text: str) -> int:

@@ -72,10 +72,11 @@ class Pages:
             return
         text = json.dumps(message, allow_nan=False)  # NaN is no JSON: the page could not read it
         for socket in tuple(self._sockets):
-            with suppress(WebSocketClosedError):  # which removes itself
-                socket.write_message(text)
-                for buffer in buffers:
-                    socket.write_message(bytes(buffer), binary=True)
+            with suppress(WebSocketClosedError):  # it removes itself
+                parts: list[str | bytes] = [text, *map(bytes, buffers)]
+                for part in parts:
+                    sent = socket.write_message(part, binary=isinstance(part, bytes))
+                    asyncio.ensure_future(sent).add_done_callback(asyncio.Future.exception)
 
     @contextmanager
     def _because_of(self, parent: str) -> Iterator[None]:

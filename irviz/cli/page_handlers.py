@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import hmac
 import json
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import os
+from typing import Any
 
-import jinja2
 from tornado.web import Application, HTTPError, RequestHandler, StaticFileHandler
 from tornado.websocket import WebSocketHandler
 
+from irviz.cli.failure_words import FAILURES, failure_words
 from irviz.cli.first_picture import first_picture
-from irviz.cli.page_connection import Pages
-
-if TYPE_CHECKING:
-    from irviz.explorer.explorer import Explorer
+from irviz.cli.page_documents import PAGE, start_page, template
+from irviz.cli.shown import Shown
 
 ADDRESS = "127.0.0.1"
-_PAGE = Path(__file__).parent / "page"
 _POLICY = {
     "default-src": "'none'",
     "script-src": "'self' blob:",  # anywidget imports from blobs
@@ -28,7 +24,7 @@ _POLICY = {
     "font-src": "'self' data:",
     "connect-src": "'self'",
     "base-uri": "'none'",
-    "form-action": "'none'",
+    "form-action": "'self'",
     "frame-ancestors": "'none'",
 }
 _HEADERS = {
@@ -39,16 +35,8 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 _REFUSED = "This is not the address that irviz printed, which ends with a token: open that one."
-_MAX_MESSAGE_BYTES = 2**30  # a file that is dropped onto the page
-
-
-@dataclass(frozen=True)
-class Shown:
-    """What the pages show, and what their requests must have."""
-
-    token: str
-    explorer: Explorer
-    pages: Pages
+MAX_BYTES = 2**30
+"""The largest file that is dropped onto a page."""
 
 
 def page_application(shown: Shown) -> Application:
@@ -57,11 +45,12 @@ def page_application(shown: Shown) -> Application:
     return Application(
         [
             ("/", _Document, private),
+            ("/open", _Open, private),
             ("/connection", _Connection, private),
-            ("/static/(.*)", _Static, {"path": str(_PAGE / "static")}),
+            ("/static/(.*)", _Static, {"path": str(PAGE / "static")}),
         ],
         default_handler_class=_Missing,
-        websocket_max_message_size=_MAX_MESSAGE_BYTES,
+        websocket_max_message_size=MAX_BYTES,
     )
 
 
@@ -101,16 +90,39 @@ class _Private(_Guarded):
     def prepare(self) -> None:
         super().prepare()
         given = self.get_query_argument("token", "")
-        if not hmac.compare_digest(given.encode(), self.shown.token.encode()):
+        if not hmac.compare_digest(given.encode(), self.shown.request.token.encode()):
             raise HTTPError(403)
 
 
 class _Document(_Private):
-    """The page, with the picture of what it will show."""
+    """The page, with the picture of what it will show; or a list of what it could show."""
 
     def get(self) -> None:
         self.set_header("Cache-Control", "no-store")
-        self.finish(_template().render(first_picture(self.shown.explorer)))
+        if self.shown.explorer is None:
+            self.finish(start_page(self.shown.request.token))
+        else:
+            self.finish(template("index").render(first_picture(self.shown.explorer)))
+
+
+class _Open(_Private):
+    """Opens the file that was chosen in the page, or sent by it."""
+
+    def post(self) -> None:
+        if self.shown.explorer is None:
+            try:
+                self._open()
+            except FAILURES as failure:
+                words = failure_words(failure).replace(f"{self.shown.folder}{os.sep}", "")
+                self.finish(start_page(self.shown.request.token, words))
+                return
+        self.redirect(f"/?token={self.shown.request.token}", status=303)
+
+    def _open(self) -> None:
+        if sent := self.request.files.get("file"):
+            self.shown.open_sent(sent[0]["filename"], sent[0]["body"])
+        else:
+            self.shown.open_chosen(self.get_body_argument("what"))
 
 
 class _Connection(_Private, WebSocketHandler):
@@ -132,10 +144,3 @@ class _Connection(_Private, WebSocketHandler):
             self.buffers.append(memoryview(message))
         if len(self.buffers) == self.message["buffers"]:
             self.shown.pages.hear(self.message, self.buffers)
-
-
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_PAGE), autoescape=True, undefined=jinja2.StrictUndefined
-    )
-    return environment.get_template("index.html.j2")

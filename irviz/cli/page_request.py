@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-DEMO = ":demo:"
+DEMO, START = ":demo:", ":start:"
+"""What is no file: the lecture's MLP, and a page on which a file is chosen."""
 
 
 @dataclass(frozen=True)
@@ -12,7 +13,7 @@ class PageRequest:
     """What to show, and where; it is sent by a pipe, because everybody sees a process's arguments.
 
     Attributes:
-        what: A file that `irviz.load` takes, or DEMO.
+        what: A file that `irviz.load` takes, DEMO, or START.
         name: A module, where the file defines several.
         function: The function to begin with, where the module has several.
         port: A port; 0 for any free one.

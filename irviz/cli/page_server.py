@@ -11,6 +11,8 @@ import json
 import logging
 import os
 import sys
+import tempfile
+from importlib import import_module
 from pathlib import Path
 from typing import TextIO
 
@@ -19,9 +21,10 @@ from tornado.netutil import bind_sockets
 
 from irviz.cli.failure_words import FAILURES, failure_words
 from irviz.cli.page_connection import Pages
-from irviz.cli.page_handlers import ADDRESS, Shown, page_application
-from irviz.cli.page_request import PageRequest
+from irviz.cli.page_handlers import ADDRESS, MAX_BYTES, page_application
+from irviz.cli.page_request import START, PageRequest
 from irviz.cli.serve import interruptible
+from irviz.cli.shown import Shown
 from irviz.worker.worker_main import exit_with_parent
 
 
@@ -45,24 +48,20 @@ async def _serve(request: PageRequest, answer: TextIO) -> None:
         words = f"port {request.port} cannot be used ({failure}): choose another, or none"
         _say(answer, error=words)
         return
-    try:
-        shown = _shown(request)
-    except FAILURES as failure:
-        _say(answer, error=failure_words(failure))
-        return
-    HTTPServer(page_application(shown)).add_sockets(sockets)
-    _say(answer, port=sockets[0].getsockname()[1])
-    await asyncio.Event().wait()
-
-
-def _shown(request: PageRequest) -> Shown:
-    """Load what is to be shown; its widgets are made when pages can be told of them."""
-    from irviz.cli.page_contents import explorer_of_page
-    from irviz.explorer.explorer import Explorer
-
-    pages = Pages()
-    pages.connect_widgets(Explorer.handle_control_comm_opened)
-    return Shown(request.token, explorer_of_page(request), pages)
+    with tempfile.TemporaryDirectory(prefix="irviz-", ignore_cleanup_errors=True) as folder:
+        shown = Shown(request, Pages(), Path(folder))
+        try:
+            if request.what != START:
+                shown.open(request)
+        except FAILURES as failure:
+            _say(answer, error=failure_words(failure))
+            return
+        server = HTTPServer(page_application(shown), max_buffer_size=MAX_BYTES)
+        server.add_sockets(sockets)
+        _say(answer, port=sockets[0].getsockname()[1])
+        if request.what == START:
+            import_module("irviz.cli.page_contents")  # takes a second, in which the reader chooses
+        await asyncio.Event().wait()
 
 
 def _say(answer: TextIO, **said: object) -> None:

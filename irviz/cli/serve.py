@@ -11,16 +11,21 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 import platformdirs
 
+from irviz.cli.own_window import has_webview, own_window
 from irviz.cli.page_request import PageRequest
 from irviz.errors import IrvizError
 
-_END_SECONDS = 10.0
+Place: TypeAlias = Literal["any", "window", "browser", "nowhere"]
+_END_SECONDS, _LOOK_SECONDS = 10.0, 0.1
+_NO_WINDOW = "irviz: the window ended with code {}: the page is opened in the browser"
 _HANGUP = getattr(signal, "SIGHUP", None)  # which Windows has not
 
 
@@ -29,29 +34,40 @@ class ServeError(IrvizError, RuntimeError):
 
 
 def serve(
-    what: str, name: str = "", function: str = "", *, port: int = 0, browser: bool = True
+    what: str, name: str = "", function: str = "", *, port: int = 0, place: Place = "any"
 ) -> None:
-    """Serve the explorer on the loopback address until interrupted.
+    """Serve the explorer on the loopback address until interrupted, or its window is closed.
 
     Args:
-        what: A file that `irviz.load` takes, or DEMO.
+        what: A file that `irviz.load` takes, DEMO, or START.
         name: A module, where the file defines several.
         function: The function to begin with, where the module has several.
         port: A port; 0 for any free one.
-        browser: Whether to open a browser. The address has a random token.
+        place: Where the page is shown: in a "window" of its own, in the "browser", in "any" of
+            these (a window where pywebview is installed), or "nowhere": its address is printed.
 
     Raises:
         ServeError: The server does not start, or ends by itself.
+        WindowError: No window can be opened here.
     """
     with (
         contextlib.suppress(KeyboardInterrupt),
         interruptible(),
         served(what, port, name, function) as (process, url),
-        _redirecting_file(url) as redirecting,
+        _redirecting_file(url) as page,
     ):
         print(f"irviz is at {url}  (Ctrl-C ends it)", flush=True)  # noqa: T201
-        if browser:
-            webbrowser.open(redirecting.as_uri())
+        if place == "window" or (place == "any" and has_webview()):
+            with own_window(page) as window:
+                while process.poll() is None and window.poll() is None:
+                    time.sleep(_LOOK_SECONDS)
+            if window.returncode == 0 and process.returncode is None:
+                return  # it was closed
+            if process.returncode is None:
+                print(_NO_WINDOW.format(window.returncode), file=sys.stderr)  # noqa: T201
+                webbrowser.open(page.as_uri())
+        elif place != "nowhere":
+            webbrowser.open(page.as_uri())
         process.wait()
         raise ServeError(f"the page's server ended with code {process.returncode}")
 
@@ -60,18 +76,16 @@ def serve(
 def _redirecting_file(url: str) -> Iterator[Path]:
     """Yield a page that leads to an address, so that no command line has the address's token.
 
-    Only this user may read the file. It is where this user's data is, because a browser in a
-    sandbox may have no /tmp.
+    Only this user may read the file and its folder. It is where this user's data is, because a
+    browser in a sandbox may have no /tmp.
     """
-    folder = platformdirs.user_data_path("irviz")
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    number, name = tempfile.mkstemp(".html", "irviz-", folder)
-    try:
-        with os.fdopen(number, "w", encoding="utf-8") as file:
+    data = platformdirs.user_data_path("irviz")
+    data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=data, ignore_cleanup_errors=True) as folder:
+        page = Path(folder, "irviz.html")
+        with os.fdopen(os.open(page, os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:
             file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={url}">')
-        yield Path(name)
-    finally:
-        Path(name).unlink(missing_ok=True)
+        yield page
 
 
 @contextlib.contextmanager

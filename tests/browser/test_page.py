@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from irviz.cli.page_request import DEMO
+from irviz.cli.page_request import DEMO, START
 from irviz.cli.serve import served
 
 GRAPH = "#main svg.irviz"
@@ -82,4 +83,40 @@ def test_a_page_knows_when_its_server_has_ended_and_keeps_what_it_shows(chromium
         process.kill()
         page.locator("body[data-connection='dead']").wait_for()
         assert page.locator(GRAPH).first.is_visible()
+        page.close()
+
+
+SCRIPT = """
+from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class Dropped:
+    @R.function
+    def main(x: R.Tensor((2, 2), "float32")):
+        y = R.add(x, x)
+        return y
+"""
+DROP = """([name, text]) => {
+    const data = new DataTransfer();
+    data.items.add(new File([text], name));
+    document.body.dispatchEvent(new DragEvent("drop", {
+        bubbles: true, cancelable: true, dataTransfer: data,
+    }));
+}"""
+
+
+def test_without_a_file_one_can_be_dropped_or_chosen_and_what_is_wrong_is_said(
+    chromium: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    (tmp_path / "bad.py").write_text("hello")
+    with served(START) as (_, url):
+        page = chromium.new_page()
+        page.set_default_timeout(30_000)
+        page.goto(url)
+        page.get_by_label("Open a file").set_input_files(tmp_path / "bad.py")
+        said = page.get_by_role("alert")
+        assert said.inner_text().startswith("'bad.py' defines no module")
+        page.evaluate(DROP, ["dropped.py", SCRIPT])
+        page.locator(f"{GRAPH} .node[data-node='y']").first.wait_for()
         page.close()

@@ -277,7 +277,15 @@ def test_the_demo_refuses_a_wrong_place_too(tmp_path, capsys, target):
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["bogus"], ["draw"], ["draw", "a.json"], ["open"], ["demo", "--port", "x"], ["--bogus"]],
+    [
+        [],
+        ["bogus"],
+        ["draw"],
+        ["draw", "a.json"],
+        ["open", "--window", "--no-browser"],
+        ["demo", "--port", "x"],
+        ["--bogus"],
+    ],
 )
 def test_a_wrong_command_ends_with_2_and_says_how_it_goes(capsys, arguments):
     with pytest.raises(SystemExit) as ended:

@@ -18,7 +18,7 @@ from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import websocket_connect
 
 from irviz.cli import serve as serving
-from irviz.cli.page_request import DEMO
+from irviz.cli.page_request import DEMO, START
 from irviz.cli.serve import ServeError, serve, served
 
 pytestmark = pytest.mark.worker
@@ -86,7 +86,7 @@ def test_the_picture_is_in_the_document_as_an_image_which_runs_nothing(page):
 
 
 @pytest.mark.parametrize("query", ["", "?token=", "?token=x", "?token=%ff", "?token=é&token=ü"])
-@pytest.mark.parametrize("path", ["/", "/connection"])
+@pytest.mark.parametrize("path", ["/", "/connection", "/open"])
 def test_without_the_token_neither_the_page_nor_its_connection_is_given(url, path, query):
     host = url.partition("/?")[0]
     status, _, text = fetch(f"{host}{path}{urllib.parse.quote(query, safe='?=&%')}")
@@ -128,7 +128,7 @@ def test_the_token_goes_to_nobody_who_listens_on_the_port_already():
         other.settimeout(0.1)
         port = other.getsockname()[1]
         with pytest.raises(ServeError, match=f"port {port} cannot be used .*in use"):
-            serve(DEMO, port=port, browser=False)
+            serve(DEMO, port=port, place="nowhere")
         with pytest.raises(TimeoutError):
             other.accept()
 
@@ -143,7 +143,7 @@ def test_the_browser_is_given_a_file_that_only_the_user_can_read(tmp_path, monke
         raise KeyboardInterrupt
 
     monkeypatch.setattr(serving.webbrowser, "open", open_browser)
-    serve(DEMO)
+    serve(START, place="browser")
     [(address, mode, text)] = opened
     assert "token" not in address
     assert mode == 0o600

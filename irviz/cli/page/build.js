@@ -7,24 +7,30 @@ import { build } from "esbuild";
 
 const isCheck = process.argv.includes("--check");
 
-const { outputFiles } = await build({
-  entryPoints: ["src/page.ts", "src/page.css"],
+/** @type {import("esbuild").BuildOptions} */
+const common = {
   outdir: "static",
   bundle: true,
   minify: true,
   format: "esm",
   target: "es2022",
   charset: "utf8",
-  loader: { ".woff2": "dataurl", ".svg": "dataurl" },
-  inject: ["src/define.ts"], // anywidget is an AMD module
-  alias: { "sanitize-html": "./src/sanitize.ts" },
   legalComments: "eof",
   write: !isCheck,
   logLevel: "warning",
+};
+const pages = await build({
+  ...common,
+  entryPoints: ["src/page.ts", "src/page.css"],
+  loader: { ".woff2": "dataurl", ".svg": "dataurl" },
+  inject: ["src/define.ts"], // anywidget is an AMD module
+  alias: { "sanitize-html": "./src/sanitize.ts" },
 });
+const starts = await build({ ...common, entryPoints: ["src/start.ts"] });
 
 if (isCheck) {
-  const built = new Map(outputFiles?.map(({ path, text }) => [basename(path), text]));
+  const files = [...(pages.outputFiles ?? []), ...(starts.outputFiles ?? [])];
+  const built = new Map(files.map(({ path, text }) => [basename(path), text]));
   const stale = [];
   for (const name of new Set([...built.keys(), ...(await readdir("static"))])) {
     const committed = await readFile(`static/${name}`, "utf8").catch(() => undefined);

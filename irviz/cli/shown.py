@@ -1,0 +1,51 @@
+"""What the pages show, and what opens it."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from irviz.cli.page_connection import Pages
+from irviz.cli.page_request import DEMO, PageRequest
+from irviz.cli.recent_files import add_recent_file
+
+if TYPE_CHECKING:
+    from irviz.explorer.explorer import Explorer
+
+
+@dataclasses.dataclass
+class Shown:
+    """What the pages show.
+
+    Attributes:
+        request: What the command asked for.
+        pages: The pages that are open.
+        folder: Where the files are that a page sends; only this user may read it.
+        explorer: None while nothing has been opened.
+    """
+
+    request: PageRequest
+    pages: Pages
+    folder: Path
+    explorer: Explorer | None = None
+
+    def open(self, request: PageRequest) -> None:
+        """Open what is asked for; its widgets are made when pages can be told of them."""
+        from irviz.cli.page_contents import explorer_of_page
+        from irviz.explorer.explorer import Explorer
+
+        self.pages.connect_widgets(Explorer.handle_control_comm_opened)
+        self.explorer = explorer_of_page(request)
+        if request.what != DEMO and self.folder not in Path(request.what).parents:
+            add_recent_file(Path(request.what))
+
+    def open_chosen(self, what: str) -> None:
+        """Open what is chosen in a page."""
+        self.open(dataclasses.replace(self.request, what=what))
+
+    def open_sent(self, name: str, content: bytes) -> None:
+        """Open a file that a page sends."""
+        path = self.folder / (Path(name).name or "file")
+        path.write_bytes(content)
+        self.open_chosen(str(path))

@@ -1,0 +1,94 @@
+"""`irviz open` without a file offers those that were opened last."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from irviz.cli.page_connection import Pages
+from irviz.cli.page_documents import start_page
+from irviz.cli.page_request import PageRequest
+from irviz.cli.recent_files import add_recent_file, recent_files
+from irviz.cli.shown import Shown
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(platformdirs, "user_state_path", lambda _: tmp_path / "state")
+    return tmp_path / "state" / "recent.json"
+
+
+def files(folder: Path, count: int) -> list[Path]:
+    paths = [folder / f"{number}.py" for number in range(count)]
+    for path in paths:
+        path.write_text("")
+    return paths
+
+
+def test_the_last_ten_files_are_kept_each_once_the_last_one_first(tmp_path: Path) -> None:
+    paths = files(tmp_path, 12)
+    for path in (*paths, paths[5]):
+        add_recent_file(path)
+    kept = [paths[5], *(path for path in reversed(paths) if path != paths[5])]
+    assert recent_files() == kept[:10]
+
+
+def test_a_file_that_is_gone_is_not_offered(tmp_path: Path) -> None:
+    first, last = files(tmp_path, 2)
+    add_recent_file(first)
+    add_recent_file(last)
+    last.unlink()
+    assert recent_files() == [first]
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b"[1, null, {}]", b'["a\\u0000b"]', b"\xff", b"[" * 100_000]
+)
+def test_a_damaged_list_is_an_empty_one_and_is_written_anew(
+    tmp_path: Path, state: Path, content: bytes
+) -> None:
+    state.parent.mkdir()
+    state.write_bytes(content)
+    assert recent_files() == []
+    [path] = files(tmp_path, 1)
+    add_recent_file(path)
+    assert recent_files() == [path]
+
+
+def test_a_list_that_cannot_be_written_does_no_harm(tmp_path: Path, state: Path) -> None:
+    state.parent.write_text("no folder")
+    add_recent_file(files(tmp_path, 1)[0])
+    assert recent_files() == []
+
+
+def test_the_names_of_files_are_text_in_the_page(tmp_path: Path) -> None:
+    path = tmp_path / '"><script>alert(1)<'
+    path.write_text("")
+    add_recent_file(path)
+    text = start_page("token")
+    assert "<script>alert" not in text
+    assert html.escape(path.name, quote=False).replace('"', "&#34;") in text
+
+
+def test_a_file_that_the_page_sends_is_opened_and_not_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(
+        "irviz.cli.page_contents.explorer_of_page", lambda request: opened.append(request.what)
+    )
+    monkeypatch.setattr(Pages, "connect_widgets", lambda *_: None)
+
+    async def open_files() -> None:
+        shown = Shown(PageRequest("", "", "", 0, "", 0, "."), Pages(), tmp_path / "private")
+        shown.folder.mkdir()
+        shown.open_sent("../../mine.py", b"text")
+        shown.open_chosen(str(files(tmp_path, 1)[0]))
+
+    asyncio.run(open_files())
+    assert opened == [str(tmp_path / "private" / "mine.py"), str(tmp_path / "0.py")]
+    assert recent_files() == [tmp_path / "0.py"]

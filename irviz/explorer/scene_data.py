@@ -67,7 +67,7 @@ def scene_data(state: State) -> Scene:
         "summary": _summary(both),
         "changes": changes,
         "legend": _legend([view for view in views if view is not None], changes),
-        "moved": [0, 0],
+        "moved": [],
         "isPart": state.view.around is not None,
     }
 

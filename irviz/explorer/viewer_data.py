@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import median_low
 
 from irviz.explorer.scene_data import scene_data, scene_key
 from irviz.explorer.script_data import scripts
@@ -91,12 +92,20 @@ def _kind(kind: str) -> str:
 
 
 def moved(state: State, before: State) -> list[float]:
-    """Return how far what was opened or closed is from where it was drawn before."""
+    """Return how far what stays is from where it was drawn before, [] where nothing does.
+
+    It is what was opened or closed, or in another stage most of the nodes that both have.
+    """
     drawn = [scene(one, "current").figure for one in (before, state)]
-    if not state.anchor or state.function != before.function or None in drawn:
-        return [0, 0]
-    first, last = (figure and figure.places.get(state.anchor) for figure in drawn)
-    return [last[0] - first[0], last[1] - first[1]] if first and last else [0, 0]
+    if state.function != before.function or drawn[0] is None or drawn[1] is None:
+        return []
+    first, last = (figure.places for figure in drawn if figure is not None)
+    if scene_key(state) == scene_key(before):
+        kept = [state.anchor] if state.anchor in first and state.anchor in last else []
+    else:
+        kept = [one for one in first if one in last]
+    distances = [(last[one][0] - first[one][0], last[one][1] - first[one][1]) for one in kept]
+    return [median_low(axis) for axis in zip(*distances, strict=True)]
 
 
 @derived(lambda state: (state.preview, view_or_none(state, "current")))

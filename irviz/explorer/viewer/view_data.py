@@ -127,8 +127,8 @@ class Scene(TypedDict):
     """What is looked at; `key` is `function/stage/reference`.
 
     Two scenes of the same `key` are the same stages and function, perhaps with something opened or
-    closed; `moved` is how far that moved what stays in its place, [dx, dy]. `isPart` tells that
-    `LookAround` left nodes out.
+    closed. `moved` is how far what stays in its place was moved, [dx, dy], or [] where nothing
+    stays. `isPart` tells that `LookAround` left nodes out.
     """
 
     key: str

@@ -161,7 +161,7 @@ export interface Shown {
 
 /** Return the viewport for another picture, null to fit it: what is looked at stays in its place.
  * `viewport` is null where the picture before was fitted, which showed `seen`; `moved` is how far
- * what stays was moved. */
+ * what stays was moved, [] where that is not known. */
 export function nextViewport(
   viewport: Viewport | null,
   seen: Viewport,
@@ -176,6 +176,7 @@ export function nextViewport(
     if (isStill && !dx && !dy) return viewport;
     return { x: seen.x + dx, y: seen.y + dy, scale: seen.scale };
   }
-  if (before.function !== after.function || !areAlike(before.frame, after.frame)) return null;
-  return viewport;
+  if (before.function !== after.function || !viewport) return null;
+  if (!moved.length) return areAlike(before.frame, after.frame) ? viewport : null;
+  return { x: viewport.x + dx, y: viewport.y + dy, scale: viewport.scale };
 }

@@ -226,13 +226,20 @@ test("the same picture in other colours is seen as before", () => {
 
 test("another stage with a picture of about the same size is seen at the same place", () => {
   const after = { key: "main/2/", function: "main", frame: { ...FRAME, width: 820 } };
-  assert.deepEqual(geometry.nextViewport(SEEN, SEEN, BEFORE, after, [0, 0]), SEEN);
-  assert.equal(geometry.nextViewport(null, SEEN, BEFORE, after, [0, 0]), null);
+  assert.deepEqual(geometry.nextViewport(SEEN, SEEN, BEFORE, after, []), SEEN);
+  assert.equal(geometry.nextViewport(null, SEEN, BEFORE, after, []), null);
+});
+
+test("what two stages have in common stays in its place, however large the pictures are", () => {
+  const larger = { key: "main/2/", function: "main", frame: LARGER };
+  const { x, y, scale } = SEEN;
+  const found = geometry.nextViewport(SEEN, SEEN, BEFORE, larger, [30, -8]);
+  assert.deepEqual(found, { x: x + 30, y: y - 8, scale });
 });
 
 test("another function, or a picture of another size, is fitted anew", () => {
   const other = { key: "f/1/", function: "f", frame: FRAME };
   assert.equal(geometry.nextViewport(SEEN, SEEN, BEFORE, other, [0, 0]), null);
   const larger = { key: "main/2/", function: "main", frame: LARGER };
-  assert.equal(geometry.nextViewport(SEEN, SEEN, BEFORE, larger, [0, 0]), null);
+  assert.equal(geometry.nextViewport(SEEN, SEEN, BEFORE, larger, []), null);
 });

@@ -6,6 +6,9 @@ import type { Side } from "./view_data";
 
 export const usualSteps = 2;
 
+export const showWhole = (state: State) =>
+  state.ask({ action: "LookAround", node: "", steps: 0, to: "" });
+
 /** What can be done with a node of the picture of a side; what does not apply is left out. */
 export function nodeActions(state: State, node: string, side: Side, steps = usualSteps) {
   const facts = state.picture(side)?.nodes[node];

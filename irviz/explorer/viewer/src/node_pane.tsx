@@ -60,6 +60,7 @@ interface ActionsProps {
 }
 function Actions({ state, facts, node, side, steps }: ActionsProps) {
   const actions = nodeActions(state, node, side, steps.value);
+  const start = state.pathStart.value;
   return (
     <div class="irviz-actions">
       {actions.map(({ label, hint, run }) => (
@@ -79,6 +80,19 @@ function Actions({ state, facts, node, side, steps }: ActionsProps) {
           )}
         </span>
       ))}
+      {start && start === node && (
+        <span class="irviz-action irviz-hint">
+          now select the other end
+          <Button
+            icon="close"
+            title="No path"
+            class="irviz-copy-button"
+            onPress={() => {
+              state.pathStart.value = "";
+            }}
+          />
+        </span>
+      )}
       {facts.copies > 1 && (
         <span class="irviz-action irviz-copies">
           copy

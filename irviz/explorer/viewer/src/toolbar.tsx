@@ -2,7 +2,9 @@
 
 import { Button } from "./button";
 import { placesBefore } from "./history";
+import { Icon } from "./icons";
 import { openMenuBelow } from "./menu";
+import { showWhole } from "./node_actions";
 import { Search } from "./search";
 import { checkout, compareWith, compareWithParent, stageChoices, swapSides } from "./stage_actions";
 import type { Layout, MenuItem, State } from "./state";
@@ -78,6 +80,19 @@ function Breadcrumb({ state }: { state: State }) {
               onPress={(event) => openMenuBelow(state, event, "Functions", functionChoices(state))}
             >
               <span>{name}</span>
+            </Button>
+          </li>
+        )}
+        {state.scene.value.isPart && (
+          <li class="irviz-crumb-part">
+            <Button
+              title="Only a part is shown: show the whole function"
+              class="irviz-crumb"
+              isDisabled={!state.can("LookAround")}
+              onPress={() => showWhole(state)}
+            >
+              <span>part</span>
+              <Icon name="close" />
             </Button>
           </li>
         )}

@@ -1,6 +1,6 @@
 // The viewer: all of the explorer that is looked at, in one widget.
 
-import { effect } from "@preact/signals";
+import { effect, useSignalEffect } from "@preact/signals";
 import { render as renderInto } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { copy } from "./clipboard";
@@ -224,6 +224,12 @@ function App({ state }: { state: State }) {
     const height = state.height.peek();
     return makeSizes(height ? { ...IN_CELL, height } : {});
   }, []);
+  const usual = useRef(state.height.peek());
+  useSignalEffect(() => {
+    const height = state.height.value;
+    if (height && height !== usual.current) sizes.height.value = height; // Python changed it
+    usual.current = height;
+  });
   return <Viewer state={state} sizes={sizes} />;
 }
 

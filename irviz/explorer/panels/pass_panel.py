@@ -30,7 +30,10 @@ class BindPanel(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._names = field(widgets.SelectMultiple, "irviz-bind-names", rows=4)
+        self._names = field(
+            widgets.SelectMultiple, "irviz-bind-names", "parameters to bind", rows=4
+        )
+        self._names.add_class("irviz-unlabelled")
         self._button = self.button(
             "Bind parameters", "Make the chosen parameters constants", self._bind, "link"
         )
@@ -86,8 +89,8 @@ class PassPanel(Panel):
         self._group = field(
             widgets.Dropdown, "irviz-pass-group", "show", options=(_FITTING, _ALL, *GROUPS)
         )
-        self._found = field(widgets.Select, "irviz-pass-found", rows=_ROWS)
-        self._found.add_class("irviz-passes")
+        self._found = field(widgets.Select, "irviz-pass-found", "passes", rows=_ROWS)
+        self._found.add_class("irviz-passes").add_class("irviz-unlabelled")
         self._summary = html("irviz-pass-summary")
         self.form = PassForm(store.state.session, self._forget)
         self._preview = self.button(

@@ -30,7 +30,7 @@ test("of lines that belong together only the words differ that are others", () =
 });
 
 test("lines that belong together stand beside each other though all texts differ", () => {
-  const names = Array.from({ length: 300 }, (_, number) => `lv${number}`);
+  const names = Array.from({ length: 100 }, (_, number) => `lv${number}`);
   const before = names.map((name) => `${name} = R.add(x)\n`).join("");
   const after = names.map((name) => `${name} = R.call_tir(cls.sub, y)\n`).join("");
   const found = compare(before, `z = 0\n${after}`, leftOfEquals);

@@ -20,9 +20,10 @@ from irviz.explorer.view_model import (
     view_or_none,
 )
 from irviz.explorer.viewer.view_data import Change, Crumb, LegendEntry, NodeFacts, Picture, Scene
+from irviz.ir.text.tvmscript_lines import block_lines
 from irviz.model.diff.diff_result import NodeChange, NodeDiff
 from irviz.model.folding.container_path import repeat_copies
-from irviz.model.graph.graph import Node, NodeId, NodeKind, Resolution
+from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Resolution
 from irviz.model.runs.trace import Trace
 from irviz.session.compared_views import ComparedViews
 from irviz.session.stage_cache import array_of, constants_of, graph_of, tree_of
@@ -100,15 +101,12 @@ def _nodes(state: State, side: Side) -> dict[str, NodeFacts]:
     view, stage = view_or_none(state, side), state.stage_of(side)
     if view is None or stage is None:
         return {}
-    lines: Mapping[tuple[str, NodeId], int] = {}
-    if state.has_script:
-        script = printed(stage)
-        lines = {} if isinstance(script, Exception) else script.lines
     trace = state.function_runs.traces.get(stage_id_of(state, side))
     regions = {region.id: region.name for region in view.graph.regions if region.id}
     openable = view.openable
     whole = cache(lambda function: graph_of(stage, function))  # of which a part may be drawn
     tree = tree_of(stage, view.whole.function)
+    lines = _lines(state, stage, whole(view.whole.function))
     found: dict[str, NodeFacts] = {}
     for shown in view.graph.nodes:
         function, inner, _ = view.locate(shown.id)
@@ -152,6 +150,15 @@ def _numbers(stage: Stage, function: str, node: Node) -> Facts:
         return ()
     array = array_of(stage, function, node.id)
     return () if array is None else constant_facts(array)
+
+
+def _lines(state: State, stage: Stage, graph: Graph) -> Mapping[tuple[str, NodeId], int]:
+    """Return the lines of nodes in the stage's script, none while it is hidden."""
+    script = printed(stage) if state.has_script else None
+    if script is None or isinstance(script, Exception):
+        return {}
+    blocks = block_lines(script, graph)
+    return {**script.lines, **{(graph.function, node): line for node, line in blocks.items()}}
 
 
 def value_words(trace: Trace | None, node: str) -> str:

@@ -158,6 +158,42 @@ def test_the_name_of_a_prim_func_leads_to_its_definition(open_file: Open, lectur
     assert page.get_by_role("combobox", name="Function").input_value() == "linear0"
 
 
+def test_a_line_of_a_prim_func_leads_to_its_block(open_file: Open, lecture: Path) -> None:
+    page = open_file(lecture)
+    page.locator(".irviz-functions").get_by_role("button", name="relu0").click()
+    show(page, "Split")
+    page.locator(".cm-line", has_text="Y[vi, vj] = T.max").click(position={"x": 120, "y": 6})
+    page.locator(".irviz-script-selected", has_text='T.sblock("Y")').wait_for()
+
+
+def test_all_functions_but_the_current_one_fold_and_open_again(
+    open_file: Open, lecture: Path
+) -> None:
+    page = open_file(lecture)
+    show(page, "Text")
+    fold = page.get_by_role("button", name="Fold others")
+    fold.click()
+    assert page.locator(".cm-foldPlaceholder").count() == 2
+    assert page.locator(".cm-line", has_text="lv1 = ").count() == 1
+    assert page.locator(".cm-line", has_text="T.max(").count() == 0
+    fold.click()
+    assert page.locator(".cm-foldPlaceholder").count() == 0
+    page.get_by_role("combobox", name="Function").select_option("relu0")
+    page.locator(".cm-line", has_text="T.max(").wait_for()
+
+
+def test_the_text_goes_to_the_change_that_is_gone_to(open_file: Open, lecture: Path) -> None:
+    page = open_file(lecture, height=420)
+    page.keyboard.press("Alt+ArrowLeft")
+    page.keyboard.press("d")
+    show(page, "Text")
+    page.get_by_role("button", name="Only differences").click()
+    page.locator(".cm-mergeView").evaluate("one => { one.scrollTop = 0; }")
+    page.locator(".irviz-script-header").click()
+    page.keyboard.press("n")
+    page.wait_for_function("() => document.querySelector('.cm-mergeView').scrollTop > 0")
+
+
 def test_the_system_chooses_light_or_dark(open_file: Open, lecture: Path) -> None:
     grounds = [
         open_file(lecture, color_scheme=scheme).evaluate(

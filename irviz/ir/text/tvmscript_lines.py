@@ -11,9 +11,11 @@ from tvm import ir, relax, tirx
 from irviz.gc_pause import gc_paused
 from irviz.ir.module_functions import function_named, relax_functions
 from irviz.ir.node_ids import NodeIds, definitions
-from irviz.model.graph.graph import NodeId
+from irviz.model.graph.graph import Graph, NodeId, NodeKind
 
 _MARK = re.compile(r"\s*# irviz:(\d+)$")
+_BLOCK = re.compile(r" *with T\.sblock\(")
+_FUNCTION_INDENT = 4
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,36 @@ def script(mod: ir.IRModule) -> Script:
         own = len(mod[name].params) if name in params else 0  # the others are of inner functions
         lines.update(((name, node_id), start) for node_id in params.get(name, ())[:own])
     return Script("\n".join(text) + "\n", lines, starts)
+
+
+def block_lines(printed: Script, graph: Graph) -> dict[NodeId, int]:
+    """Return the lines of a PrimFunc's nodes: of its `def`, and of each innermost block.
+
+    A block has no mark, as TVM writes several statements on a line. Its node is told by the order.
+    """
+    nodes = [node.id for node in graph.nodes if node.kind is NodeKind.BLOCK]
+    start = printed.functions.get(graph.function, 0)
+    if not nodes or not start:
+        return {}
+    blocks: list[int] = []
+    around: list[tuple[int, int]] = []  # the open blocks: their indentation and line
+    lines = printed.text.splitlines()
+    for number, line in enumerate(lines[start:], start=start + 1):
+        if not line.strip():
+            continue
+        indent = len(line) - len(line.lstrip())
+        if indent <= _FUNCTION_INDENT:
+            break
+        while around and indent <= around[-1][0]:
+            around.pop()
+        if _BLOCK.match(line):
+            blocks = [one for one in blocks if not around or one != around[-1][1]]
+            blocks.append(number)
+            around.append((indent, number))
+    found = {node.id: start for node in graph.nodes if node.kind is NodeKind.PARAM}
+    if len(nodes) == len(blocks):
+        found.update(zip(nodes, blocks, strict=True))
+    return found
 
 
 def prim_func_script(mod: ir.IRModule, name: str) -> str:

@@ -1,13 +1,16 @@
 """The line of a node is the line that binds it."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tvm.script import from_source
 
 from irviz.course.mlp import MODULES, MyModuleStatic
 from irviz.ir.function_graph import extract
 from irviz.ir.module_functions import relax_functions
-from irviz.ir.text.tvmscript_lines import prim_func_script, script
+from irviz.ir.text.tvmscript_lines import block_lines, prim_func_script, script
 from irviz.model.graph.graph import NodeKind
 
 
@@ -132,3 +135,53 @@ def test_a_prim_func_is_printed_by_itself():
 @pytest.mark.parametrize("name", ["main", "nowhere", ""])
 def test_what_is_no_prim_func_has_no_text(name):
     assert prim_func_script(MyModuleStatic, name) == ""
+
+
+@pytest.mark.parametrize("name", ["linear0", "relu0"])
+def test_a_block_of_a_prim_func_has_the_line_that_opens_it(name):
+    printed = script(MyModuleStatic)
+    graph = extract(MyModuleStatic, name)
+    lines = block_lines(printed, graph)
+    assert lines.keys() == {node.id for node in graph.nodes}
+    for node in graph.nodes:
+        start = f"def {name}(" if node.kind is NodeKind.PARAM else f'with T.sblock("{node.id}"):'
+        assert printed.line(lines[node.id]).startswith(start)
+
+
+def test_only_innermost_blocks_are_nodes_and_have_lines():
+    outer = """
+        for i in range(4):
+            with T.sblock("outer"):
+                vi = T.axis.spatial(4, i)
+                T.reads(A[vi])
+                T.writes(B[vi])
+                for j in range(2):
+                    with T.sblock("inner"):
+                        vj = T.axis.spatial(2, j)
+                        T.reads(A[vi])
+                        T.writes(B[vi])
+                        B[vi] = A[vi]
+        for i in range(4):
+            with T.sblock("inner"):
+                vi = T.axis.spatial(4, i)
+                T.reads(B[vi])
+                T.writes(C[vi])
+                C[vi] = B[vi]
+"""
+    mod = from_source(
+        "@I.ir_module\nclass Module:\n    @T.prim_func(s_tir=True)\n"
+        '    def f(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32"), '
+        f'C: T.Buffer((4,), "float32")):{outer}'
+    )
+    printed, graph = script(mod), extract(mod, "f")
+    lines = block_lines(printed, graph)
+    opened = [printed.line(lines[node.id]) for node in graph.nodes if node.kind is NodeKind.BLOCK]
+    assert opened == ['with T.sblock("inner"):'] * 2
+    assert lines["inner"] < lines["inner#2"]
+
+
+def test_a_relax_function_and_an_unknown_one_have_no_blocks():
+    printed = script(MyModuleStatic)
+    assert block_lines(printed, extract(MyModuleStatic)) == {}
+    graph = extract(MyModuleStatic, "relu0")
+    assert block_lines(printed, replace(graph, function="gone")) == {}

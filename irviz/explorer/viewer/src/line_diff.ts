@@ -5,7 +5,7 @@ import { Change, type DiffConfig, diff, presentableDiff } from "@codemirror/merg
 const MAX_LINES = 0xd800; // lines become characters, of which these many stand alone
 const LIMITS: DiffConfig = { scanLimit: 2000, timeout: 200 };
 const MAX_REFINED = 20_000; // characters of both sides, above which a stretch differs as a whole
-const REFINING = 100; // ms
+const MAX_REFINED_IN_ALL = 400_000;
 
 /** A text, cut into what is compared: `keys` are equal for lines that belong together. */
 export interface LinesWithKeys {
@@ -19,18 +19,19 @@ export function lineDiff(before: LinesWithKeys, after: LinesWithKeys): readonly 
   const a = { codes: coded(before.keys, codes), starts: startsOf(before.text) };
   const b = { codes: coded(after.keys, codes), starts: startsOf(after.text) };
   if (codes.size >= MAX_LINES) return diff(before.text, after.text, LIMITS);
-  const deadline = Date.now() + REFINING;
+  let refined = 0;
   const found: Change[] = [];
   const differ = (fromA: number, toA: number, fromB: number, toB: number) => {
     const [start, end] = [at(a.starts, fromA), at(a.starts, toA)];
     const [first, last] = [at(b.starts, fromB), at(b.starts, toB)];
     const [mine, theirs] = [before.text.slice(start, end), after.text.slice(first, last)];
     if (mine === theirs) return;
-    const isWhole = !mine || !theirs || mine.length + theirs.length > MAX_REFINED;
-    if (isWhole || Date.now() > deadline) {
+    const size = mine.length + theirs.length;
+    if (!mine || !theirs || size > MAX_REFINED || refined > MAX_REFINED_IN_ALL) {
       found.push(new Change(start, end, first, last));
       return;
     }
+    refined += size;
     for (const one of presentableDiff(mine, theirs, LIMITS)) {
       const [from, to] = [start + one.fromA, start + one.toA];
       found.push(new Change(from, to, first + one.fromB, first + one.toB));

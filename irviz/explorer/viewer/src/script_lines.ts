@@ -118,6 +118,23 @@ export const TOKENS = new RegExp(
 );
 
 const LONGEST = 20_000; // characters of a line in which names are looked for
+/** Return the id of what is drawn for a line, "" for nothing: what is bound on it, or the block of a
+ * PrimFunc that it belongs to. A word chooses where several have the line. */
+export function drawnOn(index: ScriptIndex, picture: Picture | null, line: number, word: string) {
+  if (picture?.stage !== index.script.stage) return "";
+  const nodes = Object.entries(picture.nodes).filter(([, facts]) => facts.line > 0);
+  const here = nodes.filter(([, facts]) => facts.line === line);
+  if (here.length > 1) return here.find(([, { inner }]) => inner.split("#")[0] === word)?.[0] ?? "";
+  if (here[0]) return here[0][0];
+  const around = nodes.filter(
+    ([, facts]) =>
+      facts.line < line &&
+      line <= (index.blocks.get(facts.line) ?? 0) &&
+      /^\s*with /.test(index.lines[facts.line - 1] ?? ""),
+  );
+  return around.at(-1)?.[0] ?? "";
+}
+
 const NAMES = /\bcls\.(\w+)|\bcall(?:_dps)?_packed\("([^"\\]+)"|\bdef (\w+)/dg;
 
 /** Return the names of the module's functions in a line: in calls, and the one that it defines. */

@@ -15,6 +15,7 @@ import {
 } from "./script_editor";
 import {
   drawnId,
+  drawnOn,
   functionNamed,
   indexScript,
   lineOf,
@@ -136,20 +137,26 @@ export function ScriptPane({ state }: { state: State }) {
       return;
     }
     if (link && side === "current") state.ask({ action: "Focus", function: link.name });
-    const place = link ? undefined : nodeOn(text.index, line, word);
-    if (!place) return;
-    const id = drawnId(state.scene.peek()[side], place);
+    if (link) return;
+    const place = nodeOn(text.index, line, word);
+    const id = drawnAt(text.index, side, line, word);
     if (id) state.select(id, side);
-    else if (side === "current") state.reveal(place.function, place.node);
+    else if (place && side === "current") state.reveal(place.function, place.node);
   }
 
   function point(place: TextPlace | null): void {
     const text = place && editor.peek()?.texts[place.side];
     const side = place?.side ?? "current";
-    const bound = text ? nodeOn(text.index, place.line, place.word) : undefined;
-    const node = drawnId(state.scene.peek()[side], bound);
+    const node = text ? drawnAt(text.index, side, place.line, place.word) : "";
     const hovered = state.hovered.peek();
     if (hovered.node !== node || hovered.side !== side) state.hovered.value = { node, side };
+  }
+
+  /** Return the id of what is drawn for a line, "" for nothing. */
+  function drawnAt(index: ScriptIndex, side: Side, line: number, word: string): string {
+    const picture = state.scene.peek()[side];
+    const bound = drawnId(picture, nodeOn(index, line, word));
+    return bound || drawnOn(index, picture, line, word);
   }
 
   function goTo(name: string, side: Side = "current"): void {

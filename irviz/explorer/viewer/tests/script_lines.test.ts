@@ -3,6 +3,7 @@ import { test } from "node:test";
 import {
   blocksOf,
   drawnId,
+  drawnOn,
   indexScript,
   lineKeys,
   lineOf,
@@ -134,4 +135,31 @@ test("a line has comments, strings, numbers, keywords, decorators and calls", ()
     'string "open',
   ]);
   assert.deepEqual(tokens("lv1 = x2 + vi"), []);
+});
+
+test("a line inside of a block of a PrimFunc leads to the block", () => {
+  const text = `@I.ir_module
+class Module:
+    @T.prim_func
+    def f(X: T.Buffer((4,), "float32"), Y: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.sblock("Y"):
+                vi = T.axis.spatial(4, i)
+                Y[vi] = X[vi]
+        pass
+`;
+  const functions = [{ name: "f", first: 3, last: 9 }];
+  const own = indexScript({ stage: "0", label: "", text, functions, lines: [] });
+  const nodes = { X: facts("f", "X", 4), W: facts("f", "W", 4), Y: facts("f", "Y", 6) };
+  const found = (line: number, word = "") => drawnOn(own, picture(nodes), line, word);
+  assert.deepEqual(
+    [6, 7, 8].map((line) => found(line)),
+    ["Y", "Y", "Y"],
+  );
+  assert.deepEqual(
+    [3, 4, 5, 9].map((line) => found(line)),
+    ["", "", "", ""],
+  );
+  assert.equal(found(4, "X"), "X");
+  assert.equal(drawnOn(own, { ...picture(nodes), stage: "1" }, 6, ""), "");
 });

@@ -9,7 +9,9 @@ from tvm import relax
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 import irviz
-from irviz.explorer.actions import Apply
+from irviz.explorer.actions import Apply, Toggle
+from irviz.explorer.reducer import reduce
+from irviz.explorer.state import State
 from irviz.explorer.view_model import scene, view_or_none
 from irviz.model.folding.folding_limits import LIMIT
 from irviz.model.graph.inlined_ids import inlined_id
@@ -80,13 +82,13 @@ def test_what_is_open_stays_open_when_more_is_opened(opened, modules):
     assert closed[0] in view(explorer).closable
 
 
-def test_the_latest_that_was_opened_is_open_within_the_limit(opened, modules):
-    explorer = opened(modules.unlike(900))
+def test_the_latest_that_was_opened_is_open_within_the_limit(modules):
+    state = State.of(irviz.Session(modules.unlike(900)))
     for _ in range(12):
-        closed = sorted(view(explorer).openable)
-        explorer.toggle(closed[0])
-        assert len(view(explorer).graph.nodes) <= LIMIT
-    assert closed[0] in view(explorer).closable
+        closed = sorted(view_or_none(state, "current").openable)
+        state = reduce(state, Toggle(closed[0]))
+        assert len(view_or_none(state, "current").graph.nodes) <= LIMIT
+    assert closed[0] in view_or_none(state, "current").closable
 
 
 def test_a_sign_closes_a_frame_and_opens_it_again(stack):

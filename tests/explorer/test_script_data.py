@@ -8,8 +8,12 @@ from typing import Any
 import pytest
 
 from irviz.course.mlp import MODULES, MyModule
+from irviz.explorer.actions import Select, SetField
+from irviz.explorer.reducer import reduce
 from irviz.explorer.script_data import script_data
+from irviz.explorer.state import State
 from irviz.explorer.viewer.view_data import Script
+from irviz.explorer.viewer_data import viewer_data
 from irviz.model.graph.graph import NodeKind
 from irviz.session import stage_cache
 from irviz.session.session import Session
@@ -98,6 +102,17 @@ def test_there_is_no_text_before_it_is_asked_for(opened: Any) -> None:
     assert (shown["current"]["stage"], shown["reference"]["stage"]) == ("1", "0")
     page.compare("")
     assert page.explorer.scripts["reference"] is None
+
+
+@pytest.mark.parametrize("name", ["nested calls", "a called call", "strange callees"])
+def test_modules_that_tvm_does_not_print_are_shown(constructs: Any, name: str) -> None:
+    state = State.of(Session(constructs.construct(name)))
+    shown: Any = viewer_data(reduce(state, SetField("has_script", True)))
+    assert shown["scripts"]["current"]["text"].startswith("# TVM does not print this module: ")
+    node = next(iter(shown["scene"]["current"]["nodes"]))
+    shown = viewer_data(reduce(state, Select(node)))
+    assert shown["selection"]["node"] == node
+    assert "TVM does not print this: " in shown["details"]["code"]
 
 
 @pytest.mark.usefixtures("unprintable")

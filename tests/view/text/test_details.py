@@ -24,7 +24,7 @@ def facts(graph, node_id):
     """Return the facts of a node, as a dict of plain text."""
     found = node_html(graph, graph[node_id])
     rows = re.findall("<dt>(.*?)</dt><dd>(.*?)</dd>", found, re.DOTALL)
-    return {html.unescape(key): html.unescape(value) for key, value in rows}
+    return {html.unescape(key): html.unescape(re.sub("<[^>]*>", "", value)) for key, value in rows}
 
 
 def test_a_call_says_how_it_calls_and_where_that_leads(modules):

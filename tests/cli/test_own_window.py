@@ -45,10 +45,16 @@ def browser(folder: Path, script: str) -> None:
     path.chmod(0o755)
 
 
+def children() -> set[psutil.Process]:
+    """Return the processes that this one started, with those of other tests."""
+    return set(psutil.Process().children(recursive=True))
+
+
 def test_closing_the_window_ends_the_server_and_leaves_no_process_and_no_file(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     browser(tmp_path, f'echo "$@" > {tmp_path}/arguments')
+    before = children()
     serve(START, place="window")
     address = capfd.readouterr().out
     [app, profile, *_] = (tmp_path / "arguments").read_text().split()
@@ -56,7 +62,7 @@ def test_closing_the_window_ends_the_server_and_leaves_no_process_and_no_file(
     token = address.split("token=")[1].split()[0]
     assert token not in app + profile
     assert not Path(app.removeprefix("--app=file://")).parent.exists()
-    assert psutil.Process().children(recursive=True) == []
+    assert children() == before
 
 
 def test_a_window_that_cannot_be_opened_gives_way_to_the_browser(
@@ -77,16 +83,21 @@ def test_a_window_that_cannot_be_opened_gives_way_to_the_browser(
 
 def test_ending_irviz_ends_the_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     browser(tmp_path, "exec /bin/sleep 60")
+    before = children()
     began = time.monotonic()
 
-    def interrupt(_: float) -> None:
-        if any("sleep" in one.name() for one in psutil.Process().children(recursive=True)):
+    sleep = time.sleep
+
+    def interrupt(seconds: float) -> None:
+        if any("sleep" in one.name() for one in children()):
+            monkeypatch.undo()  # what ends the window waits, too
             raise KeyboardInterrupt
         assert time.monotonic() < began + 30
+        sleep(seconds)
 
     monkeypatch.setattr(serving.time, "sleep", interrupt)
     serve(START, place="window")
-    assert psutil.Process().children(recursive=True) == []
+    assert children() == before
 
 
 def test_pywebview_is_preferred_and_told_the_address_by_a_file(

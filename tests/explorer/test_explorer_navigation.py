@@ -136,8 +136,19 @@ def test_what_is_drawn_anew_for_another_reason_has_not_moved(stack):
     assert stack.explorer.scene["moved"] != [0, 0]
     stack.write("hasScript", True)
     assert stack.explorer.scene["moved"] == [0, 0]
+
+
+def test_another_stage_says_how_far_most_of_what_both_have_was_moved(stack):
+    before = places(stack)
     stack.apply("LegalizeOps")
-    assert stack.explorer.scene["moved"] == [0, 0]
+    after = places(stack)
+    both = [one for one in before if one in after]
+    distances = [(after[one][0] - before[one][0], after[one][1] - before[one][1]) for one in both]
+    dx, dy = stack.explorer.scene["moved"]
+    assert dx in [x for x, _ in distances]
+    assert dy in [y for _, y in distances]
+    assert sum(y <= dy for _, y in distances) >= len(both) / 2
+    assert sum(y >= dy for _, y in distances) >= len(both) / 2
 
 
 def test_a_called_function_opens_in_the_place_of_its_call(opened, modules):
@@ -396,4 +407,4 @@ def test_the_page_knows_another_function_from_the_same_one_drawn_otherwise(opene
     explorer.focus(other)
     assert view(explorer).whole.function == other
     assert explorer.explorer.scene["key"] == f"{other}/0/"
-    assert explorer.explorer.scene["moved"] == [0, 0]
+    assert explorer.explorer.scene["moved"] == []

@@ -1,14 +1,20 @@
-"""What has changed between two graphs is marked, and nothing else."""
+"""Nodes that compute the same have the same description, and no others."""
 
 import numpy as np
 import pytest
 
 from irviz.course.mlp import MODULES
 from irviz.ir.function_graph import extract
-from irviz.model.diff.changes_by_id import changed_nodes
 from irviz.model.graph.graph import Edge, Graph, Literal, Node, NodeId, NodeKind, Resolution
+from irviz.model.graph.node_description import descriptions
 from irviz.transforms.bind_params import bind_params
 from irviz.transforms.kernels.swap import Swap
+
+
+def changed_nodes(graph, reference):
+    """Return the nodes that the reference lacks or describes otherwise."""
+    known = descriptions(reference)
+    return tuple(one for one, found in descriptions(graph).items() if known.get(one) != found)
 
 
 def test_a_graph_has_not_changed_against_itself(modules):

@@ -1,4 +1,4 @@
-"""The nodes of a graph that differ from the nodes with the same ids in a reference."""
+"""What the nodes of a graph compute, to be compared with what they compute in another."""
 
 from __future__ import annotations
 
@@ -17,22 +17,12 @@ class Description(NamedTuple):
     operands: tuple[tuple[str, tuple[int, ...]], ...]
 
 
-def changed_nodes(graph: Graph, reference: Graph) -> tuple[NodeId, ...]:
-    """Return the nodes that the reference lacks, or has with another kind, callee or operand.
+def descriptions(graph: Graph) -> dict[NodeId, Description]:
+    """Return what each node computes; inputs are identified by name, or by id without one.
 
     Types are ignored: nearly all of them change when symbolic sizes become known. A constant with
     the name of the parameter that it replaced is the same input.
     """
-    known = descriptions(reference)
-    return tuple(
-        node_id
-        for node_id, description in descriptions(graph).items()
-        if known.get(node_id) != description
-    )
-
-
-def descriptions(graph: Graph) -> dict[NodeId, Description]:
-    """Return what each node computes; inputs are identified by name, or by id without one."""
     names = {
         node.id: (node.name or node.id) if node.kind in INPUT_KINDS else node.id
         for node in graph.nodes

@@ -49,7 +49,9 @@ class BindPanel(Panel):
         """Offer the parameters that are not bound and that the session has arrays for."""
         session = state.session
         names = tuple(session.unbound_params)
-        self._names.options = self._names.value = names
+        self._names.value = ()  # the page fails where what is chosen is no option
+        self._names.options = names
+        self._names.value = names
         self._names.rows = min(max(len(names), 2), 6)
         show_if(self._names, bool(names))
         show_if(self._button, bool(names))

@@ -6,6 +6,7 @@ So a page that is loaded again shows what it showed before, and its first pictur
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import json
 import logging
@@ -38,6 +39,8 @@ def main() -> None:
     os.chdir(request.directory)
     with contextlib.suppress(KeyboardInterrupt), interruptible():
         asyncio.run(_serve(request, answer))
+    atexit._run_exitfuncs()
+    os._exit(0)  # TVM's threads, if they work on something, would abort a process that ends orderly
 
 
 async def _serve(request: PageRequest, answer: TextIO) -> None:

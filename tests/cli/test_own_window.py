@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -95,7 +96,7 @@ def test_ending_irviz_ends_the_window(tmp_path: Path, monkeypatch: pytest.Monkey
         assert time.monotonic() < began + 30
         sleep(seconds)
 
-    monkeypatch.setattr(serving.time, "sleep", interrupt)
+    monkeypatch.setattr(serving, "time", SimpleNamespace(sleep=interrupt))
     serve(START, place="window")
     assert children() == before
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import json
 import os
@@ -21,10 +22,14 @@ from typing import Any
 
 import pytest
 
+from .shown import Shown
+
 playwright_api = pytest.importorskip(
     "playwright.sync_api", reason="install the development extra: pip install 'irviz[dev]'"
 )
 
+_PATIENCE = 8_000  # milliseconds
+playwright_api.expect.set_options(timeout=_PATIENCE)
 _FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -35,10 +40,62 @@ _FLAGS = [
     "--disable-sync",
 ]
 _START_SECONDS = 60
-EXPLORER = """
+_IS_IDLE = """() => window.jupyterapp.shell.currentWidget.sessionContext
+    .session?.kernel?.status === 'idle'"""
+_PREPARED = """
+import numpy as np
 import irviz
-from irviz.course.mlp import MyModule
-irviz.explore(MyModule)
+from irviz.course.mlp import MyModule, MyModuleHighLevel
+from tvm import relax
+from tvm.script import relax as R
+import irviz.explorer.actions as actions
+
+def made_by(session, *passes):
+    for name in passes:
+        session = session.apply(name)
+    return session
+
+def stack(layers):
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", R.Tensor((2, 8), "float32"))
+    params = [x]
+    with builder.function("main"):
+        with builder.dataflow():
+            h = x
+            for layer in range(layers):
+                w = relax.Var(f"w_{layer}", R.Tensor((8, 8), "float32"))
+                params.append(w)
+                y = builder.emit(relax.op.matmul(h, w))
+                y = builder.emit(relax.op.nn.gelu(y))
+                h = builder.emit(relax.op.add(h, y))
+            out = builder.emit_output(relax.op.tanh(h))
+        builder.emit_func_output(out, params)
+    return builder.get()
+
+def chain(count):
+    steps = [relax.op.tanh, relax.op.exp, relax.op.nn.relu, relax.op.sigmoid, relax.op.nn.gelu]
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", R.Tensor((2, 8), "float32"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            h = x
+            for place in range(count):
+                h = builder.emit(steps[place**3 % 11 % 5](h))
+            out = builder.emit_output(h)
+        builder.emit_func_output(out)
+    return builder.get()
+
+def piped():
+    with irviz.record() as recording:
+        relax.get_pipeline("zero")(MyModuleHighLevel)
+    return recording.session()
+
+from irviz.course.digits import digits, mlp_params
+params, images, labels = mlp_params(), digits().images[:10], digits().labels[:10]
+mlp = irviz.Session(MyModule)
+fused = made_by(
+    irviz.Session(MyModuleHighLevel), "LegalizeOps", "AnnotateTIROpPattern", "FuseOps", "FuseTIR"
+)
 """
 
 
@@ -83,6 +140,19 @@ def write_notebook(path: Path, *sources: str) -> None:
     nbformat.write(notebook, path)
 
 
+def complaints(page: playwright_api.Page) -> list[str]:
+    """Return the list that the page's errors and warnings will be added to."""
+    found: list[str] = []
+    page.on("pageerror", lambda error: found.append(str(error)))
+    page.on(
+        "console",
+        lambda message: (
+            found.append(message.text) if message.type in ("error", "warning") else None
+        ),
+    )
+    return found
+
+
 def _answers(url: str) -> bool:
     try:
         with urllib.request.urlopen(url, timeout=2) as response:
@@ -111,6 +181,12 @@ class Lab:
     folder: Path
     url: str
     token: str
+    complaints: list[str]
+
+    def show(self, session: str) -> Shown:
+        """Show the explorer of what an expression gives, in a cell of its own."""
+        cell = self.run(f"explorer = irviz.explore({session})\nexplorer")
+        return Shown(self.page, cell).wait()
 
     def run(self, source: str, timeout: float = 60) -> playwright_api.Locator:
         """Add a cell below the others, run it to its end and return it; it must not fail."""
@@ -134,7 +210,7 @@ class Lab:
             }""",
             arg=index,
             timeout=timeout * 1000,
-            polling=50,  # milliseconds; else the page is asked, and painted, as often as it can be
+            polling=20,  # milliseconds; else the page is asked, and painted, as often as it can be
         )
         failed = self.page.evaluate(
             """index => window.jupyterapp.shell.currentWidget.content.widgets[index].model
@@ -145,12 +221,28 @@ class Lab:
         assert not failed, failed[0]
         return self.page.locator(".jp-Notebook .jp-Cell").nth(index)
 
+    def do(self, source: str) -> None:
+        """Run Python in the notebook's kernel, without a cell; it must not fail."""
+        self._ask(source, "None")
+
     def value(self, expression: str) -> object:
         """Return the value that an expression has in the kernel, by way of JSON."""
-        cell = self.run(f"import json; print('value', json.dumps({expression}))")
-        text = cell.locator(".jp-OutputArea-output pre").first.inner_text()
-        assert text.startswith("value "), text
-        return json.loads(text.removeprefix("value "))
+        text = self._ask("import json", f"json.dumps({expression})")
+        return json.loads(ast.literal_eval(text))
+
+    def _ask(self, source: str, expression: str) -> str:
+        reply = self.page.evaluate(
+            """async ([code, value]) => {
+                const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
+                const asked = { code, store_history: false, user_expressions: { value } };
+                return (await kernel.requestExecute(asked).done).content;
+            }""",
+            [source, expression],
+        )
+        assert reply["status"] == "ok", reply.get("traceback")
+        answer = reply["user_expressions"]["value"]
+        assert answer["status"] == "ok", answer
+        return str(answer["data"]["text/plain"])
 
     def clear(self) -> None:
         """Delete all cells, so that a test begins with an empty page."""
@@ -161,6 +253,21 @@ class Lab:
                 cells.deleteCellRange(0, cells.cells.length);
             }"""
         )
+
+    def restart(self) -> None:
+        """Give the notebook a new kernel, prepared as the first one was."""
+        self.page.evaluate(
+            """async () => {
+                const context = window.jupyterapp.shell.currentWidget.sessionContext;
+                await context.changeKernel({ name: 'python3' });
+            }"""
+        )
+        self.page.wait_for_function(_IS_IDLE)
+        self.do(_PREPARED)
+
+    def forgive(self) -> None:
+        """Do not mind what the page has complained of until now."""
+        self.complaints.clear()
 
     def theme(self, name: str) -> None:
         """Change JupyterLab's theme and wait until it is there."""
@@ -178,7 +285,6 @@ def open_lab(
 ) -> Iterator[Lab]:
     folder = tmp_path_factory.mktemp("lab")
     write_notebook(folder / "test.ipynb")
-    write_notebook(folder / "explorer.ipynb", EXPLORER)
     port, token = unused_port(), secrets.token_hex(16)
     command = [
         *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
@@ -196,26 +302,26 @@ def open_lab(
     }
     with running(command, f"{url}/api/status?token={token}", folder / "log.txt", **settings):
         page = chromium.new_page(viewport={"width": 1400, "height": 900})
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(_PATIENCE)
         page.goto(f"{url}/lab/tree/test.ipynb?token={token}")
         page.wait_for_function(
             "() => window.jupyterapp?.shell.currentWidget?.content?.model?.sharedModel"
         )
-        page.wait_for_function(
-            """() => window.jupyterapp.shell.currentWidget.sessionContext
-                .session?.kernel?.status === 'idle'""",
-            timeout=60_000,
-        )
+        page.wait_for_function(_IS_IDLE)
         page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
-        yield Lab(page, folder, url, token)
+        lab = Lab(page, folder, url, token, complaints(page))
+        lab.do(_PREPARED)
+        yield lab
         page.close()
 
 
 @pytest.fixture
-def lab(open_lab: Lab) -> Lab:
-    """The open notebook, without cells."""
+def lab(open_lab: Lab) -> Iterator[Lab]:
+    """The open notebook, without cells; at the end the page must not have complained."""
+    yield open_lab
     open_lab.clear()
-    return open_lab
+    told, open_lab.complaints[:] = list(open_lab.complaints), []
+    assert told == []
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,4 +1,4 @@
-"""The same explorer in its other hosts: the demo's page and Notebook 7."""
+"""The same viewer in its other hosts: the page of `irviz demo` and `irviz open`, and Notebook 7."""
 
 from __future__ import annotations
 
@@ -13,8 +13,14 @@ from typing import Any
 
 import psutil
 import tvm
+from playwright.sync_api import expect
 
 from irviz.course.mlp import MyModuleHighLevel
+
+from .conftest import complaints, write_notebook
+from .shown import Shown
+
+EXPLORER = "import irviz\nfrom irviz.course.mlp import MyModule\nirviz.explore(MyModule)"
 
 
 @contextlib.contextmanager
@@ -52,38 +58,26 @@ def command(
     assert alive == []
 
 
-def complaints(page: Any) -> list[str]:
-    """Return the list that the page's errors and warnings will be added to."""
-    found: list[str] = []
-    page.on("pageerror", lambda error: found.append(str(error)))
-    page.on(
-        "console",
-        lambda message: (
-            found.append(message.text) if message.type in ("error", "warning") else None
-        ),
-    )
-    return found
-
-
 def test_the_demo_shows_the_mlp_and_does_the_main_job(chromium: Any, tmp_path: Path) -> None:
     with command(tmp_path, "demo", ended_by=signal.SIGINT, ignoring="INT TERM") as url:
         page = chromium.new_page(viewport={"width": 1300, "height": 900})
-        page.set_default_timeout(60_000)
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
         said = complaints(page)
         page.goto(url)
-        page.locator("#main svg.irviz .node[data-node='lv1']").first.click()
-        page.get_by_role("button", name="Replace", exact=True).first.click()
-        page.get_by_role("treeitem").filter(has_text="= equal").first.wait_for()
-        page.get_by_role("tab", name="Save", exact=True).click()
+        viewer = Shown(page, page).wait()
+        viewer.click("lv1")
+        expect(viewer.inspector).to_contain_text("that fit compute the same")
+        viewer.inspector.get_by_role("button", name=re.compile("Replace$")).first.click()
+        expect(viewer.current_stage).to_contain_text("= equal")
         with page.expect_download() as download:
-            page.get_by_role("button", name="Save picture").click()
+            viewer.tab("Save").get_by_role("button", name="Save picture").click()
         assert download.value.path().read_text().startswith("<svg")
         page.close()
     assert said == []
     here = url.partition("?")[0]
     assert [address for address in asked if not address.startswith((here, f"blob:{here}"))] == []
+    assert [path.name for path in tmp_path.iterdir()] == ["log.txt"]  # the browser saves
 
 
 def test_a_file_is_opened_in_the_browser_and_run_when_the_reader_agrees(
@@ -95,24 +89,41 @@ def test_a_file_is_opened_in_the_browser_and_run_when_the_reader_agrees(
         page = chromium.new_page()
         said = complaints(page)
         page.goto(url)
-        page.locator("#main svg.irviz .node.operator").first.wait_for(timeout=60_000)
-        page.get_by_role("button", name="Run", exact=True).first.click()
-        page.get_by_text("runs code of module.json").first.wait_for()
-        assert page.get_by_role("treeitem").filter(has_text="reference").count() == 0
-        page.get_by_role("button", name="Run it").first.click()
-        page.get_by_role("treeitem").filter(has_text="reference").wait_for()
+        viewer = Shown(page, page).wait()
+        crumbs = viewer.root.get_by_role("navigation", name="Where we are")
+        expect(crumbs).to_contain_text("module.json")
+        viewer.button("Run", exact=True).first.click()
+        question = viewer.root.locator(".irviz-question")
+        expect(question).to_contain_text("runs code of module.json")
+        viewer.button("Do not run it").click()
+        expect(question).to_have_count(0)
+        expect(viewer.stages.first).to_contain_text("not run")
+        viewer.button("Run", exact=True).first.click()
+        viewer.button("Run it", exact=True).click()
+        expect(viewer.stages.first).to_contain_text("reference")
         page.close()
     assert said == []
 
 
 def test_notebook_7_shows_the_explorer(chromium: Any, open_lab: Any) -> None:
     """Notebook 7 is an extension of the server that JupyterLab has."""
-    page = chromium.new_page()
-    page.set_default_timeout(60_000)
+    write_notebook(open_lab.folder / "explorer.ipynb", EXPLORER)
+    page = chromium.new_page(viewport={"width": 1400, "height": 900})
     page.goto(f"{open_lab.url}/notebooks/explorer.ipynb?token={open_lab.token}")
     page.locator(".jp-Notebook .jp-CodeCell .cm-content").first.click()
-    page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']").wait_for()
+    expect(page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']")).to_be_attached()
     page.keyboard.press("Shift+Enter")
-    page.locator(".irviz-viewer svg.irviz .node[data-node='lv1']").first.click()
-    page.locator(".irviz-inspector", has_text="lv1").wait_for()
+    viewer = Shown(page, page).wait()
+    viewer.node("lv1").click()
+    viewer.page.keyboard.press("i")
+    viewer.page.keyboard.press("i")
+    expect(viewer.title).to_have_text("lv1")
+    assert abs(viewer.height() - 560) < 2
+    cells = page.locator(".jp-Notebook .jp-Cell").count()
+    viewer.picture().focus()
+    for key in "baxm":
+        page.keyboard.press(key)
+    viewer.node("lv0").click()
+    expect(viewer.title).to_have_text("lv0")
+    assert page.locator(".jp-Notebook .jp-Cell").count() == cells
     page.close()

@@ -1,15 +1,10 @@
-"""A file is dropped onto the stages, in a real JupyterLab."""
+"""A file is dropped onto the viewer, in a real JupyterLab."""
 
 from __future__ import annotations
 
 from typing import Any
 
-OPEN = """
-import irviz
-from irviz.course.mlp import MyModule
-explorer = irviz.explore(MyModule)
-explorer
-"""
+from playwright.sync_api import expect
 
 SCRIPT = """
 from tvm.script import ir as I, relax as R
@@ -22,10 +17,10 @@ class Dropped:
         return y
 """
 
-DROP = """([element, name, text]) => {
+DROP = """(element, [name, text, kinds]) => {
     const data = new DataTransfer();
     data.items.add(new File([text], name));
-    for (const kind of ["dragover", "drop"]) {
+    for (const kind of kinds) {
         const event = new DragEvent(kind, {
             bubbles: true, cancelable: true, dataTransfer: data,
         });
@@ -34,28 +29,22 @@ DROP = """([element, name, text]) => {
 }"""
 
 
-def drop(lab: Any, cell: Any, name: str, text: str) -> None:
-    stages = cell.locator(".irviz-stages").first.element_handle()
-    lab.page.evaluate(DROP, [stages, name, text])
-
-
 def test_a_dropped_file_is_a_stage_of_its_own_and_is_not_run(lab: Any) -> None:
-    cell = lab.run(OPEN)
-    cell.locator(".irviz-canvas svg.irviz").first.wait_for()
-    drop(lab, cell, "dropped.py", SCRIPT)
-    row = cell.locator(".irviz-stage", has_text="opened dropped.py")
-    row.wait_for()
-    assert row.locator(".irviz-badge").inner_text() == "not run"
-    assert cell.locator(".irviz-canvas .node[data-node='y']").first.is_visible()
+    viewer = lab.show("mlp")
+    viewer.picture().evaluate(DROP, ["dropped.py", SCRIPT, ["dragover"]])
+    expect(viewer.root.get_by_text("Drop a file to open it")).to_be_visible()
+    viewer.picture().evaluate(DROP, ["dropped.py", SCRIPT, ["drop"]])
+    expect(viewer.current_stage).to_contain_text("opened dropped.py")
+    expect(viewer.current_stage).to_contain_text("not run")
+    expect(viewer.node("y")).to_be_visible()
+    expect(viewer.root.get_by_text("Drop a file to open it")).to_be_hidden()
     assert lab.value("len(explorer.session.stages)") == 2
 
 
 def test_a_dropped_file_that_is_refused_is_named_with_the_place(lab: Any) -> None:
-    cell = lab.run(OPEN)
-    cell.locator(".irviz-canvas svg.irviz").first.wait_for()
-    drop(lab, cell, "bad.py", SCRIPT.replace("(2, 2)", "(__import__('os').getpid(), 2)"))
-    said = cell.locator(".irviz-message .irviz-error")
-    said.wait_for()
-    assert "bad.py" in said.inner_text()
-    assert "line 7" in said.inner_text()
+    viewer = lab.show("mlp")
+    hostile = SCRIPT.replace("(2, 2)", "(__import__('os').getpid(), 2)")
+    viewer.picture().evaluate(DROP, ["bad.py", hostile, ["dragover", "drop"]])
+    expect(viewer.said).to_contain_text("bad.py")
+    expect(viewer.said).to_contain_text("line 7")
     assert lab.value("len(explorer.session.stages)") == 1

@@ -102,7 +102,11 @@ export function liveHost(model: AnyModel, signal_: AbortSignal): Host {
       // attached by Lumino, boxes show their children; appended they do not
       if (widget?.constructor.attach) widget.constructor.attach(widget, element);
       else element.append(view.el);
-      return () => view.remove();
+      return () => {
+        // JupyterLab has taken a deleted cell out already, and Lumino detaches only what is shown
+        if (!view.el.isConnected) document.body.append(view.el);
+        view.remove();
+      };
     },
   };
 }

@@ -2,7 +2,7 @@
 
 import { type Signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
 import { Button } from "./button";
 import { CopyButton } from "./copy_button";
 import { Facts } from "./facts";
@@ -33,15 +33,20 @@ interface StepperProps {
   set(value: number): void;
 }
 function Stepper({ label, value, most, isDisabled, set }: StepperProps) {
+  const field = useRef<HTMLInputElement>(null);
+  useLayoutEffect(() => {
+    // only then: what is being typed stays when something else is drawn again
+    if (field.current) field.current.value = String(value);
+  }, [value]);
   return (
     <input
+      ref={field}
       class="irviz-field irviz-stepper"
       type="number"
       aria-label={label}
       title={label}
       min={1}
       max={most}
-      value={value}
       disabled={isDisabled}
       onChange={(event) => {
         const number = event.currentTarget.valueAsNumber;

@@ -1,0 +1,136 @@
+"""Two stages beside each other, in a real JupyterLab."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+FUSING = "fused.checkout('3')"
+
+
+@pytest.fixture
+def viewer(lab: Any) -> Any:
+    """FuseOps, compared with LegalizeOps."""
+    viewer = lab.show(FUSING)
+    viewer.stage("LegalizeOps").hover()
+    viewer.stage("LegalizeOps").locator(".irviz-pin").first.click()
+    expect(viewer.root.locator(".irviz-caption")).to_have_count(2)
+    return viewer
+
+
+def changes(viewer: Any) -> Any:
+    return viewer.root.get_by_role("region", name="Changes")
+
+
+def test_one_key_compares_with_the_stage_before_and_ends_it(lab: Any) -> None:
+    viewer = lab.show("fused")
+    viewer.picture().focus()
+    lab.page.keyboard.press("d")
+    captions = viewer.root.locator(".irviz-caption")
+    expect(captions).to_have_count(2)
+    expect(captions.first).to_contain_text("3 FuseOps")
+    expect(captions.last).to_contain_text("4 FuseTIR")
+    viewer.picture().focus()
+    lab.page.keyboard.press("d")
+    expect(captions).to_have_count(1)
+
+
+def test_before_is_left_of_after_and_both_are_equally_large(viewer: Any) -> None:
+    captions = viewer.root.locator(".irviz-caption")
+    expect(captions.first).to_contain_text("before")
+    expect(captions.first).to_contain_text("1 LegalizeOps")
+    expect(captions.last).to_contain_text("after")
+    expect(captions.last).to_contain_text("3 FuseOps")
+    left, right = (viewer.picture(side).bounding_box() for side in ("reference", "current"))
+    assert left["x"] + left["width"] <= right["x"]
+    assert left["y"] == right["y"]
+    assert left["height"] == right["height"]
+    assert abs(left["width"] - right["width"]) < 4
+
+
+def test_what_stays_is_in_the_same_place_on_both_sides(viewer: Any) -> None:
+    for name in ("x", "w0", "b1"):
+        left = viewer.node(name, "reference").bounding_box()
+        right = viewer.node(name).bounding_box()
+        panes = [viewer.picture(side).bounding_box() for side in ("reference", "current")]
+        assert abs((left["x"] - panes[0]["x"]) - (right["x"] - panes[1]["x"])) < 2
+        assert abs(left["y"] - right["y"]) < 2
+
+
+def test_both_pictures_are_zoomed_and_moved_together(viewer: Any) -> None:
+    viewer.button("Zoom in").click()
+    transforms = viewer.root.locator(".irviz-canvas-layer").evaluate_all(
+        "all => all.map(one => one.style.transform)"
+    )
+    assert len(transforms) == 2
+    assert transforms[0] == transforms[1]
+
+
+def test_what_became_one_is_said_and_gone_to_with_keys(lab: Any, viewer: Any) -> None:
+    bar = changes(viewer)
+    expect(bar).to_contain_text("5 → 2 fused")
+    expect(bar).to_contain_text("– / 2")
+    viewer.picture().focus()
+    lab.page.keyboard.press("n")
+    expect(bar).to_contain_text("1 / 2")
+    expect(bar).to_contain_text("lv0, lv1, lv2 → lv")
+    for side, count in (("reference", 3), ("current", 1)):
+        pulses = viewer.picture(side).locator(".irviz-mark-pulse .irviz-outline")
+        expect(pulses).to_have_count(count)
+    lab.page.keyboard.press("n")
+    expect(bar).to_contain_text("2 / 2")
+    lab.page.keyboard.press("n")
+    expect(bar).to_contain_text("1 / 2")
+    lab.page.keyboard.press("p")
+    expect(bar).to_contain_text("2 / 2")
+
+
+def test_what_is_selected_is_selected_on_both_sides(lab: Any, viewer: Any) -> None:
+    viewer.click("lv")
+    expect(viewer.marked("selected", "reference")).to_have_count(3)
+    viewer.click("w0", "reference")
+    expect(viewer.marked("selected")).to_have_count(1)
+    assert viewer.marked("selected").get_attribute("data-node") == "w0"
+    assert lab.value("explorer.store.state.selection.side") == "reference"
+
+
+def test_what_is_pointed_at_is_seen_on_both_sides(viewer: Any) -> None:
+    viewer.node("lv1", "reference").hover()
+    expect(viewer.picture().locator("svg.irviz-faded")).to_have_count(1)
+    expect(viewer.picture().locator(".irviz-mark-near [data-node='lv']").first).to_be_attached()
+
+
+def test_the_sides_are_swapped_and_the_comparison_ended(viewer: Any) -> None:
+    viewer.button("Swap A and B").click()
+    captions = viewer.root.locator(".irviz-caption")
+    expect(captions.first).to_contain_text("3 FuseOps")
+    expect(captions.last).to_contain_text("1 LegalizeOps")
+    viewer.button("End the comparison").click()
+    expect(captions).to_have_count(1)
+
+
+def test_a_stage_to_compare_with_is_chosen_from_a_menu(viewer: Any) -> None:
+    viewer.root.locator("[title^='A, before, left']").click()
+    viewer.choose("0  initial module")
+    expect(viewer.root.locator(".irviz-caption").first).to_contain_text("0 initial module")
+
+
+def test_the_other_side_can_be_shown_by_its_pin(viewer: Any) -> None:
+    row = viewer.stage("FuseTIR")
+    row.hover()
+    row.locator(".irviz-pin").last.click()
+    expect(viewer.root.locator(".irviz-caption").last).to_contain_text("4 FuseTIR")
+    expect(viewer.root.locator(".irviz-caption").first).to_contain_text("1 LegalizeOps")
+
+
+def test_the_texts_of_both_stages_are_beside_each_other_and_in_step(viewer: Any) -> None:
+    viewer.button("Split").click()
+    expect(viewer.script.locator(".cm-editor")).to_have_count(2)
+    expect(viewer.script).to_contain_text("A 1 LegalizeOps")
+    expect(viewer.script).to_contain_text("B 3 FuseOps")
+    differences = viewer.script.get_by_role("status")
+    expect(differences).to_contain_text("difference")
+    viewer.script.get_by_role("button", name="Next difference").click()
+    expect(differences).to_contain_text("1 of")

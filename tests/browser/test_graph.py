@@ -1,0 +1,268 @@
+"""The graph: pointed at, walked, opened, searched and zoomed, in a real JupyterLab."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+REPEAT = "repeat100:lv"
+LARGE = "stack(100)"
+TRANSFORM = "layer => layer.style.transform"
+
+
+@pytest.fixture
+def layers(lab: Any) -> Any:
+    """The explorer on a hundred equal layers."""
+    return lab.show(LARGE)
+
+
+@pytest.fixture
+def viewer(lab: Any) -> Any:
+    return lab.show("mlp")
+
+
+def layer(viewer: Any) -> Any:
+    return viewer.picture().locator(".irviz-canvas-layer")
+
+
+def test_a_click_selects_a_node_here_and_in_python(lab: Any, viewer: Any) -> None:
+    viewer.click("lv1")
+    expect(viewer.title).to_have_text("lv1")
+    assert lab.value("explorer.selected") == "lv1"
+    assert viewer.marked("selected").first.get_attribute("data-node") == "lv1"
+    viewer.picture().click(position={"x": 5, "y": 60})
+    expect(viewer.marked("selected")).to_have_count(0)
+    assert lab.value("explorer.selected") == ""
+
+
+def test_arrows_walk_the_graph_and_home_and_end_go_to_its_ends(lab: Any, viewer: Any) -> None:
+    viewer.click("lv0")
+    press = lab.page.keyboard.press
+    press("ArrowUp")
+    expect(viewer.title).to_have_text("lv1")
+    press("ArrowDown")
+    expect(viewer.title).to_have_text("lv0")
+    press("Home")
+    expect(viewer.title).to_have_text("x")
+    press("End")
+    expect(viewer.title).not_to_have_text("x")
+    press("Escape")
+    expect(viewer.marked("selected")).to_have_count(0)
+
+
+def test_what_is_pointed_at_is_shown_with_its_neighbours_and_explained(
+    lab: Any, viewer: Any
+) -> None:
+    viewer.node("lv1").hover()
+    tooltip = viewer.root.get_by_role("tooltip")
+    expect(tooltip).to_contain_text("lv1")
+    expect(tooltip).to_contain_text("Tensor[(1, n)]")
+    near = viewer.marked("near")
+    expect(near).to_have_count(3)  # lv0, lv1, out
+    expect(viewer.picture().locator("svg.irviz-faded")).to_have_count(1)
+    lab.page.mouse.move(2, 2)
+    expect(near).to_have_count(0)
+    expect(tooltip).to_have_count(0)
+
+
+def test_a_frame_closes_and_a_group_opens_with_the_mouse(layers: Any) -> None:
+    layers.sign(REPEAT).click()
+    expect(layers.node(REPEAT)).to_contain_text("×100")
+    expect(layers.node("lv1")).to_have_count(0)
+    layers.node(REPEAT).locator("text").first.dblclick()
+    expect(layers.node("lv1")).to_have_count(1)
+    expect(layers.node(REPEAT)).to_have_count(0)
+
+
+def test_what_was_opened_stays_in_its_place(layers: Any) -> None:
+    layers.sign(REPEAT).click()
+    node = layers.node(REPEAT)
+    expect(node).to_be_visible()
+    before = layers.sign(REPEAT).bounding_box()
+    layers.sign(REPEAT).click()
+    expect(layers.node("lv1")).to_be_visible()
+    after = layers.sign(REPEAT).bounding_box()
+    assert abs(before["x"] - after["x"]) + abs(before["y"] - after["y"]) < 300
+
+
+def test_keys_open_groups_and_close_what_is_around(lab: Any, layers: Any) -> None:
+    cells = lab.page.locator(".jp-Notebook .jp-Cell").count()
+    layers.click("lv1")
+    lab.page.keyboard.press("Shift+Enter")
+    expect(layers.node(REPEAT)).to_be_visible()
+    layers.node(REPEAT).locator("text").first.click()
+    expect(layers.marked("selected")).to_have_count(1)
+    lab.page.keyboard.press("Enter")
+    expect(layers.node("lv1")).to_be_visible()
+    assert lab.page.locator(".jp-Notebook .jp-Cell").count() == cells
+
+
+def test_what_is_found_is_zoomed_to(lab: Any, layers: Any) -> None:
+    before = layer(layers).evaluate(TRANSFORM)
+    layers.picture().focus()
+    lab.page.keyboard.press("/")
+    field = layers.root.get_by_role("combobox", name="Find a node")
+    expect(field).to_be_focused()
+    field.fill("w_42")
+    found = layers.root.get_by_role("option")
+    expect(found).to_have_count(1)
+    lab.page.keyboard.press("Enter")
+    expect(layers.title).to_have_text("w_42")
+    expect(layers.marked("selected").first).to_be_in_viewport()
+    expect(layers.picture().locator(".title", has_text="copy 43")).to_have_count(1)
+    assert layer(layers).evaluate(TRANSFORM) != before
+    assert layers.percent >= 75
+
+
+def test_a_search_that_finds_nothing_says_so(layers: Any) -> None:
+    layers.root.get_by_role("combobox", name="Find a node").fill("nothing has this name")
+    expect(layers.root.locator(".irviz-found")).to_contain_text("0 found")
+
+
+def test_the_neighbourhood_of_a_node_and_back(layers: Any) -> None:
+    layers.click("lv1")
+    layers.button("Nearby").click()
+    expect(layers.node("more:before")).to_have_count(1)
+    layers.button("Whole function").click()
+    expect(layers.picture().locator(".block.repeat")).to_have_count(1)
+
+
+def test_the_nodes_between_two(viewer: Any) -> None:
+    viewer.click("x")
+    viewer.button("Path from here").click()
+    viewer.click("lv1")
+    viewer.button("Path to here").click()
+    expect(viewer.button("Whole function")).to_be_visible()
+    expect(viewer.node("lv0")).to_have_count(1)
+    expect(viewer.node("w1")).to_have_count(0)
+
+
+def test_another_copy_of_a_repeat_is_shown(layers: Any) -> None:
+    layers.click("lv1")
+    field = layers.inspector.get_by_label("copy, 1 to 100")
+    field.fill("7")
+    field.press("Tab")
+    expect(layers.picture().locator(".title", has_text="copy 7")).to_have_count(1)
+    expect(layers.node("w_6")).to_have_count(1)
+
+
+def test_the_breadcrumb_says_that_a_part_is_shown_and_leads_back(layers: Any) -> None:
+    crumbs = layers.root.get_by_role("navigation", name="Where we are")
+    layers.click("lv1")
+    layers.button("Nearby").click()
+    crumbs.get_by_role("button", name="part").click()
+    expect(layers.picture().locator(".block.repeat")).to_have_count(1)
+    expect(crumbs.get_by_role("button", name="part")).to_have_count(0)
+
+
+def test_the_wheel_scrolls_the_notebook_until_the_picture_is_clicked(lab: Any, viewer: Any) -> None:
+    lab.run("print('\\n' * 60)")
+    notebook = lab.page.locator(".jp-WindowedPanel-outer").first
+    before, top = layer(viewer).evaluate(TRANSFORM), notebook.evaluate("one => one.scrollTop")
+    viewer.picture().hover()
+    lab.page.mouse.wheel(0, 40)
+    lab.page.wait_for_function(
+        "([one, top]) => one.scrollTop !== top", arg=[notebook.element_handle(), top]
+    )
+    assert layer(viewer).evaluate(TRANSFORM) == before
+    viewer.click("lv1")
+    percent = viewer.zoom.inner_text()
+    viewer.picture().hover()
+    lab.page.mouse.wheel(0, -240)
+    expect(viewer.zoom).not_to_have_text(percent)
+
+
+def test_the_picture_is_dragged_and_moved_with_keys(lab: Any, viewer: Any) -> None:
+    before = layer(viewer).evaluate(TRANSFORM)
+    box = viewer.picture().bounding_box()
+    lab.page.mouse.move(box["x"] + 20, box["y"] + 30)
+    lab.page.mouse.down()
+    lab.page.mouse.move(box["x"] + 90, box["y"] + 80, steps=4)
+    lab.page.mouse.up()
+    dragged = layer(viewer).evaluate(TRANSFORM)
+    assert dragged != before
+    expect(viewer.marked("selected")).to_have_count(0)  # a drag is no click
+    viewer.picture().focus()
+    lab.page.keyboard.press("Shift+ArrowLeft")
+    assert layer(viewer).evaluate(TRANSFORM) != dragged
+    lab.page.keyboard.press("0")
+    expect(layer(viewer)).to_have_attribute("style", re.compile(re.escape(before.split("(")[0])))
+    assert layer(viewer).evaluate(TRANSFORM) == before
+
+
+def test_the_zoom_is_said_in_percent_and_changed_by_buttons_and_keys(lab: Any, viewer: Any) -> None:
+    fitted = viewer.percent
+    viewer.button("Zoom in").click()
+    assert viewer.percent > fitted
+    viewer.zoom.click()
+    expect(viewer.zoom).to_have_text("100 %")
+    viewer.picture().focus()
+    lab.page.keyboard.press("-")
+    assert viewer.percent < 100
+    viewer.button("Fit", exact=True).click()
+    expect(viewer.zoom).to_have_text(f"{fitted} %")
+
+
+SMALLEST = """picture => Math.min(...[...picture.querySelectorAll(
+    'svg.irviz:not(.irviz-marks) .node text')].filter(one => one.textContent.trim())
+    .map(one => parseFloat(getComputedStyle(one).fontSize)))"""
+
+
+def test_fitted_text_can_be_read_and_the_rest_is_on_a_map(lab: Any) -> None:
+    viewer = lab.show("chain(40)")
+    viewer.button("Fit", exact=True).click()
+    size = viewer.picture().evaluate(SMALLEST)
+    assert size * viewer.percent / 100 >= 8.9
+    overview = viewer.root.locator(".irviz-overview")
+    expect(overview).to_be_visible()
+    before = layer(viewer).evaluate(TRANSFORM)
+    box = overview.bounding_box()
+    lab.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] - 3)
+    assert layer(viewer).evaluate(TRANSFORM) != before
+
+
+def test_the_legend_names_what_is_in_the_picture_alone(viewer: Any) -> None:
+    toggle = viewer.root.locator(".irviz-graph-foot").get_by_role("button", name="Legend")
+    if toggle.get_attribute("aria-expanded") == "false":
+        toggle.click()
+    legend = viewer.root.locator(".irviz-legend li")
+    assert set(legend.all_inner_texts()) == {"parameter", "call_dps_packed"}
+    toggle.click()
+    expect(legend).to_have_count(0)
+
+
+def test_what_can_be_done_with_a_node_is_a_menu_of_the_right_button(lab: Any, viewer: Any) -> None:
+    lab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    viewer.node("lv1").click(button="right")
+    expect(viewer.menu).to_have_accessible_name("Node lv1")
+    expect(viewer.title).to_have_text("lv1")
+    viewer.choose("Copy type")
+    expect(viewer.menu).to_have_count(0)
+    assert lab.page.evaluate("() => navigator.clipboard.readText()") == "Tensor[(1, n)]"
+
+
+def test_the_menu_of_a_node_is_opened_and_used_with_keys(lab: Any, viewer: Any) -> None:
+    viewer.click("lv1")
+    lab.page.keyboard.press("Shift+F10")
+    expect(viewer.menu).to_have_accessible_name("Node lv1")
+    lab.page.keyboard.press("n")  # Nearby
+    lab.page.keyboard.press("Enter")
+    expect(viewer.button("Whole function")).to_be_visible()
+
+
+def test_back_and_forward_lead_through_what_was_looked_at(lab: Any, viewer: Any) -> None:
+    viewer.click("lv0")
+    viewer.click("lv1")
+    viewer.button("Back").click()
+    expect(viewer.title).to_have_text("lv0")
+    viewer.picture().focus()
+    lab.page.keyboard.press("]")
+    expect(viewer.title).to_have_text("lv1")
+    viewer.root.get_by_role("button", name="linear0 PrimFunc").click()
+    crumbs = viewer.root.get_by_role("navigation", name="Where we are")
+    expect(crumbs.get_by_role("button", name="linear0")).to_be_visible()
+    viewer.button("Back").click()
+    expect(crumbs.get_by_role("button", name="main")).to_be_visible()

@@ -1,0 +1,183 @@
+"""The rail of stages, in a real JupyterLab."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+PIPED = "piped()"
+
+
+def names(viewer: Any) -> list[str]:
+    return [str(one) for one in viewer.stages.locator(".irviz-stage-label").all_inner_texts()]
+
+
+def levels(viewer: Any) -> list[str]:
+    return [str(one.get_attribute("aria-level")) for one in viewer.stages.all()]
+
+
+def test_stages_are_a_tree_with_the_passes_around_them(lab: Any) -> None:
+    viewer = lab.show(PIPED)
+    assert names(viewer)[:4] == ["initial module", "f_zero_pipeline", "sequential", "LegalizeOps"]
+    assert levels(viewer)[:4] == ["1", "1", "2", "3"]
+    heading = viewer.stages.filter(has_text="f_zero_pipeline")
+    expect(heading).to_have_attribute("aria-expanded", "true")
+    expect(viewer.current_stage).to_have_count(1)
+    expect(viewer.stage("LegalizeOps").locator(".irviz-delta")).to_have_text("Δ 7")
+
+
+def test_the_heading_of_a_pipeline_folds_with_a_click_and_with_keys(lab: Any) -> None:
+    viewer = lab.show(PIPED)
+    viewer.stages.first.click()
+    expect(viewer.stages.first).to_have_attribute("aria-selected", "true")
+    pipeline = viewer.stages.filter(has_text="f_zero_pipeline")
+    pipeline.click()
+    expect(pipeline).to_have_attribute("aria-expanded", "false")
+    assert names(viewer) == ["initial module", "f_zero_pipeline"]
+    expect(pipeline).to_contain_text("11")  # so many are hidden
+    viewer.stages.first.click()
+    press = lab.page.keyboard.press
+    press("ArrowDown")
+    expect(pipeline).to_be_focused()
+    press("ArrowRight")
+    expect(pipeline).to_have_attribute("aria-expanded", "true")
+    press("ArrowLeft")
+    expect(pipeline).to_have_attribute("aria-expanded", "false")
+    press("Enter")
+    expect(pipeline).to_have_attribute("aria-expanded", "true")
+    expect(pipeline).to_be_focused()
+
+
+def test_a_stage_that_is_shown_is_unfolded(lab: Any) -> None:
+    viewer = lab.show(PIPED)
+    viewer.stages.first.click()
+    expect(viewer.current_stage).to_contain_text("initial")
+    viewer.stages.filter(has_text="f_zero_pipeline").click()
+    assert len(names(viewer)) == 2
+    lab.page.keyboard.press("Alt+ArrowRight")
+    expect(viewer.current_stage).to_contain_text("LegalizeOps")
+    assert "FuseOps" in names(viewer)
+
+
+def test_passes_that_changed_nothing_can_be_hidden(lab: Any) -> None:
+    viewer = lab.show(PIPED)
+    expect(viewer.stage("FoldConstant")).to_have_count(1)
+    viewer.root.get_by_label("hide unchanged passes").check()
+    expect(viewer.stage("FoldConstant")).to_have_count(0)
+    expect(viewer.stage("LegalizeOps")).to_have_count(1)
+    viewer.stage("FuseOps").click()
+    lab.page.keyboard.press("Alt+ArrowRight")  # past what is hidden
+    expect(viewer.current_stage).to_contain_text("FuseTIRInner")
+
+
+def test_stages_are_filtered_by_words(lab: Any) -> None:
+    viewer = lab.show(PIPED)
+    viewer.root.get_by_label("Filter stages").fill("fuse")
+    expect(viewer.stage("FoldConstant")).to_have_count(0)
+    assert {"FuseOps", "FuseTIRInner"} <= set(names(viewer))
+    viewer.root.get_by_label("Filter stages").fill("")
+    expect(viewer.stage("FoldConstant")).to_have_count(1)
+
+
+def test_arrows_go_through_the_stages_from_wherever_the_focus_is(lab: Any) -> None:
+    viewer = lab.show("fused")
+    press = lab.page.keyboard.press
+    viewer.stage("FuseOps").click()
+    press("ArrowUp")
+    expect(viewer.current_stage).to_contain_text("AnnotateTIROpPattern")
+    press("End")
+    expect(viewer.current_stage).to_contain_text("FuseTIR")
+    viewer.click("lv")
+    press("Alt+ArrowLeft")
+    expect(viewer.current_stage).to_contain_text("FuseOps")
+    press("Alt+ArrowRight")
+    expect(viewer.current_stage).to_contain_text("FuseTIR")
+    assert lab.value("explorer.session.current.id") == "4"
+
+
+def test_what_a_step_added_is_emphasised(lab: Any) -> None:
+    viewer = lab.show("fused.checkout('2')")
+    viewer.picture().focus()
+    lab.page.keyboard.press("Alt+ArrowRight")
+    expect(viewer.current_stage).to_contain_text("FuseOps")
+    expect(viewer.picture().locator(".irviz-mark-new .irviz-outline").first).to_be_attached()
+
+
+def test_a_stage_is_renamed_with_the_keyboard_and_its_name_is_text(lab: Any) -> None:
+    viewer = lab.show("fused")
+    viewer.stage("FuseOps").click()
+    lab.page.keyboard.press("F2")
+    field = viewer.root.get_by_label("Label of stage 3")
+    expect(field).to_be_focused()
+    field.fill("half a <b>la")
+    lab.do("explorer.session = explorer.session.rename('1', 'other')")  # the rows come again
+    expect(viewer.stage("other")).to_have_count(1)
+    lab.page.keyboard.type("bel</b>")
+    expect(field).to_have_value("half a <b>label</b>")
+    lab.page.keyboard.press("Enter")
+    expect(viewer.stage("half a <b>label</b>")).to_have_count(1)
+    assert lab.value("explorer.session.current.label") == "half a <b>label</b>"
+
+
+def test_a_stage_is_dropped_and_brought_back(lab: Any) -> None:
+    viewer = lab.show("fused")
+    viewer.stage("FuseOps").click()
+    expect(viewer.current_stage).to_contain_text("FuseOps")
+    viewer.button("Drop the shown stage").click()
+    expect(viewer.stages).to_have_count(3)
+    viewer.button("Undo").click()
+    expect(viewer.stages).to_have_count(5)
+    viewer.button("Redo").click()
+    expect(viewer.stages).to_have_count(3)
+    expect(viewer.button("Redo")).to_be_disabled()
+
+
+def test_a_branch_is_joined_to_the_stage_that_it_was_made_from(lab: Any) -> None:
+    """0 → 1 and 0 → 2: the lines lead from below 0 to both."""
+    viewer = lab.show("mlp.apply('ToNonDataflow').checkout('0').apply('CanonicalizeBindings')")
+    guides = viewer.stages.locator(".irviz-guides")
+    assert guides.nth(0).locator("i").count() == 0
+    for place in (1, 2):
+        assert re.search("branch|end", guides.nth(place).inner_html())
+        expect(viewer.stages.nth(place)).to_have_attribute("title", re.compile("from stage 0"))
+
+
+def test_the_functions_of_the_module_are_listed_and_one_is_shown(lab: Any) -> None:
+    viewer = lab.show("mlp")
+    functions = viewer.root.get_by_role("navigation", name="Functions")
+    functions.get_by_role("button", name="relu0 PrimFunc").click()
+    expect(functions.get_by_role("button", name="relu0")).to_have_attribute("aria-current", "true")
+    crumbs = viewer.root.get_by_role("navigation", name="Where we are")
+    expect(crumbs.get_by_role("button", name="relu0")).to_be_visible()
+
+
+def test_the_menu_of_a_stage_is_opened_by_the_mouse_and_by_a_key(lab: Any) -> None:
+    viewer = lab.show("fused")
+    viewer.stage("LegalizeOps").click(button="right")
+    expect(viewer.menu).to_have_accessible_name("Stage 1")
+    viewer.choose("Compare the shown stage with this")
+    expect(viewer.root.locator(".irviz-caption")).to_have_count(2)
+    viewer.current_stage.focus()
+    lab.page.keyboard.press("Shift+F10")
+    expect(viewer.menu).to_have_accessible_name("Stage 4")
+    lab.page.keyboard.press("Escape")
+    expect(viewer.menu).to_have_count(0)
+    expect(viewer.current_stage).to_be_focused()
+
+
+@pytest.mark.parametrize("place", ["the stages", "the graph", "the tabs"])
+def test_keys_do_not_leak_into_the_notebook(lab: Any, place: str) -> None:
+    viewer = lab.show("mlp")
+    {
+        "the stages": lambda: viewer.stages.first.focus(),
+        "the graph": lambda: viewer.click("lv1"),
+        "the tabs": lambda: viewer.root.get_by_role("tab", name="Node").focus(),
+    }[place]()
+    cells = lab.page.locator(".jp-Notebook .jp-Cell").count()
+    for key in ("b", "a", "x", "m", "y", "Shift+Enter", "d"):
+        lab.page.keyboard.press(key)
+    viewer.tab("Run").get_by_role("button", name="Run").first.wait_for()
+    assert lab.page.locator(".jp-Notebook .jp-Cell").count() == cells

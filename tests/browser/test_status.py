@@ -1,0 +1,39 @@
+"""What is said of the kernel: busy, gone, and that what is in the page can still be used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+
+@pytest.fixture
+def restored(lab: Any) -> Any:
+    """At the end the kernel is there again, as it was."""
+    yield
+    lab.restart()
+
+
+@pytest.mark.usefixtures("restored")
+def test_a_kernel_that_is_gone_is_said_and_the_page_stays_usable(lab: Any) -> None:
+    viewer = lab.show("fused")
+    viewer.click("lv")
+    expect(viewer.title).to_have_text("lv")
+    viewer.button("Split").click()
+    expect(viewer.script.locator(".cm-line").first).to_be_visible()
+    lab.page.evaluate("() => { window.jupyterapp.shell.currentWidget.sessionContext.shutdown(); }")
+    alert = viewer.root.get_by_role("alert").filter(has_text="The kernel does not answer")
+    expect(alert).to_be_visible(timeout=5000)
+    expect(viewer.root.locator(".irviz-connection")).to_have_attribute("data-connection", "lost")
+    viewer.node("gv").click()  # and all that the page has is there
+    expect(viewer.title).to_have_text("gv")
+    viewer.node("w0").hover()
+    expect(viewer.root.get_by_role("tooltip")).to_contain_text("w0")
+    viewer.button("Zoom in").click()
+    expect(viewer.button("Run", exact=True).first).to_be_disabled()
+    viewer.picture().focus()
+    lab.page.keyboard.press("?")
+    expect(viewer.root.get_by_role("dialog")).to_be_visible()
+    lab.page.keyboard.press("Escape")
+    lab.forgive()

@@ -18,11 +18,12 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .shown import Shown
+if TYPE_CHECKING:
+    from .shown import Shown
 
 playwright_api = pytest.importorskip(
     "playwright.sync_api", reason="install the development extra: pip install 'irviz[dev]'"
@@ -185,6 +186,8 @@ class Lab:
 
     def show(self, session: str) -> Shown:
         """Show the explorer of what an expression gives, in a cell of its own."""
+        from .shown import Shown  # which needs what may not be installed
+
         cell = self.run(f"explorer = irviz.explore({session})\nexplorer")
         return Shown(self.page, cell).wait()
 

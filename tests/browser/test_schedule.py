@@ -6,13 +6,7 @@ import re
 from typing import Any
 
 import pytest
-
-OPEN = """
-import irviz
-from irviz.course.mm_relu import MyModule
-explorer = irviz.explore(MyModule)
-explorer
-"""
+from playwright.sync_api import expect
 
 LECTURE = (  # what is clicked, the step, what is written
     ((("Y", 1),), "split", {"factors": "None, 4"}),
@@ -26,12 +20,12 @@ LECTURE = (  # what is clicked, the step, what is written
 
 
 @pytest.fixture
-def explorer(lab: Any) -> Any:
+def viewer(lab: Any) -> Any:
     """The explorer on mm_relu, with the loops in front."""
-    cell = lab.run(OPEN)
-    cell.get_by_role("tab", name="Schedule", exact=True).click()
-    cell.locator(".irviz-nest [data-choice]").first.wait_for()
-    return cell
+    lab.do("from irviz.course.mm_relu import MyModule as MatMulRelu, lecture_schedule")
+    viewer = lab.show("MatMulRelu")
+    expect(viewer.tab("Schedule").locator("[data-choice]").first).to_be_visible()
+    return viewer
 
 
 def place(lab: Any, block: str, depth: int | None) -> str:
@@ -46,44 +40,59 @@ def place(lab: Any, block: str, depth: int | None) -> str:
     )
 
 
-def do(lab: Any, cell: Any, clicks: Any, step: str, fields: dict[str, str]) -> None:
-    # loops are looked up first: each look adds a cell
-    places = [place(lab, *click) for click in clicks]
-    for index, found in enumerate(places):
-        choice = cell.locator(f".irviz-nest [data-choice='{found}']")
+def do(lab: Any, viewer: Any, clicks: Any, step: str, fields: dict[str, str]) -> None:
+    form = viewer.root.get_by_role("tabpanel", name="Schedule")
+    for index, click in enumerate(clicks):
+        choice = form.locator(f".irviz-nest [data-choice='{place(lab, *click)}']")
         choice.click(modifiers=["Control"] if index else [])
-    select = cell.locator(".irviz-schedule-primitive select")
+    select = form.locator(".irviz-schedule-primitive select")
     # what fits has its group behind its name, and comes when the kernel has heard of the clicks
     option = select.locator("option").filter(has_text=re.compile(rf"^{step}\s\("))
-    option.first.wait_for(state="attached")
+    expect(option.first).to_be_attached()
     select.select_option(label=option.first.text_content())
     for name, words in fields.items():
-        field = cell.locator(".irviz-step-form .widget-text", has_text=name).locator("input")
+        field = form.locator(".irviz-step-form .widget-text", has_text=name).locator("input")
         field.fill(words)
         field.press("Tab")
-    cell.locator("button.irviz-schedule-apply:enabled").click()
+    form.locator("button.irviz-schedule-apply:enabled").click()
 
 
-def test_the_lecture_is_done_by_clicks_and_each_step_is_measured(lab: Any, explorer: Any) -> None:
+def test_the_lecture_is_done_by_clicks_and_each_step_is_measured(lab: Any, viewer: Any) -> None:
+    form = viewer.root.get_by_role("tabpanel", name="Schedule")
     for number, (clicks, step, fields) in enumerate(LECTURE, start=1):
-        do(lab, explorer, clicks, step, fields)
-        explorer.locator(".irviz-stage > button", has_text=f"{number}  mm_relu: {step}").wait_for()
-        explorer.locator(".irviz-schedule-time", has_text="as fast").wait_for()
-    trace = explorer.locator(".irviz-trace textarea").input_value()
+        do(lab, viewer, clicks, step, fields)
+        expect(viewer.current_stage).to_contain_text(f"mm_relu: {step}")
+        expect(viewer.stages).to_have_count(number + 1)
+        expect(form.locator(".irviz-schedule-time")).to_contain_text("as fast")
+    trace = form.locator(".irviz-trace textarea").input_value()
     assert [line.partition("(")[0] for line in trace.splitlines()] == [
         f"sch.{step}" for _, step, _ in LECTURE
     ]
-    by_code = """
-from irviz.course.mm_relu import lecture_schedule
-import tvm_ffi
-same = irviz.Session(MyModule).schedule("mm_relu", lecture_schedule).current.module
-"""
-    lab.run(by_code)
+    lab.do(
+        "import tvm_ffi\n"
+        "same = irviz.Session(MatMulRelu).schedule('mm_relu', lecture_schedule).current.module"
+    )
     assert lab.value("bool(tvm_ffi.structural_equal(same, explorer.session.current.module))")
 
 
-def test_an_illegal_step_marks_the_loop_and_changes_nothing(lab: Any, explorer: Any) -> None:
-    do(lab, explorer, (("Y", 2),), "parallel", {})
-    explorer.locator(".irviz-nest .irviz-loops-marked").first.wait_for()
+def test_an_illegal_step_marks_the_loop_and_changes_nothing(lab: Any, viewer: Any) -> None:
+    do(lab, viewer, (("Y", 2),), "parallel", {})
+    form = viewer.root.get_by_role("tabpanel", name="Schedule")
+    expect(form.locator(".irviz-nest .irviz-loops-marked").first).to_be_attached()
+    expect(form.locator(".irviz-error").first).to_contain_text("block")
     assert lab.value("len(explorer.session.stages)") == 1
-    assert "block" in explorer.locator(".irviz-schedule .irviz-error").first.inner_text()
+
+
+def test_loops_are_chosen_with_keys_that_stay_in_the_form(lab: Any, viewer: Any) -> None:
+    form = viewer.root.get_by_role("tabpanel", name="Schedule")
+    cells = lab.page.locator(".jp-Notebook .jp-Cell").count()
+    loops = form.locator(".irviz-nest [data-choice]")
+    loops.first.focus()
+    lab.page.keyboard.press("ArrowDown")
+    expect(loops.nth(1)).to_be_focused()
+    lab.page.keyboard.press("Enter")
+    expect(loops.nth(1)).to_have_attribute("aria-pressed", "true")
+    lab.page.keyboard.press("d")
+    lab.page.keyboard.press("b")
+    expect(form).to_contain_text("chosen: loop")
+    assert lab.page.locator(".jp-Notebook .jp-Cell").count() == cells

@@ -1,4 +1,4 @@
-"""The widgets' bundles in a bare page, with a stand-in for the model that a notebook gives them."""
+"""What markup is let into the page, tried in a bare page with a stand-in for a notebook's model."""
 
 from __future__ import annotations
 
@@ -81,16 +81,16 @@ def widget(page: Any) -> Widget:
     return Widget(page)
 
 
-CANVAS: dict[str, object] = {
-    "svg": "",
-    "selected": "",
-    "dark": False,
-    "label": "graph of main",
-    "highlighted": [],
-    "dimmed": [],
-    "height": 480,
-    "viewport": [],
-}
+def with_picture(svg: str) -> dict[str, object]:
+    """Return the traits of a viewer that shows this picture, of a node of the id `a`."""
+    viewer = irviz.explore(MyModuleMixture)
+    scene = {**viewer.scene, "current": {**viewer.scene["current"], "svg": svg}}
+    traits = {name: getattr(viewer, name) for name in viewer.keys if not name.startswith("_")}
+    viewer.close()
+    known = {name: value for name, value in traits.items() if not isinstance(value, Widget_)}
+    return {**known, "scene": scene, "forms": {}, "still": ""}
+
+
 LOOPS: dict[str, object] = {"html": "", "label": "", "chosen": [], "marked": [], "many": False}
 
 
@@ -144,7 +144,7 @@ LEFT = """() => [...document.querySelectorAll(".irviz-canvas svg, .irviz-canvas 
 def test_what_could_act_is_not_let_into_the_page(widget: Widget, kind: str, place: str) -> None:
     others = [node_of(f"n{index}") for index in range(40)]
     parts = [HOSTILE[kind]] if place == "alone" else [*others[:20], HOSTILE[kind], *others[20:]]
-    element = widget.mount("canvas", **{**CANVAS, "svg": svg_of(*parts)})
+    element = widget.mount("viewer", width=1200, **with_picture(svg_of(*parts)))
     assert element.locator(".node").count() == len(parts)
     element.locator(".node[data-node='a']").click(force=True)
     left = widget.page.evaluate(LEFT)
@@ -167,7 +167,7 @@ def test_nothing_is_taken_out_of_what_irviz_draws(widget: Widget, modules: Any) 
     overlay = Overlay("time", "0 µs", "20 µs", marks, "slow")
     ids = [node.id for node in graph.nodes]
     drawn = draw_graph(graph, openable=ids[::2], overlay=overlay, dimmed=ids[::3]).svg
-    widget.mount("canvas", **{**CANVAS, "svg": drawn})
+    widget.mount("viewer", width=1200, **with_picture(drawn))
     before = widget.page.evaluate(
         """text => [...new DOMParser().parseFromString(text, "image/svg+xml").querySelectorAll("*")]
             .map(part => [part.localName, ...[...part.attributes]
@@ -190,7 +190,7 @@ def test_nothing_is_taken_out_of_what_irviz_draws(widget: Widget, modules: Any) 
     "svg", ["<svg", "<p>no picture</p>", "<svg xmlns='http://www.w3.org/2000/svg'/>"]
 )
 def test_what_is_no_picture_is_said_to_be_none(widget: Widget, svg: str) -> None:
-    element = widget.mount("canvas", **{**CANVAS, "svg": svg})
+    element = widget.mount("viewer", width=1200, **with_picture(svg))
     assert "Cannot draw this graph" in element.get_by_role("alert").inner_text()
     assert element.locator("svg").count() == 0
 
@@ -228,149 +228,3 @@ def test_what_could_act_is_not_let_into_a_loop_nest(widget: Widget, hostile: str
     assert re.fullmatch(known, shown)
     assert widget.page.evaluate("() => window.hurt") is None
     assert widget.requests == [url for url in widget.requests if url.startswith("blob:")]
-
-
-# --- the canvas ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("width", [320, 380, 700])
-def test_no_sign_lies_under_the_buttons(widget: Widget, width: int) -> None:
-    sign = '<g class="toggle" data-toggle="c"><circle class="sign" cx="399" cy="4" r="8"/></g>'
-    picture = svg_of(node_of("a"), f'<g class="title">{sign}</g>')
-    element = widget.mount("canvas", width=width, **{**CANVAS, "svg": picture, "height": 300})
-    element.locator(".toggle").click()
-    assert widget.sent == [{"action": "Toggle", "container": "c"}]
-
-
-def test_a_viewport_of_python_is_shown_and_none_fits_the_graph(widget: Widget) -> None:
-    element = widget.mount("canvas", **{**CANVAS, "svg": svg_of(node_of("a"))})
-    svg = element.locator("svg")
-    fitted = svg.get_attribute("viewBox")
-    widget.set(viewport=[100, 100, 4])
-    assert svg.get_attribute("viewBox") != fitted
-    widget.set(viewport=[])
-    assert svg.get_attribute("viewBox") == fitted
-
-
-# --- the tree of stages -------------------------------------------------------------------------
-
-
-def row(name: str, depth: int = 0, *headings: str, **more: object) -> dict[str, object]:
-    """Return a row of the tree."""
-    first = depth - len(headings)
-    return {
-        "id": name,
-        "label": f"stage {name}",
-        "parent": "",
-        "depth": depth,
-        "isBranch": False,
-        "badge": "<small>1 ms</small>",
-        "title": "",
-        "isShown": False,
-        "isSame": False,
-        "headings": [{"name": one, "depth": first + at} for at, one in enumerate(headings)],
-        **more,
-    }
-
-
-ROWS = [
-    *(row("0", isShown=True), row("1", 2, "pipeline", "inner"), row("2", 2), row("3", 1)),
-    row("4"),
-]
-STAGES: dict[str, object] = {"rows": ROWS, "undoable": False, "redoable": False}
-
-
-def lines(element: Any) -> list[str]:
-    return [text.split()[0] for text in element.get_by_role("treeitem").all_inner_texts()]
-
-
-def heading(element: Any, name: str) -> Any:
-    return element.get_by_role("treeitem", name=name)
-
-
-def test_the_heading_of_a_pipeline_folds_with_a_click(widget: Widget) -> None:
-    element = widget.mount("stages", width=200, **STAGES)
-    assert lines(element) == ["0", "pipeline", "inner", "1", "2", "3", "4"]
-    assert heading(element, "pipeline").get_attribute("aria-expanded") == "true"
-    heading(element, "inner").click()
-    assert heading(element, "inner").get_attribute("aria-expanded") == "false"
-    assert lines(element) == ["0", "pipeline", "inner", "3", "4"]
-    heading(element, "pipeline").click()
-    assert lines(element) == ["0", "pipeline", "4"]
-    assert "3" in heading(element, "pipeline").inner_text()  # so many are hidden
-    heading(element, "pipeline").click()
-    assert lines(element) == ["0", "pipeline", "inner", "3", "4"]
-    assert widget.sent == []
-
-
-def test_the_heading_of_a_pipeline_folds_with_the_keyboard(widget: Widget) -> None:
-    element = widget.mount("stages", width=200, **STAGES)
-    press = widget.page.keyboard.press
-    element.get_by_role("treeitem", name="stage 0").focus()
-    press("ArrowDown")
-    assert heading(element, "pipeline").evaluate("one => one === document.activeElement")
-    for key, is_open in [
-        *(("Enter", False), ("Space", True), ("ArrowLeft", False), ("ArrowRight", True)),
-        ("ArrowLeft", False),
-    ]:
-        press(key)
-        assert heading(element, "pipeline").get_attribute("aria-expanded") == str(is_open).lower()
-        assert heading(element, "pipeline").evaluate("one => one === document.activeElement")
-    assert widget.sent == []
-    press("ArrowDown")
-    assert widget.sent == [{"action": "Checkout", "stage": "4"}]
-
-
-def test_what_is_folded_stays_so_when_the_rows_come_again(widget: Widget) -> None:
-    element = widget.mount("stages", width=200, **STAGES)
-    heading(element, "pipeline").click()
-    widget.set(rows=[{**one, "badge": "<b>equal</b>"} for one in ROWS])
-    assert lines(element) == ["0", "pipeline", "4"]
-    assert element.locator("b", has_text="equal").count() == 2
-
-
-def test_a_label_is_edited_while_badges_change(widget: Widget) -> None:
-    element = widget.mount("stages", width=200, **STAGES)
-    element.get_by_role("treeitem", name="stage 4").dblclick()
-    field = element.get_by_label("label of stage 4")
-    field.fill("half a la")
-    widget.set(rows=[{**one, "badge": "<b>equal</b>"} for one in ROWS])
-    assert element.locator("b", has_text="equal").count() == len(ROWS)
-    assert lines(element) == ["0", "pipeline", "inner", "1", "2", "3"]  # and the field
-    widget.page.keyboard.type("bel")
-    assert field.input_value() == "half a label"
-    widget.page.keyboard.press("Enter")
-    assert widget.sent[-1] == {"action": "Rename", "stage": "4", "label": "half a label"}
-    assert field.count() == 0
-
-
-def test_a_stage_that_is_shown_is_unfolded(widget: Widget) -> None:
-    element = widget.mount("stages", width=200, **STAGES)
-    heading(element, "inner").click()
-    heading(element, "pipeline").click()
-    widget.set(rows=[{**one, "isShown": one["id"] == "3"} for one in ROWS])
-    assert lines(element) == ["0", "pipeline", "inner", "3", "4"]
-
-
-def test_a_branch_is_joined_to_the_stage_that_it_was_made_from(widget: Widget) -> None:
-    """0 → 1 → 2, 0 → 3 and 0 → 4: the lines lead from below 0 to 1, 3 and 4."""
-    rows = [
-        *(row("0"), row("1", 1, isBranch=True, parent="0"), row("2", 1, parent="1")),
-        *(row("3", 1, isBranch=True, parent="0"), row("4", 1, isBranch=True, parent="0")),
-    ]
-    element = widget.mount("stages", width=200, **{**STAGES, "rows": rows})
-    guides = [
-        line.locator(".irviz-guides i").evaluate_all("all => all.map(one => one.className)")
-        for line in element.locator(".irviz-stage").all()
-    ]
-    assert guides == [[], ["branch"], ["line"], ["branch"], ["end"]]
-    lefts = [one.bounding_box()["x"] for one in buttons(element)]
-    assert lefts[0] < lefts[1] == lefts[2] == lefts[3] == lefts[4]
-    titles = [one.get_attribute("title") for one in buttons(element)]
-    assert [title.partition("made from ")[2] for title in titles] == [
-        *("", "stage 0", "stage 1", "stage 0", "stage 0"),
-    ]
-
-
-def buttons(element: Any) -> list[Any]:
-    return element.locator(".irviz-stage > button").all()

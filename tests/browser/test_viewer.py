@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
+import irviz
 from irviz.course.mlp import MyModuleMixture
 from irviz.explorer.viewer import STATIC
 from irviz.ir.function_graph import extract
@@ -49,8 +51,9 @@ class Widget:
         page.on("request", lambda request: self.requests.append(request.url))
 
     def mount(self, name: str, width: int = 600, **traits: object) -> Any:
-        """Show the widget of this name with these traits; return its element."""
-        script, style = ((STATIC / f"{name}{end}").read_text("utf-8") for end in (".js", ".css"))
+        """Show the widget of this program with these traits; return its element."""
+        script = (STATIC / f"{name}.js").read_text("utf-8")
+        style = (STATIC / "viewer.css").read_text("utf-8")
         self.page.evaluate(MOUNT, [script, style, traits, width])
         return self.page.locator(".widget")
 
@@ -82,13 +85,13 @@ def widget(page: Any) -> Widget:
 
 
 def with_picture(svg: str) -> dict[str, object]:
-    """Return the traits of a viewer that shows this picture, of a node of the id `a`."""
+    """Return the traits of a viewer that shows this picture."""
     viewer = irviz.explore(MyModuleMixture)
+    names = [name for name in viewer.keys if not name.startswith("_") and name != "layout"]
+    traits = {name: getattr(viewer, name) for name in names}
     scene = {**viewer.scene, "current": {**viewer.scene["current"], "svg": svg}}
-    traits = {name: getattr(viewer, name) for name in viewer.keys if not name.startswith("_")}
     viewer.close()
-    known = {name: value for name, value in traits.items() if not isinstance(value, Widget_)}
-    return {**known, "scene": scene, "forms": {}, "still": ""}
+    return {**traits, "scene": scene, "forms": {}, "still": ""}
 
 
 LOOPS: dict[str, object] = {"html": "", "label": "", "chosen": [], "marked": [], "many": False}
@@ -131,7 +134,8 @@ HOSTILE = {
     "a processing instruction": node_of("a", inner=f"<?xml-stylesheet href='{ELSEWHERE}'?>"),
 }  # fmt: skip
 KNOWN = ["svg", "g", "title", "path", "rect", "circle", "ellipse", "polygon", "text"]
-LEFT = """() => [...document.querySelectorAll(".irviz-canvas svg, .irviz-canvas svg *")]
+LEFT = """() => [...document.querySelectorAll(
+    ".irviz-canvas-layer > svg:not(.irviz-marks), .irviz-canvas-layer > svg:not(.irviz-marks) *")]
     .map(part => ({
     name: part.localName,
     space: part.namespaceURI,
@@ -145,8 +149,9 @@ def test_what_could_act_is_not_let_into_the_page(widget: Widget, kind: str, plac
     others = [node_of(f"n{index}") for index in range(40)]
     parts = [HOSTILE[kind]] if place == "alone" else [*others[:20], HOSTILE[kind], *others[20:]]
     element = widget.mount("viewer", width=1200, **with_picture(svg_of(*parts)))
-    assert element.locator(".node").count() == len(parts)
-    element.locator(".node[data-node='a']").click(force=True)
+    drawn = element.locator(".irviz-canvas svg.irviz:not(.irviz-marks)")
+    expect(drawn.locator(".node")).to_have_count(len(parts))
+    drawn.locator(".node[data-node='a']").click(force=True)
     left = widget.page.evaluate(LEFT)
     assert {part["space"] for part in left} == {"http://www.w3.org/2000/svg"}
     assert {part["name"] for part in left} <= set(KNOWN)
@@ -170,6 +175,7 @@ def test_nothing_is_taken_out_of_what_irviz_draws(widget: Widget, modules: Any) 
     widget.mount("viewer", width=1200, **with_picture(drawn))
     before = widget.page.evaluate(
         """text => [...new DOMParser().parseFromString(text, "image/svg+xml").querySelectorAll("*")]
+            .filter(part => part.localName !== "title")  // which the viewer shows itself
             .map(part => [part.localName, ...[...part.attributes]
                 .map(one => `${one.name}=${one.value}`).sort()])""",
         drawn,
@@ -178,12 +184,13 @@ def test_nothing_is_taken_out_of_what_irviz_draws(widget: Widget, modules: Any) 
         [part["name"], *sorted(f"{name}={value}" for name, value in part["attributes"].items())]
         for part in widget.page.evaluate(LEFT)
     ]
-    changed = ("viewBox=", "style=--enlarged")  # on the root, by the canvas
-    root = [one for one in after[0] if not one.startswith(changed)]
+    own = re.compile("(viewBox|style|width|height|preserveAspectRatio)=")  # of the root
     assert len(before) > 300
-    assert root == [one for one in before[0] if not one.startswith(changed)]
-    pale = [[re.sub(" pale$", "", one) for one in part] for part in after[1:]]
-    assert pale == before[1:]
+    assert [one for one in after[0] if not own.match(one)] == [
+        one for one in before[0] if not own.match(one)
+    ]
+    different = [pair for pair in zip(after[1:], before[1:], strict=True) if pair[0] != pair[1]]
+    assert different == []
 
 
 @pytest.mark.parametrize(
@@ -191,8 +198,8 @@ def test_nothing_is_taken_out_of_what_irviz_draws(widget: Widget, modules: Any) 
 )
 def test_what_is_no_picture_is_said_to_be_none(widget: Widget, svg: str) -> None:
     element = widget.mount("viewer", width=1200, **with_picture(svg))
-    assert "Cannot draw this graph" in element.get_by_role("alert").inner_text()
-    assert element.locator("svg").count() == 0
+    assert "Cannot draw this graph" in element.locator(".irviz-canvas [role=alert]").inner_text()
+    assert element.locator(".irviz-canvas svg").count() == 0
 
 
 def test_nothing_is_taken_out_of_a_loop_nest(widget: Widget) -> None:
@@ -224,7 +231,7 @@ def test_what_could_act_is_not_let_into_a_loop_nest(widget: Widget, hostile: str
     html = f"<div class='irviz-loops'>{hostile}<code data-node='n'>x</code></div>"
     widget.mount("loops", **{**LOOPS, "html": html})
     shown = widget.page.locator(".irviz-nest").inner_html()
-    known = r'<div class="irviz-loops">(<b>b</b>|a|b)?<code data-node="n">x</code></div>'
+    known = r'<div class="irviz-loops">(<b>b</b>|<button>b</button>|<svg></svg>|a|b)?<code data-node="n">x</code></div>'
     assert re.fullmatch(known, shown)
     assert widget.page.evaluate("() => window.hurt") is None
     assert widget.requests == [url for url in widget.requests if url.startswith("blob:")]

@@ -57,7 +57,7 @@ def test_each_kind_means_one_thing(tmp_path) -> None:
     session = irviz.Session(MyModule, isolate=False)
     causes = {
         irviz.LoadError: [lambda: irviz.load(3), lambda: irviz.load(tmp_path / "none.py")],
-        irviz.SaveError: [lambda: session.draw().save("a.png")],
+        irviz.SaveError: [lambda: session.draw().save("a.gif")],
         irviz.NotFoundError: [
             lambda: session.checkout("7"),
             lambda: session.select_function("other"),

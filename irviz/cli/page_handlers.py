@@ -11,9 +11,9 @@ from tornado.web import Application, HTTPError, RequestHandler, StaticFileHandle
 from tornado.websocket import WebSocketHandler
 
 from irviz.cli.failure_words import FAILURES, failure_words
-from irviz.cli.first_picture import first_picture
-from irviz.cli.page_documents import PAGE, start_page, template
-from irviz.cli.shown import Shown
+from irviz.cli.initial_picture import initial_picture
+from irviz.cli.page_html import PAGE, start_page, template
+from irviz.cli.page_session import PageSession
 
 ADDRESS = "127.0.0.1"
 _POLICY = {
@@ -39,7 +39,7 @@ MAX_BYTES = 2**30
 """The largest file that is dropped onto a page."""
 
 
-def page_application(shown: Shown) -> Application:
+def page_application(shown: PageSession) -> Application:
     """Return what answers requests."""
     private = {"shown": shown}
     return Application(
@@ -84,7 +84,7 @@ class _Static(_Guarded, StaticFileHandler):
 class _Private(_Guarded):
     """Refuses requests without the token. There is no cookie, which other ports would get too."""
 
-    def initialize(self, shown: Shown) -> None:
+    def initialize(self, shown: PageSession) -> None:
         self.shown = shown
 
     def prepare(self) -> None:
@@ -102,7 +102,7 @@ class _Document(_Private):
         if self.shown.explorer is None:
             self.finish(start_page(self.shown.request.token))
         else:
-            self.finish(template("index").render(first_picture(self.shown.explorer)))
+            self.finish(template("index").render(initial_picture(self.shown.explorer)))
 
 
 class _Open(_Private):

@@ -24,8 +24,8 @@ from irviz.cli.failure_words import FAILURES, failure_words
 from irviz.cli.page_connection import Pages
 from irviz.cli.page_handlers import ADDRESS, MAX_BYTES, page_application
 from irviz.cli.page_request import START, PageRequest
+from irviz.cli.page_session import PageSession
 from irviz.cli.serve import interruptible
-from irviz.cli.shown import Shown
 from irviz.worker.worker_main import exit_with_parent
 
 
@@ -52,7 +52,7 @@ async def _serve(request: PageRequest, answer: TextIO) -> None:
         _say(answer, error=words)
         return
     with tempfile.TemporaryDirectory(prefix="irviz-", ignore_cleanup_errors=True) as folder:
-        shown = Shown(request, Pages(), Path(folder))
+        shown = PageSession(request, Pages(), Path(folder))
         try:
             if request.what != START:
                 shown.open(request)
@@ -63,7 +63,7 @@ async def _serve(request: PageRequest, answer: TextIO) -> None:
         server.add_sockets(sockets)
         _say(answer, port=sockets[0].getsockname()[1])
         if request.what == START:
-            import_module("irviz.cli.page_contents")  # takes a second, in which the reader chooses
+            import_module("irviz.cli.page_explorer")  # takes a second, in which the reader chooses
         await asyncio.Event().wait()
 
 

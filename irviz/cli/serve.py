@@ -19,7 +19,7 @@ from typing import Literal, TypeAlias
 
 import platformdirs
 
-from irviz.cli.own_window import has_webview, own_window
+from irviz.cli.desktop_window import has_webview, own_window
 from irviz.cli.page_request import PageRequest
 from irviz.errors import IrvizError
 

@@ -1,6 +1,6 @@
 """What can be done in the explorer: each action is a value, sent to the store by whoever acts.
 
-The fields of an action and their types are its schema: `viewer.view_data` reads by it what the
+The fields of an action and their types are its schema: `viewer.schema` reads by it what the
 page sends.
 """
 

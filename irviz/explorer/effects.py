@@ -15,7 +15,7 @@ from irviz.explorer.downloads import file, file_of
 from irviz.explorer.html_file import page_content
 from irviz.explorer.jobs.job_queue import Job, JobQueue
 from irviz.explorer.jobs.partial_results import Incremental
-from irviz.explorer.preview import preview
+from irviz.explorer.pass_preview import preview
 from irviz.explorer.state import (
     FIRST,
     CallKey,

@@ -36,7 +36,7 @@ from irviz.explorer.still_picture import still_bundle
 from irviz.explorer.store import Store
 from irviz.explorer.view_model import shown_selection
 from irviz.explorer.viewer.widget import HEIGHT, PANES, Viewer
-from irviz.explorer.viewer_data import moved, status_data, viewer_data
+from irviz.explorer.viewer_traits import moved, status_data, viewer_data
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.inputs.argument_lists import Array
 from irviz.session.open_session import load

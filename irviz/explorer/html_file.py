@@ -15,8 +15,8 @@ from markupsafe import Markup
 
 from irviz.atomic_write import atomic_write
 from irviz.errors import RunError, SaveError
+from irviz.explorer.offline_data import record_view
 from irviz.explorer.state import Runs, State
-from irviz.explorer.view_recording import record_view
 from irviz.explorer.viewer import STATIC
 from irviz.runtime.run import TraceRequest
 from irviz.session.session import Session

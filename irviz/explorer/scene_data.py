@@ -19,7 +19,7 @@ from irviz.explorer.view_model import (
     stage_id_of,
     view_or_none,
 )
-from irviz.explorer.viewer.view_data import Change, Crumb, LegendEntry, NodeFacts, Picture, Scene
+from irviz.explorer.viewer.schema import Change, Crumb, LegendEntry, NodeFacts, Picture, Scene
 from irviz.ir.text.tvmscript_lines import block_lines
 from irviz.model.diff.diff_result import NodeChange, NodeDiff
 from irviz.model.folding.container_path import repeat_copies

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from irviz.explorer.state import Side, State
 from irviz.explorer.view_model import derived
-from irviz.explorer.viewer.view_data import Script, ScriptFunction, Scripts
+from irviz.explorer.viewer.schema import Script, ScriptFunction, Scripts
 from irviz.ir.text import tvmscript_lines
 from irviz.session.stage_cache import script_of
 from irviz.transforms.stage import Stage

@@ -10,7 +10,7 @@ from itertools import takewhile
 
 from irviz.explorer.state import FIRST, State
 from irviz.explorer.view_model import comparison, derived
-from irviz.explorer.viewer.view_data import Heading, StageRow
+from irviz.explorer.viewer.schema import Heading, StageRow
 from irviz.session.stage_cache import graph_of
 from irviz.session.stage_diff import diff_modules
 from irviz.transforms.stage import Stage

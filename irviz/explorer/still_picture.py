@@ -6,7 +6,7 @@ import base64
 
 from irviz.explorer.stage_rows import stage_rows
 from irviz.explorer.state import State
-from irviz.explorer.viewer_data import title
+from irviz.explorer.viewer_traits import title
 from irviz.view.figure import Figure
 from irviz.view.templating import render
 

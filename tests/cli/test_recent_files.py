@@ -10,10 +10,10 @@ import platformdirs
 import pytest
 
 from irviz.cli.page_connection import Pages
-from irviz.cli.page_documents import start_page
+from irviz.cli.page_html import start_page
 from irviz.cli.page_request import PageRequest
+from irviz.cli.page_session import PageSession
 from irviz.cli.recent_files import add_recent_file, recent_files
-from irviz.cli.shown import Shown
 
 
 @pytest.fixture(autouse=True)
@@ -79,12 +79,12 @@ def test_a_file_that_the_page_sends_is_opened_and_not_remembered(
 ) -> None:
     opened: list[str] = []
     monkeypatch.setattr(
-        "irviz.cli.page_contents.explorer_of_page", lambda request: opened.append(request.what)
+        "irviz.cli.page_explorer.explorer_of_page", lambda request: opened.append(request.what)
     )
     monkeypatch.setattr(Pages, "connect_widgets", lambda *_: None)
 
     async def open_files() -> None:
-        shown = Shown(PageRequest("", "", "", 0, "", 0, "."), Pages(), tmp_path / "private")
+        shown = PageSession(PageRequest("", "", "", 0, "", 0, "."), Pages(), tmp_path / "private")
         shown.folder.mkdir()
         shown.open_sent("../../mine.py", b"text")
         shown.open_chosen(str(files(tmp_path, 1)[0]))

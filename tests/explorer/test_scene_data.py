@@ -16,7 +16,7 @@ from irviz.explorer.reducer import reduce
 from irviz.explorer.scene_data import scene_data, value_words
 from irviz.explorer.script_data import script_data
 from irviz.explorer.state import State
-from irviz.explorer.viewer.view_data import NodeFacts, Scene
+from irviz.explorer.viewer.schema import NodeFacts, Scene
 from irviz.model.graph.graph import NodeId
 from irviz.model.graph.inlined_ids import inlined_id
 from irviz.model.runs.array_summary import summarise

@@ -12,8 +12,8 @@ from irviz.explorer.actions import Select, SetField
 from irviz.explorer.reducer import reduce
 from irviz.explorer.script_data import script_data
 from irviz.explorer.state import State
-from irviz.explorer.viewer.view_data import Script
-from irviz.explorer.viewer_data import viewer_data
+from irviz.explorer.viewer.schema import Script
+from irviz.explorer.viewer_traits import viewer_data
 from irviz.model.graph.graph import NodeKind
 from irviz.session import stage_cache
 from irviz.session.session import Session

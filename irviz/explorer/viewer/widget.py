@@ -11,7 +11,7 @@ import traitlets
 
 from irviz.explorer.actions import Action
 from irviz.explorer.viewer import STATIC
-from irviz.explorer.viewer.view_data import MESSAGES, PaneName, action_of
+from irviz.explorer.viewer.schema import MESSAGES, PaneName, action_of
 
 PANES: tuple[PaneName, ...] = get_args(PaneName)
 HEIGHT = 560
@@ -21,7 +21,7 @@ HEIGHT = 560
 class Viewer(anywidget.AnyWidget):
     """Show the data that it is given; report what the reader wants done.
 
-    The traits are those of `ViewerTraits` in `src/view_data.ts`. The page writes `selection`,
+    The traits are those of `ViewerTraits` in `src/schema.ts`. The page writes `selection`,
     `search`, `tab`, `hasScript` and `isDark`, and sends MESSAGES.
 
     Attributes:

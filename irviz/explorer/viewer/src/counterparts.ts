@@ -1,6 +1,6 @@
 // What corresponds in two stages that are compared, and what is new in a stage.
 
-import type { NodeFacts, Picture, Scene, Side } from "./view_data";
+import type { NodeFacts, Picture, Scene, Side } from "./schema";
 
 export const otherSide = (side: Side): Side => (side === "current" ? "reference" : "current");
 

@@ -1,6 +1,6 @@
 // Files that Python made, which the browser saves.
 
-import type { Download } from "./view_data";
+import type { Download } from "./schema";
 
 /** Let the browser save a file. */
 export function download(file: Download, content: BlobPart, owner: Document) {

@@ -3,8 +3,8 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { copy } from "./clipboard";
 import { readHtml } from "./markup";
+import type { Side } from "./schema";
 import type { State } from "./state";
-import type { Side } from "./view_data";
 
 interface Props {
   state: State;

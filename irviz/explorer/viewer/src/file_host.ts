@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import type { Host } from "./host";
-import type { FoundNode, Recording, Scene, ViewerMessage, ViewerTraits } from "./view_data";
+import type { FoundNode, Recording, Scene, ViewerMessage, ViewerTraits } from "./schema";
 
 const OFFERED: readonly ViewerMessage["action"][] = ["Checkout", "Compare", "Focus", "Reveal"];
 const MOST_FOUND = 200;

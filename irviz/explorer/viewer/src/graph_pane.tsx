@@ -5,12 +5,12 @@ import { useEffect, useId, useMemo, useRef } from "preact/hooks";
 import { Button } from "./button";
 import { ChangeBar } from "./change_bar";
 import { newNodes } from "./counterparts";
+import type { DrawnPicture } from "./drawn_picture";
 import { Legend } from "./legend";
-import type { DrawnPicture } from "./picture";
 import { PicturePane } from "./picture_pane";
-import { createPictureView, type PictureView, seenOf } from "./picture_view";
+import { createPictureView, type PictureView, seenOf } from "./picture_viewport";
+import type { Scene, Side } from "./schema";
 import type { State } from "./state";
-import type { Scene, Side } from "./view_data";
 import { around, centre, nextViewport, type Rect } from "./viewport";
 import { ZoomBar } from "./zoom_bar";
 

@@ -1,7 +1,7 @@
 // What the viewer is shown in: a notebook or page with a kernel, or a file without one.
 
 import { type Signal, signal } from "@preact/signals";
-import type { ViewerMessage, ViewerTraits } from "./view_data";
+import type { ViewerMessage, ViewerTraits } from "./schema";
 
 /** The kernel behind the viewer: "none" in a file, "busy" while it computes. */
 export type Connection = "none" | "idle" | "busy" | "lost";

@@ -2,7 +2,7 @@
 
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { readSvg } from "./markup";
-import type { LegendEntry } from "./view_data";
+import type { LegendEntry } from "./schema";
 
 export function Legend({ entries, id }: { entries: readonly LegendEntry[]; id: string }) {
   return (

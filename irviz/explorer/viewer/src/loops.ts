@@ -1,7 +1,7 @@
 // The loop nest: shows the HTML that Python made, lets loops and blocks be chosen, and reports.
 // The HTML: [data-node] is what stands for a node, [data-choice] the line of it that is clicked.
 
-import { along, choose, overshoot } from "./choice";
+import { along, choose, overshoot } from "./loop_choice";
 import { readHtml } from "./markup";
 
 /** The traits of Python's LoopView, which the page shares. */

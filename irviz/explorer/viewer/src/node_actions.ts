@@ -1,8 +1,8 @@
 // What can be done with a node, for the inspector and the menu of a right click.
 
 import { copy } from "./clipboard";
+import type { Side } from "./schema";
 import type { MenuItem, State } from "./state";
-import type { Side } from "./view_data";
 
 export const usualSteps = 2;
 

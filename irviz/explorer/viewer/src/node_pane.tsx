@@ -9,8 +9,8 @@ import { Facts } from "./facts";
 import { FirstMinute } from "./first_minute";
 import { Form } from "./form";
 import { nodeActions, usualSteps } from "./node_actions";
+import type { Details, NodeFacts, Side } from "./schema";
 import type { State } from "./state";
-import type { Details, NodeFacts, Side } from "./view_data";
 
 const NODE = "Node";
 const MOST_STEPS = 99;

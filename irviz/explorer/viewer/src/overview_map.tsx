@@ -1,7 +1,7 @@
 // The whole picture, small, with the part of it that is seen.
 
 import { useRef } from "preact/hooks";
-import type { PictureView } from "./picture_view";
+import type { PictureView } from "./picture_viewport";
 import { type Rect, visiblePart } from "./viewport";
 
 const LARGEST = { width: 150, height: 130 }; // px

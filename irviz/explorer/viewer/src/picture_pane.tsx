@@ -3,12 +3,12 @@
 import { computed, effect, signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { counterparts } from "./counterparts";
+import { type DrawnPicture, partAt, showPale, wordsAt } from "./drawn_picture";
 import { followGestures } from "./gestures";
-import { createMarks } from "./marks";
 import { ARROWS, type Arrow, nextNode } from "./neighbours";
 import { OverviewMap } from "./overview_map";
-import { type DrawnPicture, partAt, showPale, wordsAt } from "./picture";
-import type { PictureView } from "./picture_view";
+import { createMarks } from "./picture_marks";
+import type { PictureView } from "./picture_viewport";
 import type { State, Viewport } from "./state";
 import { type Pointed, Tooltip } from "./tooltip";
 import { centre, enlarged, LEGIBLE, pan, reveal, ZOOM_STEP, zoom } from "./viewport";

@@ -16,9 +16,9 @@ import {
   railItems,
   type StageItem,
 } from "./rail_rows";
+import type { StageRow } from "./schema";
 import { canDrop, checkout, compareWith, stageMenu, stepStage } from "./stage_actions";
 import type { State } from "./state";
-import type { StageRow } from "./view_data";
 
 /** The line that the keyboard is at, and the headings that are folded. */
 interface Tree {

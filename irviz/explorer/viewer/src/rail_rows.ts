@@ -1,6 +1,6 @@
 // The rows of the rail as values: which there are, what hides them, how they are joined.
 
-import type { Heading, StageRow } from "./view_data";
+import type { Heading, StageRow } from "./schema";
 
 interface Row {
   key: string;

@@ -1,6 +1,6 @@
 // The page of a file without a kernel: where its recording is, and how it is packed.
 
-import type { Recording } from "./view_data";
+import type { Recording } from "./schema";
 
 /** Put the texts in the place of their numbers. */
 export function restored(value: unknown, texts: readonly string[]): unknown {

@@ -15,10 +15,10 @@ import { search, searchKeymap } from "@codemirror/search";
 import { EditorState, type Extension, type Text } from "@codemirror/state";
 import { EditorView, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
 import { lineDiff } from "./line_diff";
+import type { Side } from "./schema";
 import { colours, folding, foldOthers } from "./script_language";
 import { type Link, lineKeys, linksIn, type ScriptIndex } from "./script_lines";
 import { links, markedLines, wrapping } from "./script_marks";
-import type { Side } from "./view_data";
 
 /** What is asked for with the pointer or with Enter: a line, a word in it, perhaps a link. */
 export interface TextPlace {

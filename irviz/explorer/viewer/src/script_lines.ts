@@ -1,6 +1,6 @@
 // Which line of TVMScript belongs to which node and function; lines are counted from 1.
 
-import type { NodeFacts, Picture, Script, ScriptFunction, ScriptLine } from "./view_data";
+import type { NodeFacts, Picture, Script, ScriptFunction, ScriptLine } from "./schema";
 
 /** What can be gone to from a place in the text: where a function is defined. */
 export interface Link {

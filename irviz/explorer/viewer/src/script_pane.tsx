@@ -4,6 +4,7 @@ import { openSearchPanel } from "@codemirror/search";
 import { type ReadonlySignal, useComputed, useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { Button } from "./button";
+import type { Change, Script, Side } from "./schema";
 import {
   fold,
   type Lines,
@@ -25,7 +26,6 @@ import {
 } from "./script_lines";
 import { markLines } from "./script_marks";
 import type { State } from "./state";
-import type { Change, Script, Side } from "./view_data";
 
 const SIDE_BY_SIDE = 700; // px: in a narrower pane both texts are in one
 const LONG = 120; // lines: of a longer text all functions but the current one are folded

@@ -3,8 +3,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { Icon } from "./icons";
+import type { FoundNode } from "./schema";
 import type { State } from "./state";
-import type { FoundNode } from "./view_data";
 
 const PAUSE = 120; // ms without a key, after which is searched
 

@@ -1,8 +1,8 @@
 // What can be done with stages, for the rail, the toolbar and the keys.
 
 import { railItems, stageBeside } from "./rail_rows";
+import type { StageRow } from "./schema";
 import type { MenuItem, State } from "./state";
-import type { StageRow } from "./view_data";
 
 export const checkout = (state: State, stage: string) => {
   if (stage !== state.current.peek()?.id) state.ask({ action: "Checkout", stage });

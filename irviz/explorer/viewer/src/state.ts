@@ -1,7 +1,7 @@
 // The state of the viewer in the page: Python's traits as signals, and what only the page knows.
 
 import { batch, computed, effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import { beginning, type Place, stepTo, type Visits, visit } from "./history";
+import { beginning, type Place, stepTo, type Visits, visit } from "./back_forward";
 import type { Host, WritableTraits } from "./host";
 import type {
   PaneName,
@@ -12,7 +12,7 @@ import type {
   StageRow,
   ViewerMessage,
   ViewerTraits,
-} from "./view_data";
+} from "./schema";
 
 /** Where a picture is seen: (x, y) is its point in the middle of the pane. */
 export interface Viewport {

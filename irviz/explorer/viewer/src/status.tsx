@@ -3,8 +3,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Button } from "./button";
+import { useLate } from "./delayed";
 import type { Connection } from "./host";
-import { useLate } from "./late";
 import type { State } from "./state";
 
 const CONNECTIONS: Record<Connection, string> = {

@@ -1,7 +1,7 @@
 // The line above everything: where we are, and what is looked at in which way.
 
+import { placesBefore } from "./back_forward";
 import { Button } from "./button";
-import { placesBefore } from "./history";
 import { Icon } from "./icons";
 import { openMenuBelow } from "./menu";
 import { showWhole } from "./node_actions";

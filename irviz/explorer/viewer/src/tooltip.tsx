@@ -2,7 +2,7 @@
 
 import type { ReadonlySignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import type { NodeFacts } from "./view_data";
+import type { NodeFacts } from "./schema";
 import { beside, type Size } from "./viewport";
 
 /** What is pointed at, and where in the pane: where the pointer is, and from where to where the part

@@ -16,6 +16,7 @@ import { MenuLayer } from "./menu";
 import { NodePane } from "./node_pane";
 import { Rail } from "./rail";
 import { showPage } from "./recorded_page";
+import type { Download, Recording } from "./schema";
 import { ScriptPane } from "./script_pane";
 import { makeSizes, type Sizes, Splitter } from "./splitter";
 import { createState, type State } from "./state";
@@ -23,7 +24,6 @@ import { Banner, Status } from "./status";
 import { hideStill } from "./still_picture";
 import { followTheme } from "./theme";
 import { Toolbar } from "./toolbar";
-import type { Download, Recording } from "./view_data";
 
 const IN_CELL = { rail: 188, inspector: 300 }; // px: a notebook has less room than a page
 

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { stepChange } from "../src/change_steps";
 import { counterparts, newNodes } from "../src/counterparts";
+import type { NodeFacts, Picture, Scene } from "../src/schema";
 import { linesBeside } from "../src/tooltip";
-import type { NodeFacts, Picture, Scene } from "../src/view_data";
 
 const facts = (more: Partial<NodeFacts>) => ({ kind: "call", operator: "f", ...more }) as NodeFacts;
 const picture = (...ids: string[]) =>

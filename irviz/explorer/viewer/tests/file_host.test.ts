@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { fileHost } from "../src/file_host";
-import type { Details, Picture, Recording, Scene, ViewerTraits } from "../src/view_data";
+import type { Details, Picture, Recording, Scene, ViewerTraits } from "../src/schema";
 
 const picture = (stage: string, names: readonly string[]): Picture => ({
   ...{ stage, label: "", name: "main", svg: "", error: "", note: "", facts: [], dimmed: [] },

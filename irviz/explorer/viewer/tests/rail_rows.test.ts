@@ -10,7 +10,7 @@ import {
   refusal,
   stageBeside,
 } from "../src/rail_rows";
-import type { StageRow } from "../src/view_data";
+import type { StageRow } from "../src/schema";
 
 const NONE = new Set([""]);
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { NodeFacts, Picture, Script } from "../src/schema";
 import {
   blocksOf,
   drawnId,
@@ -11,7 +12,6 @@ import {
   nodeOn,
   TOKENS,
 } from "../src/script_lines";
-import type { NodeFacts, Picture, Script } from "../src/view_data";
 
 const TEXT = `@I.ir_module
 class Module:

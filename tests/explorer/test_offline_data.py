@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from irviz.course.mlp import MyModuleStatic
-from irviz.explorer import actions, view_recording
+from irviz.explorer import actions, offline_data
 from irviz.explorer.jobs.job_queue import Jobs
+from irviz.explorer.offline_data import record_view
 from irviz.explorer.reducer import reduce
 from irviz.explorer.scene_data import scene_data
 from irviz.explorer.state import RunKey, State
-from irviz.explorer.view_recording import record_view
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.array_summary import summarise
 from irviz.model.runs.run_result import RunResult
@@ -151,7 +151,7 @@ def test_values_that_were_recorded_are_in_it() -> None:
 def test_of_a_session_with_many_pictures_those_of_the_current_function_come_first(
     state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(view_recording, "_MOST_SCENES", 6)
+    monkeypatch.setattr(offline_data, "_MOST_SCENES", 6)
     found = keys(do(state, actions.Focus("second"), actions.Compare("1")))
     assert len(found) == 6
     assert found[0] == "second/2/1"

@@ -1,6 +1,6 @@
 """What Python and the page exchange: records that the page shows, and messages that it sends.
 
-The page's side is `src/view_data.ts`; a test compares the two. Messages are actions: a message has
+The page's side is `src/schema.ts`; a test compares the two. Messages are actions: a message has
 the action's name as `action`, and all its fields but those that Python adds.
 """
 

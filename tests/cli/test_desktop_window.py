@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from irviz.cli import own_window as windows
+from irviz.cli import desktop_window as windows
 from irviz.cli import serve as serving
-from irviz.cli.own_window import WindowError, has_webview
+from irviz.cli.desktop_window import WindowError, has_webview
 from irviz.cli.page_request import START
 from irviz.cli.serve import serve
 

@@ -23,7 +23,7 @@ from irviz.explorer.view_model import (
     verdict,
     view_or_none,
 )
-from irviz.explorer.viewer.view_data import (
+from irviz.explorer.viewer.schema import (
     Clipboard,
     ColourChoice,
     Details,

@@ -13,35 +13,35 @@ import traitlets
 
 from irviz.explorer import actions
 from irviz.explorer.downloads import Saved
+from irviz.explorer.offline_data import record_view
 from irviz.explorer.panels.schedule_panel import LoopView
-from irviz.explorer.view_recording import record_view
-from irviz.explorer.viewer import view_data
-from irviz.explorer.viewer.view_data import MESSAGES, action_of
+from irviz.explorer.viewer import schema
+from irviz.explorer.viewer.schema import MESSAGES, action_of
 from irviz.explorer.viewer.widget import Viewer
 from irviz.session.session import Session
 
-SOURCES = Path(view_data.__file__).parent / "src"
-DECLARED = (SOURCES / "view_data.ts").read_text("utf-8")
+SOURCES = Path(schema.__file__).parent / "src"
+DECLARED = (SOURCES / "schema.ts").read_text("utf-8")
 OTHERS = "\n".join(path.read_text("utf-8") for path in sorted(SOURCES.glob("*.ts")))
 RECORDS = {
     name: one
-    for name, one in vars(view_data).items()
-    if is_typeddict(one) and one.__module__ == view_data.__name__
+    for name, one in vars(schema).items()
+    if is_typeddict(one) and one.__module__ == schema.__name__
 }
 SIMPLE = {str: "string", bool: "boolean", int: "number", float: "number", object: "unknown"}
 NOT_SENT = {("OpenFile", "content"), ("Run", "stages")}
 """The fields that Python adds to what the page sends, or that the page leaves out."""
 TRAITS = {
-    "rows": list[view_data.StageRow],
-    "functions": list[view_data.FunctionRow],
-    "scene": view_data.Scene,
-    "scripts": view_data.Scripts,
-    "selection": view_data.Selection,
-    "details": view_data.Details,
-    "found": view_data.Found,
-    "status": view_data.Status,
-    "colours": list[view_data.ColourChoice],
-    "clipboard": view_data.Clipboard,
+    "rows": list[schema.StageRow],
+    "functions": list[schema.FunctionRow],
+    "scene": schema.Scene,
+    "scripts": schema.Scripts,
+    "selection": schema.Selection,
+    "details": schema.Details,
+    "found": schema.Found,
+    "status": schema.Status,
+    "colours": list[schema.ColourChoice],
+    "clipboard": schema.Clipboard,
     "forms": dict[str, str],  # references, where they are sent
 }
 """What the traits hold that traitlets knows as lists and dicts."""
@@ -124,7 +124,7 @@ def test_a_record_has_the_same_fields_and_types_on_both_sides(name: str) -> None
 
 
 def test_the_parts_of_the_viewer_have_the_same_names_on_both_sides() -> None:
-    assert [f'"{one}"' for one in get_args(view_data.PaneName)] == union("PaneName")
+    assert [f'"{one}"' for one in get_args(schema.PaneName)] == union("PaneName")
 
 
 def test_the_viewer_has_the_traits_that_the_page_uses() -> None:
@@ -201,16 +201,16 @@ def test_what_the_page_is_told_is_of_the_types_that_are_declared(page: Any) -> N
 @pytest.mark.worker
 def test_a_recording_is_of_the_types_that_are_declared(page: Any) -> None:
     recording = record_view(page.state)
-    assert misfit(recording, view_data.Recording, "recording") == ""
+    assert misfit(recording, schema.Recording, "recording") == ""
     assert recording["traits"].keys() == own_traits(Viewer).keys()
 
 
 def test_a_wrong_type_in_a_record_is_found() -> None:
     heading = {"name": "main", "depth": 1}
-    assert misfit(heading, view_data.Heading, "row") == ""
-    assert misfit([heading], list[view_data.Heading], "rows") == ""
+    assert misfit(heading, schema.Heading, "row") == ""
+    assert misfit([heading], list[schema.Heading], "rows") == ""
     for wrong in ({"name": "main"}, {**heading, "more": ""}, {**heading, "depth": True}, None):
-        assert misfit(wrong, view_data.Heading, "row") != ""
+        assert misfit(wrong, schema.Heading, "row") != ""
 
 
 # --- what the page sends -----------------------------------------------------------------------

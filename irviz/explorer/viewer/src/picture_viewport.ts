@@ -1,9 +1,9 @@
 // One of the two pictures, as it is seen: read, measured, and moved.
 
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import { type DrawnPicture, readPicture } from "./picture";
+import { type DrawnPicture, readPicture } from "./drawn_picture";
+import type { Side } from "./schema";
 import type { State, Viewport } from "./state";
-import type { Side } from "./view_data";
 import { bound, fit, isAllVisible, type Size } from "./viewport";
 
 export interface PictureView {

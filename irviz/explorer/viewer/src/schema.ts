@@ -1,4 +1,4 @@
-// What Python and the page exchange. Python's side is view_data.py; a test compares the two.
+// What Python and the page exchange. Python's side is schema.py; a test compares the two.
 
 /** One of the two pictures: of the current stage, or of the one before it in a comparison. */
 export type Side = "current" | "reference";

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from irviz.explorer.explorer import Explorer
 
 
-def first_picture(explorer: Explorer) -> dict[str, object]:
+def initial_picture(explorer: Explorer) -> dict[str, object]:
     """Return what the page's template shows."""
     sides = [explorer.scene.get(side) for side in ("reference", "current")]
     return {

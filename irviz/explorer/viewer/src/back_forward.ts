@@ -1,6 +1,6 @@
 // What was looked at, to go back and forward, as values.
 
-import type { Side } from "./view_data";
+import type { Side } from "./schema";
 
 /** A function of a stage, perhaps compared with another, and what is selected there. */
 export interface Place {

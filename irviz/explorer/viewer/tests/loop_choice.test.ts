@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import * as loops from "../src/choice";
+import * as loops from "../src/loop_choice";
 
 test("a click chooses a loop alone, and a second click takes it out", () => {
   assert.deepEqual(loops.choose([], "i", false), ["i"]);

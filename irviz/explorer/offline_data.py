@@ -11,9 +11,9 @@ from irviz.explorer.reducer import reduce
 from irviz.explorer.scene_data import scene_data
 from irviz.explorer.script_data import script_data
 from irviz.explorer.state import Clipboard, Selection, Side, State
-from irviz.explorer.viewer.view_data import Details, Picture, Recording, Scene
+from irviz.explorer.viewer.schema import Details, Picture, Recording, Scene
 from irviz.explorer.viewer.widget import PANES
-from irviz.explorer.viewer_data import details, viewer_data
+from irviz.explorer.viewer_traits import details, viewer_data
 from irviz.ir.module_functions import drawable_functions
 from irviz.transforms.stage import Stage
 

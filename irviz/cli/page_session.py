@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass
-class Shown:
+class PageSession:
     """What the pages show.
 
     Attributes:
@@ -32,7 +32,7 @@ class Shown:
 
     def open(self, request: PageRequest) -> None:
         """Open what is asked for; its widgets are made when pages can be told of them."""
-        from irviz.cli.page_contents import explorer_of_page
+        from irviz.cli.page_explorer import explorer_of_page
         from irviz.explorer.explorer import Explorer
 
         self.pages.connect_widgets(Explorer.handle_control_comm_opened)

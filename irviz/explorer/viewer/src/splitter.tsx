@@ -1,37 +1,9 @@
 // The line between two parts, which can be dragged, or moved with the keyboard.
 
-import { type Signal, signal, useSignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
+import { RANGES, type Range, remember, type Size, type Sizes } from "./pane_sizes";
 
 const STEP = 24; // px an arrow key moves it
-
-interface Range {
-  least: number;
-  most: number;
-  usual: number;
-}
-
-export const RANGES = {
-  rail: { least: 160, most: 360, usual: 232 },
-  inspector: { least: 280, most: 520, usual: 360 },
-  script: { least: 96, most: 900, usual: 236 },
-  height: { least: 320, most: 1600, usual: 560 },
-} as const satisfies Record<string, Range>;
-
-export type Size = keyof typeof RANGES;
-
-// as long as the page lives: a cell that is drawn again has the sizes that it had
-const remembered = new Map<Size, number>();
-
-/** The sizes of the parts of one viewer, in px. */
-export type Sizes = Record<Size, Signal<number>>;
-
-export function makeSizes(usual: Partial<Record<Size, number>> = {}): Sizes {
-  const names = Object.keys(RANGES) as Size[];
-  const entries = names.map((name) => {
-    return [name, signal(remembered.get(name) ?? usual[name] ?? RANGES[name].usual)];
-  });
-  return Object.fromEntries(entries);
-}
 
 /** A size inside of its range. */
 export const clamped = (px: number, { least, most }: Range) =>
@@ -71,7 +43,7 @@ export function Splitter({ sizes, name, label, isVertical, sign }: Props) {
   const place = (event: PointerEvent) => (isVertical ? event.clientX : event.clientY);
   const resize = (px: number) => {
     size.value = clamped(px, range);
-    remembered.set(name, size.value);
+    remember(name, size.value);
   };
   return (
     // biome-ignore lint/a11y/useSemanticElements: a separator that can be moved is no <hr>

@@ -3,7 +3,8 @@ import test from "node:test";
 
 import { KEYS, nameOf } from "../src/keys";
 import { itemAfter } from "../src/menu";
-import { RANGES, sizeAfter } from "../src/splitter";
+import { RANGES } from "../src/pane_sizes";
+import { sizeAfter } from "../src/splitter";
 
 test("each key stands for one thing", () => {
   const all = KEYS.flatMap(({ keys }) => keys);

@@ -84,14 +84,15 @@ def screenshot(browser_path: str) -> None:
     """Write a picture of the demo's page after a bind, a swap and a comparison."""
     from playwright.sync_api import sync_playwright
 
-    from irviz.cli.serve import DEMO, served
+    from irviz.cli.page_request import DEMO
+    from irviz.cli.serve import served
 
     with served(DEMO) as (_, url), sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=browser_path,
             args=["--no-sandbox", "--disable-gpu", "--disable-quic"],
         )
-        page = browser.new_page(viewport={"width": 1360, "height": 580})
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
         page.goto(url)
         _do_the_main_job(page)
         page.screenshot(path=ASSETS / "explorer.png")
@@ -100,18 +101,19 @@ def screenshot(browser_path: str) -> None:
 
 
 def _do_the_main_job(page: Any) -> None:
-    canvas = page.locator(".irviz-canvas").first
-    canvas.locator("svg.irviz").wait_for(timeout=60_000)
-    tabs = page.locator(".irviz-tabs")
-    tabs.get_by_role("tab", name="Transform", exact=True).click()
+    node = page.locator(".irviz-canvas .node[data-node='lv1']").first
+    node.wait_for(timeout=60_000)
+    page.get_by_role("tab", name="Transform", exact=True).click()
     page.get_by_role("button", name="Bind parameters").click()
-    page.get_by_text("= equal").first.wait_for()
-    tabs.get_by_role("tab", name="Node", exact=True).click()
-    canvas.locator(".node[data-node='lv1']").click()
-    page.get_by_role("button", name="Swap").click()
-    page.get_by_text("= equal").nth(1).wait_for()
-    page.mouse.move(5, 570)
-    page.wait_for_timeout(500)
+    rail = page.get_by_role("tree", name="Stages")
+    rail.get_by_text("= equal").first.wait_for()
+    page.get_by_role("tab", name="Node", exact=True).click()
+    node.click()
+    page.get_by_role("button", name="Replace", exact=True).click()
+    rail.get_by_text("= equal").nth(1).wait_for()
+    page.get_by_role("button", name="Split").click()
+    page.get_by_text("env.relu").nth(1).wait_for()
+    page.wait_for_timeout(1500)  # what is new is outlined for a moment
 
 
 if __name__ == "__main__":

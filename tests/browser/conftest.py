@@ -15,12 +15,14 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+import irviz
 
 if TYPE_CHECKING:
     from .shown import Shown
@@ -191,29 +193,19 @@ class Lab:
         cell = self.run(f"explorer = irviz.explore({session})\nexplorer")
         return Shown(self.page, cell).wait()
 
-    def run(self, source: str, timeout: float = 60) -> playwright_api.Locator:
+    def run(self, source: str) -> playwright_api.Locator:
         """Add a cell below the others, run it to its end and return it; it must not fail."""
         index = self.page.evaluate(
-            """source => {
+            """async source => {
                 const notebook = window.jupyterapp.shell.currentWidget.content;
                 const cells = notebook.model.sharedModel;
                 const index = cells.cells.length;
                 cells.insertCell(index, {cell_type: 'code', source});
                 notebook.activeCellIndex = index;
-                window.jupyterapp.commands.execute('notebook:run-cell');
+                await window.jupyterapp.commands.execute('notebook:run-cell');
                 return index;
             }""",
             source,
-        )
-        self.page.wait_for_function(
-            """index => {
-                const cell = window.jupyterapp.shell.currentWidget.content.widgets[index];
-                return cell && cell.model.executionCount !== null
-                    && cell.model.executionState !== 'running';
-            }""",
-            arg=index,
-            timeout=timeout * 1000,
-            polling=20,  # milliseconds; else the page is asked, and painted, as often as it can be
         )
         failed = self.page.evaluate(
             """index => window.jupyterapp.shell.currentWidget.content.widgets[index].model
@@ -325,6 +317,29 @@ def lab(open_lab: Lab) -> Iterator[Lab]:
     open_lab.clear()
     told, open_lab.complaints[:] = list(open_lab.complaints), []
     assert told == []
+
+
+@pytest.fixture(scope="package")
+def axe() -> Callable[[Shown], list[object]]:
+    """Return what lists the serious and critical findings of axe-core in a viewer."""
+    if not _AXE.exists():
+        pytest.skip("no axe-core: run `npm ci` in irviz/explorer/viewer")
+    program = _AXE.read_text(encoding="utf-8")
+
+    def findings(viewer: Shown) -> list[object]:
+        viewer.page.evaluate(f"() => {{ {program} }}")
+        return list(viewer.root.evaluate(_FINDINGS))
+
+    return findings
+
+
+_AXE = Path(irviz.__file__).parent / "explorer/viewer/node_modules/axe-core/axe.min.js"
+_FINDINGS = """async root => {
+    const { violations } = await axe.run(root, { resultTypes: ['violations'] });
+    return violations.filter(({ impact }) => ['serious', 'critical'].includes(impact))
+        .map(({ id, help, nodes }) => [id, help, ...nodes.slice(0, 3).map(
+            node => `${node.html.slice(0, 200)} ${node.any.map(one => one.message)}`)]);
+}"""
 
 
 @pytest.hookimpl(wrapper=True)

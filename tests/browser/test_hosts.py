@@ -115,8 +115,6 @@ def test_notebook_7_shows_the_explorer(chromium: Any, open_lab: Any) -> None:
     page.keyboard.press("Shift+Enter")
     viewer = Shown(page, page).wait()
     viewer.node("lv1").click()
-    viewer.page.keyboard.press("i")
-    viewer.page.keyboard.press("i")
     expect(viewer.title).to_have_text("lv1")
     assert abs(viewer.height() - 560) < 2
     cells = page.locator(".jp-Notebook .jp-Cell").count()

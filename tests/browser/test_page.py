@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from irviz.cli.page_request import DEMO, START
 from irviz.cli.serve import served
+
+from .shown import Shown
 
 GRAPH = "#main svg.irviz"
 
@@ -120,3 +123,61 @@ def test_without_a_file_one_can_be_dropped_or_chosen_and_what_is_wrong_is_said(
         page.evaluate(DROP, ["dropped.py", SCRIPT])
         page.locator(f"{GRAPH} .node[data-node='y']").first.wait_for()
         page.close()
+
+
+# --- how it looks ---------------------------------------------------------------------------------
+
+
+def viewer_of(page: Any) -> Shown:
+    return Shown(page, page.locator("#main")).wait()
+
+
+@pytest.mark.parametrize("size", [(1920, 1080), (1440, 900), (1000, 700), (600, 800)])
+def test_the_viewer_fills_the_window_and_the_body_never_scrolls(
+    page: Any, size: tuple[int, int]
+) -> None:
+    width, height = size
+    page.set_viewport_size({"width": width, "height": height})
+    viewer = viewer_of(page)
+    viewer.node("lv1").click()
+    box = viewer.root.bounding_box()
+    assert (box["x"], box["y"], box["width"], box["height"]) == (0, 0, width, height)
+    larger = "() => [document.scrollingElement.scrollHeight, document.scrollingElement.scrollWidth]"
+    assert page.evaluate(larger) == [height, width]
+    viewer.picture().hover()
+    page.mouse.wheel(0, 300)
+    page.mouse.wheel(0, -300)
+    assert page.evaluate("() => document.scrollingElement.scrollTop") == 0
+
+
+def test_two_graphs_in_the_window_leave_the_stages_as_numbers(page: Any) -> None:
+    viewer = viewer_of(page)
+    if viewer.stages.count() == 1:
+        viewer.tab("Transform").get_by_role("button", name="Bind").first.click()
+    expect(viewer.stages).to_have_count(2)
+    viewer.stages.last.click()
+    expect(viewer.stages.last).to_have_attribute("aria-selected", "true")
+    wide = viewer.root.locator(".irviz-rail").bounding_box()["width"]
+    viewer.picture().hover()
+    viewer.picture().focus()
+    page.keyboard.press("d")
+    expect(viewer.root.locator(".irviz-caption")).to_have_count(2)
+    assert viewer.root.locator(".irviz-rail").bounding_box()["width"] < 60 < wide
+    page.keyboard.press("d")
+    expect(viewer.root.locator(".irviz-caption")).to_have_count(1)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_theme_of_the_system_is_followed_and_accessible(
+    page: Any, axe: Any, scheme: str
+) -> None:
+    page.emulate_media(color_scheme=scheme)
+    viewer = viewer_of(page)
+    expect(viewer.root).to_have_attribute("data-theme", scheme)
+    viewer.tab("Node")
+    viewer.node("lv0").click()
+    expect(viewer.title).to_have_text("lv0")
+    expect(viewer.inspector).to_contain_text("that fit compute the same")
+    assert axe(viewer) == []
+    viewer.tab("Transform").get_by_role("button", name="Preview").wait_for()
+    assert axe(viewer) == []

@@ -42,7 +42,8 @@ class SwapPanel(Panel):
         self._call: CallKey | None = None
         self._callee, self._is_known = "", False
         self._found: tuple[Candidate, ...] = ()
-        self._to = field(widgets.Dropdown, "irviz-swap-to", is_aligned=True)
+        self._to = field(widgets.Dropdown, "irviz-swap-to", "replacement")
+        self._to.add_class("irviz-unlabelled")
         self._to.observe(lambda _: self._describe(), "value")
         self._about = html("irviz-swap-about")
         self._everywhere = field(
@@ -165,7 +166,8 @@ class UpdatePanel(Panel):
         self._variables = variables
         self._name = ""
         self._found: dict[str, tirx.PrimFunc] = {}
-        self._by = field(widgets.Dropdown, "irviz-update-by", is_aligned=True)
+        self._by = field(widgets.Dropdown, "irviz-update-by", "PrimFunc that replaces it")
+        self._by.add_class("irviz-unlabelled")
         self._by.observe(lambda _: self._describe(), "value")
         self._about, self._heading = html("irviz-update-about"), html("")
         replace = self.button(

@@ -194,7 +194,10 @@ function StageTree({ state, words }: { state: State; words: Signal<string> }) {
     tree.at.value = shown;
     const root = list.current?.getRootNode() as Document | ShadowRoot | undefined;
     const line = list.current?.querySelector<HTMLElement>("[aria-selected=true]");
-    if (list.current?.contains(root?.activeElement ?? null)) line?.focus({ preventScroll: true });
+    // a label that is edited keeps the focus
+    const active = root?.activeElement ?? null;
+    const isLine = active?.role === "treeitem" && list.current?.contains(active);
+    if (isLine) line?.focus({ preventScroll: true });
   }, [shown]);
   useEffect(() => {
     // the list only: scrollIntoView would scroll the notebook

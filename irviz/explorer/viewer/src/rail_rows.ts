@@ -106,10 +106,10 @@ export function neighbour(items: readonly Item[], key: string, by: number): Item
   return items[Math.max(at, 0) + by];
 }
 
-/** Return the id of the stage `by` stages away from the shown one, as they are listed. */
-export function stageBeside(items: readonly Item[], by: number): string | undefined {
+/** Return the id of the stage `by` stages away from one, as they are listed. */
+export function stageBeside(items: readonly Item[], from: string, by: number): string | undefined {
   const stages = items.flatMap((item) => ("stage" in item ? [item.stage] : []));
-  const at = stages.findIndex((row) => row.isShown);
+  const at = stages.findIndex(({ id }) => id === from);
   return stages[at + by]?.id;
 }
 

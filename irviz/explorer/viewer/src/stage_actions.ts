@@ -5,8 +5,13 @@ import type { StageRow } from "./schema";
 import type { MenuItem, State } from "./state";
 
 export const checkout = (state: State, stage: string) => {
-  if (stage !== state.current.peek()?.id) state.ask({ action: "Checkout", stage });
+  if (stage === shownNext(state) || !state.can("Checkout")) return;
+  state.asked.value = stage;
+  state.ask({ action: "Checkout", stage });
 };
+
+/** The stage that is shown, or will be: keys may be faster than the kernel. */
+const shownNext = (state: State) => state.asked.peek() || (state.current.peek()?.id ?? "");
 
 /** Compare the shown stage with another, or with itself: then with none. */
 export const compareWith = (state: State, stage: string) =>
@@ -31,7 +36,7 @@ export function swapSides(state: State) {
 /** Show the stage `by` stages further down, of those that are listed. */
 export function stepStage(state: State, by: number) {
   const hidden = { hidesSame: state.hidesSame.peek(), words: "", folded: new Set<string>() };
-  const next = stageBeside(railItems(state.rows.peek(), hidden), by);
+  const next = stageBeside(railItems(state.rows.peek(), hidden), shownNext(state), by);
   if (next !== undefined) checkout(state, next);
 }
 

@@ -71,6 +71,8 @@ export interface State extends Shared {
   /** The node whose menu is asked for, and where; null for none. */
   readonly menu: Signal<MenuRequest | null>;
   readonly openMenu: Signal<Menu | null>;
+  /** The stage that was asked for and is not shown yet, "" for none. */
+  readonly asked: Signal<string>;
   /** Whether stages that changed nothing are left out. */
   readonly hidesSame: Signal<boolean>;
   /** The stage whose label is edited, "" for none. */
@@ -210,6 +212,16 @@ export function createState(host: Host, ended: AbortSignal): State {
     if (isThere) select(to.node, to.side);
   };
 
+  const current = computed(() => shared.rows.value.find((row) => row.isShown));
+  const asked = signal("");
+  ended.addEventListener(
+    "abort",
+    effect(() => {
+      const isKnown = shared.rows.value.some((row) => row.id === asked.peek() && !row.isShown);
+      if (!isKnown) asked.value = "";
+    }),
+  );
+
   return {
     ...shared,
     host,
@@ -223,13 +235,14 @@ export function createState(host: Host, ended: AbortSignal): State {
     isFull: signal(false),
     menu: signal(null),
     openMenu: signal(null),
+    asked,
     hidesSame: signal(false),
     renamed: signal(""),
     size,
     width,
     isDrawer,
     pathStart: signal(""),
-    current: computed(() => shared.rows.value.find((row) => row.isShown)),
+    current,
     isComparing,
     visits,
     set,

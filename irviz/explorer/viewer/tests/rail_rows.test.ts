@@ -190,9 +190,9 @@ test("what the filter finds is listed even inside of a folded pass", () => {
   assert.deepEqual(words(found).at(-1), "3");
 });
 
-test("the next stage is the one listed below the shown one", () => {
+test("the next stage is the one listed below", () => {
   const all = railItems(rows, { hidesSame: false, words: "", folded: NONE });
-  assert.equal(stageBeside(all, 1), "3");
-  assert.equal(stageBeside(all, -1), "1");
-  assert.equal(stageBeside(all, 9), undefined);
+  assert.equal(stageBeside(all, "2", 1), "3");
+  assert.equal(stageBeside(all, "2", -1), "1");
+  assert.equal(stageBeside(all, "2", 9), undefined);
 });

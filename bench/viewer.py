@@ -1,0 +1,212 @@
+"""Measure what a reader waits for in the viewer: a click, a hover, a stage, a comparison, a pan.
+
+In Chromium, on the page of `irviz open`, from the event until the picture with its answer is
+painted: the 95th percentile of 50. `python bench/viewer.py [bindings]`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+import tvm
+from playwright.sync_api import Page, sync_playwright
+from tvm import relax
+from tvm.script import relax as R
+
+from irviz.cli.page_request import DEMO
+from irviz.cli.serve import served
+
+_TIMES = 50
+_FLAGS = ["--no-sandbox", "--disable-gpu"]
+
+# Runs `act`, and returns the milliseconds until `found()` holds and is painted.
+_TIMED = """async ([act, found]) => {
+    const drawn = selector => document.querySelector(selector);
+    const isThere = new Function("drawn", `return ${found}`);
+    const start = performance.now();
+    new Function("drawn", act)(drawn);
+    await new Promise(done => {
+        const look = () => isThere(drawn)
+            ? setTimeout(done)  // after the paint of this frame
+            : requestAnimationFrame(look);
+        requestAnimationFrame(look);
+    });
+    return performance.now() - start;
+}"""
+_FRAMES = """async () => {
+    const pane = document.querySelector(".irviz-canvas");
+    const { left, top, width, height } = pane.getBoundingClientRect();
+    const tell = (type, x, y) => pane.dispatchEvent(new PointerEvent(type, {
+        bubbles: true, pointerId: 1, isPrimary: true, button: 0, buttons: 1,
+        clientX: x, clientY: y,
+    }));
+    const [x, y] = [left + width / 2, top + height / 2];
+    tell("pointerdown", x, y);
+    const frames = [];
+    let before = performance.now();
+    for (let step = 0; step < 120; step += 1) {
+        tell("pointermove", x + 3 * (step % 40), y + 2 * (step % 60));
+        await new Promise(requestAnimationFrame);
+        const now = performance.now();
+        frames.push(now - before);
+        before = now;
+    }
+    tell("pointerup", x, y);
+    return frames;
+}"""
+
+
+def main(bindings: int) -> None:
+    """Print the figures of the lecture's module, and of one with so many bindings."""
+    found = shutil.which("chromium") or shutil.which("google-chrome")
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
+        browser = playwright.chromium.launch(executable_path=found, args=_FLAGS)
+        with served(DEMO) as (_, url):
+            page = _opened(browser.new_page(viewport={"width": 1440, "height": 900}), url)
+            _of_nodes(page, "MLP", ["lv0", "lv1"])
+            page.get_by_role("tab", name="Transform").click()
+            page.get_by_role("button", name="Bind").first.click()
+            page.get_by_role("treeitem").nth(1).wait_for()
+            page.get_by_role("treeitem", selected=True).filter(has_text="equal").wait_for()
+            _of_stages(page, "MLP")
+        for name, module in (
+            (f"{bindings} bindings", _layers(bindings // 3)),
+            ("300 nodes", _chain(300)),
+        ):
+            path = Path(folder, "module.json")
+            path.write_text(tvm.ir.save_json(module))
+            with served(str(path)) as (_, url):
+                page = _opened(browser.new_page(viewport={"width": 1440, "height": 900}), url)
+                if name == "300 nodes":
+                    _of_nodes(page, name, ["lv3", "lv4"])
+                    _print_frames(page)
+                    continue
+                _of_nodes(page, name, ["lv1", "lv2"])
+                _of_groups(page, name)
+                form = page.get_by_role("tabpanel", name="Transform")
+                page.get_by_role("tab", name="Transform").click()
+                form.locator(".irviz-pass-name input").fill("LegalizeOps")
+                form.get_by_role("button", name="Apply pass").click()
+                page.get_by_role("treeitem").nth(1).wait_for()
+                _of_stages(page, name)
+        browser.close()
+
+
+def _opened(page: Page, url: str) -> Page:
+    page.set_default_timeout(60_000)
+    page.goto(url)
+    page.locator("#main svg.irviz .node").first.wait_for()
+    return page
+
+
+def _of_nodes(page: Page, name: str, nodes: list[str]) -> None:
+    page.get_by_role("tab", name="Node", exact=True).click()
+    clicks, hovers = [], []
+    for turn in range(_TIMES):
+        node = nodes[turn % 2]
+        part = f".irviz-canvas svg.irviz:not(.irviz-marks) .node[data-node='{node}']"
+        event = '{bubbles: true, pointerType: "mouse"}'
+        hovers.append(
+            _timed(
+                page,
+                f'drawn("{part}").dispatchEvent(new PointerEvent("pointerover", {event}))',
+                f"drawn(\".irviz-mark-near [data-node='{node}']\")",
+            )
+        )
+        clicks.append(
+            _timed(
+                page,
+                f'drawn("{part}").dispatchEvent(new MouseEvent("click", {{bubbles: true}}))',
+                f"drawn(\".irviz-mark-selected [data-node='{node}']\")"
+                f' && drawn(".irviz-node")?.dataset.node === "{node}"',
+            )
+        )
+    _tell(name, "select", clicks)
+    _tell(name, "hover", hovers)
+
+
+def _of_stages(page: Page, name: str) -> None:
+    stages, comparisons = [], []
+    key = 'drawn(".irviz-canvas").dispatchEvent(new KeyboardEvent("keydown", {})'
+    for turn in range(_TIMES):
+        stage, arrow = (("0", "ArrowLeft"), ("1", "ArrowRight"))[turn % 2]
+        act = key.format(f'{{key: "{arrow}", altKey: true, bubbles: true}}') + ")"
+        shown = f'drawn(".irviz-caption b").textContent.trim().startsWith("{stage} ")'
+        stages.append(_timed(page, act, shown))
+    _tell(name, "stage", stages)
+    for turn in range(_TIMES):
+        act = key.format('{key: "d", bubbles: true}') + ")"
+        shown = f'document.querySelectorAll(".irviz-caption").length === {2 - turn % 2}'
+        comparisons.append(_timed(page, act, shown))
+    _tell(name, "compare", comparisons[::2])
+
+
+def _of_groups(page: Page, name: str) -> None:
+    sign = ".irviz-canvas svg.irviz:not(.irviz-marks) .toggle[data-toggle^='repeat']"
+    node = ".irviz-canvas svg.irviz:not(.irviz-marks) .node[data-node^='repeat']"
+    opened = []
+    for turn in range(2 * _TIMES):
+        act = f'drawn("{sign}").dispatchEvent(new MouseEvent("click", {{bubbles: true}}))'
+        is_closing = turn % 2 == 0
+        took = _timed(page, act, f'{"" if is_closing else "!"}drawn("{node}")')
+        if not is_closing:
+            opened.append(took)
+    _tell(name, "open a group", opened)
+
+
+def _print_frames(page: Page) -> None:
+    frames = page.evaluate(_FRAMES)
+    each = f"{statistics.median(frames):.1f} ms each, longest {max(frames):.0f} ms"
+    print(f"{'300 nodes':14} {'pan, frames':14} {each}")  # noqa: T201
+
+
+def _timed(page: Page, act: str, found: str) -> float:
+    return float(page.evaluate(_TIMED, [act, found]))
+
+
+def _tell(name: str, what: str, times: list[float]) -> None:
+    ordered = sorted(times)
+    p95 = ordered[round(0.95 * (len(ordered) - 1))]
+    middle = statistics.median(ordered)
+    print(f"{name:14} {what:14} p95 {p95:6.1f} ms, median {middle:6.1f} ms")  # noqa: T201
+
+
+def _layers(count: int) -> tvm.IRModule:
+    """Return a function of equal layers, with three bindings each."""
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", R.Tensor((2, 8), "float32"))
+    params = [x]
+    with builder.function("main"):
+        with builder.dataflow():
+            h = x
+            for layer in range(count):
+                w = relax.Var(f"w_{layer}", R.Tensor((8, 8), "float32"))
+                params.append(w)
+                y = builder.emit(relax.op.matmul(h, w))
+                h = builder.emit(relax.op.add(h, builder.emit(relax.op.nn.gelu(y))))
+            out = builder.emit_output(h)
+        builder.emit_func_output(out, params)
+    return builder.get()
+
+
+def _chain(count: int) -> tvm.IRModule:
+    """Return a function in which nothing is repeated."""
+    ops = [relax.op.tanh, relax.op.exp, relax.op.nn.relu, relax.op.sigmoid, relax.op.nn.gelu]
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", R.Tensor((2, 8), "float32"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            h = x
+            for place in range(count):
+                h = builder.emit(ops[place**3 % 1009 % 5](h))
+            out = builder.emit_output(h)
+        builder.emit_func_output(out)
+    return builder.get()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 2000)

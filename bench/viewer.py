@@ -15,7 +15,7 @@ from pathlib import Path
 import tvm
 from playwright.sync_api import Page, sync_playwright
 from tvm import relax
-from tvm.script import relax as R
+from tvm.script import relax as script
 
 from irviz.cli.page_request import DEMO
 from irviz.cli.serve import served
@@ -161,7 +161,7 @@ def _of_groups(page: Page, name: str) -> None:
 def _print_frames(page: Page) -> None:
     frames = page.evaluate(_FRAMES)
     each = f"{statistics.median(frames):.1f} ms each, longest {max(frames):.0f} ms"
-    print(f"{'300 nodes':14} {'pan, frames':14} {each}")  # noqa: T201
+    print(f"{'300 nodes':14} {'pan, frames':14} {each}")
 
 
 def _timed(page: Page, act: str, found: str) -> float:
@@ -172,19 +172,19 @@ def _tell(name: str, what: str, times: list[float]) -> None:
     ordered = sorted(times)
     p95 = ordered[round(0.95 * (len(ordered) - 1))]
     middle = statistics.median(ordered)
-    print(f"{name:14} {what:14} p95 {p95:6.1f} ms, median {middle:6.1f} ms")  # noqa: T201
+    print(f"{name:14} {what:14} p95 {p95:6.1f} ms, median {middle:6.1f} ms")
 
 
 def _layers(count: int) -> tvm.IRModule:
     """Return a function of equal layers, with three bindings each."""
     builder = relax.BlockBuilder()
-    x = relax.Var("x", R.Tensor((2, 8), "float32"))
+    x = relax.Var("x", script.Tensor((2, 8), "float32"))
     params = [x]
     with builder.function("main"):
         with builder.dataflow():
             h = x
             for layer in range(count):
-                w = relax.Var(f"w_{layer}", R.Tensor((8, 8), "float32"))
+                w = relax.Var(f"w_{layer}", script.Tensor((8, 8), "float32"))
                 params.append(w)
                 y = builder.emit(relax.op.matmul(h, w))
                 h = builder.emit(relax.op.add(h, builder.emit(relax.op.nn.gelu(y))))
@@ -197,7 +197,7 @@ def _chain(count: int) -> tvm.IRModule:
     """Return a function in which nothing is repeated."""
     ops = [relax.op.tanh, relax.op.exp, relax.op.nn.relu, relax.op.sigmoid, relax.op.nn.gelu]
     builder = relax.BlockBuilder()
-    x = relax.Var("x", R.Tensor((2, 8), "float32"))
+    x = relax.Var("x", script.Tensor((2, 8), "float32"))
     with builder.function("main", [x]):
         with builder.dataflow():
             h = x

@@ -31,7 +31,7 @@ playwright_api = pytest.importorskip(
     "playwright.sync_api", reason="install the development extra: pip install 'irviz[dev]'"
 )
 
-_PATIENCE = 8_000  # milliseconds
+_PATIENCE = 20_000  # milliseconds
 playwright_api.expect.set_options(timeout=_PATIENCE)
 _FLAGS = [
     "--no-sandbox",
@@ -314,6 +314,7 @@ def open_lab(
 def lab(open_lab: Lab) -> Iterator[Lab]:
     """The open notebook, without cells; at the end the page must not have complained."""
     yield open_lab
+    open_lab.do("")  # what was under way is answered
     open_lab.clear()
     told, open_lab.complaints[:] = list(open_lab.complaints), []
     assert told == []

@@ -226,9 +226,11 @@ def test_fitted_text_can_be_read_and_the_rest_is_on_a_map(lab: Any) -> None:
 
 def test_the_legend_names_what_is_in_the_picture_alone(viewer: Any) -> None:
     toggle = viewer.root.locator(".irviz-graph-foot").get_by_role("button", name="Legend")
+    expect(viewer.zoom).not_to_have_text("")  # it is known whether there is room for it
     if toggle.get_attribute("aria-expanded") == "false":
         toggle.click()
     legend = viewer.root.locator(".irviz-legend li")
+    expect(legend).to_have_count(2)
     assert set(legend.all_inner_texts()) == {"parameter", "call_dps_packed"}
     toggle.click()
     expect(legend).to_have_count(0)

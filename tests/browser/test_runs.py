@@ -147,3 +147,4 @@ def test_stages_are_measured_beside_each_other(lab: Any, name: str) -> None:
     form = viewer.tab("Profile")
     form.get_by_role("button", name=name).click()
     expect(form.locator(".irviz-times tbody tr")).to_have_count(2 if name == "Measure all" else 1)
+    expect(viewer.root.locator(".irviz-job")).to_have_count(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -84,14 +85,20 @@ def widget(page: Any) -> Widget:
     return Widget(page)
 
 
-def with_picture(svg: str) -> dict[str, object]:
-    """Return the traits of a viewer that shows this picture."""
+@functools.cache
+def shown_traits() -> dict[str, Any]:
+    """Return the traits of a viewer."""
     viewer = irviz.explore(MyModuleMixture)
     names = [name for name in viewer.keys if not name.startswith("_") and name != "layout"]
     traits = {name: getattr(viewer, name) for name in names}
-    scene = {**viewer.scene, "current": {**viewer.scene["current"], "svg": svg}}
     viewer.close()
-    return {**traits, "scene": scene, "forms": {}, "still": ""}
+    return {**traits, "forms": {}, "still": ""}
+
+
+def with_picture(svg: str) -> dict[str, object]:
+    """Return the traits of a viewer that shows this picture."""
+    scene = shown_traits()["scene"]
+    return {**shown_traits(), "scene": {**scene, "current": {**scene["current"], "svg": svg}}}
 
 
 LOOPS: dict[str, object] = {"html": "", "label": "", "chosen": [], "marked": [], "many": False}

@@ -45,7 +45,7 @@ from irviz.view.graph.graphviz_engine import ENGINE
 from irviz.worker.supervisor import RUNS, TRIES
 
 _NODE = "Node"
-_STILL_SECONDS = 1.0
+_STILL_SECONDS = 0.3
 """The still picture is drawn when the reader has changed nothing for so long."""
 _FORMS: Mapping[str, tuple[type[Panel], ...]] = {
     _NODE: (RecordButton, ValuePanel, SwapPanel, UpdatePanel),

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
 
+from markupsafe import Markup
+
 from irviz.explorer.state import FIRST, State
 from irviz.explorer.view_model import comparison, derived
 from irviz.explorer.viewer.schema import Heading, StageRow
@@ -64,8 +66,8 @@ def stage_rows(state: State) -> list[StageRow]:
                 "headings": [
                     Heading(name=within[at], depth=offset + at) for at in range(shared, len(within))
                 ],
-                "badge": _badge(state, stage),
-                "title": visible(stage.error or stage.stderr or stage.label),
+                "badge": (badge := _badge(state, stage)),
+                "title": visible(f"{stage.error or stage.stderr or stage.label}\n{_words(badge)}"),
                 "changes": change_count(state.session.tree, stage, state.function),
                 "isShown": stage.id == state.stage_id,
                 "isSame": stage.is_unchanged,
@@ -100,6 +102,11 @@ def _badge(state: State, stage: Stage) -> str:
     if stage.seconds is None:
         return badge
     return f"<small>{format_duration(stage.seconds)}</small> {badge}"
+
+
+def _words(badge: str) -> str:
+    """Return what a badge says, which may have no place in the row."""
+    return Markup(badge).striptags()  # noqa: S704 - it is shown as text
 
 
 def _run_badge(state: State, stage: Stage) -> str:

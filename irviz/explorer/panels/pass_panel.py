@@ -75,7 +75,7 @@ class BindPanel(Panel):
 
 _ROWS = 8
 _MOST_CHARACTERS = 60
-_ALL, _FITTING = "all passes", "that fit this stage"
+_ALL, _FITTING = "all passes", "suggested for this stage"
 
 
 class PassPanel(Panel):

@@ -9,7 +9,7 @@ import type { DrawnPicture } from "./drawn_picture";
 import { Legend } from "./legend";
 import { PicturePane } from "./picture_pane";
 import { createPictureView, type PictureView, seenOf } from "./picture_viewport";
-import type { Scene, Side } from "./schema";
+import type { Change, Scene, Side } from "./schema";
 import type { State } from "./state";
 import { around, centre, nextViewport, type Rect } from "./viewport";
 import { ZoomBar } from "./zoom_bar";
@@ -157,7 +157,11 @@ function change(state: State, views: Views, before: Looked, after: Looked) {
     { ...now, frame: after.picture.frame },
     now.moved,
   );
-  if (then.key !== now.key) state.change.value = -1;
+  if (then.key !== now.key) {
+    state.change.value = -1;
+    // when the pictures are in the page, which their effects see to
+    if (now.reference) requestAnimationFrame(() => showChanges(state, views));
+  }
   const isStep = then.function === now.function && !then.reference && !now.reference;
   const [old, shown] = [then.current, now.current];
   views.current.fresh.value = isStep && old && shown ? newNodes(old, shown) : [];
@@ -168,12 +172,32 @@ function showChange(state: State, views: Views) {
   const place = state.change.value;
   const found = state.scene.peek().changes[place];
   if (!found) return;
-  const rects: Rect[] = [];
-  for (const side of ["reference", "current"] as const) {
+  showRect(views, placeOf(views, found));
+}
+
+/** Show all changes where the pictures are not seen whole, or the first if there is no room. */
+function showChanges(state: State, views: Views) {
+  const { changes } = state.scene.peek();
+  const every = around(changes.flatMap((one) => placeOf(views, one) ?? []));
+  const { seen, size } = views.current;
+  const [viewport, pane] = [seen.peek(), size.peek()];
+  if (!every || !viewport || state.viewport.peek()) return;
+  const hasRoom =
+    every.width * viewport.scale <= pane.width && every.height * viewport.scale <= pane.height;
+  showRect(views, hasRoom ? every : changes[0] ? placeOf(views, changes[0]) : null);
+}
+
+/** Where the nodes of a change are, in both pictures. */
+function placeOf(views: Views, change: Change): Rect | null {
+  const rects = (["reference", "current"] as const).flatMap((side) => {
     const known = views[side].picture.peek()?.rects();
-    for (const id of found[side]) rects.push(...(known?.has(id) ? [known.get(id) as Rect] : []));
-  }
+    return change[side].flatMap((id) => known?.get(id) ?? []);
+  });
+  return around(rects);
+}
+
+function showRect(views: Views, rect: Rect | null) {
   const view = views.current.seen.peek() ? views.current : views.reference;
-  const [seen, rect] = [view.seen.peek(), around(rects)];
+  const seen = view.seen.peek();
   if (seen && rect && !view.isAllVisible.peek()) view.move(centre(seen, view.size.peek(), rect));
 }

@@ -103,7 +103,12 @@ interface LineProps<Kind> {
 function StageLine({ state, tree, item, guides }: LineProps<StageItem>) {
   const row = item.stage;
   const origin = row.parent ? `\nmade from stage ${row.parent}` : "";
-  const kinds = [row.isSame ? "irviz-same" : "", row.parent ? "" : "irviz-root"];
+  const isAsked = state.asked.value === row.id;
+  const kinds = [
+    isAsked ? "irviz-asked" : "",
+    row.isSame ? "irviz-same" : "",
+    row.parent ? "" : "irviz-root",
+  ];
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the tree has the keys
     <div

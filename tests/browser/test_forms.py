@@ -58,7 +58,7 @@ def test_bind_swap_run_compare(viewer: Any) -> None:
 
 def test_passes_that_fit_the_stage_are_offered_first(viewer: Any) -> None:
     form = viewer.tab("Transform")
-    expect(form.locator(".irviz-pass-group select")).to_have_value("that fit this stage")
+    expect(form.locator(".irviz-pass-group select")).to_have_value("suggested for this stage")
     expect(form.locator(".irviz-pass-found option").filter(has_text="CSE")).to_have_count(0)
     offered = form.locator(".irviz-pass-found option")
     expect(offered.first).to_be_attached()

@@ -272,6 +272,8 @@ class Lab:
         )
         light = "true" if "Light" in name else "false"
         self.page.wait_for_selector(f"body[data-jp-theme-light='{light}']", state="attached")
+        # JupyterLab throws where its splash is to go twice
+        self.page.wait_for_selector("#jupyterlab-splash", state="detached")
 
 
 @pytest.fixture(scope="package")

@@ -308,7 +308,7 @@ def test_what_is_not_there_is_an_error(session, tmp_path):
     with pytest.raises(NotFoundError, match="no function 'nowhere' can be drawn"):
         session.diff("3", "4").figure("nowhere")
     with pytest.raises(SaveError, match=r"a name ending in \.svg"):
-        session.diff("3", "4").save(tmp_path / "fusion.png")
+        session.diff("3", "4").save(tmp_path / "fusion.gif")
 
 
 def test_a_diff_shows_itself_in_a_notebook(session):

@@ -24,7 +24,7 @@ def test_a_stage_says_how_it_came_to_be():
     stage = apply_transform(GIVEN, as_transform(relax.transform.LegalizeOps()), "1")
     assert (stage.id, stage.parent, stage.label, stage.error) == ("1", "0", "LegalizeOps", "")
     assert isinstance(stage.transform, TVMPass)
-    assert (GIVEN.label, GIVEN.parent, GIVEN.transform) == ("given", None, None)
+    assert (GIVEN.label, GIVEN.parent, GIVEN.transform) == ("initial module", None, None)
 
 
 @pytest.mark.worker

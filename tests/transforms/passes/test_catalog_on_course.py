@@ -97,7 +97,7 @@ def test_a_pass_that_ends_the_process_leaves_the_session_as_it_was_and_the_next_
     )
     assert ended.current.module is session.current.module
     assert [stage.label for stage in ended.stages] == [
-        "given",
+        "initial module",
         "tirx.NarrowDataType(target_bits=32)",
     ]
     again = ended.bind().apply("FoldConstant")

@@ -1,8 +1,6 @@
 # Two commands do everything: `make demo` and `make test`. Both need Python (3.10 or newer) and make.
 
 PYTHON ?= python3
-# one more than processors, and five at most: the tests in the browser wait most of their time
-PROCESSES := $(shell $(PYTHON) -c "import os; print(min(os.cpu_count() or 1, 4) + 1)")
 VENV := .venv
 BIN := $(VENV)/bin
 JAVASCRIPT := irviz/explorer/viewer irviz/cli/page
@@ -37,7 +35,7 @@ contracts: $(VENV)/installed-dev
 	$(BIN)/lint-imports
 
 pytest: $(VENV)/installed-dev  ## run the tests that ARGUMENTS choose
-	$(BIN)/python -m pytest -ra -n $(PROCESSES) $(ARGUMENTS)
+	$(BIN)/python -m pytest -ra -n logical --maxprocesses 4 $(ARGUMENTS)
 
 check: ARGUMENTS = -m "not (build or worker or browser or torch)" --ignore=tests/browser --hypothesis-profile=quick
 check: lint pytest  ## lint, and run the tests that need no build, worker, browser or torch

@@ -155,7 +155,7 @@ class Explorer(Pane):
         self.still = f"irviz-still-{self.model_id}"
         store.subscribe(self._follow)
         store.subscribe(self._update_still)
-        self.observe(lambda change: self.dispatch(actions.SetSession(change.new)), "session")
+        self.observe(lambda change: self._take(change.new), "session")
 
     def dispatch(self, action: Action) -> None:
         """Do what an action says, as a click does; `irviz.explorer.actions` has them all."""
@@ -243,6 +243,11 @@ class Explorer(Pane):
         if self._still is not None and self.comm is not None:
             still = still_bundle(self.store.state, str(self.model_id))
             self._still.update(still, raw=True)  # type: ignore[no-untyped-call]
+
+    def _take(self, session: Session) -> None:
+        """Show a session that was assigned; one that the state has comes from there."""
+        if session is not self.store.state.session:
+            self.dispatch(actions.SetSession(session))
 
     def _follow(self, state: State, before: State) -> None:
         if state.file is not None and state.file is not before.file:

@@ -10,6 +10,7 @@ from ipywidgets.widgets import widget as widget_module
 import irviz
 from irviz.course.mlp import MyModule
 from irviz.explorer import explorer as explorer_module
+from irviz.explorer.actions import Checkout, Rename
 from irviz.session.session import Session
 
 pytestmark = pytest.mark.worker
@@ -159,3 +160,21 @@ def test_what_cannot_be_shown_at_all_is_said(page: Any, monkeypatch: Any, caplog
     page.choose("1")
     page.choose("0")
     assert page.canvas.data["stage"] == "0"
+
+
+def test_two_changes_of_the_session_at_once_come_to_an_end(opened, modules):
+    explorer = opened(irviz.Session(modules.SameTwice).apply("LegalizeOps")).explorer
+    steps = []
+
+    def rename(state, before):
+        """Change the session once more while its change is dealt with."""
+        steps.append(state)
+        if len(steps) > 50:
+            pytest.fail("the two changes follow each other for ever")
+        if state.stage_id != before.stage_id:
+            explorer.dispatch(Rename("1", "renamed"))
+
+    explorer.store._subscribers.insert(0, rename)
+    explorer.dispatch(Checkout("0"))
+    assert explorer.session.current_id == "0"
+    assert explorer.session.stage("1").label == "renamed"

@@ -45,11 +45,11 @@ def do(lab: Any, viewer: Any, clicks: Any, step: str, fields: dict[str, str]) ->
     for index, click in enumerate(clicks):
         choice = form.locator(f".irviz-nest [data-choice='{place(lab, *click)}']")
         choice.click(modifiers=["Control"] if index else [])
+    lab.do("")  # each click brings other primitives: the last one's are there
     select = form.locator(".irviz-schedule-primitive select")
-    # what fits has its group behind its name, and comes when the kernel has heard of the clicks
     option = select.locator("option").filter(has_text=re.compile(rf"^{step}\s\("))
-    expect(option.first).to_be_attached()
     select.select_option(label=option.first.text_content())
+    lab.do("")  # its fields are there
     for name, words in fields.items():
         field = form.locator(".irviz-step-form .widget-text", has_text=name).locator("input")
         field.fill(words)

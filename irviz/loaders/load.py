@@ -2,47 +2,63 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError
 from irviz.loaders.file_kind import READABLE
 from irviz.loaders.loaded_model import Loaded
+from irviz.loaders.models.torch_import import Missing
 from irviz.loaders.read_file_contents import read_content, read_path
 from irviz.loaders.read_in_worker import read_in_worker
 from irviz.loaders.reader_limits import brief, file_size, named
 
 
-def load(source: object, *, inputs: Any = None, params: Any = None, name: str = "") -> Loaded:
+def load(
+    source: object,
+    *,
+    inputs: Any = None,
+    params: Any = None,
+    name: str = "",
+    dynamic_shapes: Any = None,
+    missing: Missing = "error",
+) -> Loaded:
     """Load a module. Nothing in a file is run, and the worker reads it.
 
     Args:
         source: The path of a file, which holds TVMScript, a notebook, TVM's JSON, a .pt2 program
             or ONNX; or an IRModule, a function, a `relax.frontend.nn` module, a module or
-            GraphModule of PyTorch, an exported program, or an ONNX model.
+            GraphModule of PyTorch, a program of torch.export or torch.onnx, or an ONNX model.
         inputs: The inputs; PyTorch modules need them, as examples.
         params: Arrays by the names of parameters; they replace the source's own.
         name: The module to load from a file that defines several.
+        dynamic_shapes: Sizes of a PyTorch module that may vary, as `torch.export.export` takes
+            them.
+        missing: What becomes of calls of torch that TVM's importer lacks: "error", or "opaque"
+            for calls without a definition.
 
     Raises:
         LoadError: If no module can be loaded.
     """
+    if missing not in get_args(Missing):
+        raise LoadError(f"missing={missing!r} is unknown: give 'error' or 'opaque'")
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         with named(str(path)):
             file_size(path)  # what is no file needs no worker
-            loaded = read_in_worker(read_path, path.absolute(), str(path), name)
+            loaded = read_in_worker(read_path, path.absolute(), str(path), name, missing)
     elif name:
         raise LoadError(
             f"{name!r} names a module of a file, and this is of the type {_type_name(source)}"
         )
     else:
-        loaded, inputs = _load_object(source, inputs)
+        loaded, inputs = _load_object(source, inputs, dynamic_shapes, missing)
     if inputs is not None:
         loaded = replace(loaded, inputs=inputs)
     return replace(loaded, params={**loaded.params, **params}) if params else loaded
@@ -57,7 +73,9 @@ def load_content(content: bytes, file: str, *, name: str = "") -> Loaded:
         return read_in_worker(read_content, content, file, name)
 
 
-def _load_object(source: object, inputs: Any) -> tuple[Loaded, Any]:
+def _load_object(
+    source: object, inputs: Any, dynamic_shapes: Any, missing: Missing
+) -> tuple[Loaded, Any]:
     """Return the loaded object, and the inputs that the loader has not used."""
     from tvm.relax.frontend import nn
 
@@ -74,9 +92,11 @@ def _load_object(source: object, inputs: Any) -> tuple[Loaded, Any]:
         from irviz.loaders.models.torch_models import from_module, from_program
 
         if isinstance(source, torch.nn.Module):
-            return from_module(source, inputs), None
+            return from_module(source, inputs, dynamic_shapes, missing), None
         if isinstance(source, torch.export.ExportedProgram):
-            return from_program(source), inputs
+            return from_program(source, missing=missing), inputs
+        if isinstance(source, torch.onnx.ONNXProgram):
+            source, onnx = source.model_proto, importlib.import_module("onnx")
     if onnx is not None and isinstance(source, onnx.ModelProto):
         from irviz.loaders.models.onnx_models import from_model
 

@@ -11,6 +11,8 @@ import tvm
 from numpy.typing import NDArray
 from tvm import ir
 
+from irviz.model.runs.origin import Origin
+
 Params = Mapping[str, NDArray[Any]]
 
 
@@ -23,7 +25,8 @@ class Loaded:
         params: Arrays for its parameters, by name.
         inputs: Arrays for the other parameters, by name, or None.
         function: The function to show first, or "" for the module's default.
-        notes: What was changed to read the file.
+        notes: What was changed to read the file, and what TVM wrote meanwhile.
+        origin: What the module was imported from, None where that cannot be run.
     """
 
     module: ir.IRModule
@@ -31,6 +34,7 @@ class Loaded:
     inputs: Any = None
     function: str = ""
     notes: tuple[str, ...] = ()
+    origin: Origin | None = None
 
 
 def to_numpy(tensor: tvm.runtime.Tensor) -> NDArray[Any]:

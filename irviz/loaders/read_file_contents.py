@@ -7,6 +7,7 @@ from pathlib import Path
 from irviz.errors import LoadError
 from irviz.loaders.file_kind import READABLE, FileKind, decode_text, detect_kind
 from irviz.loaders.loaded_model import Loaded
+from irviz.loaders.models.torch_import import Missing
 from irviz.loaders.reader_limits import FileError, check_result, memory_for, read_file
 from irviz.loaders.tvm_json import MEMORY_RATIO, module_from_json
 from irviz.loaders.tvmscript.syntax_tree import RefusedError
@@ -22,16 +23,22 @@ _RATIOS = {
 }
 
 
-def read_path(path: Path, file: str, name: str) -> Loaded:
+def read_path(path: Path, file: str, name: str, missing: Missing = "error") -> Loaded:
     """Return what the file at an absolute path contains, which errors call `file`."""
-    return read_content(read_file(path), file, name, path.parent)
+    return read_content(read_file(path), file, name, path, missing)
 
 
-def read_content(content: bytes, file: str, name: str = "", folder: Path | None = None) -> Loaded:
+def read_content(
+    content: bytes,
+    file: str,
+    name: str = "",
+    path: Path | None = None,
+    missing: Missing = "error",
+) -> Loaded:
     """Return what the bytes of a file contain; raise LoadError for other files.
 
     A FileError continues a sentence after the file's name. ONNX may keep weights in other files
-    of `folder`.
+    beside `path`; for `missing` see `import_program`.
     """
     kind = detect_kind(content, file)
     if name and kind not in (FileKind.SCRIPT, FileKind.NOTEBOOK):
@@ -40,24 +47,26 @@ def read_content(content: bytes, file: str, name: str = "", folder: Path | None 
     if kind is FileKind.ONNX:
         from irviz.loaders.models.onnx_models import external_bytes
 
-        external = external_bytes(content, folder)
+        external = external_bytes(content, path and path.parent)
     size = len(content) + external
     with memory_for(size, _RATIOS[kind]):
-        loaded = _read(content, kind, file, name, folder)
+        loaded = _read(content, kind, file, name, path, missing)
         check_result(loaded, size)
     return loaded
 
 
-def _read(content: bytes, kind: FileKind, file: str, name: str, folder: Path | None) -> Loaded:
+def _read(
+    content: bytes, kind: FileKind, file: str, name: str, path: Path | None, missing: Missing
+) -> Loaded:
     try:
         if kind is FileKind.PT2:
-            from irviz.loaders.models.torch_models import from_pt2
+            from irviz.loaders.models.pt2_models import from_pt2
 
-            return from_pt2(content)
+            return from_pt2(content, path, missing)
         if kind is FileKind.ONNX:
             from irviz.loaders.models.onnx_models import from_onnx_file
 
-            return from_onnx_file(content, folder)
+            return from_onnx_file(content, path)
     except FileError:
         raise
     except LoadError as failure:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from irviz.loaders.load import load as load_model
 from irviz.loaders.load import load_content
+from irviz.loaders.models.torch_import import Missing
 from irviz.runtime.inputs.argument_lists import Array
 from irviz.session.session import Session
 from irviz.transforms.stage import Stage
@@ -30,14 +31,16 @@ def load(
     labels: NDArray[np.int64] | None = None,
     function: str = "",
     trust: bool = False,
+    dynamic_shapes: Any = None,
+    missing: Missing = "error",
 ) -> Session:
     """Open a file or a model as a session; nothing in a file is run.
 
     Args:
         what: A path: TVMScript of any year (.py) or a notebook with it, TVM's JSON, .pt2, .onnx, or
             a saved session (.irviz). Or a model: an IRModule, a `relax.Function`, a PrimFunc, a
-            module of `relax.frontend.nn`, of torch or of torch.fx, a program of torch.export, an
-            ONNX model.
+            module of `relax.frontend.nn`, of torch or of torch.fx, a program of torch.export or
+            torch.onnx, an ONNX model.
         name: Which module, where a file defines several.
         params: Arrays by parameter name, in the place of those that come with the model.
         inputs: What functions are called with; modules of torch need them, as examples.
@@ -45,6 +48,9 @@ def load(
         function: The function to look at; by default "main", or else the first by its name, Relax
             functions before PrimFuncs.
         trust: Whether code of the file may be run, as by `Session.trust`.
+        dynamic_shapes: Sizes of a torch module that may vary, as `torch.export.export` takes them.
+        missing: What becomes of calls of torch that TVM's importer lacks: "error" raises, "opaque"
+            makes them nodes without a definition, so that the model can be drawn.
 
     Raises:
         LoadError: It is something else, or damaged, or contains what could run.
@@ -55,7 +61,14 @@ def load(
     """
     if isinstance(what, str | os.PathLike) and Path(what).suffix.lower() == SESSION_SUFFIX:
         return Session.load(what, trust=trust)
-    loaded = load_model(what, inputs=inputs, params=params, name=name)
+    loaded = load_model(
+        what,
+        inputs=inputs,
+        params=params,
+        name=name,
+        dynamic_shapes=dynamic_shapes,
+        missing=missing,
+    )
     for note in loaded.notes:
         warnings.warn(note, stacklevel=2)
     session = Session(
@@ -64,7 +77,7 @@ def load(
         inputs=loaded.inputs,
         labels=labels,
         function=function or loaded.function,
-    )
+    ).with_origin(loaded.origin)
     if isinstance(what, str | os.PathLike):
         session = session.from_file(os.fspath(what))
     return session.trust() if trust else session

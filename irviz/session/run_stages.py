@@ -13,6 +13,7 @@ from irviz.model.runs.run_result import RunResult
 from irviz.model.runs.trace import NodeValue, NodeVisit, Trace
 from irviz.runtime.inputs.argument_lists import Array, Inputs
 from irviz.runtime.run import CallInputs, TraceRequest, run
+from irviz.session.origin_check import origin_verdict
 from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import array_of, constants_of
 from irviz.transforms.stage import Stage
@@ -46,6 +47,8 @@ def run_stage(
         config=state.config_for(stage),
         on_progress=on_progress,
     )
+    verdict = origin_verdict(state, stage, call, result, on_progress)
+    result = replace(result, origin=verdict)
     if trace is None or result.trace is None:
         return result
     return replace(result, trace=_with_constants(result.trace, stage, trace.budget))

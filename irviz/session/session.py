@@ -34,6 +34,7 @@ from irviz.model.graph.inlined_ids import SEPARATOR
 from irviz.model.runs.array_summary import summarise
 from irviz.model.runs.measurement import Measurement, Timing
 from irviz.model.runs.memory_use import MemoryUse
+from irviz.model.runs.origin import Origin
 from irviz.model.runs.run_result import Comparison, RunResult, compare_runs
 from irviz.model.runs.trace import Trace
 from irviz.runtime.inputs.argument_lists import Array, Inputs
@@ -635,6 +636,10 @@ class Session(SessionState):
         added = {**self.call_inputs.params, **params}
         return self._with(call_inputs=replace(self.call_inputs, params=added))
 
+    def with_origin(self, origin: Origin | None) -> Session:
+        """Compare the runs of stage 0 with what it was imported from: see `RunResult.origin`."""
+        return self._with(origin=origin)
+
     def with_run_config(self, **changes: Any) -> Session:
         """Change where stages run and what a run may take: the fields of `RunConfig` by name."""
         return self._with(run_config=replace(self.run_config, **changes))
@@ -656,6 +661,9 @@ class Session(SessionState):
         on_progress: OnProgress | None = None,
     ) -> RunResult:
         """Build and run a stage.
+
+        Where stage 0 is a model of torch or ONNX, it is also run there, and `RunResult.origin` is
+        how its results compare with those of TVM.
 
         Args:
             inputs: What to call the function with, in the place of the session's own inputs.

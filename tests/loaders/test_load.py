@@ -20,7 +20,7 @@ from irviz.loaders import read_in_worker as worker_reader
 from irviz.loaders import reader_limits
 from irviz.loaders.file_kind import READABLE
 from irviz.loaders.load import load, load_content
-from irviz.loaders.models import torch_models
+from irviz.loaders.models import pt2_models
 from irviz.loaders.read_file_contents import read_content, read_path
 from irviz.loaders.read_in_worker import read_in_worker
 from irviz.loaders.reader_limits import FileError, check_result
@@ -312,7 +312,7 @@ def test_a_long_string_in_an_annotation_does_not_end_the_process(tmp_path):
 def test_without_a_package_the_error_says_which_extra_to_install(
     monkeypatch, package, content, name
 ):
-    monkeypatch.setattr(torch_models, "plain_archive", bytes)
+    monkeypatch.setattr(pt2_models, "plain_archive", bytes)
     monkeypatch.setitem(sys.modules, package, None)  # so Python finds none
     with pytest.raises(LoadError, match=rf"install irviz\[{package}\]"):
         read_content(content, name)

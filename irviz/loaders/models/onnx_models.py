@@ -27,14 +27,14 @@ _AGAIN = "save it again with onnx.save(model, path)"
 NEEDED = "it needs ONNX: install irviz[onnx], as in pip install 'irviz[onnx]'"
 
 
-def from_onnx_file(content: bytes, folder: Path | None) -> Loaded:
+def from_onnx_file(content: bytes, path: Path | None) -> Loaded:
     """Return the model in an ONNX file; raise LoadError for others. This is for the worker.
 
-    External weights are read from `folder` and from nowhere else.
+    External weights are read from the folder of `path` and from nowhere else.
     """
     model = _model(content)
     if locations := _external(model):
-        _load_external_weights(model, locations, folder)
+        _load_external_weights(model, locations, path and path.parent)
     return from_model(model)
 
 

@@ -4,7 +4,8 @@ torch.export.load unpickles sample inputs, and does it again without its safe un
 refuses them. It unpickles old weights and constants, loads compiled libraries, evaluates the text
 of symbolic sizes, imports the names in the text of a structure, and writes names into Python code
 that it runs. So a new archive is made, of only the graph and plain numbers, and every string in it
-is checked: names are identifiers, operators are ATen's, sizes are arithmetic.
+is checked: names are identifiers, operators are ATen's, sizes are arithmetic, and classes that hold
+inputs or outputs, such as a ModelOutput, are dicts and tuples.
 """
 
 from __future__ import annotations
@@ -23,8 +24,11 @@ _AGAIN: Final = "save it again with torch.export.save(torch.export.export(model,
 _ROOT: Final = "model"
 _MAX_GROWTH: Final = 1 << 26
 _NAME: Final = re.compile(r"[\w.]*")
-_OPERATOR: Final = re.compile(r"torch\.ops\.aten\.(__(and|or|xor)__|[a-z]\w*)\.[A-Za-z]\w*")
-_FILES: Final = re.compile(r"torch\.ops\.aten\.(from_file|save|load)\b")
+_OPERATOR: Final = re.compile(
+    r"torch\.ops\.aten\.(__(and|or|xor|lshift|rshift)__|_?[a-z]\w*)\.[A-Za-z]\w*"
+)
+_FORBIDDEN: Final = re.compile(r"torch\.ops\.aten\.(from_file|save|load|_print|_dir|name)\.")
+"""What reads files or prints, and attributes that are no operators."""
 _HIGHER: Final = re.compile(
     r"torch\.ops\.higher_order\.(cond|while_loop|wrap_with_set_grad_enabled|wrap_with_autocast)"
 )
@@ -44,8 +48,11 @@ _POWERS: Final = ("Pow", "PowByNatural", "FloatPow", "LShift")
 _MAX_EXPONENT: Final = 64
 _SIZE_BITS, _MAX_BITS = 64, 8_192
 """The bits of a symbolic size, and of what is computed from sizes."""
-_STRUCTURES: Final = (None, "builtins.tuple", "builtins.list", "builtins.dict")
-_DROPPED: Final = ("metadata", "treespec_namedtuple_fields")
+_PLAIN: Final = (None, "builtins.tuple", "builtins.list")
+_DROPPED: Final = "treespec_namedtuple_fields"
+_FRAME: Final = re.compile(r'File "([\w./\\ :<>+-]{1,300})", line (\d{1,7}), in ([\w<>]{1,100})')
+_LAYER: Final = r"[\w.@\[\]']{0,500}(?:,[\w.@\[\]']{0,500}){2}"
+_LAYERS: Final = re.compile(rf"{_LAYER}(?:;{_LAYER})*")
 _UNCHECKED: Final = ("as_string", "as_strings", "torch_version")  # torch only quotes these
 _MAX_NESTING: Final = 60
 _MAX_EXPRESSION: Final = 4_000  # characters of a symbolic size, which Python's parser reads
@@ -131,7 +138,7 @@ def _checked(value: Any, key: str = "", depth: int = 0) -> Any:
     match value:
         case dict():
             return {
-                _text(name, ""): {} if name in _DROPPED else _checked(part, name, depth + 1)
+                _text(name, ""): _member(name, part, depth)
                 for name, part in value.items()
                 if name != "guards_code"
             }
@@ -143,12 +150,30 @@ def _checked(value: Any, key: str = "", depth: int = 0) -> Any:
             return value
 
 
+def _member(name: str, value: Any, depth: int) -> Any:
+    if name == "metadata":
+        return _origin(value)
+    return {} if name == _DROPPED else _checked(value, name, depth + 1)
+
+
+def _origin(metadata: dict[str, Any]) -> dict[str, str]:
+    """Return the layers of a node and the last line of its source, which torch only quotes."""
+    found = {}
+    if frames := _FRAME.findall(str(metadata.get("stack_trace"))):
+        file, line, name = frames[-1]
+        found["stack_trace"] = f'File "{file}", line {line}, in {name}'
+    layers = metadata.get("nn_module_stack")
+    if isinstance(layers, str) and _LAYERS.fullmatch(layers):
+        found["nn_module_stack"] = layers
+    return found
+
+
 def _text(text: str, key: str) -> str:
     match key:
         case "expr_str":
             return _arithmetic(text)
         case "in_spec" | "out_spec":
-            _check_structure(text)
+            return _plain_structure(text)
         case "target" | "as_operator":
             _check_operator(text)
         case _ if key not in _UNCHECKED and not _NAME.fullmatch(text):
@@ -160,10 +185,10 @@ def _text(text: str, key: str) -> str:
 
 def _check_operator(text: str) -> None:
     is_known = any(kind.fullmatch(text) for kind in (_OPERATOR, _HIGHER, _SCALARS))
-    if not is_known or _FILES.match(text):
+    if not is_known or _FORBIDDEN.match(text):
         raise FileError(
-            f"calls {brief(text)}, which is not an operator of ATen, so it was not read: "
-            "export the model with torch's own operators"
+            f"calls {brief(text)}, and only operators of torch.ops.aten that neither read files "
+            "nor print are let in, so it was not read: export the model with those"
         )
 
 
@@ -227,20 +252,39 @@ def _integer(node: ast.expr) -> float | None:
     return None
 
 
-def _check_structure(text: str) -> None:
-    """Raise FileError unless a structure consists of tuples, lists and dicts."""
+def _plain_structure(text: str) -> str:
+    """Return the text of a structure in which other classes than tuples and lists are dicts.
+
+    torch imports the classes that a structure names; their parts are all that a module needs.
+    """
     version, outermost = json.loads(text)
-    parts = [outermost]
-    while parts:
-        part = parts.pop()
-        context = part["context"]
-        keys = json.loads(context) if context is not None else None
-        is_plain = keys is None or (
-            isinstance(keys, list) and all(isinstance(k, str) for k in keys)
-        )
-        if version != 1 or part["type"] not in _STRUCTURES or not is_plain:
-            raise FileError(
-                f"takes or returns a {brief(str(part['type']))}, which only code can make: "
-                "export a model that takes and returns tensors, tuples, lists and dicts"
-            )
-        parts += part["children_spec"]
+    if version != 1:
+        raise FileError(f"has a structure of version {brief(version)}, not 1; {_AGAIN}")
+    return json.dumps([1, _plain_part(outermost, 0)])
+
+
+def _plain_part(part: dict[str, Any], depth: int) -> dict[str, Any]:
+    if depth > _MAX_NESTING:
+        raise FileError(f"takes or returns what is nested more than {_MAX_NESTING} deep; {_AGAIN}")
+    kind, children = part["type"], part["children_spec"]
+    plain = [_plain_part(child, depth + 1) for child in children]
+    if kind in _PLAIN:
+        context = None if kind is None else "null"
+    elif (keys := _keys(part["context"], len(children))) is not None:
+        kind, context = "builtins.dict", json.dumps(keys)
+    else:
+        kind, context = "builtins.tuple", "null"
+    return {"type": kind, "context": context, "children_spec": plain}
+
+
+def _keys(context: Any, count: int) -> list[str] | None:
+    """Return the keys of a dict, or the fields of a dataclass, as names; None for other classes."""
+    keys = json.loads(context) if isinstance(context, str) and context.startswith("[") else None
+    if not isinstance(keys, list):
+        return None
+    if keys and isinstance(keys[0], list):
+        keys = keys[0]  # a dataclass; its fields that are None come behind
+    if len(keys) != count or not all(isinstance(key, str) for key in keys):
+        return None
+    names = [key if _NAME.fullmatch(key) else f"key{number}" for number, key in enumerate(keys)]
+    return names if len(set(names)) == count else None

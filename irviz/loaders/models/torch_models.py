@@ -5,24 +5,28 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from irviz.errors import LoadError
 from irviz.loaders.loaded_model import Loaded, Params, detach_weights
-from irviz.loaders.models.pt2_archive import plain_archive
-from irviz.worker.stderr_capture import captured_stderr
+from irviz.loaders.models.torch_import import ImportedProgram, Missing, import_program
+from irviz.loaders.models.torch_origin import ProgramOrigin
+from irviz.worker.stderr_capture import StderrCapture, captured_stderr
 
 if TYPE_CHECKING:
     import torch
 
-NEEDED = "it needs PyTorch: install irviz[torch], as in pip install 'irviz[torch]'"
+_OF_A_FAILED_IMPORT = "BlockBuilder destroyed with remaining blocks"
+"""What TVM writes some time after an import has failed, perhaps during the next one."""
+_NO_CACHE = "give 'use_cache': False among the inputs, as a cache is no tensor"
 _EXAMPLES = "give example inputs, as in irviz.load(model, inputs=(torch.ones(1, 784),))"
 
 
-def from_module(model: torch.nn.Module, inputs: Any) -> Loaded:
+def from_module(
+    model: torch.nn.Module, inputs: Any, dynamic_shapes: Any = None, missing: Missing = "error"
+) -> Loaded:
     """Return a PyTorch module as TVM imports it, with its weights as parameters.
 
     torch.export exports the module in evaluation mode. A GraphModule of torch.fx is imported
@@ -33,6 +37,8 @@ def from_module(model: torch.nn.Module, inputs: Any) -> Loaded:
         inputs: Example inputs, which determine the shapes: a tensor or array, a sequence of them,
             or a dict by the parameters of `forward`. For a GraphModule also pairs of shape and
             dtype.
+        dynamic_shapes: Sizes that may vary, as `torch.export.export` takes them.
+        missing: See `import_program`.
 
     Raises:
         LoadError: If it cannot be imported.
@@ -47,43 +53,49 @@ def from_module(model: torch.nn.Module, inputs: Any) -> Loaded:
         return _from_graph_module(model, inputs)
     positional, named = _examples(inputs)
     with (
-        _quiet(),
+        quiet(),
         _evaluating(model),
-        _load_errors(f"{_type_name(model)} cannot be exported by torch.export"),
+        load_errors(f"{_type_name(model)} cannot be exported by torch.export"),
     ):
-        program = torch.export.export(model, positional, named)
-    return from_program(program, (positional, named))
+        program = torch.export.export(model, positional, named, dynamic_shapes=dynamic_shapes)
+    return from_program(program, (positional, named), missing)
 
 
-def from_program(program: torch.export.ExportedProgram, inputs: Any = None) -> Loaded:
+def from_program(
+    program: torch.export.ExportedProgram, inputs: Any = None, missing: Missing = "error"
+) -> Loaded:
     """Return an exported program as TVM imports it, with its weights as parameters.
 
     `inputs` are example inputs as (positional, named), by default those stored in the program.
     Raises LoadError if TVM cannot import it.
     """
-    from tvm.relax.frontend.torch import from_exported_program
-
-    with _quiet(), _load_errors("the exported program cannot be imported by TVM"):
-        mod = from_exported_program(
-            program, keep_params_as_input=True, unwrap_unit_return_tuple=True
-        )
-    mod, params = detach_weights(mod)
-    return Loaded(mod, params, _by_name(mod, params, inputs or program.example_inputs))
+    imported, written = imported_program(program, missing)
+    mod, params = detach_weights(imported.module)
+    examples = _by_name(mod, params, inputs or program.example_inputs)
+    origin = None if imported.opaque else ProgramOrigin(imported)
+    return Loaded(mod, params, examples, notes=notes_of(imported, written), origin=origin)
 
 
-def from_pt2(content: bytes) -> Loaded:
-    """Return the program in a .pt2 file, running nothing in it; raise LoadError for other files.
+def imported_program(
+    program: torch.export.ExportedProgram, missing: Missing
+) -> tuple[ImportedProgram, str]:
+    """Return the imported program, and what TVM wrote meanwhile."""
+    with quiet() as captured, load_errors("the exported program cannot be imported by TVM"):
+        imported = import_program(program, missing)
+    return imported, captured.text
 
-    Parts that torch would run are removed first, or the file is refused. This is for the worker.
-    """
-    archive = plain_archive(content)
-    try:
-        import torch
-    except ImportError:
-        raise LoadError(NEEDED) from None
-    with _quiet(), _load_errors(f"it is damaged, or not from torch {torch.__version__}"):
-        program = torch.export.load(BytesIO(archive))
-    return from_program(program)
+
+def notes_of(imported: ImportedProgram, written: str) -> tuple[str, ...]:
+    """Return what is to be known of an import."""
+    notes = []
+    if imported.opaque:
+        first, more = imported.opaque[0], len(imported.opaque) - 1
+        others = f" and {more} more" if more else ""
+        notes.append(f"TVM does not know {first}{others}: the model can be drawn, but not run")
+    lines = [line for line in written.splitlines() if _OF_A_FAILED_IMPORT not in line]
+    if lines:
+        notes.append(f"TVM wrote while the model was imported: {' '.join(lines)}")
+    return tuple(notes)
 
 
 def _from_graph_module(model: torch.fx.GraphModule, inputs: Any) -> Loaded:
@@ -91,7 +103,7 @@ def _from_graph_module(model: torch.fx.GraphModule, inputs: Any) -> Loaded:
 
     examples = _in_order(inputs, [n.target for n in model.graph.nodes if n.op == "placeholder"])
     pairs = [_shape_and_dtype(example) for example in examples]
-    with _quiet(), _load_errors(f"{_type_name(model)} cannot be imported by TVM"):
+    with quiet(), load_errors(f"{_type_name(model)} cannot be imported by TVM"):
         mod = from_fx(model, pairs, keep_params_as_input=True, unwrap_unit_return_tuple=True)
     mod, params = detach_weights(mod)
     if any(_is_pair(example) for example in examples):
@@ -182,15 +194,15 @@ def _evaluating(model: torch.nn.Module) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Suppress the warnings of torch's own code and of TVM's importer."""
-    with warnings.catch_warnings(), captured_stderr():
+def quiet() -> Iterator[StderrCapture]:
+    """Suppress the warnings of torch's own code, and capture those of TVM's importer."""
+    with warnings.catch_warnings(), captured_stderr() as captured:
         warnings.simplefilter("ignore")
-        yield
+        yield captured
 
 
 @contextlib.contextmanager
-def _load_errors(failed: str) -> Iterator[None]:
+def load_errors(failed: str) -> Iterator[None]:
     """Raise LoadError instead of errors of any class from torch and TVM."""
     try:
         yield
@@ -199,4 +211,5 @@ def _load_errors(failed: str) -> Iterator[None]:
     except Exception as failure:
         lines = [line for line in str(failure).splitlines() if line.strip()]
         words = lines[0].strip() if lines else type(failure).__name__
-        raise LoadError(f"{failed}: {words}") from failure
+        advice = "; " + _NO_CACHE if "DynamicCache" in words else ""
+        raise LoadError(f"{failed}: {words}{advice}") from failure

@@ -24,17 +24,22 @@ class RunResult:
         seconds: The median time of one case.
         labels: The right classes, None if they are unknown.
         trace: The values and times of the nodes in one case, None if they were not recorded.
+        origin: How the first case compares with what the stage was imported from, if it was.
     """
 
     outputs: tuple[NDArray[np.generic], ...]
     seconds: float
     labels: NDArray[np.int64] | None = None
     trace: Trace | None = None
+    origin: OriginVerdict | None = None
 
     def __repr__(self) -> str:
-        """Return the shapes and the time."""
+        """Return the shapes and the time, and how it compares with its origin."""
         shapes = ", ".join(f"{output.shape} {output.dtype}" for output in self.outputs)
-        return f"<RunResult of {self.cases} cases: {shapes}; {self.seconds:.3g} s each>"
+        words = f"{self.cases} cases: {shapes}; {self.seconds:.3g} s each"
+        return (
+            f"<RunResult of {words}; {self.origin}>" if self.origin else f"<RunResult of {words}>"
+        )
 
     @property
     def cases(self) -> int:
@@ -83,6 +88,41 @@ class Comparison:
     worst_case: int | None = None
     past: int = 0
     numbers: int = 0
+
+
+@dataclass(frozen=True)
+class OriginVerdict:
+    """How the results of a module compare with those of its origin.
+
+    Attributes:
+        origin: The name of the origin.
+        comparison: None where the origin could not be run.
+        remark: Where they first differ, or why the origin could not be run.
+    """
+
+    origin: str
+    comparison: Comparison | None
+    remark: str = ""
+
+    @property
+    def is_different(self) -> bool:
+        """Whether the results are known not to be those of the origin."""
+        if self.comparison is None:
+            return False
+        return self.comparison.verdict in (Verdict.DIFFERENT, Verdict.INCOMPARABLE)
+
+    def __str__(self) -> str:
+        """Return the verdict as a sentence."""
+        found = self.comparison
+        if found is None:
+            return f"not compared with {self.origin}: {self.remark}"
+        if found.verdict is Verdict.INCOMPARABLE:
+            return f"not comparable with {self.origin}: {found.reason}"
+        how = f"max |Δ| {found.max_abs_diff:.2g}"
+        if not self.is_different:
+            return f"equals {self.origin}, {how}"
+        words = f"differs from {self.origin}, {how}, {found.past:,} of {found.numbers:,} numbers"
+        return f"{words}; {self.remark}" if self.remark else words
 
 
 def compare_runs(

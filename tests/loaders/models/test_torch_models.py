@@ -4,6 +4,7 @@ import io
 import json
 import logging
 import pickle
+import re
 import zipfile
 
 import numpy as np
@@ -149,6 +150,152 @@ def test_an_exported_program_has_its_inputs_with_it():
     close(result(irviz.load(program)), perceptron()(X))
 
 
+class Output(dict):
+    """What transformers return: a class of their own, that torch takes apart."""
+
+
+class Whole(nn.Module):
+    """A model with a dict, an optional input and a flag, and with an output of its own class."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleDict({"mlp": perceptron()})
+
+    def forward(self, batch, scale=None, flag=True):
+        here = self.layers["mlp"](batch["x"]).softmax(-1)
+        here = here if scale is None else here * scale
+        return Output(scores=here[-1] if flag else here, inputs=batch["x"] + 1)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered():
+    pytree = torch.utils._pytree
+    pytree.register_pytree_node(
+        Output,
+        lambda one: (list(one.values()), list(one)),
+        lambda values, keys: Output(zip(keys, values, strict=True)),
+        serialized_type_name="their.Output",
+    )
+    yield
+    pytree._deregister_pytree_node(Output)
+
+
+def test_a_module_may_take_dicts_and_flags_and_return_an_object():
+    x = X.repeat(3, 1)
+    session = irviz.load(Whole(), inputs={"batch": {"x": x}, "scale": None, "flag": False})
+    first, second = session.run().outputs
+    close(first[0], perceptron()(x).softmax(-1))
+    close(second[0], x + 1)
+
+
+def test_a_pt2_file_may_return_an_object_whose_class_is_not_there(tmp_path):
+    x = X.repeat(3, 1)
+    program = torch.export.export(Whole(), ({"x": x},)).run_decompositions()
+    assert any("_softmax" in str(node.target) for node in program.graph.nodes)
+    torch.export.save(program, tmp_path / "model.pt2")
+    session = irviz.load(tmp_path / "model.pt2", inputs={"batch_x": x.numpy()}, trust=True)
+    close(session.run().outputs[0][0], perceptron()(x).softmax(-1)[-1])
+
+
+def test_the_last_row_of_a_tensor_is_the_last_row():
+    """TVM's importer reads before the first one."""
+
+    class Last(nn.Module):
+        def forward(self, x):
+            return x[-1] + x[:, -2].sum()
+
+    x = torch.arange(12.0).reshape(3, 4)
+    close(result(irviz.load(Last(), inputs=x)), Last()(x))
+
+
+def test_sizes_may_be_dynamic():
+    rows = torch.export.Dim("rows", min=2, max=9)
+    session = irviz.load(perceptron(), inputs=X.repeat(3, 1), dynamic_shapes=({0: rows},))
+    assert not isinstance(session.current.module["main"].params[0].ty.shape[0], int)
+    for count in (2, 5):
+        x = X.repeat(count, 1)
+        close(result(session.with_inputs({"input": x.numpy()})), perceptron()(x))
+
+
+class Lacking(nn.Module):
+    """A model with a layer that calls what TVM lacks."""
+
+    class Layer(nn.Module):
+        def forward(self, x):
+            return torch.special.erfcx(x)
+
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList([self.Layer()])
+
+    def forward(self, x):
+        return self.blocks[0](x) + 1
+
+
+def test_an_operator_that_tvm_lacks_is_named_with_its_layer_and_line():
+    words = (
+        r"special_erfcx\.default of layer blocks\.0 \(Layer\), .*test_torch_models\.py, line \d+"
+    )
+    with pytest.raises(LoadError, match=rf"{words}: .*missing='opaque'"):
+        load(Lacking(), inputs=X)
+
+
+def test_a_model_with_an_operator_that_tvm_lacks_opens_with_an_opaque_node():
+    with pytest.warns(UserWarning, match=r"special_erfcx.*can be drawn, but not run"):
+        session = irviz.load(Lacking(), inputs=X, missing="opaque")
+    (node,) = [one for one in session.graph().nodes if "erfcx" in one.callee]
+    assert node.callee == "torch.aten.special_erfcx.default"
+    assert session.draw().svg
+    with pytest.raises(LoadError, match="missing='drop' is unknown"):
+        irviz.load(Lacking(), inputs=X, missing="drop")
+
+
+# --- against torch -------------------------------------------------------------------------------
+
+
+def test_the_first_run_of_a_module_is_compared_with_torch():
+    session = irviz.load(perceptron(), inputs=X)
+    verdict = session.run().origin
+    assert not verdict.is_different
+    assert str(verdict).startswith("equals torch, max |Δ| ")
+    assert session.apply("LegalizeOps").run().origin is None
+
+
+def test_torch_computes_with_the_weights_that_the_session_has():
+    session = irviz.load(perceptron(), inputs=X)
+    weights = {name: value * 2 for name, value in session.call_inputs.params.items()}
+    assert not session.with_params(weights).run().origin.is_different
+
+
+def test_wrong_numbers_are_said_with_the_first_node_that_differs(monkeypatch):
+    from irviz.loaders.models import torch_import
+
+    monkeypatch.setattr(torch_import, "_select", lambda importer, node: importer.env[node.args[0]])
+
+    class Wrong(nn.Module):
+        def forward(self, x):
+            return (x * 2)[0] + torch.zeros(3, 4)
+
+    verdict = irviz.load(Wrong(), inputs=torch.arange(12.0).reshape(3, 4)).run().origin
+    assert verdict.is_different
+    assert re.search(r"differs from torch, max \|Δ\| 16, .*; first at lv\w* ", str(verdict))
+    assert "imported from" in str(verdict)
+    assert "TVM's importer or compiler is wrong" in str(verdict)
+
+
+def test_a_pt2_file_is_compared_with_torch_in_the_worker_once_it_is_trusted(saved, tmp_path):
+    path = tmp_path / "model.pt2"
+    path.write_bytes(saved)
+    session = irviz.load(path, inputs={"input": X.repeat(3, 1).numpy()})
+    with pytest.raises(irviz.UntrustedError):
+        session.run()
+    assert str(session.trust().run().origin).startswith("equals torch")
+    path.write_bytes(b"another one")
+    again = session.trust().with_inputs({"input": X.repeat(2, 1).numpy()})
+    assert "not compared with torch" in str(again.run().origin)
+    assert "has changed since it was opened" in str(again.run().origin)
+
+
 # --- .pt2 --------------------------------------------------------------------------------------
 
 
@@ -241,10 +388,6 @@ def test_torch_itself_would_run_what_is_left_out(saved, tmp_path):
     assert telltale.exists()
 
 
-def spec_of(kind, context):
-    return json.dumps([1, {"type": kind, "context": context, "children_spec": []}])
-
-
 def first_size(program):
     return program["graph_module"]["graph"]["tensor_values"]["input"]["sizes"][0]["as_expr"]
 
@@ -297,30 +440,22 @@ HOSTILE = {
         in_program(lambda p: first_size(p).update(expr_str=f"Symbol({CODE!r})")),
         "where a size should be",
     ),
-    "a function of Python": (in_node("target", "torch.os.system"), "not an operator of ATen"),
+    "a function of Python": (in_node("target", "torch.os.system"), "only operators of torch"),
     "a way into Python": (
         in_node("target", "torch.ops.aten.__class__.mro"),
-        "not an operator of ATen",
+        "only operators of torch.ops.aten",
+    ),
+    "an attribute that is no operator": (
+        in_node("target", "torch.ops.aten._dir.append"),
+        "only operators of torch.ops.aten",
     ),
     "an operator that opens files": (
         in_node("target", "torch.ops.aten.from_file.default"),
-        "not an operator of ATen",
+        "neither read files",
     ),
-    "an import in a structure": (
-        in_program(
-            lambda p: p["graph_module"]["module_call_graph"][0]["signature"].update(
-                in_spec=spec_of("builtins.dict", '[{"__enum__": true, "fqn": "antigravity:x"}]')
-            )
-        ),
-        "which only code can make",
-    ),
-    "a factory in a structure": (
-        in_program(
-            lambda p: p["graph_module"]["module_call_graph"][0]["signature"].update(
-                out_spec=spec_of("collections.defaultdict", "{}")
-            )
-        ),
-        "takes or returns a 'collections.defaultdict'",
+    "an operator that prints": (
+        in_node("target", "torch.ops.aten._print.default"),
+        "nor print",
     ),
     "a name that is code": (
         in_program(lambda p: rename_input(p, f"x={CODE}")),
@@ -348,6 +483,71 @@ def test_texts_that_are_only_quoted_are_let_through(saved):
     argument = {"name": "mode", "arg": {"as_string": CODE}, "kind": 2}
     add = in_program(lambda p: p["graph_module"]["graph"]["nodes"][0]["inputs"].append(argument))
     plain_archive(changed(saved, add))
+
+
+STRUCTURES = {
+    "an enumeration, whose module torch imports": (
+        "builtins.dict",
+        '[{"__enum__": true, "fqn": "antigravity:fly", "name": "x"}]',
+    ),
+    "a factory, which torch imports": (
+        "collections.defaultdict",
+        '{"default_factory_module": "antigravity", "default_factory_name": "fly"}',
+    ),
+    "a class that is not registered": ("transformers.modeling_outputs.ModelOutput", '["logits"]'),
+    "a dataclass with a field that is None": ("their.Output", '[["logits"], ["loss"]]'),
+    "keys that are code": ("builtins.dict", json.dumps([f"x={CODE}"])),
+    "a context that is no text": ("their.Output", 7),
+}
+
+
+def in_structure(kind, context):
+    """Return a change of the structure that a program returns, which holds one tensor."""
+    leaf = {"type": None, "context": None, "children_spec": []}
+    outermost = {"type": kind, "context": context, "children_spec": [leaf]}
+    spec = json.dumps([1, outermost])
+    return in_program(
+        lambda program: program["graph_module"]["module_call_graph"][0]["signature"].update(
+            out_spec=spec
+        )
+    )
+
+
+@pytest.mark.parametrize("case", STRUCTURES)
+def test_classes_in_a_structure_are_neither_imported_nor_needed(saved, case):
+    plain = plain_archive(changed(saved, in_structure(*STRUCTURES[case])))
+    assert len(load_content(plain, "model.pt2").params) == 4
+    for imported in (b"antigravity", b"their", b"transformers", b"__import__"):
+        assert imported not in plain
+
+
+def test_torch_itself_would_import_what_a_structure_names(saved):
+    """So the test above would tell."""
+    kind, context = STRUCTURES["an enumeration, whose module torch imports"]
+    hostile = changed(saved, in_structure(kind, context.replace("antigravity", "no_such_module")))
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
+        torch.export.load(io.BytesIO(hostile))
+
+
+def test_layers_and_lines_of_nodes_are_kept_where_they_are_no_more_than_that(saved):
+    trace = 'File "/a/model.py", line 7, in forward\n  x = y'
+    whole = {"stack_trace": trace, "nn_module_stack": "key,layers.0,torch.nn.Linear"}
+    kept = json.loads(members(plain_archive(changed(saved, in_node("metadata", whole)))))
+    node = kept["graph_module"]["graph"]["nodes"][0]
+    assert node["metadata"] == {**whole, "stack_trace": trace.splitlines()[0]}
+    for hostile in (
+        {"stack_trace": f'File "a\r{CODE}", line 7, in x'},
+        {"nn_module_stack": f"a,{CODE},b"},
+        {"source_fn_stack": "a,torch.os.system"},
+        {"custom": "{}", "from_node": "[]"},
+    ):
+        kept = json.loads(members(plain_archive(changed(saved, in_node("metadata", hostile)))))
+        assert kept["graph_module"]["graph"]["nodes"][0]["metadata"] == {}
+
+
+def members(content):
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return archive.read("model/models/model.json")
 
 
 @pytest.mark.parametrize(

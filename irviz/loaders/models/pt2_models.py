@@ -1,0 +1,74 @@
+"""Load .pt2 files, and run their programs beside the modules that were imported from them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from irviz.errors import LoadError, RunError
+from irviz.loaders.loaded_model import Loaded, detach_weights
+from irviz.loaders.models.pt2_archive import plain_archive
+from irviz.loaders.models.torch_import import ImportedProgram, Missing
+from irviz.loaders.models.torch_models import imported_program, load_errors, notes_of, quiet
+from irviz.loaders.models.torch_origin import ProgramOrigin
+from irviz.model.runs.origin import Origin, OriginRun
+from irviz.model.runs.trace import Array
+
+if TYPE_CHECKING:
+    import torch
+
+NEEDED = "it needs PyTorch: install irviz[torch], as in pip install 'irviz[torch]'"
+
+
+def from_pt2(content: bytes, path: Path | None = None, missing: Missing = "error") -> Loaded:
+    """Return the program in a .pt2 file, running nothing in it; raise LoadError for other files.
+
+    Parts that torch would run are removed first, or the file is refused. This is for the worker.
+    """
+    imported, written = imported_program(_read_pt2(content), missing)
+    mod, params = detach_weights(imported.module)
+    origin = None
+    if path is not None and not imported.opaque:
+        origin = Pt2Origin(path, digest_of(content))
+    return Loaded(mod, params, notes=notes_of(imported, written), origin=origin)
+
+
+def program_of_pt2(content: bytes) -> ImportedProgram:
+    """Return the program in a .pt2 file as TVM imports it; raise LoadError."""
+    return imported_program(_read_pt2(content), "error")[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Pt2Origin(Origin):
+    """The program of a .pt2 file, which is read again in the worker to be run there."""
+
+    path: Path
+    digest: bytes
+    name = "torch"
+    is_isolated = True
+
+    def run(self, arguments: Mapping[str, Array], budget: int) -> OriginRun:
+        """Read the file and run its program; raise RunError if it has been changed."""
+        content = self.path.read_bytes()
+        if digest_of(content) != self.digest:
+            raise RunError(f"{str(self.path)!r} has changed since it was opened")
+        return ProgramOrigin(program_of_pt2(content)).run(arguments, budget)
+
+
+def digest_of(content: bytes) -> bytes:
+    """Return a hash by which a file is known again."""
+    return hashlib.sha256(content).digest()
+
+
+def _read_pt2(content: bytes) -> torch.export.ExportedProgram:
+    archive = plain_archive(content)
+    try:
+        import torch
+    except ImportError:
+        raise LoadError(NEEDED) from None
+    with quiet(), load_errors(f"it is damaged, or not from torch {torch.__version__}"):
+        return torch.export.load(BytesIO(archive))

@@ -1,0 +1,167 @@
+"""Import exported programs by TVM's importer; mend what it gets wrong, and name what it lacks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from tvm import ir, relax
+
+from irviz.errors import LoadError
+from irviz.loaders.reader_limits import one_line
+
+if TYPE_CHECKING:
+    import torch
+    from torch.fx import Node
+    from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
+
+Missing = Literal["error", "opaque"]
+"""What becomes of a call that TVM's importer lacks: an error, or a node without a definition."""
+
+
+@dataclass(frozen=True, eq=False)
+class ImportedProgram:
+    """A module as TVM imports it, the program it was imported of, and the nodes of its variables.
+
+    Attributes:
+        program: The exported program, decomposed into the operators that the importer knows.
+        nodes: The nodes of its graph, by the names of the module's variables.
+        opaque: The calls that have no definition in TVM, described.
+    """
+
+    module: ir.IRModule
+    program: torch.export.ExportedProgram
+    nodes: Mapping[str, Node]
+    opaque: tuple[str, ...] = ()
+
+
+def import_program(
+    program: torch.export.ExportedProgram, missing: Missing = "error"
+) -> ImportedProgram:
+    """Import an exported program; raise LoadError, which names the operator, layer and line."""
+    from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
+
+    decomposed = _decomposed(program)
+    importer, opaque = ExportedProgramImporter(), list[str]()
+    lacking = {
+        node.target.__name__: None
+        for node in decomposed.graph.nodes
+        if node.op == "call_function" and node.target.__name__ not in importer.convert_map
+    }
+    known = {**lacking, **importer.convert_map, "select.int": partial(_select, importer)}
+    importer.update_convert_map(
+        {
+            name: partial(_convert, importer, convert, opaque if missing == "opaque" else None)
+            for name, convert in known.items()
+        }
+    )
+    module = importer.from_exported_program(
+        decomposed,
+        keep_params_as_input=True,
+        unwrap_unit_return_tuple=True,
+        no_bind_return_tuple=False,
+        custom_convert_map=None,
+    )
+    nodes = {
+        value.name: node for node, value in importer.env.items() if isinstance(value, relax.Var)
+    }
+    return ImportedProgram(module, decomposed, nodes, tuple(opaque))
+
+
+def described(node: Node) -> str:
+    """Return what a node calls, in which layer and line, as in 'erfinv.default of layer mlp'."""
+    words = str(getattr(node.target, "__name__", node.target))
+    layers = list((node.meta.get("nn_module_stack") or {}).values())
+    if layers and layers[-1][0]:
+        kind = str(getattr(layers[-1][1], "__name__", layers[-1][1])).rpartition(".")[2]
+        words += f" of layer {layers[-1][0]} ({kind})"
+    frames = re.findall(r'File "([^"\n]+)", line (\d+)', node.meta.get("stack_trace") or "")
+    return f"{words}, {frames[-1][0]}, line {frames[-1][1]}" if frames else words
+
+
+def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+    """Return the program in ATen's core operators, without inputs that are no tensors.
+
+    Those are constants of its graph. Sparse tensors cannot be decomposed.
+    """
+    import torch
+
+    weights = [*program.state_dict.values(), *program.constants.values()]
+    if any(isinstance(one, torch.Tensor) and one.layout != torch.strided for one in weights):
+        return program
+    decomposed = program.run_decompositions()
+    specs = decomposed.graph_signature.input_specs
+    constant = torch.export.graph_signature.ConstantArgument
+    specs[:] = [one for one in specs if not isinstance(one.arg, constant)]
+    return decomposed
+
+
+def _convert(
+    importer: ExportedProgramImporter,
+    convert: Callable[[Node], relax.Expr] | None,
+    opaque: list[str] | None,
+    node: Node,
+) -> relax.Expr:
+    """Convert a node; one that cannot be is added to `opaque`, or raises LoadError without it."""
+    reason, failure = "its importer has no such operator", None
+    if convert is not None:
+        try:
+            return convert(node)
+        except (LoadError, MemoryError):
+            raise
+        except Exception as raised:  # the importer raises errors of any class
+            reason, failure = one_line(raised), raised
+    if opaque is None:
+        raise LoadError(
+            f"TVM cannot import {described(node)}: {reason}; missing='opaque' opens the model "
+            "with such calls as nodes without a definition"
+        ) from failure
+    opaque.append(described(node))
+    return _opaque_call(importer, node)
+
+
+def _opaque_call(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
+    """Return a call of a function that does not exist, with the node's operands and type."""
+    import torch
+
+    value = node.meta.get("val")
+    values = value if isinstance(value, list | tuple) else [value]
+    if not values or not all(isinstance(one, torch.Tensor) for one in values):
+        raise LoadError(f"{described(node)} returns no tensor, so it cannot be an opaque node")
+    known = {
+        str(size): size
+        for operand in importer.env.values()
+        if isinstance(operand, relax.Var) and isinstance(operand.ty, relax.TensorType)
+        for size in operand.ty.shape or ()
+    }
+    types = [_tensor_type(importer, one, known, node) for one in values]
+    operands = [
+        importer.env[one]
+        for one in node.all_input_nodes
+        if isinstance(importer.env.get(one), relax.Expr)
+    ]
+    call = relax.call_dps_packed(
+        f"torch.{node.target}", operands, types if isinstance(value, list | tuple) else types[0]
+    )
+    return importer.block_builder.emit(call)
+
+
+def _tensor_type(
+    importer: ExportedProgramImporter, tensor: Any, known: Mapping[str, Any], node: Node
+) -> relax.TensorType:
+    sizes = [size if isinstance(size, int) else known.get(str(size)) for size in tensor.shape]
+    if None in sizes:
+        raise LoadError(f"{described(node)} has a size that is not known, so it cannot be opaque")
+    return relax.TensorType(sizes, importer._convert_data_type(tensor.dtype))
+
+
+def _select(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
+    """Import `x[index]`: TVM's own importer reads outside of `x` where the index is negative."""
+    source, axis, index = node.args
+    if not isinstance(index, int) or index >= 0:
+        return importer._select(node)
+    taken = relax.op.take(importer.env[source], relax.const(index, "int64"), axis, mode="wrap")
+    return importer.block_builder.emit(taken)

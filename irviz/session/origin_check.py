@@ -1,0 +1,139 @@
+"""Compare the first run of a model with what it was imported from."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
+
+import numpy as np
+
+from irviz.errors import RunError
+from irviz.ir.module_functions import relax_function
+from irviz.model.runs.divergence import first_divergence, node_differences
+from irviz.model.runs.origin import Origin, OriginRun
+from irviz.model.runs.run_result import OriginVerdict, RunResult, compare_runs
+from irviz.model.runs.trace import Array
+from irviz.runtime.local.vm import error_summary, remembered
+from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, run
+from irviz.session.session_state import SessionState
+from irviz.session.stage_matching import inlined_graph
+from irviz.transforms.stage import Stage
+from irviz.view.text.divergence_text import difference_amount, node_path
+from irviz.worker.memory_limit import default_memory_limit
+from irviz.worker.supervisor import RUNS, OnProgress
+
+_BUDGET = 1 << 28
+"""The bytes of values that are kept to find the first node that differs."""
+_MOST = 8
+_verdicts: OrderedDict[Hashable, object] = OrderedDict()
+
+
+def origin_verdict(
+    state: SessionState,
+    stage: Stage,
+    call: CallInputs,
+    result: RunResult,
+    on_progress: OnProgress | None = None,
+) -> OriginVerdict | None:
+    """Return how the first stage's results compare with its origin's, None where it has none.
+
+    Only the first case is compared. The verdict is kept for the next run with the same inputs.
+    """
+    origin = state.origin
+    is_imported = stage.id == "0" and state.function == "main"
+    if origin is None or not is_imported or not result.outputs:
+        return None
+    return remembered(
+        _verdicts,
+        (origin, call, stage.module),
+        lambda: _verdict(origin, state, stage, call, result, on_progress),
+        _MOST,
+    )
+
+
+def _verdict(
+    origin: Origin,
+    state: SessionState,
+    stage: Stage,
+    call: CallInputs,
+    result: RunResult,
+    on_progress: OnProgress | None,
+) -> OriginVerdict:
+    config = state.config_for(stage)
+    names = [param.name for param in relax_function(stage.module, state.function).params]
+    values = call.cases(stage.module, state.function)[0]
+    arguments = {
+        name: np.asarray(value)
+        for name, value in zip(names, values, strict=True)
+        if isinstance(value, np.ndarray | np.generic | bool | int | float)
+    }
+    if on_progress is not None:
+        on_progress(f"running {origin.name} for comparison")
+    try:
+        expected = _run(origin, arguments, config, on_progress)
+    except Exception as failure:  # whatever it is, the stage itself has run
+        return OriginVerdict(origin.name, None, error_summary(failure))
+    comparison = compare_runs(
+        RunResult(tuple(output[:1] for output in result.outputs), 0.0),
+        RunResult(tuple(output[None] for output in expected.outputs), 0.0),
+    )
+    verdict = OriginVerdict(origin.name, comparison)
+    if not verdict.is_different:
+        return verdict
+    remark = _first_difference(expected, state, stage, call, config, on_progress)
+    return OriginVerdict(origin.name, comparison, remark)
+
+
+def _run(
+    origin: Origin,
+    arguments: Mapping[str, Array],
+    config: RunConfig,
+    on_progress: OnProgress | None,
+) -> OriginRun:
+    if not origin.is_isolated:
+        return origin.run(arguments, _BUDGET)
+    memory = default_memory_limit() if config.memory is None else config.memory
+    return RUNS.call(
+        origin.run,
+        arguments,
+        _BUDGET,
+        seconds=config.seconds,
+        memory=memory,
+        on_progress=on_progress,
+    )
+
+
+def _first_difference(
+    expected: OriginRun,
+    state: SessionState,
+    stage: Stage,
+    call: CallInputs,
+    config: RunConfig,
+    on_progress: OnProgress | None,
+) -> str:
+    """Return the first node whose value is not the origin's, in words; "" if none is known."""
+    request = TraceRequest(budget=_BUDGET)
+    try:
+        trace = run(
+            stage.module,
+            state.function,
+            call,
+            trace=request,
+            config=config,
+            on_progress=on_progress,
+        ).trace
+    except RunError:
+        return ""
+    assert trace is not None, "it was requested"
+    graph = inlined_graph(stage, state.function).graph
+    pairs = {node: node for node in expected.trace.visits}
+    found = first_divergence(trace, graph, node_differences(trace, expected.trace, pairs))
+    if found is None:
+        return ""
+    amount = difference_amount(found.difference)
+    callee = graph[found.node].callee
+    name = f"{node_path(found.node)} ({callee})" if callee else node_path(found.node)
+    words = [f"first at {name}: {amount}"]
+    if label := expected.labels.get(found.node):
+        words.append(f"imported from {label}")
+    return "; ".join([*words, "no transform was applied, so TVM's importer or compiler is wrong"])

@@ -4,9 +4,27 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+from irviz.errors import SaveError
+
+
+def target_path(path: str | os.PathLike[str], suffixes: Sequence[str]) -> Path:
+    """Return the path of a file that can be written.
+
+    Raises:
+        SaveError: If its suffix is none of these, or its directory does not exist.
+    """
+    target = Path(path)
+    if target.suffix.lower() not in suffixes:
+        known = " or ".join(suffixes)
+        raise SaveError(f"cannot save {str(target)!r}: give a name ending in {known}")
+    if not target.parent.is_dir():
+        folder = str(target.parent)
+        raise SaveError(f"cannot save {str(target)!r}: there is no directory {folder!r}")
+    return target
 
 
 @contextmanager

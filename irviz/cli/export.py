@@ -6,6 +6,7 @@ import argparse
 import warnings
 from pathlib import Path
 
+from irviz.atomic_write import target_path
 from irviz.cli.options import Commands, add_file, add_function, print_notes
 
 
@@ -19,10 +20,10 @@ def add_export(commands: Commands) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from irviz.explorer.html_file import checked_path, save_html
+    from irviz.explorer.html_file import SUFFIX, save_html
     from irviz.session.open_session import load
 
-    checked_path(options.output)  # before the time that the rest takes
+    target_path(options.output, [SUFFIX])  # before the time that the rest takes
     with warnings.catch_warnings(record=True) as notes:
         session = load(options.file, name=options.module, function=options.function)
     print_notes([str(note.message) for note in notes])

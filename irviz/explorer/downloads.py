@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from irviz.explorer.shown_figure import shown_figure
 from irviz.explorer.state import File, State
-from irviz.explorer.view_model import dimmed, overlay, shown_selection
+from irviz.explorer.view_model import shown_selection
 from irviz.session.session import Session
 from irviz.view.figure import Figure
 from irviz.view.figure_annotations import with_highlight, with_title
@@ -86,21 +87,9 @@ def session_content(session: Session, *, params: bool = True) -> bytes:
 
 
 def _picture(state: State, options: PictureOptions) -> Figure:
-    """Draw what is shown: one stage, or two side by side."""
-    theme, direction = options.theme, options.direction
-    drawn: Figure
-    if state.reference:
-        diff = state.session.diff(state.reference, state.stage_id, state.function)
-        expansion = state.view.choices
-        drawn = diff.figure(state.function, theme=theme, direction=direction, expansion=expansion)
-    else:
-        drawn = state.session.draw(
-            view=state.view,
-            theme=theme,
-            direction=direction,
-            overlay=overlay(state, "current"),
-            dimmed=dimmed(state, "current"),
-        )
+    """Draw what is shown, with what was chosen for the file."""
+    theme = options.theme
+    drawn = shown_figure(state, theme=theme, direction=options.direction)
     if options.has_highlight:
         drawn = with_highlight(drawn, {shown_selection(state, state.selection.side)}, theme)
     return with_title(drawn, options.title, theme) if options.title else drawn

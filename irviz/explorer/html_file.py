@@ -13,8 +13,8 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from irviz.atomic_write import atomic_write
-from irviz.errors import RunError, SaveError
+from irviz.atomic_write import atomic_write, target_path
+from irviz.errors import RunError
 from irviz.explorer.offline_data import record_view
 from irviz.explorer.state import Runs, State
 from irviz.explorer.viewer import STATIC
@@ -46,25 +46,14 @@ def save_html(session: Session, path: str | os.PathLike[str], *, run: bool = Fal
         OSError: The file cannot be written.
         UntrustedError: Stages of an opened file would be run; see `Session.trust`.
     """
-    target = checked_path(path)
+    target = target_path(path, [SUFFIX])
     state = State.of(session)
     return write_html(_run(state) if run else state, target)
 
 
-def checked_path(path: str | os.PathLike[str]) -> Path:
-    """Return the path of an HTML file; raise SaveError if it is none, or in no directory."""
-    target = Path(path)
-    if target.suffix.lower() != SUFFIX:
-        raise SaveError(f"cannot save {str(target)!r}: give a name ending in {SUFFIX}")
-    if not target.parent.is_dir():
-        folder = str(target.parent)
-        raise SaveError(f"cannot save {str(target)!r}: there is no directory {folder!r}")
-    return target
-
-
 def write_html(state: State, path: str | os.PathLike[str]) -> Path:
     """Write what an explorer in this state can show, with the values that it has."""
-    target = checked_path(path)
+    target = target_path(path, [SUFFIX])
     content = page_content(state)
     with atomic_write(target) as partial:
         partial.write_bytes(content)

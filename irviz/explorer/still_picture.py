@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 
+from irviz.explorer.shown_figure import shown_figure
 from irviz.explorer.stage_rows import stage_rows
 from irviz.explorer.state import State
 from irviz.explorer.viewer_traits import title
-from irviz.view.figure import Figure
 from irviz.view.templating import render
 
 _MOST_STAGES = 60
@@ -21,7 +21,7 @@ def still_bundle(state: State, model_id: str) -> dict[str, str]:
     """
     rows = stage_rows(state)
     try:
-        svg = _figure(state).svg
+        svg = shown_figure(state).svg
         picture = base64.b64encode(svg.encode()).decode()
     except Exception as failure:  # the page says the same in the place of the picture
         return {"text/html": render("still", **_words(state, model_id), picture="", why=failure)}
@@ -40,12 +40,3 @@ def _words(state: State, model_id: str) -> dict[str, object]:
         "more": max(len(rows) - _MOST_STAGES, 0),
         "reference": state.reference,
     }
-
-
-def _figure(state: State) -> Figure:
-    """Draw what is looked at: one stage, or two side by side."""
-    session = state.session
-    if not state.reference:
-        return session.draw(view=state.view)
-    diff = session.diff(state.reference, state.stage_id, function=state.function)
-    return diff.figure(state.function, expansion=state.view.choices)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from irviz.atomic_write import atomic_write
+from irviz.atomic_write import atomic_write, target_path
 from irviz.errors import SaveError
 from irviz.view.convert_svg import svg_to_pdf, svg_to_png
 
@@ -50,14 +50,7 @@ class Figure:
             SaveError: If the suffix is none of `formats`, or the directory does not exist.
             OSError: If the file cannot be written.
         """
-        target = Path(path)
-        if target.suffix.lower() not in self.formats:
-            known = " or ".join(self.formats)
-            raise SaveError(f"cannot save {str(target)!r}: give a name ending in {known}")
-        if not target.parent.is_dir():
-            raise SaveError(
-                f"cannot save {str(target)!r}: there is no directory {str(target.parent)!r}"
-            )
+        target = target_path(path, self.formats)
         content = self.content(target.suffix)
         with atomic_write(target) as partial:
             partial.write_bytes(content)

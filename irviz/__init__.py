@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from irviz.model.runs.trace import Trace as Trace
     from irviz.runtime.run import CallInputs as CallInputs
     from irviz.runtime.run import RunConfig as RunConfig
+    from irviz.runtime.run_in_worker import forget_kernels as forget_kernels
     from irviz.session.divergence_report import DivergenceReport as DivergenceReport
     from irviz.session.draw_function import draw as draw
     from irviz.session.draw_function import graph as graph
@@ -77,6 +78,7 @@ _LAZY = {
     "diff": "irviz.session.open_diff:diff",
     "draw": "irviz.session.draw_function:draw",
     "explore": "irviz.explorer.explorer:explore",
+    "forget_kernels": "irviz.runtime.run_in_worker:forget_kernels",
     "graph": "irviz.session.draw_function:graph",
     "library": "irviz.transforms.kernels.library",
     "load": "irviz.session.open_session:load",

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType, ModuleType
@@ -17,6 +18,10 @@ import hypothesis
 import pytest
 from _pytest.doctest import DoctestModule
 from xdist.scheduler import LoadFileScheduling
+
+if "PYTEST_XDIST_WORKER" not in os.environ:  # kernels are kept for these tests alone
+    _kernels = tempfile.TemporaryDirectory(prefix="kernels-of-tests-")
+    os.environ["IRVIZ_KERNELS"] = _kernels.name
 
 collect_ignore = [
     "constructs",

@@ -17,8 +17,8 @@ from irviz.runtime.inputs.prim_func_call import PreparedCall, prim_func_call
 from irviz.runtime.jobs.measure import BUDGET, ROUNDS, TimedCall, time_in_turn
 from irviz.runtime.jobs.run_function import Callee, Job, run_job
 from irviz.runtime.local.python_callees import python_callees
+from irviz.runtime.local.run_errors import error_summary
 from irviz.runtime.local.trace_recorder import TraceRequest
-from irviz.runtime.local.vm import error_summary
 from irviz.runtime.run_config import RunConfig
 from irviz.runtime.run_in_worker import module_key, perform
 from irviz.worker.supervisor import OnProgress

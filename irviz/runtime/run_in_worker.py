@@ -14,12 +14,15 @@ from tvm import ir
 
 from irviz.errors import CancelledRunError, RunError
 from irviz.runtime.jobs.run_function import ModuleOf, Modules, UnknownModuleError, run_packed
+from irviz.runtime.local import kernels
 from irviz.runtime.local.python_callees import CalleeNotSentError, pack_callees, python_callees
-from irviz.runtime.local.vm import error_summary, remembered
+from irviz.runtime.local.run_errors import error_summary
+from irviz.runtime.local.vm import remembered
 from irviz.runtime.run_config import RunConfig, check_limits
 from irviz.worker.memory_limit import default_memory_limit
 from irviz.worker.supervisor import (
     RUNS,
+    TRIES,
     CancelledError,
     OnProgress,
     StartError,
@@ -34,6 +37,13 @@ _keys: OrderedDict[ir.IRModule, object] = OrderedDict()
 _sent: OrderedDict[str, object] = OrderedDict()
 """The keys of modules that were sent to the worker, which may have been replaced since."""
 _numbers = count()
+
+
+def forget_kernels() -> None:
+    """Forget all compiled kernels: those on disk, and those in memory, also of the workers."""
+    for worker in (RUNS, TRIES):
+        worker.stop()
+    kernels.forget_kernels()
 
 
 def module_key(mod: ir.IRModule) -> str:

@@ -6,8 +6,8 @@ import contextlib
 import json
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
@@ -17,6 +17,8 @@ from tvm import ir, relax
 from irviz.errors import RunError
 from irviz.ir.shapes.check_arguments import ShapeValue
 from irviz.model.runs.trace import Array
+from irviz.runtime.local.build_module import build_prim_funcs, build_relax
+from irviz.runtime.local.run_errors import run_errors
 
 _MOST_BUILT = 16
 
@@ -42,12 +44,13 @@ class LocalModule:
     """Relax functions on a virtual machine, or a library of PrimFuncs, and the device that runs it.
 
     `written` are the indices of the arguments that a PrimFunc writes, which are its outputs, None
-    for Relax functions.
+    for Relax functions. `symbols` are the names of PrimFuncs there, if they are others.
     """
 
     functions: relax.VirtualMachine | tvm.runtime.Module
     device: tvm.runtime.Device
     written: Sequence[int] | None
+    symbols: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def build(
@@ -55,10 +58,10 @@ class LocalModule:
     ) -> LocalModule:
         """Build a module for this machine, `what` in errors; raise RunError."""
         with run_errors(f"{what} could not be built"):
-            built, device = tvm.compile(mod, target=tvm_target(target)), tvm.cpu()
-            is_prim = written is not None
-            functions = built.jit() if is_prim else relax.VirtualMachine(built, device)
-            return cls(functions, device, written)
+            device, build = tvm.cpu(), build_relax if written is None else build_prim_funcs
+            module, symbols = build(mod, tvm_target(target))
+            functions = relax.VirtualMachine(module, device) if written is None else module
+            return cls(functions, device, written, symbols)
 
     def copy_arguments(self, arguments: Sequence[object]) -> Sequence[object]:
         """Copy arguments to the machine that runs it."""
@@ -73,8 +76,8 @@ class LocalModule:
 
     def timed(self, function: str, placed: Sequence[object]) -> tuple[object, float]:
         """Call a function; return its value and the seconds. Raise RunError."""
-        with running(function):
-            call = self.functions[function]
+        with self._running(function):
+            call = self.functions[self.symbols.get(function, function)]
             start = time.perf_counter()
             value = call(*placed)
             return value, time.perf_counter() - start
@@ -85,8 +88,8 @@ class LocalModule:
             return self.timed(function, placed)[1]
         if self.written is not None:
             return self.evaluated(function, placed, count)
-        with running(function):
-            call = self.functions[function]
+        with self._running(function):
+            call = self.functions[self.symbols.get(function, function)]
             start = time.perf_counter()
             for _ in range(count):
                 call(*placed)
@@ -94,26 +97,22 @@ class LocalModule:
 
     def evaluated(self, function: str, placed: Sequence[object], count: int) -> float:
         """Call a PrimFunc `count` times after a warm-up; return the device's seconds per call."""
-        with running(function):
-            timer = self.functions.time_evaluator(function, self.device, number=count)
+        with self._running(function):
+            name = self.symbols.get(function, function)
+            timer = self.functions.time_evaluator(name, self.device, number=count)
             return float(timer(*placed).mean)
 
-
-@contextlib.contextmanager
-def run_errors(what: str) -> Iterator[None]:
-    """Raise RunError or MemoryError for whatever TVM or a Python kernel raises in the block.
-
-    Args:
-        what: The beginning of the message, such as "the module could not be built".
-    """
-    try:
-        yield
-    except (MemoryError, RunError):
-        raise
-    except Exception as failure:  # TVM's C++ code raises exceptions of any class
-        if "bad_alloc" in str(failure):
-            raise MemoryError(str(failure)) from failure
-        raise RunError(f"{what}: {error_summary(failure)}") from failure
+    @contextlib.contextmanager
+    def _running(self, function: str) -> Iterator[None]:
+        """Raise RunError for what is raised as a function runs, with the names of the module."""
+        try:
+            with running(function):
+                yield
+        except RunError as failure:
+            words = str(failure)
+            for name, symbol in self.symbols.items():
+                words = words.replace(symbol, name)
+            raise RunError(words) from failure.__cause__
 
 
 def tvm_target(target: str) -> tvm.target.Target:
@@ -169,9 +168,3 @@ def stack_cases(outputs: Sequence[Sequence[Array]]) -> tuple[Array, ...]:
                 "give one case at a time"
             )
     return tuple(map(np.stack, columns))
-
-
-def error_summary(failure: Exception) -> str:
-    """Return an exception's class and the last line of its message."""
-    lines = [line for line in str(failure).splitlines() if line.strip()]
-    return f"{type(failure).__name__}: {lines[-1].strip()}" if lines else type(failure).__name__

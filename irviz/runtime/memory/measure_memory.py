@@ -11,7 +11,7 @@ from irviz.errors import InputError, RunError
 from irviz.ir.lowering import KILL_AFTER_LAST_USE, lower
 from irviz.ir.module_functions import relax_function
 from irviz.model.runs.memory_use import MemoryUse
-from irviz.runtime.local.vm import error_summary
+from irviz.runtime.local.run_errors import error_summary
 from irviz.runtime.memory.allocations import Allocations
 from irviz.worker.supervisor import TRIES, WorkerError
 

@@ -7,7 +7,8 @@ import re
 from dataclasses import dataclass
 
 from irviz.errors import RunError
-from irviz.runtime.local.vm import error_summary, tvm_target
+from irviz.runtime.local.run_errors import error_summary
+from irviz.runtime.local.vm import tvm_target
 
 LOCAL = ("", "cpu")
 """The names of this machine's CPU."""

@@ -15,7 +15,7 @@ import tvm
 from tvm import rpc
 
 from irviz.errors import RunError
-from irviz.runtime.local.vm import error_summary
+from irviz.runtime.local.run_errors import error_summary
 from irviz.runtime.remote.address import RemoteAddress
 from irviz.worker.progress import report_progress
 

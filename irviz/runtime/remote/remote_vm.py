@@ -20,11 +20,10 @@ from irviz.ir.module_functions import relax_functions
 from irviz.ir.shapes.check_arguments import ShapeValue
 from irviz.model.runs.trace import Array
 from irviz.runtime.local.python_callees import python_callees
+from irviz.runtime.local.run_errors import error_summary, run_errors
 from irviz.runtime.local.vm import (
     LocalModule,
-    error_summary,
     remembered,
-    run_errors,
     running,
     to_device,
     tvm_target,

@@ -14,7 +14,9 @@ import tvm
 import tvm_ffi
 from tvm import ir, tirx
 
-from irviz.runtime.local.vm import error_summary
+from irviz.errors import RunError
+from irviz.runtime.local.kernels import compiled, is_closed
+from irviz.runtime.local.run_errors import error_summary
 from irviz.transforms.kernels.samples import Array, SampleSpec, UnknownDtypeError
 from irviz.worker.supervisor import TRIES, WorkerError
 
@@ -222,17 +224,25 @@ def _build(functions: list[Runnable]) -> None:
         for key, function in new.items():
             try:
                 _built.update(_compiled({key: function}))
-            except Exception as failure:  # noqa: PERF203
+            except RunError as failure:  # which names the function by its key
+                cause = failure.__cause__
+                _built[key] = cause if isinstance(cause, Exception) else failure
+            except Exception as failure:
                 _built[key] = failure
     while len(_built) > _MOST_BUILT:
         _built.popitem(last=False)
 
 
 def _compiled(functions: Mapping[int, tirx.PrimFunc]) -> dict[int, Callable[..., None]]:
+    closed = {str(key): function for key, function in functions.items() if is_closed(function)}
+    kernels = compiled(closed, tvm.target.Target("llvm"))
+    made = {int(key): one.library.get_function(one.symbol) for key, one in kernels.items()}
     names = {key: str(function.attrs["global_symbol"]) for key, function in functions.items()}
-    mod = ir.IRModule({names[key]: function for key, function in functions.items()})
-    executable = tvm.compile(mod, target="llvm")
-    return {key: executable[name] for key, name in names.items()}
+    others = {names[key]: function for key, function in functions.items() if key not in made}
+    if others:
+        executable = tvm.compile(ir.IRModule(others), target="llvm")
+        made |= {key: executable[name] for key, name in names.items() if name in others}
+    return made
 
 
 def _untried(obstacle: str) -> EquivalenceResult:

@@ -1,0 +1,280 @@
+"""Compiled PrimFuncs, so that none is compiled twice: in memory, and in a folder on disk.
+
+A PrimFunc is found again by what it computes, without its name, and by everything that its machine
+code depends on. Kernels are compiled a few at a time, because a library takes as long as a kernel,
+and on all processors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import platform
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+import tvm
+import tvm_ffi
+from tvm import ir, tirx
+from tvm.support import cc
+
+from irviz.runtime.local.kernel_store import KernelStore, kernel_store
+from irviz.runtime.local.run_errors import run_errors
+from irviz.worker.progress import report_progress
+
+_MOST_KERNELS = 4096
+_CHUNK = 8
+"""The most kernels of a library."""
+_FORMAT = "irviz kernels 1"
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """A compiled PrimFunc: a library, and its name in there."""
+
+    library: tvm.runtime.Module
+    symbol: str
+
+
+_Key = tuple[str, tvm_ffi.StructuralKey]
+_kept: OrderedDict[_Key, Kernel] = OrderedDict()
+_lock = threading.Lock()
+
+
+def can_be_kept() -> bool:
+    """Tell whether compilation here depends on nothing but PrimFunc and target."""
+    context = tvm.transform.PassContext.current()
+    is_plain = not (context.config or context.instruments or context.required_pass)
+    return is_plain and not context.disabled_pass and context.opt_level == _usual_level()
+
+
+def is_closed(function: tirx.PrimFunc) -> bool:
+    """Tell whether a PrimFunc calls nothing by name, neither functions nor what is registered."""
+    if function.attrs and "target" in function.attrs:
+        return False
+    found: list[object] = []
+    tvm_ffi.structural_walk(
+        function.body, [(ir.GlobalVar, found.append), (ir.StringImm, found.append)]
+    )
+    return not found
+
+
+def compiled(
+    functions: Mapping[str, tirx.PrimFunc], target: tvm.target.Target
+) -> dict[str, Kernel]:
+    """Return closed PrimFuncs compiled, by the same names; raise RunError where that fails."""
+    where = _where(target)
+    keys = {
+        name: (where, _structural_key(one.without_attr("global_symbol")))
+        for name, one in functions.items()
+    }
+    with _lock:
+        kept = {key: _kept[key] for key in keys.values() if key in _kept}
+    missing = {key: name for name, key in keys.items() if key not in kept}
+    if missing:
+        wanted = {name: functions[name].without_attr("global_symbol") for name in missing.values()}
+        made = _made(wanted, where, target)
+        kept |= {key: made[name] for key, name in missing.items()}
+    with _lock:
+        for key, kernel in kept.items():
+            _kept[key] = kernel
+            _kept.move_to_end(key)
+        while len(_kept) > _MOST_KERNELS:
+            _kept.popitem(last=False)
+    return {name: kept[key] for name, key in keys.items()}
+
+
+def forget_kernels() -> None:
+    """Forget the kernels in this process's memory, and delete those on disk."""
+    with _lock:
+        _kept.clear()
+    if store := kernel_store():
+        store.clear()
+
+
+def _made(
+    functions: Mapping[str, tirx.PrimFunc], where: str, target: tvm.target.Target
+) -> dict[str, Kernel]:
+    """Load functions from disk, and compile those that are not there."""
+    names = {name: _disk_key(one, where) for name, one in functions.items()}
+    store, found = kernel_store(), dict[str, Kernel]()
+    if store is not None:
+        with contextlib.suppress(OSError), store.workspace() as folder:
+            libraries = _StoredLibraries(store, folder)
+            found = {name: one for name, key in names.items() if (one := libraries.kernel(key))}
+    missing = [name for name in functions if name not in found]
+    if missing:
+        units = {name: (f"irviz_{names[name]}", functions[name]) for name in missing}
+        found |= _built(units, target, store)
+    return found
+
+
+@dataclass
+class _StoredLibraries:
+    """The libraries on disk, each loaded once, as a copy: what is loaded is what was checked."""
+
+    store: KernelStore
+    folder: Path
+    loaded: dict[str, tvm.runtime.Module | None] = field(default_factory=dict)
+
+    def kernel(self, key: str) -> Kernel | None:
+        """Return the kernel of a key, None if it is not there."""
+        name, symbol = self.store.library_of(key), f"irviz_{key}"
+        if name is None:
+            return None
+        if name not in self.loaded:
+            self.loaded[name] = self._loaded(name)
+        library = self.loaded[name]
+        if library is not None:
+            with contextlib.suppress(AttributeError):  # it does not have the function
+                library.get_function(symbol)
+                return Kernel(library, symbol)
+        return None
+
+    def _loaded(self, name: str) -> tvm.runtime.Module | None:
+        contents = self.store.contents(name)
+        if contents is not None:
+            with contextlib.suppress(Exception):  # TVM raises what its C++ side threw
+                (self.folder / name).write_bytes(contents)
+                return tvm.runtime.load_module(str(self.folder / name))
+        return None
+
+
+_Units = Mapping[str, tuple[str, tirx.PrimFunc]]
+"""The symbols and functions to compile, by the names that the functions have in the module."""
+
+
+def _built(
+    units: _Units, target: tvm.target.Target, store: KernelStore | None
+) -> dict[str, Kernel]:
+    processors = _processors()
+    size = max(1, min(_CHUNK, -(-len(units) // processors)))
+    names = list(units)
+    chunks = [
+        {name: units[name] for name in names[begin : begin + size]}
+        for begin in range(0, len(names), size)
+    ]
+    found = dict[str, Kernel]()
+    for done in _in_parallel([_Chunk(one, target, store) for one in chunks], processors):
+        found |= done
+        report_progress(f"building kernels: {len(found)} of {len(units)}")
+    if store is not None:
+        store.trim()
+    return found
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """Functions that are compiled to one library."""
+
+    units: _Units
+    target: tvm.target.Target
+    store: KernelStore | None
+
+    def __call__(self) -> dict[str, Kernel]:
+        """Compile them; raise RunError for one that cannot be compiled."""
+        try:
+            library = self._library(self.units)
+        except MemoryError:
+            raise
+        except Exception as failure:  # TVM raises what its C++ side threw, of any class
+            self._raise_for_one(failure)
+            raise
+        stored = self._stored(library)
+        symbols = {name: symbol for name, (symbol, _) in self.units.items()}
+        if stored is not library:
+            return {name: Kernel(stored, symbol) for name, symbol in symbols.items()}
+        for symbol in symbols.values():
+            library.get_function(symbol)  # makes the machine code, here beside other libraries
+        return {name: Kernel(library, symbol) for name, symbol in symbols.items()}
+
+    def _library(self, units: _Units) -> tvm.runtime.Module:
+        mod = {symbol: one.with_attr("global_symbol", symbol) for symbol, one in units.values()}
+        return tirx.build(ir.IRModule(mod), self.target)
+
+    def _raise_for_one(self, failure: Exception) -> None:
+        """Raise RunError with the name of the function that cannot be compiled."""
+        if "bad_alloc" in str(failure):
+            raise MemoryError(str(failure)) from failure
+        for name, unit in self.units.items():
+            with run_errors(f"the PrimFunc {name!r} could not be built"):
+                self._library({name: unit})
+
+    def _stored(self, library: tvm.runtime.Module) -> tvm.runtime.Module:
+        """Return the library as it was put on disk, or itself if that is not possible."""
+        if self.store is None or library.imports:
+            return library
+        with contextlib.suppress(Exception), self.store.workspace() as folder:
+            if cc.get_cc():
+                path = folder / "library.so"
+                library.write_to_file(str(folder / "library.o"), "o")
+                cc.create_shared(str(path), str(folder / "library.o"))
+            else:  # LLVM's code, of which the machine code is made each time
+                path = folder / "library.ll"
+                library.write_to_file(str(folder / "library.bc"), "bc")
+                (folder / "library.bc").rename(path)
+            loaded = tvm.runtime.load_module(str(path))
+            keys = [symbol.partition("_")[2] for symbol, _ in self.units.values()]
+            self.store.add(keys, path.read_bytes(), path.suffix)
+            return loaded
+        return library
+
+
+def _in_parallel(
+    work: Sequence[Callable[[], dict[str, Kernel]]], processors: int
+) -> Iterable[dict[str, Kernel]]:
+    """Yield the results of functions, which run at once, as they are ready."""
+    if len(work) == 1 or processors == 1:
+        yield from (one() for one in work)
+        return
+    with ThreadPoolExecutor(processors) as pool:
+        try:
+            waiting = [pool.submit(one) for one in work]
+            yield from (done.result() for done in as_completed(waiting))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _disk_key(function: tirx.PrimFunc, where: str) -> str:
+    """Return a name for a function and what its code depends on, which no other one has."""
+    text = "\0".join([where, tvm.ir.save_json(function)])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _structural_key(function: tirx.PrimFunc) -> tvm_ffi.StructuralKey:
+    return tvm_ffi.StructuralKey(function)  # type: ignore[call-arg] # its stub has a private field
+
+
+def _where(target: tvm.target.Target) -> str:
+    """Return what machine code depends on, beside the function, as text."""
+    return "\n".join([_FORMAT, str(target), str(target.host), *_versions()])
+
+
+@lru_cache(maxsize=1)
+def _versions() -> tuple[str, ...]:
+    """Return what identifies TVM, its libraries and this processor."""
+    folder = Path(tvm.__file__).parent / "lib"
+    files = [(one.name, one.stat()) for one in sorted(folder.glob("*tvm*"))]
+    sizes = [f"{name} {info.st_size} {info.st_mtime_ns}" for name, info in files]
+    llvm = ("GetHostCPUName", "GetHostCPUFeatures")
+    asked = [tvm.get_global_func(f"tvm.codegen.llvm.{name}", allow_missing=True) for name in llvm]
+    own = [platform.platform(), platform.machine(), *(str(ask()) for ask in asked if ask)]
+    return (tvm.__version__, tvm_ffi.__version__, str(folder), *sizes, *own)
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@lru_cache(maxsize=1)
+def _usual_level() -> int:
+    return int(tvm.transform.PassContext().opt_level)

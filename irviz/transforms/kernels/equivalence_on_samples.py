@@ -224,7 +224,7 @@ def _build(functions: list[Runnable]) -> None:
         for key, function in new.items():
             try:
                 _built.update(_compiled({key: function}))
-            except RunError as failure:  # which names the function by its key
+            except RunError as failure:  # noqa: PERF203 - it names the function by its key
                 cause = failure.__cause__
                 _built[key] = cause if isinstance(cause, Exception) else failure
             except Exception as failure:

@@ -13,7 +13,8 @@ from irviz.model.runs.divergence import first_divergence, node_differences
 from irviz.model.runs.origin import Origin, OriginRun
 from irviz.model.runs.run_result import OriginVerdict, RunResult, compare_runs
 from irviz.model.runs.trace import Array
-from irviz.runtime.local.run_errors import error_summary, remembered
+from irviz.runtime.local.run_errors import error_summary
+from irviz.runtime.local.vm import remembered
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, run
 from irviz.session.session_state import SessionState
 from irviz.session.stage_matching import inlined_graph

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Callable, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import ipywidgets as widgets
 import traitlets
-from IPython.display import DisplayHandle, display
+from IPython.display import display
 from numpy import int64
 from numpy.typing import NDArray
 
@@ -32,7 +31,7 @@ from irviz.explorer.panels.timing_panel import StepTiming, TimingPanel
 from irviz.explorer.panels.value_panel import RecordButton, ValuePanel
 from irviz.explorer.scene_data import scene_data
 from irviz.explorer.state import State
-from irviz.explorer.still_picture import still_bundle
+from irviz.explorer.still_picture import StillPicture
 from irviz.explorer.store import Store
 from irviz.explorer.view_model import shown_selection
 from irviz.explorer.viewer.widget import HEIGHT, PANES, Viewer
@@ -45,8 +44,6 @@ from irviz.view.graph.graphviz_engine import ENGINE
 from irviz.worker.supervisor import RUNS, TRIES
 
 _NODE = "Node"
-_STILL_SECONDS = 0.3
-"""The still picture is drawn when the reader has changed nothing for so long."""
 _FORMS: Mapping[str, tuple[type[Panel], ...]] = {
     _NODE: (RecordButton, ValuePanel, SwapPanel, UpdatePanel),
     "Transform": (BindPanel, PassPanel, ReplayPanel),
@@ -147,14 +144,13 @@ class Explorer(Pane):
         RUNS.start()
         store = Store(State.of(session))
         self._panes: list[Pane] = []
-        self._still: DisplayHandle | None = None
-        self._waiting: asyncio.TimerHandle | None = None
         tabs = [name for name in _FORMS if name != _NODE]
         super().__init__(store, session=store.state.session, height=height, tabs=tabs)
         self._effects = Effects(store)
-        self.still = f"irviz-still-{self.model_id}"
+        self._still = StillPicture(str(self.model_id))
+        self.still = self._still.name
         store.subscribe(self._follow)
-        store.subscribe(self._update_still)
+        store.subscribe(self._still.update)
         self.observe(lambda change: self._take(change.new), "session")
 
     def dispatch(self, action: Action) -> None:
@@ -205,6 +201,7 @@ class Explorer(Pane):
         """Cancel what runs, and remove everything from the page."""
         if effects := getattr(self, "_effects", None):
             effects.cancel()
+            self._still.cancel()
         self.store.close()
         for part in (*self.forms.values(), *self._panes):
             for one in (*_inside(part), part):
@@ -224,25 +221,7 @@ class Explorer(Pane):
         if widget is not None:
             display(widget[0], metadata=widget[1], raw=True)  # type: ignore[no-untyped-call]
         if self.height:  # else it is the page of `irviz open`, which is never saved
-            still = still_bundle(self.store.state, str(self.model_id))
-            self._still = display(still, raw=True, display_id=True)  # type: ignore[no-untyped-call]
-
-    def _update_still(self, state: State, before: State) -> None:
-        """Let the notebook keep what is looked at now."""
-        parts = (state.session, state.function, state.reference, state.view)
-        is_same = parts == (before.session, before.function, before.reference, before.view)
-        if self._still is None or is_same:
-            return
-        if self._waiting is not None:
-            self._waiting.cancel()
-        with suppress(RuntimeError):  # no loop runs in a script, which shows nothing either
-            loop = asyncio.get_running_loop()
-            self._waiting = loop.call_later(_STILL_SECONDS, self._draw_still)
-
-    def _draw_still(self) -> None:
-        if self._still is not None and self.comm is not None:
-            still = still_bundle(self.store.state, str(self.model_id))
-            self._still.update(still, raw=True)  # type: ignore[no-untyped-call]
+            self._still.show(self.store.state)
 
     def _take(self, session: Session) -> None:
         """Show a session that was assigned; one that the state has comes from there."""

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+from contextlib import suppress
+
+from IPython.display import DisplayHandle, display
 
 from irviz.explorer.shown_figure import shown_figure
 from irviz.explorer.stage_rows import stage_rows
@@ -11,29 +15,70 @@ from irviz.explorer.viewer_traits import title
 from irviz.view.templating import render
 
 _MOST_STAGES = 60
+_SECONDS = 0.3
+"""The picture is drawn when the reader has changed nothing for so long."""
 
 
-def still_bundle(state: State, model_id: str) -> dict[str, str]:
+class StillPicture:
+    """An output of a cell, which the notebook saves; the widget hides it while it is there.
+
+    Attributes:
+        name: The CSS class by which the widget finds it.
+    """
+
+    def __init__(self, model_id: str) -> None:
+        self.name = f"irviz-still-{model_id}"
+        self._output: DisplayHandle | None = None
+        self._waiting: asyncio.TimerHandle | None = None
+
+    def show(self, state: State) -> None:
+        """Add it to the output of the cell that is run."""
+        content = still_bundle(state, self.name)
+        self._output = display(content, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+
+    def update(self, state: State, before: State) -> None:
+        """Draw what is looked at now, unless the reader goes on soon."""
+        parts = (state.session, state.function, state.reference, state.view)
+        is_same = parts == (before.session, before.function, before.reference, before.view)
+        if self._output is None or is_same:
+            return
+        self.cancel()
+        with suppress(RuntimeError):  # no loop runs in a script, which shows nothing either
+            loop = asyncio.get_running_loop()
+            self._waiting = loop.call_later(_SECONDS, self._draw, state)
+
+    def cancel(self) -> None:
+        """Do not draw what waits."""
+        if self._waiting is not None:
+            self._waiting.cancel()
+
+    def _draw(self, state: State) -> None:
+        assert self._output is not None, "it was shown"
+        self._output.update(still_bundle(state, self.name), raw=True)  # type: ignore[no-untyped-call]
+
+
+def still_bundle(state: State, name: str) -> dict[str, str]:
     """Return the picture as SVG, and in HTML with the stages.
 
     Args:
-        model_id: The id of the widget, which hides the picture while it is there.
+        name: The CSS class of the picture.
     """
-    rows = stage_rows(state)
+    words = _words(state, name)
     try:
         svg = shown_figure(state).svg
         picture = base64.b64encode(svg.encode()).decode()
     except Exception as failure:  # the page says the same in the place of the picture
-        return {"text/html": render("still", **_words(state, model_id), picture="", why=failure)}
-    html = render("still", **_words(state, model_id), picture=picture, why="")
-    words = ", ".join(f"{row['id']} {row['label']}" for row in rows[:_MOST_STAGES])
-    return {"text/html": html, "image/svg+xml": svg, "text/plain": f"irviz: stages {words}"}
+        return {"text/html": render("still", **words, picture="", why=failure)}
+    html = render("still", **words, picture=picture, why="")
+    rows = stage_rows(state)[:_MOST_STAGES]
+    plain = ", ".join(f"{row['id']} {row['label']}" for row in rows)
+    return {"text/html": html, "image/svg+xml": svg, "text/plain": f"irviz: stages {plain}"}
 
 
-def _words(state: State, model_id: str) -> dict[str, object]:
+def _words(state: State, name: str) -> dict[str, object]:
     rows = stage_rows(state)
     return {
-        "model": model_id,
+        "name": name,
         "title": title(state.session),
         "function": state.function,
         "rows": rows[:_MOST_STAGES],

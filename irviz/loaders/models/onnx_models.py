@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from irviz.errors import LoadError
 from irviz.loaders.loaded_model import Loaded, detach_weights
+from irviz.loaders.models.known_traps import mend
 from irviz.loaders.reader_limits import (
     MAX_BYTES,
     FileError,
@@ -59,7 +60,8 @@ def from_model(model: onnx.ModelProto) -> Loaded:
         except Exception as failure:  # the importer raises errors of any class
             words = one_line(failure)
             raise LoadError(f"the ONNX model cannot be imported by TVM: {words}") from failure
-    return Loaded(*detach_weights(mod))
+    mod, notes = mend(mod)
+    return Loaded(*detach_weights(mod), notes=notes)
 
 
 def _model(content: bytes) -> onnx.ModelProto:

@@ -1,4 +1,4 @@
-"""Import exported programs by TVM's importer; mend what it gets wrong, and name what it lacks."""
+"""Import exported programs by TVM's importer, and name what it lacks."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tvm import ir, relax
 
 from irviz.errors import LoadError
+from irviz.loaders.models.known_traps import mend
 from irviz.loaders.reader_limits import one_line
 
 if TYPE_CHECKING:
@@ -30,12 +31,14 @@ class ImportedProgram:
         program: The exported program, decomposed into the operators that the importer knows.
         nodes: The nodes of its graph, by the names of the module's variables.
         opaque: The calls that have no definition in TVM, described.
+        mended: What TVM's importer got wrong and was replaced, in words.
     """
 
     module: ir.IRModule
     program: torch.export.ExportedProgram
     nodes: Mapping[str, Node]
     opaque: tuple[str, ...] = ()
+    mended: tuple[str, ...] = ()
 
 
 def import_program(
@@ -51,11 +54,10 @@ def import_program(
         for node in decomposed.graph.nodes
         if node.op == "call_function" and node.target.__name__ not in importer.convert_map
     }
-    known = {**lacking, **importer.convert_map, "select.int": partial(_select, importer)}
     importer.update_convert_map(
         {
             name: partial(_convert, importer, convert, opaque if missing == "opaque" else None)
-            for name, convert in known.items()
+            for name, convert in {**lacking, **importer.convert_map}.items()
         }
     )
     module = importer.from_exported_program(
@@ -68,7 +70,8 @@ def import_program(
     nodes = {
         value.name: node for node, value in importer.env.items() if isinstance(value, relax.Var)
     }
-    return ImportedProgram(module, decomposed, nodes, tuple(opaque))
+    module, mended = mend(module)
+    return ImportedProgram(module, decomposed, nodes, tuple(opaque), mended)
 
 
 def described(node: Node) -> str:
@@ -156,12 +159,3 @@ def _tensor_type(
     if None in sizes:
         raise LoadError(f"{described(node)} has a size that is not known, so it cannot be opaque")
     return relax.TensorType(sizes, importer._convert_data_type(tensor.dtype))
-
-
-def _select(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
-    """Import `x[index]`: TVM's own importer reads outside of `x` where the index is negative."""
-    source, axis, index = node.args
-    if not isinstance(index, int) or index >= 0:
-        return importer._select(node)
-    taken = relax.op.take(importer.env[source], relax.const(index, "int64"), axis, mode="wrap")
-    return importer.block_builder.emit(taken)

@@ -92,6 +92,7 @@ def notes_of(imported: ImportedProgram, written: str) -> tuple[str, ...]:
         first, more = imported.opaque[0], len(imported.opaque) - 1
         others = f" and {more} more" if more else ""
         notes.append(f"TVM does not know {first}{others}: the model can be drawn, but not run")
+    notes += imported.mended
     lines = [line for line in written.splitlines() if _OF_A_FAILED_IMPORT not in line]
     if lines:
         notes.append(f"TVM wrote while the model was imported: {' '.join(lines)}")

@@ -454,12 +454,15 @@ def verdict(state: State) -> str:
 
 
 def status(state: State) -> Message | None:
-    """Return what was said last, or else why the current stage failed, or what TVM wrote."""
+    """Return what was said last, or what is wrong with the current stage, or what TVM wrote."""
     stage = state.stage
     if state.message is not None and state.message.words:
         return state.message
     if stage.error:
         return Message(f"{stage.label} failed; the module is as before. {stage.error}", True)
+    result = state.function_runs.results.get(stage.id)
+    if result is not None and result.origin is not None and result.origin.is_different:
+        return Message(f"Stage {stage.id} {result.origin}", True)
     if stage.stderr:
         return Message(f"TVM wrote while {stage.label} ran: {stage.stderr}")
     return None

@@ -5,27 +5,26 @@ from __future__ import annotations
 import contextlib
 import io
 import warnings
-from collections.abc import Iterator
-from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tvm import relax
 
 from irviz.errors import LoadError
 from irviz.loaders.loaded_model import Loaded, detach_weights
+from irviz.loaders.models.file_digest import digest_of
 from irviz.loaders.models.known_traps import mend
-from irviz.loaders.reader_limits import (
-    MAX_BYTES,
-    FileError,
-    brief,
-    file_errors,
-    file_size,
-    one_line,
-)
+from irviz.loaders.models.onnx_file import external_locations, read_model
+from irviz.loaders.models.onnx_origin import OnnxOrigin
+from irviz.loaders.reader_limits import one_line
 
 if TYPE_CHECKING:
     import onnx
 
-_AGAIN = "save it again with onnx.save(model, path)"
-NEEDED = "it needs ONNX: install irviz[onnx], as in pip install 'irviz[onnx]'"
+_OLDEST = 3
+_MAX_MESSAGE = 2**31 - 1
+"""The limit of protobuf for the bytes of a message."""
 
 
 def from_onnx_file(content: bytes, path: Path | None) -> Loaded:
@@ -33,15 +32,11 @@ def from_onnx_file(content: bytes, path: Path | None) -> Loaded:
 
     External weights are read from the folder of `path` and from nowhere else.
     """
-    model = _model(content)
-    if locations := _external(model):
-        _load_external_weights(model, locations, path and path.parent)
-    return from_model(model)
-
-
-def external_bytes(content: bytes, folder: Path | None) -> int:
-    """Return the size of the files with a model's external weights; raise LoadError as above."""
-    return sum(map(file_size, _places(_external(_model(content)), folder)))
+    model = read_model(content, path)
+    loaded, variables = _imported(model)
+    if path is None:
+        return loaded
+    return replace(loaded, origin=OnnxOrigin(b"", path, digest_of(content), variables))
 
 
 def from_model(model: onnx.ModelProto) -> Loaded:
@@ -49,107 +44,30 @@ def from_model(model: onnx.ModelProto) -> Loaded:
 
     Raises LoadError if TVM cannot import it.
     """
-    from tvm.relax.frontend.onnx import from_onnx
+    loaded, variables = _imported(model)
+    if model.ByteSize() > _MAX_MESSAGE or external_locations(model):
+        return loaded
+    return replace(loaded, origin=OnnxOrigin(model.SerializeToString(), None, b"", variables))
 
+
+def _imported(model: onnx.ModelProto) -> tuple[Loaded, dict[str, str]]:
+    """Return the imported model, and the names of its variables by those of the model's values."""
+    from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
+
+    importer = ONNXGraphImporter(None, "float32", keep_params_in_input=True, sanitize=True)
+    opsets = (one.version for one in model.opset_import if one.domain in ("", "ai.onnx"))
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")  # by onnx's checker and by the importer
         try:
-            mod = from_onnx(model, keep_params_in_input=True)
+            if model.ir_version < _OLDEST:
+                raise ValueError(f"Model IR version {model.ir_version} not supported")
+            mod = importer.from_onnx(model.graph, next(opsets, 1))
         except MemoryError:
             raise
         except Exception as failure:  # the importer raises errors of any class
             words = one_line(failure)
             raise LoadError(f"the ONNX model cannot be imported by TVM: {words}") from failure
+    values = importer._nodes.items()  # where the importer keeps them
+    variables = {name: value.name for name, value in values if isinstance(value, relax.Var)}
     mod, notes = mend(mod)
-    return Loaded(*detach_weights(mod), notes=notes)
-
-
-def _model(content: bytes) -> onnx.ModelProto:
-    """Return the model in a file, without its external weights."""
-    try:
-        import onnx
-    except ImportError:
-        raise FileError(f"is an ONNX model: {NEEDED}") from None
-    with file_errors("is not a complete ONNX model", _AGAIN):
-        model = onnx.load_model_from_string(content)
-    if not model.graph.node and not model.graph.output:
-        raise FileError(
-            "is not an ONNX model: it has no graph; write one with onnx.save(model, path)"
-        )
-    return model
-
-
-def _external(model: onnx.ModelProto) -> list[str]:
-    """Return the locations of external weights."""
-    return sorted({each for tensor in _tensors(model.graph) for each in _locations(tensor)})
-
-
-def _load_external_weights(
-    model: onnx.ModelProto, locations: list[str], folder: Path | None
-) -> None:
-    """Read weights from other files, which must be in the model's folder."""
-    from onnx.external_data_helper import load_external_data_for_model
-
-    total = sum(map(file_size, _places(locations, folder)))
-    if total > MAX_BYTES:
-        raise FileError(
-            f"has weights of {total:,} bytes in {_brief(locations)}, and at most {MAX_BYTES:,} "
-            "are read: give a smaller model"
-        )
-    damaged = f"has weights that cannot be read from {_brief(locations)}"
-    with file_errors(damaged, _AGAIN):
-        load_external_data_for_model(model, str(folder))
-
-
-def _places(locations: list[str], folder: Path | None) -> list[Path]:
-    """Return the files at these locations; raise FileError unless they are in the folder."""
-    if not locations:
-        return []
-    if folder is None:
-        raise FileError(f"keeps weights in other files ({_brief(locations)}): open it by its path")
-    home = folder.resolve()
-    places = []
-    for location in locations:
-        if "\0" in location:
-            raise FileError(
-                f"wants weights from {brief(location)}, which is no file's name: {_AGAIN}"
-            )
-        parts = {*PurePosixPath(location).parts, *PureWindowsPath(location).parts}
-        is_absolute = PurePosixPath(location).is_absolute() or PureWindowsPath(location).anchor
-        place = home / location
-        if is_absolute or ".." in parts or not place.resolve().is_relative_to(home):
-            raise FileError(
-                f"wants weights from {brief(location)}, which is not in its folder, so they were "
-                f"not read: {_AGAIN}"
-            )
-        if not place.is_file():
-            raise FileError(
-                f"wants weights from {brief(location)}, and its folder has no such file"
-            )
-        places.append(place)
-    return places
-
-
-def _tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
-    """Yield every tensor of a graph, and of the graphs inside its nodes."""
-    yield from graph.initializer
-    for node in graph.node:
-        for attribute in node.attribute:
-            yield from attribute.tensors
-            if attribute.HasField("t"):
-                yield attribute.t
-            if attribute.HasField("g"):
-                yield from _tensors(attribute.g)
-            for inner in attribute.graphs:
-                yield from _tensors(inner)
-
-
-def _locations(tensor: onnx.TensorProto) -> Iterator[str]:
-    if tensor.data_location == tensor.EXTERNAL:
-        known: dict[str, Any] = {entry.key: entry.value for entry in tensor.external_data}
-        yield str(known.get("location", ""))
-
-
-def _brief(locations: list[str]) -> str:
-    first, *more = locations
-    return f"{brief(first)} and {len(more)} more" if more else brief(first)
+    return Loaded(*detach_weights(mod), notes=notes), variables

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from irviz.errors import LoadError, RunError
 from irviz.loaders.loaded_model import Loaded, detach_weights
+from irviz.loaders.models.file_digest import digest_of
 from irviz.loaders.models.pt2_archive import plain_archive
 from irviz.loaders.models.torch_import import ImportedProgram, Missing
 from irviz.loaders.models.torch_models import imported_program, load_errors, notes_of, quiet
@@ -57,11 +57,6 @@ class Pt2Origin(Origin):
         if digest_of(content) != self.digest:
             raise RunError(f"{str(self.path)!r} has changed since it was opened")
         return ProgramOrigin(program_of_pt2(content)).run(arguments, budget)
-
-
-def digest_of(content: bytes) -> bytes:
-    """Return a hash by which a file is known again."""
-    return hashlib.sha256(content).digest()
 
 
 def _read_pt2(content: bytes) -> torch.export.ExportedProgram:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irviz.model.runs.run_result import Comparison, RunResult, Verdict
+from irviz.model.runs.run_result import Comparison, OriginVerdict, RunResult, Verdict
 from irviz.view.templating import render
 
 if TYPE_CHECKING:
@@ -73,11 +73,27 @@ def badge_html(result: RunResult | None, comparison: Comparison | None, error: s
     if result is None:
         return _badge("not run")
     note = run_summary(result)
+    if comparison is None and result.origin is not None:
+        return _origin_badge(result.origin, note)
     if comparison is None:
         return _badge("reference", "good", note=note)
     sign, kind = _BADGES[comparison.verdict]
     text = f"{sign} {comparison_summary(comparison)}"
     return _badge(text, kind, tooltip=comparison_details(comparison), note=note)
+
+
+def origin_summary(verdict: OriginVerdict) -> str:
+    """Return how a stage compares with its origin in one line: `against torch: equal`."""
+    if verdict.comparison is None:
+        return f"not compared with {verdict.origin}"
+    return f"against {verdict.origin}: {comparison_summary(verdict.comparison)}"
+
+
+def _origin_badge(verdict: OriginVerdict, note: str) -> Markup:
+    if verdict.comparison is None:
+        return _badge(origin_summary(verdict), "", tooltip=str(verdict), note=note)
+    sign, kind = _BADGES[verdict.comparison.verdict]
+    return _badge(f"{sign} {origin_summary(verdict)}", kind, tooltip=str(verdict), note=note)
 
 
 def running_badge_html(*, is_waiting: bool = False) -> Markup:

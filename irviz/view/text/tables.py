@@ -8,7 +8,12 @@ from dataclasses import dataclass, field
 from irviz.model.runs.measurement import THIS_MACHINE, Measurement, MedianInterval, Timing
 from irviz.model.runs.run_result import Comparison, RunResult
 from irviz.view.templating import render
-from irviz.view.text.run_results import comparison_details, comparison_summary, format_duration
+from irviz.view.text.run_results import (
+    comparison_details,
+    comparison_summary,
+    format_duration,
+    origin_summary,
+)
 
 
 @dataclass(frozen=True)
@@ -98,9 +103,14 @@ def _stage_cells(row: StageRow) -> tuple[str, ...]:
         row.label,
         right,
         f"{row.comparison.max_abs_diff:.1e}",
-        comparison_summary(row.comparison).partition(",")[0],
+        _verdict(row.result, row.comparison),
         format_duration(row.result.seconds),
     )
+
+
+def _verdict(result: RunResult, comparison: Comparison) -> str:
+    summary = origin_summary(result.origin) if result.origin else comparison_summary(comparison)
+    return summary.partition(",")[0]
 
 
 @dataclass(frozen=True, repr=False)

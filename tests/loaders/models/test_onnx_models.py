@@ -179,3 +179,38 @@ def test_a_constant_that_is_far_larger_than_its_file_is_not_made(tmp_path, size)
         assert load(path).module
     else:
         refusal(path)
+
+
+# --- against ONNX --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_file", [True, False])
+def test_the_first_run_is_compared_with_the_reference_evaluator(outside, is_file):
+    x = SOURCE.normal(size=(2, 4)).astype("float32")
+    session = irviz.load(outside if is_file else model(), inputs={"x": x}, trust=True)
+    assert str(session.run().origin).startswith("equals ONNX's reference evaluator, max |Δ|")
+    weights = {name: value * 2 for name, value in session.call_inputs.params.items()}
+    assert not session.with_params(weights).run().origin.is_different
+
+
+def test_wrong_numbers_are_said_with_the_first_node_that_differs(monkeypatch):
+    """TVM's importer is made to leave out a sum."""
+    from tvm.relax.frontend.onnx import onnx_frontend
+
+    monkeypatch.setattr(
+        onnx_frontend.Add,
+        "get_converter",
+        classmethod(lambda cls, opset: lambda bb, inputs, *_: bb.emit(inputs[0] * inputs[0])),
+    )
+    x = SOURCE.normal(size=(2, 4)).astype("float32")
+    verdict = irviz.load(model(), inputs={"x": x}).run().origin
+    assert verdict.is_different
+    assert "first at lv1 (relax.multiply)" in str(verdict)
+    assert "imported from Add sum" in str(verdict)
+
+
+def test_a_file_that_has_changed_is_not_compared(outside):
+    x = SOURCE.normal(size=(2, 4)).astype("float32")
+    session = irviz.load(outside, inputs={"x": x}, trust=True)
+    outside.write_bytes(b"another one")
+    assert "has changed since it was opened" in str(session.run().origin)

@@ -2,11 +2,12 @@
 
 import html
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from irviz.model.runs.run_result import Comparison, RunResult, Verdict
+from irviz.model.runs.run_result import Comparison, OriginVerdict, RunResult, Verdict
 from irviz.view.text.run_results import (
     badge_html,
     comparison_details,
@@ -30,6 +31,10 @@ def scores(chosen, count=10, label=None):
     row = np.zeros((1, 1, count), "float32")
     row[0, 0, chosen] = 1
     return RunResult((row,), 0.001, None if label is None else np.array([label]))
+
+
+def of_torch(found):
+    return replace(scores(3), origin=OriginVerdict("torch", found, "first at <lv1>"))
 
 
 @pytest.mark.parametrize(
@@ -57,6 +62,11 @@ def test_a_time_has_a_fitting_unit(seconds, text):
         (comparison(Verdict.INCOMPARABLE, float("nan"), "why"), "not comparable: why"),
     ],
 )
+def test_a_badge_says_where_a_model_first_differs_from_torch():
+    badge = badge_html(of_torch(comparison(Verdict.DIFFERENT, 2)), None, "")
+    assert 'title="differs from torch, max |Δ| 2, 0 of 0 numbers; first at &lt;lv1&gt;"' in badge
+
+
 def test_a_comparison_is_put_in_words(found, text):
     assert comparison_summary(found) == text
 
@@ -73,6 +83,21 @@ def test_a_run_says_how_many_were_right_where_that_is_known():
         (None, None, "it <failed>", "✕ failed", "bad"),
         (scores(3), None, "it failed", "✕ failed", "bad"),
         (scores(3), None, "", "reference 1.00 ms an input", "good"),
+        (
+            of_torch(comparison(Verdict.CLOSE, 1e-6)),
+            None,
+            "",
+            "≈ against torch: within tolerance, max |Δ| 1e-06 1.00 ms an input",
+            "good",
+        ),
+        (
+            of_torch(comparison(Verdict.DIFFERENT, 2)),
+            None,
+            "",
+            "≠ against torch: different, max |Δ| 2 1.00 ms an input",
+            "bad",
+        ),
+        (of_torch(None), None, "", "not compared with torch 1.00 ms an input", ""),
         (scores(3), comparison(Verdict.EQUAL), "", "= equal 1.00 ms an input", "good"),
         (
             scores(3),

@@ -62,11 +62,6 @@ def test_a_time_has_a_fitting_unit(seconds, text):
         (comparison(Verdict.INCOMPARABLE, float("nan"), "why"), "not comparable: why"),
     ],
 )
-def test_a_badge_says_where_a_model_first_differs_from_torch():
-    badge = badge_html(of_torch(comparison(Verdict.DIFFERENT, 2)), None, "")
-    assert 'title="differs from torch, max |Δ| 2, 0 of 0 numbers; first at &lt;lv1&gt;"' in badge
-
-
 def test_a_comparison_is_put_in_words(found, text):
     assert comparison_summary(found) == text
 
@@ -196,3 +191,8 @@ def test_many_scores_are_numbers():
     shown = outputs_html(scores(3, count=1000), 0)
     assert "<meter" not in shown
     assert "predicted class 3" in words(shown)
+
+
+def test_a_badge_says_where_a_model_first_differs_from_torch():
+    badge = badge_html(of_torch(comparison(Verdict.DIFFERENT, 2)), None, "")
+    assert 'title="differs from torch, max |Δ| 2, 0 of 0 numbers; first at &lt;lv1&gt;"' in badge

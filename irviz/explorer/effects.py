@@ -11,6 +11,7 @@ from pathlib import Path
 from irviz.errors import UntrustedError
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
+from irviz.explorer.change_counts import Counts, iter_change_counts
 from irviz.explorer.downloads import file, file_of
 from irviz.explorer.html_file import page_content
 from irviz.explorer.jobs.job_queue import Job, JobQueue
@@ -19,6 +20,7 @@ from irviz.explorer.pass_preview import preview
 from irviz.explorer.state import (
     FIRST,
     CallKey,
+    ChangesKey,
     ComparisonKey,
     File,
     Inquiry,
@@ -43,6 +45,8 @@ from irviz.transforms.schedules.schedule_step import ScheduleStep
 from irviz.transforms.stage import Transform
 from irviz.worker.supervisor import RUNS, OnProgress
 
+_REST_SECONDS = 0.1
+
 
 class Effects:
     """Start what a state or an action asks for; report by actions, in the kernel's own thread."""
@@ -56,6 +60,7 @@ class Effects:
         )
         self._tried: CallKey | None = None
         self._tries = Incremental(self._offer)
+        self._counts = Incremental[Counts](self._tell_counts)
         store.subscribe(self._follow)
         store.listen(self._perform)
 
@@ -63,6 +68,7 @@ class Effects:
         """Cancel all jobs and tries."""
         self._queue.cancel()
         self._tries.leave()
+        self._counts.leave()
 
     # --- what follows from the state -----------------------------------------------------------
 
@@ -79,6 +85,13 @@ class Effects:
         if state.inquiry is not None and state.inquiry is not before.inquiry:
             self._inquire(state, state.inquiry)
         self._try(state)
+        is_same = state.session.stages == before.session.stages
+        if state is before or not is_same or state.wanted_function != before.wanted_function:
+            self._counts.follow_later(iter_change_counts(state, _REST_SECONDS))
+
+    def _tell_counts(self, counts: Counts) -> None:
+        if counts:
+            self._store.dispatch(actions.Report(ChangesKey(), counts))
 
     def _try(self, state: State) -> None:
         """Try what could be called in the place of the selected call."""

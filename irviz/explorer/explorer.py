@@ -30,6 +30,7 @@ from irviz.explorer.panels.swap_panel import SwapPanel, UpdatePanel
 from irviz.explorer.panels.timing_panel import StepTiming, TimingPanel
 from irviz.explorer.panels.value_panel import RecordButton, ValuePanel
 from irviz.explorer.scene_data import scene_data
+from irviz.explorer.stages_ahead import StagesAhead
 from irviz.explorer.state import State
 from irviz.explorer.still_picture import StillPicture
 from irviz.explorer.store import Store
@@ -151,6 +152,7 @@ class Explorer(Pane):
         self.still = self._still.name
         store.subscribe(self._follow)
         store.subscribe(self._still.update)
+        self._ahead = StagesAhead(store)
         self.observe(lambda change: self._take(change.new), "session")
 
     def dispatch(self, action: Action) -> None:
@@ -202,6 +204,7 @@ class Explorer(Pane):
         if effects := getattr(self, "_effects", None):
             effects.cancel()
             self._still.cancel()
+            self._ahead.leave()
         self.store.close()
         for part in (*self.forms.values(), *self._panes):
             for one in (*_inside(part), part):

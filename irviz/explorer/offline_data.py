@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from irviz.explorer import actions
+from irviz.explorer.change_counts import iter_change_counts
 from irviz.explorer.jobs.job_queue import Jobs
 from irviz.explorer.reducer import reduce
 from irviz.explorer.scene_data import scene_data
@@ -28,6 +29,8 @@ def record_view(state: State) -> Recording:
     values are those that were recorded. It begins as the state is. Nothing is run.
     """
     start = replace(state, has_script=True, selection=Selection(), search="", tab="Node")
+    for counts in iter_change_counts(start):
+        start = replace(start, changes={**start.changes, **counts})
     start = replace(start, message=None, question=None, jobs=Jobs(), clipboard=Clipboard())
     scenes: dict[str, Scene] = {}
     found: list[Details] = []

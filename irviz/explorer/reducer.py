@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from irviz.explorer.actions import Action
 from irviz.explorer.jobs.job_queue import was_cancelled
 from irviz.explorer.state import (
     CallKey,
+    ChangesKey,
     Clipboard,
     ComparisonKey,
     Failure,
@@ -274,6 +276,10 @@ def _reported(state: State, key: object, answer: object) -> State:  # noqa: C901
             return _previewed(state, key, answer)
         case CallKey(), tuple():
             return replace(state, candidates=(key, answer))
+        case ChangesKey(), Mapping():
+            there = set(state.session.stages)
+            kept = {key: count for key, count in state.changes.items() if key[0] in there}
+            return replace(state, changes={**kept, **answer})
         case ComparisonKey(), DivergenceReport():
             return replace(state, report=answer)
         case ComparisonKey(traces=traces), _:

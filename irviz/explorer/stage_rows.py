@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import takewhile
 
 from markupsafe import Markup
 
+from irviz.explorer.change_counts import change_count
 from irviz.explorer.state import FIRST, State
 from irviz.explorer.view_model import comparison, derived
 from irviz.explorer.viewer.schema import Heading, StageRow
-from irviz.session.stage_cache import graph_of
-from irviz.session.stage_diff import diff_modules
 from irviz.transforms.stage import Stage
-from irviz.transforms.stage_tree import StageTree
 from irviz.view.bidi_escapes import visible
 from irviz.view.text.run_results import badge_html, format_duration, running_badge_html
 
@@ -36,6 +33,7 @@ class _Place:
 @derived(
     lambda state: (
         *(state.session, state.function_runs, state.function, state.jobs.key, state.jobs.keys),
+        *(state.changes, state.wanted_function),
     )
 )
 def stage_rows(state: State) -> list[StageRow]:
@@ -68,7 +66,7 @@ def stage_rows(state: State) -> list[StageRow]:
                 ],
                 "badge": (badge := _badge(state, stage)),
                 "title": visible(f"{stage.error or stage.stderr or stage.label}\n{_words(badge)}"),
-                "changes": change_count(state.session.tree, stage, state.function),
+                "changes": change_count(state, stage),
                 "isShown": stage.id == state.stage_id,
                 "isSame": stage.is_unchanged,
             }
@@ -117,29 +115,3 @@ def _run_badge(state: State, stage: Stage) -> str:
     if stage.seconds is not None and result is None and not error:
         return ""  # a recording has many stages, and its passes have their times
     return badge_html(result, comparison(state, stage.id, FIRST), error)
-
-
-_MOST_COUNTED = 200
-"""Of larger functions, and of more stages, the changes of each stage are not counted."""
-_MOST_STAGES = 40
-
-
-def change_count(tree: StageTree, stage: Stage, function: str) -> int:
-    """Return how many nodes differ from those of the stage it was made from, -1 if not known."""
-    if stage.parent is None or stage.error or len(tree.stages) > _MOST_STAGES:
-        return -1
-    if stage.is_unchanged:
-        return 0
-    return _count(tree.stage(stage.parent), stage, function)
-
-
-@lru_cache(maxsize=256)
-def _count(parent: Stage, stage: Stage, function: str) -> int:
-    try:
-        if any(len(graph_of(one, function).nodes) > _MOST_COUNTED for one in (parent, stage)):
-            return -1
-        found = diff_modules(parent, stage, ("", ""), function).functions
-    except Exception:  # one of the two lacks the function, or cannot be read
-        return -1
-    one = next((one for one in found if one.after == function), None)
-    return -1 if one is None else len(one.changed_nodes) or len(one.differences)

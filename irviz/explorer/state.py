@@ -69,6 +69,10 @@ class TimingKey(NamedTuple):
     epoch: int
 
 
+class ChangesKey(NamedTuple):
+    """Identifies the counts of what stages changed."""
+
+
 class StepsKey(NamedTuple):
     """Identifies a measurement of a schedule's steps, of which `stage` is the last."""
 
@@ -260,6 +264,8 @@ class State:
         candidates: What could be called in the place of the selected call, as far as it is known.
         fetched: A value that was too large to keep, with its tensors.
         preview: What the transform that was tried last would do, None for nothing.
+        changes: How many nodes differ from the parent's, by stage and function, as far as that was
+            counted; -1 where it cannot be.
         clipboard: The text that was copied last.
         file: The file that the browser was given last, None for none.
         message: The words that were said last, None for none.
@@ -297,6 +303,7 @@ class State:
     candidates: tuple[CallKey, tuple[Candidate, ...]] | None = None
     fetched: tuple[NodeValue, tuple[Array, ...]] | None = None
     preview: Preview | None = None
+    changes: Mapping[tuple[Stage, str], int] = field(default_factory=dict)
     clipboard: Clipboard = Clipboard()
     file: File | None = None
     message: Message | None = None

@@ -120,12 +120,15 @@ def _diff_path(stages: Sequence[Stage], titles: tuple[str, str], function: str) 
     if function and function not in fingerprints[0] and function not in fingerprints[1]:
         known = ", ".join(map(repr, {**fingerprints[0], **fingerprints[1]})) or "none"
         raise NotFoundError(f"neither module has a function {function!r}; they have {known}")
-    compared = _compare_functions(stages, pairs, fingerprints)
+    wanted = _with_callees(stages, pairs, function) if function else pairs
+    compared = _compare_functions(stages, pairs, wanted, fingerprints)
     there, back = {pair.before for pair in pairs}, {pair.after for pair in pairs}
+    removed = [name for name in fingerprints[0] if name not in there and function in ("", name)]
+    added = [name for name in fingerprints[1] if name not in back and function in ("", name)]
     found = [
         *compared,
-        *(_one_sided(first, name, is_added=False) for name in fingerprints[0] if name not in there),
-        *(_one_sided(last, name, is_added=True) for name in fingerprints[1] if name not in back),
+        *(_one_sided(first, name, is_added=False) for name in removed),
+        *(_one_sided(last, name, is_added=True) for name in added),
     ]
     if function:
         found = [one for one in found if function in (one.before, one.after)]
@@ -138,16 +141,28 @@ def _diff_path(stages: Sequence[Stage], titles: tuple[str, str], function: str) 
     )
 
 
+def _with_callees(
+    stages: Sequence[Stage], pairs: Sequence[FunctionPair], function: str
+) -> Sequence[FunctionPair]:
+    """Return the pairs of a function and of those that it calls, which its calls depend on."""
+    called: set[str] = set()
+    for one in pairs:
+        if function in (one.before, one.after) and one.before in relax_functions(stages[0].module):
+            called |= {node.callee for node in graph_of(stages[0], one.before).nodes}
+    return [one for one in pairs if function in (one.before, one.after) or one.before in called]
+
+
 def _compare_functions(
     stages: Sequence[Stage],
     pairs: Sequence[FunctionPair],
+    wanted: Sequence[FunctionPair],
     fingerprints: tuple[Mapping[str, FunctionFingerprint], Mapping[str, FunctionFingerprint]],
 ) -> list[FunctionDiff]:
     first, last = stages[0], stages[-1]
     names = {pair.before: pair.after for pair in pairs}
     mine, theirs = relax_functions(first.module), relax_functions(last.module)
     found = []
-    for pair in pairs:
+    for pair in wanted:
         one, two = fingerprints[0][pair.before], fingerprints[1][pair.after]
         if pair.before in mine and pair.after in theirs:
             diff = _relax_diff(stages, pair, names)

@@ -42,6 +42,21 @@ def fused():
     return session.apply("FuseOps", fuse_opt_level=2)
 
 
+@pytest.mark.parametrize("after", ["1", "3", "4"])
+def test_the_diff_of_a_function_alone_is_that_of_the_whole_module(after):
+    session = fused().apply("FuseTIR")
+    every = session.diff("0" if after == "1" else "1", after).functions
+    for name in {one.name for one in every}:
+        alone = session.diff("0" if after == "1" else "1", after, function=name).functions
+        expected = [one for one in every if name in (one.before, one.after)]
+        assert [told(one) for one in alone] == [told(one) for one in expected]
+
+
+def told(one):
+    kinds = [(node.change, node.before, node.after, node.differences) for node in one.nodes]
+    return one.before, one.after, one.change, one.differences, kinds
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_a_module_does_not_differ_from_itself(name):
     diff = irviz.diff(MODULES[name], MODULES[name])

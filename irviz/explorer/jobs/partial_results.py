@@ -29,19 +29,30 @@ class Incremental(Generic[Value]):
         self._wanted = steps
         for value in islice(steps, 1):
             self._shown(value)
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:  # no kernel: nothing else is to be done meanwhile
+        if not self._begin(steps):  # no kernel: nothing else is to be done meanwhile
             for value in steps:
                 self._shown(value)
-        else:
-            threading.Thread(
-                target=self._go_on, args=(loop, steps), name="irviz steps", daemon=True
-            ).start()
+
+    def follow_later(self, steps: Iterator[Value]) -> None:
+        """Do as `follow`, but take no step at once, and none where there is no loop."""
+        self._wanted = steps
+        self._begin(steps)
 
     def leave(self) -> None:
         """Pass on nothing more."""
         self._wanted = iter(())
+
+    def _begin(self, steps: Iterator[Value]) -> bool:
+        """Take the steps in a thread, if there is a loop."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return False
+        work = threading.Thread(
+            target=self._go_on, args=(loop, steps), name="irviz steps", daemon=True
+        )
+        work.start()
+        return True
 
     def _go_on(self, loop: asyncio.AbstractEventLoop, steps: Iterator[Value]) -> None:
         try:

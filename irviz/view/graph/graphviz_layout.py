@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from irviz.view.geometry import Point, Rect
 from irviz.view.graph.graphviz_engine import run_dot
@@ -53,9 +54,24 @@ def lay_out(dot: str, seconds: float = LAYOUT_SECONDS) -> Layout | None:
     """Place the parts of a DOT text, which has an id for every edge, with Graphviz's dot.
 
     It returns None and raises as `run_dot` does, and raises ValueError as `read_layout` does.
+    Layouts are kept: many passes leave all sizes as they are, and so the DOT text.
     """
+    try:
+        return _laid_out(dot, seconds)
+    except _NoAnswerError:
+        return None
+
+
+class _NoAnswerError(Exception):
+    """The engine gave no answer, which it may give the next time: an exception is not kept."""
+
+
+@lru_cache(maxsize=16)
+def _laid_out(dot: str, seconds: float) -> Layout:
     answer = run_dot(dot, seconds)
-    return None if answer is None else read_layout(answer)
+    if answer is None:
+        raise _NoAnswerError
+    return read_layout(answer)
 
 
 def without_mirrored_routes(

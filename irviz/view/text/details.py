@@ -206,8 +206,15 @@ def _node_link(graph: Graph, node_id: NodeId) -> Markup:
 
 
 def _link(function: str, node: str, text: str) -> Markup:
-    """Return a link to a node, or with "" to its function, that the viewer follows."""
-    return render("link", function=function, node=node, text=text)
+    """Return a link to a node, or with "" to its function, that the viewer follows.
+
+    It is no template: a picture has hundreds, and filling in one takes 0.1 ms.
+    """
+    from markupsafe import Markup
+
+    target = f'data-function="{escape(function)}" data-goto="{escape(node)}"'
+    words = escape(text)
+    return Markup(f'<button type="button" class="irviz-link" {target}>{words}</button>')  # noqa: S704
 
 
 def _joined(parts: Iterable[Markup]) -> Markup:

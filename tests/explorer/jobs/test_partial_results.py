@@ -105,3 +105,16 @@ def test_what_a_step_raises_is_told_by_the_loop():
 
     asyncio.run(kernel())
     assert str(told[0]["exception"]) == "in a step"
+
+
+def test_steps_for_later_are_taken_beside_a_kernel_and_nowhere_else():
+    shown = []
+    Incremental(shown.append).follow_later(iter(opened(1, 2)))
+    assert shown == []
+
+    async def kernel():
+        Incremental(shown.append).follow_later(iter(opened(1, 2)))
+        assert shown == []
+        await until(lambda: shown == [1, 2])
+
+    asyncio.run(kernel())

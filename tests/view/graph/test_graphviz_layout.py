@@ -7,6 +7,7 @@ import pytest
 
 from irviz.view.geometry import Rect
 from irviz.view.graph import graphviz_layout as module
+from irviz.view.graph.graphviz_engine import run_dot
 from irviz.view.graph.graphviz_layout import ClusterFrame, Layout, Route, lay_out, read_layout
 
 PATIENCE = 20
@@ -166,3 +167,22 @@ def test_what_has_no_place_is_left_out():
 def test_an_answer_that_is_no_layout_is_refused(text):
     with pytest.raises(ValueError, match=r"Graphviz answered|Expecting value"):
         read_layout(text)
+
+
+def test_the_same_text_is_laid_out_once(monkeypatch):
+    dot, texts = "digraph { kept once }", []
+
+    def run(text, seconds):
+        texts.append(text)
+        return run_dot(text, seconds)
+
+    monkeypatch.setattr(module, "run_dot", run)
+    assert lay_out(dot, PATIENCE) == lay_out(dot, PATIENCE)
+    assert texts == [dot]
+
+
+def test_a_layout_that_was_not_ready_is_tried_again(monkeypatch):
+    answers = [None, '{"bb": "0,0,0,0"}']
+    monkeypatch.setattr(module, "run_dot", lambda *_: answers.pop(0))
+    assert lay_out("digraph { not -> ready }", PATIENCE) is None
+    assert lay_out("digraph { not -> ready }", PATIENCE) == Layout(0, 0, {}, {}, {})

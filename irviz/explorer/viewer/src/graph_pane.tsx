@@ -2,6 +2,7 @@
 
 import { effect, type Signal, signal, untracked, useSignalEffect } from "@preact/signals";
 import { useEffect, useId, useMemo, useRef } from "preact/hooks";
+import { useAwaitedStage } from "./awaited_stage";
 import { Button } from "./button";
 import { ChangeBar } from "./change_bar";
 import { newNodes } from "./counterparts";
@@ -53,6 +54,7 @@ export function GraphPane({ state }: { state: State }) {
   const isFlip = scene.reference !== null && isNarrow.value;
   const sides: Side[] = scene.reference ? ["reference", "current"] : ["current"];
   const shown = isFlip ? [flipped.value] : sides;
+  const isOutdated = useAwaitedStage(state) !== undefined;
   return (
     <section ref={element} class="irviz-graph-pane" aria-label="Graph">
       {scene.reference ? (
@@ -61,7 +63,7 @@ export function GraphPane({ state }: { state: State }) {
           {isFlip ? <FlipButton shown={flipped} /> : null}
         </div>
       ) : null}
-      <div class="irviz-pictures">
+      <div class={isOutdated ? "irviz-pictures irviz-outdated" : "irviz-pictures"}>
         {shown.map((side) => (
           <div key={side} class="irviz-picture">
             <Caption scene={scene} side={side} />

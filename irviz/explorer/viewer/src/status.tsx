@@ -2,6 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { useAwaitedStage } from "./awaited_stage";
 import { Button } from "./button";
 import { useLate } from "./delayed";
 import type { Connection } from "./host";
@@ -75,6 +76,19 @@ function Job({ state }: { state: State }) {
   );
 }
 
+/** Say which stage is being drawn. It cannot be cancelled: the kernel reads nothing meanwhile. */
+function Drawing({ state }: { state: State }) {
+  const row = useAwaitedStage(state);
+  return row ? (
+    <div class="irviz-job">
+      <span class="irviz-spinner" aria-hidden="true" />
+      <span role="status">
+        drawing stage {row.id} {row.label}
+      </span>
+    </div>
+  ) : null;
+}
+
 export function Status({ state }: { state: State }) {
   const { words, isError, verdict } = state.status.value;
   const isOpen = useSignal(false);
@@ -108,6 +122,7 @@ export function Status({ state }: { state: State }) {
         />
       )}
       <Job state={state} />
+      <Drawing state={state} />
       {verdict && (
         <p class="irviz-verdict" role="status" title={verdict}>
           {verdict}

@@ -1,0 +1,87 @@
+"""How much each stage changed: the "Δ n" of its row."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+from irviz.explorer.state import State
+from irviz.ir.module_functions import drawable_functions
+from irviz.session.stage_cache import graph_of
+from irviz.session.stage_diff import diff_modules
+from irviz.transforms.stage import Stage
+
+Counts = Mapping[tuple[Stage, str], int]
+"""How many nodes of a stage's function differ from the stage that it was made from.
+
+-1 where that cannot be known.
+"""
+
+_MOST_NODES_AT_ONCE = 200
+_MOST_STAGES_AT_ONCE = 40
+"""Of larger functions, and of more stages, changes are counted beside the kernel's other work."""
+_MOST_NODES = 10_000
+"""Of even larger functions they are not counted."""
+_TELL_SECONDS = 0.5
+
+
+def change_count(state: State, stage: Stage) -> int:
+    """Return how many nodes differ from those of the stage it was made from, -1 if not known.
+
+    They are those of the function that is shown there.
+    """
+    if stage.parent is None or stage.error:
+        return -1
+    if stage.is_unchanged:
+        return 0
+    function = _function(state, stage)
+    known = state.changes.get((stage, function))
+    if known is None and len(state.session.stages) <= _MOST_STAGES_AT_ONCE:
+        return _count(state.session.stage(stage.parent), stage, function, _MOST_NODES_AT_ONCE)
+    return -1 if known is None else known
+
+
+def iter_change_counts(state: State, rest: float = 0.0) -> Iterator[Counts]:
+    """Count the changes that `change_count` does not; tell them now and then.
+
+    Args:
+        rest: What is clicked meanwhile gets the interpreter for so many seconds before each stage.
+    """
+    found: dict[tuple[Stage, str], int] = {}
+    told = time.monotonic()
+    for stage in state.session.stages:
+        if stage.parent is None or stage.error or change_count(state, stage) != -1:
+            continue
+        time.sleep(rest)
+        function = _function(state, stage)
+        parent = state.session.stage(stage.parent)
+        found[stage, function] = _count(parent, stage, function, _MOST_NODES)
+        if time.monotonic() - told > _TELL_SECONDS:
+            yield found
+            found, told = {}, time.monotonic()
+    yield found
+
+
+def _function(state: State, stage: Stage) -> str:
+    """Return the function that is shown when a stage is gone to, "" where it has none."""
+    names = _functions(stage)
+    wanted = (state.wanted_function, state.function)
+    return next((one for one in (*wanted, *names) if one in names), "")
+
+
+@lru_cache(maxsize=1024)
+def _functions(stage: Stage) -> tuple[str, ...]:
+    return tuple(drawable_functions(stage.module))
+
+
+@lru_cache(maxsize=1024)
+def _count(parent: Stage, stage: Stage, function: str, most: int) -> int:
+    try:
+        if any(len(graph_of(one, function).nodes) > most for one in (parent, stage)):
+            return -1
+        found = diff_modules(parent, stage, ("", ""), function).functions
+    except Exception:  # one of the two lacks the function, or cannot be read
+        return -1
+    one = next((one for one in found if one.after == function), None)
+    return -1 if one is None else len(one.changed_nodes) or len(one.differences)

@@ -1,0 +1,75 @@
+"""The stages that a step leads to are drawn before they are asked for."""
+
+import asyncio
+import time
+
+import pytest
+
+from irviz.explorer import stages_ahead
+from irviz.explorer.actions import Checkout
+from irviz.explorer.explorer import Explorer
+from irviz.explorer.stages_ahead import neighbours
+from irviz.explorer.state import State
+from irviz.session.session import Session
+from irviz.session.visible_function import StageView
+
+LONG = 20
+"""Seconds after which a test has failed."""
+
+
+@pytest.fixture
+def session(modules):
+    session = Session(modules.EveryKind)
+    for name in ("LegalizeOps", "CanonicalizeBindings", "FuseOps"):
+        session = session.apply(name)
+    return session
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Returns the functions' graphs that were drawn, one by one."""
+    found, before = [], StageView.figure
+
+    def figure(view, *given, **options):
+        found.append(view.whole)
+        return before(view, *given, **options)
+
+    monkeypatch.setattr(StageView, "figure", figure)
+    return found
+
+
+async def until(check):
+    deadline = time.monotonic() + LONG
+    while not check():
+        assert time.monotonic() < deadline, "it takes too long"
+        await asyncio.sleep(0.005)
+
+
+def test_a_step_finds_its_picture_drawn_once_nothing_else_was_to_be_done(
+    session, drawn, monkeypatch
+):
+    monkeypatch.setattr(stages_ahead, "_IDLE_SECONDS", 0.01)
+
+    async def kernel():
+        explorer = Explorer(session.checkout("1"))
+        assert len(drawn) == 1, "the first picture waits for no other"
+        await until(lambda: len(drawn) == 3)
+        explorer.dispatch(Checkout("2"))
+        explorer.dispatch(Checkout("1"))
+        explorer.dispatch(Checkout("0"))
+        assert len(drawn) == 3
+        assert explorer.scene["current"]["stage"] == "0"
+        explorer.close()
+
+    asyncio.run(kernel())
+
+
+def test_nothing_is_drawn_ahead_where_nobody_steps(session, drawn):
+    Explorer(session.checkout("1")).close()
+    assert len(drawn) == 1
+
+
+def test_what_a_step_leads_to_is_beside_the_shown_stage_and_the_next_that_differs(session):
+    assert neighbours(State.of(session.checkout("1"))) == ["2", "0"]
+    assert neighbours(State.of(session.checkout("0"))) == ["1"]
+    assert neighbours(State.of(session.checkout("3"))) == ["2"]

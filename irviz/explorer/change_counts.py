@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 
 from irviz.explorer.state import State
@@ -42,18 +42,18 @@ def change_count(state: State, stage: Stage) -> int:
     return -1 if known is None else known
 
 
-def iter_change_counts(state: State, rest: float = 0.0) -> Iterator[Counts]:
+def iter_change_counts(state: State, wait: Callable[[], object] = lambda: None) -> Iterator[Counts]:
     """Count the changes that `change_count` does not; tell them now and then.
 
     Args:
-        rest: What is clicked meanwhile gets the interpreter for so many seconds before each stage.
+        wait: Is called before each stage, and returns when there is time for it.
     """
     found: dict[tuple[Stage, str], int] = {}
     told = time.monotonic()
     for stage in state.session.stages:
         if stage.parent is None or stage.error or change_count(state, stage) != -1:
             continue
-        time.sleep(rest)
+        wait()
         function = _function(state, stage)
         parent = state.session.stage(stage.parent)
         found[stage, function] = _count(parent, stage, function, _MOST_NODES)

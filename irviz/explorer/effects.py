@@ -5,6 +5,7 @@ Everything that takes long or leaves something behind is started here, and repor
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 
@@ -45,7 +46,9 @@ from irviz.transforms.schedules.schedule_step import ScheduleStep
 from irviz.transforms.stage import Transform
 from irviz.worker.supervisor import RUNS, OnProgress
 
-_REST_SECONDS = 0.1
+_IDLE_SECONDS, _LOOK_SECONDS = 1.0, 0.1
+"""Changes are counted when nobody has done anything for so long: two threads share one processor.
+"""
 
 
 class Effects:
@@ -53,6 +56,7 @@ class Effects:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._acted = time.monotonic()
         self._queue = JobQueue(
             RUNS.cancel,
             self._report,
@@ -87,7 +91,12 @@ class Effects:
         self._try(state)
         is_same = state.session.stages == before.session.stages
         if state is before or not is_same or state.wanted_function != before.wanted_function:
-            self._counts.follow_later(iter_change_counts(state, _REST_SECONDS))
+            self._counts.follow_later(iter_change_counts(state, self._wait))
+
+    def _wait(self) -> None:
+        """Return when nobody has done anything for a while."""
+        while time.monotonic() - self._acted < _IDLE_SECONDS:
+            time.sleep(_LOOK_SECONDS)
 
     def _tell_counts(self, counts: Counts) -> None:
         if counts:
@@ -134,6 +143,8 @@ class Effects:
 
     def _perform(self, action: Action, state: State) -> None:
         """Do what an action asks for besides its change of the state, or ask whether it may be."""
+        if not isinstance(action, actions.Report):
+            self._acted = time.monotonic()
         try:
             self._act(action, state)
         except UntrustedError as refusal:

@@ -13,7 +13,7 @@ from irviz.explorer.store import Store
 from irviz.explorer.view_model import unchanged
 from irviz.explorer.viewer_traits import viewer_data
 
-_IDLE_SECONDS = 0.5
+_IDLE_SECONDS = 0.2
 """Stages are drawn when the reader has changed nothing for so long, and so long after another."""
 
 

@@ -14,6 +14,7 @@ import pytest
 import irviz
 from irviz.explorer.actions import Apply, SetInputs
 from irviz.explorer.explorer import Explorer
+from irviz.explorer.panels.field_errors import CheckedField
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import Side, State
 from irviz.explorer.store import Store
@@ -40,6 +41,12 @@ class Page:
         """Return the one widget of a CSS class."""
         (found,) = [one for one in self.all() if name in getattr(one, "_dom_classes", ())]
         return found
+
+    def error_at(self, name: str) -> str:
+        """Return what is said below the field of a CSS class, as text; "" for nothing."""
+        control = self.find(name)
+        checked = [one for one in self.all() if isinstance(one, CheckedField)]
+        return next((_text(one.error) for one in checked if one.control is control), "")
 
     def sees(self, name: str) -> bool:
         """Tell whether the widgets of a CSS class are visible."""

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from irviz.explorer import change_counts
+from irviz.explorer import change_counts, effects
 from irviz.explorer.actions import Focus
 from irviz.explorer.change_counts import change_count, iter_change_counts
 from irviz.explorer.explorer import Explorer
@@ -44,7 +44,9 @@ def test_what_is_counted_later_is_what_is_counted_at_once_of_few_stages(session,
     assert all(count > 0 for count in later.values())
 
 
-def test_in_a_kernel_the_rows_get_their_changes_while_nothing_is_asked_for(session):
+def test_in_a_kernel_the_rows_get_their_changes_while_nothing_is_asked_for(session, monkeypatch):
+    monkeypatch.setattr(effects, "_IDLE_SECONDS", 0.05)
+
     async def kernel():
         explorer = Explorer(session)
         first = [row["changes"] for row in explorer.rows]

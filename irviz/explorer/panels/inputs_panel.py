@@ -10,6 +10,7 @@ import ipywidgets as widgets
 from tvm import relax, tirx
 
 from irviz.explorer import actions
+from irviz.explorer.panels.field_errors import CheckedField
 from irviz.explorer.panels.form_controls import classed, field, html, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
@@ -26,7 +27,8 @@ from irviz.view.templating import render
 GIVEN, FILE = "given", "file"
 _MOST_LINES = 4
 _LARGEST = 1 << 53
-_NO_FILE = "give the path of an .npy, an .npz, an image, or a folder of images"
+_NO_FILE = "no file is named: give the path of an .npy, an .npz, an image, or a folder of images"
+_AS_BEFORE = "runs are still given what was chosen before"
 
 
 class InputsPanel(Panel):
@@ -65,7 +67,7 @@ class InputsPanel(Panel):
         )
         self._path = field(widgets.Text, "irviz-inputs-path", "file", continuous_update=False)
         again = self.button("Read", "Read the file again", self._choose, name="irviz-inputs-read")
-        self._file = widgets.HBox([self._path, again])
+        self._file = CheckedField(self._path, widgets.HBox([self._path, again]))
         self._fields: dict[str, widgets.BoundedIntText] = {}
         wrapping = widgets.Layout(flex_flow="row wrap")
         self._row = classed(widgets.HBox(layout=wrapping), "irviz-inputs-sizes")
@@ -126,6 +128,7 @@ class InputsPanel(Panel):
         if self.source == FILE and not self._read:
             failed = failed or _NO_FILE
         self._refused = failed or self._plan()[0]
+        self._file.say(failed and f"{failed}; {_AS_BEFORE}")
         with self.updating():
             self._render()
         if not self._refused:
@@ -139,8 +142,8 @@ class InputsPanel(Panel):
         error, plan = self._plan()
         self._ask(plan.dims if plan else {})
         if self._refused:
-            error = f"{self._refused}; runs are still given what was chosen before"
-        if error or plan is None:
+            error = "" if self._file.error else f"{self._refused}; {_AS_BEFORE}"
+        if self._refused or error or plan is None:
             self._line.value = paragraph(error, "irviz-error", "alert")
         else:
             lines = plan.lines(f"from {self._path.value}" if self._read else "as given")

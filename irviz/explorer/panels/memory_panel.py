@@ -7,7 +7,9 @@ from collections.abc import Callable
 import ipywidgets as widgets
 from tvm import relax
 
+from irviz.errors import InputError
 from irviz.explorer import actions
+from irviz.explorer.panels.field_errors import CheckedField
 from irviz.explorer.panels.form_controls import (
     button,
     classed,
@@ -76,6 +78,7 @@ class MemoryPanel(Panel):
         self.use: MemoryUse | None = None
         self._key: tuple[object, ...] = ()
         self._sizes = field(widgets.Text, "irviz-memory-sizes", "sizes", is_aligned=True)
+        self._checked = CheckedField(self._sizes)
         self._theme = field(
             widgets.Dropdown,
             "irviz-memory-theme",
@@ -101,7 +104,7 @@ class MemoryPanel(Panel):
             "sitemap",
         )
         self.chart, self.buffers = _Shown("memory", self.send), _Shown("buffers", self.send)
-        controls = [self._sizes, self._theme, self.ask, self._facts, self.chart.widget]
+        controls = [self._checked, self._theme, self.ask, self._facts, self.chart.widget]
         controls += [self.ask_buffers, self._planned, self.buffers.widget]
         self._controls, self._hint = widgets.VBox(controls), html("")
         self.widget = classed(
@@ -131,13 +134,19 @@ class MemoryPanel(Panel):
         words = f"{function} is a PrimFunc: look at a function that calls it." if is_other else ""
         self._hint.value = paragraph(words, "irviz-hint")
         names = symbolic_sizes(there) if is_relax else ()
-        show_if(self._sizes, bool(names))
+        show_if(self._checked, bool(names))
         self._sizes.value = ", ".join(f"{name}={known.get(name, _SIZE)}" for name in names)
 
     def _show_use(self, stage: Stage) -> None:
         self.use = None
         self.chart.clear(f"{self.state.function}-{stage.id}")
-        self.use = memory_use(stage.module, self.state.function, parse_sizes(self._sizes.value))
+        try:
+            sizes = parse_sizes(self._sizes.value)
+        except InputError as failure:
+            self._facts.value = ""
+            self._checked.say(str(failure))
+            return
+        self.use = memory_use(stage.module, self.state.function, sizes)
         self._facts.value = facts_html(self.use)
         self.chart.show(memory_chart(self.use, self._theme.value))
 

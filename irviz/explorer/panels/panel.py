@@ -10,6 +10,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from irviz.explorer.actions import Action, FieldName, Say, SetField
+from irviz.explorer.panels.field_errors import FieldError
 from irviz.explorer.panels.form_controls import button
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
@@ -91,6 +92,14 @@ class Panel(ABC):
         """Dispatch an action of the reader."""
         self._store.dispatch(action)
 
-    def refuse(self, why: object) -> None:
-        """Say in the status bar why what the reader asked for cannot be done."""
-        self.send(Say(str(why), is_error=True))
+    def try_to_send(self, make: Callable[[], Action]) -> None:
+        """Send an action; or say why there is none: at the field, else in the status bar."""
+        try:
+            action = make()
+        except FieldError as failure:
+            self.send(Say(""))  # what is said there is of something else
+            failure.field.say(str(failure))
+        except Exception as failure:  # whatever it is, the explorer lives on
+            self.send(Say(str(failure), is_error=True))
+        else:
+            self.send(action)

@@ -8,12 +8,18 @@ from typing import Any
 import ipywidgets as widgets
 
 from irviz.errors import TransformError
+from irviz.explorer.panels.field_errors import CheckedField, FieldError
 from irviz.explorer.panels.form_controls import classed, field, offer, paragraph
 from irviz.ir.module_functions import relax_functions
 from irviz.loaders.arrays.param_files import load_params
 from irviz.runtime.inputs.symbolic_dims import parse_sizes
 from irviz.session.session import Session
-from irviz.transforms.passes.arguments import symbolic_names
+from irviz.transforms.passes.arguments import (
+    NameScope,
+    plain_argument,
+    resolve_argument,
+    symbolic_names,
+)
 from irviz.transforms.passes.parameters import ParameterKind, PassParameter
 from irviz.transforms.passes.pass_hints import PATTERN_MODULES
 
@@ -37,6 +43,7 @@ class PassForm:
     def __init__(self, session: Session, changed: Callable[[], None]) -> None:
         self.fields: dict[str, widgets.Widget] = {}
         self.paths: dict[str, widgets.Text] = {}
+        self._checked: dict[str, CheckedField] = {}
         self.widget = classed(widgets.VBox(), "irviz-pass-form")
         self._parameters: tuple[PassParameter, ...] = ()
         self._session, self._changed = session, changed
@@ -47,10 +54,12 @@ class PassForm:
         formed = [one for one in parameters if one.kind is not ParameterKind.CODE]
         self.fields = {one.name: _field(one) for one in formed}
         self.paths = {one.name: _path() for one in formed if one.kind is ParameterKind.PARAMS}
+        named = self.fields | self.paths
+        self._checked = {name: CheckedField(control) for name, control in named.items()}
         rows: list[widgets.Widget] = []
         for one in parameters:
-            rows += [self.fields[one.name]] if one.name in self.fields else []
-            rows += [self.paths[one.name]] if one.name in self.paths else []
+            rows += [self.fields[one.name]] if one.name in self.paths else []
+            rows += [self._checked[one.name]] if one.name in self.fields else []
             rows.append(widgets.HTML(_explained(one)))
         self.widget.children = tuple(rows)
         for control in (*self.fields.values(), *self.paths.values()):
@@ -63,20 +72,30 @@ class PassForm:
         self._offer()
 
     def arguments(self) -> dict[str, object]:
-        """Return the arguments that are not the defaults.
-
-        Raises TransformError for text that cannot be read, ParamsError for such a file.
-        """
+        """Return the arguments that are not the defaults; raise FieldError for a wrong one."""
         found: dict[str, object] = {}
+        scope = NameScope(self._session.current.module, self._function())
         for one in self._parameters:
             if one.name not in self.fields:
                 continue
-            value = self._value(one)
+            try:
+                value = self._value(one)
+                if value is not None:
+                    resolve_argument(one, plain_argument(one, value, "this pass"), scope)
+            except Exception as failure:  # a file, for example
+                raise FieldError(self._checked[one.name], failure) from None
             if value is None and one.is_required:
-                raise TransformError(f"{one.name} is empty, and takes {one.kind.value}: give it")
+                words = f"{one.name} is empty, and takes {one.kind.value}: give it"
+                raise FieldError(self._checked[one.name], words)
             if value is not None and (one.is_required or value != one.default):
                 found[one.name] = value
         return found
+
+    def _function(self) -> str | None:
+        """Return the function that the pass applies to, None where it names none."""
+        kinds = ((one.kind, one.name) for one in self._parameters)
+        names = [name for kind, name in kinds if kind is ParameterKind.FUNCTION]
+        return str(self.fields[names[0]].value or "") or None if names else None
 
     def _value(self, parameter: PassParameter) -> object:
         given = self.fields[parameter.name].value

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ipywidgets as widgets
 
+from irviz.errors import TransformError
 from irviz.explorer import actions
+from irviz.explorer.panels.field_errors import CheckedField, FieldError
 from irviz.explorer.panels.form_controls import (
     classed,
     field,
@@ -34,12 +36,16 @@ class BindPanel(Panel):
             widgets.SelectMultiple, "irviz-bind-names", "parameters to bind", rows=4
         )
         self._names.add_class("irviz-unlabelled")
+        self._checked = CheckedField(self._names)
         self._button = self.button(
-            "Bind parameters", "Make the chosen parameters constants", self._bind, "link"
+            "Bind parameters",
+            "Make the chosen parameters constants",
+            lambda: self.try_to_send(self._bind),
+            "link",
         )
         self._empty = html("")
         self.widget = widgets.VBox(
-            [heading("Bind parameters"), self._empty, self._names, self._button]
+            [heading("Bind parameters"), self._empty, self._checked, self._button]
         )
 
     def _parts(self, state: State) -> tuple[object, ...]:
@@ -53,7 +59,7 @@ class BindPanel(Panel):
         self._names.options = names
         self._names.value = names
         self._names.rows = min(max(len(names), 2), 6)
-        show_if(self._names, bool(names))
+        show_if(self._checked, bool(names))
         show_if(self._button, bool(names))
         why = (
             "all of them are bound"
@@ -62,15 +68,12 @@ class BindPanel(Panel):
         )
         self._empty.value = "" if names else paragraph(f"Nothing to bind: {why}.")
 
-    def _bind(self) -> None:
+    def _bind(self) -> actions.Action:
         arrays = self.state.session.unbound_params
         chosen = {name: arrays[name] for name in self._names.value}
-        try:
-            transform = bind_params(chosen, self.state.function)
-        except ValueError as failure:
-            self.refuse(failure)
-        else:
-            self.send(actions.Apply(transform))
+        if not chosen:
+            raise FieldError(self._checked, "no parameter is chosen: choose at least one")
+        return actions.Apply(bind_params(chosen, self.state.function))
 
 
 _ROWS = 8
@@ -88,6 +91,7 @@ class PassPanel(Panel):
         self._name = field(
             widgets.Text, "irviz-pass-name", placeholder="a name such as LegalizeOps, or words"
         )
+        self._checked_name = CheckedField(self._name)
         self._group = field(
             widgets.Dropdown, "irviz-pass-group", "show", options=(_FITTING, _ALL, *GROUPS)
         )
@@ -96,17 +100,24 @@ class PassPanel(Panel):
         self._summary = html("irviz-pass-summary")
         self.form = PassForm(store.state.session, self._forget)
         self._preview = self.button(
-            "Preview", "Try it in another process: what would it change?", self._show_preview, "eye"
+            "Preview",
+            "Try it in another process: what would it change?",
+            lambda: self.try_to_send(lambda: actions.TryTransform(self._call())),
+            "eye",
         )
         self._apply = self.button(
-            "Apply pass", "Apply this pass to the shown stage", self._send_pass, "play"
+            "Apply pass",
+            "Apply this pass to the shown stage",
+            lambda: self.try_to_send(lambda: actions.Apply(self._call())),
+            "play",
         )
         self._words = html("irviz-pass-preview")
         self._name.observe(lambda _: self._search(), "value")
         self._group.observe(lambda _: self._search(), "value")
         self.on_change(self._found, self._choose)
         buttons = [self._preview, self._apply]
-        parts = [heading("Apply a pass"), self._name, self._group, self._found, self._summary]
+        parts = [heading("Apply a pass"), self._checked_name, self._group, self._found]
+        parts.append(self._summary)
         parts += [self.form.widget, widgets.HBox(buttons), self._words]
         self.widget = classed(widgets.VBox(parts), "irviz-pass")
         self._search()
@@ -160,27 +171,18 @@ class PassPanel(Panel):
         self.form.ask(() if entry is None or entry.code_only else entry.parameters)
         self._forget()
 
-    def _send_pass(self) -> None:
-        try:
-            call = self._call()
-        except Exception as failure:  # a file of the form, for example
-            self.refuse(failure)
-        else:
-            self.send(actions.Apply(call))
-
     def _call(self) -> PassCall:
         """Return what is to be applied; what was typed where no pass was chosen."""
-        if self._chosen is None:
-            return named_pass(self._name.value.strip())
-        return named_pass(self._chosen.full_name, **self.form.arguments())
-
-    def _show_preview(self) -> None:
+        if self._chosen is not None:
+            return named_pass(self._chosen.full_name, **self.form.arguments())
+        typed = self._name.value.strip()
         try:
-            call = self._call()
-        except Exception as failure:  # a name or a file of the form, for example
-            self._words.value = paragraph(str(failure), "irviz-error", "status")
-        else:
-            self.send(actions.TryTransform(call))
+            if typed:
+                return named_pass(typed)
+        except TransformError as failure:
+            raise FieldError(self._checked_name, failure) from None
+        words = "no pass is chosen: choose one of the list, or write its name, such as LegalizeOps"
+        raise FieldError(self._checked_name, words)
 
     def _forget(self) -> None:
         """Take away a preview: it was about something else."""
@@ -209,13 +211,14 @@ class ReplayPanel(Panel):
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self._stage = field(widgets.Dropdown, "irviz-replay-on", "behind stage")
+        checked = self._checked = CheckedField(self._stage)
         replay = self.button(
             "Replay",
             "Apply what led to the shown stage behind that one, too",
-            self._replay,
+            lambda: self.try_to_send(self._replay),
             "repeat",
         )
-        self.widget = widgets.VBox([heading("Replay the shown branch"), self._stage, replay])
+        self.widget = widgets.VBox([heading("Replay the shown branch"), checked, replay])
 
     def _parts(self, state: State) -> tuple[object, ...]:
         return (state.session,)
@@ -230,6 +233,7 @@ class ReplayPanel(Panel):
         offer(self._stage, [("–", ""), *others], kept)
         show_if(self.widget, bool(others))
 
-    def _replay(self) -> None:
-        if self._stage.value:
-            self.send(actions.ReplayBranch(self._stage.value))
+    def _replay(self) -> actions.Action:
+        if not self._stage.value:
+            raise FieldError(self._checked, "no stage is chosen: choose the one to go on from")
+        return actions.ReplayBranch(self._stage.value)

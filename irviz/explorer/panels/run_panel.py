@@ -8,12 +8,15 @@ from typing import Any
 
 import ipywidgets as widgets
 
+from irviz.errors import IrvizError
 from irviz.explorer import actions
 from irviz.explorer.actions import LimitName
+from irviz.explorer.panels.field_errors import CheckedField
 from irviz.explorer.panels.form_controls import classed, field, html, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
+from irviz.runtime.run_config import check_limits
 from irviz.session.run_stages import input_of_case
 from irviz.view.text.run_results import outputs_html
 from irviz.view.values.image import as_image, grey_png
@@ -101,11 +104,11 @@ class LimitsPanel(Panel):
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         # only what was changed is sent: the others may be beyond what a field can show
-        self._fields: dict[LimitName, widgets.Widget] = {}
+        self._fields: dict[LimitName, CheckedField] = {}
         for name, (kind, words, options) in _LIMITS.items():
             made = field(kind, f"irviz-limits-{name}", words, **options)
+            self._fields[name] = CheckedField(made)
             self.on_change(made, partial(self._limit, name))
-            self._fields[name] = made
         fields = widgets.VBox([*self._fields.values()])
         self.widget = classed(
             widgets.Accordion([fields], titles=("where it runs, and limits",)), "irviz-limits"
@@ -118,9 +121,18 @@ class LimitsPanel(Panel):
         limits = state.session.run_config
         for name, made in self._fields.items():
             value = getattr(limits, name)
-            made.value = (value or 0) / _GB if name == "memory" else value
+            made.control.value = (value or 0) / _GB if name == "memory" else value
 
     def _limit(self, name: LimitName, value: Any) -> None:
         if name == "memory":
             value = round(value * _GB) or None
-        self.send(actions.SetLimit(name, value.strip() if name == "device" else value))
+        value = value.strip() if name == "device" else value
+        try:
+            limits = self.state.session.with_run_config(**{name: value}).run_config
+            check_limits(limits)
+            if name == "device":
+                limits.where  # noqa: B018 - it raises for what is none
+        except IrvizError as failure:
+            self._fields[name].say(f"{failure}; runs go on with what was there before")
+        else:
+            self.send(actions.SetLimit(name, value))

@@ -10,9 +10,10 @@ import traitlets
 
 from irviz.errors import TransformError
 from irviz.explorer import actions
+from irviz.explorer.panels.field_errors import CheckedField, FieldError
 from irviz.explorer.panels.form_controls import classed, field, html, offer, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
-from irviz.explorer.panels.schedule_step_form import FieldError, StepForm
+from irviz.explorer.panels.schedule_step_form import StepForm
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.explorer.view_model import loop_addresses, nest, prim_func, prim_funcs, schedule_trace
@@ -81,8 +82,10 @@ class SchedulePanel(Panel):
         self._primitives = field(
             widgets.Dropdown, "irviz-schedule-primitive", "step", options=options
         )
+        self._checked = CheckedField(self._primitives)
         self._hint, self._error = html(""), html("")
         self.form = StepForm()
+        self._checked_values = CheckedField(self.form.widget)
         self._apply = self.button(
             "Apply step",
             "Do this to the loops and blocks that are chosen",
@@ -96,7 +99,7 @@ class SchedulePanel(Panel):
         self.sets(self._automatic, "measures_steps")
         widgets.link((self._several, "value"), (self.view, "many"))
         buttons = widgets.HBox([self._apply, self._automatic])
-        controls = [self.view, self._several, self._primitives, self._hint, self.form.widget]
+        controls = [self.view, self._several, self._checked, self._hint, self._checked_values]
         self._controls = widgets.VBox([*controls, buttons, self._error])
         self.widget = classed(widgets.VBox([self._functions, self._controls]), "irviz-schedule")
 
@@ -162,27 +165,24 @@ class SchedulePanel(Panel):
         self._apply.disabled = known is None or known.placed(chosen) is None
 
     def _send_step(self) -> None:
-        self.form.show_error(None)
-        try:
-            step = self._step()
-        except FieldError as failure:
-            self.refuse(failure)
-            self.form.show_error(failure)
-        except TransformError as failure:  # the parameters do not go together
-            self.refuse(failure)
-            self._error.value = refusal_html(failure)
-        else:
-            self.send(actions.Apply(step))
+        self._error.value = ""
+        self.try_to_send(self._step)
 
-    def _step(self) -> ScheduleStep:
+    def _step(self) -> actions.Action:
         known = self._primitive()
         placed = known.placed(self._chosen()) if known else None
         if known is None or placed is None:
-            raise TransformError("choose a step, and the loops and blocks that it takes")
+            words = "no step is chosen, or not what it takes: choose a step, loops and blocks"
+            raise FieldError(self._checked, words)
         named = {**placed, **self.form.values()}
         several = [one.name for one in known.addresses if one.is_variadic]
         positional = [loop for name in several for loop in named.pop(name)]  # type: ignore[attr-defined]
-        return schedule_step(prim_func(self.state), known.name, *positional, **named)
+        try:
+            return actions.Apply(
+                schedule_step(prim_func(self.state), known.name, *positional, **named)
+            )
+        except TransformError as failure:  # the parameters do not go together
+            raise FieldError(self._checked_values, failure) from None
 
     def _primitive(self) -> Primitive | None:
         return primitives().get(self._primitives.value or "")
@@ -219,16 +219,15 @@ class TracePanel(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._trace = field(widgets.Textarea, "irviz-trace", rows=6)
+        self._trace = CheckedField(field(widgets.Textarea, "irviz-trace", rows=6))
         replay = self.button(
             "Replay",
             "Do the steps of this text, from where the trace begins",
-            self._replay,
+            lambda: self.try_to_send(self._replay),
             name="irviz-schedule-replay",
         )
-        self._error = html("")
         self.widget = widgets.VBox(
-            [widgets.HTML("<h5>trace</h5>"), self._trace, self._error, widgets.HBox([replay])]
+            [widgets.HTML("<h5>trace</h5>"), self._trace, widgets.HBox([replay])]
         )
 
     def _parts(self, state: State) -> tuple[object, ...]:
@@ -237,20 +236,17 @@ class TracePanel(Panel):
     def _show(self, state: State) -> None:
         """Show the steps of the schedule, up to the current stage."""
         show_if(self.widget, bool(prim_func(state)))
-        self._error.value = ""
+        self._trace.say("")
         if prim_func(state):
-            self._trace.value = "".join(map(_line, schedule_trace(state).steps))
+            self._trace.control.value = "".join(map(_line, schedule_trace(state).steps))
 
-    def _replay(self) -> None:
+    def _replay(self) -> actions.Action:
         function = prim_func(self.state)
         try:
-            steps = parse_trace(self._trace.value, function)
+            steps = parse_trace(self._trace.control.value, function)
         except TransformError as failure:
-            self.refuse(failure)
-            self._error.value = refusal_html(failure)
-        else:
-            self._error.value = ""
-            self.send(actions.ReplaySchedule(function, tuple(steps)))
+            raise FieldError(self._trace, failure) from None
+        return actions.ReplaySchedule(function, tuple(steps))
 
 
 def _refusal(state: State, function: str) -> Exception | None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from irviz.errors import TransformError
-from irviz.explorer.panels.form_controls import field, paragraph
+from irviz.explorer.panels.field_errors import CheckedField, FieldError
+from irviz.explorer.panels.form_controls import field
 from irviz.model.loops import Block, BlockAddress, LoopNest, ScheduleAddress, walk
 from irviz.transforms.schedules.index_map import IndexMapText, ScheduleTraceError
 from irviz.transforms.schedules.primitives import (
@@ -34,20 +34,12 @@ _LISTS = (ArgumentKind.FACTORS, ArgumentKind.NUMBERS)
 _BUFFERS = (ArgumentKind.READ, ArgumentKind.WRITTEN, ArgumentKind.BUFFER)
 
 
-class FieldError(TransformError):
-    """A field that is empty or cannot be read; `parameter` is the name of what it is for."""
-
-    def __init__(self, parameter: str, words: str) -> None:
-        super().__init__(f"{parameter} {words}")
-        self.parameter = parameter
-
-
 class StepForm:
     """Ask for what a primitive takes beside loops and blocks."""
 
     def __init__(self) -> None:
         self.fields: dict[str, widgets.Widget] = {}
-        self._errors: dict[str, widgets.HTML] = {}
+        self._checked: dict[str, CheckedField] = {}
         self.widget = widgets.VBox()
         self.widget.add_class("irviz-step-form")
         self._primitive: Primitive | None = None
@@ -60,10 +52,8 @@ class StepForm:
             self._primitive = primitive
             values = primitive.values if primitive else ()
             self.fields = {one.name: _field(one) for one in values}
-            self._errors = {one.name: widgets.HTML() for one in values}
-            self.widget.children = tuple(
-                part for name in self.fields for part in (self.fields[name], self._errors[name])
-            )
+            self._checked = {name: CheckedField(one) for name, one in self.fields.items()}
+            self.widget.children = tuple(self._checked.values())
         for parameter in primitive.values if primitive else ():
             if parameter.kind in _BUFFERS:
                 _offer_buffers(self.fields[parameter.name], parameter.kind, _block(chosen, nest))
@@ -74,14 +64,8 @@ class StepForm:
         return {
             one.name: value
             for one in parameters
-            if (value := _value(one, self.fields[one.name].value)) is not None
+            if (value := _value(one, self._checked[one.name])) is not None
         }
-
-    def show_error(self, error: FieldError | None) -> None:
-        """Say below its field what is wrong with it, and of the others nothing."""
-        for name, below in self._errors.items():
-            is_wrong = error is not None and error.parameter == name
-            below.value = paragraph(str(error), "irviz-error", "alert") if is_wrong else ""
 
 
 def _field(parameter: PrimitiveParameter) -> widgets.Widget:
@@ -120,22 +104,23 @@ def _offer_buffers(offered: widgets.Dropdown, kind: ArgumentKind, block: Block |
         offered.options = options
 
 
-def _value(parameter: PrimitiveParameter, given: object) -> object:
+def _value(parameter: PrimitiveParameter, checked: CheckedField) -> object:
     """Return a field's value as TVM takes it, None for an empty one that may be left out."""
     example = _EXAMPLES.get(parameter.kind)
-    value = given
+    value = given = checked.control.value
     if isinstance(given, str):
         try:
             value = _read(parameter.kind, given.strip())
         except ScheduleTraceError as failure:
             raise FieldError(
-                parameter.name,
-                f"is {given.strip()!r}: {failure.words}; it takes {parameter.kind.value}, "
-                f"such as {example}",
+                checked,
+                f"{parameter.name} is {given.strip()!r}: {failure.words}; it takes "
+                f"{parameter.kind.value}, such as {example}",
             ) from None
     if parameter.is_required and value in (None, []):
         hint = f", such as {example}" if example else ""
-        raise FieldError(parameter.name, f"is empty: write {parameter.kind.value}{hint}")
+        words = f"{parameter.name} is empty: write {parameter.kind.value}{hint}"
+        raise FieldError(checked, words)
     return value
 
 

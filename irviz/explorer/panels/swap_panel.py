@@ -11,6 +11,7 @@ from IPython import get_ipython
 from tvm import ir, tirx
 
 from irviz.explorer import actions
+from irviz.explorer.panels.field_errors import CheckedField, FieldError
 from irviz.explorer.panels.form_controls import (
     classed,
     field,
@@ -168,15 +169,16 @@ class UpdatePanel(Panel):
         self._found: dict[str, tirx.PrimFunc] = {}
         self._by = field(widgets.Dropdown, "irviz-update-by", "PrimFunc that replaces it")
         self._by.add_class("irviz-unlabelled")
+        checked = self._checked = CheckedField(self._by)
         self._by.observe(lambda _: self._describe(), "value")
         self._about, self._heading = html("irviz-update-about"), html("")
         replace = self.button(
             "Replace",
             "Put this PrimFunc into the module, for all its calls",
-            self._replace,
+            lambda: self.try_to_send(self._replace),
             "pencil",
         )
-        self.widget = widgets.VBox([self._heading, self._by, self._about, replace])
+        self.widget = widgets.VBox([self._heading, checked, self._about, replace])
 
     def _parts(self, state: State) -> tuple[object, ...]:
         # with the selection: each click looks at the notebook's variables anew
@@ -218,12 +220,12 @@ class UpdatePanel(Panel):
                 words = equivalence(state.stage.module, self._name, chosen).reason
         self._about.value = paragraph(words, "irviz-hint")
 
-    def _replace(self) -> None:
+    def _replace(self) -> actions.Action:
         chosen = self._found.get(str(self._by.value))
         if chosen is None:
-            self.refuse(f"choose a PrimFunc to put into the place of {self._name!r}")
-        else:
-            self.send(actions.Apply(UpdateFunction(self._name, chosen)))
+            words = f"no PrimFunc is chosen: choose one to put into the place of {self._name!r}"
+            raise FieldError(self._checked, words)
+        return actions.Apply(UpdateFunction(self._name, chosen))
 
 
 def _prim_funcs(variables: Mapping[str, object]) -> dict[str, tirx.PrimFunc]:

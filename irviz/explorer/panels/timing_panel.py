@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import ipywidgets as widgets
 
 from irviz.errors import InputError
 from irviz.explorer import actions
 from irviz.explorer.jobs.job_queue import Jobs
+from irviz.explorer.panels.field_errors import CheckedField
 from irviz.explorer.panels.form_controls import field, heading, html, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State, StepsKey
@@ -54,10 +53,9 @@ class StepTiming(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._sizes = field(widgets.Text, "", "sizes", continuous_update=False)
-        self.on_change(
-            self._sizes, lambda text: self.send(actions.SetField("step_sizes", _sizes(text)))
-        )
+        self._sizes = field(widgets.Text, "irviz-step-sizes", "sizes", continuous_update=False)
+        self._checked = CheckedField(self._sizes)
+        self.on_change(self._sizes, self._set_sizes)
         every = self.button(
             "Measure all",
             "Measure all stages of the trace in turn",
@@ -65,7 +63,7 @@ class StepTiming(Panel):
         )
         self._cancel = self.button("Cancel", "Stop measuring", actions.Cancel(), "stop")
         self._line, self._table = html("irviz-schedule-time"), html("")
-        controls = widgets.HBox([self._sizes, every, self._cancel])
+        controls = widgets.HBox([self._checked, every, self._cancel])
         self.widget = widgets.VBox([self._line, controls, self._table])
 
     def _parts(self, state: State) -> tuple[object, ...]:
@@ -82,7 +80,7 @@ class StepTiming(Panel):
         show_if(self._cancel, bool(jobs.name))
         if steps is None:
             return
-        show_if(self._sizes, bool(steps.sizes))
+        show_if(self._checked, bool(steps.sizes))
         self._sizes.value = ", ".join(f"{name}={size}" for name, size in steps.sizes)
         times = state.step_times
         is_known = times.is_of(steps)
@@ -90,14 +88,15 @@ class StepTiming(Panel):
         self._line.value = paragraph(": ".join(filter(None, (jobs.name, jobs.progress))) or line)
         self._table.value = times.html(steps) if is_known else ""
 
+    def _set_sizes(self, text: str) -> None:
+        try:
+            sizes = parse_sizes(text)
+        except InputError as failure:
+            self._checked.say(str(failure))
+        else:
+            self.send(actions.SetField("step_sizes", sizes))
+
 
 def _jobs(state: State) -> Jobs:
     """Return the jobs, while the current one measures steps."""
     return state.jobs if isinstance(state.jobs.key, StepsKey) else Jobs()
-
-
-def _sizes(text: str) -> dict[str, int]:
-    """Return the sizes that are written, none for what cannot be read: it is shown as it was."""
-    with contextlib.suppress(InputError):
-        return parse_sizes(text)
-    return {}

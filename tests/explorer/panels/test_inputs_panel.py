@@ -195,7 +195,8 @@ def test_an_image_is_made_to_fit_the_input(hosted, tmp_path):
     host = hosted()
     host.choose("file")
     assert host.heard == []
-    assert refuses(host, "give the path of an .npy, an .npz, an image, or a folder of images")
+    words = "give the path of an .npy, an .npz, an image, or a folder of images"
+    assert words in host.error_at("irviz-inputs-path")
     host.type(tmp_path / "five.png")
     assert host.line == f"x: Tensor[(1, 784)] from {tmp_path / 'five.png'}"
     ((inputs, _, _),) = host.heard
@@ -254,18 +255,20 @@ def test_a_file_that_is_none_is_told_and_nothing_is_heard(hosted, tmp_path, name
     np.save(folder / "wrong.npy", np.zeros((1, 784)))
     host = hosted(given=X)
     host.type(name if name.startswith("~") else folder / name if name else tmp_path)
-    assert refuses(host, words)
+    assert words in host.error_at("irviz-inputs-path") or refuses(host, words)
     assert host.heard == []
 
 
 def test_a_file_that_was_mended_is_read_again(hosted, tmp_path):
     host = hosted()
     host.type(tmp_path / "x.npy")
-    assert refuses(host, "No such file")
+    assert "No such file" in host.error_at("irviz-inputs-path")
+    assert "runs are still given what was chosen before" in host.error_at("irviz-inputs-path")
     np.save(tmp_path / "x.npy", X)
     host.part("read").click()
     assert len(host.heard) == 1
     assert "3 cases" in host.line
+    assert host.error_at("irviz-inputs-path") == ""
 
 
 def test_all_stages_are_given_what_the_file_held(hosted, tmp_path):

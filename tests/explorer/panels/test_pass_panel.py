@@ -177,7 +177,8 @@ def test_every_parameter_has_a_fitting_control_or_says_that_it_is_for_code(opene
     for one in entry.parameters:
         if one.kind is ParameterKind.CODE:
             assert one.name not in form.fields
-            assert any(f"{one.name} is for code" in row.value for row in form.widget.children)
+            hints = [getattr(row, "value", "") for row in form.widget.children]
+            assert any(f"{one.name} is for code" in hint for hint in hints)
         else:
             wanted = {
                 ParameterKind.BOOL: "Checkbox",
@@ -247,7 +248,7 @@ def test_arrays_can_be_read_from_a_file(desk, tmp_path):
     assert desk.apply().label == "BindParams(func_name='main', params={w1})"
     desk.form.paths["params"].value = str(tmp_path / "nothing.npz")
     desk.apply()
-    assert "nothing.npz" in desk.said
+    assert "nothing.npz" in desk.error_at("irviz-pass-file")
     assert len(desk.session.stages) == 2
 
 
@@ -265,10 +266,14 @@ def test_sizes_are_written_by_the_names_of_the_variables(opened_panel):
     assert desk.field("binding_map").placeholder == "k=1"
     field.value = "n is 128"
     desk.apply()
-    assert "binding_map is 'n is 128', and takes sizes by the name" in desk.said
+    below = "irviz-pass-binding_map"
+    assert "binding_map is 'n is 128', and takes sizes by the name" in desk.error_at(below)
+    assert desk.said == ""
     field.value = ""
     desk.apply()
-    assert "binding_map is empty, and takes sizes by the name" in desk.said
+    assert "binding_map is empty, and takes sizes by the name" in desk.error_at(below)
+    field.value = "k=2"
+    assert desk.error_at(below) == ""
 
 
 def test_layouts_are_written_by_the_names_of_the_operators(desk):
@@ -279,7 +284,7 @@ def test_layouts_are_written_by_the_names_of_the_operators(desk):
     }
     desk.field("desired_layouts").value = "NHWC"
     desk.apply()
-    assert "write relax.nn.conv2d: NHWC, OHWI" in desk.said
+    assert "write relax.nn.conv2d: NHWC, OHWI" in desk.error_at("irviz-pass-desired_layouts")
 
 
 def test_a_target_is_chosen_or_written(desk):
@@ -290,7 +295,7 @@ def test_a_target_is_chosen_or_written(desk):
     assert desk.apply().error == ""
     desk.field("target").value = "nonsense"
     desk.apply()
-    assert "'nonsense' is not a target" in desk.said
+    assert "'nonsense' is not a target" in desk.error_at("irviz-pass-target")
 
 
 # --- applying ----------------------------------------------------------------------------------
@@ -299,10 +304,16 @@ def test_a_target_is_chosen_or_written(desk):
 def test_a_name_that_is_none_is_refused_with_what_is_near(desk):
     desk.type("FoldConst")
     desk.apply()
-    assert "the catalog has no pass 'FoldConst'; nearest are 'relax.FoldConstant'" in desk.said
+    below = "irviz-pass-name"
+    near = "the catalog has no pass 'FoldConst'; nearest are 'relax.FoldConstant'"
+    assert near in desk.error_at(below)
     desk.type("NoSuchPass")
     desk.apply()
-    assert "the catalog has no pass 'NoSuchPass'" in desk.said
+    assert "the catalog has no pass 'NoSuchPass'" in desk.error_at(below)
+    desk.type("")
+    assert desk.error_at(below) == ""
+    desk.apply()
+    assert "no pass is chosen: choose one of the list" in desk.error_at(below)
     assert len(desk.session.stages) == 1
 
 
@@ -347,7 +358,8 @@ def test_a_preview_of_what_fails_or_ends_the_process_says_so(desk):
     desk.type("NarrowDataType")
     assert "it would fail: CrashedError: it ended the process" in desk.preview()
     desk.type("NoSuchPass")
-    assert "the catalog has no pass &#39;NoSuchPass&#39;" in desk.preview()
+    assert desk.preview() == ""
+    assert "the catalog has no pass 'NoSuchPass'" in desk.error_at("irviz-pass-name")
 
 
 def test_tuning_has_no_preview(desk, tmp_path):
@@ -366,6 +378,7 @@ def test_a_module_without_relax_functions_has_none_to_choose(opened_panel):
     desk.type("Gradient")
     assert desk.field("func_name").options == ()
     desk.apply()
-    assert "func_name is empty, and takes the name of a Relax function" in desk.said
+    words = "func_name is empty, and takes the name of a Relax function"
+    assert words in desk.error_at("irviz-pass-func_name")
     desk.type("LowerInitBlock")
     assert desk.apply().error == ""

@@ -174,13 +174,19 @@ def test_a_limit_beyond_what_a_field_shows_stays_as_it_is_when_another_changes(t
     assert (config.seconds, config.memory, config.isolate) == (0.01, 123_456_789, True)
 
 
-def test_a_device_that_cannot_be_is_told_by_the_run(tab):
+def test_a_limit_that_cannot_be_is_said_at_its_field_and_the_one_before_holds(tab):
     desk = tab(mlp())
     desk.limit("device").value = "nowhere"
-    assert desk.session.run_config.device == "nowhere"
-    desk.press("Run")
-    assert "irviz-error" in desk.outputs
-    assert "nowhere" in desk.outputs
+    assert desk.session.run_config.device == ""
+    assert "'nowhere'" in desk.error_at("irviz-limits-device")
+    assert "runs go on with what was there before" in desk.error_at("irviz-limits-device")
+    assert desk.said == ""
+    desk.limit("memory").value = 1e-6
+    assert "memory=1000 is too little" in desk.error_at("irviz-limits-memory")
+    assert desk.session.run_config.memory is None
+    desk.limit("device").value = "cpu"
+    assert desk.error_at("irviz-limits-device") == ""
+    assert desk.session.run_config.device == "cpu"
 
 
 # --- measured ----------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ def hosted(desk_class):  # noqa: C901 - a class
         @property
         def fields(self):
             form = self.find("irviz-step-form").children
-            return [one.description for one in form if getattr(one, "description", "")]
+            return [one.control.description for one in form]
 
         def choose(self, *names):
             """Choose loops by variable and blocks by name, as they stand in the loop nest."""
@@ -237,10 +237,9 @@ def test_a_value_that_cannot_be_is_told_and_no_loop_is_marked(host, text, words)
 
 def test_what_is_wrong_with_a_field_is_said_below_it_until_it_is_right(host):
     host.apply("annotate", "i", ann_key=" ", ann_val="1")
-    rows = host.find("irviz-step-form").children
-    below = rows[rows.index(host.field("ann_key")) + 1]
-    assert 'role="alert"' in below.value
-    assert "ann_key is empty: write a text, such as a name" in below.value
+    words = "ann_key is empty: write a text, such as a name"
+    assert words in host.error_at("irviz-step-ann_key")
+    assert host.said == ""
     assert host.shown.count('role="alert"') == 1
     assert host.view.marked == []
     host.apply("annotate", "i", ann_key="pragma_x", ann_val="1")
@@ -533,6 +532,9 @@ def test_symbolic_sizes_can_be_chosen_for_the_measurement(hosted, machines):
     host.button("Measure all").click()
     asked = [(function, sizes) for function, sizes, _ in machines.ran]
     assert asked == [("add", {"n": 128}), ("add", {"n": 16})]
+    sizes.value = "sixteen"
+    assert "'sixteen' is no size: write sizes such as n=128" in host.error_at("irviz-step-sizes")
+    assert host.state.step_sizes == {"n": 16}
 
 
 def test_the_loops_of_the_nest_can_be_chosen_by_address(host):

@@ -246,7 +246,8 @@ def test_without_a_choice_nothing_is_replaced(calls):
     desk = calls(MyModuleStatic, UpdatePanel, variables=lambda: {"leaky": leaky})
     desk.show("lv1")
     desk.press("Replace")
-    assert desk.said == "choose a PrimFunc to put into the place of 'relu0'"
+    words = "no PrimFunc is chosen: choose one to put into the place of 'relu0'"
+    assert desk.error_at("irviz-update-by") == words
     assert len(desk.session.stages) == 1
 
 

@@ -2,6 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { followFieldErrors } from "./field_errors";
 import type { State } from "./state";
 
 interface Props {
@@ -18,6 +19,7 @@ export function Form({ state, reference }: Props) {
     if (!host || !reference) return;
     let isOver = false;
     let remove = () => {};
+    const unfollow = followFieldErrors(host);
     why.value = "";
     state.host
       .mount(reference, host)
@@ -30,6 +32,7 @@ export function Form({ state, reference }: Props) {
       });
     return () => {
       isOver = true;
+      unfollow();
       remove();
       host.replaceChildren();
     };

@@ -97,11 +97,18 @@ def test_a_pass_that_fails_leaves_a_stage_with_its_error_and_the_rest_alive(
     assert lab.value("len(explorer.session.stages)") == 3
 
 
-def test_a_pass_that_is_none_is_said_at_the_form(viewer: Any) -> None:
+def test_a_pass_that_is_none_is_said_at_its_field_which_gets_the_focus(viewer: Any) -> None:
     form = viewer.tab("Transform")
-    form.locator(".irviz-pass-name input").fill("NoSuchPass")
+    name = form.locator(".irviz-pass-name input")
+    name.fill("NoSuchPass")
     form.get_by_role("button", name="Apply pass").click()
-    expect(viewer.root).to_contain_text("the catalog has no pass 'NoSuchPass'")
+    expect(name).to_be_focused()
+    expect(name).to_have_attribute("aria-invalid", "true")
+    expect(name).to_have_accessible_description(re.compile("the catalog has no pass 'NoSuchPass'"))
+    expect(viewer.said).to_have_text("")
+    name.fill("FuseOps")
+    expect(name).not_to_have_attribute("aria-invalid", "true")
+    expect(form.locator(".irviz-error")).to_have_count(0)
 
 
 def test_a_branch_is_replayed_behind_another_stage(lab: Any) -> None:

@@ -176,6 +176,23 @@ def chromium() -> Iterator[playwright_api.Browser]:
         browser.close()
 
 
+@pytest.fixture(scope="package")
+def open_window(chromium: playwright_api.Browser) -> Iterator[playwright_api.Page]:
+    page = chromium.new_page()
+    page.set_default_timeout(_PATIENCE)
+    yield page
+    page.close()
+
+
+@pytest.fixture
+def window(open_window: playwright_api.Page) -> Iterator[playwright_api.Page]:
+    """A window of 1440×900 for one's own pages; all tests share it, as a new one takes a second."""
+    open_window.set_viewport_size({"width": 1440, "height": 900})
+    open_window.emulate_media(color_scheme="light")
+    yield open_window
+    open_window.goto("about:blank")
+
+
 @dataclass
 class Lab:
     """An open notebook: cells are added below, run and looked at."""

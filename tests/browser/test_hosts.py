@@ -58,22 +58,21 @@ def command(
     assert alive == []
 
 
-def test_the_demo_shows_the_mlp_and_does_the_main_job(chromium: Any, tmp_path: Path) -> None:
+def test_the_demo_shows_the_mlp_and_does_the_main_job(window: Any, tmp_path: Path) -> None:
     with command(tmp_path, "demo", ended_by=signal.SIGINT, ignoring="INT TERM") as url:
-        page = chromium.new_page(viewport={"width": 1300, "height": 900})
         asked: list[str] = []
-        page.on("request", lambda request: asked.append(request.url))
-        said = complaints(page)
-        page.goto(url)
-        viewer = Shown(page, page).wait()
+        window.on("request", lambda request: asked.append(request.url))
+        said = complaints(window)
+        window.goto(url)
+        viewer = Shown(window, window).wait()
         viewer.click("lv1")
         expect(viewer.inspector).to_contain_text("that fit compute the same")
         viewer.inspector.get_by_role("button", name=re.compile("Replace$")).first.click()
         expect(viewer.current_stage).to_contain_text("= equal")
-        with page.expect_download() as download:
+        with window.expect_download() as download:
             viewer.tab("Save").get_by_role("button", name="Save picture").click()
         assert download.value.path().read_text().startswith("<svg")
-        page.close()
+        window.goto("about:blank")
     assert said == []
     here = url.partition("?")[0]
     assert [address for address in asked if not address.startswith((here, f"blob:{here}"))] == []
@@ -81,15 +80,14 @@ def test_the_demo_shows_the_mlp_and_does_the_main_job(chromium: Any, tmp_path: P
 
 
 def test_a_file_is_opened_in_the_browser_and_run_when_the_reader_agrees(
-    chromium: Any, tmp_path: Path
+    window: Any, tmp_path: Path
 ) -> None:
     (tmp_path / "module.json").write_text(tvm.ir.save_json(MyModuleHighLevel))
     arguments = ("open", "module.json")
     with command(tmp_path, *arguments, ended_by=signal.SIGTERM, ignoring="INT TERM") as url:
-        page = chromium.new_page()
-        said = complaints(page)
-        page.goto(url)
-        viewer = Shown(page, page).wait()
+        said = complaints(window)
+        window.goto(url)
+        viewer = Shown(window, window).wait()
         crumbs = viewer.root.get_by_role("navigation", name="Where we are")
         expect(crumbs).to_contain_text("module.json")
         viewer.button("Run", exact=True).first.click()
@@ -101,27 +99,25 @@ def test_a_file_is_opened_in_the_browser_and_run_when_the_reader_agrees(
         viewer.button("Run", exact=True).first.click()
         viewer.button("Run it", exact=True).click()
         expect(viewer.stages.first).to_contain_text("reference")
-        page.close()
+        window.goto("about:blank")
     assert said == []
 
 
-def test_notebook_7_shows_the_explorer(chromium: Any, open_lab: Any) -> None:
+def test_notebook_7_shows_the_explorer(window: Any, open_lab: Any) -> None:
     """Notebook 7 is an extension of the server that JupyterLab has."""
     write_notebook(open_lab.folder / "explorer.ipynb", EXPLORER)
-    page = chromium.new_page(viewport={"width": 1400, "height": 900})
-    page.goto(f"{open_lab.url}/notebooks/explorer.ipynb?token={open_lab.token}")
-    page.locator(".jp-Notebook .jp-CodeCell .cm-content").first.click()
-    expect(page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']")).to_be_attached()
-    page.keyboard.press("Shift+Enter")
-    viewer = Shown(page, page).wait()
+    window.goto(f"{open_lab.url}/notebooks/explorer.ipynb?token={open_lab.token}")
+    window.locator(".jp-Notebook .jp-CodeCell .cm-content").first.click()
+    expect(window.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']")).to_be_attached()
+    window.keyboard.press("Shift+Enter")
+    viewer = Shown(window, window).wait()
     viewer.node("lv1").click()
     expect(viewer.title).to_have_text("lv1")
     assert abs(viewer.height() - 560) < 2
-    cells = page.locator(".jp-Notebook .jp-Cell").count()
+    cells = window.locator(".jp-Notebook .jp-Cell").count()
     viewer.picture().focus()
     for key in "baxm":
-        page.keyboard.press(key)
+        window.keyboard.press(key)
     viewer.node("lv0").click()
     expect(viewer.title).to_have_text("lv0")
-    assert page.locator(".jp-Notebook .jp-Cell").count() == cells
-    page.close()
+    assert window.locator(".jp-Notebook .jp-Cell").count() == cells

@@ -25,28 +25,30 @@ def lecture(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def open_file(chromium: Any) -> Iterator[Open]:
+def open_file(window: Any) -> Iterator[Open]:
     """Open a file from disk; afterwards nothing may have been wrong with it, or asked for."""
-    contexts, wrong = [], []
+    wrong: list[str] = []
+    listeners = {
+        "console": lambda message: wrong.append(message.text),
+        "pageerror": lambda error: wrong.append(str(error)),
+        "request": lambda request: wrong.append(request.url),
+    }
 
-    def open_(path: Path, width: int = 1440, height: int = 900, **options: Any) -> Any:
-        context = chromium.new_context(
-            viewport={"width": width, "height": height}, offline=True, **options
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(10_000)
-        page.on("console", lambda message: wrong.append(message.text))
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("request", lambda request: wrong.append(request.url))
-        page.goto(path.as_uri())
-        page.locator(".irviz-frame").wait_for()
+    def open_(path: Path, height: int = 900, scheme: str = "light") -> Any:
+        window.set_viewport_size({"width": 1440, "height": height})
+        window.emulate_media(scheme=scheme)
+        window.goto(path.as_uri())
+        window.locator(".irviz-frame").wait_for()
         assert wrong.pop(0) == path.as_uri()
-        return page
+        return window
 
+    window.context.set_offline(True)
+    for event, listener in listeners.items():
+        window.on(event, listener)
     yield open_
-    for context in contexts:
-        context.close()
+    for event, listener in listeners.items():
+        window.remove_listener(event, listener)
+    window.context.set_offline(False)
     assert wrong == []
 
 
@@ -194,7 +196,7 @@ def test_the_text_goes_to_the_change_that_is_gone_to(open_file: Open, lecture: P
 
 def test_the_system_chooses_light_or_dark(open_file: Open, lecture: Path) -> None:
     grounds = [
-        open_file(lecture, color_scheme=scheme).evaluate(
+        open_file(lecture, scheme=scheme).evaluate(
             "() => getComputedStyle(document.querySelector('.irviz-viewer')).backgroundColor"
         )
         for scheme in ("light", "dark")
@@ -244,7 +246,7 @@ def test_no_name_in_a_session_does_anything(open_file: Open, tmp_path: Path) -> 
 
 
 def test_text_that_was_not_escaped_would_be_stopped_by_the_policy(
-    chromium: Any, lecture: Path, tmp_path: Path
+    window: Any, lecture: Path, tmp_path: Path
 ) -> None:
     text = lecture.read_text("utf-8").replace("<noscript>", f"{ENDS}<noscript>")
     policy = text[text.index("<meta http-equiv") : text.index('<meta name="referrer"')]
@@ -252,11 +254,9 @@ def test_text_that_was_not_escaped_would_be_stopped_by_the_policy(
     for name, content in {"with": text, "without": text.replace(policy, "")}.items():
         path = tmp_path / f"{name}.html"
         path.write_text(content, "utf-8")
-        page = chromium.new_page()
-        page.goto(path.as_uri())
-        page.locator(".irviz-frame").wait_for()
-        hurt.append(page.evaluate("() => window.hurt"))
-        page.close()
+        window.goto(path.as_uri())
+        window.locator(".irviz-frame").wait_for()
+        hurt.append(window.evaluate("() => window.hurt"))
     assert hurt == [None, 1]
 
 
@@ -306,34 +306,30 @@ def listener() -> Iterator[Listener]:
 
 @pytest.mark.parametrize("has_policy", [False, True])
 def test_the_page_sends_nothing_though_without_its_policy_it_could(
-    chromium: Any, lecture: Path, tmp_path: Path, listener: Listener, has_policy: bool
+    window: Any, lecture: Path, tmp_path: Path, listener: Listener, has_policy: bool
 ) -> None:
     text = lecture.read_text("utf-8")
     policy = text[text.index("<meta http-equiv") : text.index('<meta name="referrer"')]
     path = tmp_path / "page.html"
     path.write_text(text if has_policy else text.replace(policy, ""), "utf-8")
-    page = chromium.new_page()
-    page.goto(path.as_uri())
-    page.locator(".irviz-frame").wait_for()
+    window.goto(path.as_uri())
+    window.locator(".irviz-frame").wait_for()
     for name, attempt in ATTEMPTS.items():
         script = f"url => {{ try {{ {attempt} }} catch {{}} }}"
-        page.evaluate(script, f"{listener.url}/{name}")
+        window.evaluate(script, f"{listener.url}/{name}")
     wanted = set() if has_policy else {f"/{name}" for name in ATTEMPTS}
     deadline = time.monotonic() + 5
     while not wanted <= listener.asked and time.monotonic() < deadline:
-        page.wait_for_timeout(50)
+        window.wait_for_timeout(50)
     if has_policy:
-        page.wait_for_timeout(500)  # longer than the others take
-    page.close()
+        window.wait_for_timeout(500)  # longer than the others take
     assert listener.asked - {"/favicon.ico"} == wanted
 
 
-def test_a_damaged_file_says_so(chromium: Any, lecture: Path, tmp_path: Path) -> None:
+def test_a_damaged_file_says_so(window: Any, lecture: Path, tmp_path: Path) -> None:
     text = lecture.read_text("utf-8")
     start = text.index('id="irviz-recording">') + 1000
     path = tmp_path / "damaged.html"
     path.write_text(text[:start] + text[start + 400 :], "utf-8")
-    page = chromium.new_page()
-    page.goto(path.as_uri())
-    page.get_by_text("This file is damaged").wait_for()
-    page.close()
+    window.goto(path.as_uri())
+    window.get_by_text("This file is damaged").wait_for()

@@ -44,49 +44,46 @@ def converted(path: Path, *options: str) -> Path:
     return path.with_suffix(".html")
 
 
-def shown_offline(chromium: Any, path: Path) -> tuple[str, list[str]]:
+def shown_offline(window: Any, path: Path) -> tuple[str, list[str]]:
     """Open a file without a network: what stands below its picture, and what it says is wrong."""
-    context = chromium.new_context(offline=True)
-    page = context.new_page()
-    page.goto(path.as_uri())
-    picture = page.locator(f"{STILL} img, {STILL} svg").first
+    window.context.set_offline(True)
+    window.goto(path.as_uri())
+    picture = window.locator(f"{STILL} img, {STILL} svg").first
     expect(picture).to_be_visible()
     box = picture.bounding_box()
     assert box["width"] > 100
     assert box["height"] > 100
-    words = page.locator(STILL).first.inner_text()
-    errors = page.get_by_text("Error displaying widget").filter(visible=True)
+    words = window.locator(STILL).first.inner_text()
+    errors = window.get_by_text("Error displaying widget").filter(visible=True)
     failures = errors.all_inner_texts()
-    context.close()
+    window.context.set_offline(False)
     return words, failures
 
 
 def test_an_exported_notebook_shows_the_last_picture_with_its_stages(
-    chromium: Any, saved: Path
+    window: Any, saved: Path
 ) -> None:
-    words, failures = shown_offline(chromium, converted(saved))
+    words, failures = shown_offline(window, converted(saved))
     assert "FuseOps" in words
     assert "LegalizeOps" in words
     assert failures == []
 
 
 def test_a_notebook_that_is_run_while_it_is_exported_shows_its_picture(
-    chromium: Any, tmp_path: Path
+    window: Any, tmp_path: Path
 ) -> None:
     path = tmp_path / "run.ipynb"
     source = "import irviz\nfrom irviz.course.mlp import MyModule\nirviz.explore(MyModule)"
     write_notebook(path, source)
-    words, failures = shown_offline(chromium, converted(path, "--execute"))
+    words, failures = shown_offline(window, converted(path, "--execute"))
     assert "initial module" in words
     assert failures == []
 
 
 def test_a_notebook_that_is_reopened_without_a_kernel_shows_the_last_picture(
-    chromium: Any, open_lab: Any, saved: Path
+    window: Any, open_lab: Any, saved: Path
 ) -> None:
-    page = chromium.new_page(viewport={"width": 1400, "height": 900})
-    page.goto(f"{open_lab.url}/lab/workspaces/other/tree/{saved.name}?token={open_lab.token}")
-    picture = page.locator(f".jp-OutputArea {STILL} img, .jp-OutputArea {STILL} svg").first
+    window.goto(f"{open_lab.url}/lab/workspaces/other/tree/{saved.name}?token={open_lab.token}")
+    picture = window.locator(f".jp-OutputArea {STILL} img, .jp-OutputArea {STILL} svg").first
     expect(picture).to_be_visible()
-    expect(page.locator(STILL).first).to_contain_text("FuseOps")
-    page.close()
+    expect(window.locator(STILL).first).to_contain_text("FuseOps")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -71,18 +70,10 @@ class Widget:
         return self.page.evaluate("() => model.sent")
 
 
-@pytest.fixture(scope="module")
-def page(chromium: Any) -> Iterator[Any]:
-    opened = chromium.new_page()
-    opened.set_default_timeout(60_000)
-    yield opened
-    opened.close()
-
-
 @pytest.fixture
-def widget(page: Any) -> Widget:
-    page.goto("about:blank")
-    return Widget(page)
+def widget(window: Any) -> Widget:
+    window.goto("about:blank")
+    return Widget(window)
 
 
 @functools.cache

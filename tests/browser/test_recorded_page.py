@@ -36,7 +36,7 @@ def open_file(window: Any) -> Iterator[Open]:
 
     def open_(path: Path, height: int = 900, scheme: str = "light") -> Any:
         window.set_viewport_size({"width": 1440, "height": height})
-        window.emulate_media(scheme=scheme)
+        window.emulate_media(color_scheme=scheme)
         window.goto(path.as_uri())
         window.locator(".irviz-frame").wait_for()
         assert wrong.pop(0) == path.as_uri()

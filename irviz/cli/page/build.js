@@ -1,9 +1,8 @@
 // Bundles the page's script and style sheet into static/, which the page's server serves.
 // With --check it writes nothing, and fails when a bundle is not what its sources give.
 
-import { readdir, readFile } from "node:fs/promises";
-import { basename } from "node:path";
 import { build } from "esbuild";
+import { failIfStale } from "../../explorer/viewer/stale_bundles.js";
 
 const isCheck = process.argv.includes("--check");
 
@@ -28,16 +27,4 @@ const pages = await build({
 });
 const starts = await build({ ...common, entryPoints: ["src/start.ts"] });
 
-if (isCheck) {
-  const files = [...(pages.outputFiles ?? []), ...(starts.outputFiles ?? [])];
-  const built = new Map(files.map(({ path, text }) => [basename(path), text]));
-  const stale = [];
-  for (const name of new Set([...built.keys(), ...(await readdir("static"))])) {
-    const committed = await readFile(`static/${name}`, "utf8").catch(() => undefined);
-    if (committed !== built.get(name)) stale.push(`static/${name}`);
-  }
-  if (stale.length) {
-    console.error(`${stale.join(", ")}: not what src/ gives. Run "npm run build" and commit.`);
-    process.exitCode = 1;
-  }
-}
+if (isCheck) await failIfStale([...(pages.outputFiles ?? []), ...(starts.outputFiles ?? [])]);

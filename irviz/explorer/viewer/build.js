@@ -1,9 +1,8 @@
 // Bundles each widget's script and style sheet into one file of static/, which Python reads.
 // With --check it writes nothing, and fails when a bundle is not what its sources give.
 
-import { readdir, readFile } from "node:fs/promises";
-import { basename } from "node:path";
 import { build } from "esbuild";
+import { failIfStale } from "./stale_bundles.js";
 
 const isCheck = process.argv.includes("--check");
 
@@ -21,15 +20,4 @@ const { outputFiles } = await build({
   logLevel: "warning",
 });
 
-if (isCheck) {
-  const built = new Map(outputFiles?.map(({ path, text }) => [basename(path), text]));
-  const stale = [];
-  for (const name of new Set([...built.keys(), ...(await readdir("static"))])) {
-    const committed = await readFile(`static/${name}`, "utf8").catch(() => undefined);
-    if (committed !== built.get(name)) stale.push(`static/${name}`);
-  }
-  if (stale.length) {
-    console.error(`${stale.join(", ")}: not what src/ gives. Run "npm run build" and commit.`);
-    process.exitCode = 1;
-  }
-}
+if (isCheck) await failIfStale(outputFiles ?? []);

@@ -138,6 +138,7 @@ FieldName = Literal[
     "has_script",
     "is_dark",
     "jobs",
+    "making",
     "measures_steps",
     "prim_func",
     "runs_new_stages",

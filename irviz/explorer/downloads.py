@@ -64,15 +64,24 @@ def file_of(state: State, wanted: Saved) -> File:
         UntrustedError: A script would run a pass on code of an opened file.
         SaveError: A picture of two stages has no DOT.
     """
-    name = f"{state.function or 'module'}-{state.stage_id}"
+    name = file_name(state, wanted)
     if wanted.format == "session":
-        return file("session.irviz", session_content(state.session, params=wanted.has_params))
+        return file(name, session_content(state.session, params=wanted.has_params))
     if wanted.format == "python":
-        return _script(state.session, name)
+        return _script(state.session, name.removesuffix(".py"))
+    return file(name, _picture(state, wanted.picture).content(Path(name).suffix))
+
+
+def file_name(state: State, wanted: Saved) -> str:
+    """Return the name of the file; a script with large arrays is in an archive."""
+    if wanted.format in ("session", "html"):
+        return {"session": "session.irviz", "html": "session.html"}[wanted.format]
+    name = f"{state.function or 'module'}-{state.stage_id}"
+    if wanted.format == "python":
+        return f"{name}.py"
     if state.reference:
         name = f"{state.function}-{state.reference}-{state.stage_id}"
-    suffix = f".{wanted.format}"
-    return file(name + suffix, _picture(state, wanted.picture).content(suffix))
+    return f"{name}.{wanted.format}"
 
 
 def file(name: str, content: bytes) -> File:

@@ -5,6 +5,7 @@ Everything that takes long or leaves something behind is started here, and repor
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from irviz.errors import UntrustedError
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
 from irviz.explorer.change_counts import Counts, iter_change_counts
-from irviz.explorer.downloads import file, file_of
+from irviz.explorer.downloads import file, file_name, file_of
 from irviz.explorer.html_file import page_content
 from irviz.explorer.jobs.job_queue import Job, JobQueue
 from irviz.explorer.jobs.partial_results import Incremental
@@ -49,6 +50,8 @@ from irviz.worker.supervisor import RUNS, OnProgress
 _IDLE_SECONDS, _LOOK_SECONDS = 1.0, 0.1
 """Changes are counted when nobody has done anything for so long: two threads share one processor.
 """
+_TOLD_SECONDS = 0.05
+"""After so long the page was told what is being made, which nothing can be told meanwhile."""
 
 
 class Effects:
@@ -158,6 +161,9 @@ class Effects:
             case actions.Run(stages, again):
                 chosen = stages or (state.stage_id,)
                 session.check_trust("running", *map(session.stage, chosen))
+                if not any(map(state.has_function, chosen)):
+                    self._say_lost(state)
+                    return
                 self._run(state, [one for one in (FIRST, state.pair[1]) if one not in chosen])
                 self._run(state, chosen, again=again)
             case actions.Cancel():
@@ -176,11 +182,13 @@ class Effects:
             case actions.FetchValue():
                 self._fetch(state)
             case actions.Save(wanted) if wanted.format == "html":
-                self._give(lambda: file("session.html", page_content(state)))
+                self._give(
+                    action, "session.html", lambda: file("session.html", page_content(state))
+                )
             case actions.Save(wanted):
-                self._give(lambda: file_of(state, wanted))
+                self._give(action, file_name(state, wanted), lambda: file_of(state, wanted))
             case actions.SaveDrawing(drawing, name):
-                self._give(lambda: file(name, drawing.content(Path(name).suffix)))
+                self._give(action, name, lambda: file(name, drawing.content(Path(name).suffix)))
             case actions.CopyScript():
                 self._copy_script(session)
 
@@ -188,7 +196,12 @@ class Effects:
         session, case = state.session, state.case
         pair = dict.fromkeys((FIRST, state.pair[1], state.stage_id))
         wanted = [one.id for one in session.stages] if every else list(pair)
-        chosen = tuple(one for one in wanted if not session.stage(one).error)
+        chosen = tuple(
+            one for one in wanted if state.has_function(one) and not session.stage(one).error
+        )
+        if not chosen:
+            self._say_lost(state)
+            return
         session.check_trust("measuring", *map(session.stage, chosen))
         self._do(
             TimingKey(state.function, chosen, state.epoch),
@@ -249,7 +262,8 @@ class Effects:
             is_running = state.is_run_by(stage_id, self._queue.jobs.keys)
             is_known = is_running or (stage_id in state.function_runs.results and not again)
             stage = state.session.stage(stage_id)
-            if not is_known and not stage.error and state.session.is_trusted(stage):
+            can_run = state.has_function(stage_id) and state.session.is_trusted(stage)
+            if not is_known and not stage.error and can_run:
                 self._run_stage(state, stage_id, None)
 
     def _run_stage(self, state: State, stage_id: str, case: int | None) -> None:
@@ -269,17 +283,37 @@ class Effects:
     def _report(self) -> None:
         self._store.dispatch(actions.SetField("jobs", self._queue.jobs))
 
-    def _give(self, make: Callable[[], File]) -> None:
-        """Make a file and give it to the browser; or say why it cannot be made."""
+    def _give(self, action: Action, what: str, make: Callable[[], File]) -> None:
+        """Make a file and give it to the browser; or say why it cannot be made.
+
+        It takes the kernel's own thread, as it draws what is shown: the page hears before what
+        is being made.
+        """
+
+        def give() -> None:
+            try:
+                made = make()
+            except UntrustedError as refusal:
+                self._store.dispatch(actions.Ask(action, refusal.files))
+            except Exception as failure:  # whatever it is, the explorer lives on
+                self._say(str(failure), is_error=True)
+            else:
+                self._store.dispatch(actions.Made(made))
+                self._say(f"{made.name} is ready: the browser saves it")
+            finally:
+                self._store.dispatch(actions.SetField("making", ""))
+
         try:
-            made = make()
-        except UntrustedError:
-            raise
-        except Exception as failure:  # whatever it is, the explorer lives on
-            self._say(str(failure), is_error=True)
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # no kernel: nobody looks meanwhile
+            give()
         else:
-            self._store.dispatch(actions.Made(made))
-            self._say(f"{made.name} is ready: the browser saves it")
+            self._store.dispatch(actions.SetField("making", what))
+            loop.call_later(_TOLD_SECONDS, give)
+
+    def _say_lost(self, state: State) -> None:
+        words = f"stage {state.stage_id} has no function {state.function!r} to run"
+        self._say(f"{words}: choose another function, or another stage", is_error=True)
 
     def _say(self, words: str, is_error: bool = False) -> None:
         self._store.dispatch(actions.Say(words, is_error))

@@ -19,11 +19,26 @@ from irviz.explorer.view_model import (
     stage_id_of,
     view_or_none,
 )
-from irviz.explorer.viewer.schema import Change, Crumb, LegendEntry, NodeFacts, Picture, Scene
+from irviz.explorer.viewer.schema import (
+    Change,
+    Group,
+    LegendEntry,
+    NodeFacts,
+    Picture,
+    Scene,
+)
 from irviz.ir.text.tvmscript_lines import block_lines
 from irviz.model.diff.diff_result import NodeChange, NodeDiff
 from irviz.model.folding.container_path import repeat_copies
-from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Resolution
+from irviz.model.graph.graph import (
+    Graph,
+    Node,
+    NodeId,
+    NodeKind,
+    Region,
+    RegionKind,
+    Resolution,
+)
 from irviz.model.runs.trace import Trace
 from irviz.session.compared_views import ComparedViews
 from irviz.session.stage_cache import array_of, constants_of, graph_of, tree_of
@@ -62,14 +77,13 @@ def scene_data(state: State) -> Scene:
     return {
         "key": scene_key(state),
         "function": visible(state.function),
-        "crumbs": _crumbs(state),
         "current": picture(state, "current"),
         "reference": picture(state, "reference") if state.reference else None,
         "summary": _summary(both),
         "changes": changes,
         "legend": _legend([view for view in views if view is not None], changes),
         "moved": [],
-        "isPart": state.view.around is not None,
+        "part": _part(state),
     }
 
 
@@ -89,10 +103,29 @@ def picture(state: State, side: Side) -> Picture:
         "name": visible(f"graph of {state.function}, stage {stage_id}"),
         "svg": "" if figure is None else figure.svg,
         "error": visible(drawn.error),
+        "instead": [str(one) for one in drawn.instead],
         "note": "" if figure is None else figure.note,
         "facts": [visible(one) for one in facts],
         "dimmed": dimmed(state, side),
         "nodes": {} if figure is None else _nodes(state, side),
+        "groups": {} if drawn.view is None else _groups(drawn.view.graph),
+    }
+
+
+def _groups(graph: Graph) -> dict[str, Group]:
+    """Return the groups that are open, by their ids."""
+
+    def parent(region: Region) -> str:
+        around = None if region.parent is None else graph.regions[region.parent]
+        return "" if around is None else around.id or parent(around)
+
+    def name(region: Region) -> str:
+        return "" if region.kind is RegionKind.DATAFLOW_BLOCK else visible(region.name)
+
+    return {
+        region.id: {"name": name(region), "parent": parent(region)}
+        for region in graph.regions
+        if region.id
     }
 
 
@@ -181,14 +214,13 @@ def value_words(trace: Trace | None, node: str) -> str:
     return ", ".join(words)
 
 
-def _crumbs(state: State) -> list[Crumb]:
-    """Return what part of the function is shown, if it is not all of it."""
+def _part(state: State) -> str:
+    """Say what part of the function is shown, "" for all of it."""
     look = state.view
     if look.around is None:
-        return []
+        return ""
     uses = f"{look.steps:,} use" + ("" if look.steps == 1 else "s")
-    label = f"{look.around} → {look.to}" if look.to else f"{uses} around {look.around}"
-    return [{"label": visible(label), "container": ""}]
+    return visible(f"{look.around} → {look.to}" if look.to else f"{uses} around {look.around}")
 
 
 # --- what differs ------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irviz.explorer.jobs.job_queue import Jobs, was_cancelled
-from irviz.ir.module_functions import relax_functions
+from irviz.ir.module_functions import function_named, relax_functions
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.run_result import RunResult
 from irviz.model.runs.trace import Array, NodeValue, Trace
@@ -238,7 +238,8 @@ class State:
     Attributes:
         session: The stages, which of them is current, and how they are called and run.
         given: The inputs and labels that the reader brought, which can be chosen again.
-        wanted_function: The function that the reader chose; a stage without it shows another.
+        wanted_function: The function that the reader chose; a stage of another first module
+            shows another.
         views: How each function is looked at, by its name and whether stages are compared: what
             can be opened of two stages are groups of both.
         anchor: What was opened or closed last, which stays in its place on the page.
@@ -268,6 +269,7 @@ class State:
             counted; -1 where it cannot be.
         clipboard: The text that was copied last.
         file: The file that the browser was given last, None for none.
+        making: The name of the file that is being made, "" for none.
         message: The words that were said last, None for none.
         question: What the reader is asked before code of a file is run, None for nothing.
         failure: The action that was refused last, until another one is done.
@@ -306,6 +308,7 @@ class State:
     changes: Mapping[tuple[Stage, str], int] = field(default_factory=dict)
     clipboard: Clipboard = Clipboard()
     file: File | None = None
+    making: str = ""
     message: Message | None = None
     failure: Failure | None = None
     question: Question | None = None
@@ -316,7 +319,9 @@ class State:
     @classmethod
     def of(cls, session: Session) -> State:
         """Return the state that an explorer of a session begins with."""
-        shown = session.select_available_function(session.function)
+        names = session.functions  # nobody has asked for one that the first stage to show lacks
+        name = session.function if session.function in names else next(iter(names), "")
+        shown = session.select_available_function(name)
         given = session.call_inputs.inputs, session.call_inputs.labels
         return cls(shown, given=given, wanted_function=session.function)
 
@@ -380,6 +385,10 @@ class State:
         """Tell whether a stage has values to record: a PrimFunc has none but its buffers."""
         stage = self.session.stage(stage_id)
         return not stage.error and self.function in relax_functions(stage.module)
+
+    def has_function(self, stage_id: str) -> bool:
+        """Tell whether a stage has the function that is looked at."""
+        return function_named(self.session.stage(stage_id).module, self.function) is not None
 
     def is_run_by(self, stage_id: str, keys: Iterable[Hashable]) -> bool:
         """Tell whether one of these jobs runs a stage; `jobs` has those under way or waiting."""

@@ -17,7 +17,7 @@ from tvm import tirx
 
 from irviz.errors import NotFoundError
 from irviz.explorer.state import CallKey, Message, Side, State
-from irviz.ir.module_functions import function_named
+from irviz.ir.module_functions import drawable_functions, function_named
 from irviz.ir.read_module_contents import contents
 from irviz.ir.text.tvmscript_lines import prim_func_script
 from irviz.ir.tir.loop_nest_reader import loop_nest
@@ -30,6 +30,7 @@ from irviz.model.runs.run_result import Comparison, RunResult, compare_runs
 from irviz.model.runs.trace import NodeValue, Trace
 from irviz.runtime.inputs.prim_func_call import prim_func_sizes
 from irviz.session.compared_views import ComparedViews, compared_views
+from irviz.session.lost_function import is_lost, lost_function
 from irviz.session.run_overlays import trace_overlay
 from irviz.session.schedule_times import ScheduleStages
 from irviz.session.stage_cache import array_of, graph_of, script_of
@@ -111,13 +112,14 @@ class Scene:
     """A stage as it is drawn, or why it cannot be.
 
     `view` is None where the stage cannot be read, `figure` where it cannot be drawn; `error` then
-    says why.
+    says why. `instead` are functions to look at where the stage lacks the one that is looked at.
     """
 
     stage: Stage
     view: StageView | None
     figure: GraphFigure | None
     error: str = ""
+    instead: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,6 +221,10 @@ def scene(state: State, side: Side) -> Scene:
     if stage is None:
         raise ValueError("there is no second stage")
     view = _view(state, side)
+    tree, function = state.session.tree, state.function
+    if drawable_functions(stage.module) and is_lost(tree, stage, function):
+        lost = lost_function(tree, stage, function)
+        return Scene(stage, None, None, lost.words, lost.instead)
     try:
         if isinstance(view, Exception):
             raise view
@@ -444,13 +450,10 @@ def _compared(result: RunResult, reference: RunResult) -> Comparison:
 
 
 def verdict(state: State) -> str:
-    """Say how the results of the two stages compare, or that one was not run; "" for one stage."""
-    if not state.reference:
-        return ""
-    words, compared = "not compared: run both", comparison(state, state.stage_id, state.reference)
-    if compared is not None:
-        words = comparison_summary(compared)  # one run of each tells nothing about their times
-    return f"stage {state.stage_id} against stage {state.reference}: {words}"
+    """Say how the results of the two stages compare, "" where they were not both run."""
+    compared = comparison(state, state.stage_id, state.reference)
+    # one run of each tells nothing about their times
+    return "" if compared is None else f"results of B against A: {comparison_summary(compared)}"
 
 
 def status(state: State) -> Message | None:
@@ -536,7 +539,8 @@ def found_nodes(state: State) -> Found:
     others = [name for name in state.session.functions if name != state.function]
     matches: list[tuple[str, Node]] = []
     errors: list[str] = []
-    for function in (state.function, *others[:_MOST_SEARCHED]):
+    shown = [state.function] if state.function in state.session.functions else []
+    for function in (*shown, *others[:_MOST_SEARCHED]):
         graph = _graph(state.stage, function)
         if isinstance(graph, Exception):  # the other functions can be searched
             errors.append(f"{function!r} cannot be searched: {graph}")

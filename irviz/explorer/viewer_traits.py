@@ -185,6 +185,7 @@ def status_data(state: State) -> Status:
         "job": visible(jobs.name),
         "progress": visible(jobs.progress),
         "waiting": jobs.waiting,
+        "making": visible(state.making),
         "verdict": visible(verdict(state)),
         "question": visible(asked),
         "canDiffer": state.can_record(stage) and stage != reference,

@@ -44,6 +44,7 @@ from irviz.runtime.run_config import RUN_SECONDS
 from irviz.session import divergence_report, run_stages
 from irviz.session.divergence_report import DivergenceReport
 from irviz.session.isolated_script import script_in_worker
+from irviz.session.lost_function import is_lost
 from irviz.session.run_overlays import OVERLAYS, OverlayKind, trace_overlay
 from irviz.session.saving.session_file import load_session, save_session
 from irviz.session.session_state import SessionState
@@ -286,9 +287,12 @@ class Session(SessionState):
     def select_available_function(self, preferred: str) -> Session:
         """Look at this function or, where the current stage lacks it, at one that it has.
 
-        Raises NotFoundError when it has none at all.
+        One that a stage beside it has is looked at all the same: it is said what became of it.
+        Raises NotFoundError when the current stage has none at all.
         """
         available = self.functions
+        if available and is_lost(self.tree, self.current, preferred):
+            return self._with(function=preferred)
         if preferred in available:
             return self._with(function=preferred)
         if not available:

@@ -90,9 +90,11 @@ def test_what_became_one_is_said_and_gone_to_with_keys(lab: Any, viewer: Any) ->
 def test_what_is_selected_is_selected_on_both_sides(lab: Any, viewer: Any) -> None:
     viewer.click("lv")
     expect(viewer.marked("selected", "reference")).to_have_count(3)
+    expect(changes(viewer)).to_contain_text("1 / 2")
     viewer.click("w0", "reference")
     expect(viewer.marked("selected")).to_have_count(1)
     assert viewer.marked("selected").get_attribute("data-node") == "w0"
+    lab.do("")  # the page waits for an answer to the first selection
     assert lab.value("explorer.store.state.selection.side") == "reference"
 
 
@@ -112,7 +114,7 @@ def test_the_sides_are_swapped_and_the_comparison_ended(viewer: Any) -> None:
 
 
 def test_a_stage_to_compare_with_is_chosen_from_a_menu(viewer: Any) -> None:
-    viewer.root.locator("[title^='A, before, left']").click()
+    viewer.root.locator(".irviz-compare [title^='A, before']").click()
     viewer.choose("0  initial module")
     expect(viewer.root.locator(".irviz-caption").first).to_contain_text("0 initial module")
 
@@ -128,8 +130,8 @@ def test_the_other_side_can_be_shown_by_its_pin(viewer: Any) -> None:
 def test_the_texts_of_both_stages_are_beside_each_other_and_in_step(viewer: Any) -> None:
     viewer.button("Split").click()
     expect(viewer.script.locator(".cm-editor")).to_have_count(2)
-    expect(viewer.script).to_contain_text("A 1 LegalizeOps")
-    expect(viewer.script).to_contain_text("B 3 FuseOps")
+    expect(viewer.script).to_contain_text("A before 1 LegalizeOps")
+    expect(viewer.script).to_contain_text("B after 3 FuseOps")
     differences = viewer.script.get_by_role("status")
     expect(differences).to_contain_text("difference")
     viewer.script.get_by_role("button", name="Next difference").click()

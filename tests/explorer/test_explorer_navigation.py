@@ -249,20 +249,19 @@ def test_the_neighbourhood_of_a_node_is_drawn_alone_and_grows(stack):
     stack.look_around("lv2", 1)
     assert set(drawn(stack)) == {"lv1", "up_0", "lv2", "lv3", "more:before", "more:after"}
     assert "of 243 nodes" in stack.captions[0]
-    assert stack.explorer.scene["isPart"]
-    assert [one["label"] for one in stack.explorer.scene["crumbs"]] == ["1 use around lv2"]
+    assert stack.explorer.scene["part"] == "1 use around lv2"
     stack.toggle("more:after")
     assert {"lv4", "lv", "norm_0"} <= set(drawn(stack))
     stack.look_around()
     assert "×24" in stack.canvas.svg
-    assert not stack.explorer.scene["isPart"]
+    assert stack.explorer.scene["part"] == ""
 
 
 def test_the_path_between_two_nodes_is_drawn_alone(stack):
     stack.look_around("up_0", to="lv4")
     inside = {name for name in drawn(stack) if not name.startswith("more:")}
     assert inside == {"up_0", "lv2", "lv3", "lv4"}
-    assert [one["label"] for one in stack.explorer.scene["crumbs"]] == ["up_0 → lv4"]
+    assert stack.explorer.scene["part"] == "up_0 → lv4"
 
 
 def test_what_a_node_is_does_not_depend_on_what_is_drawn(stack):

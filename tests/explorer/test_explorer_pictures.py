@@ -1,5 +1,7 @@
 """What cannot be drawn is said where the picture would be, and no other picture stays there."""
 
+from dataclasses import replace
+
 import pytest
 import tvm
 
@@ -118,8 +120,8 @@ def test_a_picture_that_cannot_be_drawn_says_so_in_its_place(explorer, monkeypat
     explorer.choose("1")
     check_failed(explorer.canvas, "1", "cannot be drawn: ZeroDivisionError")
     monkeypatch.setattr(StageView, "figure", before)
-    explorer.choose("2")
-    check_drawn(explorer.canvas, "2")
+    explorer.choose("4")
+    check_drawn(explorer.canvas, "4")
 
 
 def test_what_cannot_be_read_is_not_searched_and_named(explorer, unreadable):
@@ -146,13 +148,41 @@ def test_a_plainer_layout_is_said_above_its_picture_until_another_is_drawn(explo
 
 def test_a_stage_that_lacks_the_shown_function_says_so_beside_it(explorer):
     explorer.choose("2")
+    function = str(explorer.state.session.functions[0])
+    explorer.focus(function)
     explorer.compare("0")
-    function = explorer.state.session.function
-    assert function != "main"
-    check_failed(explorer.other, "0", f"the module has no function '{function}'")
+    words = f"This stage has no function '{function}': stage 1 (LegalizeOps) makes it."
+    check_failed(explorer.other, "0", words)
+    assert explorer.other.data["instead"] == ["main"]
     check_drawn(explorer.canvas, "2")
-    explorer.choose("1")  # which has both, and main is looked at again
-    check_drawn(explorer.other, "0")
+
+
+def test_a_function_is_kept_past_a_stage_that_lacks_it(explorer):
+    explorer.choose("2")
+    words = "This stage has no function 'main': stage 2 (KeepPrimFuncs) removed it."
+    check_failed(explorer.canvas, "2", words)
+    assert explorer.explorer.scene["function"] == "main"
+    assert explorer.explorer.status["words"] == ""
+    explorer.choose("1")
+    check_drawn(explorer.canvas, "1")
+    explorer.choose("2")
+    explorer.run()
+    assert "choose another function" in explorer.message
+    assert explorer.explorer.results.keys() <= {"0", "1"}
+    explorer.focus(explorer.canvas.data["instead"][0])
+    check_drawn(explorer.canvas, "2")
+
+
+def test_a_stage_of_another_file_shows_a_function_that_it_has(explorer, modules):
+    explorer.focus("main")
+    other = Session(modules.SameTwice).apply("LegalizeOps").apply(keep_prim_funcs)
+    explorer.explorer.session = explorer.state.session.add_stages(
+        [replace(other.current, id="9", parent=None)]
+    )
+    check_drawn(explorer.canvas, "9")
+    explorer.choose("0")
+    check_drawn(explorer.canvas, "0")
+    assert explorer.explorer.scene["function"] == "main"
 
 
 def test_a_stage_beside_one_that_cannot_be_drawn_is_drawn_without_marks(explorer):

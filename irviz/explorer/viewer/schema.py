@@ -54,13 +54,6 @@ class FunctionRow(TypedDict):
     kind: str
 
 
-class Crumb(TypedDict):
-    """A group around what is shown, from the outermost one; "" for the function itself."""
-
-    label: str
-    container: str
-
-
 class NodeFacts(TypedDict):
     """What a drawn node is.
 
@@ -90,10 +83,21 @@ class NodeFacts(TypedDict):
     copies: int
 
 
+class Group(TypedDict):
+    """A group that is open; `parent` is the id of the one around it, "" for none.
+
+    The name of a dataflow block is "": nearly all of a function is in one.
+    """
+
+    name: str
+    parent: str
+
+
 class Picture(TypedDict):
     """The picture of a stage; `svg` is "" where it cannot be drawn, and `error` says why.
 
-    `nodes` has each drawn node by its id, in the order of the text.
+    `instead` are functions to look at where the stage lacks the one that is looked at. `nodes` has
+    each drawn node by its id, in the order of the text, and `groups` each group that is open.
     """
 
     stage: str
@@ -101,10 +105,12 @@ class Picture(TypedDict):
     name: str
     svg: str
     error: str
+    instead: list[str]
     note: str
     facts: list[str]
     dimmed: list[str]
     nodes: dict[str, NodeFacts]
+    groups: dict[str, Group]
 
 
 class Change(TypedDict):
@@ -128,19 +134,18 @@ class Scene(TypedDict):
 
     Two scenes of the same `key` are the same stages and function, perhaps with something opened or
     closed. `moved` is how far what stays in its place was moved, [dx, dy], or [] where nothing
-    stays. `isPart` tells that `LookAround` left nodes out.
+    stays. `part` says what `LookAround` shows, "" for the whole function.
     """
 
     key: str
     function: str
-    crumbs: list[Crumb]
     current: Picture | None
     reference: Picture | None
     summary: str
     changes: list[Change]
     legend: list[LegendEntry]
     moved: list[float]
-    isPart: bool
+    part: str
 
 
 class ScriptFunction(TypedDict):
@@ -215,13 +220,17 @@ class Found(TypedDict):
 
 
 class Status(TypedDict):
-    """What was said last, what is being done, and what is asked; `progress` is words."""
+    """What was said last, what is being done, and what is asked; `progress` is words.
+
+    `making` is the name of a file that is being made, "" for none.
+    """
 
     words: str
     isError: bool
     job: str
     progress: str
     waiting: int
+    making: str
     verdict: str
     question: str
     canDiffer: bool

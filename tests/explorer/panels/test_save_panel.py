@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import zipfile
 from xml.etree import ElementTree
@@ -52,6 +53,20 @@ def test_the_session_is_saved_as_a_page_to_look_at(saving):
     assert name == "session.html"
     assert content.startswith(b"<!doctype html>")
     assert saving.state.file.media_type == "text/html"
+
+
+def test_the_page_hears_what_is_being_made_before_it_is_made(saving):
+    told = []
+    saving.store.subscribe(lambda state, _: told.append((state.making, state.file is not None)))
+
+    async def save() -> None:
+        saving.press("Save as HTML")
+        assert told[-1] == ("session.html", False)
+        while saving.state.making:
+            await asyncio.sleep(0.01)
+
+    asyncio.run(save())
+    assert told[-1] == ("", True)
 
 
 def test_the_picture_of_the_current_stage_is_saved_in_the_chosen_format(saving):

@@ -6,7 +6,7 @@ import type { State } from "./state";
 
 export function ChangeBar({ state }: { state: State }) {
   const { summary, changes } = state.scene.value;
-  const place = state.change.value;
+  const place = state.changeAt.value;
   const change = changes[place];
   return (
     <section class="irviz-change-bar" aria-label="Changes">

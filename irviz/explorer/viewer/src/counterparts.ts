@@ -2,7 +2,7 @@
 
 import type { NodeFacts, Picture, Scene, Side } from "./schema";
 
-export const otherSide = (side: Side): Side => (side === "current" ? "reference" : "current");
+const otherSide = (side: Side): Side => (side === "current" ? "reference" : "current");
 
 /** Return what a node became in the other picture, or what it was there. */
 export function counterparts(scene: Scene, node: string, side: Side): string[] {

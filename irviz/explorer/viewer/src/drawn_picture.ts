@@ -8,7 +8,7 @@ import { readSvg } from "./markup";
 import { type Edge, isPale } from "./neighbours";
 import { middle, type Point, type Rect } from "./viewport";
 
-export interface DrawnEdge extends Edge {
+interface DrawnEdge extends Edge {
   element: SVGGElement;
 }
 

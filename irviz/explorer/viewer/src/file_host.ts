@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import type { Host } from "./host";
-import type { FoundNode, Recording, Scene, ViewerMessage, ViewerTraits } from "./schema";
+import type { FoundNode, Picture, Recording, Scene, ViewerMessage, ViewerTraits } from "./schema";
 
 const OFFERED: readonly ViewerMessage["action"][] = ["Checkout", "Compare", "Focus", "Reveal"];
 const MOST_FOUND = 200;
@@ -12,7 +12,7 @@ const keyOf = (functionName: string, stage: string, reference: string) =>
   `${functionName}/${stage}/${reference}`;
 
 /** Find nodes whose name, operator or type has all the words, in any case. */
-export function findNodes(scenes: readonly Scene[], stage: string, words: string): FoundNode[] {
+function findNodes(scenes: readonly Scene[], stage: string, words: string): FoundNode[] {
   const parts = words.toLowerCase().split(/\s+/).filter(Boolean);
   if (!parts.length) return [];
   return scenes
@@ -37,8 +37,13 @@ export function fileHost(recording: Recording): Host {
     traits[name] = value;
     for (const listener of listeners.get(name) ?? []) listener();
   }
-  const say = (words: string, isError: boolean) =>
-    change("status", { ...traits.status, words, isError });
+  const { key: firstKey } = traits.scene;
+  const { verdict } = traits.status;
+  const say = (words: string, isError: boolean, key = traits.scene.key) =>
+    change("status", {
+      ...traits.status,
+      ...{ words, isError, verdict: key === firstKey ? verdict : "" },
+    });
 
   function showScripts() {
     const { current, reference } = traits.scene;
@@ -62,22 +67,22 @@ export function fileHost(recording: Recording): Host {
     change("details", found ? { ...found, key: own, side } : NO_DETAILS);
   }
 
-  /** Show a scene, else the one without a comparison, else any of this stage. */
+  /** Show a scene, else the one without a comparison; else say that the stage has none. */
   function show(functionName: string, stage: string, reference: string) {
-    const scene =
+    const known =
       scenes.get(keyOf(functionName, stage, reference)) ??
-      scenes.get(keyOf(functionName, stage, "")) ??
-      recording.scenes.find((one) => one.current?.stage === stage && !one.reference);
-    if (!scene) return say(`Stage ${stage} was not recorded with ${functionName}.`, true);
-    const isAsked = (scene.reference?.stage ?? "") === reference;
-    say(isAsked ? "" : `Stages ${reference} and ${stage} were not recorded as a pair.`, !isAsked);
+      scenes.get(keyOf(functionName, stage, ""));
+    const scene = known ?? lacking(functionName, stage);
+    const isAsked = !known || (scene.reference?.stage ?? "") === reference;
+    const words = `Stages ${reference} and ${stage} were not recorded as a pair.`;
+    say(isAsked ? "" : words, !isAsked, scene.key);
     const names = recording.scenes
       .filter(({ current }) => current?.stage === stage)
       .map((one) => one.function);
-    const known = new Map(recording.traits.functions.map((row) => [row.name, row]));
+    const kinds = new Map(recording.traits.functions.map((row) => [row.name, row]));
     change(
       "functions",
-      [...new Set(names)].map((name) => known.get(name) ?? { name, kind: "" }),
+      [...new Set(names)].map((name) => kinds.get(name) ?? { name, kind: "" }),
     );
     change(
       "rows",
@@ -88,6 +93,21 @@ export function fileHost(recording: Recording): Host {
     const { node, side } = traits.selection;
     if (node && !scene[side]?.nodes[node]) change("selection", { node: "", side: "current" });
     showDetails();
+  }
+
+  /** Return what is shown of a stage without a function. */
+  function lacking(functionName: string, stage: string): Scene {
+    const others = recording.scenes.filter((one) => one.current?.stage === stage && !one.reference);
+    const label = traits.rows.find((row) => row.id === stage)?.label ?? "";
+    const error = `This stage has no function '${functionName}', or it was not recorded.`;
+    const current: Picture = {
+      ...{ stage, label, name: `stage ${stage}`, svg: "", error, note: "", facts: [], dimmed: [] },
+      ...{ nodes: {}, groups: {}, instead: others.slice(0, 1).map((one) => one.function) },
+    };
+    return {
+      ...{ key: keyOf(functionName, stage, ""), function: functionName, current, reference: null },
+      ...{ summary: "", changes: [], legend: [], moved: [], part: "" },
+    };
   }
 
   function search(words: string) {

@@ -7,10 +7,12 @@ import { Button } from "./button";
 import { ChangeBar } from "./change_bar";
 import { newNodes } from "./counterparts";
 import type { DrawnPicture } from "./drawn_picture";
+import { groupAt, groupRects } from "./groups";
 import { Legend } from "./legend";
 import { PicturePane } from "./picture_pane";
 import { createPictureView, type PictureView, seenOf } from "./picture_viewport";
 import type { Change, Scene, Side } from "./schema";
+import { SideMark } from "./side_mark";
 import type { State } from "./state";
 import { around, centre, nextViewport, type Rect } from "./viewport";
 import { ZoomBar } from "./zoom_bar";
@@ -45,6 +47,7 @@ export function GraphPane({ state }: { state: State }) {
   }, [isNarrow, hasLegend]);
   useEffect(() => followScenes(state, views), [state, views]);
   useSignalEffect(() => showChange(state, views));
+  useEffect(() => followGroups(state, views.current), [state, views]);
   useSignalEffect(() => {
     const { node, side } = state.selection.value;
     if (node) flipped.value = side; // what was selected elsewhere is shown
@@ -102,7 +105,7 @@ function FlipButton({ shown }: { shown: Signal<Side> }) {
   };
   return (
     <Button title="Show the other stage in this place" icon="swap" onPress={flip}>
-      {isBefore ? "before" : "after"}
+      <SideMark side={shown.value} />
     </Button>
   );
 }
@@ -111,10 +114,9 @@ function FlipButton({ shown }: { shown: Signal<Side> }) {
 function Caption({ scene, side }: { scene: Scene; side: Side }) {
   const picture = scene[side];
   if (!picture) return null;
-  const when = { reference: "before", current: "after" }[side];
   return (
     <div class="irviz-caption">
-      {scene.reference ? <span class="irviz-caption-side">{when}</span> : null}
+      {scene.reference ? <SideMark side={side} /> : null}
       <b>
         {picture.stage} {picture.label}
       </b>
@@ -187,6 +189,37 @@ function showChanges(state: State, views: Views) {
   const hasRoom =
     every.width * viewport.scale <= pane.width && every.height * viewport.scale <= pane.height;
   showRect(views, hasRoom ? every : changes[0] ? placeOf(views, changes[0]) : null);
+}
+
+/** Tell which group is in the middle, and show the one that is asked for. */
+function followGroups(state: State, view: PictureView) {
+  const rects = signal<ReadonlyMap<string, Rect>>(new Map());
+  const stops = [
+    effect(() => {
+      const [picture, drawn] = [state.scene.value.current, view.picture.value];
+      const hasGroups = picture && Object.values(picture.groups).some(({ name }) => name);
+      // when the picture is in the page, which its effects see to
+      const frame = requestAnimationFrame(() => {
+        rects.value = hasGroups && drawn ? groupRects(picture, drawn.rects()) : new Map();
+      });
+      return () => cancelAnimationFrame(frame);
+    }),
+    effect(() => {
+      const [known, seen] = [rects.value, view.seen.value];
+      state.centreGroup.value = seen ? groupAt(known, seen) : "";
+    }),
+    effect(() => {
+      const group = state.wantedGroup.value;
+      if (!group) return;
+      state.wantedGroup.value = "";
+      const [rect, seen] = [rects.peek().get(group), view.seen.peek()];
+      if (rect && seen) view.move(centre(seen, view.size.peek(), rect));
+    }),
+  ];
+  return () => {
+    for (const stop of stops) stop();
+    state.centreGroup.value = "";
+  };
 }
 
 /** Where the nodes of a change are, in both pictures. */

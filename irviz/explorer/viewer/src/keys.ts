@@ -1,7 +1,7 @@
 // The keys of the viewer, each with what it does; help.tsx lists them.
 
 import { goToChange } from "./change_steps";
-import { compareWithParent, stepStage } from "./stage_actions";
+import { compareWith, compareWithParent, stepStage } from "./stage_actions";
 import type { State } from "./state";
 
 interface Key {
@@ -11,9 +11,13 @@ interface Key {
   run(state: State, root: HTMLElement): void;
 }
 
-/** Close what is open, one thing a time: the drawer, then the selection. */
-function closeOne(state: State) {
-  if (state.isDrawer.peek() && state.isInspectorOpen.peek()) state.isInspectorOpen.value = false;
+/** Close what is open, one thing a time, the innermost first. */
+function closeOne(state: State, root: HTMLElement) {
+  if (state.openMenu.peek()) state.openMenu.value = null;
+  else if (state.isDrawer.peek() && state.isInspectorOpen.peek()) {
+    state.isInspectorOpen.value = false;
+    root.focus({ preventScroll: true }); // what had the focus may be gone
+  } else if (state.isComparing.peek() && state.can("Compare")) compareWith(state, "");
   else if (state.selection.peek().node) state.select("");
   else if (state.isFull.peek()) state.isFull.value = false;
 }
@@ -63,12 +67,17 @@ export const KEYS: readonly Key[] = [
       state.isHelpOpen.value = true;
     },
   },
-  { keys: ["Escape"], words: "close the drawer, select nothing", run: closeOne },
+  {
+    keys: ["Escape"],
+    words: "close the menu or drawer; end the comparison; select nothing",
+    run: closeOne,
+  },
 ];
 
 /** Keys that parts of the viewer have when they have the focus. */
 export const OTHER_KEYS: readonly { part: string; keys: readonly string[]; words: string }[] = [
   { part: "Stages", keys: ["ArrowUp", "ArrowDown"], words: "go through the stages" },
+  { part: "Stages", keys: ["Enter"], words: "in the filter: to the first that fits" },
   { part: "Stages", keys: ["ArrowLeft", "ArrowRight"], words: "fold a pass; step through stages" },
   { part: "Stages", keys: ["F2"], words: "rename" },
   { part: "Stages", keys: ["Delete"], words: "drop, with what was made from it" },
@@ -89,20 +98,22 @@ export function nameOf({ key, altKey }: Pick<KeyboardEvent, "key" | "altKey">): 
 }
 
 /** Tell whether what has the focus takes characters, so that keys are text. */
-export function takesText(target: EventTarget | null): boolean {
+function takesText(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   if (target.isContentEditable || target.matches("textarea, select")) return true;
   return target.matches("input:not([type=checkbox], [type=radio], [type=button], [type=range])");
 }
 
-/** Do what a key stands for; keys of forms are theirs, and none is left to the notebook. */
+/** Do what a key stands for; keys of forms and texts are theirs, but for an Escape that they have no
+ * use for, and none is left to the notebook. */
 export function pressKey(state: State, root: HTMLElement, event: KeyboardEvent) {
   if (event.ctrlKey || event.metaKey) return; // the browser's and the notebook's
   event.stopPropagation();
   const target = event.composedPath()[0] ?? null;
-  const isForm = target instanceof Element && target.closest(".irviz-form, dialog") !== null;
-  if (event.defaultPrevented || isForm || takesText(target)) return;
+  const inside = (parts: string) => target instanceof Element && target.closest(parts) !== null;
   const name = nameOf(event);
+  const isTheirs = name !== "Escape" && (inside(".irviz-form") || takesText(target));
+  if (event.defaultPrevented || isTheirs || inside("dialog")) return;
   const found = KEYS.find(({ keys }) => keys.includes(name));
   if (!found) return;
   event.preventDefault();

@@ -8,7 +8,7 @@ const MAX_REFINED = 20_000; // characters of both sides, above which a stretch d
 const MAX_REFINED_IN_ALL = 400_000;
 
 /** A text, cut into what is compared: `keys` are equal for lines that belong together. */
-export interface LinesWithKeys {
+interface LinesWithKeys {
   text: string;
   keys: readonly string[];
 }

@@ -40,7 +40,7 @@ export function nodeActions(state: State, node: string, side: Side, steps = usua
       });
     }
   }
-  if (state.scene.value.isPart) {
+  if (state.scene.value.part) {
     add("Whole function", "", () =>
       state.ask({ action: "LookAround", node: "", steps: 0, to: "" }),
     );

@@ -10,6 +10,7 @@ import { FirstMinute } from "./first_minute";
 import { Form } from "./form";
 import { nodeActions, usualSteps } from "./node_actions";
 import type { Details, NodeFacts, Side } from "./schema";
+import { SIDES } from "./sides";
 import type { State } from "./state";
 
 const NODE = "Node";
@@ -136,7 +137,7 @@ function NodeTab({ state }: { state: State }) {
     if (box.current) box.current.scrollTop = 0;
   }, [node, side]);
   if (!facts) return <ModuleTab state={state} details={details} />;
-  const where = side === "reference" ? `in A: ${picture?.stage} ${picture?.label}` : "";
+  const where = state.isComparing.value ? `${SIDES[side].letter} ${SIDES[side].when}` : "";
   return (
     <div ref={box} class="irviz-node" data-node={node}>
       <div class="irviz-node-head">

@@ -1,12 +1,17 @@
 // The whole picture, small, with the part of it that is seen.
 
+import { useSignal, useSignalEffect } from "@preact/signals";
 import { useRef } from "preact/hooks";
+import { placeOfMap, usualPlace } from "./map_place";
 import type { PictureView } from "./picture_viewport";
 import { type Rect, visiblePart } from "./viewport";
 
 const LARGEST = { width: 150, height: 130 }; // px
 const SHARE = 0.28; // of the pane's width and height, which it covers at most
 const LEAST = 24; // px of the narrower side, so that there is something to point at
+
+const GAP = 8; // px between the map and the edges of the pane
+const SETTLED_AFTER = 200; // ms without a move, after which the map may change its corner
 
 /** Shown where not everything is seen. It does what a drag of the picture does, and keys do. */
 export function OverviewMap({ view }: { view: PictureView }) {
@@ -26,6 +31,18 @@ function Shown({ view }: { view: PictureView }) {
   );
   const width = Math.max(frame.width * share, LEAST);
   const height = Math.max(frame.height * share, LEAST);
+  const place = useSignal(usualPlace);
+  useSignalEffect(() => {
+    const [seen, drawn] = [view.seen.value, view.picture.value];
+    if (!seen || !drawn) return;
+    const timer = setTimeout(() => {
+      const box = { width: width + 2 * GAP, height: height + 2 * GAP };
+      const next = placeOfMap([...drawn.rects().values()], seen, pane, box, place.peek().corner);
+      const { corner, isOver } = place.peek();
+      if (next.corner !== corner || next.isOver !== isOver) place.value = next;
+    }, SETTLED_AFTER);
+    return () => clearTimeout(timer);
+  });
   const goTo = (event: PointerEvent) => {
     event.stopPropagation();
     const [seen, matrix] = [view.seen.peek(), element.current?.getScreenCTM()];
@@ -39,6 +56,8 @@ function Shown({ view }: { view: PictureView }) {
     <svg
       ref={element}
       class="irviz-overview"
+      data-corner={place.value.corner}
+      data-over={place.value.isOver ? "" : undefined}
       aria-hidden="true"
       width={width}
       height={height}

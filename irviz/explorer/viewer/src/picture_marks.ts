@@ -5,7 +5,7 @@ import { type DrawnPicture, shapeOf } from "./drawn_picture";
 
 const SVG = "http://www.w3.org/2000/svg";
 
-export interface Marks {
+interface Marks {
   svg: SVGSVGElement;
   /** Show nodes with what is joined to them; the rest of the picture is drawn pale. */
   hover(ids: readonly string[]): void;

@@ -2,6 +2,7 @@
 
 import { computed, effect, signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
+import { Button } from "./button";
 import { counterparts } from "./counterparts";
 import { type DrawnPicture, partAt, showPale, wordsAt } from "./drawn_picture";
 import { followGestures } from "./gestures";
@@ -49,9 +50,19 @@ export function PicturePane({ state, view, hasMap }: Props) {
     >
       <div ref={layer} class={`irviz-canvas-layer${state.can("Toggle") ? "" : " irviz-fixed"}`} />
       {view.error.value ? (
-        <p class="irviz-canvas-error" role="alert">
-          {view.error}
-        </p>
+        <div class="irviz-canvas-error" role="alert">
+          <p>{view.error}</p>
+          {picture?.instead.map((name) => (
+            <Button
+              key={name}
+              title={`Show ${name} of this stage`}
+              isDisabled={!state.can("Focus")}
+              onPress={() => state.ask({ action: "Focus", function: name })}
+            >
+              Show {name}
+            </Button>
+          ))}
+        </div>
       ) : null}
       {hasMap ? <OverviewMap view={view} /> : null}
       <Tooltip pointed={pointed} size={view.size} />

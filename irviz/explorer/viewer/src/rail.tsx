@@ -16,7 +16,9 @@ import {
   railItems,
   type StageItem,
 } from "./rail_rows";
-import type { StageRow } from "./schema";
+import type { Side, StageRow } from "./schema";
+import { SideMark } from "./side_mark";
+import { SIDES } from "./sides";
 import { canDrop, checkout, compareWith, stageMenu, stepStage } from "./stage_actions";
 import type { State } from "./state";
 
@@ -68,27 +70,27 @@ function NameField({ state, row }: { state: State; row: StageRow }) {
   );
 }
 
-function Pin({ state, row, side }: { state: State; row: StageRow; side: "A" | "B" }) {
+function Pin({ state, row, side }: { state: State; row: StageRow; side: Side }) {
   const isReference = state.scene.value.reference?.stage === row.id;
-  const isPinned = side === "A" ? isReference : row.isShown && state.isComparing.value;
-  const title =
-    side === "A" ? "Compare with this stage: A, before, left" : "Show this stage: B, after, right";
+  const isPinned = side === "reference" ? isReference : row.isShown && state.isComparing.value;
+  const does = side === "reference" ? "Compare with this stage" : "Show this stage";
+  const { letter, when } = SIDES[side];
   return (
     // no tab stop: the tree is one, and its menu has the same
     <button
       type="button"
       tabIndex={-1}
       class="irviz-pin"
-      title={title}
+      title={isPinned ? `${letter}, ${when}` : `${does}: ${letter}, ${when}`}
       aria-hidden="true"
       data-pinned={isPinned ? "" : undefined}
       onClick={(event) => {
         event.stopPropagation();
-        if (side === "A") compareWith(state, isReference ? "" : row.id);
+        if (side === "reference") compareWith(state, isReference ? "" : row.id);
         else checkout(state, row.id);
       }}
     >
-      {side}
+      <SideMark side={side} />
     </button>
   );
 }
@@ -104,8 +106,12 @@ function StageLine({ state, tree, item, guides }: LineProps<StageItem>) {
   const row = item.stage;
   const origin = row.parent ? `\nmade from stage ${row.parent}` : "";
   const isAsked = state.asked.value === row.id;
+  const { reference } = state.scene.value;
+  const side = reference?.stage === row.id ? "reference" : "current";
+  const isCompared = reference !== null && (side === "reference" || row.isShown);
   const kinds = [
     isAsked ? "irviz-asked" : "",
+    isCompared ? "irviz-compared" : "",
     row.isSame ? "irviz-same" : "",
     row.parent ? "" : "irviz-root",
   ];
@@ -116,6 +122,9 @@ function StageLine({ state, tree, item, guides }: LineProps<StageItem>) {
       class={`irviz-stage ${kinds.join(" ")}`}
       aria-level={item.depth + 1}
       aria-selected={row.isShown}
+      aria-description={
+        isCompared ? `compared: ${SIDES[side].letter}, ${SIDES[side].when}` : undefined
+      }
       tabIndex={tree.at.value === item.key ? 0 : -1}
       data-key={item.key}
       data-stage={row.id}
@@ -144,8 +153,8 @@ function StageLine({ state, tree, item, guides }: LineProps<StageItem>) {
             Δ {row.changes}
           </span>
         )}
-        <Pin state={state} row={row} side="A" />
-        <Pin state={state} row={row} side="B" />
+        <Pin state={state} row={row} side="reference" />
+        <Pin state={state} row={row} side="current" />
       </span>
       {row.badge && <Html class="irviz-stage-badge" html={row.badge} />}
     </div>
@@ -180,7 +189,13 @@ function HeadingLine({ tree, item, guides }: LineProps<HeadingItem>) {
   );
 }
 
-function StageTree({ state, words }: { state: State; words: Signal<string> }) {
+interface StageTreeProps {
+  state: State;
+  words: Signal<string>;
+  /** Goes to the first or the last stage that is listed. */
+  toEnd: { current: (end: 0 | -1) => void };
+}
+function StageTree({ state, words, toEnd }: StageTreeProps) {
   const list = useRef<HTMLDivElement>(null);
   const tree: Tree = { at: useSignal(""), folded: useSignal<ReadonlySet<string>>(new Set()) };
   const items = useComputed(() =>
@@ -224,6 +239,13 @@ function StageTree({ state, words }: { state: State; words: Signal<string> }) {
     if (line instanceof HTMLElement) line.focus({ preventScroll: true });
     if ("stage" in item) checkout(state, item.key);
   };
+  toEnd.current = (end) =>
+    goTo(
+      items
+        .peek()
+        .filter((item) => "stage" in item)
+        .at(end),
+    );
   const fold = (item: HeadingItem, isFolded: boolean) => {
     const next = new Set(tree.folded.peek());
     if (isFolded) next.add(item.key);
@@ -274,7 +296,8 @@ function StageTree({ state, words }: { state: State; words: Signal<string> }) {
 
 function Functions({ state }: { state: State }) {
   const rows = state.functions.value;
-  if (rows.length < 2) return null;
+  const isLost = !rows.some(({ name }) => name === state.scene.value.function);
+  if (rows.length < (isLost ? 1 : 2)) return null;
   return (
     <nav class="irviz-functions" aria-label="Functions">
       <h3>Functions</h3>
@@ -300,6 +323,15 @@ function Functions({ state }: { state: State }) {
 
 export function Rail({ state }: { state: State }) {
   const words = useSignal("");
+  const toEnd = useRef<(end: 0 | -1) => void>(() => {});
+  const press = (event: KeyboardEvent) => {
+    if (event.key === "Enter" || event.key === "ArrowDown") toEnd.current(0);
+    else if (event.key === "ArrowUp") toEnd.current(-1);
+    else if (event.key === "Escape" && words.peek()) words.value = "";
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
   const rows = state.rows.value;
   const row = state.current.value;
   const hasSame = rows.some(({ isSame }) => isSame);
@@ -346,9 +378,11 @@ export function Rail({ state }: { state: State }) {
             placeholder="Filter"
             aria-label="Filter stages"
             value={words}
+            title="Find stages: Enter goes to the first, the arrows through all of them"
             onInput={(event) => {
               words.value = event.currentTarget.value;
             }}
+            onKeyDown={press}
           />
         </div>
       )}
@@ -364,7 +398,7 @@ export function Rail({ state }: { state: State }) {
           hide unchanged passes
         </label>
       )}
-      <StageTree state={state} words={words} />
+      <StageTree state={state} words={words} toEnd={toEnd} />
       <Functions state={state} />
     </section>
   );

@@ -22,7 +22,7 @@ export type Item = HeadingItem | StageItem;
 export type Guide = "none" | "line" | "branch" | "end";
 
 /** What is hidden: headings that are folded, by key, and stages that do not fit. */
-export interface Hidden {
+interface Hidden {
   hidesSame: boolean;
   words: string;
   folded: ReadonlySet<string>;

@@ -31,12 +31,6 @@ export interface FunctionRow {
   kind: string;
 }
 
-/** A group around what is shown, from the outermost one; "" for the function itself. */
-export interface Crumb {
-  label: string;
-  container: string;
-}
-
 /** What a drawn node is. `facts` is HTML; a link in it is a button that has `data-function` and
  * `data-goto`. `group` is the frame around it, "" for none, and `groupName` what that is called;
  * `isOpenable` tells that there is something in it to show. `isOwn` tells that it is one of the
@@ -62,18 +56,28 @@ export interface NodeFacts {
   copies: number;
 }
 
-/** The picture of a stage; `svg` is "" where it cannot be drawn, and `error` says why.
- * `nodes` has each drawn node by its id, in the order of the text. */
+/** A group that is open; `parent` is the id of the one around it, "" for none. The name of a
+ * dataflow block is "": nearly all of a function is in one. */
+export interface Group {
+  name: string;
+  parent: string;
+}
+
+/** The picture of a stage; `svg` is "" where it cannot be drawn, and `error` says why. `instead` are
+ * functions to look at where the stage lacks the one that is looked at. `nodes` has each drawn node
+ * by its id, in the order of the text, and `groups` each group that is open. */
 export interface Picture {
   stage: string;
   label: string;
   name: string;
   svg: string;
   error: string;
+  instead: string[];
   note: string;
   facts: string[];
   dimmed: string[];
   nodes: Record<string, NodeFacts>;
+  groups: Record<string, Group>;
 }
 
 /** What became of nodes: their ids in the two pictures; `sign` is one of + − ~ ⊃ ⊂ → ↕. */
@@ -92,19 +96,18 @@ export interface LegendEntry {
 
 /** What is looked at; `key` is `function/stage/reference`. Two scenes of the same `key` are the same
  * stages and function, perhaps with something opened or closed. `moved` is how far what stays in its
- * place was moved, [dx, dy], or [] where nothing stays. `isPart` tells that `LookAround` left nodes
- * out. */
+ * place was moved, [dx, dy], or [] where nothing stays. `part` says what `LookAround` shows, "" for
+ * the whole function. */
 export interface Scene {
   key: string;
   function: string;
-  crumbs: Crumb[];
   current: Picture | null;
   reference: Picture | null;
   summary: string;
   changes: Change[];
   legend: LegendEntry[];
   moved: number[];
-  isPart: boolean;
+  part: string;
 }
 
 /** A function in a script, from its first line to its last. */
@@ -167,13 +170,15 @@ export interface Found {
   errors: string[];
 }
 
-/** What was said last, what is being done, and what is asked; `progress` is words. */
+/** What was said last, what is being done, and what is asked; `progress` is words. `making` is the
+ * name of a file that is being made, "" for none. */
 export interface Status {
   words: string;
   isError: boolean;
   job: string;
   progress: string;
   waiting: number;
+  making: string;
   verdict: string;
   question: string;
   canDiffer: boolean;

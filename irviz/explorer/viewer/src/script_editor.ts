@@ -28,13 +28,13 @@ export interface TextPlace {
   link: Link | undefined;
 }
 
-export interface EditorActions {
+interface EditorActions {
   choose(place: TextPlace): void;
   /** The pointer is on a line, or on none. */
   point(place: TextPlace | null): void;
 }
 
-export interface EditorOptions {
+interface EditorOptions {
   /** Two texts are side by side, else in one. */
   isWide: boolean;
   /** Of two texts only what differs is shown. */

@@ -11,7 +11,7 @@ import {
 import { linksIn, type ScriptIndex } from "./script_lines";
 
 /** The lines that are marked, 0 for none. */
-export interface MarkedLines {
+interface MarkedLines {
   selected: number;
   hovered: number;
 }

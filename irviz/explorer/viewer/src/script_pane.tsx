@@ -25,6 +25,7 @@ import {
   type ScriptIndex,
 } from "./script_lines";
 import { markLines } from "./script_marks";
+import { SideMark } from "./side_mark";
 import type { State } from "./state";
 
 const SIDE_BY_SIDE = 700; // px: in a narrower pane both texts are in one
@@ -220,8 +221,8 @@ export function ScriptPane({ state }: { state: State }) {
     <section class="irviz-script" aria-label="TVMScript" ref={root} {...KEYS_STAY}>
       <header class="irviz-script-header">
         <div class="irviz-script-stages">
-          {compared && shown && <Stage side="A" script={compared} />}
-          {compared && shown && <Stage side="B" script={shown} />}
+          {compared && shown && <Stage side="reference" script={compared} />}
+          {compared && shown && <Stage side="current" script={shown} />}
           {!(compared && shown) && <span>{shown ? nameOf(shown) : "TVMScript"}</span>}
         </div>
         {compared && shown && (
@@ -301,11 +302,10 @@ const KEYS_STAY = {
   onKeyDown: (event: KeyboardEvent) => event.defaultPrevented && event.stopPropagation(),
 };
 
-function Stage({ side, script }: { side: "A" | "B"; script: Script }) {
+function Stage({ side, script }: { side: Side; script: Script }) {
   return (
     <span title={nameOf(script)}>
-      <b class={side === "A" ? "irviz-script-before" : "irviz-script-after"}>{side}</b>{" "}
-      {nameOf(script)}
+      <SideMark side={side} /> {nameOf(script)}
     </span>
   );
 }

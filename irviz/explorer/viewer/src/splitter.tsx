@@ -6,7 +6,7 @@ import { RANGES, type Range, remember, type Size, type Sizes } from "./pane_size
 const STEP = 24; // px an arrow key moves it
 
 /** A size inside of its range. */
-export const clamped = (px: number, { least, most }: Range) =>
+const clamped = (px: number, { least, most }: Range) =>
   Math.round(Math.min(Math.max(px, least), most));
 
 /** Where a key moves a splitter to, undefined where it does not; `sign` as for `Splitter`. */

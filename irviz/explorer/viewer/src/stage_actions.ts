@@ -50,13 +50,13 @@ export function stageMenu(state: State, row: StageRow): MenuItem[] {
   const items: MenuItem[] = [
     {
       label: "Show this stage",
-      hint: "B, after",
+      hint: "B after",
       isDisabled: isShown || !state.can("Checkout"),
       run: () => checkout(state, row.id),
     },
     {
       label: isPinned ? "Compare with none" : "Compare the shown stage with this",
-      hint: "A, before",
+      hint: "A before",
       isDisabled: isShown || !state.can("Compare"),
       run: () => state.ask({ action: "Compare", reference: isPinned ? "" : row.id }),
     },

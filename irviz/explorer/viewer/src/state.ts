@@ -2,6 +2,7 @@
 
 import { batch, computed, effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { beginning, type Place, stepTo, type Visits, visit } from "./back_forward";
+import { changeOf } from "./change_steps";
 import type { Host, WritableTraits } from "./host";
 import type {
   PaneName,
@@ -25,10 +26,10 @@ export interface Viewport {
 export type Layout = "graph" | "split" | "text";
 
 /** How wide the viewer is: the limits are those of the container queries in viewer.css. */
-export type Width = "wide" | "medium" | "narrow";
+type Width = "wide" | "medium" | "narrow";
 
 /** What can be done with a node is asked for at a place of the window, in px. */
-export interface MenuRequest {
+interface MenuRequest {
   x: number;
   y: number;
   node: string;
@@ -64,6 +65,12 @@ export interface State extends Shared {
   readonly layout: Signal<Layout>;
   /** The change that was gone to last, by its place in the scene's list; -1 for none. */
   readonly change: Signal<number>;
+  /** The change that is looked at: it was gone to, or a node of it was selected since. */
+  readonly changeAt: Signal<number>;
+  /** The innermost open group in the middle of the pane, "" for none. */
+  readonly centreGroup: Signal<string>;
+  /** The open group that is to be brought into the picture, "" for none. */
+  readonly wantedGroup: Signal<string>;
   readonly isHelpOpen: Signal<boolean>;
   readonly isInspectorOpen: Signal<boolean>;
   readonly isLarge: Signal<boolean>;
@@ -222,13 +229,33 @@ export function createState(host: Host, ended: AbortSignal): State {
     }),
   );
 
+  const change = signal(-1);
+  const changeAt = signal(-1);
+  ended.addEventListener(
+    "abort",
+    effect(() => {
+      const place = changeOf(shared.scene.value.changes, shared.selection.value);
+      changeAt.value = place >= 0 ? place : change.peek();
+    }),
+  );
+  ended.addEventListener(
+    "abort",
+    effect(() => {
+      const place = changeOf(shared.scene.peek().changes, shared.selection.peek());
+      changeAt.value = change.value >= 0 ? change.value : place;
+    }),
+  );
+
   return {
     ...shared,
     host,
     hovered: signal({ node: "", side: "current" }),
     viewport: signal(null),
     layout: signal(shared.panes.peek().includes("graph") ? "graph" : "text"),
-    change: signal(-1),
+    change,
+    changeAt,
+    centreGroup: signal(""),
+    wantedGroup: signal(""),
     isHelpOpen: signal(false),
     isInspectorOpen: signal(true),
     isLarge: signal(false),

@@ -54,9 +54,20 @@ export function Banner({ state }: { state: State }) {
   );
 }
 
+/** A file is made in the kernel's own process: what it draws is there, and nothing can end it. */
+function Making({ name }: { name: string }) {
+  return (
+    <div class="irviz-job">
+      <span class="irviz-spinner" aria-hidden="true" />
+      <span role="status">making {name}</span>
+    </div>
+  );
+}
+
 function Job({ state }: { state: State }) {
-  const { job, progress, waiting } = state.status.value;
+  const { job, progress, waiting, making } = state.status.value;
   const isSlow = useLate(job !== "", PATIENCE, job);
+  if (making) return <Making name={making} />;
   if (!isSlow) return null;
   const words = [progress ? `${job}: ${progress}` : job];
   if (waiting) words.push(`${waiting} more to do`);
@@ -90,7 +101,8 @@ function Drawing({ state }: { state: State }) {
 }
 
 export function Status({ state }: { state: State }) {
-  const { words, isError, verdict } = state.status.value;
+  const { words, isError, verdict, job } = state.status.value;
+  const isUnknown = state.isComparing.value && !verdict && !job && state.host.isLive;
   const isOpen = useSignal(false);
   const connection = state.host.connection.value;
   const isLong = words.length > 60 || words.includes("\n");
@@ -128,6 +140,7 @@ export function Status({ state }: { state: State }) {
           {verdict}
         </p>
       )}
+      {isUnknown && <p class="irviz-verdict">To compare results, press Run: it runs A and B.</p>}
     </div>
   );
 }

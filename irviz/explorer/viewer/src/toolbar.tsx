@@ -1,7 +1,9 @@
 // The line above everything: where we are, and what is looked at in which way.
 
+import type { ComponentChildren } from "preact";
 import { placesBefore } from "./back_forward";
 import { Button } from "./button";
+import { groupsAround, type OpenGroup } from "./groups";
 import { Icon } from "./icons";
 import { openMenuBelow } from "./menu";
 import { showWhole } from "./node_actions";
@@ -25,9 +27,41 @@ function functionChoices(state: State): MenuItem[] {
   }));
 }
 
+/** The open groups around the selected node, else around the middle of the pane. */
+function openGroups(state: State): OpenGroup[] {
+  const picture = state.scene.value.current;
+  if (!picture || !state.shows("graph") || state.layout.value === "text") return [];
+  const { node, side } = state.selection.value;
+  const selected = side === "current" ? picture.nodes[node] : undefined;
+  return groupsAround(picture, selected ? selected.group : state.centreGroup.value);
+}
+
+/** A button that shows another stage. */
+function StageButton(props: {
+  state: State;
+  title: string;
+  class?: string;
+  children: ComponentChildren;
+}) {
+  const { state, title, children } = props;
+  const shown = state.current.value?.id ?? "";
+  const choices = () => stageChoices(state, shown, (stage) => checkout(state, stage));
+  return (
+    <Button
+      title={`${title}: choose another`}
+      class={props.class}
+      isDisabled={!state.can("Checkout")}
+      onPress={(event) => openMenuBelow(state, event, "Stages", choices())}
+    >
+      {children}
+    </Button>
+  );
+}
+
 function Breadcrumb({ state }: { state: State }) {
-  const { function: name, crumbs } = state.scene.value;
+  const { function: name, part } = state.scene.value;
   const row = state.current.value;
+  const isLost = !state.functions.value.some((one) => one.name === name);
   const { back, forward } = placesBefore(state.visits.value);
   return (
     <nav class="irviz-breadcrumb" aria-label="Where we are">
@@ -53,22 +87,11 @@ function Breadcrumb({ state }: { state: State }) {
         )}
         {row && (
           <li class="irviz-crumb-stage">
-            <Button
-              title="The stage that is shown: choose another"
-              class="irviz-crumb"
-              onPress={(event) =>
-                openMenuBelow(
-                  state,
-                  event,
-                  "Stages",
-                  stageChoices(state, row.id, (stage) => checkout(state, stage)),
-                )
-              }
-            >
+            <StageButton state={state} title="The stage that is shown" class="irviz-crumb">
               <span>
                 {row.id} {row.label}
               </span>
-            </Button>
+            </StageButton>
           </li>
         )}
         {name && (
@@ -76,40 +99,39 @@ function Breadcrumb({ state }: { state: State }) {
             <Button
               title="The function that is shown: choose another"
               class="irviz-crumb irviz-mono"
-              hasMenu={state.functions.value.length > 1}
+              hasMenu={state.functions.value.length > 1 || isLost}
               onPress={(event) => openMenuBelow(state, event, "Functions", functionChoices(state))}
             >
               <span>{name}</span>
             </Button>
           </li>
         )}
-        {state.scene.value.isPart && (
+        {part && (
           <li class="irviz-crumb-part">
             <Button
-              title="Only a part is shown: show the whole function"
+              title={`Only a part is shown, ${part}: show the whole function`}
               class="irviz-crumb"
               isDisabled={!state.can("LookAround")}
               onPress={() => showWhole(state)}
             >
-              <span>part</span>
+              <span>part: {part}</span>
               <Icon name="close" />
             </Button>
           </li>
         )}
-        {crumbs
-          .filter(({ container }) => container)
-          .map(({ label, container }) => (
-            <li key={container}>
-              <Button
-                title={`Close ${label}`}
-                class="irviz-crumb irviz-mono"
-                isDisabled={!state.can("Toggle")}
-                onPress={() => state.ask({ action: "Toggle", container, side: "current" })}
-              >
-                <span>{label}</span>
-              </Button>
-            </li>
-          ))}
+        {openGroups(state).map(({ id, name: group }) => (
+          <li key={id} class="irviz-crumb-group">
+            <Button
+              title={`Show the group ${group}`}
+              class="irviz-crumb irviz-mono"
+              onPress={() => {
+                state.wantedGroup.value = id;
+              }}
+            >
+              <span>{group}</span>
+            </Button>
+          </li>
+        ))}
       </ol>
     </nav>
   );
@@ -149,31 +171,29 @@ function CompareChoice({ state }: { state: State }) {
     if (first !== row?.id && first !== row?.parent) {
       shortcuts.push({ label: "The initial module", run: () => compareWith(state, first) });
     }
-    const chosen = reference?.stage;
-    const all = stageChoices(state, chosen, (stage) => compareWith(state, stage)).filter(
-      (_, index) => state.rows.peek()[index]?.id !== row?.id,
-    );
-    const [next, ...others] = all;
-    if (!next) return shortcuts;
-    return [...shortcuts, { ...next, isSeparate: shortcuts.length > 0 }, ...others];
+    const others = stageChoices(state, reference?.stage, (stage) => compareWith(state, stage));
+    const [next, ...more] = others.filter((_, at) => state.rows.peek()[at]?.id !== row?.id);
+    return next ? [...shortcuts, { ...next, isSeparate: true }, ...more] : shortcuts;
   };
   if (!reference || !current) {
     return (
-      <Button
-        icon="swap"
-        title="Compare with another stage (d: with the one before)"
-        isDisabled={isDisabled || state.rows.value.length < 2}
-        hasMenu
-        onPress={(event) => openMenuBelow(state, event, "Compare with", choices())}
-      >
-        <span class="irviz-label">Compare</span>
-      </Button>
+      <fieldset class="irviz-compare" aria-label="Comparison">
+        <Button
+          icon="swap"
+          title="Compare with another stage (d: with the one before)"
+          isDisabled={isDisabled || state.rows.value.length < 2}
+          hasMenu
+          onPress={(event) => openMenuBelow(state, event, "Compare with", choices())}
+        >
+          <span>Compare</span>
+        </Button>
+      </fieldset>
     );
   }
   return (
-    <fieldset class="irviz-compare" aria-label="Stages that are compared">
+    <fieldset class="irviz-compare" aria-label="Comparison">
       <Button
-        title={`A, before, left: ${reference.stage} ${reference.label}. Choose another`}
+        title={`A, before: ${reference.stage} ${reference.label}. Choose another`}
         isDisabled={isDisabled}
         onPress={(event) => openMenuBelow(state, event, "Compare with", choices())}
       >
@@ -185,27 +205,29 @@ function CompareChoice({ state }: { state: State }) {
         isDisabled={isDisabled}
         onPress={() => swapSides(state)}
       />
-      <Button
-        title={`B, after, right: ${current.stage} ${current.label}. Choose another`}
-        isDisabled={isDisabled}
-        onPress={(event) =>
-          openMenuBelow(
-            state,
-            event,
-            "Show",
-            stageChoices(state, current.stage, (stage) => checkout(state, stage)),
-          )
-        }
-      >
+      <StageButton state={state} title={`B, after: ${current.stage} ${current.label}`}>
         <b>B</b> <span>{current.stage}</span>
-      </Button>
+      </StageButton>
       <Button
         icon="close"
-        title="End the comparison"
+        title="End the comparison (Escape)"
         isDisabled={isDisabled}
-        onPress={() => state.ask({ action: "Compare", reference: "" })}
+        onPress={() => compareWith(state, "")}
       />
     </fieldset>
+  );
+}
+
+/** A label that keeps the room of all that may stand there, so that what is beside it stays. */
+function Label({ words, all }: { words: string; all: readonly string[] }) {
+  return (
+    <span class="irviz-label irviz-steady">
+      {all.map((one) => (
+        <span key={one} aria-hidden={one !== words} data-shown={one === words ? "" : undefined}>
+          {one}
+        </span>
+      ))}
+    </span>
   );
 }
 
@@ -219,10 +241,10 @@ function colourChoices(state: State): MenuItem[] {
   }));
 }
 
-const differenceLabel = (state: State) =>
-  state.status.value.isDimmed ? "Show all alike" : "First difference";
+const DIFFERENCE = { on: "Show all alike", off: "First difference" };
+const differenceLabel = (state: State) => DIFFERENCE[state.status.value.isDimmed ? "on" : "off"];
 
-export function toggleFull(state: State) {
+function toggleFull(state: State) {
   state.isFull.value = !state.isFull.peek();
 }
 
@@ -244,8 +266,7 @@ function everything(state: State): MenuItem[] {
       hint: "d",
       isSeparate: true,
       isDisabled: !state.can("Compare"),
-      run: () =>
-        isComparing ? state.ask({ action: "Compare", reference: "" }) : compareWithParent(state),
+      run: () => (isComparing ? compareWith(state, "") : compareWithParent(state)),
     });
     if (isComparing) add({ label: "Swap A and B", run: () => swapSides(state) });
   }
@@ -298,19 +319,20 @@ function everything(state: State): MenuItem[] {
 function Tools({ state }: { state: State }) {
   const { canDiffer, job } = state.status.value;
   const isLive = state.host.isLive;
+  const other = state.isComparing.value ? "A" : "the initial module";
   const colour = state.colours.value.find(({ kind }) => kind === state.colour.value);
   return (
     <div class="irviz-tools">
-      {isLive && canDiffer && (
+      {isLive && (
         <Button
           icon="difference"
-          title="Compare the values of the two stages node by node, and go to the first difference"
+          title={`Compare the values of this stage node by node with those of ${other}, and go to the first difference`}
           class="irviz-from-wide"
           isPressed={state.status.value.isDimmed}
-          isDisabled={!state.can("ShowFirstDifference")}
+          isDisabled={!canDiffer || !state.can("ShowFirstDifference")}
           onPress={() => state.ask({ action: "ShowFirstDifference" })}
         >
-          <span class="irviz-label">{differenceLabel(state)}</span>
+          <Label words={differenceLabel(state)} all={Object.values(DIFFERENCE)} />
         </Button>
       )}
       {isLive && state.colours.value.length > 0 && (
@@ -322,7 +344,10 @@ function Tools({ state }: { state: State }) {
           hasMenu
           onPress={(event) => openMenuBelow(state, event, "Colour by", colourChoices(state))}
         >
-          <span class="irviz-label">{colour ? colour.label : "Colour"}</span>
+          <Label
+            words={colour?.label ?? "Colour"}
+            all={["Colour", ...state.colours.value.map(({ label }) => label)]}
+          />
         </Button>
       )}
       {isLive && (

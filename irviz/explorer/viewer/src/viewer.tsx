@@ -251,7 +251,7 @@ function render({ model, el, signal }: { model: AnyModel; el: HTMLElement; signa
 }
 
 /** Show a session that was recorded, in a page without a kernel. */
-export function showRecording(recording: Recording, el: HTMLElement) {
+function showRecording(recording: Recording, el: HTMLElement) {
   return show(fileHost(recording), el, new AbortController().signal);
 }
 

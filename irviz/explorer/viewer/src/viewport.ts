@@ -153,7 +153,7 @@ const areAlike = (a: Size, b: Size) =>
   Math.abs(a.height - b.height) <= ALIKE * a.height;
 
 /** What a picture is of, and how large it is. */
-export interface Shown {
+interface Shown {
   key: string;
   function: string;
   frame: Rect;

@@ -6,13 +6,14 @@ import type { Details, Picture, Recording, Scene, ViewerTraits } from "../src/sc
 
 const picture = (stage: string, names: readonly string[]): Picture => ({
   ...{ stage, label: "", name: "main", svg: "", error: "", note: "", facts: [], dimmed: [] },
+  ...{ instead: [], groups: {} },
   nodes: Object.fromEntries(
     names.map((name) => [name, { name, operator: "relax.add", type: "Tensor[(1,)]" }]),
   ) as Picture["nodes"],
 });
 const scene = (name: string, stage: string, reference = ""): Scene => ({
-  ...{ key: `${name}/${stage}/${reference}`, function: name, crumbs: [], summary: "" },
-  ...{ changes: [], legend: [], moved: [0, 0], isPart: false },
+  ...{ key: `${name}/${stage}/${reference}`, function: name, summary: "" },
+  ...{ changes: [], legend: [], moved: [0, 0], part: "" },
   current: picture(stage, ["a", `b${stage}`]),
   reference: reference ? picture(reference, ["a"]) : null,
 });
@@ -75,6 +76,29 @@ test("stepping on from a comparison shows the next stage alone", () => {
   host.send({ action: "Checkout", stage: "0" });
   assert.equal(host.get("scene").key, "main/0/");
   assert.equal(host.get("status").words, "");
+});
+
+test("a function is kept past a stage that lacks it, which says so", () => {
+  const host = fileHost(recording());
+  host.send({ action: "Checkout", stage: "1" });
+  host.send({ action: "Focus", function: "f" });
+  host.send({ action: "Checkout", stage: "2" });
+  const { current, ...scene } = host.get("scene");
+  assert.deepEqual([scene.function, current?.stage, current?.svg], ["f", "2", ""]);
+  assert.match(current?.error ?? "", /no function 'f'/);
+  assert.deepEqual(current?.instead, ["main"]);
+  host.send({ action: "Checkout", stage: "1" });
+  assert.equal(host.get("scene").key, "f/1/");
+});
+
+test("what is said of two results belongs to the pair that was compared", () => {
+  const told = recording();
+  told.traits = { ...told.traits, status: { ...told.traits.status, verdict: "equal" } };
+  const host = fileHost(told);
+  host.send({ action: "Checkout", stage: "1" });
+  assert.equal(host.get("status").verdict, "");
+  host.send({ action: "Checkout", stage: "0" });
+  assert.equal(host.get("status").verdict, "equal");
 });
 
 test("the details are those of the selected node, in a comparison as without", () => {

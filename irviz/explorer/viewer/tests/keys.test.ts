@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { KEYS, nameOf } from "../src/keys";
+import { KEYS, nameOf, pressKey } from "../src/keys";
 import { itemAfter } from "../src/menu";
 import { RANGES } from "../src/pane_sizes";
 import { sizeAfter } from "../src/splitter";
+import type { State } from "../src/state";
 
 test("each key stands for one thing", () => {
   const all = KEYS.flatMap(({ keys }) => keys);
@@ -32,4 +33,53 @@ test("a splitter is moved by keys, within its range", () => {
   assert.equal(sizeAfter(300, "Enter", true, -1, range), range.usual);
   assert.equal(sizeAfter(300, "ArrowUp", true, -1, range), undefined);
   assert.equal(sizeAfter(500, "ArrowDown", false, 1, RANGES.height), 524);
+});
+
+test("Escape closes one thing a time, the innermost first", () => {
+  const cell = <Value>(value: Value) => ({
+    value,
+    peek() {
+      return this.value;
+    },
+  });
+  const asked: unknown[] = [];
+  const state = {
+    openMenu: cell<object | null>({}),
+    isDrawer: cell(true),
+    isInspectorOpen: cell(true),
+    isComparing: cell(true),
+    current: cell({ id: "1" }),
+    selection: cell({ node: "a" }),
+    isFull: cell(true),
+    can: () => true,
+    ask(message: unknown) {
+      asked.push(message);
+      this.isComparing.value = false;
+    },
+    select(node: string) {
+      this.selection.value = { node };
+    },
+  };
+  const root = { focus: () => {} } as unknown as HTMLElement;
+  globalThis.Element ??= class {} as never;
+  globalThis.HTMLElement ??= class {} as never;
+  const event = {
+    ...{ key: "Escape", altKey: false, ctrlKey: false, metaKey: false, defaultPrevented: false },
+    ...{ stopPropagation() {}, preventDefault() {}, composedPath: () => [] },
+  } as unknown as KeyboardEvent;
+  const open = () => [
+    state.openMenu.value !== null,
+    state.isInspectorOpen.value,
+    state.isComparing.value,
+    state.selection.value.node !== "",
+    state.isFull.value,
+  ];
+  for (let closed = 1; closed <= 5; closed += 1) {
+    pressKey(state as unknown as State, root, event);
+    assert.deepEqual(
+      open(),
+      [1, 2, 3, 4, 5].map((one) => one > closed),
+    );
+  }
+  assert.deepEqual(asked, [{ action: "Compare", reference: "" }]);
 });

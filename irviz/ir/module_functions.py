@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TypeVar
 
 from tvm import ir, relax, tirx
 
 from irviz.errors import NotFoundError
 
+_MOST_NAMES = 3
 _Function = TypeVar("_Function", bound=ir.BaseFunc)
 
 
@@ -61,7 +61,7 @@ def relax_function(mod: ir.IRModule, name: str) -> relax.Function:
     found = function_named(mod, name)
     if isinstance(found, relax.Function):
         return found
-    advice = _advice(relax_functions(mod))
+    advice = _advice(mod)
     if found is not None:
         raise NoFunctionError(f"{name!r} is a PrimFunc, not a Relax function; {advice}")
     raise NoFunctionError(f"the module has no function {name!r}; {advice}")
@@ -79,7 +79,14 @@ def default_function(mod: ir.IRModule) -> str:
     return "main" if "main" in functions else next(iter(drawable_functions(mod)), "main")
 
 
-def _advice(functions: Mapping[str, relax.Function]) -> str:
-    if not functions:
-        return "it has no Relax function at all: give an IRModule with an @R.function"
-    return f"its Relax functions are {', '.join(map(repr, functions))}: give one of these"
+def _advice(mod: ir.IRModule) -> str:
+    if functions := relax_functions(mod):
+        return f"its Relax functions are {', '.join(map(repr, functions))}: give one of these"
+    if kernels := list(prim_funcs(mod)):
+        named, more = ", ".join(map(repr, kernels[:_MOST_NAMES])), len(kernels) - _MOST_NAMES
+        others = f" and {more} more" if more > 0 else ""
+        return (
+            f"it has only the PrimFuncs {named}{others}: look at one of these, as by "
+            "session.select_function, or at a stage before they were compiled by themselves"
+        )
+    return "it has no Relax function at all: give an IRModule with an @R.function, or another stage"

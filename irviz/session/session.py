@@ -705,11 +705,14 @@ class Session(SessionState):
     def report(self) -> StageTable:
         """Run all stages and compare each with the first: a table, one row a stage.
 
-        A stage that failed, or that cannot be run, has a row with the reason.
+        A stage that failed, or that cannot be run, has a row with the reason; one that has only
+        other functions, as most of a compilation's do, has none.
         """
         rows: list[StageRow] = []
         first: RunResult | None = None
         for stage in self.stages:
+            if self.function not in drawable_functions(stage.module):
+                continue
             result, error = None, stage.error
             if not error:
                 try:

@@ -263,6 +263,11 @@ def test_the_sizes_of_a_symbolic_function_have_their_names(modules):
     ("mod", "name", "words"),
     [
         (MyModule, "nowhere", "no function 'nowhere'; its Relax functions are 'main': give one"),
+        (
+            tvm.IRModule({tvm.ir.GlobalVar("relu0"): MyModule["relu0"]}),
+            "main",
+            "it has only the PrimFuncs 'relu0': look at one of these, as by session.select_",
+        ),
         (tvm.IRModule(), "main", "it has no Relax function at all: give an IRModule with an @R"),
     ],
 )

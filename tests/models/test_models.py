@@ -19,6 +19,7 @@ pytestmark = [
     pytest.mark.filterwarnings(
         r"ignore:`isinstance\(treespec, LeafSpec\)` is deprecated:FutureWarning"
     ),
+    pytest.mark.filterwarnings("ignore:TVM imported:UserWarning"),  # said once the model is open
     pytest.mark.filterwarnings(r"ignore:The tensor attributes? self\.\S+_flat_weights:UserWarning"),
 ]
 

@@ -159,6 +159,20 @@ def test_a_missing_function_of_a_library_is_a_module_that_could_not_be_built(mod
         run(modules.TwoFunctions, "first")
 
 
+def test_a_prim_func_that_cannot_be_built_is_named_with_the_nodes_it_was_made_of():
+    """TVM compares bools as floats, and says neither which operator nor which node that is."""
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType([2], "bool"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            same = builder.emit(relax.op.equal(builder.emit(relax.op.logical_not(x)), x))
+            last = builder.emit_output(relax.op.logical_not(same))
+        builder.emit_func_output(last)
+    words = r"PrimFunc '\w*equal\w*' could not be built: .*; it was made of .*\(relax\.\w+\)"
+    with pytest.raises(RunError, match=words):
+        run(builder.get())
+
+
 def test_it_can_be_built_once_the_function_is_registered(modules):
     mod = modules.chain("x")
     call = relax.call_dps_packed("test.late", relax.Tuple([mod["main"].params[0]]), _pair())

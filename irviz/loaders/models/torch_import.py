@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -48,17 +48,16 @@ def import_program(
     from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
 
     decomposed = _decomposed(program)
-    importer, opaque = ExportedProgramImporter(), list[str]()
+    importer = ExportedProgramImporter()
+    converter = _Converter(importer, missing)
     lacking = {
         node.target.__name__: None
         for node in decomposed.graph.nodes
         if node.op == "call_function" and node.target.__name__ not in importer.convert_map
     }
+    known = {**lacking, **importer.convert_map, "cumsum.default": partial(_cumsum, importer)}
     importer.update_convert_map(
-        {
-            name: partial(_convert, importer, convert, opaque if missing == "opaque" else None)
-            for name, convert in {**lacking, **importer.convert_map}.items()
-        }
+        {name: partial(converter, convert) for name, convert in known.items()}
     )
     module = importer.from_exported_program(
         decomposed,
@@ -71,7 +70,9 @@ def import_program(
         value.name: node for node, value in importer.env.items() if isinstance(value, relax.Var)
     }
     module, mended = mend(module)
-    return ImportedProgram(module, decomposed, nodes, tuple(opaque), mended)
+    return ImportedProgram(
+        module, decomposed, nodes, tuple(converter.opaque), (*mended, *converter.remarks)
+    )
 
 
 def described(node: Node) -> str:
@@ -102,28 +103,50 @@ def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedP
     return decomposed
 
 
-def _convert(
-    importer: ExportedProgramImporter,
-    convert: Callable[[Node], relax.Expr] | None,
-    opaque: list[str] | None,
-    node: Node,
-) -> relax.Expr:
-    """Convert a node; one that cannot be is added to `opaque`, or raises LoadError without it."""
-    reason, failure = "its importer has no such operator", None
-    if convert is not None:
-        try:
-            return convert(node)
-        except (LoadError, MemoryError):
-            raise
-        except Exception as raised:  # the importer raises errors of any class
-            reason, failure = one_line(raised), raised
-    if opaque is None:
-        raise LoadError(
-            f"TVM cannot import {described(node)}: {reason}; missing='opaque' opens the model "
-            "with such calls as nodes without a definition"
-        ) from failure
-    opaque.append(described(node))
-    return _opaque_call(importer, node)
+@dataclass
+class _Converter:
+    """Converts nodes, and remembers which have no definition, or another dtype than in torch."""
+
+    importer: ExportedProgramImporter
+    missing: Missing
+    opaque: list[str] = field(default_factory=list)
+    unlike: list[str] = field(default_factory=list)
+
+    def __call__(self, convert: Callable[[Node], relax.Expr] | None, node: Node) -> relax.Expr:
+        """Convert a node; raise LoadError where that is impossible and has to be."""
+        reason, failure = "its importer has no such operator", None
+        if convert is not None:
+            try:
+                converted = convert(node)
+                self._compare_dtypes(node, converted)
+                return converted
+            except (LoadError, MemoryError):
+                raise
+            except Exception as raised:  # the importer raises errors of any class
+                reason, failure = one_line(raised), raised
+        if self.missing == "error":
+            raise LoadError(
+                f"TVM cannot import {described(node)}: {reason}; missing='opaque' opens the model "
+                "with such calls as nodes without a definition"
+            ) from failure
+        self.opaque.append(described(node))
+        return _opaque_call(self.importer, node)
+
+    def _compare_dtypes(self, node: Node, converted: object) -> None:
+        wanted = getattr(node.meta.get("val"), "dtype", None)
+        if wanted is None or not isinstance(converted, relax.Var):
+            return
+        found = str(getattr(converted.ty, "dtype", "") or "")
+        if found and found != (expected := self.importer._convert_data_type(wanted)):
+            self.unlike.append(f"{described(node)}, which is {expected} in torch and {found} here")
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is to be known of dtypes."""
+        if not self.unlike:
+            return ()
+        more = f" and {len(self.unlike) - 1} more" if len(self.unlike) > 1 else ""
+        return (f"TVM imported another dtype for {self.unlike[0]}{more}",)
 
 
 def _opaque_call(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
@@ -159,3 +182,12 @@ def _tensor_type(
     if None in sizes:
         raise LoadError(f"{described(node)} has a size that is not known, so it cannot be opaque")
     return relax.TensorType(sizes, importer._convert_data_type(tensor.dtype))
+
+
+def _cumsum(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
+    """Import a sum of bools or integers in torch's dtype: TVM's importer adds bools as bools."""
+    source, axis = importer.env[node.args[0]], node.args[1]
+    dtype = importer._convert_data_type(node.meta["val"].dtype)
+    if str(source.ty.dtype) != dtype:
+        source = importer.block_builder.emit(relax.op.astype(source, dtype))
+    return importer.block_builder.emit(relax.op.cumsum(source, axis=axis, dtype=dtype))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 
 import tvm
 import tvm_ffi
 from tvm import ir, relax, tirx
 
-from irviz.runtime.local.kernels import can_be_kept, compiled, is_closed
+from irviz.errors import RunError
+from irviz.runtime.local.build_failure import nodes_of
+from irviz.runtime.local.kernels import KernelError, can_be_kept, compiled, is_closed
 from irviz.runtime.local.python_callees import called_names
 
 Built = tuple[tvm.runtime.Module, Mapping[str, str]]
@@ -23,7 +26,14 @@ def build_relax(mod: ir.IRModule, target: tvm.target.Target) -> Built:
         lowered = relax.get_pipeline("default")(mod)
     if lowered.attrs:  # which libraries, constants and prefixes of names may be in
         return tvm.compile(lowered, target=target, relax_pipeline=None).jit(), {}
-    kernels = compiled(_keepable(lowered), target)
+    try:
+        kernels = compiled(_keepable(lowered), target)
+    except KernelError as failure:
+        nodes = ""
+        with contextlib.suppress(Exception):  # it is the first error that is said
+            nodes = nodes_of(mod, failure.name)
+        made_of = f"; it was made of {nodes}" if nodes else ""
+        raise RunError(f"{failure}{made_of}") from failure.__cause__
     symbols = {name: kernel.symbol for name, kernel in kernels.items()}
     functions = {
         gvar: relax.ExternFunc(symbols[gvar.name_hint]) if gvar.name_hint in symbols else function

@@ -24,6 +24,7 @@ import tvm_ffi
 from tvm import ir, tirx
 from tvm.support import cc
 
+from irviz.errors import RunError
 from irviz.runtime.local.kernel_store import KernelStore, kernel_store
 from irviz.runtime.local.run_errors import run_errors
 from irviz.worker.progress import report_progress
@@ -45,6 +46,14 @@ class Kernel:
 _Key = tuple[str, tvm_ffi.StructuralKey]
 _kept: OrderedDict[_Key, Kernel] = OrderedDict()
 _lock = threading.Lock()
+
+
+class KernelError(RunError):
+    """A PrimFunc that cannot be built, and its name."""
+
+    def __init__(self, words: str, name: str) -> None:
+        super().__init__(words)
+        self.name = name
 
 
 def can_be_kept() -> bool:
@@ -203,8 +212,14 @@ class _Chunk:
         if "bad_alloc" in str(failure):
             raise MemoryError(str(failure)) from failure
         for name, unit in self.units.items():
+            self._check_alone(name, unit)
+
+    def _check_alone(self, name: str, unit: tuple[str, tirx.PrimFunc]) -> None:
+        try:
             with run_errors(f"the PrimFunc {name!r} could not be built"):
                 self._library({name: unit})
+        except RunError as failure:
+            raise KernelError(str(failure), name) from failure.__cause__
 
     def _stored(self, library: tvm.runtime.Module) -> tvm.runtime.Module:
         """Return the library as it was put on disk, or itself if that is not possible."""

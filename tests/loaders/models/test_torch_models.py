@@ -164,7 +164,7 @@ class Whole(nn.Module):
     def forward(self, batch, scale=None, flag=True):
         here = self.layers["mlp"](batch["x"]).softmax(-1)
         here = here if scale is None else here * scale
-        return Output(scores=here[-1] if flag else here, inputs=batch["x"] + 1)
+        return Output(scores=here[0] if flag else here, inputs=batch["x"] + 1)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -194,7 +194,7 @@ def test_a_pt2_file_may_return_an_object_whose_class_is_not_there(tmp_path):
     assert any("_softmax" in str(node.target) for node in program.graph.nodes)
     torch.export.save(program, tmp_path / "model.pt2")
     session = irviz.load(tmp_path / "model.pt2", inputs={"batch_x": x.numpy()}, trust=True)
-    close(session.run().outputs[0][0], perceptron()(x).softmax(-1)[-1])
+    close(session.run().outputs[0][0], perceptron()(x).softmax(-1)[0])
 
 
 def test_the_last_row_of_a_tensor_is_the_last_row():
@@ -222,6 +222,16 @@ def test_bools_are_compared():
         session = irviz.load(Same(), inputs=x)
     for found, expected in zip(session.run().outputs, Same()(x), strict=True):
         np.testing.assert_array_equal(found[0], expected.numpy())
+
+
+def test_bools_are_added_as_numbers():
+    """TVM's importer adds them as bools."""
+
+    class Places(nn.Module):
+        def forward(self, x):
+            return torch.cumsum(x > 0, -1)
+
+    close(result(irviz.load(Places(), inputs=X)), Places()(X))
 
 
 def test_sizes_may_be_dynamic():

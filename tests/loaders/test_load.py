@@ -10,6 +10,7 @@ import pytest
 import tvm
 from tvm import relax, te
 from tvm.relax.frontend import nn
+from tvm.relax.frontend.nn.llm.kv_cache import PagedKVCache
 from tvm_ffi import structural_equal
 
 import irviz
@@ -181,6 +182,54 @@ def test_a_module_of_relax_nn_asks_for_its_sizes():
     assert "which has no size" in refusal(Layer(), inputs="random")
     assert "2 inputs were given, and Layer.forward takes x" in refusal(Layer(), inputs=[X, X])
     assert "Layer cannot be exported by TVM" in refusal(Layer(), inputs=X[:, :3].copy())
+
+
+class Decoder(nn.Module):
+    """A model as mlc-llm has them: several methods, a paged cache, and specs of its own."""
+
+    def __init__(self):
+        self.embedding, self.qkv = nn.Embedding(16, 8), nn.Linear(8, 24, bias=False)
+
+    def embed(self, tokens):
+        return self.embedding(tokens)
+
+    def prefill(self, embedded, cache):
+        batch, length, _ = embedded.shape
+        qkv = nn.op.reshape(self.qkv(embedded), (batch, length, 6, 4))
+        return cache.attention_with_fused_qkv(0, qkv, 2, 1.0), cache
+
+    decode = prefill
+
+    def get_default_spec(self):
+        modes = {"$": {"param_mode": "packed", "effect_mode": "none"}}
+        methods = {"embed": {"tokens": nn.spec.Tensor(["length"], "int32")}, **cached("length")}
+        specs = {name: {**one, **modes} for name, one in methods.items()}
+        return nn.spec.ModuleSpec.from_raw(specs, self)
+
+
+def cached(length):
+    cache = nn.spec.Object(object_type=PagedKVCache)
+    return {
+        "prefill": {"embedded": nn.spec.Tensor([1, length, 8], "float32"), "cache": cache},
+        "decode": {"embedded": nn.spec.Tensor([1, 1, 8], "float32"), "cache": cache},
+    }
+
+
+@pytest.mark.parametrize("given", [None, Decoder().get_default_spec(), cached("n")])
+def test_a_module_of_relax_nn_may_have_several_methods_and_a_paged_cache(given):
+    session = irviz.load(Decoder(), inputs=given)
+    expected = {"prefill", "decode"} | (set() if isinstance(given, dict) else {"embed"})
+    assert set(session.functions) == expected
+    for name in session.functions:
+        shown = session.select_function(name)
+        assert shown.draw().svg
+        if name != "embed":
+            callees = {node.callee for node in shown.graph().nodes}
+            assert "vm.builtin.attention_kv_cache_attention_with_fused_qkv" in callees
+
+
+def test_a_module_of_relax_nn_without_forward_asks_for_specs_of_its_methods():
+    assert "Decoder has no method 'forward': give a dict of specs" in refusal(Decoder(), inputs=X)
 
 
 def test_params_stand_in_the_place_of_those_that_come_with_it():

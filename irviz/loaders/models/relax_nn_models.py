@@ -18,6 +18,9 @@ _SPEC = (
     "give the specs of its inputs, as in irviz.load(model, inputs={'forward': {'x': "
     "nn.spec.Tensor([1, 784], 'float32')}})"
 )
+_METHODS = "give a dict of specs for each method, as in inputs={'prefill': {…}, 'decode': {…}}"
+_MODES = "$"
+"""Under this name a spec says how weights are passed."""
 
 
 def from_nn(model: nn.Module, inputs: Any) -> Loaded:
@@ -26,24 +29,37 @@ def from_nn(model: nn.Module, inputs: Any) -> Loaded:
     Args:
         model: The module.
         inputs: Specs or arrays for `forward`, in order or by name; or those of several methods, in
-            a dict by the method's name.
+            a dict by the method's name; or a ModuleSpec, which is by default what the model's own
+            `get_default_spec` returns, as the models of mlc-llm have it.
 
     Raises:
         LoadError: If it cannot be exported.
     """
+    if inputs is None and hasattr(model, "get_default_spec"):
+        inputs = model.get_default_spec()
     if inputs is None:
         raise LoadError(f"{type(model).__name__} has no sizes of its own: {_SPEC}")
+    if isinstance(inputs, spec.ModuleSpec):
+        return _exported(model, inputs, inputs.method_names[0], {})
     methods = _methods(model, inputs)
     specs = {
-        method: {name: _spec(name, value) for name, value in parameters.items()}
+        method: {
+            name: value if name == _MODES else _spec(name, value)
+            for name, value in parameters.items()
+        }
         for method, parameters in methods.items()
     }
+    method, parameters = next(iter(methods.items()))
+    return _exported(model, specs, method, parameters)
+
+
+def _exported(model: nn.Module, specs: Any, method: str, parameters: Mapping[str, Any]) -> Loaded:
+    """Return the exported model, with the arrays that were given for its first method."""
     try:
-        mod, weights = model.export_tvm(specs)[:2]
+        mod, weights = model.export_tvm(specs, allow_extern=True)[:2]
     except Exception as failure:  # the model's own code raises anything
         reason = f"{type(model).__name__} cannot be exported by TVM: {one_line(failure)}"
         raise LoadError(reason) from failure
-    method, parameters = next(iter(methods.items()))
     params = {name: to_numpy(weight.data) for name, weight in weights if weight.data is not None}
     arrays = {n: value for n, value in parameters.items() if isinstance(value, np.ndarray)}
     return Loaded(mod, params, arrays if len(arrays) == len(parameters) else None, method)
@@ -56,6 +72,8 @@ def _methods(model: nn.Module, inputs: Any) -> dict[str, dict[str, Any]]:
             return {str(method): dict(value) for method, value in inputs.items()}
         return {"forward": dict(inputs)}
     values = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
+    if not hasattr(model, "forward"):
+        raise LoadError(f"{type(model).__name__} has no method 'forward': {_METHODS}")
     names = list(inspect.signature(model.forward).parameters)
     if len(values) > len(names):
         raise LoadError(

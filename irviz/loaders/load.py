@@ -13,8 +13,7 @@ from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError
 from irviz.loaders.file_kind import READABLE
-from irviz.loaders.loaded_model import Loaded
-from irviz.loaders.models.torch_import import Missing
+from irviz.loaders.loaded_model import Loaded, Missing
 from irviz.loaders.read_file_contents import read_content, read_path
 from irviz.loaders.read_in_worker import read_in_worker
 from irviz.loaders.reader_limits import brief, file_size, named
@@ -40,7 +39,7 @@ def load(
         name: The module to load from a file that defines several.
         dynamic_shapes: Sizes of a PyTorch module that may vary, as `torch.export.export` takes
             them.
-        missing: What becomes of calls of torch that TVM's importer lacks: "error", or "opaque"
+        missing: What becomes of calls that TVM's importer lacks: "error", or "opaque"
             for calls without a definition.
 
     Raises:
@@ -100,7 +99,7 @@ def _load_object(
     if onnx is not None and isinstance(source, onnx.ModelProto):
         from irviz.loaders.models.onnx_models import from_model
 
-        return from_model(source), inputs
+        return from_model(source, missing), inputs
     raise LoadError(
         f"{brief(source)}, of the type {_type_name(source)}, is not a model: give a file of "
         f"{READABLE}, an IRModule, or a model of TVM, torch or ONNX"

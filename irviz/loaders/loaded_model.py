@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import tvm
@@ -14,6 +14,8 @@ from tvm import ir
 from irviz.model.runs.origin import Origin
 
 Params = Mapping[str, NDArray[Any]]
+Missing = Literal["error", "opaque"]
+"""What becomes of a call that TVM's importer lacks: an error, or a node without a definition."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,3 +56,9 @@ def detach_weights(mod: ir.IRModule, function: str = "main") -> tuple[ir.IRModul
     return bare, {
         param.name: to_numpy(tensor) for param, tensor in zip(weights, tensors, strict=True)
     }
+
+
+def opaque_note(opaque: Sequence[str]) -> str:
+    """Return what is to be known of a model with calls that have no definition."""
+    more = f" and {len(opaque) - 1} more" if len(opaque) > 1 else ""
+    return f"TVM does not know {opaque[0]}{more}: the model can be drawn, but not run"

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from irviz.errors import LoadError
 from irviz.loaders.file_kind import READABLE, FileKind, decode_text, detect_kind
-from irviz.loaders.loaded_model import Loaded
-from irviz.loaders.models.torch_import import Missing
+from irviz.loaders.loaded_model import Loaded, Missing
 from irviz.loaders.reader_limits import FileError, check_result, memory_for, read_file
 from irviz.loaders.tvm_json import MEMORY_RATIO, module_from_json
 from irviz.loaders.tvmscript.syntax_tree import RefusedError
@@ -66,7 +65,7 @@ def _read(
         if kind is FileKind.ONNX:
             from irviz.loaders.models.onnx_models import from_onnx_file
 
-            return from_onnx_file(content, path)
+            return from_onnx_file(content, path, missing)
     except FileError:
         raise
     except LoadError as failure:

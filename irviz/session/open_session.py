@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from irviz.loaders.load import load as load_model
 from irviz.loaders.load import load_content
-from irviz.loaders.models.torch_import import Missing
+from irviz.loaders.loaded_model import Missing
 from irviz.runtime.inputs.argument_lists import Array
 from irviz.session.session import Session
 from irviz.transforms.stage import Stage
@@ -49,7 +49,7 @@ def load(
             functions before PrimFuncs.
         trust: Whether code of the file may be run, as by `Session.trust`.
         dynamic_shapes: Sizes of a torch module that may vary, as `torch.export.export` takes them.
-        missing: What becomes of calls of torch that TVM's importer lacks: "error" raises, "opaque"
+        missing: What becomes of calls that TVM's importer lacks: "error" raises, "opaque"
             makes them nodes without a definition, so that the model can be drawn.
 
     Raises:

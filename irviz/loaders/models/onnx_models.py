@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from tvm import relax
 
 from irviz.errors import LoadError
-from irviz.loaders.loaded_model import Loaded, detach_weights
+from irviz.loaders.loaded_model import Loaded, Missing, detach_weights, opaque_note
 from irviz.loaders.models.file_digest import digest_of
 from irviz.loaders.models.known_traps import mend
+from irviz.loaders.models.onnx_conversion import watch
 from irviz.loaders.models.onnx_file import external_locations, read_model
 from irviz.loaders.models.onnx_origin import OnnxOrigin
 from irviz.loaders.reader_limits import one_line
@@ -27,34 +28,38 @@ _MAX_MESSAGE = 2**31 - 1
 """The limit of protobuf for the bytes of a message."""
 
 
-def from_onnx_file(content: bytes, path: Path | None) -> Loaded:
+def from_onnx_file(content: bytes, path: Path | None, missing: Missing = "error") -> Loaded:
     """Return the model in an ONNX file; raise LoadError for others. This is for the worker.
 
     External weights are read from the folder of `path` and from nowhere else.
     """
     model = read_model(content, path)
-    loaded, variables = _imported(model)
-    if path is None:
+    loaded, variables = _imported(model, missing)
+    if path is None or not variables:
         return loaded
     return replace(loaded, origin=OnnxOrigin(b"", path, digest_of(content), variables))
 
 
-def from_model(model: onnx.ModelProto) -> Loaded:
+def from_model(model: onnx.ModelProto, missing: Missing = "error") -> Loaded:
     """Return an ONNX model as TVM imports it, with its weights as parameters.
 
     Raises LoadError if TVM cannot import it.
     """
-    loaded, variables = _imported(model)
-    if model.ByteSize() > _MAX_MESSAGE or external_locations(model):
+    loaded, variables = _imported(model, missing)
+    if not variables or model.ByteSize() > _MAX_MESSAGE or external_locations(model):
         return loaded
     return replace(loaded, origin=OnnxOrigin(model.SerializeToString(), None, b"", variables))
 
 
-def _imported(model: onnx.ModelProto) -> tuple[Loaded, dict[str, str]]:
-    """Return the imported model, and the names of its variables by those of the model's values."""
+def _imported(model: onnx.ModelProto, missing: Missing) -> tuple[Loaded, dict[str, str]]:
+    """Return the imported model, and the names of its variables by those of the model's values.
+
+    There are no names where the module cannot be run.
+    """
     from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 
     importer = ONNXGraphImporter(None, "float32", keep_params_in_input=True, sanitize=True)
+    opaque = watch(importer, model, missing)
     opsets = (one.version for one in model.opset_import if one.domain in ("", "ai.onnx"))
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")  # by onnx's checker and by the importer
@@ -70,4 +75,6 @@ def _imported(model: onnx.ModelProto) -> tuple[Loaded, dict[str, str]]:
     values = importer._nodes.items()  # where the importer keeps them
     variables = {name: value.name for name, value in values if isinstance(value, relax.Var)}
     mod, notes = mend(mod)
+    if opaque:
+        return Loaded(*detach_weights(mod), notes=(opaque_note(opaque), *notes)), {}
     return Loaded(*detach_weights(mod), notes=notes), variables

@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from tvm import ir, relax
 
 from irviz.errors import LoadError
+from irviz.loaders.loaded_model import Missing
 from irviz.loaders.models.known_traps import mend
 from irviz.loaders.reader_limits import one_line
 
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     import torch
     from torch.fx import Node
     from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
-
-Missing = Literal["error", "opaque"]
-"""What becomes of a call that TVM's importer lacks: an error, or a node without a definition."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from irviz.errors import LoadError
-from irviz.loaders.loaded_model import Loaded, Params, detach_weights
-from irviz.loaders.models.torch_import import ImportedProgram, Missing, import_program
+from irviz.loaders.loaded_model import Loaded, Missing, Params, detach_weights, opaque_note
+from irviz.loaders.models.torch_import import ImportedProgram, import_program
 from irviz.loaders.models.torch_origin import ProgramOrigin
 from irviz.worker.stderr_capture import StderrCapture, captured_stderr
 
@@ -89,9 +89,7 @@ def notes_of(imported: ImportedProgram, written: str) -> tuple[str, ...]:
     """Return what is to be known of an import."""
     notes = []
     if imported.opaque:
-        first, more = imported.opaque[0], len(imported.opaque) - 1
-        others = f" and {more} more" if more else ""
-        notes.append(f"TVM does not know {first}{others}: the model can be drawn, but not run")
+        notes.append(opaque_note(imported.opaque))
     notes += imported.mended
     lines = [line for line in written.splitlines() if _OF_A_FAILED_IMPORT not in line]
     if lines:

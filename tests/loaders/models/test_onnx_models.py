@@ -96,6 +96,31 @@ def test_an_operator_that_tvm_lacks_is_named():
         load(model(operator="Nonsense"))
 
 
+def test_the_node_of_an_operator_that_tvm_lacks_is_named_and_may_be_opaque(tmp_path):
+    graph = helper.make_graph(
+        [
+            helper.make_node("Relu", ["x"], ["above"], "first"),
+            helper.make_node(
+                "LSTM", ["above", "w", "r"], ["y", "", "c"], "rnn/LSTM", hidden_size=2
+            ),
+        ],
+        "rnn",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [3, 1, 4])],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [3, 1, 1, 2])],
+        [
+            numpy_helper.from_array(np.zeros((1, 8, 4), "float32"), "w"),
+            numpy_helper.from_array(np.zeros((1, 8, 2), "float32"), "r"),
+        ],
+    )
+    path = tmp_path / "rnn.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+    assert "LSTM of node 'rnn/LSTM'" in refusal(path)
+    with pytest.warns(UserWarning, match="does not know LSTM of node 'rnn/LSTM': the model can be"):
+        session = irviz.load(path, missing="opaque")
+    assert "onnx.LSTM" in {node.callee for node in session.graph().nodes}
+    assert session.draw().svg
+
+
 def test_weights_beside_the_model_are_read(outside):
     check(irviz.load(outside, trust=True), SOURCE.normal(size=(2, 4)).astype("float32"))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
+import hashlib
 import json
 import os
 import secrets
@@ -191,6 +193,67 @@ def window(open_window: playwright_api.Page) -> Iterator[playwright_api.Page]:
     open_window.emulate_media(color_scheme="light")
     yield open_window
     open_window.goto("about:blank")
+
+
+@dataclass
+class Offline:
+    """A window without a network, for sessions that are opened from disk."""
+
+    page: playwright_api.Page
+    folder: Path
+    wrong: list[str]
+
+    def open(self, path: Path, height: int = 900, scheme: str = "light") -> playwright_api.Page:
+        """Open a file; only the file itself may be asked for."""
+        self.page.set_viewport_size({"width": 1440, "height": height})
+        self.page.emulate_media(color_scheme=scheme)
+        self.page.goto(path.as_uri())
+        self.page.locator(".irviz-frame").wait_for()
+        assert self.wrong.pop(0) == path.as_uri()
+        return self.page
+
+    def show(self, session: str) -> Shown:
+        """Show the recording of what an expression gives, as `Lab.show` shows it with a kernel."""
+        from .shown import Shown  # which needs what may not be installed
+
+        path = self.folder / f"{hashlib.sha256(session.encode()).hexdigest()}.html"
+        if not path.exists():
+            made = eval(session, _prepared())
+            made = made if isinstance(made, irviz.Session) else irviz.Session(made)
+            made.save_html(path)
+        page = self.open(path)
+        return Shown(page, page.locator("body")).wait()
+
+
+@functools.cache
+def _prepared() -> dict[str, Any]:
+    namespace: dict[str, Any] = {}
+    exec(_PREPARED, namespace)
+    return namespace
+
+
+@pytest.fixture(scope="package")
+def offline_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("offline")
+
+
+@pytest.fixture
+def offline(window: playwright_api.Page, offline_folder: Path) -> Iterator[Offline]:
+    """A window for files from disk; at the end nothing may have been wrong, or asked for."""
+    wrong: list[str] = []
+    listeners = {
+        "console": lambda message: wrong.append(message.text),
+        "pageerror": lambda error: wrong.append(str(error)),
+        "request": lambda request: wrong.append(request.url),
+    }
+    window.context.set_offline(True)
+    for event, listener in listeners.items():
+        window.on(event, listener)
+    yield Offline(window, offline_folder, wrong)
+    for event, listener in listeners.items():
+        window.remove_listener(event, listener)
+    window.context.set_offline(False)
+    assert wrong == []
 
 
 @dataclass

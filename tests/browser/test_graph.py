@@ -1,4 +1,4 @@
-"""The graph: pointed at, walked, opened, searched and zoomed, in a real JupyterLab."""
+"""The graph: pointed at, walked, opened, searched and zoomed, with a kernel and without."""
 
 from __future__ import annotations
 
@@ -20,7 +20,13 @@ def layers(lab: Any) -> Any:
 
 
 @pytest.fixture
-def viewer(lab: Any) -> Any:
+def viewer(offline: Any) -> Any:
+    return offline.show("mlp")
+
+
+@pytest.fixture
+def live(lab: Any) -> Any:
+    """The same with a kernel."""
     return lab.show("mlp")
 
 
@@ -28,19 +34,19 @@ def layer(viewer: Any) -> Any:
     return viewer.picture().locator(".irviz-canvas-layer")
 
 
-def test_a_click_selects_a_node_here_and_in_python(lab: Any, viewer: Any) -> None:
-    viewer.click("lv1")
-    expect(viewer.title).to_have_text("lv1")
+def test_a_click_selects_a_node_here_and_in_python(lab: Any, live: Any) -> None:
+    live.click("lv1")
+    expect(live.title).to_have_text("lv1")
     assert lab.value("explorer.selected") == "lv1"
-    assert viewer.marked("selected").first.get_attribute("data-node") == "lv1"
-    viewer.picture().click(position={"x": 5, "y": 60})
-    expect(viewer.marked("selected")).to_have_count(0)
+    assert live.marked("selected").first.get_attribute("data-node") == "lv1"
+    live.picture().click(position={"x": 5, "y": 60})
+    expect(live.marked("selected")).to_have_count(0)
     assert lab.value("explorer.selected") == ""
 
 
-def test_arrows_walk_the_graph_and_home_and_end_go_to_its_ends(lab: Any, viewer: Any) -> None:
+def test_arrows_walk_the_graph_and_home_and_end_go_to_its_ends(offline: Any, viewer: Any) -> None:
     viewer.click("lv0")
-    press = lab.page.keyboard.press
+    press = offline.page.keyboard.press
     press("ArrowUp")
     expect(viewer.title).to_have_text("lv1")
     press("ArrowDown")
@@ -54,7 +60,7 @@ def test_arrows_walk_the_graph_and_home_and_end_go_to_its_ends(lab: Any, viewer:
 
 
 def test_what_is_pointed_at_is_shown_with_its_neighbours_and_explained(
-    lab: Any, viewer: Any
+    offline: Any, viewer: Any
 ) -> None:
     viewer.node("lv1").hover()
     tooltip = viewer.root.get_by_role("tooltip")
@@ -63,7 +69,7 @@ def test_what_is_pointed_at_is_shown_with_its_neighbours_and_explained(
     near = viewer.marked("near")
     expect(near).to_have_count(3)  # lv0, lv1, out
     expect(viewer.picture().locator("svg.irviz-faded")).to_have_count(1)
-    lab.page.mouse.move(2, 2)
+    offline.page.mouse.move(2, 2)
     expect(near).to_have_count(0)
     expect(tooltip).to_have_count(0)
 
@@ -130,14 +136,14 @@ def test_the_neighbourhood_of_a_node_and_back(layers: Any) -> None:
     expect(layers.picture().locator(".block.repeat")).to_have_count(1)
 
 
-def test_the_nodes_between_two(viewer: Any) -> None:
-    viewer.click("x")
-    viewer.button("Path from here").click()
-    viewer.click("lv1")
-    viewer.button("Path to here").click()
-    expect(viewer.button("Whole function")).to_be_visible()
-    expect(viewer.node("lv0")).to_have_count(1)
-    expect(viewer.node("w1")).to_have_count(0)
+def test_the_nodes_between_two(live: Any) -> None:
+    live.click("x")
+    live.button("Path from here").click()
+    live.click("lv1")
+    live.button("Path to here").click()
+    expect(live.button("Whole function")).to_be_visible()
+    expect(live.node("lv0")).to_have_count(1)
+    expect(live.node("w1")).to_have_count(0)
 
 
 def test_another_copy_of_a_repeat_is_shown(layers: Any) -> None:
@@ -158,49 +164,51 @@ def test_the_breadcrumb_says_that_a_part_is_shown_and_leads_back(layers: Any) ->
     expect(crumbs.get_by_role("button", name="part")).to_have_count(0)
 
 
-def test_the_wheel_scrolls_the_notebook_until_the_picture_is_clicked(lab: Any, viewer: Any) -> None:
+def test_the_wheel_scrolls_the_notebook_until_the_picture_is_clicked(lab: Any, live: Any) -> None:
     lab.run("print('\\n' * 60)")
     notebook = lab.page.locator(".jp-WindowedPanel-outer").first
-    before, top = layer(viewer).evaluate(TRANSFORM), notebook.evaluate("one => one.scrollTop")
-    viewer.picture().hover()
+    before, top = layer(live).evaluate(TRANSFORM), notebook.evaluate("one => one.scrollTop")
+    live.picture().hover()
     lab.page.mouse.wheel(0, 40)
     lab.page.wait_for_function(
         "([one, top]) => one.scrollTop !== top", arg=[notebook.element_handle(), top]
     )
-    assert layer(viewer).evaluate(TRANSFORM) == before
-    viewer.click("lv1")
-    percent = viewer.zoom.inner_text()
-    viewer.picture().hover()
+    assert layer(live).evaluate(TRANSFORM) == before
+    live.click("lv1")
+    percent = live.zoom.inner_text()
+    live.picture().hover()
     lab.page.mouse.wheel(0, -240)
-    expect(viewer.zoom).not_to_have_text(percent)
+    expect(live.zoom).not_to_have_text(percent)
 
 
-def test_the_picture_is_dragged_and_moved_with_keys(lab: Any, viewer: Any) -> None:
+def test_the_picture_is_dragged_and_moved_with_keys(offline: Any, viewer: Any) -> None:
     before = layer(viewer).evaluate(TRANSFORM)
     box = viewer.picture().bounding_box()
-    lab.page.mouse.move(box["x"] + 20, box["y"] + 30)
-    lab.page.mouse.down()
-    lab.page.mouse.move(box["x"] + 90, box["y"] + 80, steps=4)
-    lab.page.mouse.up()
+    offline.page.mouse.move(box["x"] + 20, box["y"] + 30)
+    offline.page.mouse.down()
+    offline.page.mouse.move(box["x"] + 90, box["y"] + 80, steps=4)
+    offline.page.mouse.up()
     dragged = layer(viewer).evaluate(TRANSFORM)
     assert dragged != before
     expect(viewer.marked("selected")).to_have_count(0)  # a drag is no click
     viewer.picture().focus()
-    lab.page.keyboard.press("Shift+ArrowLeft")
+    offline.page.keyboard.press("Shift+ArrowLeft")
     assert layer(viewer).evaluate(TRANSFORM) != dragged
-    lab.page.keyboard.press("0")
+    offline.page.keyboard.press("0")
     expect(layer(viewer)).to_have_attribute("style", re.compile(re.escape(before.split("(")[0])))
     assert layer(viewer).evaluate(TRANSFORM) == before
 
 
-def test_the_zoom_is_said_in_percent_and_changed_by_buttons_and_keys(lab: Any, viewer: Any) -> None:
+def test_the_zoom_is_said_in_percent_and_changed_by_buttons_and_keys(
+    offline: Any, viewer: Any
+) -> None:
     fitted = viewer.percent
     viewer.button("Zoom in").click()
     assert viewer.percent > fitted
     viewer.zoom.click()
     expect(viewer.zoom).to_have_text("100 %")
     viewer.picture().focus()
-    lab.page.keyboard.press("-")
+    offline.page.keyboard.press("-")
     assert viewer.percent < 100
     viewer.button("Fit", exact=True).click()
     expect(viewer.zoom).to_have_text(f"{fitted} %")
@@ -211,8 +219,8 @@ SMALLEST = """picture => Math.min(...[...picture.querySelectorAll(
     .map(one => parseFloat(getComputedStyle(one).fontSize)))"""
 
 
-def test_fitted_text_can_be_read_and_the_rest_is_on_a_map(lab: Any) -> None:
-    viewer = lab.show("chain(40)")
+def test_fitted_text_can_be_read_and_the_rest_is_on_a_map(offline: Any) -> None:
+    viewer = offline.show("chain(40)")
     viewer.button("Fit", exact=True).click()
     size = viewer.picture().evaluate(SMALLEST)
     assert size * viewer.percent / 100 >= 8.9
@@ -220,7 +228,7 @@ def test_fitted_text_can_be_read_and_the_rest_is_on_a_map(lab: Any) -> None:
     expect(overview).to_be_visible()
     before = layer(viewer).evaluate(TRANSFORM)
     box = overview.bounding_box()
-    lab.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] - 3)
+    offline.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] - 3)
     assert layer(viewer).evaluate(TRANSFORM) != before
 
 
@@ -236,32 +244,32 @@ def test_the_legend_names_what_is_in_the_picture_alone(viewer: Any) -> None:
     expect(legend).to_have_count(0)
 
 
-def test_what_can_be_done_with_a_node_is_a_menu_of_the_right_button(lab: Any, viewer: Any) -> None:
+def test_what_can_be_done_with_a_node_is_a_menu_of_the_right_button(lab: Any, live: Any) -> None:
     lab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    viewer.node("lv1").click(button="right")
-    expect(viewer.menu).to_have_accessible_name("Node lv1")
-    expect(viewer.title).to_have_text("lv1")
-    viewer.choose("Copy type")
-    expect(viewer.menu).to_have_count(0)
+    live.node("lv1").click(button="right")
+    expect(live.menu).to_have_accessible_name("Node lv1")
+    expect(live.title).to_have_text("lv1")
+    live.choose("Copy type")
+    expect(live.menu).to_have_count(0)
     assert lab.page.evaluate("() => navigator.clipboard.readText()") == "Tensor[(1, n)]"
 
 
-def test_the_menu_of_a_node_is_opened_and_used_with_keys(lab: Any, viewer: Any) -> None:
-    viewer.click("lv1")
+def test_the_menu_of_a_node_is_opened_and_used_with_keys(lab: Any, live: Any) -> None:
+    live.click("lv1")
     lab.page.keyboard.press("Shift+F10")
-    expect(viewer.menu).to_have_accessible_name("Node lv1")
+    expect(live.menu).to_have_accessible_name("Node lv1")
     lab.page.keyboard.press("n")  # Nearby
     lab.page.keyboard.press("Enter")
-    expect(viewer.button("Whole function")).to_be_visible()
+    expect(live.button("Whole function")).to_be_visible()
 
 
-def test_back_and_forward_lead_through_what_was_looked_at(lab: Any, viewer: Any) -> None:
+def test_back_and_forward_lead_through_what_was_looked_at(offline: Any, viewer: Any) -> None:
     viewer.click("lv0")
     viewer.click("lv1")
     viewer.button("Back").click()
     expect(viewer.title).to_have_text("lv0")
     viewer.picture().focus()
-    lab.page.keyboard.press("]")
+    offline.page.keyboard.press("]")
     expect(viewer.title).to_have_text("lv1")
     viewer.root.get_by_role("button", name="linear0 PrimFunc").click()
     crumbs = viewer.root.get_by_role("navigation", name="Where we are")

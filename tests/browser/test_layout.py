@@ -1,4 +1,4 @@
-"""Where the parts are, how large they are, and how they look, in a real JupyterLab."""
+"""Where the parts are, how large they are, and how they look, with a kernel and without."""
 
 from __future__ import annotations
 
@@ -24,7 +24,13 @@ def brightness(element: Any) -> float:
 
 
 @pytest.fixture
-def viewer(lab: Any) -> Any:
+def viewer(offline: Any) -> Any:
+    return offline.show("fused.checkout('0')")
+
+
+@pytest.fixture
+def live(lab: Any) -> Any:
+    """The same with a kernel."""
     return lab.show("fused.checkout('0')")
 
 
@@ -35,43 +41,39 @@ def resized(lab: Any) -> Iterator[Any]:
     lab.page.set_viewport_size({"width": 1400, "height": 900})
 
 
-def narrowed(lab: Any, viewer: Any, width: int) -> None:
-    """Give the cell's output this width."""
-    viewer.root.evaluate("(one, px) => { one.parentElement.style.width = `${px}px` }", width)
-    lab.page.wait_for_function(
-        "([one, px]) => Math.abs(one.getBoundingClientRect().width - px) < 2",
-        arg=[viewer.root.element_handle(), width],
-    )
+def narrowed(offline: Any, width: int) -> None:
+    """Give the viewer this width."""
+    offline.page.set_viewport_size({"width": width, "height": 620})
 
 
-def test_no_click_changes_the_height_of_the_cell(lab: Any, viewer: Any) -> None:
-    assert viewer.height() == pytest.approx(560, abs=2)
-    viewer.click("lv2")
-    expect(viewer.title).to_have_text("lv2")
-    heights = [viewer.height()]
+def test_no_click_changes_the_height_of_the_cell(lab: Any, live: Any) -> None:
+    assert live.height() == pytest.approx(560, abs=2)
+    live.click("lv2")
+    expect(live.title).to_have_text("lv2")
+    heights = [live.height()]
     for name in ("Transform", "Schedule", "Run", "Profile", "Save", "Node"):
-        viewer.tab(name)
-        heights.append(viewer.height())
-    viewer.button("Split").click()
-    heights.append(viewer.height())
-    viewer.stage("FuseOps").click()
-    expect(viewer.current_stage).to_contain_text("FuseOps")
-    heights.append(viewer.height())
-    viewer.picture().focus()
+        live.tab(name)
+        heights.append(live.height())
+    live.button("Split").click()
+    heights.append(live.height())
+    live.stage("FuseOps").click()
+    expect(live.current_stage).to_contain_text("FuseOps")
+    heights.append(live.height())
+    live.picture().focus()
     lab.page.keyboard.press("d")
-    expect(viewer.root.locator(".irviz-caption")).to_have_count(2)
-    heights.append(viewer.height())
+    expect(live.root.locator(".irviz-caption")).to_have_count(2)
+    heights.append(live.height())
     assert set(heights) == {heights[0]}
-    cell = viewer.root.evaluate(
+    cell = live.root.evaluate(
         "one => one.closest('.jp-OutputArea-output').getBoundingClientRect().height"
     )
     assert cell < 640
 
 
 def test_a_wide_cell_has_stages_graph_and_inspector_beside_each_other(
-    lab: Any, viewer: Any
+    offline: Any, viewer: Any
 ) -> None:
-    narrowed(lab, viewer, 1100)
+    narrowed(offline, 1100)
     rail = viewer.root.locator(".irviz-rail").bounding_box()
     graph = viewer.picture().bounding_box()
     side = viewer.inspector.bounding_box()
@@ -80,8 +82,8 @@ def test_a_wide_cell_has_stages_graph_and_inspector_beside_each_other(
     assert graph["width"] > 500
 
 
-def test_in_a_cell_of_medium_width_the_inspector_is_a_drawer(lab: Any, viewer: Any) -> None:
-    narrowed(lab, viewer, 900)
+def test_in_a_cell_of_medium_width_the_inspector_is_a_drawer(offline: Any, viewer: Any) -> None:
+    narrowed(offline, 900)
     expect(viewer.inspector).to_have_count(0)
     assert viewer.picture().bounding_box()["width"] > 850
     viewer.click("lv2")
@@ -89,27 +91,26 @@ def test_in_a_cell_of_medium_width_the_inspector_is_a_drawer(lab: Any, viewer: A
     graph, side = viewer.picture().bounding_box(), viewer.inspector.bounding_box()
     assert graph["width"] > 850  # the drawer lies over it
     assert side["x"] > graph["x"] + 400
-    lab.page.keyboard.press("Escape")
+    offline.page.keyboard.press("Escape")
     expect(viewer.inspector).to_have_count(0)
     viewer.picture().focus()
-    lab.page.keyboard.press("i")
+    offline.page.keyboard.press("i")
     expect(viewer.inspector).to_be_visible()
 
 
 def test_in_a_narrow_cell_the_drawer_comes_from_below_and_sides_are_flipped(
-    lab: Any, viewer: Any
+    offline: Any, viewer: Any
 ) -> None:
-    narrowed(lab, viewer, 600)
+    narrowed(offline, 600)
     viewer.click("lv2")
     graph, side = viewer.root.bounding_box(), viewer.inspector.bounding_box()
     assert side["width"] > 590
     assert side["y"] > graph["y"] + 200
-    assert viewer.height() == pytest.approx(560, abs=2)
-    lab.page.keyboard.press("Escape")
+    offline.page.keyboard.press("Escape")
     viewer.stage("FuseOps").click()
     expect(viewer.current_stage).to_contain_text("FuseOps")
     viewer.picture().focus()
-    lab.page.keyboard.press("d")
+    offline.page.keyboard.press("d")
     caption = viewer.root.locator(".irviz-caption")
     expect(caption).to_have_count(1)
     expect(caption).to_contain_text("after")
@@ -119,8 +120,8 @@ def test_in_a_narrow_cell_the_drawer_comes_from_below_and_sides_are_flipped(
 
 
 @pytest.mark.parametrize("width", [1200, 900, 600])
-def test_nothing_is_wider_than_the_cell(lab: Any, viewer: Any, width: int) -> None:
-    narrowed(lab, viewer, width)
+def test_nothing_is_wider_than_the_cell(offline: Any, viewer: Any, width: int) -> None:
+    narrowed(offline, width)
     assert viewer.root.evaluate("one => one.scrollWidth <= one.clientWidth + 1")
     outside = viewer.root.evaluate(
         """one => [...one.querySelectorAll('.irviz-toolbar button, .irviz-body > *')]
@@ -131,34 +132,34 @@ def test_nothing_is_wider_than_the_cell(lab: Any, viewer: Any, width: int) -> No
     assert outside == []
 
 
-def test_splitters_are_moved_with_keys_and_with_the_mouse(lab: Any, viewer: Any) -> None:
+def test_splitters_are_moved_with_keys_and_with_the_mouse(offline: Any, viewer: Any) -> None:
     rail = viewer.root.locator(".irviz-rail")
     splitter = viewer.root.get_by_role("separator", name="Width of the stages")
     before = rail.bounding_box()["width"]
     splitter.focus()
     for _ in range(2):
-        lab.page.keyboard.press("ArrowRight")
+        offline.page.keyboard.press("ArrowRight")
     assert rail.bounding_box()["width"] == pytest.approx(before + 48, abs=2)
     expect(splitter).to_have_attribute("aria-valuenow", str(round(before + 48)))
     box = splitter.bounding_box()
-    lab.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 100)
-    lab.page.mouse.down()
-    lab.page.mouse.move(box["x"] + box["width"] / 2 - 40, box["y"] + 100, steps=3)
-    lab.page.mouse.up()
+    offline.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 100)
+    offline.page.mouse.down()
+    offline.page.mouse.move(box["x"] + box["width"] / 2 - 40, box["y"] + 100, steps=3)
+    offline.page.mouse.up()
     assert rail.bounding_box()["width"] == pytest.approx(before + 8, abs=3)
     splitter.focus()
-    lab.page.keyboard.press("Home")
+    offline.page.keyboard.press("Home")
     expect(splitter).to_have_attribute("aria-valuenow", "160")
-    lab.page.keyboard.press("Enter")  # the usual width
+    offline.page.keyboard.press("Enter")  # the usual width
 
 
-def test_the_height_of_a_cell_is_changed_by_its_handle_alone(lab: Any, viewer: Any) -> None:
-    handle = viewer.root.get_by_role("separator", name="Height", exact=True)
+def test_the_height_of_a_cell_is_changed_by_its_handle_alone(lab: Any, live: Any) -> None:
+    handle = live.root.get_by_role("separator", name="Height", exact=True)
     handle.focus()
     lab.page.keyboard.press("ArrowDown")
-    assert viewer.height() == pytest.approx(584, abs=2)
+    assert live.height() == pytest.approx(584, abs=2)
     lab.page.keyboard.press("Enter")
-    assert viewer.height() == pytest.approx(560, abs=2)
+    assert live.height() == pytest.approx(560, abs=2)
 
 
 def test_a_height_can_be_asked_for(lab: Any) -> None:
@@ -167,26 +168,26 @@ def test_a_height_can_be_asked_for(lab: Any) -> None:
     assert viewer.height() == pytest.approx(420, abs=2)
 
 
-def test_full_screen_and_back(lab: Any, viewer: Any) -> None:
-    viewer.picture().focus()
+def test_full_screen_and_back(lab: Any, live: Any) -> None:
+    live.picture().focus()
     lab.page.keyboard.press("f")
     lab.page.wait_for_function(
         "one => one.getBoundingClientRect().height >= window.innerHeight - 2",
-        arg=viewer.root.element_handle(),
+        arg=live.root.element_handle(),
     )
-    viewer.picture().focus()
+    live.picture().focus()
     lab.page.keyboard.press("f")
     lab.page.wait_for_function(
-        "one => one.getBoundingClientRect().height < 600", arg=viewer.root.element_handle()
+        "one => one.getBoundingClientRect().height < 600", arg=live.root.element_handle()
     )
 
 
-def test_large_type_for_a_projector(viewer: Any) -> None:
-    label = viewer.stages.first.locator(".irviz-stage-label")
+def test_large_type_for_a_projector(live: Any) -> None:
+    label = live.stages.first.locator(".irviz-stage-label")
     size = "one => parseFloat(getComputedStyle(one).fontSize)"
     before = label.evaluate(size)
-    viewer.button("More", exact=True).click()
-    viewer.choose("Large type")
+    live.button("More", exact=True).click()
+    live.choose("Large type")
     assert label.evaluate(size) >= 1.2 * before
 
 
@@ -201,23 +202,23 @@ def test_no_text_of_the_viewer_is_smaller_than_11_px(viewer: Any) -> None:
     assert small == []
 
 
-def test_the_keys_are_listed(lab: Any, viewer: Any) -> None:
+def test_the_keys_are_listed(offline: Any, viewer: Any) -> None:
     viewer.picture().focus()
-    lab.page.keyboard.press("?")
+    offline.page.keyboard.press("?")
     keys = viewer.root.get_by_role("dialog", name="Keys")
     expect(keys).to_be_visible()
     expect(keys).to_contain_text("compare with the stage before")
-    lab.page.keyboard.press("Escape")
+    offline.page.keyboard.press("Escape")
     expect(keys).to_be_hidden()
 
 
-def test_the_theme_of_the_notebook_is_followed(lab: Any, viewer: Any) -> None:
+def test_the_theme_of_the_notebook_is_followed(lab: Any, live: Any) -> None:
     try:
         lab.theme("JupyterLab Dark")
-        expect(viewer.root).to_have_attribute("data-theme", "dark")
-        assert brightness(viewer.root) < 0.3
+        expect(live.root).to_have_attribute("data-theme", "dark")
+        assert brightness(live.root) < 0.3
         assert lab.value("explorer.store.state.is_dark") is True
     finally:
         lab.theme("JupyterLab Light")
-    expect(viewer.root).to_have_attribute("data-theme", "light")
-    assert brightness(viewer.root) > 0.8
+    expect(live.root).to_have_attribute("data-theme", "light")
+    assert brightness(live.root) > 0.8

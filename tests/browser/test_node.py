@@ -1,4 +1,4 @@
-"""What is known of a node, in a real JupyterLab."""
+"""What is known of a node, with a kernel and without."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ from playwright.sync_api import expect
 
 
 @pytest.fixture
-def viewer(lab: Any) -> Any:
+def viewer(offline: Any) -> Any:
+    viewer = offline.show("mlp")
+    viewer.click("lv1")
+    expect(viewer.title).to_have_text("lv1")
+    return viewer
+
+
+@pytest.fixture
+def live(lab: Any) -> Any:
+    """The same with a kernel."""
     viewer = lab.show("mlp")
     viewer.click("lv1")
     expect(viewer.title).to_have_text("lv1")
@@ -35,40 +44,40 @@ def test_operands_users_and_functions_are_links(viewer: Any) -> None:
     expect(crumbs.get_by_role("button", name="relu0")).to_be_visible()
 
 
-def test_every_fact_can_be_copied(lab: Any, viewer: Any) -> None:
+def test_every_fact_can_be_copied(lab: Any, live: Any) -> None:
     lab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    viewer.fact("leads to").hover()
-    viewer.button("Copy leads to").click()
+    live.fact("leads to").hover()
+    live.button("Copy leads to").click()
     copied = "() => navigator.clipboard.readText()"
     assert lab.page.evaluate(copied) == "a PrimFunc of this module"
-    viewer.button("Copy the name").click()
+    live.button("Copy the name").click()
     lab.page.wait_for_function("async () => await navigator.clipboard.readText() === 'lv1'")
 
 
-def test_the_name_and_the_actions_stay_when_the_facts_are_scrolled(lab: Any, viewer: Any) -> None:
-    pane = viewer.inspector.locator("[role=tabpanel]:not([hidden])")
-    head = viewer.inspector.locator(".irviz-node-head").first
+def test_the_name_and_the_actions_stay_when_the_facts_are_scrolled(lab: Any, live: Any) -> None:
+    pane = live.inspector.locator("[role=tabpanel]:not([hidden])")
+    head = live.inspector.locator(".irviz-node-head").first
     before = head.bounding_box()
-    viewer.inspector.locator("summary", has_text="Code").hover()
+    live.inspector.locator("summary", has_text="Code").hover()
     lab.page.mouse.wheel(0, 2000)
     lab.page.wait_for_function(
         "one => [one, ...one.querySelectorAll('*')].some(part => part.scrollTop > 20)",
         arg=pane.element_handle(),
     )
     assert abs(head.bounding_box()["y"] - before["y"]) < 2
-    assert viewer.node("lv1").is_visible()
+    assert live.node("lv1").is_visible()
 
 
-def test_with_no_node_the_module_is_described(lab: Any) -> None:
-    viewer = lab.show("mlp")
+def test_with_no_node_the_module_is_described(offline: Any) -> None:
+    viewer = offline.show("mlp")
     expect(viewer.title).to_have_text("IRModule")
     expect(viewer.inspector).to_contain_text("1 Relax function · 2 PrimFuncs")
     expect(viewer.inspector).to_contain_text("click a node")
 
 
-def test_the_tabs_are_reached_with_arrows(lab: Any, viewer: Any) -> None:
-    viewer.root.get_by_role("tab", name="Node").focus()
+def test_the_tabs_are_reached_with_arrows(lab: Any, live: Any) -> None:
+    live.root.get_by_role("tab", name="Node").focus()
     lab.page.keyboard.press("ArrowRight")
-    expect(viewer.root.get_by_role("tab", name="Transform")).to_be_focused()
-    expect(viewer.root.get_by_role("tabpanel", name="Transform")).to_be_visible()
-    expect(viewer.root.get_by_role("tabpanel", name="Node")).to_be_hidden()
+    expect(live.root.get_by_role("tab", name="Transform")).to_be_focused()
+    expect(live.root.get_by_role("tabpanel", name="Transform")).to_be_visible()
+    expect(live.root.get_by_role("tabpanel", name="Node")).to_be_hidden()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -15,41 +15,11 @@ from tvm import ir, relax
 from irviz.cli.demo import demo_stages
 from irviz.session.session import Session
 
-Open = Callable[..., Any]
-
 
 @pytest.fixture(scope="module")
 def lecture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The file of the lecture's session, with its values."""
     return demo_stages().save_html(tmp_path_factory.mktemp("html") / "lecture.html", run=True)
-
-
-@pytest.fixture
-def open_file(window: Any) -> Iterator[Open]:
-    """Open a file from disk; afterwards nothing may have been wrong with it, or asked for."""
-    wrong: list[str] = []
-    listeners = {
-        "console": lambda message: wrong.append(message.text),
-        "pageerror": lambda error: wrong.append(str(error)),
-        "request": lambda request: wrong.append(request.url),
-    }
-
-    def open_(path: Path, height: int = 900, scheme: str = "light") -> Any:
-        window.set_viewport_size({"width": 1440, "height": height})
-        window.emulate_media(color_scheme=scheme)
-        window.goto(path.as_uri())
-        window.locator(".irviz-frame").wait_for()
-        assert wrong.pop(0) == path.as_uri()
-        return window
-
-    window.context.set_offline(True)
-    for event, listener in listeners.items():
-        window.on(event, listener)
-    yield open_
-    for event, listener in listeners.items():
-        window.remove_listener(event, listener)
-    window.context.set_offline(False)
-    assert wrong == []
 
 
 def show(page: Any, layout: str) -> None:
@@ -65,8 +35,8 @@ def click_node(page: Any, node: str) -> None:
 # --- what can be looked at ----------------------------------------------------------------------
 
 
-def test_the_picture_and_the_stages_are_there(open_file: Open, lecture: Path) -> None:
-    page = open_file(lecture)
+def test_the_picture_and_the_stages_are_there(offline: Any, lecture: Path) -> None:
+    page = offline.open(lecture)
     assert page.title().endswith(" · irviz")
     assert page.locator(".node[data-node='lv1']").count() == 1
     rows = [" ".join(row.split()) for row in page.get_by_role("treeitem").all_inner_texts()]
@@ -75,9 +45,9 @@ def test_the_picture_and_the_stages_are_there(open_file: Open, lecture: Path) ->
 
 
 def test_keys_step_through_the_stages_and_compare_with_the_one_before(
-    open_file: Open, lecture: Path
+    offline: Any, lecture: Path
 ) -> None:
-    page = open_file(lecture)
+    page = offline.open(lecture)
     chosen = page.locator("[role=treeitem][aria-selected=true]")
     page.keyboard.press("Alt+ArrowLeft")
     assert "BindParams" in chosen.inner_text()
@@ -90,8 +60,8 @@ def test_keys_step_through_the_stages_and_compare_with_the_one_before(
     page.get_by_text("1 changed").first.wait_for(state="detached")
 
 
-def test_a_node_tells_what_it_is_and_its_value(open_file: Open, lecture: Path) -> None:
-    page = open_file(lecture)
+def test_a_node_tells_what_it_is_and_its_value(offline: Any, lecture: Path) -> None:
+    page = offline.open(lecture)
     click_node(page, "lv1")
     inspector = page.locator(".irviz-inspector")
     inspector.get_by_text("env.relu").first.wait_for()
@@ -100,8 +70,8 @@ def test_a_node_tells_what_it_is_and_its_value(open_file: Open, lecture: Path) -
     assert "minimum" in words
 
 
-def test_functions_can_be_gone_to_and_nodes_found(open_file: Open, lecture: Path) -> None:
-    page = open_file(lecture)
+def test_functions_can_be_gone_to_and_nodes_found(offline: Any, lecture: Path) -> None:
+    page = offline.open(lecture)
     page.locator(".irviz-functions").get_by_role("button", name="relu0").click()
     page.locator(".node[data-node='lv1']").wait_for(state="detached")
     page.keyboard.press("/")
@@ -111,8 +81,8 @@ def test_functions_can_be_gone_to_and_nodes_found(open_file: Open, lecture: Path
     page.locator(".node[data-node='lv1']").first.wait_for()
 
 
-def test_a_line_of_the_text_leads_to_its_node_and_back(open_file: Open, lecture: Path) -> None:
-    page = open_file(lecture)
+def test_a_line_of_the_text_leads_to_its_node_and_back(offline: Any, lecture: Path) -> None:
+    page = offline.open(lecture)
     show(page, "Split")
     line = page.locator(".cm-line", has_text="lv1 = ")
     line.click(position={"x": 110, "y": 6})
@@ -123,9 +93,9 @@ def test_a_line_of_the_text_leads_to_its_node_and_back(open_file: Open, lecture:
 
 
 def test_the_texts_of_two_stages_stand_beside_each_other_or_in_a_narrow_window_in_one(
-    open_file: Open, lecture: Path
+    offline: Any, lecture: Path
 ) -> None:
-    page = open_file(lecture)
+    page = offline.open(lecture)
     page.keyboard.press("d")
     show(page, "Split")
     page.locator(".cm-merge-a .cm-changedLine", has_text="relu0").wait_for()
@@ -135,8 +105,8 @@ def test_the_texts_of_two_stages_stand_beside_each_other_or_in_a_narrow_window_i
     assert page.locator(".cm-mergeView").count() == 0
 
 
-def test_keys_find_words_in_the_text_and_choose_lines(open_file: Open, lecture: Path) -> None:
-    page = open_file(lecture)
+def test_keys_find_words_in_the_text_and_choose_lines(offline: Any, lecture: Path) -> None:
+    page = offline.open(lecture)
     show(page, "Text")
     page.locator(".cm-content").focus()
     page.keyboard.press("Control+f")
@@ -150,26 +120,24 @@ def test_keys_find_words_in_the_text_and_choose_lines(open_file: Open, lecture: 
     assert page.locator(".cm-line").all_inner_texts() == lines
 
 
-def test_the_name_of_a_prim_func_leads_to_its_definition(open_file: Open, lecture: Path) -> None:
-    page = open_file(lecture, height=500)
+def test_the_name_of_a_prim_func_leads_to_its_definition(offline: Any, lecture: Path) -> None:
+    page = offline.open(lecture, height=500)
     show(page, "Text")
     page.locator(".cm-line", has_text="lv0 = ").locator(".irviz-script-link").click()
     page.locator(".cm-line", has_text="def linear0").wait_for()
     assert page.get_by_role("combobox", name="Function").input_value() == "linear0"
 
 
-def test_a_line_of_a_prim_func_leads_to_its_block(open_file: Open, lecture: Path) -> None:
-    page = open_file(lecture)
+def test_a_line_of_a_prim_func_leads_to_its_block(offline: Any, lecture: Path) -> None:
+    page = offline.open(lecture)
     page.locator(".irviz-functions").get_by_role("button", name="relu0").click()
     show(page, "Split")
     page.locator(".cm-line", has_text="Y[vi, vj] = T.max").click(position={"x": 120, "y": 6})
     page.locator(".irviz-script-selected", has_text='T.sblock("Y")').wait_for()
 
 
-def test_all_functions_but_the_current_one_fold_and_open_again(
-    open_file: Open, lecture: Path
-) -> None:
-    page = open_file(lecture)
+def test_all_functions_but_the_current_one_fold_and_open_again(offline: Any, lecture: Path) -> None:
+    page = offline.open(lecture)
     show(page, "Text")
     fold = page.get_by_role("button", name="Fold others")
     fold.click()
@@ -182,8 +150,8 @@ def test_all_functions_but_the_current_one_fold_and_open_again(
     page.locator(".cm-line", has_text="T.max(").wait_for()
 
 
-def test_the_text_goes_to_the_change_that_is_gone_to(open_file: Open, lecture: Path) -> None:
-    page = open_file(lecture, height=420)
+def test_the_text_goes_to_the_change_that_is_gone_to(offline: Any, lecture: Path) -> None:
+    page = offline.open(lecture, height=420)
     page.keyboard.press("Alt+ArrowLeft")
     page.keyboard.press("d")
     show(page, "Text")
@@ -194,9 +162,9 @@ def test_the_text_goes_to_the_change_that_is_gone_to(open_file: Open, lecture: P
     page.wait_for_function("() => document.querySelector('.cm-mergeView').scrollTop > 0")
 
 
-def test_the_system_chooses_light_or_dark(open_file: Open, lecture: Path) -> None:
+def test_the_system_chooses_light_or_dark(offline: Any, lecture: Path) -> None:
     grounds = [
-        open_file(lecture, scheme=scheme).evaluate(
+        offline.open(lecture, scheme=scheme).evaluate(
             "() => getComputedStyle(document.querySelector('.irviz-viewer')).backgroundColor"
         )
         for scheme in ("light", "dark")
@@ -235,9 +203,9 @@ def look_at_everything(page: Any) -> None:
     page.wait_for_timeout(300)
 
 
-def test_no_name_in_a_session_does_anything(open_file: Open, tmp_path: Path) -> None:
+def test_no_name_in_a_session_does_anything(offline: Any, tmp_path: Path) -> None:
     path = hostile_session().save_html(tmp_path / "hostile.html")
-    page = open_file(path)
+    page = offline.open(path)
     look_at_everything(page)
     assert "hurt = 1" in page.locator(".irviz-viewer").inner_text()
     assert page.title() == f"{HURTS}.py · irviz"

@@ -1,4 +1,4 @@
-"""The TVMScript beside the graph, in a real JupyterLab."""
+"""The TVMScript beside the graph, with a kernel and without."""
 
 from __future__ import annotations
 
@@ -8,13 +8,23 @@ import pytest
 from playwright.sync_api import expect
 
 
-@pytest.fixture
-def viewer(lab: Any) -> Any:
-    """The lecture's module, with its text below its graph."""
-    viewer = lab.show("mlp")
+def with_text(viewer: Any) -> Any:
+    """Show the text below the graph."""
     viewer.button("Split").click()
     expect(viewer.script.locator(".cm-line").first).to_be_visible()
     return viewer
+
+
+@pytest.fixture
+def viewer(offline: Any) -> Any:
+    """The lecture's module, with its text below its graph."""
+    return with_text(offline.show("mlp"))
+
+
+@pytest.fixture
+def live(lab: Any) -> Any:
+    """The same with a kernel."""
+    return with_text(lab.show("mlp"))
 
 
 def line(viewer: Any, words: str) -> Any:
@@ -34,10 +44,10 @@ def test_a_node_leads_to_its_line(viewer: Any) -> None:
     expect(marked).to_be_in_viewport()
 
 
-def test_a_line_leads_to_its_node(lab: Any, viewer: Any) -> None:
-    line(viewer, "lv1 = ").get_by_text("lv1", exact=False).first.click()
-    expect(viewer.title).to_have_text("lv1")
-    assert viewer.marked("selected").first.get_attribute("data-node") == "lv1"
+def test_a_line_leads_to_its_node(lab: Any, live: Any) -> None:
+    line(live, "lv1 = ").get_by_text("lv1", exact=False).first.click()
+    expect(live.title).to_have_text("lv1")
+    assert live.marked("selected").first.get_attribute("data-node") == "lv1"
     assert lab.value("explorer.selected") == "lv1"
 
 
@@ -53,30 +63,21 @@ def test_a_function_is_gone_to(viewer: Any) -> None:
     expect(line(viewer, "T.max(")).to_be_in_viewport()  # with its loop nest
 
 
-def test_other_functions_are_folded_and_opened(viewer: Any) -> None:
-    fold = viewer.script.get_by_role("button", name="Fold others")
-    expect(fold).to_have_attribute("aria-pressed", "false")
-    fold.click()
-    expect(viewer.script.locator(".cm-foldPlaceholder").first).to_be_attached()
-    fold.click()
-    expect(viewer.script.locator(".cm-foldPlaceholder")).to_have_count(0)
-
-
-def test_the_text_is_searched_and_the_keys_stay_in_it(lab: Any, viewer: Any) -> None:
+def test_the_text_is_searched_and_the_keys_stay_in_it(lab: Any, live: Any) -> None:
     cells = lab.page.locator(".jp-Notebook .jp-Cell").count()
-    line(viewer, "lv1 = ").click()
+    line(live, "lv1 = ").click()
     lab.page.keyboard.press("Control+f")
-    field = viewer.script.locator(".cm-search input[name=search]")
+    field = live.script.locator(".cm-search input[name=search]")
     expect(field).to_be_focused()
     field.fill("sblock")
     lab.page.keyboard.press("Enter")
-    expect(viewer.script.locator(".cm-searchMatch").first).to_be_attached()
+    expect(live.script.locator(".cm-searchMatch").first).to_be_attached()
     lab.page.keyboard.press("Escape")
     expect(field).to_have_count(0)
     for key in "dxbm":
         lab.page.keyboard.press(key)
     assert lab.page.locator(".jp-Notebook .jp-Cell").count() == cells
-    assert "lv1 = " in line(viewer, "lv1 = ").inner_text()  # it is read, not written
+    assert "lv1 = " in line(live, "lv1 = ").inner_text()  # it is read, not written
 
 
 def test_the_text_alone_fills_the_middle(viewer: Any) -> None:
@@ -88,8 +89,8 @@ def test_the_text_alone_fills_the_middle(viewer: Any) -> None:
     expect(viewer.node("lv1")).to_be_visible()
 
 
-def test_another_stage_brings_its_text(lab: Any) -> None:
-    viewer = lab.show("fused.checkout('0')")
+def test_another_stage_brings_its_text(offline: Any) -> None:
+    viewer = offline.show("fused.checkout('0')")
     viewer.button("Split").click()
     expect(line(viewer, "R.matmul")).to_be_visible()
     viewer.stage("LegalizeOps").click()

@@ -1,4 +1,4 @@
-"""The rail of stages, in a real JupyterLab."""
+"""The rail of stages, with a kernel and without."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def levels(viewer: Any) -> list[str]:
     return [str(one.get_attribute("aria-level")) for one in viewer.stages.all()]
 
 
-def test_stages_are_a_tree_with_the_passes_around_them(lab: Any) -> None:
-    viewer = lab.show(PIPED)
+def test_stages_are_a_tree_with_the_passes_around_them(offline: Any) -> None:
+    viewer = offline.show(PIPED)
     assert names(viewer)[:4] == ["initial module", "f_zero_pipeline", "sequential", "LegalizeOps"]
     assert levels(viewer)[:4] == ["1", "1", "2", "3"]
     heading = viewer.stages.filter(has_text="f_zero_pipeline")
@@ -29,8 +29,8 @@ def test_stages_are_a_tree_with_the_passes_around_them(lab: Any) -> None:
     expect(viewer.stage("LegalizeOps").locator(".irviz-delta")).to_have_text("Δ 7")
 
 
-def test_the_heading_of_a_pipeline_folds_with_a_click_and_with_keys(lab: Any) -> None:
-    viewer = lab.show(PIPED)
+def test_the_heading_of_a_pipeline_folds_with_a_click_and_with_keys(offline: Any) -> None:
+    viewer = offline.show(PIPED)
     viewer.stages.first.click()
     expect(viewer.stages.first).to_have_attribute("aria-selected", "true")
     pipeline = viewer.stages.filter(has_text="f_zero_pipeline")
@@ -39,7 +39,7 @@ def test_the_heading_of_a_pipeline_folds_with_a_click_and_with_keys(lab: Any) ->
     assert names(viewer) == ["initial module", "f_zero_pipeline"]
     expect(pipeline).to_contain_text("11")  # so many are hidden
     viewer.stages.first.click()
-    press = lab.page.keyboard.press
+    press = offline.page.keyboard.press
     press("ArrowDown")
     expect(pipeline).to_be_focused()
     press("ArrowRight")
@@ -51,31 +51,31 @@ def test_the_heading_of_a_pipeline_folds_with_a_click_and_with_keys(lab: Any) ->
     expect(pipeline).to_be_focused()
 
 
-def test_a_stage_that_is_shown_is_unfolded(lab: Any) -> None:
-    viewer = lab.show(PIPED)
+def test_a_stage_that_is_shown_is_unfolded(offline: Any) -> None:
+    viewer = offline.show(PIPED)
     viewer.stages.first.click()
     expect(viewer.current_stage).to_contain_text("initial")
     viewer.stages.filter(has_text="f_zero_pipeline").click()
     assert len(names(viewer)) == 2
-    lab.page.keyboard.press("Alt+ArrowRight")
+    offline.page.keyboard.press("Alt+ArrowRight")
     expect(viewer.current_stage).to_contain_text("LegalizeOps")
     assert "FuseOps" in names(viewer)
 
 
-def test_passes_that_changed_nothing_can_be_hidden(lab: Any) -> None:
-    viewer = lab.show(PIPED)
+def test_passes_that_changed_nothing_can_be_hidden(offline: Any) -> None:
+    viewer = offline.show(PIPED)
     expect(viewer.stage("FoldConstant")).to_have_count(1)
     viewer.root.get_by_label("hide unchanged passes").check()
     expect(viewer.stage("FoldConstant")).to_have_count(0)
     expect(viewer.stage("LegalizeOps")).to_have_count(1)
     viewer.stage("FuseOps").click()
     expect(viewer.current_stage).to_contain_text("FuseOps")
-    lab.page.keyboard.press("Alt+ArrowRight")  # past what is hidden
+    offline.page.keyboard.press("Alt+ArrowRight")  # past what is hidden
     expect(viewer.current_stage).to_contain_text("FuseTIRInner")
 
 
-def test_stages_are_filtered_by_words(lab: Any) -> None:
-    viewer = lab.show(PIPED)
+def test_stages_are_filtered_by_words(offline: Any) -> None:
+    viewer = offline.show(PIPED)
     viewer.root.get_by_label("Filter stages").fill("fuse")
     expect(viewer.stage("FoldConstant")).to_have_count(0)
     assert {"FuseOps", "FuseTIRInner"} <= set(names(viewer))
@@ -107,10 +107,10 @@ def test_keys_may_be_faster_than_the_kernel(lab: Any) -> None:
     expect(viewer.current_stage).to_contain_text("LegalizeOps")
 
 
-def test_what_a_step_added_is_emphasised(lab: Any) -> None:
-    viewer = lab.show("fused.checkout('2')")
+def test_what_a_step_added_is_emphasised(offline: Any) -> None:
+    viewer = offline.show("fused.checkout('2')")
     viewer.picture().focus()
-    lab.page.keyboard.press("Alt+ArrowRight")
+    offline.page.keyboard.press("Alt+ArrowRight")
     expect(viewer.current_stage).to_contain_text("FuseOps")
     expect(viewer.picture().locator(".irviz-mark-new .irviz-outline").first).to_be_attached()
 
@@ -144,9 +144,9 @@ def test_a_stage_is_dropped_and_brought_back(lab: Any) -> None:
     expect(viewer.button("Redo")).to_be_disabled()
 
 
-def test_a_branch_is_joined_to_the_stage_that_it_was_made_from(lab: Any) -> None:
+def test_a_branch_is_joined_to_the_stage_that_it_was_made_from(offline: Any) -> None:
     """0 → 1 and 0 → 2: the lines lead from below 0 to both."""
-    viewer = lab.show("mlp.apply('ToNonDataflow').checkout('0').apply('CanonicalizeBindings')")
+    viewer = offline.show("mlp.apply('ToNonDataflow').checkout('0').apply('CanonicalizeBindings')")
     guides = viewer.stages.locator(".irviz-guides")
     assert guides.nth(0).locator("i").count() == 0
     for place in (1, 2):
@@ -154,8 +154,8 @@ def test_a_branch_is_joined_to_the_stage_that_it_was_made_from(lab: Any) -> None
         expect(viewer.stages.nth(place)).to_have_attribute("title", re.compile("from stage 0"))
 
 
-def test_the_functions_of_the_module_are_listed_and_one_is_shown(lab: Any) -> None:
-    viewer = lab.show("mlp")
+def test_the_functions_of_the_module_are_listed_and_one_is_shown(offline: Any) -> None:
+    viewer = offline.show("mlp")
     functions = viewer.root.get_by_role("navigation", name="Functions")
     functions.get_by_role("button", name="relu0 PrimFunc").click()
     expect(functions.get_by_role("button", name="relu0")).to_have_attribute("aria-current", "true")

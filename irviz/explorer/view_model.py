@@ -468,6 +468,8 @@ def status(state: State) -> Message | None:
         return Message(f"Stage {stage.id} {result.origin}", True)
     if stage.stderr:
         return Message(f"TVM wrote while {stage.label} ran: {stage.stderr}")
+    if result is not None and result.warnings:
+        return Message(f"TVM warned as stage {stage.id} was built: {'; '.join(result.warnings)}")
     return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import tempfile
 import threading
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 
 MOST_BYTES = 64 * 1024
 """The limit for captured output."""
+_WARNING = re.compile(r"\[\d+:\d+:\d+\] \S+:\d+: Warning: (?P<words>.+)")
 _lock = threading.RLock()
 
 
@@ -18,6 +20,12 @@ class StderrCapture:
     """The captured text, set when the block has ended."""
 
     text: str = ""
+
+
+def warnings_in(text: str) -> tuple[str, ...]:
+    """Return the warnings of TVM's C++ code in captured text, each once, without time and place."""
+    found = (_WARNING.search(line) for line in text.splitlines())
+    return tuple(dict.fromkeys(one["words"] for one in found if one))
 
 
 @contextlib.contextmanager

@@ -173,6 +173,21 @@ def test_a_prim_func_that_cannot_be_built_is_named_with_the_nodes_it_was_made_of
         run(builder.get())
 
 
+@pytest.mark.parametrize("isolate", [True, False])
+def test_what_tvm_warns_of_as_it_builds_is_told_once_without_time_and_place(isolate):
+    builder = relax.BlockBuilder()
+    x, index = (relax.Var(name, relax.TensorType([2], of)) for name, of in TWO)
+    with builder.function("main", [x, index]):
+        taken = builder.emit(relax.op.take(x, index, mode="fast"))
+        builder.emit_func_output(builder.emit(relax.op.take(taken, index, mode="fast")))
+    inputs = CallInputs(inputs={"x": np.ones(2, "float32"), "index": np.zeros(2, "int64")})
+    found = run(builder.get(), inputs=inputs, config=RunConfig(isolate=isolate)).warnings
+    assert [words.partition(" when")[0] for words in found] == ["Fast mode segfaults"]
+
+
+TWO = (("x", "float32"), ("index", "int64"))
+
+
 def test_it_can_be_built_once_the_function_is_registered(modules):
     mod = modules.chain("x")
     call = relax.call_dps_packed("test.late", relax.Tuple([mod["main"].params[0]]), _pair())

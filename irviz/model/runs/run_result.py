@@ -24,6 +24,7 @@ class RunResult:
         seconds: The median time of one case.
         labels: The right classes, None if they are unknown.
         trace: The values and times of the nodes in one case, None if they were not recorded.
+        warnings: What TVM warned of as it built the stage.
         origin: How the first case compares with what the stage was imported from, if it was.
     """
 
@@ -31,6 +32,7 @@ class RunResult:
     seconds: float
     labels: NDArray[np.int64] | None = None
     trace: Trace | None = None
+    warnings: tuple[str, ...] = ()
     origin: OriginVerdict | None = None
 
     def __repr__(self) -> str:

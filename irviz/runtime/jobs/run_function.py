@@ -23,6 +23,7 @@ from irviz.runtime.local.vm import (
 from irviz.runtime.remote.address import LOCAL_TARGET, RunTarget
 from irviz.runtime.remote.remote_vm import BuiltModule, remote_module
 from irviz.worker.progress import report_progress
+from irviz.worker.stderr_capture import captured_stderr, warnings_in
 
 Modules = Mapping[str, bytes]
 """Pickled modules by key, those that the receiver may not have yet."""
@@ -75,7 +76,8 @@ def run_job(job: Job, module: ModuleOf) -> RunResult:
     If a call of a PrimFunc is short and may be repeated, the time is the median of more calls.
     """
     callee, is_prim = job.callee, job.callee.written is not None
-    built = build(callee, module)
+    with captured_stderr() as written:
+        built = build(callee, module)
     report_progress("copying the arguments")
     cases = _copied(built, job)
     outputs, seconds = [], []
@@ -101,7 +103,7 @@ def run_job(job: Job, module: ModuleOf) -> RunResult:
             job.trace,
         )
     report_progress("sending the results")
-    return RunResult(stack_cases(outputs), usual, trace=trace)
+    return RunResult(stack_cases(outputs), usual, trace=trace, warnings=warnings_in(written.text))
 
 
 def run_packed(packed: bytes, modules: Modules) -> bytes:

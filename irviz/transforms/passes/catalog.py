@@ -201,13 +201,18 @@ def _pass_entry(namespace: str, name: str, make: Callable[..., object]) -> Catal
     entry = _entry(name, namespace, group, make, python)
     if make is relax.transform.BindParams:
         return replace(entry, make=_bind)
+    return _with_target(entry)
+
+
+def _with_target(entry: CatalogEntry) -> CatalogEntry:
+    """Give an entry that needs a target the parameter for it."""
     for use, names in (
         (TargetUse.AROUND, pass_hints.AROUND),
         (TargetUse.ANNOTATED, pass_hints.ANNOTATED),
     ):
-        if name in names:
-            summary = f"{use.value}."
-            target = PassParameter("target", ParameterKind.TARGET, names[name], summary=summary)
+        if entry.name in names:
+            summary, default = f"{use.value}.", names[entry.name]
+            target = PassParameter("target", ParameterKind.TARGET, default, summary=summary)
             return replace(entry, needs_target=use, parameters=(*entry.parameters, target))
     return entry
 
@@ -226,7 +231,7 @@ def _pipeline_entries() -> Iterator[CatalogEntry]:
             continue
         is_default = make is relax.get_default_pipeline
         python = "relax.get_default_pipeline(" if is_default else f"relax.get_pipeline({name!r}, "
-        yield _entry(name, "pipeline", _PIPELINES, make, python)
+        yield _with_target(_entry(name, "pipeline", _PIPELINES, make, python))
 
 
 @functools.cache

@@ -92,6 +92,9 @@ class PassCall(Transform):
         use = self.entry.needs_target
         if use is TargetUse.NONE:
             return self._create(mod)(mod)
+        here = tvm.target.Target.current(allow_none=True)
+        if use is TargetUse.AROUND and here is not None and not self.arguments.get(_TARGET):
+            return self._create(mod)(mod)
         chosen = make_target(self._target)
         if use is TargetUse.AROUND:
             with chosen:

@@ -68,8 +68,10 @@ AROUND: Mapping[str, str] = {
     "MetaScheduleTuneIRMod": _CORES,
     "MetaScheduleTuneTIR": _CORES,
     "TilePrimitiveDispatch": "llvm",
+    "default": "llvm",
+    "default_build": "llvm",
 }
-"""Passes that need a target context, with a default target."""
+"""Passes and pipelines that need a target context, with a default where there is none."""
 
 ANNOTATED: Mapping[str, str] = {
     "LowerIntrin": "llvm",

@@ -186,6 +186,19 @@ def test_pipelines_are_those_that_are_registered_by_now():
 
 
 @pytest.mark.worker
+@pytest.mark.parametrize("name", ["default", "default_build"])
+def test_a_pipeline_takes_a_target_for_granted(name):
+    """Operators such as topk are lowered for one."""
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType([4, 8], "float32"))
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.topk(x, 3)))
+    stage = Stage("0", builder.get())
+    assert not apply_transform(stage, named_pass(name), "1", isolate=False).error
+    with tvm.target.Target({"kind": "llvm", "num-cores": 2}):
+        assert not apply_transform(stage, named_pass(name), "1", isolate=False).error
+
+
 def test_a_pipeline_does_its_work():
     given = Stage("0", MODULES["MyModuleHighLevel"])
     zero = apply_transform(given, named_pass("zero"), "1")

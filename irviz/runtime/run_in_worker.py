@@ -15,10 +15,12 @@ from tvm import ir
 from irviz.errors import CancelledRunError, RunError
 from irviz.runtime.jobs.run_function import ModuleOf, Modules, UnknownModuleError, run_packed
 from irviz.runtime.local import kernels
+from irviz.runtime.local.packed_module import pack_module
 from irviz.runtime.local.python_callees import CalleeNotSentError, pack_callees, python_callees
 from irviz.runtime.local.run_errors import error_summary
 from irviz.runtime.local.vm import remembered
 from irviz.runtime.run_config import RunConfig, check_limits
+from irviz.worker import shared_arrays
 from irviz.worker.memory_limit import default_memory_limit
 from irviz.worker.supervisor import (
     RUNS,
@@ -96,11 +98,14 @@ def _perform_in_worker(
 
     try:
         callees = {n: one for mod in mods.values() for n, one in python_callees(mod).items()}
-        packed = cloudpickle.dumps((work, pack_callees(callees)))
+        packed = shared_arrays.dumps((work, pack_callees(callees)))
         try:
             answer = ask(packed, _pickled(mods) if not mods.keys() <= _sent.keys() else {})
         except UnknownModuleError:
             answer = ask(packed, _pickled(mods))
+        except shared_arrays.UnsharedError:  # a system that hides the memory of processes
+            packed = shared_arrays.dumps((work, pack_callees(callees)), whole=True)
+            answer = ask(packed, _pickled(mods, whole=True))
         result: Result = cloudpickle.loads(answer)
         return result
     except (RunError, CalleeNotSentError) as failure:
@@ -121,10 +126,10 @@ def _perform_in_worker(
         ) from failure
 
 
-def _pickled(mods: Mapping[str, ir.IRModule]) -> dict[str, bytes]:
+def _pickled(mods: Mapping[str, ir.IRModule], *, whole: bool = False) -> dict[str, bytes]:
     for key in mods:
         remembered(_sent, key, lambda: None, _MOST_MODULES)
-    return {key: cloudpickle.dumps(mod) for key, mod in mods.items()}
+    return {key: pack_module(mod, whole=whole) for key, mod in mods.items()}
 
 
 def _run_error(failure: WorkerError, name: str) -> RunError:

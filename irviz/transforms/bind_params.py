@@ -14,6 +14,7 @@ from irviz.ir.module_functions import relax_function
 from irviz.ir.shapes.check_arguments import TypeMismatchError, check_tensor
 from irviz.transforms.python_script import PythonScript
 from irviz.transforms.stage import Transform
+from irviz.worker.shared_arrays import is_shared, writable
 
 
 @dataclass(frozen=True)
@@ -62,14 +63,16 @@ class BindParams(Transform):
 
 
 def bind_params(params: Mapping[str, np.ndarray], function: str = "main") -> BindParams:
-    """Return the transform that binds these arrays, with their values copied now.
+    """Return the transform that binds these arrays, with their values copied now or shared.
 
     Raises TransformError for an array that TVM cannot convert to a tensor.
     """
     tensors = {}
     for name, array in params.items():
         try:
-            tensors[name] = tvm.runtime.tensor(np.asarray(array))
+            is_kept = isinstance(array, np.ndarray) and is_shared(array)
+            make = tvm.runtime.from_dlpack if is_kept else tvm.runtime.tensor
+            tensors[name] = make(writable(array) if is_kept else np.asarray(array))
         except (TypeError, ValueError) as failure:  # noqa: PERF203 - the error names the array
             raise TransformError(
                 f"{name!r} cannot become a tensor: {failure}; give an array of numbers, as in "

@@ -11,8 +11,10 @@ import tvm
 from tvm import ir
 
 from irviz.errors import NotFoundError, TransformError
+from irviz.runtime.local.packed_module import pack_module, unpack_module
 from irviz.transforms.change_summary import ModuleChanges, compare_modules
 from irviz.transforms.python_script import PythonScript
+from irviz.worker.shared_arrays import UnsharedError
 from irviz.worker.stderr_capture import captured_stderr
 from irviz.worker.supervisor import TRIES, WorkerError
 
@@ -170,11 +172,15 @@ def try_transform(
     A transform that cannot be pickled is not tried, and its outcome is empty.
     """
     try:
-        sent = cloudpickle.dumps((mod, transform))
+        sent = cloudpickle.dumps((pack_module(mod), transform))
     except Exception:  # it cannot be pickled, such as a pass with a callback
         return TrialOutcome()
     try:
-        return TRIES.call(_try_in_worker, sent, look, keep, seconds=SECONDS)
+        try:
+            return TRIES.call(_try_in_worker, sent, look, keep, seconds=SECONDS)
+        except UnsharedError:  # a system that hides the memory of processes
+            sent = cloudpickle.dumps((pack_module(mod, whole=True), transform))
+            return TRIES.call(_try_in_worker, sent, look, keep, seconds=SECONDS)
     except WorkerError as failure:
         return TrialOutcome(error=f"{type(failure).__name__}: {failure}", is_deadly=True)
 
@@ -182,7 +188,10 @@ def try_transform(
 def _try_in_worker(sent: bytes, look: bool, keep: bool) -> TrialOutcome:
     """Apply the transform; this runs in the worker."""
     try:
-        mod, transform = cloudpickle.loads(sent)
+        packed, transform = cloudpickle.loads(sent)
+        mod = unpack_module(packed)
+    except UnsharedError:
+        raise
     except Exception:  # it refers to objects that only the other process has
         return TrialOutcome()
     error, after = "", None

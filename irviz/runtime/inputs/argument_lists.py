@@ -28,6 +28,7 @@ from irviz.runtime.inputs.synthetic_inputs import (
     synthetic_bytes,
     synthetic_value,
 )
+from irviz.worker.shared_arrays import shared
 
 Inputs: TypeAlias = "Mapping[str, object] | Array | Literal['random', 'zeros'] | None"
 """Values by parameter name, each an array or a word; one array; one word for all; or None."""
@@ -44,7 +45,8 @@ class CallInputs:
             one axis more than its parameter, or with more rows where the parameter has one, has
             one case per row. "random" or "zeros" instead of an array, or of all of them, stands
             for synthetic values; None is "random".
-        params: Arrays by parameter name, the same in each case.
+        params: Arrays by parameter name, the same in each case; large ones are copied once, to
+            memory that workers map.
         labels: The right class of each case.
         seed: Random values depend on it and on the parameter's name: standard normal for floats,
             0 to 9 for integers.
@@ -56,6 +58,10 @@ class CallInputs:
     labels: NDArray[np.int64] | None = None
     seed: int = 0
     sizes: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Share the params with the workers."""
+        object.__setattr__(self, "params", shared(self.params))
 
     def plan(self, mod: ir.IRModule, function: str) -> Plan:
         """Plan the arguments for a function of a module; raise InputError."""

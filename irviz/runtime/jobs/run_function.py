@@ -13,6 +13,7 @@ from tvm import ir
 from irviz.errors import RunError
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.local.instrumented_module import Instrumented, instrument
+from irviz.runtime.local.packed_module import unpack_module
 from irviz.runtime.local.python_callees import install_callees
 from irviz.runtime.local.trace_recorder import TraceRequest, record_trace
 from irviz.runtime.local.vm import (
@@ -22,6 +23,7 @@ from irviz.runtime.local.vm import (
 )
 from irviz.runtime.remote.address import LOCAL_TARGET, RunTarget
 from irviz.runtime.remote.remote_vm import BuiltModule, remote_module
+from irviz.worker import shared_arrays
 from irviz.worker.progress import report_progress
 from irviz.worker.stderr_capture import captured_stderr, warnings_in
 
@@ -112,13 +114,13 @@ def run_packed(packed: bytes, modules: Modules) -> bytes:
     The Python functions that were sent with it are registered.
     """
     report_progress("receiving")
-    work, callees = cloudpickle.loads(packed)
+    work, callees = shared_arrays.loads(packed)
     install_callees(callees)
 
     def module(key: str) -> ir.IRModule:
         if key not in modules:
             raise UnknownModuleError(key)
-        return cloudpickle.loads(modules[key])
+        return unpack_module(modules[key])
 
     answer: bytes = cloudpickle.dumps(work(module))
     return answer

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import NamedTuple
 
 import tvm
 import tvm_ffi
@@ -14,18 +17,33 @@ from irviz.runtime.local.build_failure import nodes_of
 from irviz.runtime.local.kernels import KernelError, can_be_kept, compiled, is_closed
 from irviz.runtime.local.python_callees import called_names
 
-Built = tuple[tvm.runtime.Module, Mapping[str, str]]
-"""A module that can be run, and the names in there of PrimFuncs that have others."""
+_LARGE_BYTES = 1 << 20
+_CONSTANT = "irviz.constant"
+_constants: dict[int, tvm.runtime.Tensor] = {}
+"""Large constants of built modules, by number."""
+_numbers = count()
+
+
+class Built(NamedTuple):
+    """A module that can be run.
+
+    `symbols` are the names in there of PrimFuncs that have others, `constants` the numbers of the
+    large constants, to be released when nothing runs it any more.
+    """
+
+    module: tvm.runtime.Module
+    symbols: Mapping[str, str]
+    constants: Sequence[int] = ()
 
 
 def build_relax(mod: ir.IRModule, target: tvm.target.Target) -> Built:
     """Return an executable of the virtual machine; raise what TVM raises, and RunError."""
     if not can_be_kept() or mod.global_infos:
-        return tvm.compile(mod, target=target).jit(), {}
+        return Built(tvm.compile(mod, target=target).jit(), {})
     with target:
         lowered = relax.get_pipeline("default")(mod)
     if lowered.attrs:  # which libraries, constants and prefixes of names may be in
-        return tvm.compile(lowered, target=target, relax_pipeline=None).jit(), {}
+        return Built(tvm.compile(lowered, target=target, relax_pipeline=None).jit(), {})
     try:
         kernels = compiled(_keepable(lowered), target)
     except KernelError as failure:
@@ -35,24 +53,33 @@ def build_relax(mod: ir.IRModule, target: tvm.target.Target) -> Built:
         made_of = f"; it was made of {nodes}" if nodes else ""
         raise RunError(f"{failure}{made_of}") from failure.__cause__
     symbols = {name: kernel.symbol for name, kernel in kernels.items()}
+    numbers: list[int] = []
     functions = {
-        gvar: relax.ExternFunc(symbols[gvar.name_hint]) if gvar.name_hint in symbols else function
+        gvar: relax.ExternFunc(symbols[gvar.name_hint])
+        if gvar.name_hint in symbols
+        else _with_large_constants_by_number(function, numbers)
         for gvar, function in lowered.functions.items()
     }
     built = tvm.compile(ir.IRModule(functions), target=target, relax_pipeline=None)
     executable = built.mod  # not jit(): a C compiler would link what has no kernels
     for library in dict.fromkeys(kernel.library for kernel in kernels.values()):
         executable.import_module(library)
-    return executable, symbols
+    return Built(executable, symbols, numbers)
+
+
+def release_constants(numbers: Sequence[int]) -> None:
+    """Forget the large constants of a built module."""
+    for number in numbers:
+        _constants.pop(number, None)
 
 
 def build_prim_funcs(mod: ir.IRModule, target: tvm.target.Target) -> Built:
     """Return a library of PrimFuncs; raise what TVM raises, and RunError."""
     functions = {gvar.name_hint: one for gvar, one in mod.functions.items()}
     if len(functions) != 1 or not can_be_kept() or mod.attrs or not _keepable(mod):
-        return tvm.compile(mod, target=target).jit(), {}
+        return Built(tvm.compile(mod, target=target).jit(), {})
     ((name, kernel),) = compiled(functions, target).items()
-    return kernel.library, {name: kernel.symbol}
+    return Built(kernel.library, {name: kernel.symbol})
 
 
 def _keepable(mod: ir.IRModule) -> dict[str, tirx.PrimFunc]:
@@ -75,3 +102,43 @@ def _keepable(mod: ir.IRModule) -> dict[str, tirx.PrimFunc]:
 
 def _symbol(function: tirx.PrimFunc) -> str:
     return str(function.attrs.get("global_symbol", "")) if function.attrs else ""
+
+
+def _with_large_constants_by_number(function: ir.Expr, numbers: list[int]) -> ir.Expr:
+    """Let a lowered function ask for its large constants, and add their numbers.
+
+    TVM's code generator hashes all bytes of what it puts into an executable.
+    """
+    if not isinstance(function, relax.Function) or not isinstance(function.body, relax.SeqExpr):
+        return function
+    asked = dict[int, tuple[relax.Var, relax.VarBinding]]()
+
+    def replaced(constant: ir.GenericConst) -> ir.Expr:
+        tensor = constant.value
+        if not isinstance(tensor, tvm.runtime.Tensor) or _nbytes(tensor) < _LARGE_BYTES:
+            return constant
+        address = tensor.__chandle__()
+        if address not in asked:
+            number, var = next(_numbers), relax.Var("constant", constant.ty)
+            _constants[number] = tensor
+            numbers.append(number)
+            call = ir.Call(
+                relax.ExternFunc(_CONSTANT), [relax.prim_value(number)], ty_args=[constant.ty]
+            )
+            asked[address] = var, relax.VarBinding(var, call)
+        return asked[address][0]
+
+    body = tvm_ffi.structural_map(function.body, (ir.GenericConst, replaced))
+    if not asked:
+        return function
+    first = relax.BindingBlock([binding for _, binding in asked.values()])
+    body = relax.SeqExpr([first, *body.blocks], body.body)
+    return relax.Function(function.params, body, function.ret_ty, function.is_pure, function.attrs)
+
+
+def _nbytes(tensor: tvm.runtime.Tensor) -> int:
+    bits = int(tensor.dtype.bits * tensor.dtype.lanes)
+    return math.prod(map(int, tensor.shape)) * (bits + 7) // 8
+
+
+tvm.register_global_func(_CONSTANT, _constants.__getitem__, override=True)

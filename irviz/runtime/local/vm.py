@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,8 +18,9 @@ from tvm import ir, relax
 from irviz.errors import RunError
 from irviz.ir.shapes.check_arguments import ShapeValue
 from irviz.model.runs.trace import Array
-from irviz.runtime.local.build_module import build_prim_funcs, build_relax
+from irviz.runtime.local.build_module import build_prim_funcs, build_relax, release_constants
 from irviz.runtime.local.run_errors import run_errors
+from irviz.worker.shared_arrays import is_mapped
 
 _MOST_BUILT = 16
 
@@ -59,9 +61,11 @@ class LocalModule:
         """Build a module for this machine, `what` in errors; raise RunError."""
         with run_errors(f"{what} could not be built"):
             device, build = tvm.cpu(), build_relax if written is None else build_prim_funcs
-            module, symbols = build(mod, tvm_target(target))
+            module, symbols, constants = build(mod, tvm_target(target))
             functions = relax.VirtualMachine(module, device) if written is None else module
-            return cls(functions, device, written, symbols)
+            made = cls(functions, device, written, symbols)
+            weakref.finalize(made, release_constants, constants)
+            return made
 
     def copy_arguments(self, arguments: Sequence[object]) -> Sequence[object]:
         """Copy arguments to the machine that runs it."""
@@ -138,6 +142,8 @@ def to_device(argument: object, device: tvm.runtime.Device) -> object:
 
 def _to_tensor(array: Array, device: tvm.runtime.Device) -> tvm.runtime.Tensor:
     try:
+        if is_mapped(array) and device == tvm.cpu():  # this process's own copy
+            return tvm.runtime.from_dlpack(array)
         return tvm.runtime.tensor(array, device)
     except Exception as failure:  # TVM raises what its C++ side threw, of any class
         if "bad_alloc" in str(failure):

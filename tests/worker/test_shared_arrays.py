@@ -1,0 +1,130 @@
+"""Large arrays are mapped by workers, and nothing that they do is seen elsewhere."""
+
+import gc
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from irviz.worker import shared_arrays
+from irviz.worker.shared_arrays import UnsharedError, dumps, is_mapped, is_shared, loads, shared
+from irviz.worker.supervisor import Worker
+
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="only Linux has anonymous files"
+)
+
+
+def weights():
+    return {
+        "w": np.arange(30_000, dtype="float32").reshape(100, 300),
+        "b": np.arange(7, dtype="int8"),
+        "half": np.ones((3, 5), "float16")[:, ::2],
+        "empty": np.zeros((0, 3)),
+    }
+
+
+def test_copies_have_the_same_values_and_cannot_be_written():
+    before = weights()
+    after = shared(before)
+    for name, array in before.items():
+        np.testing.assert_array_equal(after[name], array)
+        assert after[name].dtype == array.dtype
+    before["w"][:] = 0
+    assert after["w"][-1, -1] == 29_999
+    with pytest.raises(ValueError, match="read-only"):
+        after["w"][0] = 1
+
+
+def test_what_is_shared_is_not_copied_again_and_what_is_small_stays_as_it_is():
+    first = shared(weights())
+    assert all(one is two for one, two in zip(first.values(), shared(first).values(), strict=True))
+    few = {"b": np.ones(3)}
+    assert shared(few)["b"] is few["b"]
+    words = {"name": "no array", "objects": np.array([None] * 99_999)}
+    assert shared(words) == words
+
+
+def test_a_shared_array_is_sent_as_its_place():
+    array = shared(weights())["w"]
+    assert len(dumps(array)) < 1000 < len(dumps(array, whole=True))
+    for view in (array, array[3:7], array.reshape(-1), np.asarray(array)):
+        found = loads(dumps(view))
+        np.testing.assert_array_equal(found, view)
+        assert is_mapped(found)
+    with_gaps = array[:, ::2]
+    assert not is_shared(with_gaps)
+    np.testing.assert_array_equal(loads(dumps(with_gaps)), with_gaps)
+
+
+def test_what_one_call_writes_is_seen_neither_by_the_next_nor_by_the_owner():
+    array = shared(weights())["w"]
+    first = loads(dumps(array))
+    first[:] = -1
+    assert array[-1, -1] == 29_999
+    assert loads(dumps(array))[-1, -1] == 29_999
+
+
+def test_arrays_of_one_call_share_one_map():
+    arrays = shared(weights())
+    one, two = loads(dumps([arrays["w"], arrays["b"]]))
+    assert shared_arrays._segment_of(one).begin == shared_arrays._segment_of(two).begin
+    assert one.ctypes.data % 64 == two.ctypes.data % 64 == 0
+
+
+def test_memory_is_given_back_with_its_last_array():
+    gc.collect()
+    before, files = dict(shared_arrays._segments), len([*Path("/proc/self/fd").iterdir()])
+    arrays = shared(weights())
+    view = arrays["w"][1]
+    packed = dumps(arrays["w"])
+    mapped = loads(packed)
+    assert len(shared_arrays._segments) == len(before) + 2
+    del arrays, mapped
+    gc.collect()
+    assert view[0] == 300
+    assert is_shared(view)
+    del view
+    gc.collect()
+    assert shared_arrays._segments == before
+    assert len([*Path("/proc/self/fd").iterdir()]) == files
+    with pytest.raises(UnsharedError):
+        loads(packed)
+
+
+def test_another_file_in_the_place_of_the_memory_is_not_mapped(tmp_path):
+    arrays = shared(weights())
+    segment = shared_arrays._segment_of(arrays["w"])
+    packed = dumps(arrays["w"])
+    (tmp_path / "other").write_bytes(b"x" * segment.size)
+    kept, other = os.dup(segment.number), os.open(tmp_path / "other", os.O_RDONLY)
+    os.dup2(other, segment.number)
+    with pytest.raises(UnsharedError, match="another file"):
+        loads(packed)
+    os.dup2(kept, segment.number)
+    np.testing.assert_array_equal(loads(packed), arrays["w"])
+    os.close(kept)
+    os.close(other)
+
+
+@pytest.mark.worker
+def test_a_worker_maps_what_its_parent_shares():
+    worker = Worker()
+    array = shared(weights())["w"]
+    try:
+        assert worker.call(_sum_and_overwrite, dumps(array)) == float(array.sum())
+        assert worker.call(_sum_and_overwrite, dumps(array)) == float(array.sum())
+    finally:
+        worker.stop()
+
+
+def _sum_and_overwrite(packed):
+    from irviz.worker.shared_arrays import is_mapped, loads
+
+    array = loads(packed)
+    assert is_mapped(array)
+    total = float(array.sum())
+    array[:] = 0
+    return total

@@ -211,7 +211,6 @@ def test_params_inputs_and_labels_come_back(path):
     loaded = again(given, path)
     for name, array in PARAMS.items():
         assert np.array_equal(loaded.call_inputs.params[name], array)
-        assert loaded.call_inputs.params[name].flags.writeable
     assert np.array_equal(loaded.call_inputs.inputs, given.call_inputs.inputs)
     assert np.array_equal(loaded.call_inputs.labels, given.call_inputs.labels)
     assert loaded.call_inputs.seed == 3

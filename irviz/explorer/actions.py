@@ -119,7 +119,7 @@ class SetInputs(Action):
     sizes: Mapping[str, int] = field(default_factory=dict)
 
 
-LimitName = Literal["isolate", "seconds", "memory", "device"]
+LimitName = Literal["isolate", "seconds", "memory", "device", "build"]
 
 
 @dataclass(frozen=True)

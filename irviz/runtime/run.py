@@ -79,7 +79,9 @@ def run(
     job = Job(callee, call.cases, trace, is_prim and bool(python_callees(call.module)))
     work = partial(run_job, job)
     result = perform(work, {callee.key: call.module}, function, config, on_progress)
-    return result if is_prim else replace(result, labels=inputs.labels)
+    if is_prim:
+        return result
+    return replace(result, labels=inputs.labels, build=callee.where.recipe.kind)
 
 
 def measure(

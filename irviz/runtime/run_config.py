@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from irviz.errors import InputError
+from irviz.runtime.local.build_recipe import PLAIN, BuildRecipe
 from irviz.runtime.remote.address import RunTarget, run_target
 
 RUN_SECONDS = 60.0
@@ -25,6 +26,10 @@ class RunConfig:
         device: "cpu" or "" for this machine; "host:port" or "host:port/key" for a machine with
             TVM's RPC server.
         target: The target of the device, as JSON or as in "llvm -mtriple=aarch64-linux-gnu".
+        build: How Relax functions are optimised before they are built: "plain" for not at all,
+            "default" as TVM's default pipeline for CPUs, "dlight" with DLight's schedules for
+            CPUs as well, "tuned" with the schedules of a database.
+        database: The folder of that database, as TVM's tuning leaves it.
     """
 
     isolate: bool = True
@@ -32,11 +37,16 @@ class RunConfig:
     memory: int | None = None
     device: str = ""
     target: str = ""
+    build: str = PLAIN
+    database: str = ""
 
     @property
     def where(self) -> RunTarget:
-        """The machine and the target; raise RunError if one of them is invalid."""
-        return run_target(self.device, self.target, self.seconds if self.isolate else None)
+        """The machine, the target and the build; raise RunError or InputError for invalid ones."""
+        recipe = BuildRecipe(self.build, self.database)
+        recipe.check()
+        target = run_target(self.device, self.target, self.seconds if self.isolate else None)
+        return replace(target, recipe=recipe)
 
     @property
     def clock(self) -> str:

@@ -116,6 +116,8 @@ class Session(SessionState):
         memory: int | None = None,
         device: str = "",
         target: str = "",
+        build: str = "plain",
+        database: str = "",
     ) -> None:
         """Begin with one stage, the module.
 
@@ -134,6 +136,9 @@ class Session(SessionState):
             memory: How many bytes a run may take; by default four fifths of what is free.
             device: Where to run: "cpu", or "host:port" of TVM's RPC server.
             target: What to build for, as TVM writes targets; by default what suits the device.
+            build: How Relax functions are optimised before a run: "plain", "default", "dlight" or
+                "tuned", as in `RunConfig`.
+            database: The folder of MetaSchedule's database, for "tuned".
 
         Raises:
             LoadError: It is not a module; `irviz.load` takes other models and files.
@@ -150,7 +155,7 @@ class Session(SessionState):
             StageTree((Stage("0", module),)),
             name,
             CallInputs(inputs, dict(params or {}), labels, seed, dict(sizes or {})),
-            RunConfig(isolate, seconds, memory, device, target),
+            RunConfig(isolate, seconds, memory, device, target, build, database),
         )
 
     @classmethod

@@ -16,6 +16,7 @@ from irviz.explorer.panels.form_controls import classed, field, html, paragraph,
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
+from irviz.runtime.local.build_recipe import BUILDS
 from irviz.runtime.run_config import check_limits
 from irviz.session.run_stages import input_of_case
 from irviz.view.text.run_results import outputs_html
@@ -94,6 +95,7 @@ _LIMITS: Mapping[LimitName, tuple[type[widgets.Widget], str, Mapping[str, Any]]]
         "device",
         {"placeholder": "cpu, or host:port of an RPC server", "continuous_update": False},
     ),
+    "build": (widgets.Dropdown, "build", {"options": BUILDS}),
 }
 """The control, words and options of each limit."""
 

@@ -25,6 +25,7 @@ class RunResult:
         labels: The right classes, None if they are unknown.
         trace: The values and times of the nodes in one case, None if they were not recorded.
         warnings: What TVM warned of as it built the stage.
+        build: How the function was optimised before it was built, "plain" for not at all.
         origin: How the first case compares with what the stage was imported from, if it was.
     """
 
@@ -34,6 +35,7 @@ class RunResult:
     trace: Trace | None = None
     warnings: tuple[str, ...] = ()
     origin: OriginVerdict | None = None
+    build: str = "plain"
 
     def __repr__(self) -> str:
         """Return the shapes and the time, and how it compares with its origin."""

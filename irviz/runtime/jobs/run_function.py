@@ -135,9 +135,9 @@ def build(callee: Callee, module: ModuleOf) -> BuiltModule:
     report_progress("building")
 
     def built() -> LocalModule:
-        return LocalModule.build(module(callee.key), where.target, written, what)
+        return LocalModule.build(module(callee.key), where.target, written, what, where.recipe)
 
-    return remembered(_built, (callee.key, where.target, written), built)
+    return remembered(_built, (callee.key, where.target, where.recipe, written), built)
 
 
 def median_seconds(seconds: Callable[[int], float]) -> float:
@@ -161,7 +161,9 @@ def _copied(built: BuiltModule, job: Job) -> list[Sequence[object]]:
 def _traced(callee: Callee, module: ModuleOf) -> tuple[LocalModule, Instrumented]:
     def built() -> tuple[LocalModule, Instrumented]:
         of = instrument(module(callee.key), callee.function)
-        return LocalModule.build(of.module, callee.where.target, None), of
+        where = callee.where
+        mod = of.module
+        return LocalModule.build(mod, where.target, None, recipe=where.recipe), of
 
     try:
         return remembered(_built, callee, built)

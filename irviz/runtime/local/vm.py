@@ -19,6 +19,7 @@ from irviz.errors import RunError
 from irviz.ir.shapes.check_arguments import ShapeValue
 from irviz.model.runs.trace import Array
 from irviz.runtime.local.build_module import build_prim_funcs, build_relax, release_constants
+from irviz.runtime.local.build_recipe import AS_IT_IS, BuildRecipe
 from irviz.runtime.local.run_errors import run_errors
 from irviz.worker.shared_arrays import is_mapped
 
@@ -56,12 +57,19 @@ class LocalModule:
 
     @classmethod
     def build(
-        cls, mod: ir.IRModule, target: str, written: Sequence[int] | None, what: str = "the module"
+        cls,
+        mod: ir.IRModule,
+        target: str,
+        written: Sequence[int] | None,
+        what: str = "the module",
+        recipe: BuildRecipe = AS_IT_IS,
     ) -> LocalModule:
         """Build a module for this machine, `what` in errors; raise RunError."""
         with run_errors(f"{what} could not be built"):
             device, build = tvm.cpu(), build_relax if written is None else build_prim_funcs
-            module, symbols, constants = build(mod, tvm_target(target))
+            goal = tvm_target(target)
+            chosen = mod if written is not None else recipe.optimised(mod, goal)
+            module, symbols, constants = build(chosen, goal)
             functions = relax.VirtualMachine(module, device) if written is None else module
             made = cls(functions, device, written, symbols)
             weakref.finalize(made, release_constants, constants)

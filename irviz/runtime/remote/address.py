@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from irviz.errors import RunError
+from irviz.runtime.local.build_recipe import AS_IT_IS, BuildRecipe
 from irviz.runtime.local.run_errors import error_summary
 from irviz.runtime.local.vm import tvm_target
 
@@ -35,11 +36,12 @@ class RemoteAddress:
 
 @dataclass(frozen=True)
 class RunTarget:
-    """The machine (None for this one), the target as JSON, and the time limit in seconds."""
+    """The machine (None for this one), the target as JSON, the limit in seconds, and the build."""
 
     remote: RemoteAddress | None = None
     target: str = "llvm"
     seconds: float | None = None
+    recipe: BuildRecipe = AS_IT_IS
 
 
 LOCAL_TARGET = RunTarget()

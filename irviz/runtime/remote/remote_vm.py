@@ -186,7 +186,7 @@ def remote_module(
         vm = relax.VirtualMachine(_load(link, flat, where, what), link.device)
         return RemoteVM(link, vm, names, frozenset(impure))
 
-    return remembered(link.loaded, (key, where.target, written), load)
+    return remembered(link.loaded, (key, where.target, where.recipe, written), load)
 
 
 def _check_callees(link: Connection, mod: ir.IRModule) -> None:
@@ -221,7 +221,8 @@ def _load(link: Connection, mod: ir.IRModule, where: RunTarget, what: str) -> tv
         path = Path(folder, name)
         report_progress("building")
         with run_errors(f"{what} could not be built"):
-            tvm.compile(mod, target=target).export_library(str(path))
+            chosen = where.recipe.optimised(mod, target) if relax_functions(mod) else mod
+            tvm.compile(chosen, target=target).export_library(str(path))
         library = bytearray(path.read_bytes())
     report_progress(f"uploading {len(library) / 1e6:.2g} MB")
     link.request("uploading", lambda: link.session.upload(library, name))

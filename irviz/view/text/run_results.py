@@ -63,7 +63,8 @@ def comparison_details(comparison: Comparison) -> str:
 def run_summary(result: RunResult) -> str:
     """Return a run in one line: `193 of 200 right, 85 µs an input`."""
     right = "" if result.correct is None else f"{result.correct} of {result.cases} right, "
-    return f"{right}{format_duration(result.seconds)} an input"
+    build = "" if result.build == "plain" else f", {result.build} build"
+    return f"{right}{format_duration(result.seconds)} an input{build}"
 
 
 def badge_html(result: RunResult | None, comparison: Comparison | None, error: str) -> Markup:

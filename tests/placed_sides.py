@@ -19,12 +19,16 @@ def problems_of(diff, expansion=None):
     both, placed = place_sides(sides, widths=marks)
     scenes = [SceneGeometry(one.graph, one.layout, one.direction) for one in placed]
     overlay = SceneGeometry(both.graph, both.layout, both.direction)
-    found = [*_overlapping(overlay), *_loose_edges(overlay)]
+    found = scene_problems(overlay)
     for stage, side, scene in zip(diff.graphs, sides.sides, scenes, strict=True):
         found += _missing(stage, side)
-        found += _overlapping(scene)
-        found += _loose_edges(scene)
+        found += scene_problems(scene)
     return [*found, *_misplaced(diff, sides, scenes)]
+
+
+def scene_problems(scene):
+    """Return the nodes that overlap, and the edges that do not lead to their targets."""
+    return [*_overlapping(scene), *_loose_edges(scene)]
 
 
 def _missing(stage, side):

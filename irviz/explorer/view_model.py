@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -34,11 +34,12 @@ from irviz.session.lost_function import is_lost, lost_function
 from irviz.session.run_overlays import trace_overlay
 from irviz.session.schedule_times import ScheduleStages
 from irviz.session.stage_cache import array_of, graph_of, script_of
+from irviz.session.stage_chain import SharedLayout, chain_part, shared_layouts
 from irviz.session.visible_function import StageView, stage_view
 from irviz.transforms.schedules import schedule_trace as traces
 from irviz.transforms.schedules.schedule_trace import ScheduleTrace
 from irviz.transforms.stage import Stage
-from irviz.view.graph.graph_figure import GraphFigure
+from irviz.view.graph.graph_figure import GraphFigure, PlacedGraph
 from irviz.view.graph.overlay import Overlay
 from irviz.view.text.details import (
     module_html,
@@ -169,10 +170,34 @@ def compared(state: State) -> ComparedViews | Exception | None:
 
 
 @derived(
+    lambda state: (
+        *(state.function, state.view),
+        *(part := chain_part(state.session.tree, state.function)),
+        *(_graph_or_none(stage, state.function) for stage in part),
+    )
+)
+def _shared_layouts(state: State) -> Mapping[Stage, SharedLayout]:
+    """Return the layouts that stages share through which the reader can step."""
+    return shared_layouts(
+        chain_part(state.session.tree, state.function), state.function, state.view
+    )
+
+
+def _shared_layout(state: State) -> PlacedGraph | None:
+    """Return the layout that the current stage has from one for several, None for its own."""
+    try:
+        shared = _shared_layouts(state).get(state.stage)
+        return None if shared is None else shared.of(state.stage)
+    except Exception:  # whatever is wrong with another stage, this one can be drawn
+        return None
+
+
+@derived(
     lambda state, side: (
         *(side, stage := state.stage_of(side), state.view, state.function, compared(state)),
         # names may lead elsewhere by now
         None if stage is None else _graph_or_none(stage, state.function),
+        None if state.reference else _shared_layout(state),
     )
 )
 def _view(state: State, side: Side) -> StageView | Exception:
@@ -183,9 +208,10 @@ def _view(state: State, side: Side) -> StageView | Exception:
         return both.after if side == "current" else both.before
     try:
         try:
-            return stage_view(stage, state.function, state.view)
+            found = stage_view(stage, state.function, state.view)
         except ValueError:  # it lacks what is looked at: all of it is drawn
             return stage_view(stage, state.function, state.view.whole)
+        return found if state.reference else replace(found, placed=_shared_layout(state))
     except Exception as failure:  # why is said in the place of the picture
         return failure
 

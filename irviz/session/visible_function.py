@@ -16,7 +16,13 @@ from irviz.model.graph.inlined_ids import id_in_callee
 from irviz.model.graph.neighbourhood import AFTER, BEFORE, neighbourhood, nodes_between, subgraph
 from irviz.session.stage_cache import graph_of, tree_of
 from irviz.transforms.stage import Stage
-from irviz.view.graph.graph_figure import Direction, GraphFigure, draw_graph
+from irviz.view.graph.graph_figure import (
+    Direction,
+    GraphFigure,
+    PlacedGraph,
+    draw_placed,
+    place_graph,
+)
 from irviz.view.graph.overlay import Overlay
 from irviz.view.theme import PageTheme, ThemeName
 
@@ -78,6 +84,7 @@ class StageView:
         inner: The views of called functions that are drawn in place, by the call.
         size: How many nodes the function has.
         part: The nodes of the part that is drawn; None for the whole.
+        placed: A layout that it shares with other stages; None for one of its own.
     """
 
     graph: Graph
@@ -85,6 +92,7 @@ class StageView:
     inner: Mapping[NodeId, StageView]
     size: int
     part: frozenset[NodeId] | None = None
+    placed: PlacedGraph | None = None
 
     @property
     def whole(self) -> Graph:
@@ -152,10 +160,11 @@ class StageView:
 
         Raises DrawError for an unknown theme or direction.
         """
+        placed = self.placed
+        if placed is None or placed.direction != direction:
+            placed = place_graph(self.graph, direction)
         openable = self.openable
-        return draw_graph(
-            self.graph, theme, direction, openable=openable, overlay=overlay, dimmed=dimmed
-        )
+        return draw_placed(placed, theme, openable=openable, overlay=overlay, dimmed=dimmed)
 
     def marks(self, nodes: Iterable[NodeId]) -> list[str]:
         """Return the drawn nodes that show these nodes of the function, each once."""

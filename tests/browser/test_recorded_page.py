@@ -60,6 +60,24 @@ def test_keys_step_through_the_stages_and_compare_with_the_one_before(
     page.get_by_text("1 changed").first.wait_for(state="detached")
 
 
+def test_stepping_through_the_stages_nothing_moves_that_both_have(
+    offline: Any, lecture: Path
+) -> None:
+    page = offline.open(lecture)
+    nodes = ("x", "lv0", "lv1", "out")
+
+    def places() -> list[object]:
+        shapes = (page.locator(f".node[data-node='{one}'] .shape").first for one in nodes)
+        return [shape.bounding_box() for shape in shapes]
+
+    first = places()
+    assert None not in first
+    for stage in ("BindParams", "initial module"):
+        page.keyboard.press("Alt+ArrowLeft")
+        page.locator(".irviz-caption", has_text=stage).wait_for()
+        assert places() == first
+
+
 def test_a_node_tells_what_it_is_and_its_value(offline: Any, lecture: Path) -> None:
     page = offline.open(lecture)
     click_node(page, "lv1")

@@ -9,6 +9,7 @@ from tvm import relax
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 import irviz
+from irviz.course.mlp import MODULES
 from irviz.explorer.actions import Apply, Toggle
 from irviz.explorer.reducer import reduce
 from irviz.explorer.state import State
@@ -149,6 +150,21 @@ def test_another_stage_says_how_far_most_of_what_both_have_was_moved(stack):
     assert dy in [y for _, y in distances]
     assert sum(y <= dy for _, y in distances) >= len(both) / 2
     assert sum(y >= dy for _, y in distances) >= len(both) / 2
+
+
+def test_nothing_moves_that_the_next_stage_has_too(opened):
+    session = irviz.Session(MODULES["MyModuleHighLevel"])
+    for name in ("LegalizeOps", "AnnotateTIROpPattern", "FuseOps", "FuseTIR"):
+        session = session.apply(name)
+    explorer = opened(session)
+    for stage in "3", "2", "1", "0", "1", "2":
+        before = explorer.canvas.places
+        explorer.choose(stage)
+        after = explorer.canvas.places
+        both = [one for one in before if one in after]
+        assert len(both) >= 7
+        assert {one: before[one] for one in both} == {one: after[one] for one in both}
+        assert explorer.explorer.scene["moved"] == [0, 0]
 
 
 def test_a_called_function_opens_in_the_place_of_its_call(opened, modules):

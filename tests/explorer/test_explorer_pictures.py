@@ -60,9 +60,12 @@ def unreadable(monkeypatch):
             raise RuntimeError("no such <expression>")
         return now(module, *rest)
 
+    def break_(module):
+        broken.append(module)
+        stage_cache._read.cache_clear()
+
     monkeypatch.setattr(stage_cache, "read_function", read)
-    stage_cache._read.cache_clear()
-    return broken.append
+    return break_
 
 
 # --- the shown stage ---------------------------------------------------------------------------
@@ -136,10 +139,10 @@ def test_what_cannot_be_read_is_not_searched_and_named(explorer, unreadable):
 def test_a_plainer_layout_is_said_above_its_picture_until_another_is_drawn(explorer, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(figures, "lay_out", lambda *_: None)
-        explorer.choose("1")
-    check_drawn(explorer.canvas, "1")
+        explorer.look_around(explorer.canvas.drawn[0])
+    check_drawn(explorer.canvas, "0")
     assert "this is a plainer one" in explorer.canvas.data["note"]
-    explorer.choose("0")
+    explorer.look_around()
     assert explorer.canvas.data["note"] == ""
 
 

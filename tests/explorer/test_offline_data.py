@@ -54,6 +54,17 @@ def test_every_stage_is_there_with_each_function_alone_and_beside_its_parent(sta
     assert all("/1/" in key for key in others), "and of no other stage"
 
 
+def test_the_pictures_are_the_same_whichever_stage_it_is_opened_at(state: State) -> None:
+    recorded = [
+        {one["key"]: one["current"]["svg"] for one in record_view(begun)["scenes"]}  # type: ignore[index]
+        for begun in (state, do(state, actions.Checkout("0")))
+    ]
+    shown = scene_data(do(state, actions.Checkout("2")))
+    assert shown["current"] is not None
+    assert recorded[0]["first/2/"] == recorded[1]["first/2/"] == shown["current"]["svg"]
+    assert recorded[0]["first/0/"] == recorded[1]["first/0/"]
+
+
 def details_of(recording: Any, scene: Any, side: str, node: str) -> Any:
     """Return what the page shows of a node, as the file's host looks it up."""
     keys = [scene["key"], f"{scene['function']}/{scene[side]['stage']}/"]

@@ -81,6 +81,44 @@ def side_graphs(
     return SideGraphs(visible.graph, sides)
 
 
+def unfolded_sides(union: UnionGraph) -> SideGraphs:
+    """Return each stage with all that it has, in its own regions: nothing tells of other stages."""
+    numbers = {
+        (edge.source, edge.target, edge.position): number
+        for number, edge in enumerate(union.graph.edges)
+    }
+    return SideGraphs(
+        union.graph, [_unfolded_side(union, at, numbers) for at in range(len(union.stages))]
+    )
+
+
+def _unfolded_side(
+    union: UnionGraph, at: int, numbers: Mapping[tuple[NodeId, NodeId, tuple[int, ...]], int]
+) -> SideGraph:
+    stage, places, frames = union.stages[at], union.nodes[at], union.frames[at]
+    around: dict[NodeId, int | None] = {
+        **{one: union.graph[place].region for one, place in places.items()},
+        **{one: union.graph.regions[region].parent for one, region in frames.items()},
+    }
+    used = {one for index in around.values() for one in _indices(union.graph.regions, index)}
+    regions = [one._replace(kind=RegionKind.BINDING_BLOCK, id="") for one in union.graph.regions]
+    for own, index in union.regions[at].items():
+        if index in used:
+            regions[index] = stage.regions[own]._replace(parent=regions[index].parent)
+    return SideGraph(
+        replace(
+            stage,
+            nodes=tuple(node._replace(region=around[node.id]) for node in stage.nodes),
+            regions=tuple(regions),
+        ),
+        places,
+        frames,
+        [numbers[one.source, one.target, one.position] for one in union.edges[at]],
+        union.outputs[at],
+        {node.id: node.id for node in stage.nodes},
+    )
+
+
 def _inner(container: Container) -> list[Container]:
     found = [container]
     for one in found:

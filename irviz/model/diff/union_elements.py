@@ -70,11 +70,19 @@ class Element:
 
 @dataclass(frozen=True, eq=False)
 class UnionElements:
-    """The elements of several stages: for each stage, that of each node."""
+    """The elements of several stages.
+
+    Attributes:
+        stages: The graphs of the stages.
+        of: For each stage, the element of each node.
+        frames: The elements that are frames.
+        scopes: For each stage, the scope of each region.
+    """
 
     stages: Sequence[Graph]
     of: Sequence[Mapping[NodeId, Element]]
     frames: Sequence[Element]
+    scopes: Sequence[Sequence[Scope]]
 
     def __iter__(self) -> Iterator[Element]:
         """Yield every element once, in the order of the stages."""
@@ -111,7 +119,7 @@ def union_elements(stages: Sequence[Graph], steps: Sequence[Sequence[NodeDiff]])
             region = stages[at][node_id].region
             if region is not None:
                 one.scope = scopes[at][region]
-    found = UnionElements(stages, of, _kept_frames(frames))
+    found = UnionElements(stages, of, _kept_frames(frames), scopes)
     _number(found)
     return found
 

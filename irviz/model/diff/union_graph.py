@@ -34,6 +34,7 @@ class UnionGraph:
         frames: For each stage, the index of the region for each of the other nodes.
         edges: For each stage, the edge of `graph` along which each edge of the stage runs.
         outputs: For each stage, the node of `graph` for each of its outputs.
+        regions: For each stage, the index of the region of `graph` for each of its regions.
     """
 
     graph: Graph
@@ -42,18 +43,22 @@ class UnionGraph:
     frames: Sequence[Mapping[NodeId, int]]
     edges: Sequence[Sequence[Edge]]
     outputs: Sequence[Sequence[NodeId]]
+    regions: Sequence[Mapping[int, int]]
 
 
 @gc_paused()
-def union_graph(stages: Sequence[Graph], steps: Sequence[Sequence[NodeDiff]]) -> UnionGraph:
+def union_graph(
+    stages: Sequence[Graph], steps: Sequence[Sequence[NodeDiff]], *, folds: bool = True
+) -> UnionGraph:
     """Return the graph of several stages of a function, in linear time.
 
     Args:
         stages: The graphs, at least one.
         steps: What became of each node between a stage and the next one.
+        folds: Whether long runs of unchanged nodes of a large function are regions.
     """
     elements = union_elements(stages, steps)
-    writer = _Writer(elements)
+    writer = _Writer(elements, folds=folds)
     writer.write()
     ids, places = writer.ids, {node.id: number for number, node in enumerate(writer.nodes)}
     edges = _Edges(elements, ids)
@@ -75,7 +80,12 @@ def union_graph(stages: Sequence[Graph], steps: Sequence[Sequence[NodeDiff]]) ->
         {one: writer.region_of[two] for one, two in of.items() if two in writer.region_of}
         for of in elements.of
     ]
-    return UnionGraph(graph, stages, nodes, frames, drawn, outputs)
+    written = {scope: index for index, scope in writer.owners}
+    regions = [
+        {index: written[scope] for index, scope in enumerate(each) if scope in written}
+        for each in elements.scopes
+    ]
+    return UnionGraph(graph, stages, nodes, frames, drawn, outputs, regions)
 
 
 class _Writer:
@@ -84,16 +94,17 @@ class _Writer:
     Attributes:
         ids: The node of each element that is no frame.
         region_of: The region of each element that is a frame.
+        owners: The region of each scope.
     """
 
-    def __init__(self, elements: UnionElements) -> None:
+    def __init__(self, elements: UnionElements, *, folds: bool) -> None:
         self.elements = elements
         self.nodes: list[Node] = []
         self.regions: list[Region] = []
         self.ids: dict[Element, NodeId] = {}
         self.region_of: dict[Element, int] = {}
         self._taken: set[NodeId] = set()
-        self._owners: list[tuple[int, Scope]] = []
+        self.owners: list[tuple[int, Scope]] = []
         self._tops: dict[Scope | None, list[Element]] = {}
         for one in elements:
             if one.frame is None:
@@ -101,13 +112,15 @@ class _Writer:
         self._inner = _inner_scopes(self._tops)
         self._ends: dict[Scope, int] = {}
         bound = [one for one in elements if not one.inside and not one.is_input]
-        self._folds = len(bound) > _MAX_UNFOLDED and not elements.unchanged.issuperset(bound)
+        self._folds = (
+            folds and len(bound) > _MAX_UNFOLDED and not elements.unchanged.issuperset(bound)
+        )
         self._near = _near_changes(elements) if self._folds else set()
 
     def write(self) -> None:
         """Write everything."""
         self._write_scope(None, None)
-        for index, scope in self._owners:
+        for index, scope in self.owners:
             at = max(scope.regions)
             owner = scope.regions[at].owner
             node = self.ids.get(self.elements.of[at][owner]) if owner is not None else None
@@ -130,8 +143,8 @@ class _Writer:
             if isinstance(item, Element):
                 self._write_element(item, region)
             else:
-                self._owners.append((self._add_region(_merged(item, region)), item))
-                self._write_scope(item, self._owners[-1][0])
+                self.owners.append((self._add_region(_merged(item, region)), item))
+                self._write_scope(item, self.owners[-1][0])
         self._write_run(run, region)
 
     def _may_fold(self, one: Element) -> bool:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from types import MappingProxyType
 
 from irviz.model.diff.side_graphs import SideGraph, SideGraphs
-from irviz.model.graph.graph import INPUT_KINDS, OUTPUT, Node, NodeId
+from irviz.model.graph.graph import INPUT_KINDS, OUTPUT, Node, NodeId, RegionKind
 from irviz.view.geometry import Point, Rect, Size
 from irviz.view.graph.dot import layout_input
 from irviz.view.graph.fallback_layout import FRAME_MARGIN
@@ -101,7 +101,7 @@ def _side(
     frames = {
         f"cluster_{index}": whole.frames[f"cluster_{index}"]
         for index, region in enumerate(side.graph.regions)
-        if f"cluster_{index}" in whole.frames and region == placed.graph.regions[index]
+        if f"cluster_{index}" in whole.frames and region.kind is not RegionKind.BINDING_BLOCK
     }
     along = [*side.routes, *(len(placed.graph.edges) + n for n in _output_numbers(placed, side))]
     ends = [*((one.source, one.target) for one in side.graph.edges)]

@@ -1,0 +1,205 @@
+"""One layout for stages that follow each other: who steps through them sees nothing move.
+
+Stages share a layout where it suits each of them about as well as one of its own; see the limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+
+from tvm import relax
+
+from irviz.ir.module_functions import relax_functions
+from irviz.model.diff.diff_result import NodeChange, NodeDiff
+from irviz.model.diff.side_graphs import unfolded_sides
+from irviz.model.diff.union_graph import UnionGraph, union_graph
+from irviz.model.diff.visible_steps import visible_step
+from irviz.model.folding.folding_limits import LIMIT
+from irviz.model.graph.graph import NodeId, NodeKind, RegionKind
+from irviz.session.stage_cache import graph_of
+from irviz.session.stage_diff import diff_modules
+from irviz.session.visible_function import StageView, ViewState, stage_view
+from irviz.transforms.stage import Stage
+from irviz.transforms.stage_tree import StageTree
+from irviz.view.graph.aligned_layouts import place_sides
+from irviz.view.graph.graph_figure import PlacedGraph
+
+# With larger numbers one would wait for the layout, or get a picture that is worse than before.
+_MOST_STAGES = 8
+"""Of a longer chain, so many stages at a time: each is compared with the one before."""
+_MOST_FUNCTIONS = 64
+"""The most Relax functions of a stage: all of them are compared to find what became of one."""
+_MOST_BINDINGS = LIMIT
+"""The most bindings of a function, as many nodes as are drawn of one."""
+_MOST_PLACES = 100
+"""The most nodes of all stages together: the time of a layout grows faster than they do."""
+_MOST_EMPTY = 0.3
+"""The most of the places of all stages that may be empty in a picture."""
+_MOST_SPREAD = 2.0
+"""The most places of all stages for each node of one: a node that others were fused into is drawn
+as large as those together."""
+_SECONDS = 1.0
+"""The time limit of a layout: each stage would have to be laid out by itself after it."""
+
+
+def chain(tree: StageTree) -> tuple[Stage, ...]:
+    """Return the stages that led to the current one, it, and those that were made of it last."""
+    newest = {stage.parent: stage for stage in tree.stages}
+    found = list(tree.lineage())
+    while (child := newest.get(found[-1].id)) is not None:
+        found.append(child)
+    return tuple(found)
+
+
+def chain_part(tree: StageTree, function: str) -> tuple[Stage, ...]:
+    """Return the stages around the current one in the chain that may share a layout with it.
+
+    They have the function, and it is not too large. Which stages these are is the same whichever of
+    them is the current one. There are none where it stands alone.
+    """
+    stages = chain(tree)
+    at = next(index for index, one in enumerate(stages) if one.id == tree.current_id)
+    first = at - at % _MOST_STAGES
+    part = stages[first : first + _MOST_STAGES]
+    kept = [_is_comparable(one, function) for one in part]
+    if not kept[at - first]:
+        return ()
+    start = end = at - first
+    while start > 0 and kept[start - 1]:
+        start -= 1
+    while end < len(part) and kept[end]:
+        end += 1
+    return part[start:end] if end - start > 1 else ()
+
+
+def _is_comparable(stage: Stage, function: str) -> bool:
+    """Return whether a stage has the function, and it is compared in no time."""
+    functions, bindings = _size(stage, function)
+    return 0 < functions <= _MOST_FUNCTIONS and bindings <= _MOST_BINDINGS
+
+
+@lru_cache(maxsize=64)
+def _size(stage: Stage, function: str) -> tuple[int, int]:
+    """Return how many Relax functions a stage has, 0 without this one, and bindings in this one."""
+    functions = relax_functions(stage.module)
+    if function not in functions:
+        return 0, 0
+    body = functions[function].body
+    blocks = body.blocks if isinstance(body, relax.SeqExpr) else ()
+    return len(functions), sum(len(block.bindings) for block in blocks)
+
+
+@dataclass(eq=False)
+class SharedLayout:
+    """The layout of stages that suit each other, made when one of them is asked for."""
+
+    stages: Sequence[Stage]
+    union: UnionGraph
+
+    @cached_property
+    def placed(self) -> Sequence[PlacedGraph]:
+        """The layout of each stage; none where one for all is too difficult."""
+        whole, placed = place_sides(unfolded_sides(self.union), seconds=_SECONDS)
+        return () if whole.note else placed
+
+    def of(self, stage: Stage) -> PlacedGraph | None:
+        """Return the layout of a stage, None where it is to have one of its own."""
+        return dict(zip(self.stages, self.placed, strict=False)).get(stage)
+
+
+def shared_layouts(
+    stages: Sequence[Stage], function: str, state: ViewState
+) -> Mapping[Stage, SharedLayout]:
+    """Return the layout of each stage that can share one with others.
+
+    Args:
+        stages: Stages of which each was made of the one before, as `chain_part` returns them.
+        function: The function that is drawn of each.
+        state: What of it is expanded.
+    """
+    found: dict[Stage, SharedLayout] = {}
+    if state.around is not None:
+        return found
+    run = [(stage, stage_view(stage, function, state)) for stage in stages]
+    while len(run) > 1:
+        count, union = _fitting(run, function)
+        if union is not None:
+            shared = SharedLayout([stage for stage, _ in run[:count]], union)
+            found.update(dict.fromkeys(shared.stages, shared))
+        run = run[count:]
+    return found
+
+
+def _fitting(
+    run: Sequence[tuple[Stage, StageView]], function: str
+) -> tuple[int, UnionGraph | None]:
+    """Return how many of the first stages suit each other, and their graph; 1 for none."""
+    low, found = 1, None
+    high = count = len(run)
+    while low < count:
+        union = _union(run[:count], function)
+        if union is not None and _is_suitable(union):
+            low, found = count, union
+        else:
+            high = count - 1
+        count = low + (high - low + 1) // 2
+    return low, found
+
+
+def _union(run: Sequence[tuple[Stage, StageView]], function: str) -> UnionGraph | None:
+    """Return the graph of what is drawn of stages, None where they do not correspond."""
+    if len({_folds(view) for _, view in run}) > 1 or any(view.inner for _, view in run):
+        return None
+    steps = []
+    for (before, mine), (after, theirs) in pairwise(run):
+        nodes = _node_diffs(before, after, function)
+        if not nodes:
+            return None
+        drawn, where = (mine.graph, theirs.graph), (mine.where, theirs.where)
+        steps.append(visible_step(nodes, drawn, where))
+    return union_graph([view.graph for _, view in run], steps, folds=False)
+
+
+def _folds(view: StageView) -> tuple[int, int]:
+    """Return how many groups and repeats are drawn: what is folded otherwise looks otherwise."""
+    graph = view.graph
+    groups = sum(node.kind is NodeKind.GROUP for node in graph.nodes)
+    return groups, sum(region.kind is RegionKind.REPEAT for region in graph.regions)
+
+
+@lru_cache(maxsize=64)
+def _node_diffs(before: Stage, after: Stage, function: str) -> Sequence[NodeDiff]:
+    """Return what became of the nodes of a function, none where it became another one."""
+    if before.module[function].same_as(after.module[function]):
+        nodes = graph_of(before, function).nodes
+        return [NodeDiff(NodeChange.SAME, (node.id,), (node.id,)) for node in nodes]
+    found = diff_modules(before, after, ("", ""), function).functions
+    pair = (function, function)
+    return next((one.nodes for one in found if (one.before, one.after) == pair), ())
+
+
+def _is_suitable(union: UnionGraph) -> bool:
+    """Return whether each stage may be drawn at the places of all."""
+    count = len(union.graph.nodes)
+    if count > _MOST_PLACES:
+        return False
+    return all(
+        _places(union, at) >= (1 - _MOST_EMPTY) * count and count <= _MOST_SPREAD * len(stage.nodes)
+        for at, stage in enumerate(union.stages)
+    )
+
+
+def _places(union: UnionGraph, at: int) -> int:
+    """Return how many places a stage has something at: a node, or the frame that one fills."""
+    own, filled = set[NodeId](union.nodes[at].values()), set(union.frames[at].values())
+    regions = union.graph.regions
+    for node in union.graph.nodes:
+        region = node.region
+        while region is not None and region not in filled:
+            region = regions[region].parent
+        if region is not None:
+            own.add(node.id)
+    return len(own)

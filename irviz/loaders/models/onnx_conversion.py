@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tvm import relax
@@ -16,10 +17,13 @@ if TYPE_CHECKING:
     from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 
 
+_WHOLE, _MOST_SIZES = ("int64", "int32"), 16
+
+
 def watch(importer: ONNXGraphImporter, model: onnx.ModelProto, missing: Missing) -> list[str]:
     """Let an importer raise LoadError for a node that it cannot convert, or make it opaque.
 
-    Return the list to which it adds the opaque nodes, described.
+    It also makes constants of sizes. Return the list to which it adds the opaque nodes, described.
     """
     opaque: list[str] = []
     nodes, convert = _in_order(model.graph), importer._convert_operator
@@ -40,8 +44,29 @@ def watch(importer: ONNXGraphImporter, model: onnx.ModelProto, missing: Missing)
         return _opaque_call(importer, model, node, inputs)
 
     importer._convert_operator = converted
+    _keep_sizes(importer)
     importer._check_for_unsupported_ops = lambda _: None  # which says neither node nor layer
     return opaque
+
+
+def _keep_sizes(importer: ONNXGraphImporter) -> None:
+    """Let an importer make constants, not parameters, of initializers with few whole numbers.
+
+    They are sizes and indices. As a parameter a size is not known: what TVM makes of such a model
+    takes LLVM hours to compile.
+    """
+    parse = importer._parse_graph_initializers
+
+    def parsed(graph: onnx.GraphProto) -> None:
+        parse(graph)
+        for tensor in graph.initializer:
+            name = tensor.name.removeprefix("onnx::")
+            array = importer._params[name][1]
+            if str(array.dtype) in _WHOLE and prod(tensor.dims) <= _MOST_SIZES:
+                del importer._params[name]
+                importer._nodes[tensor.name] = relax.const(array)
+
+    importer._parse_graph_initializers = parsed
 
 
 def _in_order(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:

@@ -121,6 +121,30 @@ def test_the_node_of_an_operator_that_tvm_lacks_is_named_and_may_be_opaque(tmp_p
     assert session.draw().svg
 
 
+def test_sizes_in_initializers_are_constants_and_not_parameters():
+    """As parameters they are not known, and LLVM compiles what that gives for hours."""
+    graph = helper.make_graph(
+        [
+            helper.make_node("Expand", ["x", "size"], ["wide"]),
+            helper.make_node("Reshape", ["wide", "flat"], ["y"]),
+        ],
+        "wide",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1, 2, 1, 3])],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [4, 6])],
+        [
+            numpy_helper.from_array(np.array([1, 2, 4, 3]), "size"),
+            numpy_helper.from_array(np.array([4, 6]), "flat"),
+        ],
+    )
+    x = SOURCE.normal(size=(1, 2, 1, 3)).astype("float32")
+    session = irviz.load(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), inputs={"x": x}
+    )
+    assert [param.name for param in session.current.module["main"].params] == ["x"]
+    assert {node.type_label for node in session.graph().nodes} >= {"Tensor[(1, 2, 4, 3)]"}
+    assert not session.run().origin.is_different
+
+
 def test_weights_beside_the_model_are_read(outside):
     check(irviz.load(outside, trust=True), SOURCE.normal(size=(2, 4)).astype("float32"))
 

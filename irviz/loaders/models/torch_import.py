@@ -53,7 +53,11 @@ def import_program(
         for node in decomposed.graph.nodes
         if node.op == "call_function" and node.target.__name__ not in importer.convert_map
     }
-    known = {**lacking, **importer.convert_map, "cumsum.default": partial(_cumsum, importer)}
+    own = {
+        "cumsum.default": partial(_cumsum, importer),
+        "div.Tensor_mode": partial(_div, importer),
+    }
+    known = {**lacking, **importer.convert_map, **own}
     importer.update_convert_map(
         {name: partial(converter, convert) for name, convert in known.items()}
     )
@@ -189,3 +193,13 @@ def _cumsum(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
     if str(source.ty.dtype) != dtype:
         source = importer.block_builder.emit(relax.op.astype(source, dtype))
     return importer.block_builder.emit(relax.op.cumsum(source, axis=axis, dtype=dtype))
+
+
+def _div(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
+    """Import `x // 2` of integers: TVM's importer refuses a divisor of another size."""
+    value, divisor = node.args
+    if node.kwargs.get("rounding_mode") != "floor" or not isinstance(divisor, int | float):
+        return importer._div(node)
+    source = importer.env[value]
+    number = relax.const(divisor, str(source.ty.dtype))
+    return importer.block_builder.emit(relax.op.floor_divide(source, number))

@@ -234,6 +234,17 @@ def test_bools_are_added_as_numbers():
     close(result(irviz.load(Places(), inputs=X)), Places()(X))
 
 
+def test_integers_are_divided_by_a_number():
+    """TVM's importer refuses this."""
+
+    class Halves(nn.Module):
+        def forward(self, x):
+            return x // 2
+
+    x = torch.arange(-3, 4)
+    close(result(irviz.load(Halves(), inputs=x)), x // 2)
+
+
 def test_sizes_may_be_dynamic():
     rows = torch.export.Dim("rows", min=2, max=9)
     session = irviz.load(perceptron(), inputs=X.repeat(3, 1), dynamic_shapes=({0: rows},))

@@ -24,6 +24,8 @@ from irviz.view.templating import render
 
 SUFFIX = ".html"
 _LONG = 100
+_MANY = 6
+"""The least fields of a record that is written once however often it occurs."""
 _NUMBER = "$"
 """The only key of what stands for a text."""
 _EXPORTS = re.compile(r"export\{(?P<names>[^{}]*)\};(?=\s*(/\*!.*\*/\s*)?\Z)", re.DOTALL)
@@ -68,8 +70,9 @@ def page_content(state: State) -> bytes:
 def html_page(state: State) -> str:
     """Return the page: the viewer, its style sheet and a recording of what it shows."""
     recording = record_view(state)
-    texts: dict[str, int] = {}
-    packed = {"recording": _shortened(recording, texts), "texts": list(texts)}
+    values: dict[str, int] = {}
+    shortened = _shortened(recording, values)
+    packed = {"recording": shortened, "values": [json.loads(one) for one in values]}
     json_bytes = json.dumps(packed, separators=(",", ":")).encode()
     script = _program((STATIC / "viewer.js").read_text(encoding="utf-8"))
     style = (STATIC / "viewer.css").read_text(encoding="utf-8")
@@ -86,18 +89,22 @@ def html_page(state: State) -> str:
     return str(page)
 
 
-def _shortened(value: object, texts: dict[str, int]) -> object:
-    """Return data with each long text as its number: stages have much in common.
+def _shortened(value: object, values: dict[str, int]) -> object:
+    """Return data with each long text and record as its number: stages have much in common.
 
-    gzip alone finds nothing again that is more than 32 kB away.
+    gzip alone finds nothing again that is more than 32 kB away. A record's own texts come before
+    it in `values`, which are JSON.
     """
     match value:
         case str() if len(value) > _LONG:
-            return {_NUMBER: texts.setdefault(value, len(texts))}
+            return {_NUMBER: values.setdefault(json.dumps(value), len(values))}
         case dict():
-            return {key: _shortened(one, texts) for key, one in value.items()}
+            record = {key: _shortened(one, values) for key, one in value.items()}
+            if len(record) < _MANY:
+                return record
+            return {_NUMBER: values.setdefault(json.dumps(record), len(values))}
         case list():
-            return [_shortened(one, texts) for one in value]
+            return [_shortened(one, values) for one in value]
     return value
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from irviz.explorer import actions
 from irviz.explorer.change_counts import iter_change_counts
@@ -12,14 +13,18 @@ from irviz.explorer.reducer import reduce
 from irviz.explorer.scene_data import scene_data
 from irviz.explorer.script_data import script_data
 from irviz.explorer.state import Clipboard, Selection, Side, State
-from irviz.explorer.viewer.schema import Details, Picture, Recording, Scene
+from irviz.explorer.view_model import view_or_none
+from irviz.explorer.viewer.schema import Details, Picture, Recording, Scene, ToggledScene
 from irviz.explorer.viewer.widget import PANES
-from irviz.explorer.viewer_traits import details, viewer_data
+from irviz.explorer.viewer_traits import details, moved, viewer_data
 from irviz.ir.module_functions import drawable_functions
 from irviz.transforms.stage import Stage
 
 _MOST_SCENES = 400
 """Of a session with more pictures, those of the current function come first."""
+_MOST_TOGGLED_NODES = 4_000
+"""How many nodes the pictures with something opened or closed have together: some seconds, and
+three quarters of a megabyte."""
 
 
 def record_view(state: State) -> Recording:
@@ -33,6 +38,7 @@ def record_view(state: State) -> Recording:
         start = replace(start, changes={**start.changes, **counts})
     start = replace(start, message=None, question=None, jobs=Jobs(), clipboard=Clipboard())
     scenes: dict[str, Scene] = {}
+    shown_states: list[State] = []
     found: list[Details] = []
     for shown in [start, *_states(start)]:
         scene = scene_data(shown)
@@ -40,8 +46,10 @@ def record_view(state: State) -> Recording:
             continue
         scenes[scene["key"]] = scene
         found += _details(shown, scenes)
+        shown_states.append(shown)
         if len(scenes) >= _MOST_SCENES:
             break
+    toggled, more = _toggled(shown_states)
     traits = {
         **viewer_data(start),
         "panes": list(PANES),
@@ -55,8 +63,9 @@ def record_view(state: State) -> Recording:
     return {
         "traits": traits,
         "scenes": list(scenes.values()),
+        "toggled": toggled,
         "scripts": [script_data(stage) for stage in state.session.stages],
-        "details": found,
+        "details": [*found, *more],
     }
 
 
@@ -81,10 +90,43 @@ def _pair(state: State, stage: Stage, function: str) -> Iterator[State]:
         yield reduce(alone, actions.Compare(stage.parent))
 
 
-def _details(state: State, known: Mapping[str, Scene]) -> list[Details]:
+def _toggled(states: Sequence[State]) -> tuple[list[ToggledScene], list[Details]]:
+    """Return the scenes with one container opened, then those with one closed, and their details.
+
+    The first states come first, as long as there is room.
+    """
+    toggled: list[ToggledScene] = []
+    found: list[Details] = []
+    room = _MOST_TOGGLED_NODES
+    for state, container in (
+        *((one, each) for one in states for each in _containers(one, "openable")),
+        *((one, each) for one in states for each in _containers(one, "closable")),
+    ):
+        after = reduce(state, actions.Toggle(container))
+        before, scene = scene_data(state), scene_data(after)
+        if scene is before:  # only the stage before has it
+            continue
+        pictures = (scene["current"], scene["reference"])
+        room -= sum(len(one["nodes"]) for one in pictures if one is not None)
+        if room < 0:
+            break
+        toggled.append({"container": container, "scene": {**scene, "moved": moved(after, state)}})
+        found += _details(after, {}, before)
+    return toggled, found
+
+
+def _containers(state: State, kind: Literal["openable", "closable"]) -> list[str]:
+    view = view_or_none(state, "current")
+    return [] if view is None else sorted(getattr(view, kind))
+
+
+def _details(
+    state: State, known: Mapping[str, Scene], before: Scene | None = None
+) -> list[Details]:
     """Return what is known of each node of the pictures, and of none.
 
-    A comparison has only what those of its stages lack that are `known` by themselves.
+    A comparison has only what those of its stages lack that are `known` by themselves, and a
+    scene in which something was opened what the one `before` lacks.
     """
     scene = scene_data(state)
     sides: tuple[tuple[Side, Picture | None], ...]
@@ -94,7 +136,9 @@ def _details(state: State, known: Mapping[str, Scene]) -> list[Details]:
         if picture is None:
             continue
         alone = known.get(f"{state.function}/{picture['stage']}/") if state.reference else None
-        there = () if alone is None else ("", *(alone["current"] or picture)["nodes"])
+        there = set[str]() if alone is None else {"", *(alone["current"] or picture)["nodes"]}
+        if before is not None:
+            there |= {"", *(before[side] or picture)["nodes"]}
         lacking = [node for node in ("", *picture["nodes"]) if node not in there]
         shown = (
             replace(state, selection=Selection(node, state.function, side)) for node in lacking

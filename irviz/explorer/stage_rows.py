@@ -64,7 +64,7 @@ def stage_rows(state: State) -> list[StageRow]:
                 "headings": [
                     Heading(name=within[at], depth=offset + at) for at in range(shared, len(within))
                 ],
-                "badge": (badge := _badge(state, stage)),
+                "badge": (badge := str(_badge(state, stage))),
                 "title": visible(f"{stage.error or stage.stderr or stage.label}\n{_words(badge)}"),
                 "changes": change_count(state, stage),
                 "isShown": stage.id == state.stage_id,

@@ -351,7 +351,7 @@ def call_key(state: State) -> CallKey | None:
 @derived(lambda state: (state.stage,))
 def module_facts(state: State) -> str:
     """Return as HTML what the current stage's module holds."""
-    return module_html(contents(state.stage.module))
+    return str(module_html(contents(state.stage.module)))
 
 
 @derived(lambda state: (state.stage, state.function, location(state)))

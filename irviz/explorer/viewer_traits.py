@@ -123,7 +123,7 @@ def _selection(state: State) -> Selection:
 @derived(
     lambda state, has_values=False: (
         *(location(state), state.stage, state.function, state.reference, state.selection.side),
-        *(node_source(state), selected_value(state), has_values, state.is_dark),
+        *(node_source(state), selected_value(state), has_values),
     )
 )
 def details(state: State, has_values: bool = False) -> Details:
@@ -153,8 +153,7 @@ def _value(state: State) -> str:
     facts = value_html(shown.label, summary, shown.value.text, shown.words)
     if summary is None or not summary.counts:
         return str(facts)
-    theme = "dark" if state.is_dark else "course"
-    return f"{facts}{draw_chart(HISTOGRAM, None, summary, theme, title=shown.label).svg}"
+    return f"{facts}{draw_chart(HISTOGRAM, None, summary, 'page', title=shown.label).svg}"
 
 
 @derived(lambda state: (state.search, found_nodes(state)))

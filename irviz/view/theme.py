@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
@@ -198,9 +199,8 @@ def system_css() -> str:
     return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
 
 
-def _page_theme() -> Theme:
-    """Return the theme whose colours the page chooses, as it is light or dark."""
-    names = {name: f"var(--irviz-picture-{name})" for name in _properties(THEMES["course"])}
+def _theme_of(names: Mapping[str, str]) -> Theme:
+    """Return the theme whose colours have these names of the page's custom properties."""
     return Theme(
         background=names["background"],
         line=names["line"],
@@ -217,7 +217,18 @@ def _page_theme() -> Theme:
     )
 
 
-_PAGE_THEME = _page_theme()
+_PAGE_COLOURS = {name: f"var(--irviz-picture-{name})" for name in _properties(THEMES["course"])}
+_PAGE_THEME = _theme_of(_PAGE_COLOURS)
+"""The theme whose colours the page chooses, as it is light or dark."""
+
+
+def page_stand_ins() -> tuple[Theme, Mapping[str, str]]:
+    """Return a theme of colours that stand for the page's own, and what each of them stands for.
+
+    It is for what draws only with numbers: in its SVG they are replaced.
+    """
+    numbers = {name: f"#01fe{at:02x}" for at, name in enumerate(_PAGE_COLOURS)}
+    return _theme_of(numbers), {numbers[name]: colour for name, colour in _PAGE_COLOURS.items()}
 
 
 def get_theme(name: str) -> Theme:

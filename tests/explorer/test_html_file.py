@@ -64,7 +64,7 @@ def recording_in(page: str) -> Any:
         if not isinstance(value, dict):
             return value
         if [*value] == ["$"] and isinstance(value["$"], int):
-            return data["texts"][value["$"]]
+            return restored(data["values"][value["$"]])
         return {key: restored(one) for key, one in value.items()}
 
     return restored(data["recording"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from irviz.explorer.offline_data import record_view
 from irviz.explorer.reducer import reduce
 from irviz.explorer.scene_data import scene_data
 from irviz.explorer.state import RunKey, State
+from irviz.explorer.view_model import view_or_none
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.array_summary import summarise
 from irviz.model.runs.run_result import RunResult
@@ -181,3 +183,42 @@ def test_a_stage_that_failed_or_has_no_function_is_no_picture_but_a_row(modules:
     assert [row["id"] for row in traits["rows"]] == ["0", "1"]
     assert [scene["key"] for scene in recording["scenes"]]
     json.dumps(recording)
+
+
+def test_what_is_closed_can_be_opened_and_the_other_way_round(modules: Any) -> None:
+    state = State.of(Session(modules.stack(24)))
+    view = view_or_none(state, "current")
+    repeat = next(one for one in view.closable if one.startswith("repeat"))
+    recording: Any = record_view(do(state, actions.Toggle(repeat)))
+    (scene,) = (one for one in recording["scenes"] if one["key"] == "main/0/")
+    closed = {name for name, node in scene["current"]["nodes"].items() if node["isOpenable"]}
+    assert closed
+    toggled = {one["container"]: one["scene"] for one in recording["toggled"]}
+    assert closed <= toggled.keys()
+    for container in closed:
+        nodes = toggled[container]["current"]["nodes"]
+        assert container not in nodes
+        assert nodes.keys() - scene["current"]["nodes"].keys()
+        assert toggled[container]["key"] == scene["key"]
+        assert len(toggled[container]["moved"]) in (0, 2)
+        for node in nodes:
+            assert details_of(recording, scene, "current", node) is not None, node
+    assert toggled.keys() - closed, "what is open can be closed"
+
+
+def test_pictures_with_something_opened_take_no_more_room_than_there_is(
+    modules: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(offline_data, "_MOST_TOGGLED_NODES", 0)
+    assert record_view(State.of(Session(modules.stack(24))))["toggled"] == []
+
+
+def test_pictures_of_values_have_the_colours_of_the_page() -> None:
+    array = np.array([[0, 1], [2, 5]], "float32")
+    visit = NodeVisit(NodeValue((summarise(array),), (array,)))
+    trace = Trace("main", {NodeId("lv0"): visit}, 1.0, 1.0, 1.0)
+    result = RunResult((array[None],), 1.0, trace=trace)
+    state = do(State.of(Session(MyModuleStatic)), actions.Report(RunKey("main", "0", 0, 0), result))
+    drawn = next(one["value"] for one in record_view(state)["details"] if one["node"] == "lv0")
+    assert "fill: var(--irviz-picture-operator-line)" in drawn
+    assert "#" not in "".join(re.findall(r'(?:fill|stroke): [^;"]*', drawn))

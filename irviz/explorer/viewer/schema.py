@@ -251,14 +251,24 @@ class Clipboard(TypedDict):
     serial: int
 
 
+class ToggledScene(TypedDict):
+    """A recorded scene in which one more container is open, or one less."""
+
+    container: str
+    scene: Scene
+
+
 class Recording(TypedDict):
     """A session that was recorded for a file without a kernel: `traits` is how it is opened.
 
-    A scene's key is `function/stage/reference`, with the stages' ids, "" for no reference.
+    A scene's key is `function/stage/reference`, with the stages' ids, "" for no reference. What
+    can be opened or closed in it is in `toggled`, each container by itself, as far as there was
+    room.
     """
 
     traits: dict[str, object]
     scenes: list[Scene]
+    toggled: list[ToggledScene]
     scripts: list[Script]
     details: list[Details]
 

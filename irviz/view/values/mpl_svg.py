@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from irviz.view.figure import Figure
 from irviz.view.svg_primitives import shorten
-from irviz.view.theme import Theme, get_theme
+from irviz.view.theme import Theme, get_theme, page_stand_ins
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -132,10 +132,11 @@ def draw_with_matplotlib(
 
     Args:
         height: The height of the plot.
+        theme: A theme, or "page" for the page's own where `paint` takes no shades between colours.
         label: The picture's description for screen readers.
         paint: Draws the plot on the canvas that it gets, from a y downwards.
     """
-    colours = get_theme(theme)
+    colours, meant = (get_theme(theme), {}) if theme != "page" else page_stand_ins()
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure as MplFigure
@@ -152,7 +153,10 @@ def draw_with_matplotlib(
         buffer = io.StringIO()
         FigureCanvasSVG(figure)
         figure.savefig(buffer, format="svg", metadata=_NO_METADATA)
-    return Figure(_embeddable(buffer.getvalue(), WIDTH, total, label), WIDTH, total)
+    svg = _embeddable(buffer.getvalue(), WIDTH, total, label)
+    for number, colour in meant.items():
+        svg = svg.replace(number, colour)
+    return Figure(svg, WIDTH, total)
 
 
 def _embeddable(svg: str, width: float, height: float, label: str) -> str:

@@ -172,6 +172,7 @@ def misfit(value: Any, hint: Any, where: str) -> str:
         return "" if value in get_args(hint) else f"{where}: {value!r}"
     wanted = (int, float) if hint is float else hint
     is_right = isinstance(value, wanted) and isinstance(value, bool) == (hint is bool)
+    is_right = is_right and not hasattr(value, "__html__")  # which marimo would send as an object
     return "" if is_right or hint is object else f"{where}: {value!r} is no {hint.__name__}"
 
 

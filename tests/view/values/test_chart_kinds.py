@@ -474,3 +474,10 @@ def test_numbers_are_short_words(value, words):
 def test_numbers_that_differ_have_words_that_differ():
     assert format_numbers([1.0, 1.0001, 1.0002]) == ["1", "1.0001", "1.0002"]
     assert format_numbers([0.1, 0.2]) == ["0.1", "0.2"]
+
+
+def test_a_histogram_has_the_colours_of_the_page_it_is_in():
+    drawn = histogram(np.arange(20.0), "page").svg
+    colours = set(re.findall(r"(?:fill|stroke): ([^;\"]*)", drawn))
+    assert "var(--irviz-picture-operator-line)" in colours
+    assert all(one.startswith("var(") or one == "none" for one in colours)

@@ -4,7 +4,9 @@ import { signal } from "@preact/signals";
 import type { Host } from "./host";
 import type { FoundNode, Picture, Recording, Scene, ViewerMessage, ViewerTraits } from "./schema";
 
-const OFFERED: readonly ViewerMessage["action"][] = ["Checkout", "Compare", "Focus", "Reveal"];
+const OFFERED: readonly ViewerMessage["action"][] = [
+  ...(["Checkout", "Compare", "Focus", "Reveal", "Toggle", "CloseAround"] as const),
+];
 const MOST_FOUND = 200;
 const NO_DETAILS = { key: "", node: "", side: "current", value: "", code: "" } as const;
 
@@ -15,6 +17,8 @@ const keyOf = (functionName: string, stage: string, reference: string) =>
 function findNodes(scenes: readonly Scene[], stage: string, words: string): FoundNode[] {
   const parts = words.toLowerCase().split(/\s+/).filter(Boolean);
   if (!parts.length) return [];
+  const known = new Set<string>();
+  const isNew = (one: string) => !known.has(one) && known.add(one);
   return scenes
     .filter(({ current, reference }) => current?.stage === stage && !reference)
     .flatMap(({ function: name, current }) =>
@@ -23,7 +27,8 @@ function findNodes(scenes: readonly Scene[], stage: string, words: string): Foun
         return { function: name, node, line };
       }),
     )
-    .filter(({ line }) => parts.every((part) => line.toLowerCase().includes(part)));
+    .filter(({ line }) => parts.every((part) => line.toLowerCase().includes(part)))
+    .filter((found) => isNew(JSON.stringify([found.function, found.node])));
 }
 
 /** Return the host of a recording: it looks up scenes, scripts and details by their keys. */
@@ -31,6 +36,7 @@ export function fileHost(recording: Recording): Host {
   const traits: ViewerTraits = { ...recording.traits };
   const listeners = new Map<keyof ViewerTraits, Set<() => void>>();
   const scenes = new Map(recording.scenes.map((scene) => [scene.key, scene]));
+  const every = [...recording.scenes, ...recording.toggled.map(({ scene }) => scene)];
   const scripts = new Map(recording.scripts.map((script) => [script.stage, script]));
 
   function change<Name extends keyof ViewerTraits>(name: Name, value: ViewerTraits[Name]) {
@@ -67,6 +73,50 @@ export function fileHost(recording: Recording): Host {
     change("details", found ? { ...found, key: own, side } : NO_DETAILS);
   }
 
+  /** What was opened or closed, "" for nothing: each container was recorded by itself. */
+  let toggled = "";
+
+  function toggle(container: string) {
+    const { key, moved } = traits.scene;
+    const base = scenes.get(key);
+    const next = recording.toggled.find(
+      (one) => one.scene.key === key && one.container === container,
+    );
+    if (toggled === container && base) {
+      toggled = "";
+      showScene({ ...base, moved: moved.map((one) => -one) });
+    } else if (next) {
+      showScene(toggled ? { ...next.scene, moved: [] } : next.scene);
+      toggled = container;
+    } else
+      say(
+        "This was not saved opened or closed here: to do that, open the session in irviz.",
+        false,
+      );
+  }
+
+  function showScene(scene: Scene) {
+    change("scene", scene);
+    showScripts();
+    const { node, side } = traits.selection;
+    if (node && !scene[side]?.nodes[node]) change("selection", { node: "", side: "current" });
+    showDetails();
+  }
+
+  /** Show a node of the shown stage and function, opening what it is in. */
+  function reveal(node: string) {
+    if (!traits.scene.current?.nodes[node]) {
+      const { key } = traits.scene;
+      const within = recording.toggled.find(
+        ({ scene }) => scene.key === key && scene.current?.nodes[node],
+      );
+      if (within) toggle(within.container);
+    }
+    if (!traits.scene.current?.nodes[node]) return;
+    change("selection", { node, side: "current" });
+    showDetails();
+  }
+
   /** Show a scene, else the one without a comparison; else say that the stage has none. */
   function show(functionName: string, stage: string, reference: string) {
     const known =
@@ -88,11 +138,8 @@ export function fileHost(recording: Recording): Host {
       "rows",
       traits.rows.map((row) => ({ ...row, isShown: row.id === stage })),
     );
-    change("scene", scene);
-    showScripts();
-    const { node, side } = traits.selection;
-    if (node && !scene[side]?.nodes[node]) change("selection", { node: "", side: "current" });
-    showDetails();
+    toggled = "";
+    showScene(scene);
   }
 
   /** Return what is shown of a stage without a function. */
@@ -111,7 +158,7 @@ export function fileHost(recording: Recording): Host {
   }
 
   function search(words: string) {
-    const nodes = findNodes(recording.scenes, traits.scene.current?.stage ?? "", words);
+    const nodes = findNodes(every, traits.scene.current?.stage ?? "", words);
     const errors: string[] = [];
     change("found", {
       words: words.trim(),
@@ -148,11 +195,12 @@ export function fileHost(recording: Recording): Host {
       } else if (message.action === "Compare") show(functionName, stage, message.reference);
       else if (message.action === "Focus") show(message.function, stage, reference);
       else if (message.action === "Reveal") {
-        show(message.function, stage, reference);
-        if (traits.scene.current?.nodes[message.node]) {
-          change("selection", { node: message.node, side: "current" });
-          showDetails();
-        }
+        if (message.function !== functionName) show(message.function, stage, reference);
+        reveal(message.node);
+      } else if (message.action === "Toggle") toggle(message.container);
+      else if (message.action === "CloseAround") {
+        const container = traits.scene[message.side]?.nodes[message.node]?.group;
+        if (container) toggle(container);
       }
     },
     mount: async () => () => {},

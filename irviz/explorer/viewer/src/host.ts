@@ -49,7 +49,8 @@ interface Observable {
 }
 interface WidgetManager {
   get_model(id: string): Promise<unknown>;
-  create_view(model: unknown): Promise<WidgetView>;
+  /** marimo has none: it shows anywidgets alone. */
+  create_view?: (model: unknown) => Promise<WidgetView>;
   kernel?: KernelLike | null;
 }
 
@@ -95,7 +96,12 @@ export function liveHost(model: AnyModel, signal_: AbortSignal): Host {
     offers: () => connection.value !== "lost",
     send: (message, buffers) => model.send(message, undefined, buffers),
     async mount(reference, element) {
-      if (!manager) return () => {};
+      if (!manager?.create_view) {
+        throw new Error(
+          "it is an ipywidget, and this notebook shows only anywidgets. Do it in Python: " +
+            'explorer.session = explorer.session.apply("LegalizeOps"), for example.',
+        );
+      }
       const found = await manager.get_model(reference.replace("IPY_MODEL_", ""));
       const view = await manager.create_view(found);
       const widget = view.luminoWidget ?? view.pWidget;

@@ -32,8 +32,8 @@ const HTML: Config = {
   ADD_FORBID_CONTENTS: ["defs", "clippath"],
 };
 
-// A colour of the page, or two of them mixed.
-const COLOUR = /^var\(--irviz-[a-z-]+\)$/;
+// Colours of the page, and two of them mixed.
+const COLOURS = /var\(--irviz-[a-z-]+\)/g;
 const MIXED = /^color-mix\(in oklab, var\(--irviz-[a-z-]+\), var\(--irviz-[a-z-]+\) [\d.]+%\)$/;
 
 // Without other parentheses, and backslashes, a value calls no CSS function: it refers to nothing
@@ -41,8 +41,8 @@ const MIXED = /^color-mix\(in oklab, var\(--irviz-[a-z-]+\), var\(--irviz-[a-z-]
 DOMPurify.addHook("uponSanitizeAttribute", (_, attribute) => {
   const { attrName, attrValue } = attribute;
   const isStyle = /^(style|fill|stroke|opacity|font|text|paint|pointer)/.test(attrName);
-  const isColour = COLOUR.test(attrValue) || MIXED.test(attrValue);
-  if (isStyle && !isColour && /[()\\]/.test(attrValue)) attribute.keepAttr = false;
+  const others = MIXED.test(attrValue) ? "" : attrValue.replace(COLOURS, "");
+  if (isStyle && /[()\\]/.test(others)) attribute.keepAttr = false;
 });
 
 /** Return what a part of a picture is but for its numbers and its words. */

@@ -2,22 +2,28 @@
 
 import type { Recording } from "./schema";
 
-/** Put the texts in the place of their numbers. */
-export function restored(value: unknown, texts: readonly string[]): unknown {
-  if (Array.isArray(value)) return value.map((one) => restored(one, texts));
+/** Put the values in the place of their numbers; a value has only numbers of those before it. */
+export function restored(value: unknown, values: readonly unknown[]): unknown {
+  const known: unknown[] = [];
+  for (const one of values) known.push(filledIn(one, known));
+  return filledIn(value, known);
+}
+
+function filledIn(value: unknown, known: readonly unknown[]): unknown {
+  if (Array.isArray(value)) return value.map((one) => filledIn(one, known));
   if (typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value);
   const [[key, number] = []] = entries;
-  if (entries.length === 1 && key === "$" && typeof number === "number") return texts[number] ?? "";
-  return Object.fromEntries(entries.map(([name, one]) => [name, restored(one, texts)]));
+  if (entries.length === 1 && key === "$" && typeof number === "number") return known[number] ?? "";
+  return Object.fromEntries(entries.map(([name, one]) => [name, filledIn(one, known)]));
 }
 
 /** Unpack JSON from gzip from base64. */
 export async function unpack(text: string): Promise<Recording> {
   const bytes = Uint8Array.from(atob(text.trim()), (character) => character.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  const { recording, texts } = await new Response(stream).json();
-  return restored(recording, texts) as Recording;
+  const { recording, values } = await new Response(stream).json();
+  return restored(recording, values) as Recording;
 }
 
 /** Read the recording of a page and show it, or say that it cannot be read. */

@@ -231,11 +231,19 @@ export interface ViewerTraits {
   clipboard: Clipboard;
 }
 
+/** A recorded scene in which one more container is open, or one less. */
+export interface ToggledScene {
+  container: string;
+  scene: Scene;
+}
+
 /** A session that was recorded for a file without a kernel: `traits` is how it is opened. A scene's
- * key is `function/stage/reference`, with the stages' ids, "" for no reference. */
+ * key is `function/stage/reference`, with the stages' ids, "" for no reference. What can be opened
+ * or closed in it is in `toggled`, each container by itself, as far as there was room. */
 export interface Recording {
   traits: ViewerTraits;
   scenes: Scene[];
+  toggled: ToggledScene[];
   scripts: Script[];
   details: Details[];
 }

@@ -17,6 +17,11 @@ const scene = (name: string, stage: string, reference = ""): Scene => ({
   current: picture(stage, ["a", `b${stage}`]),
   reference: reference ? picture(reference, ["a"]) : null,
 });
+/** The scene of a stage in which a group was opened, which has a node "in" it. */
+const opened = (name: string, id: string, container: string) => {
+  const inner = picture(id, ["a", `in ${container}`]);
+  return { container, scene: { ...scene(name, id), moved: [3, -4], current: inner } };
+};
 const details = (key: string, node: string): Details => ({
   ...{ key, node, side: "current", value: `${key} ${node}`, code: "" },
 });
@@ -40,6 +45,7 @@ const recording = () =>
       scene("main", "2"),
       scene("f", "1"),
     ],
+    toggled: [opened("main", "0", "group"), opened("main", "0", "other")],
     scripts: [{ stage: "1", label: "", text: "one", functions: [], lines: [] }],
     details: [details("main/0/", "a"), details("main/1/", "a")],
   }) satisfies Recording;
@@ -138,5 +144,52 @@ test("what needs a kernel is not offered", () => {
   const host = fileHost(recording());
   assert.equal(host.offers("Checkout"), true);
   assert.equal(host.offers("Run"), false);
-  assert.equal(host.offers("Toggle"), false);
+  assert.equal(host.offers("LookAround"), false);
+});
+
+const nodesOf = (host: ReturnType<typeof fileHost>) =>
+  Object.keys(host.get("scene").current?.nodes ?? {});
+const toggle = (container: string) => ({ action: "Toggle", container, side: "current" }) as const;
+
+test("a group is opened as it was recorded, and closed again in its place", () => {
+  const host = fileHost(recording());
+  host.send(toggle("group"));
+  assert.deepEqual(nodesOf(host), ["a", "in group"]);
+  assert.deepEqual(host.get("scene").moved, [3, -4]);
+  assert.equal(host.get("scene").key, "main/0/");
+  host.send(toggle("group"));
+  assert.deepEqual(nodesOf(host), ["a", "b0"]);
+  assert.deepEqual(host.get("scene").moved, [-3, 4]);
+});
+
+test("another group is opened in the place of the first, and another stage begins anew", () => {
+  const host = fileHost(recording());
+  host.send(toggle("group"));
+  host.send(toggle("other"));
+  assert.deepEqual(nodesOf(host), ["a", "in other"]);
+  host.send({ action: "Checkout", stage: "1" });
+  host.send({ action: "Checkout", stage: "0" });
+  assert.deepEqual(nodesOf(host), ["a", "b0"]);
+  host.send(toggle("other"));
+  assert.deepEqual(nodesOf(host), ["a", "in other"]);
+});
+
+test("a group that there was no room for says where it can be opened", () => {
+  const host = fileHost(recording());
+  host.send({ action: "Checkout", stage: "1" });
+  host.send(toggle("group"));
+  assert.deepEqual(nodesOf(host), ["a", "b1"]);
+  assert.match(host.get("status").words, /open the session in irviz/);
+});
+
+test("a node in a closed group is found, and shown by opening the group", () => {
+  const host = fileHost(recording());
+  host.set("search", "in");
+  assert.deepEqual(
+    host.get("found").nodes.map(({ node }) => node),
+    ["in group", "in other"],
+  );
+  host.send({ action: "Reveal", function: "main", node: "in other" });
+  assert.deepEqual(nodesOf(host), ["a", "in other"]);
+  assert.equal(host.get("selection").node, "in other");
 });

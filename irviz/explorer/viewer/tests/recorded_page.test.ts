@@ -3,14 +3,14 @@ import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { restored, unpack } from "../src/recorded_page";
 
-test("a recording is unpacked, with each text in its place", async () => {
+test("a recording is unpacked, with each value in its place", async () => {
   const packed = {
-    recording: { scenes: [{ $: 1 }, { $: 0 }], traits: { title: "a" } },
-    texts: ["x", "</script>"],
+    recording: { scenes: [{ $: 1 }, { $: 0 }, { $: 2 }], traits: { title: "a" } },
+    values: ["x", "</script>", { first: { $: 0 }, second: [{ $: 1 }] }],
   };
   const text = gzipSync(JSON.stringify(packed)).toString("base64");
   assert.deepEqual(await unpack(`\n${text}\n`), {
-    scenes: ["</script>", "x"],
+    scenes: ["</script>", "x", { first: "x", second: ["</script>"] }],
     traits: { title: "a" },
   });
 });

@@ -10,12 +10,13 @@ from irviz.explorer.state import State
 from irviz.ir.module_functions import drawable_functions
 from irviz.session.stage_cache import graph_of
 from irviz.session.stage_diff import diff_modules
+from irviz.transforms.change_summary import compare_modules
 from irviz.transforms.stage import Stage
 
 Counts = Mapping[tuple[Stage, str], int]
 """How many nodes of a stage's function differ from the stage that it was made from.
 
--1 where that cannot be known.
+With "" it is how many functions; -1 where that cannot be known.
 """
 
 _MOST_NODES_AT_ONCE = 200
@@ -29,7 +30,8 @@ _TELL_SECONDS = 0.5
 def change_count(state: State, stage: Stage) -> int:
     """Return how many nodes differ from those of the stage it was made from, -1 if not known.
 
-    They are those of the function that is shown there.
+    They are those of the function that is looked at; a stage that lacks it has the number of
+    functions that differ.
     """
     if stage.parent is None or stage.error:
         return -1
@@ -64,10 +66,9 @@ def iter_change_counts(state: State, wait: Callable[[], object] = lambda: None) 
 
 
 def _function(state: State, stage: Stage) -> str:
-    """Return the function that is shown when a stage is gone to, "" where it has none."""
+    """Return the function that is looked at, "" where a stage lacks it."""
     names = _functions(stage)
-    wanted = (state.wanted_function, state.function)
-    return next((one for one in (*wanted, *names) if one in names), "")
+    return next((one for one in (state.wanted_function, state.function) if one in names), "")
 
 
 @lru_cache(maxsize=1024)
@@ -78,10 +79,13 @@ def _functions(stage: Stage) -> tuple[str, ...]:
 @lru_cache(maxsize=1024)
 def _count(parent: Stage, stage: Stage, function: str, most: int) -> int:
     try:
+        if not function:
+            found = compare_modules(parent.module, stage.module)
+            return len(found.changed) + len(found.added) + len(found.removed)
         if any(len(graph_of(one, function).nodes) > most for one in (parent, stage)):
             return -1
-        found = diff_modules(parent, stage, ("", ""), function).functions
+        diffs = diff_modules(parent, stage, ("", ""), function).functions
     except Exception:  # one of the two lacks the function, or cannot be read
         return -1
-    one = next((one for one in found if one.after == function), None)
+    one = next((one for one in diffs if one.after == function), None)
     return -1 if one is None else len(one.changed_nodes) or len(one.differences)

@@ -220,14 +220,19 @@ function StageTree({ state, words, toEnd }: StageTreeProps) {
     if (isLine) line?.focus({ preventScroll: true });
   }, [shown]);
   useEffect(() => {
-    // the list only: scrollIntoView would scroll the notebook
-    const [box, line] = [list.current, list.current?.querySelector("[aria-selected=true]")];
-    if (!box || !line) return;
-    const [outer, inner] = [box.getBoundingClientRect(), line.getBoundingClientRect()];
-    if (inner.top < outer.top) box.scrollTop -= outer.top - inner.top;
-    if (inner.bottom > outer.bottom) box.scrollTop += inner.bottom - outer.bottom;
-    if (inner.left < outer.left) box.scrollLeft -= outer.left - inner.left + 32;
-    if (inner.right > outer.right) box.scrollLeft += inner.right - outer.right + 32;
+    const show = () => {
+      // the list only: scrollIntoView would scroll the notebook
+      const [box, line] = [list.current, list.current?.querySelector("[aria-selected=true]")];
+      if (!box || !line) return;
+      const [outer, inner] = [box.getBoundingClientRect(), line.getBoundingClientRect()];
+      if (inner.top < outer.top) box.scrollTop -= outer.top - inner.top;
+      if (inner.bottom > outer.bottom) box.scrollTop += inner.bottom - outer.bottom;
+      if (inner.left < outer.left) box.scrollLeft -= outer.left - inner.left + 32;
+      if (inner.right > outer.right) box.scrollLeft += inner.right - outer.right + 32;
+    };
+    // when all is there that this frame shows: the picture of the stage would be laid out twice
+    const frame = requestAnimationFrame(show);
+    return () => cancelAnimationFrame(frame);
   }, [shown, state.width.value]);
 
   const goTo = (item: Item | undefined) => {

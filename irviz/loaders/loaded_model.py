@@ -11,6 +11,7 @@ import tvm
 from numpy.typing import NDArray
 from tvm import ir
 
+from irviz.model.graph.infer_layers import LayersByNode
 from irviz.model.runs.origin import Origin
 
 Params = Mapping[str, NDArray[Any]]
@@ -29,6 +30,7 @@ class Loaded:
         function: The function to show first, or "" for the module's default.
         notes: What was changed to read the file, and what TVM wrote meanwhile.
         origin: What the module was imported from, None where that cannot be run.
+        layers: The layers that bindings come from, by function.
     """
 
     module: ir.IRModule
@@ -37,6 +39,7 @@ class Loaded:
     function: str = ""
     notes: tuple[str, ...] = ()
     origin: Origin | None = None
+    layers: Mapping[str, LayersByNode] = field(default_factory=dict)
 
 
 def to_numpy(tensor: tvm.runtime.Tensor) -> NDArray[Any]:

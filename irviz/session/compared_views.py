@@ -126,14 +126,15 @@ def _side_view(
     steps = containers.bound.at
     places = {steps.get(node, node): place for node, place in side.shown.items()}
     visible = VisibleGraph(side.graph, containers, range(len(steps)), places, ())
-    part = frozenset(side.shown)
-    size = len(containers.graph.nodes)
+    whole = containers.graph
+    part, size = frozenset(side.shown), len(whole.nodes)
+    unused = {node.id for node in whole.nodes if node.layers} - whole.leaving.keys() - part
     return SideView(
         graph=side.graph,
         visible=visible,
         inner={},
         size=size,
-        part=None if len(part) == size else part,
+        part=None if len(part) + len(unused - {*whole.outputs}) >= size else part,
         side=side,
         placed=placed,
         changes=changes,

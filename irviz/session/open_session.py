@@ -76,6 +76,7 @@ def load(
         params=loaded.params,
         inputs=loaded.inputs,
         labels=labels,
+        layers=loaded.layers,
         function=function or loaded.function,
     ).with_origin(loaded.origin)
     if isinstance(what, str | os.PathLike):
@@ -89,5 +90,7 @@ def add_file(session: Session, file: str, content: bytes) -> Session:
     The weights that come with it join the session's params. Raises LoadError.
     """
     loaded = load_content(content, file)
-    stage = Stage(str(session.tree.count), loaded.module, f"opened {file}", files=frozenset({file}))
+    number, label = str(session.tree.count), f"opened {file}"
+    files = frozenset({file})
+    stage = Stage(number, loaded.module, label, files=files, layers=loaded.layers)
     return session.with_params(loaded.params).add_stages([stage])

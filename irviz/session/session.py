@@ -30,6 +30,7 @@ from irviz.model.diff.side_graphs import side_graphs
 from irviz.model.diff.union_graph import union_graph
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import Graph, NodeId
+from irviz.model.graph.infer_layers import LayersByNode
 from irviz.model.graph.inlined_ids import SEPARATOR
 from irviz.model.runs.array_summary import summarise
 from irviz.model.runs.measurement import Measurement, Timing
@@ -111,6 +112,7 @@ class Session(SessionState):
         labels: NDArray[np.int64] | None = None,
         seed: int = 0,
         sizes: Mapping[str, int] | None = None,
+        layers: Mapping[str, LayersByNode] | None = None,
         isolate: bool = True,
         seconds: float = RUN_SECONDS,
         memory: int | None = None,
@@ -131,6 +133,8 @@ class Session(SessionState):
             labels: The right class of each case.
             seed: The seed of random inputs.
             sizes: Symbolic sizes by name, where no array determines them.
+            layers: The layers of the model that bindings come from, by function; by default the
+                names of parameters tell them.
             isolate: Whether stages run, and passes are tried, in another process.
             seconds: How long a run may take.
             memory: How many bytes a run may take; by default four fifths of what is free.
@@ -152,7 +156,7 @@ class Session(SessionState):
         name = function or default_function(module)
         drawable_function(module, name)
         super().__init__(
-            StageTree((Stage("0", module),)),
+            StageTree((Stage("0", module, layers=layers or {}),)),
             name,
             CallInputs(inputs, dict(params or {}), labels, seed, dict(sizes or {})),
             RunConfig(isolate, seconds, memory, device, target, build, database),

@@ -11,7 +11,7 @@ from irviz.ir.relax.match_by_identity import shared_constants, shared_vars
 from irviz.model.graph.graph import NodeId
 from irviz.model.matching.inlined_graph import InlinedGraph, inline_calls, inlined_correspondence
 from irviz.model.matching.node_matching import compose
-from irviz.session.stage_cache import constants_of, graph_of
+from irviz.session.stage_readings import reading_of
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree
 
@@ -21,7 +21,7 @@ def inlined_graph(stage: Stage, function: str) -> InlinedGraph:
     """Return the graph of a stage's function with every function that it calls in place."""
     drawable_function(stage.module, function)
     names = {function, *relax_functions(stage.module)}
-    return inline_calls(function, {name: graph_of(stage, name) for name in names})
+    return inline_calls(function, {name: reading_of(stage, name).graph for name in names})
 
 
 def node_correspondence(
@@ -35,12 +35,12 @@ def node_correspondence(
     ours, theirs = tree.lineage(stage_id), tree.lineage(reference)
     common = [stage for stage in ours if stage in theirs]
     if not common:  # a recording has several roots
-        return _match(ours[-1], theirs[-1], function)
+        return match_stages(ours[-1], theirs[-1], function)
     up = ours[ours.index(common[-1]) :][::-1]
     down = theirs[theirs.index(common[-1]) :]
-    steps = [_match(child, parent, function) for child, parent in pairwise(up)]
+    steps = [match_stages(child, parent, function) for child, parent in pairwise(up)]
     for parent, child in pairwise(down):
-        step = _match(child, parent, function)
+        step = match_stages(child, parent, function)
         steps.append({other: one for one, other in reversed(list(step.items()))})
     if not steps:
         return {node.id: node.id for node in inlined_graph(ours[-1], function).graph.nodes}
@@ -48,10 +48,11 @@ def node_correspondence(
 
 
 @lru_cache(maxsize=64)
-def _match(stage: Stage, reference: Stage, function: str) -> Mapping[NodeId, NodeId]:
-    constants = constants_of(stage, function), constants_of(reference, function)
+def match_stages(stage: Stage, reference: Stage, function: str) -> Mapping[NodeId, NodeId]:
+    """Return the node of another stage for each node of a stage that has one."""
+    mine, theirs = reading_of(stage, function), reading_of(reference, function)
     known = {
-        **shared_constants(*constants),
+        **shared_constants(mine.constants, theirs.constants),
         **shared_vars(stage.module, reference.module, function),
     }
     return inlined_correspondence(

@@ -11,6 +11,7 @@ import tvm
 from tvm import ir
 
 from irviz.errors import NotFoundError, TransformError
+from irviz.model.graph.infer_layers import LayersByNode
 from irviz.runtime.local.packed_module import pack_module, unpack_module
 from irviz.transforms.change_summary import ModuleChanges, compare_modules
 from irviz.transforms.python_script import PythonScript
@@ -75,6 +76,8 @@ class Stage:
         is_unchanged: Whether a recorded pass changed nothing.
         files: The opened files that the module or the transform came from. Their code is run only
             where the user said so, and never in this process.
+        made_from: The stage that it was made from, None for a root.
+        layers: The layers of a model that a root's bindings come from, by function.
     """
 
     id: str
@@ -89,6 +92,8 @@ class Stage:
     enclosing_passes: tuple[str, ...] = ()
     is_unchanged: bool = False
     files: frozenset[str] = frozenset()
+    made_from: Stage | None = field(default=None, repr=False)
+    layers: Mapping[str, LayersByNode] = field(default_factory=dict, repr=False)
 
 
 def apply_transform(
@@ -129,6 +134,7 @@ def apply_transform(
         constant_names={**stage.constant_names, **transform.constant_names},
         stderr=stderr,
         files=stage.files,
+        made_from=stage,
     )
 
 

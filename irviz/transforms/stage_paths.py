@@ -44,6 +44,7 @@ def replay(steps: Sequence[Stage], on: Stage, first_id: int, *, isolate: bool) -
                 error=str(refusal),
                 constant_names=before.constant_names,
                 files=before.files,
+                made_from=before,
             )
         made.append(replace(stage, label=step.label))
     return made

@@ -106,6 +106,13 @@ def shorten(text: str) -> str:
     return line if len(line) <= _MAX_CHARACTERS else line[: _MAX_CHARACTERS - 1] + "…"
 
 
+def shorten_name(text: str) -> str:
+    """Return a name as one printable line of at most 44 characters, which keeps both its ends."""
+    line = printable(" ".join(text.split()))
+    kept = _MAX_CHARACTERS // 2
+    return line if len(line) <= _MAX_CHARACTERS else f"{line[: kept - 1]}…{line[-kept:]}"
+
+
 def printable(text: str) -> str:
     """Replace characters that XML forbids by U+FFFD, and bidirectional controls by escapes."""
     return visible(_NOT_XML.sub("\ufffd", text))

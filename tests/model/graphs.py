@@ -13,6 +13,7 @@ from irviz.model.graph.graph import (
     Region,
     RegionKind,
 )
+from irviz.model.graph.layers import LayerPart
 
 FRAMED = (RegionKind.DATAFLOW_BLOCK, RegionKind.BRANCH, RegionKind.FUNCTION)
 
@@ -269,6 +270,28 @@ def _function(rng, text, made, *_):
         return text.step("op1", here) if rng.random() < 0.5 else here
 
     made.append(text.step("op2", outer, function(text, body, params=2)))
+
+
+def layered(rng, graph):
+    """Return the graph with layers at random: runs of steps serve one, and some serve several."""
+    layers = [
+        tuple(LayerPart(f"{kind}.{rng.randrange(3)}", kind) for kind in ("block", "part", "leaf"))
+        for _ in range(12)
+    ]
+    served = {}
+    for node in bound(graph):
+        if not served or rng.random() < 0.3:
+            layer = rng.choice(layers)[: rng.randint(0, 3)]
+            now = (layer, rng.choice(layers)) if rng.random() < 0.1 else (layer,)
+        served[node.id] = now
+    nodes = [node._replace(layers=served.get(node.id, ((),))) for node in graph.nodes]
+    return graph.with_nodes(nodes)
+
+
+def is_unused(graph, node):
+    """Tell whether a node is a weight of a model that nothing uses, which is not drawn."""
+    is_weight = node.kind is NodeKind.PARAM and node.layers
+    return bool(is_weight and node.id not in graph.leaving and node.id not in graph.outputs)
 
 
 def bound(graph):

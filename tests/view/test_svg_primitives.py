@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from irviz.view.svg_primitives import printable, shorten, text_width
+from irviz.view.svg_primitives import printable, shorten, shorten_name, text_width
 
 
 @given(text=st.one_of(st.text(), st.text(min_size=43, max_size=46)))
@@ -21,6 +21,18 @@ def test_shortened_is_one_line_of_at_most_44_characters(text):
         assert printable(words).startswith(line[:-1])
     else:
         assert line == printable(words)
+
+
+def test_a_long_name_keeps_both_of_its_ends():
+    names = [
+        f"transformer.encoder.layers.{n}.attention.self.{which}.weight"
+        for n in range(2)
+        for which in ("key", "query")
+    ]
+    short = [shorten_name(one) for one in names]
+    assert all(len(one) == 44 and one.startswith("transformer.") for one in short)
+    assert [one.endswith("key.weight") for one in short] == [True, False] * 2
+    assert shorten_name("x" * 44) == "x" * 44
 
 
 @given(text=st.text())

@@ -14,6 +14,7 @@ from tvm import relax
 from irviz.errors import LoadError
 from irviz.loaders.loaded_model import Loaded, Missing, detach_weights, opaque_note
 from irviz.loaders.models.file_digest import digest_of
+from irviz.loaders.models.imported_layers import onnx_layers
 from irviz.loaders.models.known_traps import mend
 from irviz.loaders.models.onnx_conversion import watch
 from irviz.loaders.models.onnx_file import external_locations, read_model
@@ -74,7 +75,8 @@ def _imported(model: onnx.ModelProto, missing: Missing) -> tuple[Loaded, dict[st
             raise LoadError(f"the ONNX model cannot be imported by TVM: {words}") from failure
     values = importer._nodes.items()  # where the importer keeps them
     variables = {name: value.name for name, value in values if isinstance(value, relax.Var)}
+    layers = {"main": onnx_layers(mod, model.graph, importer._nodes)}
     mod, notes = mend(mod)
     if opaque:
-        return Loaded(*detach_weights(mod), notes=(opaque_note(opaque), *notes)), {}
-    return Loaded(*detach_weights(mod), notes=notes), variables
+        notes, variables = (opaque_note(opaque), *notes), {}
+    return Loaded(*detach_weights(mod), notes=notes, layers=layers), variables

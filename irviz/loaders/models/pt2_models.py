@@ -34,7 +34,8 @@ def from_pt2(content: bytes, path: Path | None = None, missing: Missing = "error
     origin = None
     if path is not None and not imported.opaque:
         origin = Pt2Origin(path, digest_of(content))
-    return Loaded(mod, params, notes=notes_of(imported, written), origin=origin)
+    notes, layers = notes_of(imported, written), {"main": imported.layers}
+    return Loaded(mod, params, notes=notes, origin=origin, layers=layers)
 
 
 def program_of_pt2(content: bytes) -> ImportedProgram:

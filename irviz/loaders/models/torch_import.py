@@ -12,8 +12,10 @@ from tvm import ir, relax
 
 from irviz.errors import LoadError
 from irviz.loaders.loaded_model import Missing
+from irviz.loaders.models.imported_layers import torch_layers
 from irviz.loaders.models.known_traps import mend
 from irviz.loaders.reader_limits import one_line
+from irviz.model.graph.infer_layers import LayersByNode
 
 if TYPE_CHECKING:
     import torch
@@ -28,6 +30,7 @@ class ImportedProgram:
     Attributes:
         program: The exported program, decomposed into the operators that the importer knows.
         nodes: The nodes of its graph, by the names of the module's variables.
+        layers: The layers that its bindings come from.
         opaque: The calls that have no definition in TVM, described.
         mended: What TVM's importer got wrong and was replaced, in words.
     """
@@ -35,6 +38,7 @@ class ImportedProgram:
     module: ir.IRModule
     program: torch.export.ExportedProgram
     nodes: Mapping[str, Node]
+    layers: LayersByNode
     opaque: tuple[str, ...] = ()
     mended: tuple[str, ...] = ()
 
@@ -71,10 +75,10 @@ def import_program(
     nodes = {
         value.name: node for node, value in importer.env.items() if isinstance(value, relax.Var)
     }
+    layers = torch_layers(module, importer.env)
     module, mended = mend(module)
-    return ImportedProgram(
-        module, decomposed, nodes, tuple(converter.opaque), (*mended, *converter.remarks)
-    )
+    remarks = (*mended, *converter.remarks)
+    return ImportedProgram(module, decomposed, nodes, layers, tuple(converter.opaque), remarks)
 
 
 def described(node: Node) -> str:

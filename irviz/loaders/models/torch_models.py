@@ -73,7 +73,8 @@ def from_program(
     mod, params = detach_weights(imported.module)
     examples = _by_name(mod, params, inputs or program.example_inputs)
     origin = None if imported.opaque else ProgramOrigin(imported)
-    return Loaded(mod, params, examples, notes=notes_of(imported, written), origin=origin)
+    notes, layers = notes_of(imported, written), {"main": imported.layers}
+    return Loaded(mod, params, examples, notes=notes, origin=origin, layers=layers)
 
 
 def imported_program(

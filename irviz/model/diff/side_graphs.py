@@ -9,7 +9,8 @@ from irviz.model.diff.union_graph import UnionGraph
 from irviz.model.folding.containers import Container, container_tree
 from irviz.model.folding.expansion import Expansion
 from irviz.model.folding.folding_limits import LIMIT
-from irviz.model.folding.visible_graph import VisibleGraph, group_contents, visible_graph
+from irviz.model.folding.group_facts import count_elements, group_facts, with_parameters
+from irviz.model.folding.visible_graph import VisibleGraph, visible_graph
 from irviz.model.graph.graph import (
     INPUT_KINDS,
     Edge,
@@ -162,10 +163,12 @@ class _Side:
         }
 
     def read(self) -> SideGraph:
-        shown = {node.id: self._shown(node.id) for node in self.stage.nodes}
+        places_of = ((node.id, self._shown(node.id)) for node in self.stage.nodes)
+        shown = {one: place for one, place in places_of if place is not None}
         held: dict[NodeId, list[Node]] = {}
         for node in self.stage.nodes:
-            held.setdefault(shown[node.id], []).append(node)
+            if node.id in shown:
+                held.setdefault(shown[node.id], []).append(node)
         nodes: list[Node] = []
         places: dict[NodeId, NodeId] = {}
         frames = {one: region for region, one in self.filled.items() if one in held}
@@ -178,7 +181,9 @@ class _Side:
         edges, routes = self._edges(shown, order)
         outputs: dict[NodeId, NodeId] = {}
         for one, leaf in zip(self.stage.outputs, self.union.outputs[self.at], strict=True):
-            outputs.setdefault(shown[one], self.visible.where(leaf))
+            place = self.visible.where(leaf)
+            if place is not None:
+                outputs.setdefault(shown[one], place)
         graph = replace(
             self.stage,
             nodes=tuple(nodes),
@@ -214,8 +219,9 @@ class _Side:
         container = self.containers.get(group.id)
         if container and inside:
             copies = container.copies
-            contents = group_contents(inside, copies, is_repeat=copies > 1)
-            group = group._replace(attributes=(contents,))
+            facts = group_facts(inside, container.layer, copies, is_repeat=copies > 1)
+            weights = sum(count_elements(one) for one in nodes if one.layers and one not in inside)
+            group = with_parameters(group._replace(attributes=facts), weights)
         return group._replace(size=len(nodes))
 
     def _order(self) -> dict[NodeId, int]:
@@ -232,11 +238,13 @@ class _Side:
             order.insert(last.get(region, -1) + 1, self.filled[region])
         return {one: number for number, one in enumerate(order)}
 
-    def _shown(self, node_id: NodeId) -> NodeId:
-        """Return the drawn node for a node of the stage."""
+    def _shown(self, node_id: NodeId) -> NodeId | None:
+        """Return the drawn node for a node of the stage, None if there is none."""
         leaf = self.union.nodes[self.at].get(node_id)
         frame = self.union.frames[self.at].get(node_id, -1)  # -1: the node is no frame
         where = self.visible.where(leaf or self.inside[frame])
+        if where is None:
+            return None
         depth = len(_frames(self.union.graph.regions, None if leaf else frame))
         if where not in self.union.graph.index:  # a group
             container = self.containers.get(where)
@@ -255,16 +263,18 @@ class _Side:
         numbers: dict[tuple[NodeId, NodeId, tuple[int, ...]], list[int]] = {}
         for number, edge in enumerate(self.drawn.edges):
             numbers.setdefault((edge.source, edge.target, edge.position), []).append(number)
-        where: dict[NodeId, NodeId] = {}
+        where: dict[NodeId, NodeId | None] = {}
         found: dict[tuple[NodeId, NodeId, tuple[int, ...], int | None], Edge] = {}
         for edge, along in zip(self.stage.edges, self.union.edges[self.at], strict=True):
             source, target = shown[edge.source], shown[edge.target]
-            for end in (along.source, along.target):
-                if end not in where:
-                    where[end] = self.visible.where(end)
-            ends = where[along.source], where[along.target]
-            is_group = ends[1] not in self.union.graph.index
-            at = numbers.get((*ends, () if is_group else along.position), [])
+            for one in (along.source, along.target):
+                if one not in where:
+                    where[one] = self.visible.where(one)
+            start, end = where[along.source], where[along.target]
+            if start is None or end is None:
+                continue
+            is_group = end not in self.union.graph.index
+            at = numbers.get((start, end, () if is_group else along.position), [])
             if source == target and not at:
                 continue
             position = () if is_group else edge.position

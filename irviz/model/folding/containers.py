@@ -1,15 +1,25 @@
-"""The containers of a graph, which can be expanded and collapsed: regions, repeats and parts."""
+"""The containers of a graph, which can be expanded and collapsed.
+
+They are regions, the model's layers, repeats, and parts of what is long.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from irviz.gc_pause import gc_paused
-from irviz.model.folding.folding_limits import MAX_CHILDREN, PART_CHILDREN, SMALL_GRAPH
+from irviz.model.folding.folding_limits import (
+    MAX_CHILDREN,
+    MIN_LOOSE,
+    PART_CHILDREN,
+    SMALL_GRAPH,
+)
+from irviz.model.folding.layer_titles import repeat_titles
 from irviz.model.folding.repeats import BoundNodes, bound_nodes, find_repeats
 from irviz.model.graph.graph import Graph, NodeId, RegionKind
+from irviz.model.graph.layers import Layer, LayerPart, common_layer, layer_name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -17,7 +27,8 @@ class Container:
     """The steps from `start` to before `stop`, which can be drawn as one node.
 
     `children` are containers and steps; the children of a repeat are those of its first copy.
-    `owner` is the node whose value a region makes, `region` the index of that region.
+    `owner` is the node whose value a region makes, `region` the index of that region, `layer` the
+    full name of a layer, "" for no layer.
     """
 
     id: str
@@ -29,6 +40,7 @@ class Container:
     copies: int = 1
     owner: NodeId | None = None
     region: int | None = None
+    layer: str = ""
 
     @property
     def held(self) -> int:
@@ -43,10 +55,15 @@ class Container:
 
 @dataclass(frozen=True, eq=False)
 class ContainerTree:
-    """The containers of a graph; the root holds all of its steps."""
+    """The containers of a graph; the root holds all of its steps.
+
+    Attributes:
+        has_layers: Whether the steps tell the layers of a model.
+    """
 
     bound: BoundNodes
     root: Container
+    has_layers: bool = False
 
     @property
     def graph(self) -> Graph:
@@ -58,16 +75,23 @@ class ContainerTree:
 def container_tree(graph: Graph) -> ContainerTree:
     """Find the containers of a graph in O(n log n) time.
 
-    The only containers of a small graph are its regions.
+    The only containers of a small graph are its regions. Layers are containers where consecutive
+    steps serve them; repeats begin and end where the layers inside of them do.
     """
     bound = bound_nodes(graph)
     builder = _Builder(bound, is_small=len(graph.nodes) <= SMALL_GRAPH)
     children = builder.contents(builder.units(None, 0, len(bound.nodes)))
     root = Container("", RegionKind.FUNCTION, graph.function, 0, len(bound.nodes), children)
-    return ContainerTree(bound, root)
+    return ContainerTree(bound, root, bool(builder.layers))
 
 
 Unit = Container | int
+
+_LISTS = ("", "Sequential", "ModuleList")
+"""Classes of layers that say less than the class of the only layer inside."""
+_MAX_NAMES = 3
+_MIN_INPUTS = 2
+"""A step between layers with so many inputs, as a fused one has, is a container with these."""
 
 
 class _Builder:
@@ -76,6 +100,8 @@ class _Builder:
         self._ids: set[str] = set(bound.graph.index)
         self._paths: dict[int, tuple[int, ...]] = {}
         self._codes: dict[str, int] = {}
+        self.layers = () if is_small else _step_layers(bound)
+        self._outer = len(common_layer(self.layers))
 
     def units(self, region: int | None, start: int, stop: int) -> list[Unit]:
         """Return the steps of a region, with the steps of an inner region as one container."""
@@ -94,8 +120,79 @@ class _Builder:
         return units
 
     def contents(self, units: Sequence[Unit]) -> tuple[Container | int, ...]:
-        """Put repeats into containers, and divide what is still too long."""
-        return self._divided(self._with_repeats(units))
+        """Put layers and repeats into containers, and fold what is still too long."""
+        return self._folded(self._with_layers(units, self._outer))
+
+    def _with_layers(self, units: Sequence[Unit], depth: int) -> Sequence[Unit]:
+        """Put consecutive steps of a layer into a container; `depth` is that of the layers around.
+
+        A layer that holds all of them has no container: the one around it shows it.
+        """
+        if not self.layers or len(units) < 2:
+            return units
+        layers = [common_layer(self.layers[_start(unit) : _stop(unit)]) for unit in units]
+        depth = max(depth, len(common_layer(layers)))
+        found: list[Unit] = []
+        for inner, pairs in groupby(zip(layers, units, strict=True), key=_part_at(depth)):
+            run = [unit for _, unit in pairs]
+            if inner:
+                found.append(self._layer(run, depth + 1))
+            else:
+                found += run
+        return found
+
+    def _layer(self, units: Sequence[Unit], depth: int) -> Unit:
+        """Return the container of a layer, or its only step if that has no inputs of its own."""
+        start, stop = _start(units[0]), _stop(units[-1])
+        if isinstance(units[0], int) and stop - start == 1 and not self._count_inputs(start):
+            return units[0]
+        layer = common_layer(self.layers[start:stop])
+        outer = next(
+            (at for at in range(depth, len(layer)) if layer[at - 1].kind not in _LISTS), -1
+        )
+        name = layer_name(layer[depth - 1 :] if outer < 0 else layer[depth - 1 : outer])
+        kind = layer[outer if outer < 0 else outer - 1].kind
+        for part in reversed(layer[: depth - 1] if name[0].isdecimal() else ()):
+            name = f"{part.name}.{name}"
+            if not part.name[0].isdecimal():
+                break
+        full = layer_name(layer)
+        inner = self._with_layers(units, depth)
+        found = self._id(f"layer:{full}")
+        self._codes[found] = hash(("layer", *map(self._code, inner)))
+        title = f"{name} · {kind}" if kind else name
+        children = self._folded(inner)
+        if len(children) == 1 and isinstance(children[0], Container) and children[0].layer:
+            self._codes[children[0].id] = self._codes[found]
+            return children[0]
+        return Container(found, RegionKind.LAYER, title, start, stop, children, layer=full)
+
+    def _count_inputs(self, step: int) -> int:
+        return sum(operand.step < 0 for operand in self.bound.operands[step])
+
+    def _folded(self, units: Sequence[Unit]) -> tuple[Unit, ...]:
+        """Put repeats into containers, and what is long, or between the layers of a model."""
+        units = self._with_repeats(units)
+        runs = [list(run) for _, run in groupby(units, key=lambda unit: isinstance(unit, int))]
+        if self.layers and len(runs) > 1:
+            units = [unit for run in runs for unit in self._between(run)]
+        return self._divided(units)
+
+    def _between(self, units: Sequence[Unit]) -> Sequence[Unit]:
+        """Put many consecutive steps into a container, and a step that has several inputs."""
+        if not isinstance(units[0], int):
+            return units
+        if 1 < len(units) < MIN_LOOSE:
+            return [one for unit in units for one in self._between([unit])]
+        if len(units) == 1 and self._count_inputs(_start(units[0])) < _MIN_INPUTS:
+            return units
+        start, stop = _start(units[0]), _stop(units[-1])
+        found = self._id("between", start)
+        nodes = self.bound.nodes[start:stop]
+        names = dict.fromkeys(one.callee.removeprefix("relax.") or one.kind.value for one in nodes)
+        name = ", ".join(names) if len(names) <= _MAX_NAMES else f"{stop - start} operators"
+        children = self._divided(units)
+        return [Container(found, RegionKind.PART, name, start, stop, children)]
 
     def _with_repeats(self, units: Sequence[Unit]) -> Sequence[Unit]:
         if self.is_small or len(units) < 2:
@@ -107,14 +204,27 @@ class _Builder:
         index = 0
         for start, period, copies in find_repeats(self.bound, codes, bounds, 0, len(units)):
             children += units[index:start]
-            inner = self.contents(units[start : start + period])
             index = start + period * copies
-            first, stop = bounds[start], bounds[index]
-            found = self._id(f"repeat{copies}", first)
-            children.append(
-                Container(found, RegionKind.REPEAT, f"×{copies}", first, stop, inner, copies)
-            )
+            children.append(self._repeat(units[start:index], period, copies))
         return [*children, *units[index:]]
+
+    def _repeat(self, units: Sequence[Unit], period: int, copies: int) -> Container:
+        """Return the container of a repeat; that of one layer shows what is in the layer."""
+        start, stop = _start(units[0]), _stop(units[-1])
+        named = [unit for unit in units if isinstance(unit, Container) and unit.layer]
+        if period == 1 and len(named) == copies and all(one.copies == 1 for one in named):
+            first = named[0]
+            found = self._id(f"repeat{copies}:{first.layer}")
+            title, full = repeat_titles([one.name for one in named], [one.layer for one in named])
+            kind = RegionKind.REPEAT
+            return Container(
+                found, kind, title, start, stop, first.children, copies, None, None, full
+            )
+        name, found = f"×{copies}", self._id(f"repeat{copies}", start)
+        if named:
+            name = f"{named[0].name} … {named[-1].name} ×{copies}"
+        inner = self._folded(units[:period])
+        return Container(found, RegionKind.REPEAT, name, start, stop, inner, copies)
 
     def _divided(self, units: Sequence[Unit]) -> tuple[Unit, ...]:
         """Divide a long sequence into parts, at positions that few values cross."""
@@ -167,8 +277,8 @@ class _Builder:
     def _code(self, unit: Unit) -> int:
         return self.bound.codes[unit] if isinstance(unit, int) else self._codes[unit.id]
 
-    def _id(self, prefix: str, start: int) -> str:
-        found = f"{prefix}:{self.bound.nodes[start].id}"
+    def _id(self, prefix: str, start: int | None = None) -> str:
+        found = prefix if start is None else f"{prefix}:{self.bound.nodes[start].id}"
         while found in self._ids:
             found += "'"
         self._ids.add(found)
@@ -181,3 +291,15 @@ def _start(unit: Unit) -> int:
 
 def _stop(unit: Unit) -> int:
     return unit + 1 if isinstance(unit, int) else unit.stop
+
+
+def _part_at(depth: int) -> Callable[[tuple[Layer, Unit]], LayerPart | None]:
+    """Return a function to the part of a unit's layer at a depth, None for a shorter layer."""
+    return lambda pair: pair[0][depth] if len(pair[0]) > depth else None
+
+
+def _step_layers(bound: BoundNodes) -> Sequence[Layer]:
+    """Return the layer of each step; none if no step has one."""
+    if not any(node.layers for node in bound.nodes):
+        return ()
+    return [common_layer(node.layers) for node in bound.nodes]

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from irviz.model.folding.containers import Container, ContainerTree
-from irviz.model.folding.folding_limits import AUTOMATIC, LIMIT, MAX_INPUTS
+from irviz.model.folding.folding_limits import (
+    AUTOMATIC,
+    FIRST_NODES,
+    FIRST_RANKS,
+    FRAME_RANKS,
+    LIMIT,
+    MAX_INPUTS,
+)
+from irviz.model.folding.ranks import count_ranks
+from irviz.model.graph.graph import RegionKind
 
 
 @dataclass(frozen=True)
@@ -44,7 +53,8 @@ def expanded_containers(
     """Return the ids of the expanded containers, which show at most `limit` nodes together.
 
     The reader's choices come first, the latest of them before the others, then the outer
-    containers before the inner ones. The container around an expanded one is expanded too.
+    containers before the inner ones. The container around an expanded one is expanded too. One that
+    is alone is expanded; of a model's layers, as many levels as fit on one screen.
 
     While that shows fewer than `minimum` steps and collapsed containers (at most MIN_NODES), the
     largest of these is expanded. They are within LIMIT: a container has at most MAX_CHILDREN.
@@ -55,13 +65,18 @@ def expanded_containers(
         for container in paths.get(container_id, ()):
             if container.id in expansion.closed or not budget.open(container, limit, 1):
                 break
-    level = [tree.root]
-    while level:
-        inner = [one for around in level for one in around.inside]
-        automatic = min(AUTOMATIC, limit)
-        level = [
-            one for one in inner if one.id not in expansion.closed and budget.open(one, automatic)
-        ]
+    if tree.has_layers:
+        _LevelOpener(tree, budget, expansion.closed, limit).open()
+    else:
+        level = [tree.root]
+        while level:
+            inner = [one for around in level for one in around.inside]
+            automatic = min(AUTOMATIC, limit)
+            level = [
+                one
+                for one in inner
+                if one.id not in expansion.closed and budget.open(one, automatic)
+            ]
     collapsed = tree.root.inside
     while budget.count_items() < minimum and collapsed:
         largest = max(collapsed, key=lambda one: one.stop - one.start)
@@ -69,6 +84,58 @@ def expanded_containers(
         if largest.id not in expansion.closed and budget.open(largest, limit, 1):
             collapsed += largest.inside
     return budget.is_open
+
+
+class _LevelOpener:
+    """Expands a model's layers level by level, each as a whole, while they fit on one screen.
+
+    Of a level that does not fit, repeats are expanded, the longest first. The innermost layers,
+    such as one convolution, stay as they are.
+    """
+
+    def __init__(
+        self, tree: ContainerTree, budget: _NodeBudget, closed: Collection[str], limit: int
+    ) -> None:
+        self._tree, self._budget, self._closed, self._limit = tree, budget, closed, limit
+        self._ranks = 1.0 + count_ranks(tree.bound, tree.root)  # with inputs or the result
+
+    def open(self) -> None:
+        most = min(FIRST_NODES, self._limit)
+        level, later = self._inside(self._tree.root)
+        while level or later:
+            more = {one.id: self._more_ranks(one) for one in level}
+            added, opened = sum(more.values()), level
+            if self._ranks + added <= FIRST_RANKS and self._budget.open_all(level, most):
+                self._ranks += added
+            else:
+                opened = []
+                for one in sorted(level, key=lambda one: one.start - one.stop):
+                    fits = one.copies > 1 and self._ranks + more[one.id] <= FIRST_RANKS
+                    if fits and self._budget.open(one, most):
+                        self._ranks += more[one.id]
+                        opened.append(one)
+            level, later = later, []
+            for one in opened:
+                inner, repeats = self._inside(one)
+                level += inner
+                later += repeats
+
+    def _more_ranks(self, container: Container) -> float:
+        return count_ranks(self._tree.bound, container) - 1 + FRAME_RANKS
+
+    def _inside(self, around: Container) -> tuple[list[Container], list[Container]]:
+        """Return the containers to expand inside of one, and the repeats: these are a level deeper.
+
+        A container that is alone is expanded at once.
+        """
+        inner = [one for one in around.inside if one.id not in self._closed]
+        if len(around.children) == len(inner) == 1 and self._budget.open(inner[0], self._limit, 1):
+            self._ranks += self._more_ranks(inner[0])
+            return self._inside(inner[0])
+        innermost = (RegionKind.LAYER, RegionKind.PART)
+        inner = [one for one in inner if one.inside or not (one.layer or one.kind in innermost)]
+        repeats = [one for one in inner if one.copies > 1]
+        return [one for one in inner if one.copies == 1], repeats
 
 
 class _NodeBudget:
@@ -92,6 +159,14 @@ class _NodeBudget:
             self._counts = {most: count + more[most] for most, count in self._counts.items()}
             self.is_open.add(container.id)
         return True
+
+    def open_all(self, containers: Sequence[Container], limit: int) -> bool:
+        """Expand all of these if their nodes are within the limit; return whether they are."""
+        before = self._counts, set(self.is_open)
+        if all(self.open(one, limit) for one in containers):
+            return True
+        self._counts, self.is_open = before
+        return False
 
     def count_items(self) -> int:
         """Return the number of steps and collapsed containers that are shown."""

@@ -2,6 +2,12 @@
 
 AUTOMATIC = 150
 """The most nodes that are shown before the reader has expanded anything."""
+FIRST_NODES = 60
+"""The most nodes that are shown of a model with layers before the reader has expanded anything."""
+FIRST_RANKS = 12
+"""The most nodes one above the other then: as many as fit on a screen."""
+FRAME_RANKS = 0.5
+"""The height of a frame's border, in nodes."""
 LIMIT = 300
 """The most nodes that are ever laid out."""
 MIN_NODES = 8
@@ -12,6 +18,8 @@ MAX_CHILDREN = 120
 """The most children of a container; longer sequences are divided into parts."""
 PART_CHILDREN = 40
 """About how many children such a part has; more in a very long sequence."""
+MIN_LOOSE = 3
+"""So many consecutive steps between the layers of a model are a container."""
 SMALL_GRAPH = 60
 """The most nodes of a graph in which repeats are shown as they are."""
 MIN_REPEAT = 16

@@ -47,5 +47,6 @@ def _entering(outer: Graph, call: NodeId, inner: VisibleGraph) -> list[Edge]:
             edges.append(edge)
             continue
         param = inner.where(params[position[0]].id)
-        edges.append(edge._replace(target=inlined_id(call, param), position=position[1:]))
+        if param is not None:
+            edges.append(edge._replace(target=inlined_id(call, param), position=position[1:]))
     return edges

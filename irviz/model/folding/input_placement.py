@@ -8,10 +8,16 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from irviz.model.folding.folding_limits import MAX_INPUTS
+from irviz.model.folding.group_facts import count_elements
 from irviz.model.folding.repeats import BoundNodes, Operand
 from irviz.model.graph.graph import Node, NodeId, NodeKind, Region, RegionKind
 
-_CONTAINS_PARAMS = (RegionKind.REPEAT, RegionKind.PART, RegionKind.UNCHANGED)
+_CONTAINS_PARAMS = (
+    RegionKind.REPEAT,
+    RegionKind.PART,
+    RegionKind.UNCHANGED,
+    RegionKind.LAYER,
+)
 """Containers that a parameter is drawn in if nothing outside uses it."""
 
 
@@ -62,6 +68,7 @@ class LeafPlacement:
         places: The drawn node for each input.
         nodes: The drawn inputs, by their first input.
         held: The number of inputs inside each collapsed container.
+        weights: The number of numbers that the parameters among these have.
     """
 
     def __init__(
@@ -73,9 +80,11 @@ class LeafPlacement:
         minimum: int = 0,
     ) -> None:
         self._scene = scene
+        self._has_weights = any(node.layers for node in scene.bound.graph.nodes)
         self.places: dict[NodeId, NodeId] = {}
         self.nodes: dict[NodeId, Node] = {}
         self.held: Counter[int] = Counter()
+        self.weights: Counter[int] = Counter()
         users: dict[NodeId, set[tuple[int, int | None]]] = {}
         for source, item, frame, *_ in uses:
             if source.step < 0:
@@ -93,8 +102,8 @@ class LeafPlacement:
             if node.id in self._scene.bound.at:
                 continue
             used_by = users.get(node.id, set())
-            if not used_by and node.id in graph.leaving:
-                continue  # used by copies that are not shown
+            if not used_by and (node.id in graph.leaving or self._is_left_out(node)):
+                continue  # used by copies that are not shown, or by nothing
             users_ = frozenset(item for item, _ in used_by)
             only = min(users_) if len(users_) == 1 else None
             if only is not None and used_by == {(only, items[only].region)}:
@@ -102,10 +111,12 @@ class LeafPlacement:
                 if kind is not None and self._is_held(node, kind, items[only].region):
                     self.places[node.id] = items[only].id
                     self.held[only] += 1
+                    if self._has_weights:
+                        self.weights[only] += count_elements(node)
                     continue
             frame = self._innermost([frame for _, frame in used_by])
             if node.kind is NodeKind.PARAM:
-                frame = self._outside(frame, node)
+                frame = None if self._is_input(node) else self._outside(frame, node)
             while frame is not None and self._scene.frames[frame].kind is RegionKind.FUSED:
                 frame = self._scene.frames[frame].parent  # the fused node has it as an argument
             if not used_by and node.region is not None:
@@ -120,9 +131,19 @@ class LeafPlacement:
         A parameter is part of its function, and of a repeat or part, which is not a scope.
         """
         if leaf.kind is NodeKind.CONSTANT or kind in _CONTAINS_PARAMS:
-            return True
+            return not self._is_input(leaf)
         owner = None if leaf.region is None else self._scene.bound.graph.regions[leaf.region].owner
         return owner is not None and self._frame_of(owner) == frame
+
+    def _is_input(self, leaf: Node) -> bool:
+        """Return whether a leaf is an input of a model, where these are told from weights."""
+        is_param = leaf.kind is NodeKind.PARAM and leaf.region is None
+        return self._has_weights and is_param and not leaf.layers
+
+    def _is_left_out(self, leaf: Node) -> bool:
+        """Return whether a leaf that nothing uses is a weight, which says nothing then."""
+        outputs = self._scene.bound.graph.outputs
+        return bool(leaf.layers) and leaf.kind is NodeKind.PARAM and leaf.id not in outputs
 
     def _put(self, leaves: Sequence[Node], alone: int, frame: int | None) -> None:
         """Draw inputs in a region: the first ones as nodes of their own, the rest as one node."""

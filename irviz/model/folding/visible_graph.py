@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -11,11 +11,11 @@ from irviz.gc_pause import gc_paused
 from irviz.model.folding.containers import Container, ContainerTree
 from irviz.model.folding.expansion import Expansion, expanded_containers
 from irviz.model.folding.folding_limits import LIMIT
+from irviz.model.folding.group_facts import group_facts, with_parameters
 from irviz.model.folding.input_placement import LeafPlacement, Scene, Use
 from irviz.model.folding.repeats import BoundNodes
 from irviz.model.graph.graph import Edge, Graph, Node, NodeId, NodeKind, Region
-
-_MAX_NAMES = 3
+from irviz.model.graph.layers import common_layer
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,14 +37,19 @@ class VisibleGraph:
     places: Mapping[int | NodeId, NodeId]
     repeats: Sequence[OpenRepeat]
 
-    def where(self, node_id: NodeId) -> NodeId:
-        """Return the drawn node that shows a node of the whole graph, or contains it."""
+    def where(self, node_id: NodeId) -> NodeId | None:
+        """Return the drawn node that shows a node of the whole graph, or contains it.
+
+        None for a parameter that nothing uses, where such parameters are left out.
+        """
         bound = self.tree.bound
         step = bound.at.get(node_id)
         if step is not None:
             return self.places[self.same[step]]
         if node_id in self.places:
             return self.places[node_id]
+        if node_id not in bound.graph.leaving:
+            return None
         # a leaf of a copy that is not shown: find the one of the copy that is
         use = bound.graph.leaving[node_id][0]
         step = bound.at[use.target]
@@ -126,7 +131,7 @@ def visible_graph(
     whole = scene.bound.graph
     graph = replace(whole, nodes=nodes, edges=tuple(drawn), regions=tuple(scene.frames), outputs=())
     found = VisibleGraph(graph, tree, scene.same, places, walk.repeats)
-    outputs = [found.where(one) for one in whole.outputs]
+    outputs = [place for one in whole.outputs if (place := found.where(one)) is not None]
     is_whole = len(nodes) == len(whole.nodes)
     return replace(
         found,
@@ -141,13 +146,18 @@ class _SceneBuilder:
         self.scene = Scene(tree.bound, list(range(len(tree.bound.nodes))))
         self.repeats: list[OpenRepeat] = []  # the outer ones first
         self._expansion, self._is_open = expansion, is_open
+        self._aliases: set[int] = set()
+        self._has_layers = tree.has_layers
         self._show(tree.root, 0, None)
 
     def _show(self, container: Container, offset: int, frame: int | None) -> None:
         """Add the contents of a container; `offset` is from the first copies to those shown."""
         scene = self.scene
         for child in container.children:
-            if isinstance(child, int):
+            if isinstance(child, int) and (made := self._renamed(child)) is not None:
+                scene.item_at[child] = scene.item_at[scene.same[made]]
+                self._aliases.add(child)
+            elif isinstance(child, int):
                 scene.item_at[child + offset] = len(scene.items)
                 scene.items.append(scene.bound.nodes[child + offset]._replace(region=frame))
             elif child.id in self._is_open:
@@ -157,6 +167,15 @@ class _SceneBuilder:
                 scene.groups[len(scene.items)] = child.kind
                 scene.item_at.update(dict.fromkeys(span, len(scene.items)))
                 scene.items.append(_group_node(scene.bound, child, span)._replace(region=frame))
+
+    def _renamed(self, step: int) -> int | None:
+        """Return the step of which a result of a model is only another name, None for others."""
+        bound = self.scene.bound
+        node, operands = bound.nodes[step], bound.operands[step]
+        is_result = self._has_layers and node.id in bound.graph.outputs
+        if not is_result or node.kind is not NodeKind.VALUE or len(operands) != 1:
+            return None
+        return operands[0].step if operands[0].step >= 0 else None
 
     def _open(self, child: Container, offset: int, frame: int | None) -> None:
         """Add a region with one copy of the contents; the other copies are drawn as that one."""
@@ -196,6 +215,8 @@ class _SceneBuilder:
                     found.append(use)
                 known.add((user, slot))
         for step, item in scene.item_at.items():
+            if step in self._aliases:
+                continue
             frame = scene.items[item].region
             for slot, operand in enumerate(operands[step]):
                 if (step, slot) not in known and not self._is_carried(operand.step, step):
@@ -238,14 +259,15 @@ def _ordered(scene: Scene, leaves: LeafPlacement) -> tuple[Node, ...]:
     found = {index[node_id]: node for node_id, node in leaves.nodes.items()}
     for item, node in enumerate(scene.items):
         sized = node._replace(size=node.size + leaves.held[item])
-        found[index[scene.bound.nodes[first[item]].id]] = sized
+        at = index[scene.bound.nodes[first[item]].id]
+        found[at] = with_parameters(sized, leaves.weights[item])
     return tuple(found[at] for at in sorted(found))
 
 
 def _group_node(bound: BoundNodes, container: Container, span: range) -> Node:
     """Return the node that stands for a collapsed container.
 
-    Its attributes list the most frequent callees, its type the values that are used outside.
+    Its attributes say what it contains, its type which values are used outside.
     """
     one = bound.nodes[span.start : span.start + container.held]
     out = [bound.nodes[step] for step in span if bound.last[step] >= span.stop]
@@ -253,23 +275,17 @@ def _group_node(bound: BoundNodes, container: Container, span: range) -> Node:
         NodeId(container.id),
         NodeKind.GROUP,
         container.name,
-        f"{out[0].name}: {out[0].type_label}" if len(out) == 1 else f"{len(out)} values",
-        attributes=(group_contents(one, is_repeat=container.copies > 1),),
+        _values(out),
+        attributes=group_facts(one, container.layer, is_repeat=container.copies > 1),
         is_pure=all(node.is_pure for node in one),
         size=len(span),
+        layers=one[0].layers and (common_layer(each for node in one for each in node.layers),),
     )
 
 
-def group_contents(nodes: Iterable[Node], copies: int = 1, *, is_repeat: bool) -> tuple[str, str]:
-    """Return the attribute of a group that lists the most frequent callees.
-
-    Args:
-        nodes: The nodes of this many copies, without parameters and constants.
-        is_repeat: Whether the group has copies that are alike.
-    """
-    names = Counter(node.callee.removeprefix("relax.") or node.kind.value for node in nodes)
-    counts = [(name, count // copies) for name, count in names.most_common(_MAX_NAMES)]
-    most = [f"{name} ×{count}" if count > 1 else name for name, count in counts]
-    if len(names) > _MAX_NAMES:
-        most.append("…")
-    return "each holds" if is_repeat else "holds", ", ".join(most)
+def _values(nodes: Sequence[Node]) -> str:
+    """Return a label for the values of several nodes."""
+    types = {node.type_label for node in nodes}
+    if len(nodes) == 1:
+        return f"{nodes[0].name}: {nodes[0].type_label}"
+    return f"{len(nodes)} × {types.pop()}" if len(types) == 1 else f"{len(nodes)} values"

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, NewType
 
 from irviz.errors import NotFoundError
+from irviz.model.graph.layers import Layer
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -85,6 +86,7 @@ class Node(NamedTuple):
         is_pure: Whether the node has no effect.
         structure: A number that is equal for nodes with the same operation, whatever their names.
         size: The number of nodes that a group stands for.
+        layers: The layers of the model that it serves, as `model.graph.layers` has them.
     """
 
     id: NodeId
@@ -100,6 +102,7 @@ class Node(NamedTuple):
     is_pure: bool = True
     structure: int = 0
     size: int = 1
+    layers: tuple[Layer, ...] = ()
 
     @property
     def type_label(self) -> str:
@@ -145,6 +148,7 @@ class RegionKind(Enum):
     PART = "part"
     FUSED = "fused"
     UNCHANGED = "unchanged"
+    LAYER = "layer"
 
 
 DIFF_REGIONS = (RegionKind.FUSED, RegionKind.UNCHANGED)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,6 +26,7 @@ from irviz.runtime.run import CallInputs, RunConfig
 from irviz.session.saving import archive
 from irviz.session.saving.archive import SessionFileError as SessionFileError
 from irviz.session.saving.archive import array_entry, damaged, read_archive, write_archive
+from irviz.session.saving.layer_codec import decode_layers, encode_layers
 from irviz.session.saving.transform_codec import LabelOnly, describe, restore
 from irviz.session.saving.value_codec import (
     EncodingError,
@@ -176,7 +178,8 @@ def _encode_stage(stage: Stage, table: ObjectTable, constants: ConstantLists) ->
     except EncodingError as failure:
         raise SessionFileError(f"stage {stage.id!r} cannot be saved: {failure}") from None
     names = tuple((table.add_object(one), name) for one, name in stage.constant_names.items())
-    return {**encoded, "constants": constants.setdefault(names, len(constants))}
+    layers = {"layers": encode_layers(stage.layers)} if stage.layers else {}
+    return {**encoded, "constants": constants.setdefault(names, len(constants)), **layers}
 
 
 def _objects_text(stages: Sequence[Stage], table: ObjectTable) -> str:
@@ -207,6 +210,8 @@ def _decode_session(index: Mapping[str, Any], table: ObjectTable) -> SessionStat
     stages: dict[str, Stage] = {}
     for data in _list(index, "stages"):
         stage = _decode_stage(data, table, constants)
+        made_from = None if stage.parent is None else stages.get(stage.parent)
+        stage = replace(stage, made_from=made_from)
         if stage.id in stages:
             raise EncodingError(f"there are two stages {stage.id!r}")
         if stage.parent is not None and stage.parent not in stages:
@@ -284,6 +289,7 @@ def _decode_stage(
         seconds,
         tuple(enclosing),
         is_unchanged,
+        layers=decode_layers(data["layers"]) if "layers" in data else {},
     )
 
 

@@ -159,6 +159,7 @@ class _StageBuilder:
                 seconds=seconds,
                 enclosing_passes=within,
                 is_unchanged=is_same,
+                made_from=parent,
             )
         )
 

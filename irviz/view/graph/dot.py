@@ -20,6 +20,8 @@ from irviz.view.svg_primitives import text_width
 
 RANKDIRS = {"up": "BT", "down": "TB"}
 _PX_PER_INCH = 72.0
+_RANKSEP = "0.35"
+"""The space between the ranks of a model with layers, so that more of them are on a screen."""
 
 
 class LayoutInput(NamedTuple):
@@ -88,7 +90,7 @@ def to_dot(graph: Graph, direction: str = "up", given: LayoutInput | None = None
             "rankdir": RANKDIRS[direction],
             "nslimit": "1",
             "nodesep": "0.25",
-            "ranksep": "0.5",
+            "ranksep": _RANKSEP if any(node.layers for node in graph.nodes) else "0.5",
         },
         node_attr={"shape": "box", "fixedsize": "true", "label": ""},
         edge_attr={"tailport": outlet, "arrowsize": "0.7"},

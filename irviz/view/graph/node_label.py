@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from irviz.model.graph.graph import Node, NodeKind, Resolution
-from irviz.view.svg_primitives import shorten
+from irviz.model.graph.layers import layer_name
+from irviz.view.svg_primitives import shorten, shorten_name
 
 NAME_SIZE = 13.0
 NOTE_SIZE = 10.0
@@ -48,7 +49,7 @@ def title(node: Node) -> str:
             text = node.callee.removeprefix("relax.")
         case _:
             text = node.callee or node.name
-    return shorten(text)
+    return shorten_name(text)
 
 
 def note(node: Node) -> str:
@@ -56,9 +57,13 @@ def note(node: Node) -> str:
     if node.kind is NodeKind.OPERATOR:
         return shorten(", ".join(literal.text for literal in node.literals))
     if node.kind is NodeKind.GROUP:
-        holds = [v if key in ("holds", "they") else f"each: {v}" for key, v in node.attributes]
+        facts = dict(node.attributes)
+        weights = [f"{facts.pop('parameters')} params"] if "parameters" in facts else []
+        if "layer" in facts:
+            return shorten(" · ".join([*weights, _operators(facts["operators"])]))
+        holds = [v if key in ("holds", "they") else f"each: {v}" for key, v in facts.items()]
         count = [f"{node.size:,} nodes"] if node.type_label else []
-        return shorten("; ".join([*count, *holds]))
+        return shorten("; ".join([*weights, *count, *holds]))
     if node.kind is NodeKind.FUNCTION:
         return "function"
     if node.kind is NodeKind.ALLOC:
@@ -75,7 +80,17 @@ def note(node: Node) -> str:
     return f"{how} · {_RESOLUTIONS[node.resolution]}"
 
 
+def layers_label(node: Node) -> str:
+    """Return the names of the layers that a node serves, "" for none."""
+    names = dict.fromkeys(layer_name(layer) for layer in node.layers)
+    return ", ".join(name for name in names if name)
+
+
+def _operators(count: str) -> str:
+    return "1 operator" if count == "1" else f"{count} operators"
+
+
 def value_label(node: Node) -> str:
     """Return the label of the edges that leave a node: the name and type of its value."""
     has_name = node.kind not in (NodeKind.CONSTANT, NodeKind.GROUP) and node.name
-    return shorten(f"{node.name}: {node.type_label}" if has_name else node.type_label)
+    return shorten_name(f"{node.name}: {node.type_label}" if has_name else node.type_label)

@@ -115,4 +115,6 @@ def _tooltip(node: Node) -> str:
     if node.callee:
         lines.append(f"{node.kind.value} {node.callee}")
     lines += [f"{name} = {value}" for name, value in node.attributes]
+    if node.kind is not NodeKind.GROUP and (layers := node_label.layers_label(node)):
+        lines.append(f"layer = {layers}")
     return "\n".join(lines)

@@ -14,6 +14,7 @@ from irviz.model.folding.container_path import RepeatCopies
 from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, RegionKind, Resolution
 from irviz.model.graph.module_contents import ModuleContents
 from irviz.model.runs.array_summary import ArraySummary
+from irviz.view.graph.node_label import layers_label
 from irviz.view.number_format import format_number
 from irviz.view.templating import escape, render
 from irviz.view.theme import STYLES
@@ -64,6 +65,8 @@ def node_html(graph: Graph, node: Node, more: Facts = ()) -> Markup:
         facts.append(("arguments", _joined(text for _, text in sorted(arguments))))
     facts.append(("used by", _joined(_users(graph, node)) or "nothing"))
     facts.append(("block", _block(graph, node)))
+    if node.kind is not NodeKind.GROUP and (layers := layers_label(node)):
+        facts.append(("layer", layers))
     if not node.is_pure:
         facts.append(("effects", "it may have some: it is impure"))
     name = node.name or ("constant" if node.kind is NodeKind.CONSTANT else node.id)

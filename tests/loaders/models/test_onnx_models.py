@@ -263,3 +263,38 @@ def test_a_file_that_has_changed_is_not_compared(outside):
     session = irviz.load(outside, inputs={"x": x}, trust=True)
     outside.write_bytes(b"another one")
     assert "has changed since it was opened" in str(session.run().origin)
+
+
+def named(nodes):
+    """Return a model of Relus, each with its name and what is noted beside it."""
+    made = []
+    for index, (name, notes) in enumerate(nodes):
+        made.append(helper.make_node("Relu", [f"v{index}"], [f"v{index + 1}"], name=name))
+        for key, value in notes.items():
+            made[-1].metadata_props.add(key=f"pkg.torch.onnx.{key}", value=value)
+    ends = [
+        helper.make_tensor_value_info(f"v{at}", onnx.TensorProto.FLOAT, [4])
+        for at in (0, len(made))
+    ]
+    graph = helper.make_graph(made, "layers", ends[:1], ends[1:])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+
+
+def test_the_names_of_nodes_tell_their_layers():
+    scopes = "['', 'layer1.0', 'layer1.0.conv1', 'relu']"
+    kinds = "['a.Model', 'a.Block', 'torch.Conv2d', 'aten.relu']"
+    session = irviz.load(
+        named(
+            [
+                ("node_1", {"name_scopes": scopes, "class_hierarchy": kinds}),
+                ("/layer1/layer1.0/relu/Relu", {}),
+                ("Relu_7", {}),
+                ("/fc/Relu", {}),
+            ]
+        )
+    )
+    nodes = [node for node in session.graph().nodes if node.callee]
+    parts = [[tuple(part) for part in node.layers[0]] for node in nodes]
+    assert parts[0] == [("layer1.0", "Block"), ("conv1", "Conv2d")]
+    assert parts[1] == [("layer1", ""), ("0", ""), ("relu", "")]
+    assert parts[2] == parts[3] == [("fc", "")]

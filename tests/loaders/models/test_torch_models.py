@@ -15,6 +15,7 @@ from irviz.errors import LoadError
 from irviz.loaders.load import load, load_content
 from irviz.loaders.models.pt2_archive import plain_archive
 from irviz.loaders.reader_limits import FileError
+from irviz.view.graph.node_label import layers_label
 
 torch = pytest.importorskip("torch", reason="this needs PyTorch: pip install 'irviz[torch]'")
 nn = torch.nn
@@ -644,3 +645,42 @@ def test_a_program_whose_numbers_do_not_fit_is_a_sentence(saved):
     with pytest.raises(LoadError, match=r"'model\.pt2': it is damaged, or not from torch") as at:
         load_content(cut, "model.pt2")
     assert "\n" not in str(at.value)
+
+
+class Block(nn.Module):
+    """A layer in a list, which adds what it makes to what it is given."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.fc = nn.LayerNorm(4), nn.Linear(4, 4)
+
+    def forward(self, x):
+        return x + self.fc(self.norm(x))
+
+
+class Stack(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList([Block() for _ in range(8)])
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+
+
+def test_a_node_tells_the_module_that_it_comes_from():
+    session = irviz.load(Stack().eval(), inputs=(X,))
+    found = [layers_label(node) for node in session.graph().nodes if node.callee]
+    assert found[0] == "blocks.0.norm"
+    assert "blocks.7.fc" in found
+    assert "blocks.3" in found  # the sum
+    assert found[-1] == "head"
+    assert "blocks.0–7 ×8 · Block" in session.draw().svg
+
+
+def test_a_saved_program_tells_the_modules_too(tmp_path):
+    torch.export.save(torch.export.export(Stack().eval(), (X,)), tmp_path / "stack.pt2")
+    session = irviz.load(tmp_path / "stack.pt2")
+    assert layers_label(session.graph()["lv"]) == "blocks.0.norm"

@@ -17,9 +17,9 @@ SEEDS = st.integers(0, 2**32)
 
 
 def some_graph(graphs, rng):
-    if rng.random() < 0.5:
-        return graphs.nested(rng)
-    return graphs.soup(rng, rng.randint(20, 200))
+    is_nested = rng.random() < 0.5
+    graph = graphs.nested(rng) if is_nested else graphs.soup(rng, rng.randint(20, 200))
+    return graphs.layered(rng, graph) if rng.random() < 0.4 else graph
 
 
 def some_choices(graphs, rng, of):
@@ -128,10 +128,12 @@ def test_every_node_is_somewhere_and_counted_once(graphs, seed):
     whole = Whole(graphs, of, picture, choices)
     ids = [node.id for node in picture.graph.nodes]
     assert len(set(ids)) == len(ids) <= LIMIT
-    assert set(whole.where.values()) == set(ids)
+    unused = {node.id for node in whole.graph.nodes if graphs.is_unused(whole.graph, node)}
+    assert {one for one, place in whole.where.items() if place is None} == unused
+    assert set(whole.where.values()) - {None} == set(ids)
     for step, node in enumerate(whole.steps):
         assert whole.where[node.id] == whole.shown[whole.seen(step)]
-    held = [node for node in whole.graph.nodes if not whole.is_out(node)]
+    held = [node for node in whole.graph.nodes if not whole.is_out(node) and node.id not in unused]
     counts = Counter(whole.where[node.id] for node in held)
     assert {node.id: node.size for node in picture.graph.nodes} == counts
     outputs = list(dict.fromkeys(whole.where[one] for one in whole.graph.outputs))
@@ -175,7 +177,8 @@ def test_frames_are_what_is_open(graphs, seed):
     for node in picture.nodes:
         is_param = node.kind is NodeKind.PARAM and of.graph[node.id].region is None
         if is_param and node.region is not None:
-            assert regions[node.region].kind in (RegionKind.REPEAT, RegionKind.PART)
+            kinds = (RegionKind.REPEAT, RegionKind.PART, RegionKind.LAYER)
+            assert regions[node.region].kind in kinds
 
 
 @given(seed=SEEDS)

@@ -1,0 +1,115 @@
+"""The layers of nodes that came from no layer, or whose layer was not kept: by what is around."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId, NodeKind
+from irviz.model.graph.layers import Layer, common_layer, layer_of_parameter
+
+LayersByNode = Mapping[NodeId, tuple[Layer, ...]]
+"""The layers that nodes serve: several for a node that others were fused into."""
+
+_MIN_LAYERS = 3
+"""With fewer layers the names of parameters tell no structure."""
+
+
+def with_layers(graph: Graph, known: LayersByNode) -> Graph:
+    """Return the graph with the layers of its nodes: those that are known, and those in between.
+
+    Where none is known, the names of parameters tell them; a graph without such names stays as it
+    is.
+    """
+    known = {one: layers for one, layers in known.items() if layers} or _named(graph)
+    if not known:
+        return graph
+    bound = [node for node in graph.nodes if node.kind not in INPUT_KINDS]
+    found = _filled(graph, bound, known)
+    inputs = _number_of_inputs(graph)
+    nodes: list[Node] = []
+    params = 0
+    for node in graph.nodes:
+        if node.kind is NodeKind.PARAM and node.region is None:
+            params += 1
+            if params <= inputs or not (inputs or layer_of_parameter(node.name)):
+                nodes.append(node)
+                continue
+        if node.kind in INPUT_KINDS:
+            users = (edge.target for edge in graph.leaving.get(node.id, ()))
+            layers: tuple[Layer, ...] = (common_layer(found.get(one, ()) for one in users),)
+        else:
+            layers = known.get(node.id) or (found[node.id],)
+        nodes.append(node._replace(layers=layers))
+    return graph.with_nodes(nodes)
+
+
+def _number_of_inputs(graph: Graph) -> int:
+    """Return how many of the first parameters are inputs, 0 if that is not known."""
+    text = dict(graph.attributes).get("num_input", "")
+    return int(text) if text.isdecimal() else 0
+
+
+def _named(graph: Graph) -> dict[NodeId, tuple[Layer, ...]]:
+    """Return the layers of nodes that use parameters, from the names of these."""
+    weights: dict[NodeId, list[Layer]] = {}
+    for node in graph.nodes:
+        if node.kind in INPUT_KINDS:
+            layer = layer_of_parameter(node.name)
+            if layer is not None:
+                weights[node.id] = [layer]
+    if len({layer for (layer,) in weights.values()}) < _MIN_LAYERS:
+        return {}
+    found: dict[NodeId, tuple[Layer, ...]] = {}
+    for node in graph.nodes:
+        if node.kind in INPUT_KINDS:
+            continue
+        sources = [edge.source for edge in graph.operands(node.id)]
+        own = [layer for one in sources for layer in weights.get(one, ())]
+        if own:
+            found[node.id] = tuple(dict.fromkeys(own))
+            if all(one in weights for one in sources):  # such as a transposed weight
+                weights[node.id] = own
+    return found
+
+
+def _filled(graph: Graph, bound: list[Node], known: LayersByNode) -> Mapping[NodeId, Layer]:
+    """Return one layer for each node: the innermost around those it serves, or that fits there.
+
+    The layer of a node that is not known continues that of the node before or that of the next
+    one: it is where its operands or its first user are, or else what these two share.
+    """
+    found = {one: common_layer(layers) for one, layers in known.items()}
+    following: dict[NodeId, Layer] = {}
+    after: Layer = ()
+    for node in reversed(bound):
+        following[node.id] = after
+        after = found.get(node.id, after)
+    whole, before = common_layer(found.values()), Layer()
+    for node in bound:
+        if node.kind is NodeKind.VALUE and node.id in graph.outputs:
+            found[node.id] = whole  # another name for what a layer returns
+        elif node.id not in found:
+            found[node.id] = _between(graph, node, before, following[node.id], found)
+        before = found[node.id]
+    return found
+
+
+def _is_input(node: Node) -> bool:
+    return node.kind is NodeKind.PARAM and layer_of_parameter(node.name) is None
+
+
+def _between(
+    graph: Graph, node: Node, before: Layer, after: Layer, found: Mapping[NodeId, Layer]
+) -> Layer:
+    users = graph.leaving.get(node.id, ())
+    if not users and not node.is_pure:
+        return before  # such as the end of a buffer
+    sources = [edge.source for edge in graph.operands(node.id)]
+    made = [found.get(one, ()) for one in sources if one in found or _is_input(graph[one])]
+    used = [found[edge.target] for edge in users if edge.target in found][:1]
+    near = common_layer(made or used)
+    fits = near in (before[: len(near)], after[: len(near)])
+    shared = common_layer((before, after))
+    if before in made and not (near or shared):  # such as the sum that ends a block
+        return before[:-1]
+    return near if fits and len(near) > len(shared) else shared

@@ -1,0 +1,174 @@
+"""The first picture of a model is its architecture, by the names of its layers."""
+
+from dataclasses import replace
+
+import pytest
+
+from irviz.model.folding.containers import container_tree
+from irviz.model.folding.folding_limits import FIRST_NODES, MIN_NODES
+from irviz.model.folding.layer_titles import repeat_titles
+from irviz.model.folding.visible_graph import visible_graph
+from irviz.model.graph.graph import NodeKind, RegionKind
+from irviz.model.graph.infer_layers import with_layers
+from irviz.model.graph.layers import LayerPart
+
+MODEL = LayerPart("model", "Model")
+
+
+class Model:
+    """A model in the making; every layer is in one that stands around the whole of it."""
+
+    def __init__(self, graphs):
+        self.text, self.layers, self.around = graphs.Text(), {}, (MODEL,)
+        self.here = self.text.param("x")
+
+    def step(self, op, *operands, weights=0):
+        own = [self.text.param(type_="Tensor[(4, 4)]") for _ in range(weights)]
+        node = self.text.step(op, *(operands or (self.here,)), *own, type_="Tensor[(1, 4)]")
+        self.layers[node] = (self.around,)
+        self.here = node
+        return node
+
+    def layer(self, name, kind, make):
+        before, self.around = self.around, (*self.around, LayerPart(name, kind))
+        make()
+        self.around = before
+
+    def linear(self, name):
+        def make():
+            self.step("matmul", weights=1)
+            self.step("add", weights=1)
+
+        self.layer(name, "Linear", make)
+
+    def graph(self):
+        graph = replace(self.text.graph(self.here), attributes=(("num_input", "1"),))
+        return with_layers(graph, self.layers)
+
+
+def transformer(graphs, blocks=6):
+    model = Model(graphs)
+
+    def attention():
+        for name in ("query", "key", "value"):
+            model.linear(name)
+        for op in ("reshape", "softmax", "transpose", "matmul"):
+            model.step(op)
+
+    def block():
+        first = model.here
+        model.layer("attn", "Attention", attention)
+        second = model.step("add", first, model.here)
+        model.layer("mlp", "MLP", lambda: (model.linear("up"), model.step("gelu")))
+        model.step("add", second, model.here)
+
+    model.linear("embed")
+    model.layer("mask", "Mask", lambda: model.step("relu"))
+    for index in range(blocks):
+        model.layer(f"h.{index}", "Block", block)
+    model.linear("head")
+    return model.graph()
+
+
+def picture(graph, **options):
+    return visible_graph(container_tree(graph), minimum=MIN_NODES, **options)
+
+
+def names(shown):
+    return [node.name for node in shown.graph.nodes if node.kind is NodeKind.GROUP]
+
+
+def test_repeats_are_the_models_layers_and_are_called_as_they_are(graphs):
+    shown = picture(transformer(graphs, 48))
+    frames = [region.name for region in shown.graph.regions]
+    assert frames == ["h.0–47 ×48 · Block · copy 1", "attn · Attention"]
+    linear = [f"{name} · Linear" for name in ("embed", "query", "key", "value", "head")]
+    assert names(shown) == [*linear[:-1], "4 operators", "mlp · MLP", linear[-1]]
+
+
+def test_the_layer_around_everything_has_no_frame_and_one_step_alone_is_itself(graphs):
+    shown = picture(transformer(graphs))
+    assert all("model" not in region.name for region in shown.graph.regions)
+    assert "relu" in [node.callee for node in shown.graph.nodes]
+
+
+def test_weights_are_in_their_layers_and_inputs_beside_them(graphs):
+    shown = picture(transformer(graphs))
+    (param,) = (node for node in shown.graph.nodes if node.kind is NodeKind.PARAM)
+    assert (param.id, param.region) == ("x", None)
+    (embed,) = (node for node in shown.graph.nodes if node.name == "embed · Linear")
+    facts = dict(embed.attributes)
+    assert (facts["parameters"], facts["operators"]) == ("32", "2")
+    assert facts["layer"] == "model.embed"
+
+
+def test_a_weight_that_nothing_uses_is_left_out(graphs):
+    model = Model(graphs)
+    for index in range(40):
+        model.linear(f"fc{index}")
+    unused = model.text.param()
+    shown = picture(model.graph())
+    assert shown.where(unused) is None
+    assert unused not in {node.id for node in shown.graph.nodes}
+
+
+def test_what_a_model_returns_is_what_its_last_layer_gives_by_whatever_name(graphs):
+    model = Model(graphs)
+    for index in range(40):
+        model.linear(f"fc{index}")
+    last = model.here
+    result = model.text.step("", last, name="gv", kind=NodeKind.VALUE)
+    graph = with_layers(
+        replace(model.text.graph(result), attributes=(("num_input", "1"),)), model.layers
+    )
+    shown = picture(graph)
+    assert shown.where(result) == shown.where(last)
+    assert shown.graph.outputs == (shown.where(last),)
+    assert all(region.name.startswith("fc0–39 ×40") for region in shown.graph.regions)
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 6, 100])
+def test_a_first_picture_is_neither_empty_nor_crowded(graphs, blocks):
+    shown = picture(transformer(graphs, blocks))
+    assert MIN_NODES <= len(shown.graph.nodes) <= FIRST_NODES
+
+
+def test_steps_between_layers_are_one_node_when_they_are_many(graphs):
+    shown = picture(transformer(graphs))
+    inside = [node.name for node in shown.graph.nodes if node.kind is NodeKind.GROUP]
+    assert "4 operators" in inside
+    assert not {"reshape", "softmax"} & {node.callee for node in shown.graph.nodes}
+
+
+def test_what_varies_in_a_repeat_is_said(graphs):
+    model = Model(graphs)
+    start = model.here
+
+    def projections():
+        for name in ("query", "key", "value"):
+            model.here = start
+            model.layer(name, "Linear", lambda: [model.step(f"op{n}", weights=1) for n in range(9)])
+        model.step("join")
+
+    model.layer("attn", "Attention", projections)
+    for index in range(40):
+        model.step(f"tail{index}")
+    of = container_tree(model.graph())
+    (repeat,) = graphs.repeats(of)
+    assert repeat.name == "query | key | value ×3 · Linear"
+    assert repeat.kind is RegionKind.REPEAT
+
+
+@pytest.mark.parametrize(
+    ("given", "title"),
+    [
+        (["layers.0 · L", "layers.1 · L"], "layers.0–1 ×2 · L"),
+        (["q · Linear", "k · Linear"], "q | k ×2 · Linear"),
+        (["a · A", "b · B"], "a | b ×2"),
+        (["act · SiLU"] * 3, "act ×3 · SiLU"),
+        ([f"{one} · L" for one in "abcdef"], "a | b | … | f ×6 · L"),
+        (["h.0", "h.2"], "h.0 | h.2 ×2"),
+    ],
+)
+def test_repeated_layers_have_one_title(given, title):
+    assert repeat_titles(given, given)[0] == title

@@ -1,0 +1,135 @@
+"""Nodes of every stage tell the layers of the model that they serve."""
+
+import json
+
+import pytest
+from tvm.relax.frontend import nn
+
+from irviz.model.graph.graph import INPUT_KINDS, NodeKind
+from irviz.model.graph.layers import LayerPart, layer_name
+from irviz.session.saving.layer_codec import decode_layers, encode_layers
+from irviz.session.saving.value_codec import EncodingError
+from irviz.session.session import Session
+from irviz.session.stage_cache import graph_of, tree_of
+
+pytestmark = pytest.mark.worker
+
+PASSES = (
+    "LegalizeOps",
+    "AnnotateTIROpPattern",
+    "FuseOps",
+    "FuseTIR",
+    "ToNonDataflow",
+    "RemovePurityChecking",
+    "CallTIRRewrite",
+    "StaticPlanBlockMemory",
+)
+BLOCKS = 5
+
+
+class Block(nn.Module):
+    def __init__(self):
+        self.up, self.down = nn.Linear(4, 8), nn.Linear(8, 4)
+
+    def forward(self, x: nn.Tensor):
+        return x + self.down(nn.op.relu(self.up(x)))
+
+
+class Model(nn.Module):
+    def __init__(self):
+        self.blocks = nn.ModuleList([Block() for _ in range(BLOCKS)])
+
+    def forward(self, x: nn.Tensor):
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+@pytest.fixture(scope="module")
+def lowered():
+    """Return the session of a model that was lowered step by step."""
+    spec = {"forward": {"x": nn.spec.Tensor((1, 4), "float32")}}
+    session = Session(Model().export_tvm(spec)[0], function="forward")
+    for one in PASSES:
+        session = session.apply(one)
+    assert not any(stage.error for stage in session.tree.stages)
+    return session
+
+
+def layers_at(session, label):
+    stage = next(one for one in session.tree.stages if one.label.startswith(label))
+    nodes = graph_of(stage, "forward").nodes
+    return {
+        node.id: [layer_name(layer) for layer in node.layers]
+        for node in nodes
+        if node.kind not in INPUT_KINDS
+    }
+
+
+@pytest.mark.parametrize("label", ["initial", *PASSES])
+def test_after_each_pass_every_node_serves_a_layer_that_there_was_at_first(lowered, label):
+    first = {name for found in layers_at(lowered, "initial").values() for name in found}
+    assert {f"blocks.{n}.up" for n in range(BLOCKS)} < first
+    for node, found in layers_at(lowered, label).items():
+        assert found, node
+        assert set(found) <= {*first, ""}
+
+
+def test_what_was_fused_serves_the_layers_of_all_that_it_was(lowered):
+    for label in ("FuseOps", "FuseTIR"):
+        several = [set(found) for found in layers_at(lowered, label).values() if len(found) > 1]
+        assert {"blocks.2.down", "blocks.2"} in several or {
+            "blocks.2.down",
+            "blocks.2.up",
+        } in several
+
+
+def test_layers_are_repeats_before_and_after_fusion(lowered):
+    for label in ("initial", "FuseTIR"):
+        stage = next(one for one in lowered.tree.stages if one.label.startswith(label))
+        repeats = [one for one in tree_of(stage, "forward").root.inside if one.copies > 1]
+        inner = [one for around in tree_of(stage, "forward").root.inside for one in around.inside]
+        found = [*repeats, *(one for one in inner if one.copies > 1)]
+        assert [one.name for one in found] == [f"blocks.0–{BLOCKS - 1} ×{BLOCKS}"], label
+
+
+def test_a_saved_session_keeps_the_layers(tmp_path):
+    spec = {"forward": {"x": nn.spec.Tensor((1, 4), "float32")}}
+    mod = Model().export_tvm(spec)[0]
+    names = [node.id for node in Session(mod).graph().nodes if node.kind not in INPUT_KINDS]
+    layer = (LayerPart("only", "Layer"),)
+    session = Session(mod, layers={"forward": dict.fromkeys(names, (layer,))}).apply("LegalizeOps")
+    session.save(tmp_path / "saved.irviz")
+    opened = Session.load(tmp_path / "saved.irviz")
+    for stage in opened.tree.stages:
+        nodes = graph_of(stage, "forward").nodes
+        assert {node.layers for node in nodes if node.kind is NodeKind.CALL_TIR} <= {(layer,)}
+    assert opened.stage("0").layers == session.stage("0").layers
+
+
+def test_layers_are_written_once_and_read_back():
+    layers = {"main": {f"lv{n}": ((LayerPart("h.0", "Block"),), ()) for n in range(3)}}
+    encoded = json.loads(json.dumps(encode_layers(layers)))
+    assert encoded["layers"] == [[["h.0", "Block"]], []]
+    assert decode_layers(encoded) == layers
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        [],
+        {"layers": []},
+        {"layers": 1, "functions": {}},
+        {"layers": [[["a"]]], "functions": {}},
+        {"layers": [[["a", 1]]], "functions": {}},
+        {"layers": [], "functions": {"main": []}},
+        {"layers": [], "functions": {"main": {"lv": [0]}}},
+        {"layers": [[]], "functions": {"main": {"lv": [-1]}}},
+        {"layers": [[]], "functions": {"main": {"lv": [True]}}},
+        {"layers": [[]], "functions": {"main": {"lv": "0"}}},
+    ],
+)
+def test_anything_else_is_refused(data):
+    with pytest.raises(EncodingError, match="layer"):
+        decode_layers(data)

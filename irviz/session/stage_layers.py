@@ -6,7 +6,6 @@ from collections import Counter
 from functools import lru_cache
 from typing import NamedTuple
 
-from irviz.errors import NotFoundError
 from irviz.model.graph.graph import Graph, NodeId
 from irviz.model.graph.infer_layers import LayersByNode, with_layers
 from irviz.model.graph.inlined_ids import call_path
@@ -38,9 +37,10 @@ class _Layered(NamedTuple):
 
 
 def _found(stage: Stage, function: str) -> _Layered | None:
+    """Return the layers of a function of an earlier stage, None where it cannot be read."""
     try:
         return _layered(stage, function, reading_of(stage, function))
-    except NotFoundError:
+    except Exception:  # what is wrong with that stage is said where it is shown
         return None
 
 

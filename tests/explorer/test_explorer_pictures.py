@@ -7,7 +7,7 @@ import tvm
 
 from irviz.explorer.actions import Save
 from irviz.explorer.downloads import Saved
-from irviz.session import stage_cache
+from irviz.session import stage_readings
 from irviz.session.session import Session
 from irviz.session.visible_function import StageView
 from irviz.view.graph import graph_figure as figures
@@ -55,16 +55,16 @@ def unreadable(monkeypatch):
     """Let reading a module fail, other than as a refusal."""
     broken = []
 
-    def read(module, *rest, now=stage_cache.read_function):
+    def read(module, *rest, now=stage_readings.read_function):
         if any(module.same_as(one) for one in broken):
             raise RuntimeError("no such <expression>")
         return now(module, *rest)
 
     def break_(module):
         broken.append(module)
-        stage_cache._read.cache_clear()
+        stage_readings._read.cache_clear()
 
-    monkeypatch.setattr(stage_cache, "read_function", read)
+    monkeypatch.setattr(stage_readings, "read_function", read)
     return break_
 
 

@@ -24,7 +24,7 @@ PASSES = (
     "CallTIRRewrite",
     "StaticPlanBlockMemory",
 )
-BLOCKS = 5
+BLOCKS = 10
 
 
 class Block(nn.Module):

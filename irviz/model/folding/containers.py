@@ -302,4 +302,9 @@ def _step_layers(bound: BoundNodes) -> Sequence[Layer]:
     """Return the layer of each step; none if no step has one."""
     if not any(node.layers for node in bound.nodes):
         return ()
-    return [common_layer(node.layers) for node in bound.nodes]
+    layers = [common_layer(node.layers) for node in bound.nodes]
+    for output in bound.graph.outputs:
+        step = bound.at.get(output, -1)
+        if bound.renamed(step) is not None:
+            layers[step] = common_layer(layers)
+    return layers

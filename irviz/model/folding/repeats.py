@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from irviz.model.folding.folding_limits import MIN_REPEAT
 from irviz.model.folding.tandem_repeats import tandem_repeats
-from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId
+from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId, NodeKind
 
 _MAX_STARTS = 3
 """The positions that are tried for the first copy, and as many more that lose one copy."""
@@ -42,6 +42,14 @@ class BoundNodes:
     codes: Sequence[int]
     last: Sequence[int]
     live: Sequence[int]
+
+    def renamed(self, step: int) -> int | None:
+        """Return the step of which a result is only another name, None for any other step."""
+        is_result = step >= 0 and self.nodes[step].id in self.graph.outputs
+        if not is_result or self.nodes[step].kind is not NodeKind.VALUE:
+            return None
+        sources = [operand.step for operand in self.operands[step]]
+        return sources[0] if len(sources) == 1 and sources[0] >= 0 else None
 
 
 def bound_nodes(graph: Graph) -> BoundNodes:

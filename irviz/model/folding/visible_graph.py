@@ -154,7 +154,8 @@ class _SceneBuilder:
         """Add the contents of a container; `offset` is from the first copies to those shown."""
         scene = self.scene
         for child in container.children:
-            if isinstance(child, int) and (made := self._renamed(child)) is not None:
+            made = scene.bound.renamed(child) if isinstance(child, int) else None
+            if isinstance(child, int) and made is not None and self._has_layers:
                 scene.item_at[child] = scene.item_at[scene.same[made]]
                 self._aliases.add(child)
             elif isinstance(child, int):
@@ -167,15 +168,6 @@ class _SceneBuilder:
                 scene.groups[len(scene.items)] = child.kind
                 scene.item_at.update(dict.fromkeys(span, len(scene.items)))
                 scene.items.append(_group_node(scene.bound, child, span)._replace(region=frame))
-
-    def _renamed(self, step: int) -> int | None:
-        """Return the step of which a result of a model is only another name, None for others."""
-        bound = self.scene.bound
-        node, operands = bound.nodes[step], bound.operands[step]
-        is_result = self._has_layers and node.id in bound.graph.outputs
-        if not is_result or node.kind is not NodeKind.VALUE or len(operands) != 1:
-            return None
-        return operands[0].step if operands[0].step >= 0 else None
 
     def _open(self, child: Container, offset: int, frame: int | None) -> None:
         """Add a region with one copy of the contents; the other copies are drawn as that one."""

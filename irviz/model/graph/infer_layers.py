@@ -84,11 +84,9 @@ def _filled(graph: Graph, bound: list[Node], known: LayersByNode) -> Mapping[Nod
     for node in reversed(bound):
         following[node.id] = after
         after = found.get(node.id, after)
-    whole, before = common_layer(found.values()), Layer()
+    before: Layer = ()
     for node in bound:
-        if node.kind is NodeKind.VALUE and node.id in graph.outputs:
-            found[node.id] = whole  # another name for what a layer returns
-        elif node.id not in found:
+        if node.id not in found:
             found[node.id] = _between(graph, node, before, following[node.id], found)
         before = found[node.id]
     return found

@@ -81,9 +81,10 @@ def shared(arrays: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def is_mapped(array: Array) -> bool:
-    """Tell whether an array is this worker's own map of another process's memory."""
+    """Tell whether an array is this worker's own map of another process's memory, and aligned."""
     segment = _segment_of(array)
-    return segment is not None and segment.number is None
+    is_own = segment is not None and segment.number is None
+    return is_own and _address(array) % _ALIGNMENT == 0
 
 
 def is_shared(array: Array) -> bool:

@@ -50,10 +50,11 @@ def test_what_is_shared_is_not_copied_again_and_what_is_small_stays_as_it_is():
 def test_a_shared_array_is_sent_as_its_place():
     array = shared(weights())["w"]
     assert len(dumps(array)) < 1000 < len(dumps(array, whole=True))
+    assert is_mapped(loads(dumps(array)))
     for view in (array, array[3:7], array.reshape(-1), np.asarray(array)):
         found = loads(dumps(view))
         np.testing.assert_array_equal(found, view)
-        assert is_mapped(found)
+        assert is_mapped(found) == (found.ctypes.data % 64 == 0)  # what kernels can take
     with_gaps = array[:, ::2]
     assert not is_shared(with_gaps)
     np.testing.assert_array_equal(loads(dumps(with_gaps)), with_gaps)

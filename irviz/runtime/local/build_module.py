@@ -15,7 +15,6 @@ from tvm import ir, relax, tirx
 from irviz.errors import RunError
 from irviz.runtime.local.build_failure import nodes_of
 from irviz.runtime.local.kernels import KernelError, can_be_kept, compiled, is_closed
-from irviz.runtime.local.python_callees import called_names
 
 _LARGE_BYTES = 1 << 20
 _CONSTANT = "irviz.constant"
@@ -53,11 +52,12 @@ def build_relax(mod: ir.IRModule, target: tvm.target.Target) -> Built:
         made_of = f"; it was made of {nodes}" if nodes else ""
         raise RunError(f"{failure}{made_of}") from failure.__cause__
     symbols = {name: kernel.symbol for name, kernel in kernels.items()}
+    renamed = {_symbol(lowered[name]): symbol for name, symbol in symbols.items()}
     numbers: list[int] = []
     functions = {
         gvar: relax.ExternFunc(symbols[gvar.name_hint])
         if gvar.name_hint in symbols
-        else _with_large_constants_by_number(function, numbers)
+        else _with_large_constants_by_number(_with_new_names(function, renamed), numbers)
         for gvar, function in lowered.functions.items()
     }
     built = tvm.compile(ir.IRModule(functions), target=target, relax_pipeline=None)
@@ -85,7 +85,7 @@ def build_prim_funcs(mod: ir.IRModule, target: tvm.target.Target) -> Built:
 def _keepable(mod: ir.IRModule) -> dict[str, tirx.PrimFunc]:
     """Return the PrimFuncs that call nothing by name, and that only Relax functions call."""
     own = {gvar: one for gvar, one in mod.functions.items() if isinstance(one, tirx.PrimFunc)}
-    named, others = set(called_names(mod)), [gvar for gvar in own if not is_closed(own[gvar])]
+    named, others = _texts(mod), [gvar for gvar in own if not is_closed(own[gvar])]
     waiting, reached = list(others), set(others)
     while waiting:
         callees: list[ir.GlobalVar] = []
@@ -98,6 +98,26 @@ def _keepable(mod: ir.IRModule) -> dict[str, tirx.PrimFunc]:
         for gvar, one in own.items()
         if gvar not in reached and not {gvar.name_hint, _symbol(one)} & named
     }
+
+
+def _texts(mod: ir.IRModule) -> set[str]:
+    """Return the texts in a module, which may be names that are called."""
+    found: set[str] = set()
+    for function in mod.functions.values():
+        tvm_ffi.structural_walk(function, (ir.StringImm, lambda one: found.add(str(one.value))))
+    return found
+
+
+def _with_new_names(function: ir.Expr, names: Mapping[str, str]) -> ir.Expr:
+    """Let a Relax function call by new names what it called by other names."""
+    if not isinstance(function, relax.Function):
+        return function
+
+    def renamed(callee: relax.ExternFunc) -> relax.ExternFunc:
+        new = names.get(str(callee.global_symbol))
+        return callee if new is None else relax.ExternFunc(new)
+
+    return tvm_ffi.structural_map(function, (relax.ExternFunc, renamed))
 
 
 def _symbol(function: tirx.PrimFunc) -> str:

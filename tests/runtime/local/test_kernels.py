@@ -240,6 +240,14 @@ def test_kernels_that_are_called_by_name_or_call_by_name_work():
         assert noted == [1]
 
 
+def test_a_kernel_that_relax_calls_by_its_name_is_compiled_once(compilations):
+    tvm.register_global_func("irviz.test.note", lambda _: None, override=True)
+    for _ in range(2):
+        outputs(Calling)
+    assert len([name for name in compilations if name.startswith("irviz_")]) == 1
+    assert len([name for name in compilations if name == "packed"]) == 2
+
+
 def test_an_error_of_a_kernel_names_it_as_the_module_does():
     mod = relax.transform.LegalizeOps()(network(relax.op.tanh))
     function = mod["tir_tanh"].with_attr("global_symbol", "tanh")

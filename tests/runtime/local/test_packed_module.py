@@ -92,3 +92,13 @@ def test_large_constants_are_released_with_what_was_built(session):
         np.testing.assert_allclose(found[0], expected(), rtol=1e-4)
     del built
     assert build_module._constants == before
+
+
+@pytest.mark.worker
+@pytest.mark.build
+def test_a_part_of_shared_memory_that_is_not_aligned_is_copied(session):
+    weights = session.call_inputs.params["w"]
+    x = weights[1:2]  # 2,400 bytes behind the beginning
+    assert x.ctypes.data % 64
+    found = session.run(x).outputs[0][0]
+    np.testing.assert_allclose(found, x @ weights @ weights + WEIGHTS["b"], rtol=1e-4)

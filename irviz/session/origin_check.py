@@ -77,6 +77,7 @@ def _verdict(
     comparison = compare_runs(
         RunResult(tuple(output[:1] for output in result.outputs), 0.0),
         RunResult(tuple(output[None] for output in expected.outputs), 0.0),
+        is_scaled=True,
     )
     verdict = OriginVerdict(origin.name, comparison)
     if not verdict.is_different:

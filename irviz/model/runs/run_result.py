@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from irviz.model.runs.array_diff import ArrayDiff, combine_diffs, compare_arrays, is_numeric
 from irviz.model.runs.array_diff import Verdict as Verdict
 from irviz.model.runs.tolerance import Tolerance as Tolerance  # part of what a comparison is
+from irviz.model.runs.tolerance import scaled_tolerance
 from irviz.model.runs.trace import Trace
 
 
@@ -130,15 +131,24 @@ class OriginVerdict:
 
 
 def compare_runs(
-    result: RunResult, reference: RunResult, tolerance: Tolerance | None = None
+    result: RunResult,
+    reference: RunResult,
+    tolerance: Tolerance | None = None,
+    *,
+    is_scaled: bool = False,
 ) -> Comparison:
-    """Compare two runs on the same inputs, by default with `default_tolerance` of each output."""
+    """Compare two runs on the same inputs, by default with `default_tolerance` of each output.
+
+    With `is_scaled` it is `scaled_tolerance`, in proportion to the numbers of each output.
+    """
     ratio = reference.seconds / result.seconds if result.seconds else float("nan")
     reason = _obstacle(result, reference)
     if reason:
         return Comparison(Verdict.INCOMPARABLE, float("nan"), None, result.cases, ratio, reason)
     pairs = zip(result.outputs, reference.outputs, strict=True)
-    diffs = [compare_arrays(a, b, tolerance) for a, b in pairs]
+    diffs = [
+        compare_arrays(a, b, scaled_tolerance(a, b) if is_scaled else tolerance) for a, b in pairs
+    ]
     total = combine_diffs(diffs)
     same = None
     if result.classes is not None and reference.classes is not None:

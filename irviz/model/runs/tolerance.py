@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 _STEPS = 8
+_MOST_SCALE = 10.0
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,19 @@ def default_tolerance(*dtypes: np.dtype[np.generic]) -> Tolerance:
     """
     limit = max((_STEPS * _epsilon(dtype) for dtype in dtypes), default=0.0)
     return Tolerance(max(limit, Tolerance.relative), max(limit, Tolerance.absolute))
+
+
+def scaled_tolerance(array: NDArray[np.generic], reference: NDArray[np.generic]) -> Tolerance:
+    """Return the default tolerance of two arrays, whose absolute part is in proportion to them.
+
+    It is for results of long sums, and not more than that of numbers up to 10: a mask of -1e38
+    among the numbers must not hide the others.
+    """
+    usual = default_tolerance(array.dtype, reference.dtype)
+    with np.errstate(all="ignore"):
+        numbers = np.abs(reference.astype(np.float64))
+    largest = float(numbers[np.isfinite(numbers)].max(initial=0.0))
+    return replace(usual, absolute=usual.absolute * min(_MOST_SCALE, largest))
 
 
 def _epsilon(dtype: np.dtype[np.generic]) -> float:

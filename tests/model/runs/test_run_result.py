@@ -212,3 +212,28 @@ def test_a_run_keeps_what_one_case_did():
     trace = Trace("main", {}, 1.0, 1.0, 0.0)
     assert RunResult((), 1.0, trace=trace).trace is trace
     assert RunResult((), 1.0).trace is None
+
+
+@pytest.mark.parametrize(
+    ("numbers", "factor", "verdict"),
+    [
+        (1e-7, 1.5, Verdict.DIFFERENT),
+        (1e-7, 1 + 1e-6, Verdict.CLOSE),
+        (1.0, 1.5, Verdict.DIFFERENT),
+        (100.0, 1 + 1e-6, Verdict.CLOSE),
+        (0.0, 1.0, Verdict.EQUAL),
+    ],
+)
+def test_small_numbers_are_not_close_to_others_if_the_tolerance_is_scaled(numbers, factor, verdict):
+    one, other = (RunResult((np.full((1, 3), n),), 1.0) for n in (numbers * factor, numbers))
+    assert compare_runs(one, other, is_scaled=True).verdict is verdict
+    if verdict is Verdict.DIFFERENT and numbers < 1:
+        assert compare_runs(one, other).verdict is Verdict.CLOSE
+
+
+def test_numbers_near_zero_among_large_ones_may_be_further_apart_if_the_tolerance_is_scaled():
+    one, other = run([[50.0, 2e-4]]), run([[50.0, 0.0]])
+    assert compare_runs(one, other).verdict is Verdict.DIFFERENT
+    assert compare_runs(one, other, is_scaled=True).verdict is Verdict.CLOSE
+    masked = run([[1.0, -3e38]]), run([[1.1, -3e38]])
+    assert compare_runs(*masked, is_scaled=True).verdict is Verdict.DIFFERENT

@@ -54,6 +54,7 @@ export function GraphPane({ state }: { state: State }) {
   });
   const legendId = useId();
   const scene = state.scene.value;
+  const colour = state.colours.value.find(({ kind }) => kind === state.colour.value);
   const isFlip = scene.reference !== null && isNarrow.value;
   const sides: Side[] = scene.reference ? ["reference", "current"] : ["current"];
   const shown = isFlip ? [flipped.value] : sides;
@@ -92,6 +93,7 @@ export function GraphPane({ state }: { state: State }) {
             Legend
           </button>
         ) : null}
+        {colour ? <span class="irviz-hint">coloured by {colour.label}</span> : null}
       </div>
     </section>
   );

@@ -233,7 +233,7 @@ function StageTree({ state, words, toEnd }: StageTreeProps) {
     // when all is there that this frame shows: the picture of the stage would be laid out twice
     const frame = requestAnimationFrame(show);
     return () => cancelAnimationFrame(frame);
-  }, [shown, state.width.value]);
+  }, [shown, state.scene.value.reference?.stage, state.width.value]); // marks make lines longer
 
   const goTo = (item: Item | undefined) => {
     if (!item) return;

@@ -102,7 +102,9 @@ function Drawing({ state }: { state: State }) {
 
 export function Status({ state }: { state: State }) {
   const { words, isError, verdict, job } = state.status.value;
-  const isUnknown = state.isComparing.value && !verdict && !job && state.host.isLive;
+  const { current, reference } = state.scene.value;
+  const canRun = state.host.isLive && current?.svg && reference?.svg;
+  const isUnknown = canRun && !verdict && !job;
   const isOpen = useSignal(false);
   const connection = state.host.connection.value;
   const isLong = words.length > 60 || words.includes("\n");
@@ -140,7 +142,9 @@ export function Status({ state }: { state: State }) {
           {verdict}
         </p>
       )}
-      {isUnknown && <p class="irviz-verdict">To compare results, press Run: it runs A and B.</p>}
+      {isUnknown && (
+        <p class="irviz-verdict irviz-hint">To compare results, press Run: it runs A and B.</p>
+      )}
     </div>
   );
 }

@@ -180,7 +180,11 @@ function CompareChoice({ state }: { state: State }) {
       <fieldset class="irviz-compare" aria-label="Comparison">
         <Button
           icon="swap"
-          title="Compare with another stage (d: with the one before)"
+          title={
+            state.rows.value.length < 2
+              ? "There is one stage alone: make another one, to compare them"
+              : "Compare with another stage (d: with the one before)"
+          }
           isDisabled={isDisabled || state.rows.value.length < 2}
           hasMenu
           onPress={(event) => openMenuBelow(state, event, "Compare with", choices())}
@@ -338,23 +342,21 @@ function Tools({ state }: { state: State }) {
       {isLive && state.colours.value.length > 0 && (
         <Button
           icon="colour"
-          title="What nodes are coloured by"
+          title={colour ? `Nodes are coloured by ${colour.label}` : "What nodes are coloured by"}
           class="irviz-from-wide"
+          isPressed={colour !== undefined}
           isDisabled={!state.can("ColourBy")}
           hasMenu
           onPress={(event) => openMenuBelow(state, event, "Colour by", colourChoices(state))}
         >
-          <Label
-            words={colour?.label ?? "Colour"}
-            all={["Colour", ...state.colours.value.map(({ label }) => label)]}
-          />
+          <span class="irviz-label">Colour</span>
         </Button>
       )}
       {isLive && (
         <Button
           icon="run"
           title="Run this stage on the inputs, and compare its results with the first stage's"
-          class="irviz-primary irviz-from-medium"
+          class="irviz-primary"
           isDisabled={!state.can("Run") || job !== ""}
           onPress={() => state.ask({ action: "Run", again: true })}
         >

@@ -14,8 +14,9 @@ from irviz.explorer.state import FIRST, State
 from irviz.explorer.view_model import comparison, derived
 from irviz.explorer.viewer.schema import Heading, StageRow
 from irviz.transforms.stage import Stage
+from irviz.units import format_duration
 from irviz.view.bidi_escapes import visible
-from irviz.view.text.run_results import badge_html, format_duration, running_badge_html
+from irviz.view.text.run_results import badge_html, running_badge_html
 
 
 @dataclass(frozen=True)

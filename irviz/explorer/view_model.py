@@ -39,6 +39,7 @@ from irviz.session.visible_function import StageView, stage_view
 from irviz.transforms.schedules import schedule_trace as traces
 from irviz.transforms.schedules.schedule_trace import ScheduleTrace
 from irviz.transforms.stage import Stage
+from irviz.units import format_duration
 from irviz.view.graph.graph_figure import GraphFigure, PlacedGraph
 from irviz.view.graph.overlay import Overlay
 from irviz.view.text.details import (
@@ -47,10 +48,7 @@ from irviz.view.text.details import (
 )
 from irviz.view.text.divergence_text import node_path
 from irviz.view.text.loop_nest_html import loop_nest_html
-from irviz.view.text.run_results import (
-    comparison_summary,
-    format_duration,
-)
+from irviz.view.text.run_results import comparison_summary
 from irviz.view.theme import STYLES
 
 P = ParamSpec("P")

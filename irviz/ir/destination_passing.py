@@ -25,7 +25,7 @@ from irviz.ir.shapes.shape_eval import nbytes
 from irviz.ir.shapes.symbolic_shapes import evaluate_dim
 from irviz.ir.text.expression_labels import dim_label
 from irviz.model.graph.graph import CALLEE, Edge, Graph, Node, NodeId, NodeKind, Resolution
-from irviz.model.runs.memory_use import format_bytes
+from irviz.units import format_bytes
 from irviz.worker.supervisor import TRIES, WorkerError
 
 SECONDS = 120.0

@@ -11,12 +11,11 @@ from irviz.model.graph.graph import NodeId
 from irviz.model.runs.array_summary import ArraySummary
 from irviz.model.runs.trace import Trace
 from irviz.session.visible_function import StageView
+from irviz.units import format_duration
 from irviz.view.graph.overlay import Mark, Overlay
-from irviz.view.text.run_results import format_duration
 
 _DECADES = 2
 """Values that span more decades get a log scale."""
-_MIN_DURATION = 5e-7
 
 
 def time_overlay(trace: Trace, view: StageView) -> Overlay:
@@ -27,11 +26,11 @@ def time_overlay(trace: Trace, view: StageView) -> Overlay:
     most = max(times.values(), default=0.0)
     marks = {}
     for one, seconds in times.items():
-        words = _format_duration(seconds)
+        words = format_duration(seconds)
         if every and seconds >= 0.01 * every:
             words += f" · {_percent(seconds, every)}"
         marks[one] = Mark(seconds / most if most else 0.0, words)
-    title = f"time of each node, of {_format_duration(every)}"
+    title = f"time of each node, of {format_duration(every)}"
     return Overlay(title, "0 %", _percent(most, every), marks)
 
 
@@ -142,10 +141,6 @@ def _not_finite(summaries: Collection[ArraySummary]) -> str:
     nans, infs = sum(one.nans for one in summaries), sum(one.infs for one in summaries)
     words = [f"{count:,} {name}" for count, name in ((nans, "NaN"), (infs, "Inf")) if count]
     return ", ".join(words)
-
-
-def _format_duration(seconds: float) -> str:
-    return "< 1 µs" if 0 < seconds < _MIN_DURATION else format_duration(seconds)
 
 
 def _percent(part: float, whole: float) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from xml.etree import ElementTree
 
-from irviz.model.runs.memory_use import Allocation, MemoryUse, format_bytes, storage_offsets
+from irviz.model.runs.memory_use import Allocation, MemoryUse, storage_offsets
+from irviz.units import format_bytes
 from irviz.view.figure import Figure
 from irviz.view.geometry import Rect, Size
 from irviz.view.graph.node_label import VALUE_SIZE

@@ -63,7 +63,7 @@ def test_time_is_told_as_a_part_of_the_call(mlp):
     assert {one: mark.text for one, mark in overlay.marks.items()} == {
         "lv0": "300 µs · 75 %",
         "lv1": "100 µs · 25 %",
-        "out": "0 µs",
+        "out": "0 s",
     }
     shares = [overlay.marks[NodeId(one)].share for one in ("lv0", "lv1", "out")]
     assert shares == pytest.approx([1, 1 / 3, 0])
@@ -77,22 +77,22 @@ def test_a_group_has_the_time_of_all_it_holds(mlp):
     found, block = closed(mlp)
     of = trace({"lv0": visit(1, 1e-3), "lv1": visit(1, 2e-3), "out": visit(1, 1e-3)})
     overlay = time_overlay(of, found)
-    assert overlay.marks[NodeId(block)].text == "4.00 ms · 100 %"
+    assert overlay.marks[NodeId(block)].text == "4 ms · 100 %"
 
 
 def test_a_closed_call_has_the_time_of_what_it_does(called):
     of = trace(
         {"called": visit(1), inlined_id("called", "y"): visit(1, 2e-3), "alias": visit(1, 2e-3)}
     )
-    assert time_overlay(of, called()).marks[NodeId("called")].text == "2.00 ms · 50 %"
+    assert time_overlay(of, called()).marks[NodeId("called")].text == "2 ms · 50 %"
     opened = time_overlay(of, called("called")).marks
-    assert opened[inlined_id("called", "y")].text == "2.00 ms · 50 %"
+    assert opened[inlined_id("called", "y")].text == "2 ms · 50 %"
     assert "called" not in opened
 
 
 def test_little_time_is_not_said_to_be_none(mlp):
     of = trace({"lv0": visit(1, 1e-8), "lv1": visit(1, 1e-3)})
-    assert time_overlay(of, mlp).marks[NodeId("lv0")].text == "< 1 µs"
+    assert time_overlay(of, mlp).marks[NodeId("lv0")].text == "10 ns"
 
 
 @pytest.mark.parametrize("make", [time_overlay, size_overlay, value_overlay])

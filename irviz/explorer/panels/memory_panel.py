@@ -25,10 +25,11 @@ from irviz.explorer.store import Store
 from irviz.ir.destination_passing import destination_passing
 from irviz.ir.module_functions import drawable_functions, relax_function
 from irviz.ir.shapes.symbolic_shapes import symbolic_sizes
-from irviz.model.runs.memory_use import MemoryUse, format_bytes
+from irviz.model.runs.memory_use import MemoryUse
 from irviz.runtime.inputs.symbolic_dims import parse_sizes
 from irviz.runtime.memory.measure_memory import memory_use
 from irviz.transforms.stage import Stage
+from irviz.units import format_bytes
 from irviz.view.figure import Figure
 from irviz.view.graph.graph_figure import GraphFigure, draw_graph
 from irviz.view.memory_chart import memory_chart

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import bisect
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from irviz.model.graph.graph import NodeId
-
-_UNITS = ("KiB", "MiB", "GiB", "TiB")
+from irviz.units import format_bytes
 
 
 class MemoryStep(NamedTuple):
@@ -116,19 +114,3 @@ def storage_offsets(storages: Sequence[Storage]) -> tuple[int, ...]:
         if one.nbytes:
             bisect.insort(held, (offset, offset + one.nbytes, max(one.stop, one.start + 1)))
     return tuple(offsets)
-
-
-def format_bytes(count: float) -> str:
-    """Return a number of bytes with up to three digits, in B, KiB, MiB, GiB or TiB.
-
-    >>> format_bytes(512), format_bytes(401408)
-    ('512 B', '392 KiB')
-    """
-    if count < 1024:
-        return f"{count:g} B"
-    power = min(max(int(math.log(count, 1024)), 1), len(_UNITS))
-    count /= 1024**power
-    if count >= 1023.5 and power < len(_UNITS):  # three digits would round it to 1024
-        count, power = count / 1024, power + 1
-    unit = _UNITS[power - 1]
-    return f"{count:.0f} {unit}" if count >= 99.95 else f"{count:.3g} {unit}"

@@ -11,6 +11,8 @@ from tvm import ir
 from tvm.ir.transform import PassInfo
 from tvm_ffi import structural_equal
 
+from irviz.units import format_duration
+
 
 @dataclass(frozen=True, eq=False)
 class PassRun:
@@ -55,7 +57,7 @@ class PassRun:
             outcome = f"failed with {short_line(self.error)}"
         elif self.after is None:
             outcome = "not finished"
-        words += [f"{1e3 * self.seconds:.2f} ms", outcome]
+        words += [format_duration(self.seconds), outcome]
         return f"<PassRun {short_line(self.name)}: {', '.join(words)}>"
 
 

@@ -14,6 +14,7 @@ from irviz.transforms.recordings.pass_hooks import logging_passes
 from irviz.transforms.recordings.pass_log import PassLog, PassRun, short_line
 from irviz.transforms.recordings.recorded_stages import stages_of
 from irviz.transforms.stage import Stage
+from irviz.units import format_duration
 
 _NO_NAMES: Mapping[tvm.runtime.Tensor, str] = MappingProxyType({})
 
@@ -95,7 +96,7 @@ class Recording:
         changed = sum(step.changed for step in steps)
         parts = [
             f"{len(steps)} pass{'es' * (len(steps) != 1)}",
-            f"{1e3 * self.seconds:.1f} ms",
+            format_duration(self.seconds),
             f"{changed} changed something",
         ]
         failed = self.failed
@@ -130,4 +131,4 @@ def _line(step: PassRun) -> str:
         mark, words = " " if step.changed else "·", short_line(step.name)
     if step.after is None and not step.error:
         mark, words = "…", f"{words}: not finished"
-    return f"{1e3 * step.seconds:9.2f} ms  {'  ' * step.depth}{mark} {words}"
+    return f"{format_duration(step.seconds):>8}  {'  ' * step.depth}{mark} {words}"

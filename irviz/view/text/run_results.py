@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from irviz.model.runs.run_result import Comparison, OriginVerdict, RunResult, Verdict
+from irviz.units import format_duration
 from irviz.view.templating import render
 
 if TYPE_CHECKING:
@@ -22,17 +23,6 @@ _BADGES: dict[Verdict, tuple[str, str]] = {
 }
 assert _BADGES.keys() == set(Verdict), "every verdict has a sign and a class"
 _MAX_BARS = 12
-
-
-def format_duration(seconds: float) -> str:
-    """Return a time in µs, ms or s.
-
-    >>> [format_duration(seconds) for seconds in (85e-6, 1.2e-3, 2.5)]
-    ['85 µs', '1.20 ms', '2.50 s']
-    """
-    if seconds < 1e-3:
-        return f"{seconds * 1e6:.0f} µs"
-    return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"
 
 
 def comparison_summary(comparison: Comparison) -> str:

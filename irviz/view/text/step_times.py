@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from irviz.model.runs.measurement import THIS_MACHINE, Measurement, Timing
 from irviz.model.runs.run_result import Verdict
+from irviz.units import format_duration
 from irviz.view.templating import render
 
 _RESULTS = {
@@ -36,10 +37,10 @@ def step_times_summary(rows: Sequence[StepRow]) -> str:
     first, last = rows[0].timing, rows[-1]
     if last.error or last.timing is None:
         return last.error
-    text = format_seconds(last.timing.spread.median)
+    text = format_duration(last.timing.spread.median)
     before = rows[-2].timing if len(rows) > 1 else None
     if before is not None:
-        was = format_seconds(before.spread.median)
+        was = format_duration(before.spread.median)
         text = f"{was} → {text}, {_ratio(before, last.timing, ' as fast')}"
     if len(rows) > 2 and first is not None:
         text += f"; {_ratio(first, last.timing, ' as fast as without a schedule')}"
@@ -66,9 +67,9 @@ def _cells(row: StepRow, first: StepRow) -> tuple[str, str, str, str]:
             ratio = _ratio(first.timing, row.timing)
         if row.verdict in (Verdict.DIFFERENT, Verdict.INCOMPARABLE):
             warning = _RESULTS[row.verdict]
-    low, high = (format_seconds(seconds).split() for seconds in (spread.low, spread.high))
+    low, high = (format_duration(seconds).split() for seconds in (spread.low, spread.high))
     interval = " ".join([*low[: 1 if low[1] == high[1] else 2], "to", *high])
-    return format_seconds(spread.median), interval, ratio, warning
+    return format_duration(spread.median), interval, ratio, warning
 
 
 def _ratio(reference: Timing, timing: Timing, words: str = "") -> str:
@@ -80,16 +81,3 @@ def _ratio(reference: Timing, timing: Timing, words: str = "") -> str:
     return text + (
         " (within the noise)" if both.has_enough_rounds else " (too few calls to be sure)"
     )
-
-
-def format_seconds(seconds: float) -> str:
-    """Return a time in three digits.
-
-    >>> [format_seconds(seconds) for seconds in (85e-9, 1.2e-3, 123.4)]
-    ['85 ns', '1.2 ms', '123 s']
-    """
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9)):
-        if seconds >= size or unit == "ns":
-            break
-    value = seconds / size
-    return f"{value:.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"

@@ -7,13 +7,9 @@ from dataclasses import dataclass, field
 
 from irviz.model.runs.measurement import THIS_MACHINE, Measurement, MedianInterval, Timing
 from irviz.model.runs.run_result import Comparison, RunResult
+from irviz.units import format_duration
 from irviz.view.templating import render
-from irviz.view.text.run_results import (
-    comparison_details,
-    comparison_summary,
-    format_duration,
-    origin_summary,
-)
+from irviz.view.text.run_results import comparison_details, comparison_summary, origin_summary
 
 
 @dataclass(frozen=True)

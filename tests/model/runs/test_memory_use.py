@@ -7,14 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irviz.model.graph.graph import NodeId
-from irviz.model.runs.memory_use import (
-    Allocation,
-    MemoryStep,
-    MemoryUse,
-    Storage,
-    format_bytes,
-    storage_offsets,
-)
+from irviz.model.runs.memory_use import Allocation, MemoryStep, MemoryUse, Storage, storage_offsets
+from irviz.units import format_bytes
 
 STEPS = (
     MemoryStep("linear", NodeId("a")),

@@ -18,6 +18,7 @@ from irviz.transforms.recordings.recorded_stages import OUTSIDE, RecordedPass, s
 from irviz.transforms.recordings.recording import record_passes
 from irviz.transforms.stage import Stage, Transform, apply_transform
 from irviz.transforms.stage_paths import path, replay, to_script
+from irviz.units import format_duration
 
 
 def module_pass(name):
@@ -129,12 +130,11 @@ def test_a_recording_of_nothing_is_empty():
 def test_a_recording_says_itself_in_a_line():
     recording = recorded(lambda: sequential(KEEPS, MARKS)(MyModule))
     assert repr(recording).startswith("<Recording: 3 passes, ")
-    assert repr(recording).endswith(" ms, 2 changed something>")
+    assert repr(recording).endswith("s, 2 changed something>")
     (step,) = recording.steps
-    assert (
-        repr(step) == f"<PassRun sequential: 2 passes inside, {1e3 * step.seconds:.2f} ms, changed>"
-    )
-    assert repr(step.children[0]).endswith(" ms, unchanged>")
+    taken = format_duration(step.seconds)
+    assert repr(step) == f"<PassRun sequential: 2 passes inside, {taken}, changed>"
+    assert repr(step.children[0]).endswith("s, unchanged>")
     failed = recorded(lambda: sequential(FAILS)(MyModule))
     assert repr(failed).endswith("0 changed something, Fails failed>")
     assert "not finished" in repr(failed.steps[0])
@@ -149,10 +149,10 @@ def test_the_outline_has_a_line_a_pass_with_its_time_and_what_came_of_it():
         sequential(KEEPS, sequential(MARKS, FAILS, name="inner"))(MyModule)
     head, *lines = str(recording).splitlines()
     assert head == repr(recording)[len("<Recording: ") : -1]
-    times = [f"{1e3 * step.seconds:9.2f} ms" for step in recording.walk()]
-    assert [line[:12] for line in lines] == times
+    times = [f"{format_duration(step.seconds):>8}" for step in recording.walk()]
+    assert [line[:8] for line in lines] == times
     failed = recording.failed[0].error
-    assert [line[14:] for line in lines] == [
+    assert [line[10:] for line in lines] == [
         "… sequential: not finished",
         "  · Keeps",
         "  … inner: not finished",

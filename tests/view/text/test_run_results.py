@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from irviz.model.runs.run_result import Comparison, OriginVerdict, RunResult, Verdict
+from irviz.units import format_duration
 from irviz.view.text.run_results import (
     badge_html,
     comparison_details,
     comparison_summary,
-    format_duration,
     outputs_html,
     run_summary,
     running_badge_html,
@@ -40,12 +40,14 @@ def of_torch(found):
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
-        (0, "0 µs"),
+        (0, "0 s"),
+        (8.5e-08, "85 ns"),
         (8.5e-05, "85 µs"),
-        (0.0012, "1.20 ms"),
-        (0.25, "250.00 ms"),
-        (1, "1.00 s"),
-        (2.5, "2.50 s"),
+        (0.9999e-3, "1 ms"),
+        (0.0012, "1.2 ms"),
+        (0.25, "250 ms"),
+        (1, "1 s"),
+        (2.5, "2.5 s"),
     ],
 )
 def test_a_time_has_a_fitting_unit(seconds, text):
@@ -67,8 +69,8 @@ def test_a_comparison_is_put_in_words(found, text):
 
 
 def test_a_run_says_how_many_were_right_where_that_is_known():
-    assert run_summary(scores(3, label=3)) == "1 of 1 right, 1.00 ms an input"
-    assert run_summary(scores(3)) == "1.00 ms an input"
+    assert run_summary(scores(3, label=3)) == "1 of 1 right, 1 ms an input"
+    assert run_summary(scores(3)) == "1 ms an input"
 
 
 @pytest.mark.parametrize(
@@ -77,42 +79,42 @@ def test_a_run_says_how_many_were_right_where_that_is_known():
         (None, None, "", "not run", ""),
         (None, None, "it <failed>", "✕ failed", "bad"),
         (scores(3), None, "it failed", "✕ failed", "bad"),
-        (scores(3), None, "", "reference 1.00 ms an input", "good"),
+        (scores(3), None, "", "reference 1 ms an input", "good"),
         (
             of_torch(comparison(Verdict.CLOSE, 1e-6)),
             None,
             "",
-            "≈ against torch: within tolerance, max |Δ| 1e-06 1.00 ms an input",
+            "≈ against torch: within tolerance, max |Δ| 1e-06 1 ms an input",
             "good",
         ),
         (
             of_torch(comparison(Verdict.DIFFERENT, 2)),
             None,
             "",
-            "≠ against torch: different, max |Δ| 2 1.00 ms an input",
+            "≠ against torch: different, max |Δ| 2 1 ms an input",
             "bad",
         ),
-        (of_torch(None), None, "", "not compared with torch 1.00 ms an input", ""),
-        (scores(3), comparison(Verdict.EQUAL), "", "= equal 1.00 ms an input", "good"),
+        (of_torch(None), None, "", "not compared with torch 1 ms an input", ""),
+        (scores(3), comparison(Verdict.EQUAL), "", "= equal 1 ms an input", "good"),
         (
             scores(3),
             comparison(Verdict.CLOSE, 1e-6),
             "",
-            "≈ within tolerance, max |Δ| 1e-06 1.00 ms an input",
+            "≈ within tolerance, max |Δ| 1e-06 1 ms an input",
             "good",
         ),
         (
             scores(3),
             comparison(Verdict.DIFFERENT, 2),
             "",
-            "≠ different, max |Δ| 2 1.00 ms an input",
+            "≠ different, max |Δ| 2 1 ms an input",
             "bad",
         ),
         (
             scores(3),
             comparison(Verdict.INCOMPARABLE, 0, "<shapes>"),
             "",
-            "? not comparable: <shapes> 1.00 ms an input",
+            "? not comparable: <shapes> 1 ms an input",
             "bad",
         ),
     ],

@@ -24,7 +24,7 @@ def test_as_text_it_has_a_line_for_each_stage_in_columns():
     assert str(REPORT).splitlines() == [
         "stage  made by  classes right  max |Δ|  results                   time of one input",
         "0      given    2 of 2         0.0e+00  equal                     85 µs",
-        "1      swap                    9.5e-07  within tolerance          1.20 ms",
+        "1      swap                    9.5e-07  within tolerance          1.2 ms",
         "2      <b>                              failed: it <failed> here",
     ]
     assert repr(REPORT) == str(REPORT)

@@ -1,0 +1,38 @@
+"""Numbers of bytes and seconds as text, in the unit that makes them short."""
+
+from __future__ import annotations
+
+import math
+
+_UNITS = ("KiB", "MiB", "GiB", "TiB")
+
+
+def format_bytes(count: float) -> str:
+    """Return a number of bytes with up to three digits, in B, KiB, MiB, GiB or TiB.
+
+    >>> format_bytes(512), format_bytes(401408)
+    ('512 B', '392 KiB')
+    """
+    if count < 1024:
+        return f"{count:g} B"
+    power = min(max(int(math.log(count, 1024)), 1), len(_UNITS))
+    count /= 1024**power
+    if count >= 1023.5 and power < len(_UNITS):  # three digits would round it to 1024
+        count, power = count / 1024, power + 1
+    unit = _UNITS[power - 1]
+    return f"{count:.0f} {unit}" if count >= 99.95 else f"{count:.3g} {unit}"
+
+
+def format_duration(seconds: float) -> str:
+    """Return a time with up to three digits, in s, ms, µs or ns.
+
+    >>> [format_duration(seconds) for seconds in (85e-9, 1.2e-3, 123.4)]
+    ['85 ns', '1.2 ms', '123 s']
+    """
+    if not seconds:
+        return "0 s"
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9)):
+        if seconds >= 0.9995 * size or unit == "ns":  # 999.5 would be written with four digits
+            break
+    value = seconds / size
+    return f"{value:.0f} {unit}" if value >= 99.95 else f"{value:.3g} {unit}"

@@ -10,7 +10,7 @@ from irviz.model.folding.containers import container_tree
 from irviz.model.folding.visible_graph import visible_graph
 from irviz.model.graph.graph import OUTPUT, Graph, NodeId
 from irviz.transforms.passes.pass_call import named_pass
-from irviz.view.graph import graphviz_engine
+from irviz.view.graph import graphviz_engine, graphviz_layout
 from irviz.view.graph.dot import layout_input
 from irviz.view.graph.graph_figure import GraphFigure, draw_graph, place_graph
 from irviz.view.graph.overlay import Mark, Overlay
@@ -155,9 +155,11 @@ def spoiled(spoiling):
 
     def spoil(lines):
         spoiling.write_text(f"def spoil(drawn, objects, edges):\n    {lines}\n")
+        graphviz_layout._laid_out.cache_clear()
 
     yield spoil
     spoiling.unlink()
+    graphviz_layout._laid_out.cache_clear()
 
 
 ROUTED = [

@@ -18,6 +18,8 @@ from irviz.course.mlp import MyModule
 from irviz.explorer.actions import SetField
 from irviz.explorer.jobs import job_queue
 from irviz.explorer.jobs.job_queue import Jobs
+from irviz.model.runs.origin import Origin, OriginRun
+from irviz.model.runs.trace import Trace
 from irviz.session.session import Session
 from irviz.transforms.kernels import library
 
@@ -98,6 +100,22 @@ def test_a_prim_func_alone_runs_and_is_not_recorded(opened, modules):
     explorer.colour("time")
     assert not explorer.is_coloured
     assert "failed" not in explorer.badge("0")
+
+
+class Other(Origin):
+    """A program that returns something else."""
+
+    name, is_isolated = "another one", False
+
+    def run(self, *_):
+        return OriginRun((np.ones((1, 10), "float32"),), Trace("main", {}, 0, 0, 0))
+
+
+def test_a_model_with_other_numbers_than_its_origin_says_so_beside_its_stage(opened):
+    explorer = opened(mlp().with_origin(Other()))
+    explorer.explorer.run()
+    assert "against another one: different" in explorer.badge("0")
+    assert explorer.message.startswith("Stage 0 differs from another one, max |Δ| ")
 
 
 def test_a_function_without_parameters_runs_and_is_recorded(opened, modules):

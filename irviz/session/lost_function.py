@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from irviz.ir.module_functions import drawable_functions, function_named, relax_functions
@@ -61,7 +62,7 @@ def _became(
 ) -> list[str]:
     """Return the functions of the last stage that do what one did that it lacks."""
     for at in range(last, max(last - _MOST_STEPS, -1), -1):
-        found = set(_in_next(lineage[at], lineage[at + 1], function)) - {function} - known
+        found = _in_next(lineage[at], lineage[at + 1], function) - {function} - known
         if found:
             kept = {name for name in found if _has(lineage[-1], name)}
             for name in found - kept:  # fused, and then fused again
@@ -71,20 +72,24 @@ def _became(
     return []
 
 
-def _in_next(before: Stage, after: Stage, function: str) -> Iterator[str]:
-    """Return the functions of the next stage that do what one did in the stage before."""
-    relax_before = relax_functions(before.module)
+@lru_cache(maxsize=64)
+def _in_next(before: Stage, after: Stage, function: str) -> frozenset[str]:
+    """Return the functions of the next stage that do what one did in the stage before.
+
+    It is asked for each stage behind that one, and takes the diff of two modules.
+    """
     callers = [
         name
-        for name in relax_before
+        for name in relax_functions(before.module)
         if any(node.callee == function for node in graph_of(before, name).nodes)
     ]
-    found = diff_modules(before, after, ("", "")).functions
-    for one in found:
+    names: set[str] = set()
+    for one in diff_modules(before, after, ("", "")).functions:
         if one.before == function and one.after not in ("", function):
-            yield one.after
+            names.add(one.after)
         if one.before in callers and one.after:
-            yield from _called_now(one, function, after)
+            names.update(_called_now(one, function, after))
+    return frozenset(names)
 
 
 def _called_now(caller: FunctionDiff, function: str, after: Stage) -> Iterator[str]:

@@ -6,6 +6,7 @@ import pytest
 from tvm import IRModule
 
 from irviz.course.mlp import MyModuleHighLevel
+from irviz.session import lost_function as module
 from irviz.session.lost_function import is_lost, lost_function
 from irviz.session.session import Session
 
@@ -48,3 +49,10 @@ def test_only_what_a_stage_of_the_same_module_has_is_lost(fused):
     assert is_lost(fused.tree, fused.current, "matmul")
     assert not is_lost(fused.tree, fused.current, "main")
     assert not is_lost(fused.tree, fused.current, "nothing")
+
+
+def test_the_stages_behind_it_need_no_comparison_of_their_own(fused, monkeypatch):
+    lost_function(fused.tree, fused.stages[4], "relu")
+    monkeypatch.setattr(module, "diff_modules", lambda *_: pytest.fail("it was compared again"))
+    words, _ = lost_function(fused.tree, fused.stages[5], "relu")
+    assert "What it computed is in 'fused_matmul_add_relu'." in words

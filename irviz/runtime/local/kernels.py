@@ -51,7 +51,7 @@ _lock = threading.Lock()
 class KernelError(RunError):
     """A PrimFunc that cannot be built, and its name."""
 
-    def __init__(self, words: str, name: str) -> None:
+    def __init__(self, words: str, name: str = "") -> None:
         super().__init__(words)
         self.name = name
 

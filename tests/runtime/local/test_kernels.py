@@ -2,6 +2,7 @@
 """Kernels are compiled once, and what is run is always what the module says."""
 
 import contextlib
+import pickle
 
 import numpy as np
 import pytest
@@ -309,3 +310,8 @@ def test_a_module_gives_the_same_cold_warm_from_disk_and_by_tvm_alone(
                 forget()
         assert kernel_store() is not None
     assert build_module.can_be_kept()
+
+
+def test_the_error_of_a_kernel_reaches_another_process():
+    found = pickle.loads(pickle.dumps(kernels.KernelError("it could not be built", "exp")))
+    assert (str(found), found.name) == ("it could not be built", "exp")

@@ -78,7 +78,7 @@ def kernel() -> None:
     explorer.observe(lambda _: drawn.append(time.perf_counter()), "scene")
     for button, tab, stage, node in (
         ("Bind parameters", "Transform", "0", ""),
-        ("Swap", "Node", "1", "lv1"),
+        ("Replace", "Node", "1", "lv1"),
         ("Apply pass", "Transform", "1", ""),
     ):
         pictures, badges = [], []

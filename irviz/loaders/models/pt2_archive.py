@@ -24,6 +24,9 @@ _AGAIN: Final = "save it again with torch.export.save(torch.export.export(model,
 _ROOT: Final = "model"
 _MAX_GROWTH: Final = 1 << 26
 _NAME: Final = re.compile(r"[\w.]*")
+_PATH: Final = re.compile(r"[\w.-]*")
+"""The path of a module or parameter, which is no name in Python code."""
+_PATHS: Final = ("parameter_name", "buffer_name", "tensor_constant_name", "fqn")
 _OPERATOR: Final = re.compile(
     r"torch\.ops\.aten\.(__(and|or|xor|lshift|rshift)__|_?[a-z]\w*)\.[A-Za-z]\w*"
 )
@@ -51,7 +54,7 @@ _SIZE_BITS, _MAX_BITS = 64, 8_192
 _PLAIN: Final = (None, "builtins.tuple", "builtins.list")
 _DROPPED: Final = "treespec_namedtuple_fields"
 _FRAME: Final = re.compile(r'File "([\w./\\ :<>+-]{1,300})", line (\d{1,7}), in ([\w<>]{1,100})')
-_LAYER: Final = r"[\w.@\[\]']{0,500}(?:,[\w.@\[\]']{0,500}){2}"
+_LAYER: Final = r"[\w.@\[\]'-]{0,500}(?:,[\w.@\[\]'-]{0,500}){2}"
 _LAYERS: Final = re.compile(rf"{_LAYER}(?:;{_LAYER})*")
 _UNCHECKED: Final = ("as_string", "as_strings", "torch_version")  # torch only quotes these
 _MAX_NESTING: Final = 60
@@ -119,7 +122,9 @@ def _other_archive(names: dict[str, zipfile.ZipInfo]) -> str:
 
 
 def _check_payload(read: Any, folder: str) -> None:
-    _checked(read)
+    _checked({**read, "config": list(read["config"].values())})
+    for name in read["config"]:
+        _text(name, "fqn")
     wanted = "weight" if folder == "weights" else "tensor"
     for name, entry in read["config"].items():
         if entry["use_pickle"] is not False or entry["tensor_meta"] is None:
@@ -176,7 +181,9 @@ def _text(text: str, key: str) -> str:
             return _plain_structure(text)
         case "target" | "as_operator":
             _check_operator(text)
-        case _ if key not in _UNCHECKED and not _NAME.fullmatch(text):
+        case _ if key in _UNCHECKED or (_PATH if key in _PATHS else _NAME).fullmatch(text):
+            pass
+        case _:
             raise FileError(
                 f"has {brief(text)} where a name should be, so it was not read; {_AGAIN}"
             )

@@ -352,6 +352,20 @@ def test_a_pt2_file_is_known_by_its_content(saved):
     assert load_content(saved, "model").params.keys() == load_content(saved, "m.json").params.keys()
 
 
+def test_layers_of_a_pt2_file_may_have_names_that_are_none_in_python(tmp_path):
+    class Blocks(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.add_module("block1-0", perceptron())
+
+        def forward(self, x):
+            return getattr(self, "block1-0")(x)
+
+    torch.export.save(torch.export.export(Blocks(), (X,)), tmp_path / "model.pt2")
+    session = irviz.load(tmp_path / "model.pt2", inputs={"x": X.numpy()}, trust=True)
+    close(result(session), perceptron()(X))
+
+
 class Telltale:
     """What writes a file when it is unpickled."""
 

@@ -14,6 +14,7 @@ from tvm import ir, tirx
 from irviz.ir.module_functions import function_named, prim_funcs, relax_function, relax_functions
 from irviz.model.graph.graph import NodeId
 from irviz.transforms.kernels.call_targets import (
+    BoundCall,
     CallTarget,
     CallTargetKind,
     call_target,
@@ -52,12 +53,13 @@ _MOST_STEPS = 200_000_000
 _MANY_NUMBERS, _MANY_STEPS = 2**20, 20_000_000
 """Calls with more than this are tried on fewer inputs."""
 _MOST_CACHED = 4096
+_MOST_CALLS = 32
 
 _PENDING = EquivalenceResult(Equivalence.UNTRIED, "not tried yet")
 
 _results: OrderedDict[tuple[Hashable, ...], EquivalenceResult] = OrderedDict()
 _lock = Lock()
-"""Held while `_results` is read or filled."""
+"""Held while `_results` is read or filled, which may take as long as a trial."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,13 @@ class Candidate:
         return self.reason == _PENDING.reason
 
 
+_tried: OrderedDict[
+    tuple[ir.IRModule, str, NodeId], tuple[Mapping[str, CallTarget], tuple[Candidate, ...]]
+] = OrderedDict()
+"""The candidates of the calls that were asked about last, and what they were found among."""
+_tried_lock = Lock()
+
+
 def candidates(mod: ir.IRModule, function: str, node: NodeId) -> tuple[Candidate, ...]:
     """Return the possible replacements of a node's callee, those that compute the same first.
 
@@ -92,11 +101,32 @@ def candidates(mod: ir.IRModule, function: str, node: NodeId) -> tuple[Candidate
 def iter_candidates(
     mod: ir.IRModule, function: str, node: NodeId
 ) -> Iterator[tuple[Candidate, ...]]:
-    """Yield the candidates several times: matched by signature, then with more of them tried."""
+    """Yield the candidates several times: matched by signature, then with more of them tried.
+
+    Those of a call that was asked about before are yielded once, as long as the same functions are
+    there: who steps through stages comes back to it.
+    """
     here = dps_calls(relax_function(mod, function)).get(node)
     if here is None:
         return
-    others = {name: each for name, each in call_targets(mod).items() if name != here.callee}
+    targets, call = call_targets(mod), (mod, function, node)
+    with _tried_lock:
+        known = _tried.get(call)
+    if known is not None and known[0] == targets:
+        yield known[1]
+        return
+    for found in _iter_candidates(mod, here, targets):
+        yield found
+    with _tried_lock:
+        _tried[call] = targets, found
+        while len(_tried) > _MOST_CALLS:
+            _tried.popitem(last=False)
+
+
+def _iter_candidates(
+    mod: ir.IRModule, here: BoundCall, targets: Mapping[str, CallTarget]
+) -> Iterator[tuple[Candidate, ...]]:
+    others = {name: each for name, each in targets.items() if name != here.callee}
     callee = call_target(mod, here.callee)
     named = (
         callee.function.definition if callee and isinstance(callee.function, LibraryKernel) else ""

@@ -537,6 +537,19 @@ def test_what_is_known_is_not_tried_again_until_the_kernel_is_replaced(monkeypat
     assert asked == ["test.changing"]
 
 
+def test_who_comes_back_to_a_call_is_told_all_at_once_until_another_function_is_there():
+    first = list(iter_candidates(MyModule, "main", NodeId("lv1")))
+    assert list(iter_candidates(MyModule, "main", NodeId("lv1"))) == [first[-1]]
+
+    @library.register("test.newcomer", "(...)->(...)")
+    def newcomer(x, out):
+        np.maximum(x, 0, out=out)
+
+    steps = list(iter_candidates(MyModule, "main", NodeId("lv1")))
+    assert named(steps[0])["test.newcomer"].is_pending
+    assert named(steps[-1])["test.newcomer"].computes_the_same
+
+
 def test_another_prim_func_of_the_same_name_is_tried_anew():
     renamed = calling("relu0", relax.TensorType([4, 8], "float32"), function=Misleading["relu"])
     assert same(candidates(renamed, "main", NodeId("y")))[0] == "numpy.sigmoid"

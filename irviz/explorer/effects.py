@@ -47,7 +47,7 @@ from irviz.transforms.schedules.schedule_step import ScheduleStep
 from irviz.transforms.stage import Transform
 from irviz.worker.supervisor import RUNS, OnProgress
 
-_IDLE_SECONDS, _LOOK_SECONDS = 1.0, 0.1
+_IDLE_SECONDS, _LOOK_SECONDS = 2.0, 0.1
 """Changes are counted when nobody has done anything for so long: two threads share one processor.
 """
 _TOLD_SECONDS = 0.05

@@ -7,6 +7,7 @@ from tvm.relax.frontend import nn
 
 from irviz.model.graph.graph import INPUT_KINDS, NodeKind
 from irviz.model.graph.layers import LayerPart, layer_name
+from irviz.session.compared_views import compared_views
 from irviz.session.saving.layer_codec import decode_layers, encode_layers
 from irviz.session.saving.value_codec import EncodingError
 from irviz.session.session import Session
@@ -91,6 +92,21 @@ def test_layers_are_repeats_before_and_after_fusion(lowered):
         inner = [one for around in tree_of(stage, "forward").root.inside for one in around.inside]
         found = [*repeats, *(one for one in inner if one.copies > 1)]
         assert [one.name for one in found] == [f"blocks.0–{BLOCKS - 1} ×{BLOCKS}"], label
+
+
+def test_two_stages_are_compared_by_the_same_layers_without_weights_that_nothing_uses():
+    class Unused(Model):
+        def __init__(self):
+            super().__init__()
+            self.unused = nn.Linear(4, 4)
+
+    spec = {"forward": {"x": nn.spec.Tensor((1, 4), "float32")}}
+    session = Session(Unused().export_tvm(spec)[0], function="forward").apply("LegalizeOps")
+    views = compared_views(session.tree, "0", "1", "forward")
+    for view in (views.before, views.after):
+        assert view.where("unused.weight") is None
+        assert view.part is None
+        assert "blocks.0–9 ×10" in view.figure().svg
 
 
 def test_a_saved_session_keeps_the_layers(tmp_path):

@@ -110,7 +110,9 @@ def side_marks(side: SideGraph, diffs: Sequence[NodeDiff], *, is_before: bool) -
     for diff in diffs:
         mine, kind = diff.before if is_before else diff.after, _kind(diff)
         for one in mine:
-            shown = side.shown[one]
+            shown = side.shown.get(one)
+            if shown is None:  # a weight that nothing uses
+                continue
             counts.setdefault(shown, Counter())[_sign(diff, kind)] += 1
             is_whole = len(mine) == 1 if kind != "fused" else shown in side.frames or len(mine) == 1
             if kind and shown == one and is_whole:

@@ -94,6 +94,15 @@ def test_layers_are_repeats_before_and_after_fusion(lowered):
         assert [one.name for one in found] == [f"blocks.0–{BLOCKS - 1} ×{BLOCKS}"], label
 
 
+def test_layers_are_repeats_though_storage_rotates_from_one_to_the_next(lowered):
+    tree = tree_of(lowered.stage(), "forward")
+    used = [edge.source for edge in tree.graph.edges if edge.target in ("alloc11", "alloc15")]
+    assert used == ["storage2", "storage3"]
+    (repeat,) = (one for one in tree.root.inside if one.copies > 1)
+    assert repeat.name == f"blocks.2–{BLOCKS - 2} ×{BLOCKS - 3} · storage rotates"
+    assert "storage rotates" in lowered.draw().svg
+
+
 def test_two_stages_are_compared_by_the_same_layers_without_weights_that_nothing_uses():
     class Unused(Model):
         def __init__(self):

@@ -212,19 +212,22 @@ class _Builder:
         """Return the container of a repeat; that of one layer shows what is in the layer."""
         start, stop = _start(units[0]), _stop(units[-1])
         named = [unit for unit in units if isinstance(unit, Container) and unit.layer]
+        rotates = self.bound.has_rotation(start, (stop - start) // copies, copies)
+        note = " · storage rotates" if rotates else ""
         if period == 1 and len(named) == copies and all(one.copies == 1 for one in named):
             first = named[0]
             found = self._id(f"repeat{copies}:{first.layer}")
             title, full = repeat_titles([one.name for one in named], [one.layer for one in named])
             kind = RegionKind.REPEAT
+            children = first.children
             return Container(
-                found, kind, title, start, stop, first.children, copies, None, None, full
+                found, kind, title + note, start, stop, children, copies, None, None, full
             )
         name, found = f"×{copies}", self._id(f"repeat{copies}", start)
         if named:
             name = f"{named[0].name} … {named[-1].name} ×{copies}"
         inner = self._folded(units[:period])
-        return Container(found, RegionKind.REPEAT, name, start, stop, inner, copies)
+        return Container(found, RegionKind.REPEAT, name + note, start, stop, inner, copies)
 
     def _divided(self, units: Sequence[Unit]) -> tuple[Unit, ...]:
         """Divide a long sequence into parts, at positions that few values cross."""

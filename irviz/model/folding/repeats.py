@@ -15,6 +15,9 @@ _MAX_STARTS = 3
 """The positions that are tried for the first copy, and as many more that lose one copy."""
 
 
+_STORAGE = ("relax.memory.alloc_storage", "relax.vm.alloc_storage")
+
+
 class Operand(NamedTuple):
     """An operand of a step: the step that makes it, -1 for an input; its node; its position."""
 
@@ -42,6 +45,22 @@ class BoundNodes:
     codes: Sequence[int]
     last: Sequence[int]
     live: Sequence[int]
+
+    def is_storage(self, *operands: Operand) -> bool:
+        """Return whether all of these operands are storage, which plans of memory hand around."""
+        steps = [operand.step for operand in operands]
+        return all(step >= 0 and self.nodes[step].callee in _STORAGE for step in steps)
+
+    def has_rotation(self, start: int, held: int, copies: int) -> bool:
+        """Return whether copies of a repeat use different storage from outside."""
+        return any(
+            operand.step < start and other.node != operand.node and self.is_storage(operand)
+            for step in range(start, start + held)
+            for copy in range(1, copies)
+            for operand, other in zip(
+                self.operands[step], self.operands[step + copy * held], strict=True
+            )
+        )
 
     def renamed(self, step: int) -> int | None:
         """Return the step of which a result is only another name, None for any other step."""
@@ -94,7 +113,7 @@ def find_repeats(
     A unit is a step or a region: unit u has the steps from bounds[u] to before bounds[u + 1]. Two
     sequences of units are copies if their steps have the same operations and operands, whatever
     their names. An operand may be of the same copy, of the copy before, or from outside: the same
-    for all copies, or for each copy another one of the same kind.
+    for all copies, or for each copy another one of the same kind; storage from outside may be any.
     """
     found: list[Repeat] = []
     is_taken = [False] * (high - low)
@@ -197,8 +216,9 @@ def _continues(bound: BoundNodes, start: int, held: int, first: int, seen: set[N
         if [one.position for one in mine] != [other.position for other in theirs]:
             return False
         for slot, (one, other) in enumerate(zip(mine, theirs, strict=True)):
-            if other.step == one.step + held and one.step >= first:
-                continue  # each is of its own copy, or of the copy before
+            is_own = other.step == one.step + held and one.step >= first
+            if is_own or (max(one.step, other.step) < first and bound.is_storage(one, other)):
+                continue  # of its own copy or of the copy before, or whichever storage is free
             is_entry = start == first and one.step < first <= other.step < start + held
             if not is_entry and not _is_outside(bound, one, other, first):
                 return False

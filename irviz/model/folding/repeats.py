@@ -72,8 +72,12 @@ class BoundNodes:
 
 
 def bound_nodes(graph: Graph) -> BoundNodes:
-    """Return the bound nodes of a graph."""
-    nodes = [node for node in graph.nodes if node.kind not in INPUT_KINDS]
+    """Return the bound nodes of a graph.
+
+    In the graph of several stages, a constant that was computed in one of them has operands.
+    """
+    entered = graph.entering
+    nodes = [node for node in graph.nodes if node.kind not in INPUT_KINDS or node.id in entered]
     at = {node.id: index for index, node in enumerate(nodes)}
     operands: list[list[Operand]] = [[] for _ in nodes]
     last = list(range(len(nodes)))

@@ -411,3 +411,14 @@ def test_what_a_closed_block_hands_to_itself_in_the_next_copy_is_drawn(graphs):
     edges = {(edge.source, edge.target, edge.is_carried) for edge in picture.edges}
     assert {("x", block, False), (block, block, True)} <= edges
     assert (block, block, False) not in edges
+
+
+def test_a_constant_that_was_computed_in_one_of_several_stages_is_a_step(graphs):
+    text = graphs.Text()
+    text.step("add", text.param("x"), name="sum")
+    folded = text.constant("folded")
+    text.edges.append(text.edges[-1]._replace(source="sum", target=folded))
+    text.step("relu", folded, name="last")
+    picture = visible_graph(container_tree(text.graph())).graph
+    assert [node.id for node in picture.nodes] == ["x", "sum", "folded", "last"]
+    assert len(picture.edges) == 3

@@ -17,8 +17,8 @@ from playwright.sync_api import Page, sync_playwright
 from tvm import relax
 from tvm.script import relax as script
 
-from irviz.cli.page_request import DEMO
-from irviz.cli.serve import served
+from irviz.cli.page_launcher import served
+from irviz.cli.server_arguments import DEMO
 
 _TIMES = 50
 _FLAGS = ["--no-sandbox", "--disable-gpu"]

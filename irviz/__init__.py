@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from irviz.session.session import Session as Session
     from irviz.session.visible_function import ViewState as ViewState
     from irviz.transforms.kernels import library as library
-    from irviz.transforms.passes.registered_passes import register_pass as register_pass
-    from irviz.transforms.passes.registered_passes import register_rewrite as register_rewrite
+    from irviz.transforms.passes.user_passes import register_pass as register_pass
+    from irviz.transforms.passes.user_passes import register_rewrite as register_rewrite
     from irviz.transforms.recordings.recording import Recording as Recording
     from irviz.transforms.stage import Stage as Stage
     from irviz.view.figure import Figure as Figure
@@ -83,8 +83,8 @@ _LAZY = {
     "library": "irviz.transforms.kernels.library",
     "load": "irviz.session.open_session:load",
     "record": "irviz.explorer.explore_recording:record",
-    "register_pass": "irviz.transforms.passes.registered_passes:register_pass",
-    "register_rewrite": "irviz.transforms.passes.registered_passes:register_rewrite",
+    "register_pass": "irviz.transforms.passes.user_passes:register_pass",
+    "register_rewrite": "irviz.transforms.passes.user_passes:register_rewrite",
     "save_html": "irviz.explorer.html_file:save_html",
 }
 

@@ -22,10 +22,10 @@ from tornado.netutil import bind_sockets
 
 from irviz.cli.failure_words import FAILURES, failure_words
 from irviz.cli.page_connection import Pages
-from irviz.cli.page_handlers import ADDRESS, MAX_BYTES, page_application
-from irviz.cli.page_request import START, PageRequest
+from irviz.cli.page_launcher import interruptible
+from irviz.cli.page_routes import ADDRESS, MAX_BYTES, page_application
 from irviz.cli.page_session import PageSession
-from irviz.cli.serve import interruptible
+from irviz.cli.server_arguments import START, PageRequest
 from irviz.worker.worker_main import exit_with_parent
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irviz.cli.page_connection import Pages
-from irviz.cli.page_request import DEMO, PageRequest
 from irviz.cli.recent_files import add_recent_file
+from irviz.cli.server_arguments import DEMO, PageRequest
 
 if TYPE_CHECKING:
     from irviz.explorer.explorer import Explorer

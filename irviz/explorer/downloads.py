@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from irviz.explorer.selectors import shown_selection
 from irviz.explorer.shown_figure import shown_figure
 from irviz.explorer.state import File, State
-from irviz.explorer.view_model import shown_selection
 from irviz.session.session import Session
 from irviz.view.figure import Figure
 from irviz.view.figure_annotations import with_highlight, with_title

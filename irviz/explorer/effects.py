@@ -16,9 +16,10 @@ from irviz.explorer.actions import Action
 from irviz.explorer.change_counts import Counts, iter_change_counts
 from irviz.explorer.downloads import file, file_name, file_of
 from irviz.explorer.html_file import page_content
+from irviz.explorer.jobs.incremental import Incremental
 from irviz.explorer.jobs.job_queue import Job, JobQueue
-from irviz.explorer.jobs.partial_results import Incremental
 from irviz.explorer.pass_preview import preview
+from irviz.explorer.selectors import call_key, location, selected_trace
 from irviz.explorer.state import (
     FIRST,
     CallKey,
@@ -34,7 +35,6 @@ from irviz.explorer.state import (
     ValueKey,
 )
 from irviz.explorer.store import Store
-from irviz.explorer.view_model import call_key, location, selected_trace
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.run import TraceRequest, error_summary

@@ -29,12 +29,12 @@ from irviz.explorer.panels.schedule_panel import SchedulePanel, TracePanel
 from irviz.explorer.panels.swap_panel import SwapPanel, UpdatePanel
 from irviz.explorer.panels.timing_panel import StepTiming, TimingPanel
 from irviz.explorer.panels.value_panel import RecordButton, ValuePanel
+from irviz.explorer.prefetch import StagesAhead
 from irviz.explorer.scene_data import scene_data
-from irviz.explorer.stages_ahead import StagesAhead
+from irviz.explorer.selectors import shown_selection
 from irviz.explorer.state import State
 from irviz.explorer.still_picture import StillPicture
 from irviz.explorer.store import Store
-from irviz.explorer.view_model import shown_selection
 from irviz.explorer.viewer.widget import HEIGHT, PANES, Viewer
 from irviz.explorer.viewer_traits import moved, status_data, viewer_data
 from irviz.model.runs.run_result import RunResult

@@ -12,8 +12,8 @@ from irviz.explorer.jobs.job_queue import Jobs
 from irviz.explorer.reducer import reduce
 from irviz.explorer.scene_data import scene_data
 from irviz.explorer.script_data import script_data
+from irviz.explorer.selectors import view_or_none
 from irviz.explorer.state import Clipboard, Selection, Side, State
-from irviz.explorer.view_model import view_or_none
 from irviz.explorer.viewer.schema import Details, Picture, Recording, Scene, ToggledScene
 from irviz.explorer.viewer.widget import PANES
 from irviz.explorer.viewer_traits import details, moved, viewer_data

@@ -10,6 +10,13 @@ from irviz.errors import NotFoundError, UntrustedError
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
 from irviz.explorer.jobs.job_queue import was_cancelled
+from irviz.explorer.selectors import (
+    comparison,
+    location,
+    prim_funcs,
+    steps_to_time,
+    view_or_none,
+)
 from irviz.explorer.state import (
     CallKey,
     ChangesKey,
@@ -29,13 +36,6 @@ from irviz.explorer.state import (
     StepsKey,
     TimingKey,
     ValueKey,
-)
-from irviz.explorer.view_model import (
-    comparison,
-    location,
-    prim_funcs,
-    steps_to_time,
-    view_or_none,
 )
 from irviz.model.folding.container_path import reveal
 from irviz.model.folding.folding_limits import LIMIT

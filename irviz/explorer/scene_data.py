@@ -9,8 +9,7 @@ from math import prod
 from xml.etree import ElementTree
 
 from irviz.explorer.script_data import printed
-from irviz.explorer.state import Side, State
-from irviz.explorer.view_model import (
+from irviz.explorer.selectors import (
     caption,
     compared,
     derived,
@@ -19,6 +18,7 @@ from irviz.explorer.view_model import (
     stage_id_of,
     view_or_none,
 )
+from irviz.explorer.state import Side, State
 from irviz.explorer.viewer.schema import (
     Change,
     Group,

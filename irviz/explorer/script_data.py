@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from irviz.explorer.selectors import derived
 from irviz.explorer.state import Side, State
-from irviz.explorer.view_model import derived
 from irviz.explorer.viewer.schema import Script, ScriptFunction, Scripts
 from irviz.ir.text import tvmscript_lines
 from irviz.session.stage_cache import script_of

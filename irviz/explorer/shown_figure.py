@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from irviz.explorer.selectors import dimmed, overlay
 from irviz.explorer.state import State
-from irviz.explorer.view_model import dimmed, overlay
 from irviz.view.figure import Figure
 from irviz.view.graph.graph_figure import Direction
 from irviz.view.theme import ThemeName

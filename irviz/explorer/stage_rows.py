@@ -10,8 +10,8 @@ from itertools import takewhile
 from markupsafe import Markup
 
 from irviz.explorer.change_counts import change_count
+from irviz.explorer.selectors import comparison, derived
 from irviz.explorer.state import FIRST, State
-from irviz.explorer.view_model import comparison, derived
 from irviz.explorer.viewer.schema import Heading, StageRow
 from irviz.transforms.stage import Stage
 from irviz.units import format_duration

@@ -7,9 +7,7 @@ from statistics import median_low
 
 from irviz.explorer.scene_data import scene_data, scene_key
 from irviz.explorer.script_data import scripts
-from irviz.explorer.stage_rows import stage_rows
-from irviz.explorer.state import State
-from irviz.explorer.view_model import (
+from irviz.explorer.selectors import (
     MOST_FOUND,
     derived,
     found_nodes,
@@ -23,6 +21,8 @@ from irviz.explorer.view_model import (
     verdict,
     view_or_none,
 )
+from irviz.explorer.stage_rows import stage_rows
+from irviz.explorer.state import State
 from irviz.explorer.viewer.schema import (
     Clipboard,
     ColourChoice,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from irviz.errors import InputError
 from irviz.runtime.local.build_recipe import PLAIN, BuildRecipe
-from irviz.runtime.remote.address import RunTarget, run_target
+from irviz.runtime.run_target import RunTarget, run_target
 
 RUN_SECONDS = 60.0
 """The default time limit of a run."""

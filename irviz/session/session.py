@@ -23,7 +23,7 @@ from irviz.errors import (
     TransformError,
     UntrustedError,
 )
-from irviz.ir.destination_passing import destination_passing
+from irviz.ir.buffer_graph import destination_passing
 from irviz.ir.module_functions import default_function, drawable_function, drawable_functions
 from irviz.ir.text.tvmscript_lines import Script
 from irviz.model.diff.side_graphs import side_graphs
@@ -44,10 +44,10 @@ from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, measure
 from irviz.runtime.run_config import RUN_SECONDS
 from irviz.session import divergence_report, run_stages
 from irviz.session.divergence_report import DivergenceReport
-from irviz.session.isolated_script import script_in_worker
 from irviz.session.lost_function import is_lost
 from irviz.session.run_overlays import OVERLAYS, OverlayKind, trace_overlay
 from irviz.session.saving.session_file import load_session, save_session
+from irviz.session.script_in_worker import script_in_worker
 from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import graph_of, script_of
 from irviz.session.stage_diff import diff_stages, graphs_along

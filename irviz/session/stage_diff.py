@@ -34,7 +34,6 @@ from irviz.model.diff.compare_loop_nests import diff_loop_nests
 from irviz.model.diff.compare_nodes import Comparison
 from irviz.model.diff.compose_links import Step, block_links, compose_steps
 from irviz.model.diff.diff_result import Aspect, Difference, FunctionChange, FunctionDiff, NodeDiff
-from irviz.model.diff.module_text import FunctionText, ModuleText
 from irviz.model.diff.node_groups import group_by_place, node_groups
 from irviz.model.diff.node_links import (
     FunctionReading,
@@ -42,9 +41,10 @@ from irviz.model.diff.node_links import (
     link_nodes,
     unchanged_links,
 )
-from irviz.model.diff.renaming import Renaming
+from irviz.model.diff.printed_module import FunctionText, ModuleText
+from irviz.model.diff.size_renaming import Renaming
 from irviz.model.graph.graph import Graph, NodeId, NodeKind, Resolution
-from irviz.model.loops import LoopNest
+from irviz.model.loop_nest import LoopNest
 from irviz.model.matching.function_matching import (
     FunctionFingerprint,
     FunctionPair,

@@ -19,7 +19,7 @@ from tvm_ffi import structural_equal
 from irviz.atomic_write import atomic_write
 from irviz.errors import IrvizError
 from irviz.loaders.tvmscript.admission import admit
-from irviz.loaders.tvmscript.isolated_parser import parse_admitted
+from irviz.loaders.tvmscript.restricted_parser import parse_admitted
 
 _DECODING = ("import base64", "import zlib")
 _WIDTH = 96

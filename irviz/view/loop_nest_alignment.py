@@ -13,7 +13,7 @@ from irviz.model.diff.alignment import aligned
 from irviz.model.diff.compare_loop_nests import is_made_of
 from irviz.model.diff.diff_result import Aspect, BlockDiff, LoopChange, LoopGroup, LoopNestDiff
 from irviz.model.diff.longest_increasing import longest_increasing
-from irviz.model.loops import AxisKind, Block, Loop, LoopKind, LoopNest, LoopNode, walk
+from irviz.model.loop_nest import AxisKind, Block, Loop, LoopKind, LoopNest, LoopNode, walk
 from irviz.view.loop_nest_listing import Row, RowKind, listing
 
 _DETAILS = {

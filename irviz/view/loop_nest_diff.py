@@ -10,7 +10,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 from irviz.model.diff.diff_result import LoopNestDiff
-from irviz.model.loops import LoopNest
+from irviz.model.loop_nest import LoopNest
 from irviz.view.colour_math import mix_colours
 from irviz.view.geometry import Point, Rect
 from irviz.view.loop_nest_alignment import Link, Mark, Side, SideBySide, side_by_side

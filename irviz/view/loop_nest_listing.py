@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from enum import Enum
 from typing import NamedTuple
 
-from irviz.model.loops import Axis, AxisKind, Block, Loop, LoopKind, LoopNest, LoopNode
+from irviz.model.loop_nest import Axis, AxisKind, Block, Loop, LoopKind, LoopNest, LoopNode
 
 _LETTERS = {AxisKind.SPATIAL: "", AxisKind.REDUCTION: " (R)"}
 

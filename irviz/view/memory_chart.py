@@ -9,7 +9,7 @@ from irviz.model.runs.memory_use import Allocation, MemoryUse, storage_offsets
 from irviz.units import format_bytes
 from irviz.view.figure import Figure
 from irviz.view.geometry import Rect, Size
-from irviz.view.graph.node_label import VALUE_SIZE
+from irviz.view.graph.labels import VALUE_SIZE
 from irviz.view.svg_primitives import (
     add,
     add_rect,

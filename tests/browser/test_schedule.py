@@ -33,8 +33,8 @@ def place(lab: Any, block: str, depth: int | None) -> str:
     address = f"BlockAddress({block!r})" if depth is None else f"LoopAddress({block!r}, {depth})"
     return str(
         lab.value(
-            "(lambda found: found[__import__('irviz.model.loops', fromlist=['x'])."
-            f"{address}])({{v: k for k, v in irviz.explorer.view_model.loop_addresses("
+            "(lambda found: found[__import__('irviz.model.loop_nest', fromlist=['x'])."
+            f"{address}])({{v: k for k, v in irviz.explorer.selectors.loop_addresses("
             "explorer.store.state).items()})"
         )
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from irviz.cli.serve import served
+from irviz.cli.page_launcher import served
 
 pytestmark = pytest.mark.worker
 MODEL = """

@@ -15,7 +15,7 @@ import irviz
 from irviz.cli import page_explorer
 from irviz.cli.demo import demo_stages
 from irviz.cli.main import main
-from irviz.cli.page_request import PageRequest
+from irviz.cli.server_arguments import PageRequest
 from irviz.course.mlp import MODULES, MyModuleStatic
 
 pytestmark = pytest.mark.worker
@@ -114,7 +114,7 @@ def test_of_several_functions_the_first_or_the_chosen_one_is_drawn_and_opened(
         assert main(["draw", str(path), "-o", str(target), *options]) == 0
         assert target.read_text(encoding="utf-8") == irviz.draw(path, chosen).svg
     served = []
-    monkeypatch.setattr("irviz.cli.serve.serve", lambda *given, **_: served.append(given))
+    monkeypatch.setattr("irviz.cli.page_launcher.serve", lambda *given, **_: served.append(given))
     assert main(["open", str(path), "--function", "second"]) == 0
     assert served == [(str(path), "", "second")]
     monkeypatch.undo()

@@ -21,9 +21,9 @@ from irviz.explorer.actions import (
     ShowFirstDifference,
 )
 from irviz.explorer.effects import Effects
+from irviz.explorer.selectors import comparison
 from irviz.explorer.state import RunKey, Runs, State
 from irviz.explorer.store import Store
-from irviz.explorer.view_model import comparison
 from irviz.model.runs.run_result import RunResult, Verdict
 from irviz.model.runs.trace import Trace
 from irviz.session.session import Session

@@ -12,8 +12,8 @@ import irviz
 from irviz.course.mlp import MODULES
 from irviz.explorer.actions import Apply, Toggle
 from irviz.explorer.reducer import reduce
+from irviz.explorer.selectors import scene, view_or_none
 from irviz.explorer.state import State
-from irviz.explorer.view_model import scene, view_or_none
 from irviz.model.folding.folding_limits import LIMIT
 from irviz.model.graph.inlined_ids import inlined_id
 from irviz.session.visible_function import ViewState

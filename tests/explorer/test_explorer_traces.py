@@ -12,7 +12,7 @@ import irviz
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule
 from irviz.explorer.actions import FetchValue
-from irviz.explorer.view_model import view_or_none
+from irviz.explorer.selectors import view_or_none
 from irviz.model.graph.graph import NodeId
 from irviz.model.graph.inlined_ids import inlined_id
 from irviz.session.session import Session

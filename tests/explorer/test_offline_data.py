@@ -15,8 +15,8 @@ from irviz.explorer.jobs.job_queue import Jobs
 from irviz.explorer.offline_data import record_view
 from irviz.explorer.reducer import reduce
 from irviz.explorer.scene_data import scene_data
+from irviz.explorer.selectors import view_or_none
 from irviz.explorer.state import RunKey, State
-from irviz.explorer.view_model import view_or_none
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.array_summary import summarise
 from irviz.model.runs.run_result import RunResult

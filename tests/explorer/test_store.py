@@ -21,10 +21,10 @@ from irviz.explorer.actions import (
     SetSession,
     Undo,
 )
+from irviz.explorer.selectors import location, scene, selected_call
 from irviz.explorer.state import Selection, State
 from irviz.explorer.store import Store
-from irviz.explorer.view_model import location, scene, selected_call
-from irviz.model.loops import LoopAddress
+from irviz.model.loop_nest import LoopAddress
 from irviz.session.session import Session
 from irviz.transforms.kernels.swap import Swap
 from irviz.transforms.schedules.schedule_step import schedule_step

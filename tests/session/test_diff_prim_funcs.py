@@ -10,7 +10,7 @@ from irviz.course.mlp_high_level import MyModuleHighLevel
 from irviz.course.mm_relu import MyModule as MatmulRelu
 from irviz.loaders.load import load_content
 from irviz.model.diff.diff_result import Aspect, LoopChange
-from irviz.model.loops import walk
+from irviz.model.loop_nest import walk
 
 pytestmark = pytest.mark.worker
 

@@ -13,7 +13,7 @@ import irviz
 from irviz.session.open_session import add_file
 from irviz.session.saving.transform_codec import restore
 from irviz.session.saving.value_codec import EncodingError
-from irviz.transforms.passes import registered_passes
+from irviz.transforms.passes import user_passes
 from irviz.worker.supervisor import RUNS, TRIES
 
 pytestmark = pytest.mark.worker
@@ -176,7 +176,7 @@ def test_pass_objects_are_applied_to_what_is_trusted_in_another_process(folder, 
 
 
 def test_a_pass_of_ones_own_is_applied_by_name_to_what_was_opened(folder, opened, monkeypatch):
-    monkeypatch.setattr(registered_passes, "_passes", dict(registered_passes._passes))
+    monkeypatch.setattr(user_passes, "_passes", dict(user_passes._passes))
 
     @irviz.register_pass("tidy")
     def tidy():

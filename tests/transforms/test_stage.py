@@ -10,10 +10,10 @@ from irviz.course.mlp import MyModule, MyModuleStatic
 from irviz.errors import TransformError
 from irviz.transforms.bind_params import bind_params
 from irviz.transforms.kernels.swap import Swap
-from irviz.transforms.passes import registered_passes
+from irviz.transforms.passes import user_passes
 from irviz.transforms.passes.as_transform import TVMPass, as_transform
 from irviz.transforms.passes.pass_call import named_pass
-from irviz.transforms.passes.registered_passes import register_pass
+from irviz.transforms.passes.user_passes import register_pass
 from irviz.transforms.stage import Stage, Transform, apply_transform, try_transform
 
 GIVEN = Stage("0", MyModuleStatic)
@@ -65,7 +65,7 @@ def test_what_fails_in_the_worker_alone_is_applied_here():
         )
         assert apply_transform(GIVEN, named_pass("of this process"), "1").error == ""
     finally:
-        registered_passes._passes.pop("of this process")
+        user_passes._passes.pop("of this process")
         tvm_ffi.registry.remove_global_func(name)
 
 

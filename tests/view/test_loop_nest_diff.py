@@ -10,7 +10,7 @@ from tvm import s_tir
 from irviz.course.mm_relu import MyModule, lecture_schedule
 from irviz.ir.tir.loop_nest_reader import loop_nest
 from irviz.model.diff.compare_loop_nests import diff_loop_nests
-from irviz.model.loops import (
+from irviz.model.loop_nest import (
     Axis,
     AxisKind,
     Block,

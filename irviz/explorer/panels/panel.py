@@ -12,9 +12,9 @@ import ipywidgets as widgets
 from irviz.explorer.actions import Action, FieldName, Say, SetField
 from irviz.explorer.panels.field_errors import FieldError
 from irviz.explorer.panels.form_controls import button
+from irviz.explorer.selectors import unchanged
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
-from irviz.explorer.view_model import unchanged
 
 
 class Panel(ABC):

@@ -21,7 +21,7 @@ from irviz.transforms.passes.arguments import (
     symbolic_names,
 )
 from irviz.transforms.passes.parameters import ParameterKind, PassParameter
-from irviz.transforms.passes.pass_hints import PATTERN_MODULES
+from irviz.transforms.passes.pass_facts import PATTERN_MODULES
 
 _TARGETS = ("llvm", "c", "cuda", "rocm", "metal", "vulkan", "opencl", "webgpu", "hexagon")
 _HINTS = {

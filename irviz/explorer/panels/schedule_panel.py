@@ -14,11 +14,11 @@ from irviz.explorer.panels.field_errors import CheckedField, FieldError
 from irviz.explorer.panels.form_controls import classed, field, html, offer, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.panels.schedule_step_form import StepForm
+from irviz.explorer.selectors import loop_addresses, nest, prim_func, prim_funcs, schedule_trace
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
-from irviz.explorer.view_model import loop_addresses, nest, prim_func, prim_funcs, schedule_trace
 from irviz.explorer.viewer import STATIC
-from irviz.model.loops import (
+from irviz.model.loop_nest import (
     Block,
     Loop,
     LoopNest,

@@ -9,7 +9,7 @@ import ipywidgets as widgets
 
 from irviz.explorer.panels.field_errors import CheckedField, FieldError
 from irviz.explorer.panels.form_controls import field
-from irviz.model.loops import Block, BlockAddress, LoopNest, ScheduleAddress, walk
+from irviz.model.loop_nest import Block, BlockAddress, LoopNest, ScheduleAddress, walk
 from irviz.transforms.schedules.index_map import IndexMapText, ScheduleTraceError
 from irviz.transforms.schedules.primitives import (
     CHOICES,

@@ -22,9 +22,9 @@ from irviz.explorer.panels.form_controls import (
     show_if,
 )
 from irviz.explorer.panels.panel import Panel
+from irviz.explorer.selectors import call_key, selected_call, selected_node
 from irviz.explorer.state import CallKey, State
 from irviz.explorer.store import Store
-from irviz.explorer.view_model import call_key, selected_call, selected_node
 from irviz.ir.module_functions import function_named, prim_funcs, relax_function
 from irviz.transforms.kernels.call_targets import dps_calls
 from irviz.transforms.kernels.candidates import Candidate, equivalence

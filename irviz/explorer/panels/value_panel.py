@@ -10,9 +10,9 @@ import ipywidgets as widgets
 from irviz.explorer import actions
 from irviz.explorer.panels.form_controls import classed, field, html, offer, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
+from irviz.explorer.selectors import ShownValue, cost_words, selected_trace, selected_value
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
-from irviz.explorer.view_model import ShownValue, cost_words, selected_trace, selected_value
 from irviz.model.runs.array_summary import ArraySummary
 from irviz.model.runs.trace import Array, NodeValue
 from irviz.view.figure import Figure

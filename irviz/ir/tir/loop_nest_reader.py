@@ -15,7 +15,7 @@ from irviz.ir.tir.statement_walk import (
     nested_statements,
     walk_statements,
 )
-from irviz.model.loops import (
+from irviz.model.loop_nest import (
     Axis,
     AxisKind,
     Block,

@@ -10,7 +10,7 @@ from irviz.ir.node_ids import unique_id
 from irviz.ir.text.expression_labels import attributes
 from irviz.ir.tir.loop_nest_reader import loop_nest
 from irviz.model.graph.graph import OUTPUT, Edge, Graph, Node, NodeId, NodeKind
-from irviz.model.loops import Axis, AxisKind, Block, Buffer, LoopNode, Scalar
+from irviz.model.loop_nest import Axis, AxisKind, Block, Buffer, LoopNode, Scalar
 
 _LETTERS = {AxisKind.SPATIAL: "S", AxisKind.REDUCTION: "R"}
 

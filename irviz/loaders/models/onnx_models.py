@@ -16,9 +16,9 @@ from irviz.loaders.loaded_model import Loaded, Missing, detach_weights, opaque_n
 from irviz.loaders.models.file_digest import digest_of
 from irviz.loaders.models.imported_layers import onnx_layers
 from irviz.loaders.models.known_traps import mend
-from irviz.loaders.models.onnx_conversion import watch
+from irviz.loaders.models.onnx_evaluator import OnnxOrigin
 from irviz.loaders.models.onnx_file import external_locations, read_model
-from irviz.loaders.models.onnx_origin import OnnxOrigin
+from irviz.loaders.models.onnx_missing_operators import watch
 from irviz.loaders.reader_limits import one_line
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from irviz.errors import LoadError, RunError
 from irviz.loaders.loaded_model import Loaded, Missing, detach_weights
 from irviz.loaders.models.file_digest import digest_of
-from irviz.loaders.models.pt2_archive import plain_archive
-from irviz.loaders.models.torch_import import ImportedProgram
+from irviz.loaders.models.pt2_sanitizer import plain_archive
+from irviz.loaders.models.torch_evaluator import ProgramOrigin
+from irviz.loaders.models.torch_importer import ImportedProgram
 from irviz.loaders.models.torch_models import imported_program, load_errors, notes_of, quiet
-from irviz.loaders.models.torch_origin import ProgramOrigin
 from irviz.model.runs.origin import Origin, OriginRun
 from irviz.model.runs.trace import Array
 

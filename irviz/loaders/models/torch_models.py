@@ -11,8 +11,8 @@ import numpy as np
 
 from irviz.errors import LoadError
 from irviz.loaders.loaded_model import Loaded, Missing, Params, detach_weights, opaque_note
-from irviz.loaders.models.torch_import import ImportedProgram, import_program
-from irviz.loaders.models.torch_origin import ProgramOrigin
+from irviz.loaders.models.torch_evaluator import ProgramOrigin
+from irviz.loaders.models.torch_importer import ImportedProgram, import_program
 from irviz.worker.stderr_capture import StderrCapture, captured_stderr
 
 if TYPE_CHECKING:

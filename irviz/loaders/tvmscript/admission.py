@@ -23,7 +23,7 @@ from irviz.loaders.tvmscript.find_definitions import (
 )
 from irviz.loaders.tvmscript.imported_names import MEANINGS, imported_names
 from irviz.loaders.tvmscript.metadata import check_metadata
-from irviz.loaders.tvmscript.names_in_text import SourceText, TextScope, dotted
+from irviz.loaders.tvmscript.source_text import SourceText, TextScope, dotted
 from irviz.loaders.tvmscript.syntax_tree import RefusedError as RefusedError
 from irviz.loaders.tvmscript.syntax_tree import too_deep
 

@@ -22,13 +22,13 @@ from irviz.loaders.tvmscript.dialect import (
     may_reference,
     refusal_reason,
 )
-from irviz.loaders.tvmscript.names_in_text import (
+from irviz.loaders.tvmscript.number_bounds import is_special_float
+from irviz.loaders.tvmscript.source_text import (
     SourceText,
     dotted,
     is_private,
     ptx_instruction,
 )
-from irviz.loaders.tvmscript.number_bounds import is_special_float
 
 _CALLABLE = frozenset({"range", "TypeVar"})
 _BUILTINS = frozenset(dir(builtins)) - _CALLABLE

@@ -41,13 +41,13 @@ from irviz.loaders.tvmscript.gpu_dialect import (
     is_ptx,
 )
 from irviz.loaders.tvmscript.gpu_expressions import INSTRUCTION, OWN_ARGUMENTS
-from irviz.loaders.tvmscript.names_in_text import TextScope, dotted, ptx_instruction
 from irviz.loaders.tvmscript.number_bounds import (
     MAX_REPEATS,
     check_number,
     is_special_float,
     repeats,
 )
+from irviz.loaders.tvmscript.source_text import TextScope, dotted, ptx_instruction
 
 _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _CONTAINERS = (ast.Tuple, ast.List, ast.Dict, ast.ListComp)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from irviz.loaders.tvmscript.admitted_expressions import check_expression
 from irviz.loaders.tvmscript.dialect import DECORATORS, FUNCTIONS, TYPES
-from irviz.loaders.tvmscript.names_in_text import RESERVED, TextScope, dotted, is_private
+from irviz.loaders.tvmscript.source_text import RESERVED, TextScope, dotted, is_private
 
 _TYPES = frozenset(f"R.{name}" for name in TYPES["R"]) | {"R.DTensor", "R.Prim"}
 _OF_THE_VM = "__vmtir__"

@@ -14,7 +14,7 @@ from irviz.loaders.tvmscript.gpu_dialect import (
     PTX_SINK,
     is_ptx_word,
 )
-from irviz.loaders.tvmscript.names_in_text import TextScope, dotted
+from irviz.loaders.tvmscript.source_text import TextScope, dotted
 
 Check = Callable[[ast.expr, TextScope], None]
 """Checks any other expression, and raises RefusedError."""

@@ -13,7 +13,7 @@ import re
 from typing import Any
 
 from irviz.loaders.tvmscript.dialect import METADATA
-from irviz.loaders.tvmscript.names_in_text import SourceText
+from irviz.loaders.tvmscript.source_text import SourceText
 
 _PLAIN = re.compile(
     r"None|bool|int|float|ffi\.(?:String|Array|Map|Shape|Tensor)"

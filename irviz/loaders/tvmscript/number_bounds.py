@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from irviz.loaders.tvmscript.names_in_text import TextScope, dotted
+from irviz.loaders.tvmscript.source_text import TextScope, dotted
 
 MAX_NUMBER = 2**128
 """More than any type of TVM can hold."""

@@ -16,7 +16,7 @@ from irviz.loaders.read_in_worker import draw_all
 from irviz.loaders.reader_limits import FileError
 from irviz.loaders.tvmscript.admission import AdmittedText, admit
 from irviz.loaders.tvmscript.find_definitions import Definition
-from irviz.loaders.tvmscript.isolated_parser import parse_admitted
+from irviz.loaders.tvmscript.restricted_parser import parse_admitted
 from irviz.worker.stderr_capture import captured_stderr
 
 _DIAGNOSTIC = re.compile(r"error: (?P<words>.*?)\n --> .*?:(?P<line>\d+):(?P<column>\d+)\n", re.S)

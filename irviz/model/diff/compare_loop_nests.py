@@ -19,8 +19,8 @@ from irviz.model.diff.diff_result import (
     LoopNestDiff,
 )
 from irviz.model.diff.longest_increasing import longest_increasing
-from irviz.model.diff.renaming import Renaming
-from irviz.model.loops import (
+from irviz.model.diff.size_renaming import Renaming
+from irviz.model.loop_nest import (
     Block,
     Buffer,
     Loop,

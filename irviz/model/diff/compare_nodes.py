@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from irviz.model.diff.diff_result import Aspect, Difference
-from irviz.model.diff.renaming import Renaming
+from irviz.model.diff.size_renaming import Renaming
 from irviz.model.graph.graph import (
     CALLEE,
     Graph,

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeId, NodeKind
-from irviz.model.loops import LoopNest
+from irviz.model.loop_nest import LoopNest
 from irviz.model.matching.node_matching import MatchedBy
 
 

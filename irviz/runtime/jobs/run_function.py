@@ -21,8 +21,8 @@ from irviz.runtime.local.vm import (
     remembered,
     stack_cases,
 )
-from irviz.runtime.remote.address import LOCAL_TARGET, RunTarget
 from irviz.runtime.remote.remote_vm import BuiltModule, remote_module
+from irviz.runtime.run_target import LOCAL_TARGET, RunTarget
 from irviz.worker import shared_arrays
 from irviz.worker.progress import report_progress
 from irviz.worker.stderr_capture import captured_stderr, warnings_in

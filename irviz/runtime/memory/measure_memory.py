@@ -12,7 +12,7 @@ from irviz.ir.lowering import KILL_AFTER_LAST_USE, lower
 from irviz.ir.module_functions import relax_function
 from irviz.model.runs.memory_use import MemoryUse
 from irviz.runtime.local.run_errors import error_summary
-from irviz.runtime.memory.allocations import Allocations
+from irviz.runtime.memory.simulator import Allocations
 from irviz.worker.supervisor import TRIES, WorkerError
 
 SECONDS = 120.0

@@ -16,7 +16,7 @@ from tvm import rpc
 
 from irviz.errors import RunError
 from irviz.runtime.local.run_errors import error_summary
-from irviz.runtime.remote.address import RemoteAddress
+from irviz.runtime.run_target import RemoteAddress
 from irviz.worker.progress import report_progress
 
 Result = TypeVar("Result")

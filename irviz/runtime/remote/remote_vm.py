@@ -28,13 +28,13 @@ from irviz.runtime.local.vm import (
     to_device,
     tvm_target,
 )
-from irviz.runtime.remote.address import (
+from irviz.runtime.remote.connection import Connection, connect
+from irviz.runtime.remote.flatten_tuples import flatten_tuple_params, tuple_leaves
+from irviz.runtime.run_target import (
     RemoteAddress,
     RunTarget,
     architecture,
 )
-from irviz.runtime.remote.connection import Connection, connect
-from irviz.runtime.remote.flatten_tuples import flatten_tuple_params, tuple_leaves
 from irviz.worker.progress import report_progress
 
 _SHORT_SECONDS = 0.1

@@ -12,12 +12,12 @@ from tvm import ir, tirx
 
 from irviz.errors import TransformError
 from irviz.loaders.reader_limits import brief
-from irviz.model.loops import BlockAddress, LoopAddress
+from irviz.model.loop_nest import BlockAddress, LoopAddress
 from irviz.session.saving.value_codec import EncodingError
 from irviz.transforms.bind_params import BindParams
 from irviz.transforms.kernels.swap import Swap
 from irviz.transforms.kernels.update_function import UpdateFunction
-from irviz.transforms.passes import pass_hints
+from irviz.transforms.passes import pass_facts
 from irviz.transforms.passes.as_transform import TVMPass, write_by_name
 from irviz.transforms.passes.parameters import ParameterKind, PassParameter
 from irviz.transforms.passes.pass_call import PassCall, named_pass
@@ -98,7 +98,7 @@ def _is_described(transform: Transform) -> bool:
             return matching is None
         case PassCall(own=own, arguments=arguments):
             # what a file says is written nowhere else on the disk
-            return own is None and _is_plain(arguments) and not arguments.keys() & pass_hints.PATHS
+            return own is None and _is_plain(arguments) and not arguments.keys() & pass_facts.PATHS
         case ScheduleStep(arguments=arguments):
             return _is_plain(arguments)
         case Rewrite(pattern=pattern):
@@ -137,7 +137,7 @@ def _pass_call(name: str, arguments: Mapping[str, object]) -> PassCall:
         raise EncodingError(str(refusal)) from None
     if call.own is not None:
         raise EncodingError(f"{call.name!r} is no pass of TVM's")
-    if paths := call.arguments.keys() & pass_hints.PATHS:
+    if paths := call.arguments.keys() & pass_facts.PATHS:
         raise EncodingError(
             f"its {min(paths)} names a place on the disk, which no session's file may do"
         )

@@ -17,7 +17,7 @@ from irviz.errors import IrvizError
 from irviz.ir.shapes.check_arguments import ShapeValue
 from irviz.loaders.arrays.npy_file import read_npy
 from irviz.loaders.reader_limits import brief
-from irviz.model.loops import BlockAddress, LoopAddress
+from irviz.model.loop_nest import BlockAddress, LoopAddress
 
 _DTYPE_KINDS = "biufc"
 _SMALL_FLOATS = ("bfloat16", "float8_e4m3fn", "float8_e5m2")

@@ -19,7 +19,7 @@ from tvm import ir, relax, tirx
 from irviz.errors import TransformError
 from irviz.ir.module_functions import relax_function, relax_functions
 from irviz.transforms.bind_params import bind_params
-from irviz.transforms.passes import pass_hints
+from irviz.transforms.passes import pass_facts
 from irviz.transforms.passes.parameters import ParameterKind, PassParameter
 from irviz.transforms.passes.user_function_source import (
     define_function,
@@ -302,7 +302,7 @@ def _resolved_patterns(prefix: object, _: NameScope) -> object:
     if not found:
         raise TransformError(
             f"no pattern is registered whose name begins with {prefix!r}; TVM has patterns for "
-            f"{', '.join(map(repr, pass_hints.PATTERN_MODULES))}: give one of these, or register "
+            f"{', '.join(map(repr, pass_facts.PATTERN_MODULES))}: give one of these, or register "
             "yours with tvm.relax.backend.pattern_registry.register_patterns"
         )
     return found
@@ -319,7 +319,7 @@ def _require_names(
 
 def _pattern_module(prefix: str) -> str:
     """Return the module that registers the patterns with this prefix, "" if it is unknown."""
-    return pass_hints.PATTERN_MODULES.get(prefix.partition(".")[0], "")
+    return pass_facts.PATTERN_MODULES.get(prefix.partition(".")[0], "")
 
 
 # writing: each returns an expression, and adds to the script what it needs

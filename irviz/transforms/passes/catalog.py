@@ -15,7 +15,7 @@ from tvm import relax, s_tir, tirx
 from irviz.errors import TransformError
 from irviz.runtime.local.pickle_by_value import PortableFunction
 from irviz.transforms.bind_params import BindParams
-from irviz.transforms.passes import pass_hints
+from irviz.transforms.passes import pass_facts
 from irviz.transforms.passes.parameters import (
     ParameterKind,
     PassParameter,
@@ -23,7 +23,7 @@ from irviz.transforms.passes.parameters import (
     read_parameters,
 )
 from irviz.transforms.passes.pattern_rewrite import Rewrite
-from irviz.transforms.passes.registered_passes import registered_passes
+from irviz.transforms.passes.user_passes import registered_passes
 
 _OPERATORS, _PIPELINES = "operator rewrites", "pipelines"
 
@@ -184,7 +184,7 @@ def pass_entries() -> tuple[CatalogEntry, ...]:
         _pass_entry(namespace, name, make)
         for namespace, module in _PASSES.items()
         for name, make in vars(module).items()
-        if name not in pass_hints.NO_ENTRY and _makes_pass(name, make)
+        if name not in pass_facts.NO_ENTRY and _makes_pass(name, make)
     )
 
 
@@ -196,7 +196,7 @@ def _makes_pass(name: str, member: object) -> bool:
 
 
 def _pass_entry(namespace: str, name: str, make: Callable[..., object]) -> CatalogEntry:
-    is_operators = namespace == "relax" and name in pass_hints.FOR_OPERATORS
+    is_operators = namespace == "relax" and name in pass_facts.FOR_OPERATORS
     group, python = _OPERATORS if is_operators else namespace, f"{namespace}.transform.{name}("
     entry = _entry(name, namespace, group, make, python)
     if make is relax.transform.BindParams:
@@ -207,8 +207,8 @@ def _pass_entry(namespace: str, name: str, make: Callable[..., object]) -> Catal
 def _with_target(entry: CatalogEntry) -> CatalogEntry:
     """Give an entry that needs a target the parameter for it."""
     for use, names in (
-        (TargetUse.AROUND, pass_hints.AROUND),
-        (TargetUse.ANNOTATED, pass_hints.ANNOTATED),
+        (TargetUse.AROUND, pass_facts.AROUND),
+        (TargetUse.ANNOTATED, pass_facts.ANNOTATED),
     ):
         if entry.name in names:
             summary, default = f"{use.value}.", names[entry.name]
@@ -243,10 +243,10 @@ def _entry(
         namespace,
         group,
         first_sentence(make),
-        read_parameters(make, pass_hints.PARAMETERS.get(name)),
+        read_parameters(make, pass_facts.PARAMETERS.get(name)),
         make,
         python,
-        is_measured=name in pass_hints.MEASURED,
-        evaluates_code=name in pass_hints.EVALUATES_CODE
-        or (group == _PIPELINES and name not in pass_hints.ONLY_LOWERING),
+        is_measured=name in pass_facts.MEASURED,
+        evaluates_code=name in pass_facts.EVALUATES_CODE
+        or (group == _PIPELINES and name not in pass_facts.ONLY_LOWERING),
     )

@@ -12,7 +12,7 @@ from tvm_ffi import structural_equal
 
 from irviz.errors import TransformError
 from irviz.runtime.local.pickle_by_value import PortableFunction
-from irviz.transforms.passes import pass_hints
+from irviz.transforms.passes import pass_facts
 from irviz.transforms.passes.arguments import (
     NameScope,
     argument_label,
@@ -77,7 +77,7 @@ class PassCall(Transform):
 
         Measuring takes as long as the user asked for, and uses processes of its own.
         """
-        measures = any(self.arguments.get(name) for name in pass_hints.TRIALS)
+        measures = any(self.arguments.get(name) for name in pass_facts.TRIALS)
         if self.entry.is_measured and measures:
             return None
         return self if not isinstance(self.own, Rewrite) or self.own.tried_as else None

@@ -13,7 +13,7 @@ from enum import Enum
 from tvm import s_tir
 
 from irviz.errors import TransformError
-from irviz.model.loops import BlockAddress, LoopAddress, ScheduleAddress
+from irviz.model.loop_nest import BlockAddress, LoopAddress, ScheduleAddress
 
 
 class ArgumentKind(Enum):

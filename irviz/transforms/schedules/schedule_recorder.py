@@ -12,7 +12,7 @@ from tvm import ir, s_tir, tirx
 from tvm_ffi import structural_equal
 
 from irviz.errors import TransformError
-from irviz.model.loops import BlockAddress, LoopAddress, ScheduleAddress
+from irviz.model.loop_nest import BlockAddress, LoopAddress, ScheduleAddress
 from irviz.transforms.schedules.index_map import IndexMapText, index_map_text
 from irviz.transforms.schedules.primitives import QUERIES, ArgumentKind, primitive
 from irviz.transforms.schedules.schedule_error import IllegalStepError, illegal_step

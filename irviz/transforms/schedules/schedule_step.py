@@ -11,7 +11,7 @@ from tvm import ir, s_tir, tirx
 from irviz.errors import TransformError
 from irviz.ir.module_functions import prim_funcs
 from irviz.ir.tir.statement_walk import flatten, nested_statements, walk_statements
-from irviz.model.loops import BlockAddress, LoopAddress
+from irviz.model.loop_nest import BlockAddress, LoopAddress
 from irviz.transforms.python_script import PythonScript, UnwritableError
 from irviz.transforms.schedules.index_map import IndexMapText
 from irviz.transforms.schedules.primitives import ArgumentKind, primitive

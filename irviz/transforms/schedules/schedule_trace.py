@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from irviz.errors import TransformError
-from irviz.model.loops import BlockAddress, LoopAddress
+from irviz.model.loop_nest import BlockAddress, LoopAddress
 from irviz.transforms.schedules.index_map import (
     IndexMapText,
     ScheduleTraceError,

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 from irviz.model.graph.graph import Graph, Node, Region, RegionKind
 from irviz.view.geometry import Point, Rect
-from irviz.view.graph import node_label
+from irviz.view.graph import labels
 from irviz.view.graph.graphviz_layout import ClusterFrame
 from irviz.view.svg_primitives import add, add_rect, add_text, shorten_name, text_rect
 from irviz.view.theme import Theme
@@ -65,12 +65,12 @@ def draw_cluster_title(
 ) -> None:
     """Write the title into the corner of a frame; an edge that crosses it is interrupted."""
     halo = {"stroke": theme.block_fill, "stroke_width": "4", "paint_order": "stroke"}
-    add_text(parent, title, _position(frame), node_label.VALUE_SIZE, colour, "start", **halo)
+    add_text(parent, title, _position(frame), labels.VALUE_SIZE, colour, "start", **halo)
 
 
 def cluster_title_rect(frame: ClusterFrame, title: str) -> Rect:
     """Return the rectangle that a title covers."""
-    return text_rect(title, _position(frame), node_label.VALUE_SIZE, "start")
+    return text_rect(title, _position(frame), labels.VALUE_SIZE, "start")
 
 
 def _position(frame: ClusterFrame) -> Point:

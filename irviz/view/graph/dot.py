@@ -13,7 +13,7 @@ import graphviz
 from irviz.errors import DrawError
 from irviz.model.graph.graph import DIFF_REGIONS, OUTPUT, Graph, Node, NodeId, RegionKind
 from irviz.view.geometry import Size
-from irviz.view.graph import node_label
+from irviz.view.graph import labels
 from irviz.view.graph.clusters import cluster_contents, cluster_title
 from irviz.view.graph.node_shapes import layout_size, output_size
 from irviz.view.svg_primitives import text_width
@@ -105,7 +105,7 @@ def to_dot(graph: Graph, direction: str = "up", given: LayoutInput | None = None
                 _add_node(into, name, item, given.sizes[name], arguments)
             else:
                 with into.subgraph(name=f"cluster_{item}") as cluster:
-                    title_width = text_width(cluster_title(graph, item), node_label.VALUE_SIZE)
+                    title_width = text_width(cluster_title(graph, item), labels.VALUE_SIZE)
                     title = _table(Size(title_width + 30, 16.0), 1)
                     cluster.attr(label=title, labeljust="l", margin="12")
                     cluster.attr(labelloc=labelloc)
@@ -156,7 +156,7 @@ def _consecutive_effects(graph: Graph) -> list[tuple[NodeId, NodeId]]:
 
 
 def _add_node(source: graphviz.Digraph, name: str, node: Node, size: Size, arguments: int) -> None:
-    tooltip = graphviz.escape(node_label.title(node))
+    tooltip = graphviz.escape(labels.title(node))
     if arguments:
         table = _table(size, arguments)
         source.node(name, table, shape="plain", fixedsize="false", tooltip=tooltip)

@@ -10,7 +10,7 @@ import numpy as np
 
 from irviz.model.graph.graph import Edge, Node
 from irviz.view.geometry import Point, Rect
-from irviz.view.graph import node_label
+from irviz.view.graph import labels
 from irviz.view.graph.graphviz_layout import Route
 from irviz.view.svg_primitives import add, add_tooltip, path
 from irviz.view.theme import Theme
@@ -34,7 +34,7 @@ def draw_edge(
     """
     kinds = " carried" * edge.is_carried + " other_copy" * edge.is_other + " write" * edge.is_write
     group = add(parent, "g", f"edge{kinds}", data_source=edge.source, data_target=edge.target)
-    title = f"{source.name or node_label.title(source)}: {source.type_label}"
+    title = f"{source.name or labels.title(source)}: {source.type_label}"
     if edge.uses > 1:
         title += f"\n{edge.uses} uses"
     if edge.is_carried:

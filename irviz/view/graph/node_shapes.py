@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 from irviz.model.graph.graph import INPUT_KINDS, OUTPUT, Node
 from irviz.view.geometry import Rect, Size
-from irviz.view.graph import node_label
+from irviz.view.graph import labels
 from irviz.view.svg_primitives import add, add_rect, path, text_width
 from irviz.view.theme import NodeShape, node_style
 
@@ -24,14 +24,14 @@ _RADII = {NodeShape.ROUND_BOX: 9.0, NodeShape.STACK: 2.0}
 
 def shape_size(node: Node, arguments: int) -> Size:
     """Return the size of a node's shape, wide enough for its edges to enter side by side."""
-    title_width = text_width(node_label.title(node), node_label.NAME_SIZE)
-    note = node_label.note(node)
+    title_width = text_width(labels.title(node), labels.NAME_SIZE)
+    note = labels.note(node)
     if node_style(node).shape is NodeShape.CIRCLE and title_width <= 44:
         side = max(34.0, title_width + 14)
         return Size(side, side)
     if node.kind in INPUT_KINDS:
         return Size(max(34.0, title_width + 20), 28.0)
-    label_width = max(title_width, text_width(note, node_label.NOTE_SIZE))
+    label_width = max(title_width, text_width(note, labels.NOTE_SIZE))
     beside = 28 if node.is_pure else 48  # with the number of an effect
     width = max(72.0, label_width + beside, value_width(node))
     if arguments:
@@ -47,12 +47,12 @@ def layout_size(node: Node, arguments: int) -> Size:
 
 def output_size() -> Size:
     """Return the size of the node that stands for the function's result."""
-    return Size(text_width(OUTPUT, node_label.NOTE_SIZE) + 16, 20.0)
+    return Size(text_width(OUTPUT, labels.NOTE_SIZE) + 16, 20.0)
 
 
 def value_width(node: Node) -> float:
     """Return the width that the label of a node's value takes."""
-    return text_width(node_label.value_label(node), node_label.VALUE_SIZE) + _VALUE_MARGIN
+    return text_width(labels.value_label(node), labels.VALUE_SIZE) + _VALUE_MARGIN
 
 
 def add_shape(

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 from irviz.model.graph.graph import OUTPUT, Graph, Node, NodeId, NodeKind
 from irviz.view.geometry import Point, Rect
-from irviz.view.graph import node_label
+from irviz.view.graph import labels
 from irviz.view.graph.node_shapes import VALUE_HEIGHT, add_shape
 from irviz.view.graph.overlay import Overlay, tint
 from irviz.view.svg_primitives import (
@@ -52,13 +52,13 @@ def draw_node(
     if mark and mark.is_first:
         lines |= {"stroke": theme.flag, "stroke_width": 3}
     add_shape(group, style.shape, rect, **lines)
-    note = node_label.note(node)
+    note = labels.note(node)
     x, y = rect.centre
     position = (x, y - 2 if note else y + 4.5)
-    title, size = node_label.title(node), node_label.NAME_SIZE
+    title, size = labels.title(node), labels.NAME_SIZE
     add_text(group, title, position, size, theme.text, css_class="name", font_weight="600")
     if note:
-        add_text(group, note, (x, y + 13), node_label.NOTE_SIZE, note_colour, css_class="note")
+        add_text(group, note, (x, y + 13), labels.NOTE_SIZE, note_colour, css_class="note")
     return group
 
 
@@ -68,7 +68,7 @@ def draw_output(parent: ElementTree.Element, rect: Rect, theme: Theme) -> None:
     colours = {"fill": theme.background, "stroke": theme.line}
     add_rect(group, rect, "shape", rx=rect.height / 2, **colours)
     x, y = rect.centre
-    add_text(group, OUTPUT, (x, y + 3.5), node_label.NOTE_SIZE, theme.text, css_class="name")
+    add_text(group, OUTPUT, (x, y + 3.5), labels.NOTE_SIZE, theme.text, css_class="name")
 
 
 def draw_value_label(
@@ -82,14 +82,14 @@ def draw_value_label(
     stub = path("M", *outlet, "v", outward * _STUB)
     add(group, "path", d=stub, stroke=theme.line, stroke_width=1.2)
     position = _value_label_position(outlet, outward)
-    add_text(group, node_label.value_label(node), position, node_label.VALUE_SIZE, theme.text)
+    add_text(group, labels.value_label(node), position, labels.VALUE_SIZE, theme.text)
     return group
 
 
 def value_label_rect(node: Node, outlet: Point, outward: float) -> Rect:
     """Return the rectangle that the label of a value covers."""
     position = _value_label_position(outlet, outward)
-    return text_rect(node_label.value_label(node), position, node_label.VALUE_SIZE)
+    return text_rect(labels.value_label(node), position, labels.VALUE_SIZE)
 
 
 def effect_numbers(graph: Graph) -> dict[NodeId, int]:
@@ -111,10 +111,10 @@ def _value_label_position(outlet: Point, outward: float) -> Point:
 
 
 def _tooltip(node: Node) -> str:
-    lines = [f"{node.name or node_label.title(node)}: {node.type_label}"]
+    lines = [f"{node.name or labels.title(node)}: {node.type_label}"]
     if node.callee:
         lines.append(f"{node.kind.value} {node.callee}")
     lines += [f"{name} = {value}" for name, value in node.attributes]
-    if node.kind is not NodeKind.GROUP and (layers := node_label.layers_label(node)):
+    if node.kind is not NodeKind.GROUP and (layers := labels.layers_label(node)):
         lines.append(f"layer = {layers}")
     return "\n".join(lines)

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 from irviz.model.graph.graph import NodeId
 from irviz.view.colour_math import mix_colours
 from irviz.view.geometry import Point, Rect, Size
-from irviz.view.graph import node_label
-from irviz.view.graph.markers import draw_flag
+from irviz.view.graph import labels
+from irviz.view.graph.toggles_and_flags import draw_flag
 from irviz.view.svg_primitives import add, add_rect, add_text, px, text_width
 from irviz.view.theme import Theme
 
@@ -75,9 +75,9 @@ def tint(group: ElementTree.Element, mark: Mark, theme: Theme) -> str:
 
 def legend_size(overlay: Overlay) -> Size:
     """Return the size of the legend."""
-    title = text_width(overlay.title, node_label.VALUE_SIZE)
+    title = text_width(overlay.title, labels.VALUE_SIZE)
     rows = 3 if _flag_row_width(overlay) else 2
-    scale = text_width(overlay.low + overlay.high, node_label.NOTE_SIZE) + _SCALE.width + 2 * _GAP
+    scale = text_width(overlay.low + overlay.high, labels.NOTE_SIZE) + _SCALE.width + 2 * _GAP
     return Size(max(title, scale, _flag_row_width(overlay)), rows * _ROW - 6)
 
 
@@ -88,13 +88,13 @@ def draw_overlay_legend(
     group = add(parent, "g", "legend")
     left, top = corner
 
-    def write(text: str, x: float, y: float, size: float = node_label.NOTE_SIZE) -> None:
+    def write(text: str, x: float, y: float, size: float = labels.NOTE_SIZE) -> None:
         add_text(group, text, (x, y), size, theme.text, "start")
 
-    write(overlay.title, left, top + 11, node_label.VALUE_SIZE)
+    write(overlay.title, left, top + 11, labels.VALUE_SIZE)
     row = top + _ROW
     write(overlay.low, left, row + 10)
-    start = left + text_width(overlay.low, node_label.NOTE_SIZE) + _GAP
+    start = left + text_width(overlay.low, labels.NOTE_SIZE) + _GAP
     _draw_scale(group, (start, row), theme)
     write(overlay.high, start + _SCALE.width + _GAP, row + 10)
     if _flag_row_width(overlay):
@@ -118,4 +118,4 @@ def _flag_row_width(overlay: Overlay) -> float:
     """Return the width of the row that explains warnings, 0 if there is no such row."""
     if not overlay.flag or not any(mark.is_flagged for mark in overlay.marks.values()):
         return 0
-    return _FLAG_WIDTH + text_width(overlay.flag, node_label.NOTE_SIZE)
+    return _FLAG_WIDTH + text_width(overlay.flag, labels.NOTE_SIZE)

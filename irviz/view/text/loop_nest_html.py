@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from irviz.model.loops import AxisKind, Loop, LoopKind, LoopNest
+from irviz.model.loop_nest import AxisKind, Loop, LoopKind, LoopNest
 from irviz.view.templating import render
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from irviz.explorer.effects import Effects
 from irviz.explorer.panels.pass_panel import PassPanel
 from irviz.model.graph.graph import NodeKind
 from irviz.session.session import Session
-from irviz.transforms.passes import registered_passes
+from irviz.transforms.passes import user_passes
 from irviz.transforms.passes.catalog import GROUPS, catalog
 from irviz.transforms.passes.parameters import ParameterKind
-from irviz.transforms.passes.registered_passes import register_pass
+from irviz.transforms.passes.user_passes import register_pass
 
 pytestmark = pytest.mark.worker
 
@@ -156,7 +156,7 @@ def test_a_pass_that_is_registered_later_is_listed(desk):
         desk.field("depth").value = 1
         assert desk.apply().label == "of <mine>(depth=1)"
     finally:
-        registered_passes._passes.pop("of <mine>")
+        user_passes._passes.pop("of <mine>")
 
 
 # --- forms -------------------------------------------------------------------------------------

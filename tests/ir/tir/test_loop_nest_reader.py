@@ -9,8 +9,8 @@ from tvm import IRModule, s_tir, te, tirx, topi
 
 from irviz.course.mlp import MODULES
 from irviz.ir.tir.loop_nest_reader import loop_nest
-from irviz.model.loops import Axis, AxisKind, Block, Buffer, BufferRegion, Loop, LoopKind
-from irviz.model.loops import Statement as Line
+from irviz.model.loop_nest import Axis, AxisKind, Block, Buffer, BufferRegion, Loop, LoopKind
+from irviz.model.loop_nest import Statement as Line
 
 S, R = AxisKind.SPATIAL, AxisKind.REDUCTION
 

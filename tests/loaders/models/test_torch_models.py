@@ -13,9 +13,10 @@ import pytest
 import irviz
 from irviz.errors import LoadError
 from irviz.loaders.load import load, load_content
-from irviz.loaders.models.pt2_archive import plain_archive
+from irviz.loaders.models import torch_importer
+from irviz.loaders.models.pt2_sanitizer import plain_archive
 from irviz.loaders.reader_limits import FileError
-from irviz.view.graph.node_label import layers_label
+from irviz.view.graph.labels import layers_label
 
 torch = pytest.importorskip("torch", reason="this needs PyTorch: pip install 'irviz[torch]'")
 nn = torch.nn
@@ -306,9 +307,8 @@ def test_torch_computes_with_the_weights_that_the_session_has():
 
 
 def test_wrong_numbers_are_said_with_the_first_node_that_differs(monkeypatch):
-    from irviz.loaders.models import torch_import
 
-    monkeypatch.setattr(torch_import, "mend", lambda module: (module, ()))
+    monkeypatch.setattr(torch_importer, "mend", lambda module: (module, ()))
 
     class Wrong(nn.Module):
         def forward(self, x):

@@ -2,8 +2,8 @@
 
 from irviz.model.diff.compare_loop_nests import diff_loop_nests
 from irviz.model.diff.diff_result import LoopChange
-from irviz.model.diff.renaming import Renaming
-from irviz.model.loops import Block, Buffer, BufferRegion, LoopNest, Statement
+from irviz.model.diff.size_renaming import Renaming
+from irviz.model.loop_nest import Block, Buffer, BufferRegion, LoopNest, Statement
 
 BODY = (Statement("x"),)
 

@@ -2,7 +2,7 @@
 
 from irviz.model.diff.canonical_names import Names
 from irviz.model.diff.longest_increasing import longest_increasing
-from irviz.model.diff.renaming import Renaming
+from irviz.model.diff.size_renaming import Renaming
 from irviz.model.matching.function_matching import FunctionFingerprint, match_functions
 
 

@@ -15,7 +15,7 @@ from irviz.course.mm_relu import MyModule, lecture_schedule
 from irviz.errors import CancelledRunError, InputError, RunError
 from irviz.ir.module_functions import NoFunctionError
 from irviz.ir.shapes.check_arguments import TypeMismatchError
-from irviz.model.loops import LoopAddress
+from irviz.model.loop_nest import LoopAddress
 from irviz.model.runs.run_result import Verdict, compare_runs
 from irviz.runtime.inputs.prim_func_call import own_inputs, prim_func_sizes
 from irviz.runtime.jobs import run_function

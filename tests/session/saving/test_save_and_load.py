@@ -26,7 +26,7 @@ from irviz.session.saving.value_codec import EncodingError
 from irviz.session.session import Session
 from irviz.transforms.passes.pass_call import PassCall, named_pass
 from irviz.transforms.passes.pattern_rewrite import Rewrite
-from irviz.transforms.passes.registered_passes import register_pass
+from irviz.transforms.passes.user_passes import register_pass
 from irviz.transforms.python_script import PythonScript, UnwritableError
 from irviz.transforms.schedules.index_map import IndexMapText
 from irviz.transforms.stage import Stage

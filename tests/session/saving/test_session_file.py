@@ -19,7 +19,7 @@ from irviz.course.mlp import MyModuleStatic
 from irviz.ir.module_functions import drawable_functions
 from irviz.loaders import reader_limits
 from irviz.loaders.tvm_json import objects_to_json
-from irviz.model.loops import BlockAddress, LoopAddress
+from irviz.model.loop_nest import BlockAddress, LoopAddress
 from irviz.runtime.run import CallInputs, RunConfig
 from irviz.session.saving.archive import SessionFileError
 from irviz.session.saving.session_file import FORMAT, load_session, save_session

@@ -12,7 +12,7 @@ from tvm import relax, s_tir, tirx
 from irviz.course.mlp import MODULES
 from irviz.errors import TransformError
 from irviz.transforms.passes import catalog as catalog_module
-from irviz.transforms.passes import pass_hints
+from irviz.transforms.passes import pass_facts
 from irviz.transforms.passes.catalog import GROUPS, TargetUse, catalog, find, search
 from irviz.transforms.passes.pass_call import named_pass
 from irviz.transforms.stage import Stage, Transform, apply_transform
@@ -62,7 +62,7 @@ def test_what_is_no_pass_is_not_there():
 
 
 def test_what_tvm_calls_outdated_is_not_there():
-    for name in pass_hints.NO_ENTRY:
+    for name in pass_facts.NO_ENTRY:
         with pytest.warns(UserWarning, match="renamed"):
             getattr(relax.transform, name)()
         with pytest.raises(TransformError):
@@ -244,13 +244,13 @@ def test_a_pass_has_a_target_exactly_when_it_fails_without_one():
 
 
 @pytest.mark.worker
-@pytest.mark.parametrize("name", [*pass_hints.AROUND, *pass_hints.ANNOTATED])
+@pytest.mark.parametrize("name", [*pass_facts.AROUND, *pass_facts.ANNOTATED])
 def test_one_that_needs_a_target_gets_one(name):
     entry = find(name)
     target = entry.parameter("target")
     assert (target.is_required, target.default) == (
         False,
-        {**pass_hints.AROUND, **pass_hints.ANNOTATED}[name],
+        {**pass_facts.AROUND, **pass_facts.ANNOTATED}[name],
     )
     if not entry.is_measured:
         stage = apply_transform(Stage("0", LOWERED), named_pass(name), "1")

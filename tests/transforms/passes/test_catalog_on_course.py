@@ -14,7 +14,7 @@ from irviz.transforms.passes.arguments import symbolic_names
 from irviz.transforms.passes.catalog import catalog
 from irviz.transforms.passes.parameters import ParameterKind
 from irviz.transforms.passes.pass_call import named_pass
-from irviz.transforms.passes.pass_hints import TRIALS
+from irviz.transforms.passes.pass_facts import TRIALS
 from irviz.transforms.stage import Stage, apply_transform
 
 PARAMS = mlp_params()

@@ -10,8 +10,8 @@ from tvm.script import tirx as T
 
 from irviz.course.mm_relu import MyModule
 from irviz.errors import TransformError
-from irviz.model.loops import BlockAddress as B
-from irviz.model.loops import LoopAddress as L
+from irviz.model.loop_nest import BlockAddress as B
+from irviz.model.loop_nest import LoopAddress as L
 from irviz.transforms.schedules.index_map import IndexMapText
 from irviz.transforms.schedules.primitives import (
     ADDRESSES,

@@ -7,7 +7,7 @@ from tvm import s_tir, tirx
 from irviz.course.mlp import MODULES
 from irviz.course.mm_relu import MyModule, lecture_schedule
 from irviz.errors import TransformError
-from irviz.model.loops import BlockAddress, LoopAddress
+from irviz.model.loop_nest import BlockAddress, LoopAddress
 from irviz.transforms.python_script import UnwritableError
 from irviz.transforms.schedules.index_map import IndexMapText
 from irviz.transforms.schedules.schedule_error import IllegalStepError

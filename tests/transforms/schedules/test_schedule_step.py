@@ -14,7 +14,7 @@ from tvm.script import tirx as T
 from irviz.course.mlp import MODULES
 from irviz.course.mm_relu import MyModule, lecture_schedule
 from irviz.ir.tir.loop_nest_reader import loop_nest
-from irviz.model.loops import LoopAddress, schedule_addresses
+from irviz.model.loop_nest import LoopAddress, schedule_addresses
 from irviz.transforms.python_script import PythonScript
 from irviz.transforms.schedules.primitives import CHOICES, ArgumentKind, Primitive, primitives
 from irviz.transforms.schedules.schedule_error import IllegalStepError

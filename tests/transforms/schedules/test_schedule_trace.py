@@ -5,7 +5,7 @@ import tvm_ffi
 from tvm import s_tir
 
 from irviz.course.mm_relu import MyModule, lecture_schedule
-from irviz.model.loops import BlockAddress, LoopAddress
+from irviz.model.loop_nest import BlockAddress, LoopAddress
 from irviz.transforms.python_script import UnwritableError
 from irviz.transforms.schedules.index_map import IndexMapText
 from irviz.transforms.schedules.schedule_recorder import record_schedule

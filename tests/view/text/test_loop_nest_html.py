@@ -8,7 +8,7 @@ import pytest
 
 from irviz.course.mlp import MODULES
 from irviz.ir.tir.loop_nest_reader import loop_nest
-from irviz.model.loops import (
+from irviz.model.loop_nest import (
     Axis,
     AxisKind,
     Block,

@@ -24,7 +24,7 @@ from irviz.ir.tir.loop_nest_reader import loop_nest
 from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, RegionKind, Resolution
 from irviz.model.graph.inlined_ids import id_in_callee
 from irviz.model.graph.search import search_nodes
-from irviz.model.loops import LoopNest, ScheduleAddress, schedule_addresses
+from irviz.model.loop_nest import LoopNest, ScheduleAddress, schedule_addresses
 from irviz.model.runs.array_summary import summarise
 from irviz.model.runs.run_result import Comparison, RunResult, compare_runs
 from irviz.model.runs.trace import NodeValue, Trace

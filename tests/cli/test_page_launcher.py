@@ -17,9 +17,9 @@ import pytest
 from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import websocket_connect
 
-from irviz.cli import serve as serving
-from irviz.cli.page_request import DEMO, START
-from irviz.cli.serve import ServeError, serve, served
+from irviz.cli import page_launcher as serving
+from irviz.cli.page_launcher import ServeError, serve, served
+from irviz.cli.server_arguments import DEMO, START
 
 pytestmark = pytest.mark.worker
 SCRIPT = "</script><script>alert(1)</script>"

@@ -20,13 +20,13 @@ from tvm_ffi import structural_equal
 from irviz.course.mlp import MODULES
 from irviz.errors import TransformError
 from irviz.session.session import Session
-from irviz.transforms.passes import registered_passes
+from irviz.transforms.passes import user_passes
 from irviz.transforms.passes.as_transform import as_transform
 from irviz.transforms.passes.catalog import catalog, find, search
 from irviz.transforms.passes.parameters import ParameterKind
 from irviz.transforms.passes.pass_call import named_pass
 from irviz.transforms.passes.pattern_rewrite import Rewrite
-from irviz.transforms.passes.registered_passes import register_pass, register_rewrite
+from irviz.transforms.passes.user_passes import register_pass, register_rewrite
 from irviz.transforms.stage import Transform, TrialOutcome, try_transform
 
 pytestmark = pytest.mark.worker
@@ -70,10 +70,10 @@ class AddToMultiply:
 @pytest.fixture(autouse=True)
 def forgotten():
     """Forget what a test registered."""
-    before = dict(registered_passes._passes)
+    before = dict(user_passes._passes)
     yield
-    registered_passes._passes.clear()
-    registered_passes._passes.update(before)
+    user_passes._passes.clear()
+    user_passes._passes.update(before)
 
 
 @register_pass("mine")

@@ -3,7 +3,7 @@
 import pytest
 
 from irviz.model.graph.graph import Literal, Node, NodeId, NodeKind, Resolution
-from irviz.view.graph import node_label
+from irviz.view.graph import labels
 
 
 def node(kind, name="lv", callee="", resolution=None, **facts):
@@ -70,7 +70,7 @@ def node(kind, name="lv", callee="", resolution=None, **facts):
     ],
 )
 def test_a_node_says_what_it_is(drawn, title, note, value):
-    assert (node_label.title(drawn), node_label.note(drawn), node_label.value_label(drawn)) == (
+    assert (labels.title(drawn), labels.note(drawn), labels.value_label(drawn)) == (
         title,
         note,
         value,
@@ -79,4 +79,4 @@ def test_a_node_says_what_it_is(drawn, title, note, value):
 
 def test_every_kind_has_words():
     for kind in NodeKind:
-        assert node_label.title(node(kind, callee="relax.f"))
+        assert labels.title(node(kind, callee="relax.f"))

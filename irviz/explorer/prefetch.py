@@ -7,10 +7,10 @@ from contextlib import suppress
 
 from irviz.explorer import actions
 from irviz.explorer.reducer import reduce
+from irviz.explorer.selectors import unchanged
 from irviz.explorer.stage_rows import stage_rows
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
-from irviz.explorer.view_model import unchanged
 from irviz.explorer.viewer_traits import viewer_data
 
 _IDLE_SECONDS = 0.2

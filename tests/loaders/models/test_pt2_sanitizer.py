@@ -2,7 +2,7 @@
 
 import pytest
 
-from irviz.loaders.models.pt2_archive import _arithmetic
+from irviz.loaders.models.pt2_sanitizer import _arithmetic
 from irviz.loaders.reader_limits import FileError
 
 

@@ -5,10 +5,10 @@ import time
 
 import pytest
 
-from irviz.explorer import stages_ahead
+from irviz.explorer import prefetch
 from irviz.explorer.actions import Checkout
 from irviz.explorer.explorer import Explorer
-from irviz.explorer.stages_ahead import neighbours
+from irviz.explorer.prefetch import neighbours
 from irviz.explorer.state import State
 from irviz.session.session import Session
 from irviz.session.visible_function import StageView
@@ -48,7 +48,7 @@ async def until(check):
 def test_a_step_finds_its_picture_drawn_once_nothing_else_was_to_be_done(
     session, drawn, monkeypatch
 ):
-    monkeypatch.setattr(stages_ahead, "_IDLE_SECONDS", 0.01)
+    monkeypatch.setattr(prefetch, "_IDLE_SECONDS", 0.01)
 
     async def kernel():
         explorer = Explorer(session.checkout("1"))

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from irviz.explorer.jobs.partial_results import Incremental
+from irviz.explorer.jobs.incremental import Incremental
 
 LONG = 20
 """Seconds after which a test has failed."""

@@ -11,8 +11,8 @@ from tornado.web import Application, HTTPError, RequestHandler, StaticFileHandle
 from tornado.websocket import WebSocketHandler
 
 from irviz.cli.failure_words import FAILURES, failure_words
-from irviz.cli.initial_picture import initial_picture
 from irviz.cli.page_html import PAGE, start_page, template
+from irviz.cli.page_prerender import initial_picture
 from irviz.cli.page_session import PageSession
 
 ADDRESS = "127.0.0.1"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from irviz.loaders.models.torch_import import ImportedProgram, described
+from irviz.loaders.models.torch_importer import ImportedProgram, described
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.origin import Origin, OriginRun, ValueRecorder
 from irviz.model.runs.trace import Array

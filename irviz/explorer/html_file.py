@@ -78,7 +78,7 @@ def html_page(state: State) -> str:
     style = (STATIC / "viewer.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     page = render(
-        "recorded_page",
+        "offline_page",
         title=recording["traits"]["title"],
         digest=digest,
         style=Markup(style),  # noqa: S704 - both are irviz's own

@@ -3,7 +3,7 @@
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { placeOfMap, usualPlace } from "./map_place";
-import type { PictureView } from "./picture_viewport";
+import type { PictureView } from "./picture_view";
 import { type Rect, visiblePart } from "./viewport";
 
 const LARGEST = { width: 150, height: 130 }; // px

@@ -17,8 +17,7 @@ import {
   type StageItem,
 } from "./rail_rows";
 import type { Side, StageRow } from "./schema";
-import { SideMark } from "./side_mark";
-import { SIDES } from "./sides";
+import { SIDES, SideMark } from "./side_mark";
 import { canDrop, checkout, compareWith, stageMenu, stepStage } from "./stage_actions";
 import type { State } from "./state";
 

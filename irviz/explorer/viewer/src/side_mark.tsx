@@ -1,7 +1,11 @@
-// The mark of one of the two stages that are compared: A before, B after.
+// What the two stages of a comparison are called, everywhere, and their mark.
 
 import type { Side } from "./schema";
-import { SIDES } from "./sides";
+
+export const SIDES = {
+  reference: { letter: "A", when: "before" },
+  current: { letter: "B", when: "after" },
+} as const satisfies Record<Side, { letter: string; when: string }>;
 
 export function SideMark({ side }: { side: Side }) {
   const { letter, when } = SIDES[side];

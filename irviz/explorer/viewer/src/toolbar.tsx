@@ -3,10 +3,10 @@
 import type { ComponentChildren } from "preact";
 import { placesBefore } from "./back_forward";
 import { Button } from "./button";
-import { groupsAround, type OpenGroup } from "./groups";
 import { Icon } from "./icons";
 import { openMenuBelow } from "./menu";
 import { showWhole } from "./node_actions";
+import { groupsAround, type OpenGroup } from "./open_groups";
 import { Search } from "./search";
 import { checkout, compareWith, compareWithParent, stageChoices, swapSides } from "./stage_actions";
 import type { Layout, MenuItem, State } from "./state";

@@ -2,7 +2,7 @@
 
 import { useComputed } from "@preact/signals";
 import { Button } from "./button";
-import type { PictureView } from "./picture_viewport";
+import type { PictureView } from "./picture_view";
 import type { State } from "./state";
 import { ZOOM_STEP, zoom } from "./viewport";
 

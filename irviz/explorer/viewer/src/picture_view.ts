@@ -1,7 +1,7 @@
 // One of the two pictures, as it is seen: read, measured, and moved.
 
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import { type DrawnPicture, readPicture } from "./drawn_picture";
+import { type DrawnPicture, readPicture } from "./picture_index";
 import type { Side } from "./schema";
 import type { State, Viewport } from "./state";
 import { bound, fit, isAllVisible, type Size } from "./viewport";

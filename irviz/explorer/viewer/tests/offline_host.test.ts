@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { fileHost } from "../src/file_host";
+import { fileHost } from "../src/offline_host";
 import type { Details, Picture, Recording, Scene, ViewerTraits } from "../src/schema";
 
 const picture = (stage: string, names: readonly string[]): Picture => ({

@@ -10,7 +10,7 @@ import { FirstMinute } from "./first_minute";
 import { Form } from "./form";
 import { nodeActions, usualSteps } from "./node_actions";
 import type { Details, NodeFacts, Side } from "./schema";
-import { SIDES } from "./sides";
+import { SIDES } from "./side_mark";
 import type { State } from "./state";
 
 const NODE = "Node";

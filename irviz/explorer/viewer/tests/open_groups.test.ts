@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { groupAt, groupRects, groupsAround } from "../src/groups";
+import { groupAt, groupRects, groupsAround } from "../src/open_groups";
 import type { NodeFacts } from "../src/schema";
 
 const group = (name: string, parent: string) => ({ name, parent });

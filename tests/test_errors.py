@@ -26,8 +26,14 @@ KINDS = {
     irviz.DrawError: ValueError,
 }
 
-INTERNAL = {"UnknownModuleError", "EndedError", "UnreadableAnswerError", "WorkerTraceback"}
-"""What the worker and its supervisor tell each other: the supervisor raises another error."""
+INTERNAL = {
+    "UnknownModuleError",
+    "EndedError",
+    "UnreadableAnswerError",
+    "WorkerTraceback",
+    "UnsharedError",
+}
+"""What the worker and its supervisor tell each other: the caller never sees it."""
 
 
 def error_classes() -> set[type[BaseException]]:

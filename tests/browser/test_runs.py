@@ -92,7 +92,7 @@ def test_where_two_stages_part_is_found_and_what_is_equal_before_is_pale(lab: An
     viewer.picture().focus()
     lab.page.keyboard.press("d")
     expect(viewer.root.locator(".irviz-caption")).to_have_count(2)
-    first_difference = viewer.root.locator("[title^='Compare the values of the two']")
+    first_difference = viewer.root.locator("[title^='Compare the values of this stage']")
     first_difference.click()
     expect(viewer.said).to_contain_text("differ first at lv1")
     expect(viewer.marked("selected").first).to_have_attribute("data-node", "lv1")

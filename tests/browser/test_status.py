@@ -26,7 +26,8 @@ def test_a_kernel_that_is_gone_is_said_and_the_page_stays_usable(lab: Any) -> No
     alert = viewer.root.get_by_role("alert").filter(has_text="The kernel does not answer")
     expect(alert).to_be_visible(timeout=5000)
     expect(viewer.root.locator(".irviz-connection")).to_have_attribute("data-connection", "lost")
-    viewer.node("gv").click()  # and all that the page has is there
+    viewer.picture().focus()
+    lab.page.keyboard.press("ArrowUp")  # and all that the page has is there
     expect(viewer.title).to_have_text("gv")
     viewer.node("w0").hover()
     expect(viewer.root.get_by_role("tooltip")).to_contain_text("w0")

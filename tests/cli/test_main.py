@@ -211,7 +211,6 @@ def test_a_process_that_fails_ends_with_2_and_one_line(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["notes.json"]
 
 
-@pytest.mark.parametrize("verb", ["draw", "open"])
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -224,11 +223,16 @@ def test_a_process_that_fails_ends_with_2_and_one_line(tmp_path):
         (b"\x08\x0e", "is not an ONNX model"),
     ],
 )
-def test_a_file_that_is_something_else_says_so(tmp_path, capsys, verb, content, words):
+def test_a_file_that_is_something_else_says_so(tmp_path, capsys, content, words):
     path = tmp_path / "file.json"
     path.write_bytes(content)
-    output = ["-o", tmp_path / "a.svg"] if verb == "draw" else ["--no-browser"]
-    assert words in refused(capsys, tmp_path, verb, path, *output)
+    assert words in refused(capsys, tmp_path, "draw", path, "-o", tmp_path / "a.svg")
+
+
+def test_a_file_that_the_page_cannot_show_says_so(tmp_path, capsys):
+    path = tmp_path / "file.json"
+    path.write_bytes(b"PK\x03\x04")
+    assert "is damaged or cut short" in refused(capsys, tmp_path, "open", path, "--no-browser")
 
 
 def test_a_directory_is_no_file(tmp_path, capsys):

@@ -12,6 +12,8 @@ from irviz.explorer.offline_data import record_view
 from irviz.explorer.state import State
 from irviz.session.session import Session
 
+pytestmark = pytest.mark.worker
+
 LONG = 20
 """Seconds after which a test has failed."""
 

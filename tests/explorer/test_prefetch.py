@@ -13,6 +13,8 @@ from irviz.explorer.state import State
 from irviz.session.session import Session
 from irviz.session.visible_function import StageView
 
+pytestmark = pytest.mark.worker
+
 LONG = 20
 """Seconds after which a test has failed."""
 

@@ -39,6 +39,7 @@ def expected():
     return X @ WEIGHTS["w"] @ WEIGHTS["w"] + WEIGHTS["b"]
 
 
+@pytest.mark.worker
 def test_bound_weights_stay_behind_and_come_back_equal(session):
     mod = session.bind().current.module
     packed = pack_module(mod)
@@ -47,6 +48,7 @@ def test_bound_weights_stay_behind_and_come_back_equal(session):
         assert tvm_ffi.structural_equal(unpack_module(one), mod)
 
 
+@pytest.mark.worker
 def test_text_of_a_module_that_looks_like_a_place_stays_text(session):
     mod = session.bind().current.module
     attrs = {"note": "irviz constant 0"}

@@ -199,6 +199,7 @@ def test_a_pipeline_takes_a_target_for_granted(name):
         assert not apply_transform(stage, named_pass(name), "1", isolate=False).error
 
 
+@pytest.mark.worker
 def test_a_pipeline_does_its_work():
     given = Stage("0", MODULES["MyModuleHighLevel"])
     zero = apply_transform(given, named_pass("zero"), "1")

@@ -102,9 +102,13 @@ def answering(answer):
         thread.start()
         yield f"127.0.0.1:{listening.getsockname()[1]}"
         listening.shutdown(socket.SHUT_RDWR)
-        for connection in connections:
-            connection.close()
-    thread.join()
+        while thread.is_alive():  # it may have a connection that is not in the list yet
+            for connection in connections:
+                with contextlib.suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+            thread.join(0.05)
+    for connection in connections:
+        connection.close()
 
 
 @contextlib.contextmanager

@@ -139,6 +139,7 @@ FieldName = Literal[
     "is_dark",
     "jobs",
     "making",
+    "made_so_far",
     "measures_steps",
     "prim_func",
     "runs_new_stages",

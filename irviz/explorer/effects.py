@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
+from functools import partial
 from pathlib import Path
 
 from irviz.errors import UntrustedError
@@ -15,9 +16,10 @@ from irviz.explorer import actions
 from irviz.explorer.actions import Action
 from irviz.explorer.change_counts import Counts, iter_change_counts
 from irviz.explorer.downloads import file, file_name, file_of
-from irviz.explorer.html_file import page_content
+from irviz.explorer.html_file import page_content, page_in_steps
 from irviz.explorer.jobs.incremental import Incremental
 from irviz.explorer.jobs.job_queue import Job, JobQueue
+from irviz.explorer.offline_data import last
 from irviz.explorer.pass_preview import preview
 from irviz.explorer.selectors import call_key, location, selected_trace
 from irviz.explorer.state import (
@@ -52,6 +54,10 @@ _IDLE_SECONDS, _LOOK_SECONDS = 2.0, 0.1
 """
 _TOLD_SECONDS = 0.05
 """After so long the page was told what is being made, which nothing can be told meanwhile."""
+_OTHERS_SECONDS = 0.005
+"""After so long the kernel has heard what came in during a step."""
+_Steps = Generator[str, None, File]
+"""Makes a file, and yields words of its progress."""
 
 
 class Effects:
@@ -65,6 +71,7 @@ class Effects:
             self._report,
             lambda failure: self._say(error_summary(failure), is_error=True),
         )
+        self._making: _Steps | None = None
         self._tried: CallKey | None = None
         self._tries = Incremental(self._offer)
         self._counts = Incremental[Counts](self._tell_counts)
@@ -74,6 +81,7 @@ class Effects:
     def cancel(self) -> None:
         """Cancel all jobs and tries."""
         self._queue.cancel()
+        self._making = None
         self._tries.leave()
         self._counts.leave()
 
@@ -168,6 +176,8 @@ class Effects:
                 self._run(state, chosen, again=again)
             case actions.Cancel():
                 self._queue.cancel()
+                if self._making is not None:
+                    self._end_making(f"{state.making} is not made")
             case actions.Measure(every):
                 self._measure(state, every)
             case actions.MeasureSteps(every):
@@ -182,13 +192,14 @@ class Effects:
             case actions.FetchValue():
                 self._fetch(state)
             case actions.Save(wanted) if wanted.format == "html":
-                self._give(
-                    action, "session.html", lambda: file("session.html", page_content(state))
-                )
+                self._give(action, "session.html", _page_file(state))
             case actions.Save(wanted):
-                self._give(action, file_name(state, wanted), lambda: file_of(state, wanted))
+                self._give(
+                    action, file_name(state, wanted), _at_once(lambda: file_of(state, wanted))
+                )
             case actions.SaveDrawing(drawing, name):
-                self._give(action, name, lambda: file(name, drawing.content(Path(name).suffix)))
+                content = partial(drawing.content, Path(name).suffix)
+                self._give(action, name, _at_once(lambda: file(name, content())))
             case actions.CopyScript():
                 self._copy_script(session)
 
@@ -283,33 +294,47 @@ class Effects:
     def _report(self) -> None:
         self._store.dispatch(actions.SetField("jobs", self._queue.jobs))
 
-    def _give(self, action: Action, what: str, make: Callable[[], File]) -> None:
+    def _give(self, action: Action, name: str, steps: _Steps) -> None:
         """Make a file and give it to the browser; or say why it cannot be made.
 
-        It takes the kernel's own thread, as it draws what is shown: the page hears before what
-        is being made.
+        It takes the kernel's own thread, as it draws what is shown: between two steps the kernel
+        hears of other things, and before the first the page hears what is being made.
         """
 
-        def give() -> None:
+        def go_on() -> None:
+            if self._making is not steps:  # it was cancelled
+                return
             try:
-                made = make()
+                words = next(steps)
+            except StopIteration as end:
+                self._store.dispatch(actions.Made(end.value))
+                self._end_making(f"{end.value.name} is ready: the browser saves it")
             except UntrustedError as refusal:
+                self._end_making()
                 self._store.dispatch(actions.Ask(action, refusal.files))
             except Exception as failure:  # whatever it is, the explorer lives on
-                self._say(str(failure), is_error=True)
+                self._end_making(str(failure), is_error=True)
             else:
-                self._store.dispatch(actions.Made(made))
-                self._say(f"{made.name} is ready: the browser saves it")
-            finally:
-                self._store.dispatch(actions.SetField("making", ""))
+                self._store.dispatch(actions.SetField("made_so_far", words))
+                later(_OTHERS_SECONDS, go_on)
 
         try:
-            loop = asyncio.get_running_loop()
+            later: Callable[..., object] = asyncio.get_running_loop().call_later
         except RuntimeError:  # no kernel: nobody looks meanwhile
-            give()
+            steps = _at_once(partial(last, steps))
+            self._making = steps
+            go_on()
         else:
-            self._store.dispatch(actions.SetField("making", what))
-            loop.call_later(_TOLD_SECONDS, give)
+            self._making = steps
+            self._store.dispatch(actions.SetField("making", name))
+            later(_TOLD_SECONDS, go_on)
+
+    def _end_making(self, words: str = "", is_error: bool = False) -> None:
+        self._making = None
+        for field in ("making", "made_so_far"):
+            self._store.dispatch(actions.SetField(field, ""))
+        if words:
+            self._say(words, is_error)
 
     def _say_lost(self, state: State) -> None:
         words = f"stage {state.stage_id} has no function {state.function!r} to run"
@@ -317,3 +342,14 @@ class Effects:
 
     def _say(self, words: str, is_error: bool = False) -> None:
         self._store.dispatch(actions.Say(words, is_error))
+
+
+def _page_file(state: State) -> _Steps:
+    page = yield from page_in_steps(state)
+    return file("session.html", page_content(page))
+
+
+def _at_once(make: Callable[[], File]) -> _Steps:
+    """Return the steps of a file that is made in one."""
+    yield from ()
+    return make()

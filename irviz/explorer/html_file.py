@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from markupsafe import Markup
 
 from irviz.atomic_write import atomic_write, target_path
 from irviz.errors import RunError
-from irviz.explorer.offline_data import record_view
+from irviz.explorer.offline_data import last, record_in_steps
 from irviz.explorer.state import Runs, State
 from irviz.explorer.viewer import STATIC
 from irviz.runtime.run import TraceRequest
@@ -56,20 +57,28 @@ def save_html(session: Session, path: str | os.PathLike[str], *, run: bool = Fal
 def write_html(state: State, path: str | os.PathLike[str]) -> Path:
     """Write what an explorer in this state can show, with the values that it has."""
     target = target_path(path, [SUFFIX])
-    content = page_content(state)
+    content = page_content(html_page(state))
     with atomic_write(target) as partial:
         partial.write_bytes(content)
     return target
 
 
-def page_content(state: State) -> bytes:
+def page_content(page: str) -> bytes:
     """Return the content of the file."""
-    return html_page(state).encode("utf-8", "replace")  # a file's name may be no text
+    return page.encode("utf-8", "replace")  # a file's name may be no text
 
 
 def html_page(state: State) -> str:
-    """Return the page: the viewer, its style sheet and a recording of what it shows."""
-    recording = record_view(state)
+    """Return all of `page_in_steps` at once."""
+    return last(page_in_steps(state))
+
+
+def page_in_steps(state: State) -> Generator[str, None, str]:
+    """Return the page: the viewer, its style sheet and a recording of what it shows.
+
+    What is done next is yielded in words.
+    """
+    recording = yield from record_in_steps(state)
     values: dict[str, int] = {}
     shortened = _shortened(recording, values)
     packed = {"recording": shortened, "values": [json.loads(one) for one in values]}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 from irviz.explorer import actions
 from irviz.explorer.change_counts import iter_change_counts
@@ -20,6 +20,7 @@ from irviz.explorer.viewer_traits import details, moved, viewer_data
 from irviz.ir.module_functions import drawable_functions
 from irviz.transforms.stage import Stage
 
+Value = TypeVar("Value")
 _MOST_SCENES = 400
 """Of a session with more pictures, those of the current function come first."""
 _MOST_TOGGLED_NODES = 4_000
@@ -28,19 +29,28 @@ three quarters of a megabyte."""
 
 
 def record_view(state: State) -> Recording:
+    """Return all of `record_in_steps` at once."""
+    return last(record_in_steps(state))
+
+
+def record_in_steps(state: State) -> Generator[str, None, Recording]:
     """Return the stages, pictures, comparisons with the stage before, texts, and values.
 
     Every stage is there with each of its functions, and beside the stage that it was made from;
-    values are those that were recorded. It begins as the state is. Nothing is run.
+    values are those that were recorded. It begins as the state is. Nothing is run. What is done
+    next is yielded in words, so that others can do something meanwhile.
     """
     start = replace(state, has_script=True, selection=Selection(), search="", tab="Node")
     for counts in iter_change_counts(start):
+        yield "counting changes"
         start = replace(start, changes={**start.changes, **counts})
     start = replace(start, message=None, question=None, jobs=Jobs(), clipboard=Clipboard())
     scenes: dict[str, Scene] = {}
     shown_states: list[State] = []
     found: list[Details] = []
+    count = len(state.session.stages)
     for shown in [start, *_states(start)]:
+        yield f"stage {shown.stage_id} of {count}, {shown.function}"
         scene = scene_data(shown)
         if scene["key"] in scenes:
             continue
@@ -49,7 +59,7 @@ def record_view(state: State) -> Recording:
         shown_states.append(shown)
         if len(scenes) >= _MOST_SCENES:
             break
-    toggled, more = _toggled(shown_states)
+    toggled, more = yield from _toggled(shown_states)
     traits = {
         **viewer_data(start),
         "panes": list(PANES),
@@ -67,6 +77,15 @@ def record_view(state: State) -> Recording:
         "scripts": [script_data(stage) for stage in state.session.stages],
         "details": [*found, *more],
     }
+
+
+def last(steps: Generator[str, None, Value]) -> Value:
+    """Take all steps, and return what they give in the end."""
+    try:
+        while True:
+            next(steps)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
 
 
 def _states(state: State) -> Iterator[State]:
@@ -90,7 +109,9 @@ def _pair(state: State, stage: Stage, function: str) -> Iterator[State]:
         yield reduce(alone, actions.Compare(stage.parent))
 
 
-def _toggled(states: Sequence[State]) -> tuple[list[ToggledScene], list[Details]]:
+def _toggled(
+    states: Sequence[State],
+) -> Generator[str, None, tuple[list[ToggledScene], list[Details]]]:
     """Return the scenes with one container opened, then those with one closed, and their details.
 
     The first states come first, as long as there is room.
@@ -102,6 +123,7 @@ def _toggled(states: Sequence[State]) -> tuple[list[ToggledScene], list[Details]
         *((one, each) for one in states for each in _containers(one, "openable")),
         *((one, each) for one in states for each in _containers(one, "closable")),
     ):
+        yield "groups"
         after = reduce(state, actions.Toggle(container))
         before, scene = scene_data(state), scene_data(after)
         if scene is before:  # only the stage before has it

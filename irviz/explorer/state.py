@@ -270,6 +270,7 @@ class State:
         clipboard: The text that was copied last.
         file: The file that the browser was given last, None for none.
         making: The name of the file that is being made, "" for none.
+        made_so_far: How far it is, in words; "" for a file that is made in one step.
         message: The words that were said last, None for none.
         question: What the reader is asked before code of a file is run, None for nothing.
         failure: The action that was refused last, until another one is done.
@@ -309,6 +310,7 @@ class State:
     clipboard: Clipboard = Clipboard()
     file: File | None = None
     making: str = ""
+    made_so_far: str = ""
     message: Message | None = None
     failure: Failure | None = None
     question: Question | None = None

@@ -182,7 +182,7 @@ def status_data(state: State) -> Status:
         "words": "" if said is None else visible(said.words),
         "isError": said is not None and said.is_error,
         "job": visible(jobs.name),
-        "progress": visible(jobs.progress),
+        "progress": visible(state.made_so_far if state.making else jobs.progress),
         "waiting": jobs.waiting,
         "making": visible(state.making),
         "verdict": visible(verdict(state)),

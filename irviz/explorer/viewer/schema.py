@@ -222,7 +222,8 @@ class Found(TypedDict):
 class Status(TypedDict):
     """What was said last, what is being done, and what is asked; `progress` is words.
 
-    `making` is the name of a file that is being made, "" for none.
+    `making` is the name of a file that is being made, "" for none. Without words of its progress it
+    is made in one step.
     """
 
     words: str

@@ -12,7 +12,7 @@ import pytest
 
 from irviz.course.digits import mlp_params
 from irviz.course.mlp import MyModuleStatic
-from irviz.explorer.actions import Checkout, Compare, Save, Select
+from irviz.explorer.actions import Cancel, Checkout, Compare, Save, Select
 from irviz.explorer.downloads import PictureOptions, Saved
 from irviz.explorer.effects import Effects
 from irviz.explorer.panels.save_panel import PythonPanel, SavePanel
@@ -67,6 +67,23 @@ def test_the_page_hears_what_is_being_made_before_it_is_made(saving):
 
     asyncio.run(save())
     assert told[-1] == ("", True)
+
+
+def test_a_page_that_is_being_made_says_how_far_it_is_and_can_be_cancelled(saving):
+    told = []
+    saving.store.subscribe(lambda state, _: told.append(state.made_so_far))
+
+    async def cancel() -> None:
+        saving.press("Save as HTML")
+        while not saving.state.made_so_far:
+            await asyncio.sleep(0.01)
+        saving.dispatch(Cancel())
+        await asyncio.sleep(0.1)
+
+    asyncio.run(cancel())
+    assert next(filter(None, told)).startswith(("counting", "stage"))
+    assert (saving.state.making, saving.state.made_so_far, saving.state.file) == ("", "", None)
+    assert "session.html is not made" in saving.said
 
 
 def test_the_picture_of_the_current_stage_is_saved_in_the_chosen_format(saving):

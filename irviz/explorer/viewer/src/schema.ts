@@ -171,7 +171,8 @@ export interface Found {
 }
 
 /** What was said last, what is being done, and what is asked; `progress` is words. `making` is the
- * name of a file that is being made, "" for none. */
+ * name of a file that is being made, "" for none. Without words of its progress it is made in one
+ * step. */
 export interface Status {
   words: string;
   isError: boolean;

@@ -54,20 +54,38 @@ export function Banner({ state }: { state: State }) {
   );
 }
 
-/** A file is made in the kernel's own process: what it draws is there, and nothing can end it. */
-function Making({ name }: { name: string }) {
+/** A file is made in the kernel's own process: it hears of a Cancel between two steps alone. */
+function Making({ state }: { state: State }) {
+  const { making, progress } = state.status.value;
   return (
     <div class="irviz-job">
       <span class="irviz-spinner" aria-hidden="true" />
-      <span role="status">making {name}</span>
+      <span role="status">
+        making {making}
+        {progress && `: ${progress}`}
+      </span>
+      {progress && <CancelButton state={state} />}
     </div>
+  );
+}
+
+function CancelButton({ state }: { state: State }) {
+  return (
+    <Button
+      icon="stop"
+      title="End what is running"
+      isDisabled={!state.can("Cancel")}
+      onPress={() => state.ask({ action: "Cancel" })}
+    >
+      Cancel
+    </Button>
   );
 }
 
 function Job({ state }: { state: State }) {
   const { job, progress, waiting, making } = state.status.value;
   const isSlow = useLate(job !== "", PATIENCE, job);
-  if (making) return <Making name={making} />;
+  if (making) return <Making state={state} />;
   if (!isSlow) return null;
   const words = [progress ? `${job}: ${progress}` : job];
   if (waiting) words.push(`${waiting} more to do`);
@@ -75,14 +93,7 @@ function Job({ state }: { state: State }) {
     <div class="irviz-job">
       <span class="irviz-spinner" aria-hidden="true" />
       <span role="status">{words.join("; ")}</span>
-      <Button
-        icon="stop"
-        title="End what is running"
-        isDisabled={!state.can("Cancel")}
-        onPress={() => state.ask({ action: "Cancel" })}
-      >
-        Cancel
-      </Button>
+      <CancelButton state={state} />
     </div>
   );
 }

@@ -198,8 +198,8 @@ class Effects:
                     action, file_name(state, wanted), _at_once(lambda: file_of(state, wanted))
                 )
             case actions.SaveDrawing(drawing, name):
-                content = partial(drawing.content, Path(name).suffix)
-                self._give(action, name, _at_once(lambda: file(name, content())))
+                suffix = Path(name).suffix
+                self._give(action, name, _at_once(lambda: file(name, drawing.content(suffix))))
             case actions.CopyScript():
                 self._copy_script(session)
 

@@ -14,7 +14,7 @@ from irviz.ir.text.tvmscript_lines import Script, script
 from irviz.model.folding.containers import ContainerTree, container_tree
 from irviz.model.graph.graph import Graph, NodeId
 from irviz.session.stage_layers import layered_graph
-from irviz.session.stage_readings import reading_of
+from irviz.session.stage_readings import Reading, reading_of
 from irviz.transforms.stage import Stage
 
 
@@ -25,12 +25,13 @@ def graph_of(stage: Stage, function: str) -> Graph:
 
 def tree_of(stage: Stage, function: str) -> ContainerTree:
     """Return the containers of a stage's function: what can be expanded and collapsed."""
-    return _tree(layered_graph(stage, function))
+    return _tree(stage, function, reading_of(stage, function))
 
 
 @lru_cache(maxsize=32)
-def _tree(graph: Graph) -> ContainerTree:
-    return container_tree(graph)
+def _tree(stage: Stage, function: str, _: Reading) -> ContainerTree:
+    """Return the containers of a function that was read now: hashing its graph takes long."""
+    return container_tree(layered_graph(stage, function))
 
 
 def array_of(stage: Stage, function: str, node_id: NodeId) -> NDArray[np.generic] | None:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from irviz.end_process import end_process
 from irviz.errors import IrvizError
 
 _NAMES = (
@@ -20,7 +21,6 @@ _NAMES = (
 _MAC = ("Google Chrome", "Chromium", "Microsoft Edge", "Brave Browser")
 _WINDOWS = (r"Google\Chrome\Application\chrome.exe", r"Microsoft\Edge\Application\msedge.exe")
 _SIZE = "1440,900"
-_END_SECONDS = 5.0
 
 
 class WindowError(IrvizError, RuntimeError):
@@ -58,12 +58,7 @@ def own_window(page: Path) -> Iterator[subprocess.Popen[bytes]]:
     try:
         yield process
     finally:
-        process.terminate()
-        try:
-            process.wait(timeout=_END_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        end_process(process)
 
 
 def _command(page: Path) -> list[str]:

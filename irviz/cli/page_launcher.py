@@ -21,10 +21,11 @@ import platformdirs
 
 from irviz.cli.desktop_window import has_webview, own_window
 from irviz.cli.server_arguments import PageRequest
+from irviz.end_process import end_process
 from irviz.errors import IrvizError
 
 Place: TypeAlias = Literal["any", "window", "browser", "nowhere"]
-_END_SECONDS, _LOOK_SECONDS = 10.0, 0.1
+_LOOK_SECONDS = 0.1
 _NO_WINDOW = "irviz: the window ended with code {}: the page is opened in the browser"
 _HANGUP = getattr(signal, "SIGHUP", None)  # which Windows has not
 
@@ -132,11 +133,7 @@ def served(
         try:
             yield process, f"http://127.0.0.1:{_listening_port(process, request)}/?token={token}"
         finally:
-            process.terminate()
-            try:
-                process.wait(timeout=_END_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
+            end_process(process)
 
 
 def _listening_port(process: subprocess.Popen[str], request: PageRequest) -> int:

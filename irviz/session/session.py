@@ -294,15 +294,15 @@ class Session(SessionState):
         return self._with(function=function)
 
     def select_available_function(self, preferred: str) -> Session:
-        """Look at this function or, where the current stage lacks it, at one that it has.
+        """Look at this function, or at another one where no stage of this module has it.
 
-        One that a stage beside it has is looked at all the same: it is said what became of it.
-        Raises NotFoundError when the current stage has none at all.
+        Where only the current stage lacks it, what became of it is said in the place of its graph.
+        Raises NotFoundError when the current stage has no function at all.
         """
         available = self.functions
-        if available and is_lost(self.tree, self.current, preferred):
-            return self._with(function=preferred)
         if preferred in available:
+            return self._with(function=preferred)
+        if available and is_lost(self.tree, self.current, preferred):
             return self._with(function=preferred)
         if not available:
             raise NotFoundError(f"{self.current.label} left no function to show")

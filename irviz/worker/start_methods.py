@@ -12,6 +12,7 @@ import sys
 import threading
 from typing import BinaryIO, Protocol, cast
 
+from irviz.end_process import end_process
 from irviz.worker.fork_server_main import MESSAGE_BYTES
 from irviz.worker.inherited_environment import Surroundings
 
@@ -95,12 +96,7 @@ class ForkServer:
 
     def end(self) -> None:
         """End it, which ends its workers."""
-        self._popen.terminate()
-        try:
-            self._popen.wait(_PATIENCE_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._popen.kill()
-            self._popen.wait()
+        end_process(self._popen)
         self._socket.close()
 
 

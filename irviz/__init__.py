@@ -14,6 +14,7 @@ from irviz.errors import InputError as InputError
 from irviz.errors import IrvizError as IrvizError
 from irviz.errors import LoadError as LoadError
 from irviz.errors import NotFoundError as NotFoundError
+from irviz.errors import NumPyError as NumPyError
 from irviz.errors import RunError as RunError
 from irviz.errors import SaveError as SaveError
 from irviz.errors import StageError as StageError
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from irviz.explorer.explorer import Explorer as Explorer
     from irviz.explorer.explorer import explore as explore
     from irviz.explorer.html_file import save_html as save_html
+    from irviz.ir.numpy_code.numpy_program import NumPyProgram as NumPyProgram
+    from irviz.ir.numpy_code.numpy_program import to_numpy as to_numpy
     from irviz.model.graph.graph import Graph as Graph
     from irviz.model.runs.divergence import Divergence as Divergence
     from irviz.model.runs.memory_use import MemoryUse as MemoryUse
@@ -66,6 +69,7 @@ _LAZY = {
     "Figure": "irviz.view.figure:Figure",
     "Graph": "irviz.model.graph.graph:Graph",
     "MemoryUse": "irviz.model.runs.memory_use:MemoryUse",
+    "NumPyProgram": "irviz.ir.numpy_code.numpy_program:NumPyProgram",
     "Recording": "irviz.transforms.recordings.recording:Recording",
     "RunConfig": "irviz.runtime.run:RunConfig",
     "RunResult": "irviz.model.runs.run_result:RunResult",
@@ -86,6 +90,7 @@ _LAZY = {
     "register_pass": "irviz.transforms.passes.user_passes:register_pass",
     "register_rewrite": "irviz.transforms.passes.user_passes:register_rewrite",
     "save_html": "irviz.explorer.html_file:save_html",
+    "to_numpy": "irviz.ir.numpy_code.numpy_program:to_numpy",
 }
 
 __all__ = [
@@ -95,6 +100,7 @@ __all__ = [
     "IrvizError",
     "LoadError",
     "NotFoundError",
+    "NumPyError",
     "RunError",
     "SaveError",
     "StageError",

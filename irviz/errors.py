@@ -59,5 +59,9 @@ class CancelledRunError(RunError):
     """A run that was cancelled."""
 
 
+class NumPyError(IrvizError, ValueError):
+    """A function with a construct that NumPy does not have; the message has its line."""
+
+
 class DrawError(IrvizError, ValueError):
     """A theme, a direction or a kind of picture that does not exist or does not fit."""

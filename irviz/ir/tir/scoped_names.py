@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import tvm_ffi
@@ -20,16 +20,17 @@ class ScopedNames:
     TVM distinguishes variables by identity, so two variables in one scope can have one name.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, reserved: Iterable[str] = ()) -> None:
         self._names: dict[ir.Var, str] = {}
-        self._taken: set[str] = set()
+        self._taken = set(reserved)
         self._has_renamed = False
 
     def define(self, var: ir.Var) -> str:
         """Return the variable's name; a new variable gets one."""
         if var in self._names:
             return self._names[var]
-        hint = name = _NON_WORD.sub("_", str(var.name)) or "v"
+        hint = _NON_WORD.sub("_", str(var.name))
+        hint = name = hint if hint[:1].isidentifier() else f"v{hint}"
         number = 0
         while name in self._taken:
             number += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 
 from tvm import tirx
 
@@ -18,26 +19,50 @@ def script_lines(prim_func: tirx.PrimFunc) -> dict[tirx.Stmt, list[str]]:
 
     The result is empty if TVM cannot print the function.
     """
+    lines: dict[tirx.Stmt, list[str]] = defaultdict(list)
+    # with syntactic sugar two statements can share a line, and a line takes one mark
+    for text, _, starting in _marked_lines(prim_func, syntax_sugar=False):
+        for stmt in starting:
+            lines[stmt].append(text)
+    return dict(lines)
+
+
+def statement_numbers(prim_func: tirx.PrimFunc) -> dict[tirx.Stmt, int]:
+    """Return the number of each statement's first line in the function's TVMScript, from 1.
+
+    Of several statements that share a line, and for one that stands in several places, only the
+    first is there. The result is empty if TVM cannot print the function.
+    """
+    numbers: dict[tirx.Stmt, int] = {}
+    for _, number, starting in _marked_lines(prim_func, syntax_sugar=True):
+        for stmt in starting:
+            numbers.setdefault(stmt, number)
+    return numbers
+
+
+def _marked_lines(
+    prim_func: tirx.PrimFunc, *, syntax_sugar: bool
+) -> Iterator[tuple[str, int, list[tirx.Stmt]]]:
+    """Yield the lines of TVMScript, each with its number and the statements that begin there."""
     marks: dict[tirx.Stmt, str] = {}
     for stmt, level in walk_statements(prim_func.body):
         if level > _MAX_PRINTED_NESTING:
-            return {}
+            return
         marks.setdefault(stmt, f"irviz:{len(marks)}")
     try:
-        # with syntactic sugar two statements can share a line, and a line takes one mark
-        script = prim_func.script(syntax_sugar=False, obj_to_annotate=marks)
+        script = prim_func.script(syntax_sugar=syntax_sugar, obj_to_annotate=marks)
     except (ValueError, RuntimeError):
-        return {}
+        return
     statements = list(marks)
-    lines: dict[tirx.Stmt, list[str]] = defaultdict(list)
     starting: list[tirx.Stmt] = []
+    number = 0
     for line in script.splitlines():
         found = _MARK.search(line)
         if found:
             starting.append(statements[int(found[1])])
-        text = (line[: found.start()] if found else line).strip()
-        if text:  # a line that is only a mark precedes the statement
-            for stmt in starting:
-                lines[stmt].append(text)
+        text = line[: found.start()] if found else line
+        if text.strip() or not found:  # a line that is only a mark precedes the statement
+            number += 1
+        if text.strip():
+            yield text.strip(), number, starting
             starting = []
-    return dict(lines)

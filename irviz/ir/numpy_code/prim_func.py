@@ -1,0 +1,238 @@
+"""Write a PrimFunc as loops over NumPy arrays, a statement for a statement."""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from tvm import ir, s_tir, tirx
+
+from irviz.errors import NumPyError
+from irviz.ir.numpy_code.expressions import (
+    Names,
+    call,
+    dtype_name,
+    dtype_of,
+    element,
+    expression,
+    python,
+)
+from irviz.ir.tir.scoped_names import ScopedNames, used_vars
+from irviz.ir.tir.statement_lines import statement_numbers
+from irviz.ir.tir.statement_walk import flatten
+
+CALL_TIR = "lnumpy_call_tir"
+RESERVED = (
+    *("np", "math", "ml_dtypes", "range", "min", "max", "abs", "int", "bool"),
+    *(CALL_TIR, *keyword.kwlist),
+)
+"""Names that the text uses itself."""
+ARRAY = "np.ndarray"
+
+
+def function_name(name: str) -> str:
+    """Return the name of the Python function that does what a function of a module does."""
+    return "lnumpy_" + re.sub(r"\W", "_", name)
+
+
+def write_prim_func(prim_func: tirx.PrimFunc, name: str) -> ast.FunctionDef:
+    """Return a PrimFunc as a Python function that takes its buffers as arrays.
+
+    Loops of all kinds are loops: what a schedule runs at once is run in turn. Raises NumPyError
+    for what NumPy does not have.
+    """
+    writer = _Writer()
+    try:
+        return writer.function(prim_func, name)
+    except (NumPyError, RecursionError) as failure:
+        at = statement_numbers(prim_func).get(writer.current) if writer.current else None
+        where = f"line {at} of" if at else "the parameters of"
+        what = failure if isinstance(failure, NumPyError) else "an expression that nests too deeply"
+        raise NumPyError(
+            f"{name!r} cannot be written as NumPy: {where} its TVMScript has {what}"
+        ) from None
+
+
+class _Writer:
+    """Writes statements from the outside in, as names depend on the enclosing scope."""
+
+    def __init__(self) -> None:
+        self.current: tirx.Stmt | None = None
+        self._scope = ScopedNames(RESERVED)
+        self._names: dict[ir.Var, ast.expr] = {}
+
+    def function(self, prim_func: tirx.PrimFunc, name: str) -> ast.FunctionDef:
+        arguments = [self._parameter(param) for param in prim_func.params]
+        shapes = {one: one.ty.shape for one in prim_func.params if tirx.is_buffer_var(one)}
+        sizes = shape_assignments(shapes, self._define, self._names)
+        body = [*sizes, *self._statements(prim_func.body)]
+        return function_definition(function_name(name), arguments, body)
+
+    def _parameter(self, param: ir.Var) -> ast.arg:
+        is_buffer = tirx.is_buffer_var(param)
+        annotation = ARRAY if is_buffer else _scalar_type(param)
+        return ast.arg(self._define(param).id, python(annotation))
+
+    def _statements(self, stmt: tirx.Stmt) -> list[ast.stmt]:
+        return [written for each in flatten(stmt) for written in self._write(each)]
+
+    def _write(self, stmt: tirx.Stmt) -> list[ast.stmt]:
+        self.current = stmt
+        match stmt:
+            case tirx.For():
+                return self._loop(stmt)
+            case s_tir.SBlockRealize():
+                return self._block(stmt.block, stmt.iter_values, stmt.predicate)
+            case tirx.IfThenElse():
+                test = self._expression(stmt.condition)
+                other = [] if stmt.else_case is None else self._inner(stmt.else_case)
+                return [ast.If(test, self._inner(stmt.then_case), other)]
+            case tirx.While():
+                return [ast.While(self._expression(stmt.condition), self._inner(stmt.body), [])]
+            case tirx.AttrStmt() if str(stmt.attr_key).startswith("pragma_"):
+                return self._statements(stmt.body)
+            case tirx.Evaluate() if isinstance(stmt.value, tirx.IntImm):
+                return []
+        return [self._simple(stmt)]
+
+    def _simple(self, stmt: tirx.Stmt) -> ast.stmt:
+        """Write a statement that has no other ones inside."""
+        match stmt:
+            case tirx.BufferStore():
+                target = element(stmt.buffer, stmt.indices, self._names)
+                return ast.Assign([target], self._expression(stmt.value))
+            case tirx.Bind():
+                value = self._expression(stmt.value)
+                return ast.Assign([self._define(stmt.var)], value)
+            case tirx.AllocBuffer():
+                return self._allocation(stmt.buffer)
+            case tirx.AssertStmt():
+                return ast.Assert(self._expression(stmt.condition))
+            case tirx.Break():
+                return ast.Break()
+            case tirx.Continue():
+                return ast.Continue()
+        what = str(stmt.value) if isinstance(stmt, tirx.Evaluate) else type(stmt).__name__
+        raise NumPyError(" ".join(what.split()))
+
+    def _inner(self, stmt: tirx.Stmt) -> list[ast.stmt]:
+        with self._scope.scope():
+            return self._statements(stmt) or [ast.Pass()]
+
+    def _loop(self, loop: tirx.For) -> list[ast.stmt]:
+        begin, extent = self._expression(loop.min), self._expression(loop.extent)
+        step = [] if loop.step is None else [self._expression(loop.step)]
+        limits = [extent]
+        if step or not _is_number(loop.min, 0):
+            limits = [begin, ast.BinOp(begin, ast.Add(), extent), *step]
+            if _is_number(loop.min, 0):
+                limits[1] = extent
+        with self._scope.scope():
+            variable = self._define(loop.loop_var)
+            return [ast.For(variable, call("range", *limits), self._inner(loop.body), [])]
+
+    def _block(
+        self, block: s_tir.SBlock, values: Sequence[ir.Expr], predicate: ir.Expr | None
+    ) -> list[ast.stmt]:
+        """Write a block: its axes, temporaries, initial values and body."""
+        if block.match_buffers:
+            raise NumPyError(f"a match_buffer in the block {block.name_hint}")
+        test = None
+        if predicate is not None and not _is_number(predicate, 1):
+            test = self._expression(predicate)
+        with self._scope.scope():
+            axes = self._axes(block.iter_vars, values)
+            temporaries = [self._allocation(buffer) for buffer in block.alloc_buffers]
+            init = [] if block.init is None else self._init(block)
+            body = [*axes, *temporaries, *init, *self._statements(block.body)]
+        return body if test is None else [ast.If(test, body or [ast.Pass()], [])]
+
+    def _axes(self, axes: Sequence[tirx.IterVar], values: Sequence[ir.Expr]) -> list[ast.stmt]:
+        """Let a loop's variable or a number stand for the axis it drives, and assign others."""
+        if len(axes) != len(values):
+            raise NumPyError("a block whose axes have no values")
+        found: list[ast.stmt] = []
+        for axis, value in zip(axes, values, strict=True):
+            written = self._expression(value)
+            if isinstance(written, ast.Name | ast.Constant):
+                self._names[axis.var] = written
+            else:
+                found.append(ast.Assign([self._define(axis.var)], written))
+        return found
+
+    def _init(self, block: s_tir.SBlock) -> list[ast.stmt]:
+        """Write what a block does where all axes of its reduction are at their beginning."""
+        tests: list[ast.expr] = [
+            ast.Compare(self._names[axis.var], [ast.Eq()], [self._expression(axis.dom.min)])
+            for axis in block.iter_vars
+            if int(axis.iter_type) == tirx.IterVar.CommReduce
+        ]
+        init = self._inner(block.init)
+        if not tests:
+            return init
+        return [ast.If(tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests), init, [])]
+
+    def _allocation(self, buffer: ir.Var) -> ast.stmt:
+        sizes = [self._expression(size) for size in buffer.ty.shape]
+        return ast.Assign([self._define(buffer)], empty(sizes, str(buffer.ty.dtype)))
+
+    def _expression(self, expr: ir.Expr) -> ast.expr:
+        return expression(expr, self._names)
+
+    def _define(self, var: ir.Var) -> ast.Name:
+        name = ast.Name(self._scope.define(var))
+        self._names[var] = name
+        return name
+
+
+def shape_assignments(
+    shapes: Mapping[ir.Var, Sequence[ir.Expr]], define: Callable[[ir.Var], ast.Name], names: Names
+) -> list[ast.stmt]:
+    """Return assignments of symbolic sizes, from the shapes of arrays.
+
+    `define` gives a variable a name, which is in `names` then. Raises NumPyError for a size that no
+    shape tells.
+    """
+    found: list[ast.stmt] = []
+    for array, sizes in shapes.items():
+        for axis, size in enumerate(sizes):
+            if isinstance(size, ir.Var) and size not in names:
+                shape = ast.Attribute(names[array], "shape")
+                found.append(ast.Assign([define(size)], ast.Subscript(shape, ast.Constant(axis))))
+    for array, sizes in shapes.items():
+        for size in sizes:
+            if any(var not in names for var in used_vars(size)):
+                raise NumPyError(f"the size {size} of {array.name}, which no shape tells")
+    return found
+
+
+def function_definition(
+    name: str, arguments: list[ast.arg], body: list[ast.stmt]
+) -> ast.FunctionDef:
+    """Return a function with positional parameters, of Python."""
+    function = ast.parse(f"def {name}(): pass").body[0]
+    assert isinstance(function, ast.FunctionDef)
+    function.args.args = arguments
+    function.body = body or [ast.Pass()]
+    return function
+
+
+def empty(sizes: list[ast.expr], dtype: str) -> ast.Call:
+    """Return the allocation of an array."""
+    name = dtype_name(dtype)
+    kind = ast.Constant(dtype) if hasattr(np, dtype) else python(name)
+    return ast.Call(python("np.empty"), [ast.Tuple(sizes)], [ast.keyword("dtype", kind)])
+
+
+def _scalar_type(param: ir.Var) -> str:
+    if isinstance(param.ty, ir.PrimType):
+        dtype = dtype_of(param)
+        return "bool" if dtype == "bool" else "float" if "float" in dtype else "int"
+    raise NumPyError(f"{param.name} of type {param.ty}, which is no buffer")
+
+
+def _is_number(expr: ir.Expr, number: int) -> bool:
+    return isinstance(expr, tirx.IntImm) and int(expr.value) == number

@@ -15,6 +15,7 @@ from types import MappingProxyType
 import numpy as np
 import tvm
 
+from irviz.transforms.entry_points import KERNELS, load_entry_points
 from irviz.transforms.kernels.registered_operators import (
     OPERATORS,
     numpy_linear,
@@ -98,7 +99,8 @@ def register(
 
 
 def kernels() -> Mapping[str, LibraryKernel]:
-    """Return the registered kernels by name."""
+    """Return the registered kernels by name, other packages' too."""
+    load_entry_points(KERNELS)
     return MappingProxyType(_kernels)
 
 

@@ -9,6 +9,7 @@ from typing import TypeVar, overload
 from tvm import ir
 
 from irviz.runtime.local.pickle_by_value import PortableFunction
+from irviz.transforms.entry_points import PASSES, load_entry_points
 from irviz.transforms.passes.pattern_rewrite import Build, Pattern, Rewrite, Rewriter
 
 Make = TypeVar("Make", bound=Callable[..., object])
@@ -64,7 +65,8 @@ def register_rewrite(
 
 
 def registered_passes() -> Mapping[str, PortableFunction | Rewrite]:
-    """Return the passes and rewrites registered so far, by name."""
+    """Return the passes and rewrites registered so far, by name, other packages' too."""
+    load_entry_points(PASSES)
     return MappingProxyType(_passes)
 
 

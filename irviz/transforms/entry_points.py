@@ -1,0 +1,32 @@
+"""Passes and kernels of other installed packages."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from importlib import metadata
+
+PASSES, KERNELS = "irviz.passes", "irviz.kernels"
+
+
+@cache
+def load_entry_points(group: str) -> None:
+    """Import what installed packages name in an entry point group, once.
+
+    What is imported registers passes by `irviz.register_pass`, kernels by
+    `irviz.library.register`. Where that fails, a warning names the package.
+    """
+    for entry in metadata.entry_points(group=group):
+        _load(entry)
+
+
+def _load(entry: metadata.EntryPoint) -> None:
+    try:
+        entry.load()
+    except Exception as failure:  # whatever another package does, irviz can be used
+        package = entry.dist.name if entry.dist else entry.value
+        warnings.warn(
+            f"the entry point {entry.name!r} of {package!r} in {entry.group!r} could not be "
+            f"loaded: {type(failure).__name__}: {failure}",
+            stacklevel=3,
+        )

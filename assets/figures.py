@@ -85,7 +85,7 @@ def screenshot(browser_path: str) -> None:
     from playwright.sync_api import sync_playwright
 
     from irviz.cli.page_launcher import served
-    from irviz.cli.server_arguments import DEMO
+    from irviz.cli.page_request import DEMO
 
     with served(DEMO) as (_, url), sync_playwright() as playwright:
         browser = playwright.chromium.launch(

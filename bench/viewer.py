@@ -18,7 +18,7 @@ from tvm import relax
 from tvm.script import relax as script
 
 from irviz.cli.page_launcher import served
-from irviz.cli.server_arguments import DEMO
+from irviz.cli.page_request import DEMO
 
 _TIMES = 50
 _FLAGS = ["--no-sandbox", "--disable-gpu"]

@@ -23,7 +23,7 @@ def add_demo(commands: Commands) -> None:
 def _run(options: argparse.Namespace) -> None:
     if options.svg is None:
         from irviz.cli.page_launcher import serve
-        from irviz.cli.server_arguments import DEMO
+        from irviz.cli.page_request import DEMO
 
         serve(DEMO, port=options.port, place=options.place)
         return

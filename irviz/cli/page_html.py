@@ -6,8 +6,8 @@ from pathlib import Path
 
 import jinja2
 
+from irviz.cli.page_request import DEMO
 from irviz.cli.recent_files import recent_files
-from irviz.cli.server_arguments import DEMO
 
 PAGE = Path(__file__).parent / "page"
 

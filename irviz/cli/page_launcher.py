@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias
 import platformdirs
 
 from irviz.cli.desktop_window import has_webview, own_window
-from irviz.cli.server_arguments import PageRequest
+from irviz.cli.page_request import PageRequest
 from irviz.end_process import end_process
 from irviz.errors import IrvizError
 

@@ -23,9 +23,9 @@ from tornado.netutil import bind_sockets
 from irviz.cli.failure_words import FAILURES, failure_words
 from irviz.cli.page_connection import Pages
 from irviz.cli.page_launcher import interruptible
+from irviz.cli.page_request import START, PageRequest
 from irviz.cli.page_routes import ADDRESS, MAX_BYTES, page_application
 from irviz.cli.page_session import PageSession
-from irviz.cli.server_arguments import START, PageRequest
 from irviz.worker.worker_main import exit_with_parent
 
 
@@ -63,7 +63,7 @@ async def _serve(request: PageRequest, answer: TextIO) -> None:
         server.add_sockets(sockets)
         _say(answer, port=sockets[0].getsockname()[1])
         if request.what == START:
-            import_module("irviz.cli.page_explorer")  # takes a second, in which the reader chooses
+            import_module("irviz.cli.open_explorer")  # takes a second, in which the reader chooses
         await asyncio.Event().wait()
 
 

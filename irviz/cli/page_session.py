@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irviz.cli.page_connection import Pages
+from irviz.cli.page_request import DEMO, PageRequest
 from irviz.cli.recent_files import add_recent_file
-from irviz.cli.server_arguments import DEMO, PageRequest
 
 if TYPE_CHECKING:
     from irviz.explorer.explorer import Explorer
@@ -32,7 +32,7 @@ class PageSession:
 
     def open(self, request: PageRequest) -> None:
         """Open what is asked for; its widgets are made when pages can be told of them."""
-        from irviz.cli.page_explorer import explorer_of_page
+        from irviz.cli.open_explorer import explorer_of_page
         from irviz.explorer.explorer import Explorer
 
         self.pages.connect_widgets(Explorer.handle_control_comm_opened)

@@ -30,8 +30,8 @@ def run_upgrade(options: argparse.Namespace) -> None:
 
     Raises LoadError for a file that is not text or not code.
     """
+    from irviz.loaders.file_errors import named
     from irviz.loaders.read_in_worker import read_in_worker
-    from irviz.loaders.reader_limits import named
     from irviz.loaders.upgrade.code_files import upgrade_with_diff
 
     if options.write and options.output is not None:

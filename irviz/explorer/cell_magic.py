@@ -10,9 +10,9 @@ from IPython.core.magic import no_var_expand
 from IPython.display import HTML, display
 
 from irviz.explorer.explorer import explore
+from irviz.loaders.file_errors import FileError
 from irviz.loaders.notebook_cell import CELL, CellModules, read_cell
 from irviz.loaders.read_in_worker import read_in_worker
-from irviz.loaders.reader_limits import FileError
 from irviz.loaders.tvmscript.find_definitions import CellDefinitions
 from irviz.view.templating import escape
 

@@ -46,7 +46,7 @@ from irviz.session.schedule_times import ScheduleStages, ScheduleTimes, measure_
 from irviz.session.session import Session
 from irviz.transforms.kernels.candidates import Candidate, iter_candidates
 from irviz.transforms.schedules.schedule_step import ScheduleStep
-from irviz.transforms.stage import Transform
+from irviz.transforms.transform import Transform
 from irviz.worker.supervisor import RUNS, OnProgress
 
 _IDLE_SECONDS, _LOOK_SECONDS = 2.0, 0.1

@@ -7,7 +7,8 @@ from irviz.ir.module_functions import relax_functions
 from irviz.model.diff.diff_result import NodeChange
 from irviz.model.graph.graph import NodeId
 from irviz.session.stage_diff import diff_modules
-from irviz.transforms.stage import apply_transform, try_transform
+from irviz.transforms.apply_transform import apply_transform
+from irviz.transforms.try_in_worker import try_transform
 
 _MOST_COMPARED = 2000
 """Of a function with more bindings the nodes are not looked for: that takes seconds."""

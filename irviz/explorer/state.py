@@ -21,7 +21,8 @@ from irviz.session.schedule_times import ScheduleStages, ScheduleTimes
 from irviz.session.session import Session
 from irviz.session.visible_function import ViewState
 from irviz.transforms.kernels.candidates import Candidate
-from irviz.transforms.stage import Stage, Transform
+from irviz.transforms.stage import Stage
+from irviz.transforms.transform import Transform
 from irviz.view.text.tables import TimingTable
 
 Side = Literal["current", "reference"]

@@ -12,11 +12,12 @@ from typing import Any, get_args
 from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError
+from irviz.loaders.bounded_read import file_size
+from irviz.loaders.file_errors import brief, named
 from irviz.loaders.file_kind import READABLE
 from irviz.loaders.loaded_model import Loaded, Missing
 from irviz.loaders.read_file_contents import read_content, read_path
 from irviz.loaders.read_in_worker import read_in_worker
-from irviz.loaders.reader_limits import brief, file_size, named
 
 
 def load(

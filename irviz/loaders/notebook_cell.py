@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tvm import ir
 
 from irviz.errors import LoadError
-from irviz.loaders.reader_limits import check_result, memory_for
+from irviz.loaders.file_limits import check_result, memory_for
 from irviz.loaders.tvmscript.find_definitions import CellDefinitions, tvmscript_definitions
 from irviz.loaders.tvmscript.read_modules import modules_of
 from irviz.loaders.upgrade.cells import mask_magics, upgrade_cells

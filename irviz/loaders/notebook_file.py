@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from irviz.errors import LoadError
-from irviz.loaders.reader_limits import TVMSCRIPT_LIMITS
+from irviz.loaders.file_limits import TVMSCRIPT_LIMITS
 from irviz.loaders.tvmscript.syntax_tree import RefusedError, parse_tree
 from irviz.loaders.upgrade.cells import mask_magics
 

@@ -8,8 +8,8 @@ from itertools import count
 from tvm import ir
 
 from irviz.errors import LoadError
+from irviz.loaders.file_errors import FileError
 from irviz.loaders.loaded_model import Loaded
-from irviz.loaders.reader_limits import FileError
 from irviz.loaders.tvmscript.find_definitions import Definition, definitions, line_range, only_lines
 from irviz.loaders.tvmscript.imported_names import imported_names
 from irviz.loaders.tvmscript.read_modules import modules_of

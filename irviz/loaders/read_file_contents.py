@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from irviz.errors import LoadError
+from irviz.loaders.bounded_read import read_file
+from irviz.loaders.file_errors import FileError
 from irviz.loaders.file_kind import READABLE, FileKind, decode_text, detect_kind
+from irviz.loaders.file_limits import check_result, memory_for
 from irviz.loaders.loaded_model import Loaded, Missing
-from irviz.loaders.reader_limits import FileError, check_result, memory_for, read_file
 from irviz.loaders.tvm_json import MEMORY_RATIO, module_from_json
 from irviz.loaders.tvmscript.syntax_tree import RefusedError
 

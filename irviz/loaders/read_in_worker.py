@@ -10,13 +10,8 @@ from tvm import ir
 
 from irviz.ir.function_graph import extract
 from irviz.ir.module_functions import relax_functions
-from irviz.loaders.reader_limits import (
-    DRAWING_BYTES,
-    DRAWING_SECONDS,
-    SECONDS,
-    FileError,
-    memory_share,
-)
+from irviz.loaders.file_errors import FileError
+from irviz.loaders.file_limits import DRAWING_BYTES, DRAWING_SECONDS, SECONDS, memory_share
 from irviz.worker.memory_limit import limited_memory
 from irviz.worker.supervisor import (
     TRIES,

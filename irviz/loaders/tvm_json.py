@@ -20,8 +20,10 @@ from tvm import ir, relax
 from irviz.errors import IrvizError, LoadError
 from irviz.ir.function_graph import extract
 from irviz.ir.module_functions import drawable_functions
+from irviz.loaders.bounded_read import unique_keys
+from irviz.loaders.file_errors import FileError
+from irviz.loaders.file_limits import DRAWING_BYTES, memory_for
 from irviz.loaders.read_in_worker import check_drawing_time, draw_all, read_in_worker
-from irviz.loaders.reader_limits import DRAWING_BYTES, FileError, memory_for, unique_keys
 from irviz.worker.memory_limit import limited_memory
 
 MEMORY_RATIO = 100

@@ -14,8 +14,8 @@ from irviz.ir.shapes.check_arguments import Argument
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.inputs.argument_lists import CallInputs
 from irviz.runtime.inputs.prim_func_call import PreparedCall, prim_func_call
-from irviz.runtime.jobs.measure import BUDGET, ROUNDS, TimedCall, time_in_turn
 from irviz.runtime.jobs.run_function import Callee, Job, run_job
+from irviz.runtime.jobs.time_in_turn import BUDGET, ROUNDS, TimedCall, time_in_turn
 from irviz.runtime.local.python_callees import python_callees
 from irviz.runtime.local.run_errors import error_summary
 from irviz.runtime.local.trace_recorder import TraceRequest

@@ -15,7 +15,7 @@ from tvm import ir
 from irviz.errors import CancelledRunError, RunError
 from irviz.runtime.jobs.run_function import ModuleOf, Modules, UnknownModuleError, run_packed
 from irviz.runtime.local import kernels
-from irviz.runtime.local.packed_module import pack_module
+from irviz.runtime.local.module_bytes import pack_module
 from irviz.runtime.local.python_callees import CalleeNotSentError, pack_callees, python_callees
 from irviz.runtime.local.run_errors import error_summary
 from irviz.runtime.local.vm import remembered

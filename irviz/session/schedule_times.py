@@ -10,7 +10,7 @@ from tvm import tirx
 from irviz.errors import CancelledRunError, RunError
 from irviz.model.runs.measurement import Timing
 from irviz.model.runs.run_result import RunResult, Verdict, compare_runs
-from irviz.runtime.jobs.measure import BUDGET, LEAST_ROUNDS, ROUNDS
+from irviz.runtime.jobs.time_in_turn import BUDGET, LEAST_ROUNDS, ROUNDS
 from irviz.runtime.run import CallInputs, RunConfig, measure, run
 from irviz.transforms.schedules.schedule_step import ScheduleStep
 from irviz.transforms.stage import Stage

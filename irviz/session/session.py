@@ -23,7 +23,7 @@ from irviz.errors import (
     TransformError,
     UntrustedError,
 )
-from irviz.ir.buffer_graph import destination_passing
+from irviz.ir.destination_passing import destination_passing
 from irviz.ir.module_functions import default_function, drawable_function, drawable_functions
 from irviz.ir.text.tvmscript_lines import Script
 from irviz.model.diff.side_graphs import side_graphs
@@ -52,16 +52,17 @@ from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import graph_of, script_of
 from irviz.session.stage_diff import diff_stages, graphs_along
 from irviz.session.visible_function import StageView, ViewState, stage_view
+from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.bind_params import bind_params
+from irviz.transforms.kernels.replace_prim_func import UpdateFunction
 from irviz.transforms.kernels.swap import Swap
-from irviz.transforms.kernels.update_function import UpdateFunction
 from irviz.transforms.passes.as_transform import as_transform
 from irviz.transforms.python_script import save_arrays
 from irviz.transforms.schedules.schedule_error import IllegalStepError
 from irviz.transforms.schedules.schedule_recorder import ScheduleFunction, record_schedule
 from irviz.transforms.schedules.schedule_step import ScheduleStep
 from irviz.transforms.schedules.schedule_trace import schedule_trace
-from irviz.transforms.stage import Stage, apply_transform
+from irviz.transforms.stage import Stage
 from irviz.transforms.stage_paths import replay, to_script
 from irviz.transforms.stage_tree import StageTree
 from irviz.view.figure import Figure

@@ -16,7 +16,7 @@ from irviz.ir.module_functions import relax_functions
 from irviz.model.diff.diff_result import NodeChange, NodeDiff
 from irviz.model.diff.side_graphs import unfolded_sides
 from irviz.model.diff.union_graph import UnionGraph, union_graph
-from irviz.model.diff.visible_steps import visible_step
+from irviz.model.diff.visible_node_diffs import visible_step
 from irviz.model.folding.folding_limits import LIMIT
 from irviz.model.graph.graph import NodeId, NodeKind, RegionKind
 from irviz.session.stage_cache import graph_of

@@ -15,7 +15,7 @@ from irviz.gc_pause import gc_paused
 from irviz.ir.function_fingerprints import function_fingerprints
 from irviz.ir.module_functions import drawable_functions, prim_funcs, relax_functions
 from irviz.ir.relax.match_by_identity import shared_constants, shared_vars
-from irviz.ir.tensor_equality import is_equal_tensor
+from irviz.ir.same_bits import is_equal_tensor
 from irviz.ir.text.expression_labels import attributes
 from irviz.ir.text.function_texts import function_texts
 from irviz.ir.text.text_cache import is_same_type, type_parts_of
@@ -34,14 +34,14 @@ from irviz.model.diff.compare_loop_nests import diff_loop_nests
 from irviz.model.diff.compare_nodes import Comparison
 from irviz.model.diff.compose_links import Step, block_links, compose_steps
 from irviz.model.diff.diff_result import Aspect, Difference, FunctionChange, FunctionDiff, NodeDiff
+from irviz.model.diff.module_text import FunctionText, ModuleText
 from irviz.model.diff.node_groups import group_by_place, node_groups
 from irviz.model.diff.node_links import (
-    FunctionReading,
+    DiffSide,
     NodeLinks,
     link_nodes,
     unchanged_links,
 )
-from irviz.model.diff.printed_module import FunctionText, ModuleText
 from irviz.model.diff.size_renaming import Renaming
 from irviz.model.graph.graph import Graph, NodeId, NodeKind, Resolution
 from irviz.model.loop_nest import LoopNest
@@ -370,10 +370,10 @@ def _shared_vars(
     return {node_id: theirs[var] for var, node_id in mine.items() if var in theirs}
 
 
-def _reading(stage: Stage, name: str) -> FunctionReading:
+def _reading(stage: Stage, name: str) -> DiffSide:
     others = relax_functions(stage.module)
     graphs = {one: graph_of(stage, one) for one in others}
-    return FunctionReading(graph_of(stage, name), graphs, _names(stage, name))
+    return DiffSide(graph_of(stage, name), graphs, _names(stage, name))
 
 
 @lru_cache(maxsize=64)

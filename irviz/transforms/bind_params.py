@@ -13,7 +13,7 @@ from irviz.errors import TransformError
 from irviz.ir.module_functions import relax_function
 from irviz.ir.shapes.check_arguments import TypeMismatchError, check_tensor
 from irviz.transforms.python_script import PythonScript
-from irviz.transforms.stage import Transform
+from irviz.transforms.transform import Transform
 from irviz.worker.shared_arrays import is_shared, writable
 
 

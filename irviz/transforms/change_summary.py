@@ -12,7 +12,7 @@ from tvm_ffi import structural_equal
 from irviz.ir.function_graph import extract
 from irviz.ir.node_ids import identify
 from irviz.model.graph.graph import NodeId
-from irviz.model.graph.node_computation import Description, descriptions
+from irviz.model.graph.node_descriptions import Description, descriptions
 
 _MOST_NAMES = 4
 

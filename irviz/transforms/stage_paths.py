@@ -8,8 +8,9 @@ from dataclasses import replace
 from tvm import ir
 
 from irviz.errors import NotFoundError, TransformError
+from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.python_script import PythonScript, UnwritableError
-from irviz.transforms.stage import Stage, apply_transform
+from irviz.transforms.stage import Stage
 
 
 def path(stages: Sequence[Stage], stage_id: str) -> tuple[Stage, ...]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import NamedTuple
 
-from irviz.model.diff.alignment import aligned
+from irviz.model.diff.align_lists import aligned
 from irviz.model.diff.compare_loop_nests import is_made_of
 from irviz.model.diff.diff_result import Aspect, BlockDiff, LoopChange, LoopGroup, LoopNestDiff
 from irviz.model.diff.longest_increasing import longest_increasing

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from irviz.cli.page_launcher import served
-from irviz.cli.server_arguments import DEMO, START
+from irviz.cli.page_request import DEMO, START
 
 from .shown import Shown
 

@@ -14,7 +14,7 @@ from irviz.cli import desktop_window as windows
 from irviz.cli import page_launcher as serving
 from irviz.cli.desktop_window import WindowError, has_webview
 from irviz.cli.page_launcher import serve
-from irviz.cli.server_arguments import START
+from irviz.cli.page_request import START
 
 pytestmark = [
     pytest.mark.worker,

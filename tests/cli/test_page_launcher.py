@@ -18,7 +18,7 @@ import pytest
 
 from irviz.cli import page_launcher as serving
 from irviz.cli.page_launcher import ServeError, serve, served
-from irviz.cli.server_arguments import DEMO, START
+from irviz.cli.page_request import DEMO, START
 
 pytestmark = pytest.mark.worker
 SCRIPT = "</script><script>alert(1)</script>"

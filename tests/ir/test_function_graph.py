@@ -16,11 +16,12 @@ from irviz.ir.module_functions import NoFunctionError
 from irviz.ir.relax.calls import CallReader
 from irviz.ir.text.text_cache import TextCache
 from irviz.model.graph.graph import Literal, NodeKind, RegionKind, Resolution
+from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.bind_params import bind_params
 from irviz.transforms.kernels import library  # noqa: F401 - registers env.relu
 from irviz.transforms.passes.catalog import catalog
 from irviz.transforms.passes.pass_call import named_pass
-from irviz.transforms.stage import Stage, apply_transform
+from irviz.transforms.stage import Stage
 
 
 def uses(graph, target):

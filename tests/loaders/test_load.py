@@ -17,14 +17,15 @@ import irviz
 from irviz.course.mlp import MyModule, MyModuleStatic
 from irviz.course.te_functions import matmul_relu
 from irviz.errors import LoadError
+from irviz.loaders import file_limits
 from irviz.loaders import read_in_worker as worker_reader
-from irviz.loaders import reader_limits
+from irviz.loaders.file_errors import FileError
 from irviz.loaders.file_kind import READABLE
+from irviz.loaders.file_limits import check_result
 from irviz.loaders.load import load, load_content
 from irviz.loaders.models import pt2_models
 from irviz.loaders.read_file_contents import read_content, read_path
 from irviz.loaders.read_in_worker import read_in_worker
-from irviz.loaders.reader_limits import FileError, check_result
 
 pytestmark = pytest.mark.worker
 
@@ -336,7 +337,7 @@ def test_reading_gets_the_share_of_a_file_in_the_free_memory(monkeypatch):
 
 
 def test_a_file_that_becomes_too_much_is_refused_before_the_caller_gets_it(monkeypatch):
-    monkeypatch.setattr(reader_limits, "MIN_UNPACKED", 1000)
+    monkeypatch.setattr(file_limits, "MIN_UNPACKED", 1000)
     check_result(b"0" * 900, 10)
     with pytest.raises(FileError, match=r"becomes more than 1,000 bytes, the limit for a file of"):
         check_result(b"0" * 1001, 10)

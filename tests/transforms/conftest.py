@@ -7,8 +7,9 @@ import tvm
 from tvm_ffi import structural_equal
 
 from irviz.session.session import Session
+from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.passes.as_transform import as_transform
-from irviz.transforms.stage import Stage, apply_transform
+from irviz.transforms.stage import Stage
 from irviz.worker.supervisor import TRIES
 
 

@@ -22,7 +22,7 @@ from irviz.explorer.panels.form_controls import (
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
-from irviz.ir.buffer_graph import destination_passing
+from irviz.ir.destination_passing import destination_passing
 from irviz.ir.module_functions import drawable_functions, relax_function
 from irviz.ir.shapes.symbolic_shapes import symbolic_sizes
 from irviz.model.runs.memory_use import MemoryUse

@@ -10,13 +10,14 @@ import ipywidgets as widgets
 from irviz.explorer.panels.field_errors import CheckedField, FieldError
 from irviz.explorer.panels.form_controls import field
 from irviz.model.loop_nest import Block, BlockAddress, LoopNest, ScheduleAddress, walk
-from irviz.transforms.schedules.index_map import IndexMapText, ScheduleTraceError
+from irviz.transforms.schedules.index_map import IndexMapText
 from irviz.transforms.schedules.primitives import (
     CHOICES,
     ArgumentKind,
     Primitive,
     PrimitiveParameter,
 )
+from irviz.transforms.schedules.schedule_error import ScheduleTraceError
 from irviz.transforms.schedules.schedule_trace import parse_value
 
 _EXAMPLES: dict[ArgumentKind, str] = {

@@ -30,8 +30,8 @@ from irviz.transforms.kernels.call_targets import dps_calls
 from irviz.transforms.kernels.candidates import Candidate, equivalence
 from irviz.transforms.kernels.equivalence_on_samples import Equivalence
 from irviz.transforms.kernels.library import definitions, kernels
+from irviz.transforms.kernels.replace_prim_func import UpdateFunction, update_obstacle
 from irviz.transforms.kernels.swap import Swap
-from irviz.transforms.kernels.update_function import UpdateFunction, update_obstacle
 from irviz.view.templating import escape, render
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irviz.ir.text.tvmscript_lines import Script
-from irviz.model.diff.printed_module import FunctionText
+from irviz.model.diff.module_text import FunctionText
 from irviz.model.graph.graph import NodeId
 
 _INDENT = 4

@@ -21,7 +21,7 @@ from irviz.loaders.arrays.supported_dtypes import (
     SAVE,
     native_array,
 )
-from irviz.loaders.reader_limits import FileError, brief
+from irviz.loaders.file_errors import FileError, brief
 
 NOT_RUN: Final = f"arrays do not need, so nothing in it was run; {SAVE}"
 

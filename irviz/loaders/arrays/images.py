@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from irviz.loaders.reader_limits import FileError, file_errors
+from irviz.loaders.file_errors import FileError, file_errors
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -26,16 +26,10 @@ from irviz.loaders.arrays.images import (
 from irviz.loaders.arrays.npy_file import read_npy
 from irviz.loaders.arrays.param_files import ParamsError, load_params
 from irviz.loaders.arrays.supported_dtypes import native_array
+from irviz.loaders.bounded_read import ZIP_STARTS, read_file
+from irviz.loaders.file_errors import FileError, file_errors, named, one_line
+from irviz.loaders.file_limits import MAX_BYTES
 from irviz.loaders.read_in_worker import read_in_worker
-from irviz.loaders.reader_limits import (
-    MAX_BYTES,
-    ZIP_STARTS,
-    FileError,
-    file_errors,
-    named,
-    one_line,
-    read_file,
-)
 
 _NPY = b"\x93NUMPY"
 _KINDS = "an .npy, an .npz or an image (.png, .jpg, .bmp), or a folder of images"

@@ -12,16 +12,9 @@ from irviz.loaders.arrays.array_pickle import from_pickle
 from irviz.loaders.arrays.npy_file import read_npy
 from irviz.loaders.arrays.safetensors_file import from_safetensors, is_safetensors
 from irviz.loaders.arrays.supported_dtypes import CONVERT, SAVE, native_array
-from irviz.loaders.reader_limits import (
-    ZIP_STARTS,
-    FileError,
-    check_unpacked,
-    file_errors,
-    memory_share,
-    named,
-    open_archive,
-    read_file,
-)
+from irviz.loaders.bounded_read import ZIP_STARTS, open_archive, read_file
+from irviz.loaders.file_errors import FileError, file_errors, named
+from irviz.loaders.file_limits import check_unpacked, memory_share
 
 _PLAIN: Final = "save fewer arrays, or save them unpacked, with numpy.savez(path, w0=..., b0=...)"
 # A pickle starts with \x80 since protocol 2; earlier ones start with a container or an array.

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from safetensors import deserialize
 
 from irviz.loaders.arrays.supported_dtypes import NUMBERS
-from irviz.loaders.reader_limits import FileError, brief, file_errors, unique_keys
+from irviz.loaders.bounded_read import unique_keys
+from irviz.loaders.file_errors import FileError, brief, file_errors
 
 _LENGTH: Final = 8
 _LONGEST_HEADER: Final = 100_000_000

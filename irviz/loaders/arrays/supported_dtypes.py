@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from irviz.loaders.reader_limits import FileError, brief
+from irviz.loaders.file_errors import FileError, brief
 
 SAVE: Final = "save the arrays with numpy.savez(path, w0=..., b0=...) and load that file"
 CONVERT: Final = f"convert it with numpy.asarray(value, dtype='float32') and {SAVE}"

@@ -6,13 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
-from irviz.loaders.reader_limits import (
-    MAX_BYTES,
-    FileError,
-    brief,
-    file_errors,
-    file_size,
-)
+from irviz.loaders.bounded_read import file_size
+from irviz.loaders.file_errors import FileError, brief, file_errors
+from irviz.loaders.file_limits import MAX_BYTES
 
 if TYPE_CHECKING:
     import onnx

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from tvm import relax
 
 from irviz.errors import LoadError
+from irviz.loaders.file_errors import one_line
 from irviz.loaders.loaded_model import Missing
-from irviz.loaders.reader_limits import one_line
 
 if TYPE_CHECKING:
     import onnx

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from tvm import relax
 
 from irviz.errors import LoadError
+from irviz.loaders.file_errors import one_line
 from irviz.loaders.loaded_model import Loaded, Missing, detach_weights, opaque_note
 from irviz.loaders.models.file_digest import digest_of
 from irviz.loaders.models.imported_layers import onnx_layers
-from irviz.loaders.models.known_traps import mend
+from irviz.loaders.models.importer_defects import mend
 from irviz.loaders.models.onnx_evaluator import OnnxOrigin
 from irviz.loaders.models.onnx_file import external_locations, read_model
 from irviz.loaders.models.onnx_missing_operators import watch
-from irviz.loaders.reader_limits import one_line
 
 if TYPE_CHECKING:
     import onnx

@@ -18,7 +18,7 @@ import zipfile
 from io import BytesIO
 from typing import Any, Final
 
-from irviz.loaders.reader_limits import FileError, brief, file_errors
+from irviz.loaders.file_errors import FileError, brief, file_errors
 
 _AGAIN: Final = "save it again with torch.export.save(torch.export.export(model, inputs), path)"
 _ROOT: Final = "model"

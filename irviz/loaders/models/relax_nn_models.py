@@ -11,8 +11,8 @@ from tvm.relax.frontend import nn
 from tvm.relax.frontend.nn import spec
 
 from irviz.errors import LoadError
+from irviz.loaders.file_errors import one_line
 from irviz.loaders.loaded_model import Loaded, to_numpy
-from irviz.loaders.reader_limits import one_line
 
 _SPEC = (
     "give the specs of its inputs, as in irviz.load(model, inputs={'forward': {'x': "

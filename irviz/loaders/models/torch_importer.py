@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from tvm import ir, relax
 
 from irviz.errors import LoadError
+from irviz.loaders.file_errors import one_line
 from irviz.loaders.loaded_model import Missing
 from irviz.loaders.models.imported_layers import torch_layers
-from irviz.loaders.models.known_traps import mend
-from irviz.loaders.reader_limits import one_line
+from irviz.loaders.models.importer_defects import mend
 from irviz.model.graph.infer_layers import LayersByNode
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from irviz.loaders.reader_limits import UPGRADE_LIMITS
+from irviz.loaders.file_limits import UPGRADE_LIMITS
 from irviz.loaders.tvmscript.imported_names import imported_names
 from irviz.loaders.tvmscript.syntax_tree import parse_tree
 

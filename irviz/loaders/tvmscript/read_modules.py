@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError
+from irviz.loaders.file_errors import FileError
 from irviz.loaders.read_in_worker import draw_all
-from irviz.loaders.reader_limits import FileError
 from irviz.loaders.tvmscript.admission import AdmittedText, admit
 from irviz.loaders.tvmscript.find_definitions import Definition
 from irviz.loaders.tvmscript.restricted_parser import parse_admitted

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator
 
 from irviz.errors import LoadError
-from irviz.loaders.reader_limits import TVMSCRIPT_LIMITS, SyntaxLimits
+from irviz.loaders.file_limits import TVMSCRIPT_LIMITS, SyntaxLimits
 
 _OPENING = re.compile(r"#|(?P<before>\w{0,2})(?P<quote>\"\"\"|'''|\"|')")
 _FORMATTED = frozenset({"f", "fr", "rf", "t", "tr", "rt"})

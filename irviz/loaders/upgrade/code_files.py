@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from irviz.errors import LoadError
-from irviz.loaders.reader_limits import memory_for
+from irviz.loaders.file_limits import memory_for
 from irviz.loaders.upgrade.cells import upgrade_cells
 from irviz.loaders.upgrade.upgrade import upgrade
 from irviz.loaders.upgrade.upgrade_result import Note, Upgraded, unified_diff

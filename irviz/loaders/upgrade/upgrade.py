@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from irviz.loaders.reader_limits import UPGRADE_LIMITS
+from irviz.loaders.file_limits import UPGRADE_LIMITS
 from irviz.loaders.tvmscript.syntax_tree import RefusedError, parse_tree
 from irviz.loaders.upgrade.dotted_names import DottedNames
 from irviz.loaders.upgrade.imports import future_first, with_imports

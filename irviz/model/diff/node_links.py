@@ -22,8 +22,8 @@ _MATCHED_CALLS = (NodeKind.CALL_FUNCTION, NodeKind.CALL_TIR)
 
 
 @dataclass(frozen=True)
-class FunctionReading:
-    """A function, and the module's other functions that it may call, by name.
+class DiffSide:
+    """A function of one side of a diff, and the module's other functions that it may call, by name.
 
     Attributes:
         names: The names of its sizes.
@@ -55,8 +55,8 @@ class NodeLinks:
 
 
 def link_nodes(
-    before: FunctionReading,
-    after: FunctionReading,
+    before: DiffSide,
+    after: DiffSide,
     functions: Sequence[FunctionPair],
     known: Mapping[NodeId, NodeId],
 ) -> NodeLinks:
@@ -105,7 +105,7 @@ def unchanged_links(graph: Graph) -> NodeLinks:
     return NodeLinks({(node.id, node.id): MatchedBy.KNOWN for node in graph.nodes}, {})
 
 
-def _only_there(reading: FunctionReading, matched: Iterable[str]) -> set[str]:
+def _only_there(reading: DiffSide, matched: Iterable[str]) -> set[str]:
     """Return the functions without a counterpart that a function calls."""
     others = reading.others.keys() - set(matched)
     return (
@@ -121,15 +121,15 @@ def _link_directly(before: Graph, after: Graph, known: Mapping[NodeId, NodeId]) 
 
 
 def _canonical_reading(
-    reading: FunctionReading, matched: Mapping[str, int], sizes: Mapping[str, str]
-) -> FunctionReading:
+    reading: DiffSide, matched: Mapping[str, int], sizes: Mapping[str, str]
+) -> DiffSide:
     """Return a function to be matched, with those of the others that are looked into."""
     others = {name: other for name, other in reading.others.items() if name not in matched}
     graphs = {
         name: _canonical_graph(without_names(each, sizes, reading.names), matched)
         for name, each in {**others, reading.graph.function: reading.graph}.items()
     }
-    return FunctionReading(graphs[reading.graph.function], graphs, reading.names)
+    return DiffSide(graphs[reading.graph.function], graphs, reading.names)
 
 
 def _canonical_graph(graph: Graph, matched: Mapping[str, int]) -> Graph:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -14,7 +15,7 @@ from irviz.model.folding.folding_limits import (
     LIMIT,
     MAX_INPUTS,
 )
-from irviz.model.folding.ranks import count_ranks
+from irviz.model.folding.repeats import BoundNodes
 from irviz.model.graph.graph import RegionKind
 
 
@@ -97,7 +98,7 @@ class _LevelOpener:
         self, tree: ContainerTree, budget: _NodeBudget, closed: Collection[str], limit: int
     ) -> None:
         self._tree, self._budget, self._closed, self._limit = tree, budget, closed, limit
-        self._ranks = 1.0 + count_ranks(tree.bound, tree.root)  # with inputs or the result
+        self._ranks = 1.0 + _count_ranks(tree.bound, tree.root)  # with inputs or the result
 
     def open(self) -> None:
         most = min(FIRST_NODES, self._limit)
@@ -121,7 +122,7 @@ class _LevelOpener:
                 later += repeats
 
     def _more_ranks(self, container: Container) -> float:
-        return count_ranks(self._tree.bound, container) - 1 + FRAME_RANKS
+        return _count_ranks(self._tree.bound, container) - 1 + FRAME_RANKS
 
     def _inside(self, around: Container) -> tuple[list[Container], list[Container]]:
         """Return the containers to expand inside of one, and the repeats: these are a level deeper.
@@ -186,3 +187,17 @@ def _paths(
     for one in container.inside:
         yield one.id, (*around, one)
         yield from _paths(one, (*around, one))
+
+
+def _count_ranks(bound: BoundNodes, container: Container) -> int:
+    """Return the length of the longest path through the children of a container."""
+    starts = [one if isinstance(one, int) else one.start for one in container.children]
+    ranks = [1] * len(starts)
+    for index, child in enumerate(container.children):
+        stop = child + 1 if isinstance(child, int) else child.stop
+        for step in range(starts[index], stop):
+            for operand in bound.operands[step]:
+                if container.start <= operand.step < starts[index]:
+                    source = bisect_right(starts, operand.step) - 1
+                    ranks[index] = max(ranks[index], ranks[source] + 1)
+    return max(ranks, default=0)

@@ -13,7 +13,7 @@ from tvm import ir
 from irviz.errors import RunError
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.local.instrumented_module import Instrumented, instrument
-from irviz.runtime.local.packed_module import unpack_module
+from irviz.runtime.local.module_bytes import unpack_module
 from irviz.runtime.local.python_callees import install_callees
 from irviz.runtime.local.trace_recorder import TraceRequest, record_trace
 from irviz.runtime.local.vm import (

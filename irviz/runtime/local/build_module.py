@@ -13,8 +13,8 @@ import tvm_ffi
 from tvm import ir, relax, tirx
 
 from irviz.errors import RunError
-from irviz.runtime.local.build_failure import nodes_of
 from irviz.runtime.local.kernels import KernelError, can_be_kept, compiled, is_closed
+from irviz.runtime.local.nodes_of_prim_func import nodes_of
 
 _LARGE_BYTES = 1 << 20
 _CONSTANT = "irviz.constant"

@@ -13,17 +13,9 @@ from pathlib import Path
 
 from irviz.atomic_write import atomic_write
 from irviz.errors import LoadError, SaveError
-from irviz.loaders.reader_limits import (
-    FileError,
-    brief,
-    check_unpacked,
-    max_unpacked,
-    memory_share,
-    named,
-    one_line,
-    open_archive,
-    read_file,
-)
+from irviz.loaders.bounded_read import open_archive, read_file
+from irviz.loaders.file_errors import FileError, brief, named, one_line
+from irviz.loaders.file_limits import check_unpacked, max_unpacked, memory_share
 
 INDEX, OBJECTS = "index.json", "objects.json"
 _NAMES = re.compile(r"index\.json|objects\.json|arrays/(?:0|[1-9][0-9]{0,8})\.npy")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from irviz.loaders.reader_limits import brief
+from irviz.loaders.file_errors import brief
 from irviz.model.graph.graph import NodeId
 from irviz.model.graph.infer_layers import LayersByNode
 from irviz.model.graph.layers import Layer, LayerPart

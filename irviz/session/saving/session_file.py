@@ -19,7 +19,7 @@ import tvm
 from tvm import ir
 
 from irviz.ir.module_functions import drawable_functions
-from irviz.loaders.reader_limits import brief
+from irviz.loaders.file_errors import brief
 from irviz.loaders.tvm_json import TvmJsonError, objects_from_json, objects_to_json
 from irviz.runtime.inputs.argument_lists import Inputs
 from irviz.runtime.run import CallInputs, RunConfig

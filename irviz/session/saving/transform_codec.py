@@ -11,12 +11,12 @@ import tvm
 from tvm import ir, tirx
 
 from irviz.errors import TransformError
-from irviz.loaders.reader_limits import brief
+from irviz.loaders.file_errors import brief
 from irviz.model.loop_nest import BlockAddress, LoopAddress
 from irviz.session.saving.value_codec import EncodingError
 from irviz.transforms.bind_params import BindParams
+from irviz.transforms.kernels.replace_prim_func import UpdateFunction
 from irviz.transforms.kernels.swap import Swap
-from irviz.transforms.kernels.update_function import UpdateFunction
 from irviz.transforms.passes import pass_facts
 from irviz.transforms.passes.as_transform import TVMPass, write_by_name
 from irviz.transforms.passes.parameters import ParameterKind, PassParameter
@@ -25,9 +25,10 @@ from irviz.transforms.passes.pattern_rewrite import Rewrite
 from irviz.transforms.python_script import PythonScript, UnwritableError
 from irviz.transforms.recordings.recorded_stages import RecordedPass
 from irviz.transforms.schedules import primitives
-from irviz.transforms.schedules.index_map import IndexMapText, ScheduleTraceError
+from irviz.transforms.schedules.index_map import IndexMapText
+from irviz.transforms.schedules.schedule_error import ScheduleTraceError
 from irviz.transforms.schedules.schedule_step import ScheduleStep
-from irviz.transforms.stage import Transform
+from irviz.transforms.transform import Transform
 
 Description = Mapping[str, object]
 

@@ -16,7 +16,7 @@ from tvm import ir, tirx
 from irviz.errors import IrvizError
 from irviz.ir.shapes.check_arguments import ShapeValue
 from irviz.loaders.arrays.npy_file import read_npy
-from irviz.loaders.reader_limits import brief
+from irviz.loaders.file_errors import brief
 from irviz.model.loop_nest import BlockAddress, LoopAddress
 
 _DTYPE_KINDS = "biufc"

@@ -21,11 +21,11 @@ from irviz.transforms.kernels.call_targets import (
     dps_calls,
     misfit,
 )
+from irviz.transforms.kernels.replace_prim_func import write_function
 from irviz.transforms.kernels.signature import Signature, signature_of_call
 from irviz.transforms.kernels.te_definitions import TEDefinition, prim_func_for_call
-from irviz.transforms.kernels.update_function import write_function
 from irviz.transforms.python_script import PythonScript, UnwritableError, source_of
-from irviz.transforms.stage import Transform
+from irviz.transforms.transform import Transform
 
 
 @dataclass(frozen=True)

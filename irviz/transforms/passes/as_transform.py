@@ -14,7 +14,7 @@ from tvm_ffi import structural_equal
 from irviz.errors import TransformError
 from irviz.transforms.passes.pass_call import PassCall, named_pass
 from irviz.transforms.python_script import PythonScript, UnwritableError
-from irviz.transforms.stage import Transform
+from irviz.transforms.transform import Transform
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from irviz.ir.module_functions import relax_function
 from irviz.runtime.local.pickle_by_value import PortableFunction
 from irviz.transforms.passes.user_function_source import define_function
 from irviz.transforms.python_script import PythonScript, UnwritableError
-from irviz.transforms.stage import Transform
+from irviz.transforms.transform import Transform
 
 Rewriter: TypeAlias = Callable[..., object]
 Pattern: TypeAlias = dpl.DFPattern | dpl.PatternContext

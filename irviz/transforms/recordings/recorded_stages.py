@@ -15,7 +15,8 @@ from irviz.transforms.passes.as_transform import default_pass_call, write_by_nam
 from irviz.transforms.passes.pass_call import PassCall, named_pass
 from irviz.transforms.python_script import PythonScript
 from irviz.transforms.recordings.pass_log import PassRun, short_line
-from irviz.transforms.stage import Stage, Transform
+from irviz.transforms.stage import Stage
+from irviz.transforms.transform import Transform
 
 ConstantNames = Mapping[tvm.runtime.Tensor, str]
 

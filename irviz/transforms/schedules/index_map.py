@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 from tvm import tirx
 
-from irviz.errors import TransformError
 from irviz.ir.tir.scoped_names import ScopedNames
+from irviz.transforms.schedules.schedule_error import ScheduleTraceError, refused
 
 _OPERATORS: dict[type[ast.operator], Callable[..., object]] = {
     ast.Add: operator.add,
@@ -24,22 +24,6 @@ _OPERATORS: dict[type[ast.operator], Callable[..., object]] = {
 }
 _Expression: TypeAlias = Callable[[Mapping[str, object]], Any]
 _TYPED_NUMBER = re.compile(r"T\.int\d+\((-?\d+)\)")
-
-
-class ScheduleTraceError(TransformError):
-    """A text that is not a schedule trace, or a part of one; `line` and `column` count from 1."""
-
-    def __init__(self, words: str, line: int = 1, column: int = 1) -> None:
-        super().__init__(words, line, column)
-        self.words, self.line, self.column = words, line, column
-
-    def __str__(self) -> str:
-        return f"line {self.line}, column {self.column}: {self.words}"
-
-
-def refused(tree: ast.expr | ast.stmt, words: str) -> ScheduleTraceError:
-    """Return the error of a part of a syntax tree."""
-    return ScheduleTraceError(words, tree.lineno, tree.col_offset + 1)
 
 
 @dataclass(frozen=True)

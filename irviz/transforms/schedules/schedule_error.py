@@ -1,4 +1,4 @@
-"""Errors of illegal schedule steps: TVM's explanation, and the loops and blocks it is about."""
+"""Errors of schedules: an illegal step, as TVM explains it, and text that is not a schedule."""
 
 from __future__ import annotations
 
@@ -28,6 +28,22 @@ class IllegalStepError(TransformError):
 
     def __str__(self) -> str:
         return self.words
+
+
+class ScheduleTraceError(TransformError):
+    """A text that is not a schedule trace, or a part of one; `line` and `column` count from 1."""
+
+    def __init__(self, words: str, line: int = 1, column: int = 1) -> None:
+        super().__init__(words, line, column)
+        self.words, self.line, self.column = words, line, column
+
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column}: {self.words}"
+
+
+def refused(tree: ast.expr | ast.stmt, words: str) -> ScheduleTraceError:
+    """Return the error of a part of a syntax tree."""
+    return ScheduleTraceError(words, tree.lineno, tree.col_offset + 1)
 
 
 def illegal_step(step: str, function: str, failure: Exception) -> IllegalStepError:

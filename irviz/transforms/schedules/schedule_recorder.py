@@ -22,7 +22,7 @@ from irviz.transforms.schedules.schedule_step import (
     blocks_under,
     start_schedule,
 )
-from irviz.transforms.stage import try_transform
+from irviz.transforms.try_in_worker import try_transform
 
 ScheduleFunction = Callable[[Any], object]
 """A schedule as the user writes it: a function of an object with TVM's Schedule methods."""

@@ -16,7 +16,7 @@ from irviz.transforms.python_script import PythonScript, UnwritableError
 from irviz.transforms.schedules.index_map import IndexMapText
 from irviz.transforms.schedules.primitives import ArgumentKind, primitive
 from irviz.transforms.schedules.schedule_error import IllegalStepError, illegal_step
-from irviz.transforms.stage import Apply, Transform
+from irviz.transforms.transform import Apply, Transform
 
 
 @dataclass(frozen=True)

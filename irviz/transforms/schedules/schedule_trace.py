@@ -13,13 +13,9 @@ from dataclasses import dataclass
 
 from irviz.errors import TransformError
 from irviz.model.loop_nest import BlockAddress, LoopAddress
-from irviz.transforms.schedules.index_map import (
-    IndexMapText,
-    ScheduleTraceError,
-    index_map_function,
-    refused,
-)
+from irviz.transforms.schedules.index_map import IndexMapText, index_map_function
 from irviz.transforms.schedules.primitives import ADDRESSES, ArgumentKind, primitive
+from irviz.transforms.schedules.schedule_error import ScheduleTraceError, refused
 from irviz.transforms.schedules.schedule_step import ScheduleStep, schedule_step
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_paths import path

@@ -10,7 +10,7 @@ from irviz.model.graph.graph import NodeId
 from irviz.view.colour_math import mix_colours
 from irviz.view.geometry import Point, Rect, Size
 from irviz.view.graph import labels
-from irviz.view.graph.toggles_and_flags import draw_flag
+from irviz.view.graph.node_markers import draw_flag
 from irviz.view.svg_primitives import add, add_rect, add_text, px, text_width
 from irviz.view.theme import Theme
 

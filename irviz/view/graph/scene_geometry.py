@@ -9,10 +9,10 @@ from irviz.view.geometry import Point, Rect, Size
 from irviz.view.graph.clusters import cluster_title, cluster_title_rect
 from irviz.view.graph.edges import arrow_rect, points_along
 from irviz.view.graph.graphviz_layout import ClusterFrame, Layout
+from irviz.view.graph.node_markers import TOGGLE_RADIUS, flag_rect
 from irviz.view.graph.node_shapes import VALUE_HEIGHT, output_size, shape_size, value_width
 from irviz.view.graph.nodes import value_label_rect
 from irviz.view.graph.overlay import Overlay
-from irviz.view.graph.toggles_and_flags import TOGGLE_RADIUS, flag_rect
 
 _STEP = 6.0
 """The distance between the points that stand for a line, in px."""

@@ -12,6 +12,7 @@ from irviz.view.graph.change_marks import SideChanges, draw_marks
 from irviz.view.graph.clusters import cluster_title, draw_cluster, draw_cluster_title
 from irviz.view.graph.edges import draw_edge
 from irviz.view.graph.label_placement import OccupiedArea, draw_label, place_labels
+from irviz.view.graph.node_markers import draw_flag, draw_toggle
 from irviz.view.graph.nodes import (
     draw_effect_number,
     draw_node,
@@ -21,7 +22,6 @@ from irviz.view.graph.nodes import (
 )
 from irviz.view.graph.overlay import Overlay, draw_overlay_legend, legend_size
 from irviz.view.graph.scene_geometry import SceneGeometry
-from irviz.view.graph.toggles_and_flags import draw_flag, draw_toggle
 from irviz.view.svg_primitives import add, px, svg_document, svg_text
 from irviz.view.theme import Theme
 

@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from itertools import groupby
 from typing import NamedTuple
 
-from irviz.model.diff.alignment import aligned
+from irviz.model.diff.align_lists import aligned
 from irviz.model.diff.diff_result import (
     Difference,
     FunctionChange,
@@ -18,7 +18,7 @@ from irviz.model.diff.diff_result import (
     NodeChange,
     NodeDiff,
 )
-from irviz.model.diff.printed_module import FunctionText
+from irviz.model.diff.module_text import FunctionText
 from irviz.model.graph.graph import NodeId, NodeKind
 from irviz.view.bidi_escapes import visible
 

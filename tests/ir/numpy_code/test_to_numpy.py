@@ -201,7 +201,7 @@ def test_bound_parameters_are_the_programs_constants() -> None:
         "w1": np.ones((1, 2), "float32"),
         "b1": np.zeros(1, "float32"),
     }
-    bound = irviz.Session(mlp_symbolic.MyModule).bind(weights).current.module
+    bound = relax.transform.BindParams("main", weights)(mlp_symbolic.MyModule)
 
     program = irviz.to_numpy(bound)
 

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irviz.loaders import reader_limits
+from irviz.loaders import file_limits
 from irviz.loaders.arrays.param_files import ParamsError, load_params
 
 PARAMS = {
@@ -513,11 +513,11 @@ def test_an_npz_gets_its_share_of_the_free_memory_and_no_more(tmp_path, monkeypa
     assert load_params(path)
     packed = tmp_path / "packed.npz"
     np.savez_compressed(packed, w0=np.zeros(1000))
-    monkeypatch.setattr(reader_limits, "free_memory", lambda: 20_000)
+    monkeypatch.setattr(file_limits, "free_memory", lambda: 20_000)
     assert "has 8,258 bytes, and at most 5,000 are read" in refusal(path, path.read_bytes())
     assert "would become 8,128 bytes" in refusal(packed, packed.read_bytes())
-    monkeypatch.setattr(reader_limits, "free_memory", lambda: 2**40)
-    monkeypatch.setattr(reader_limits, "MIN_UNPACKED", 1000)
+    monkeypatch.setattr(file_limits, "free_memory", lambda: 2**40)
+    monkeypatch.setattr(file_limits, "MIN_UNPACKED", 1000)
     np.savez(path, w0=np.zeros(10**4))
     assert load_params(path), "what is not packed becomes as large as it is"
     np.savez_compressed(path, w0=np.zeros(10**4))

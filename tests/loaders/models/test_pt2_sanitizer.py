@@ -2,8 +2,8 @@
 
 import pytest
 
+from irviz.loaders.file_errors import FileError
 from irviz.loaders.models.pt2_sanitizer import _arithmetic
-from irviz.loaders.reader_limits import FileError
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ import pytest
 
 import irviz
 from irviz.errors import LoadError
+from irviz.loaders.file_errors import FileError
 from irviz.loaders.load import load, load_content
 from irviz.loaders.models import torch_importer
 from irviz.loaders.models.pt2_sanitizer import plain_archive
-from irviz.loaders.reader_limits import FileError
 from irviz.view.graph.labels import layers_label
 
 torch = pytest.importorskip("torch", reason="this needs PyTorch: pip install 'irviz[torch]'")

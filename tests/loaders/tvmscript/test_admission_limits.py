@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from irviz.loaders.reader_limits import TVMSCRIPT_LIMITS
+from irviz.loaders.file_limits import TVMSCRIPT_LIMITS
 from irviz.loaders.tvmscript.admission import RefusedError, admit
 
 _SPEC = importlib.util.spec_from_file_location(

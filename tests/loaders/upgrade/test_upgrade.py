@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import irviz
 from irviz.course.mlp import MODULES
-from irviz.loaders.reader_limits import UPGRADE_LIMITS
+from irviz.loaders.file_limits import UPGRADE_LIMITS
 from irviz.loaders.tvmscript.syntax_tree import RefusedError
 from irviz.loaders.upgrade.moved_names import GONE, MOVED
 from irviz.loaders.upgrade.upgrade import upgrade

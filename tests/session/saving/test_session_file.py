@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from irviz.course.mlp import MyModuleStatic
 from irviz.ir.module_functions import drawable_functions
-from irviz.loaders import reader_limits
+from irviz.loaders import file_limits
 from irviz.loaders.tvm_json import objects_to_json
 from irviz.model.loop_nest import BlockAddress, LoopAddress
 from irviz.runtime.run import CallInputs, RunConfig
@@ -192,7 +192,7 @@ def test_a_bomb_is_not_unpacked(path, monkeypatch):
     zeros = np.zeros(1 << 20, "u1")
     changed(path, entries={"arrays/0.npy": _npy(zeros)}, compression=zipfile.ZIP_DEFLATED)
     assert load_session(path)  # as large as that it is none
-    monkeypatch.setattr(reader_limits, "MIN_UNPACKED", 1 << 10)
+    monkeypatch.setattr(file_limits, "MIN_UNPACKED", 1 << 10)
     monkeypatch.setattr(zipfile.ZipFile, "read", None)
     assert " would become 1,0" in refusal(path)
 
@@ -208,7 +208,7 @@ def test_an_entry_that_unpacks_to_more_than_it_declares_is_refused(path):
 
 
 def test_a_file_gets_its_share_of_the_free_memory_and_no_more(path, monkeypatch):
-    monkeypatch.setattr(reader_limits, "free_memory", lambda: 4000)
+    monkeypatch.setattr(file_limits, "free_memory", lambda: 4000)
     assert "bytes, and at most 1,000 are read" in refusal(path)
 
 
@@ -220,7 +220,7 @@ def test_an_index_that_is_far_too_long_is_not_parsed(path):
 
 @pytest.mark.worker
 def test_what_packs_well_is_saved_so_that_it_is_read_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(reader_limits, "MIN_UNPACKED", 1 << 10)
+    monkeypatch.setattr(file_limits, "MIN_UNPACKED", 1 << 10)
     mod = MyModuleStatic.with_attr("zeros", "0" * (1 << 20))
     path = save_session(state_of(Stage("0", mod)), tmp_path / "session.irviz")
     tvm.ir.assert_structural_equal(load_session(path).stage().module, mod)

@@ -11,11 +11,13 @@ from tvm import relax, s_tir, tirx
 
 from irviz.course.mlp import MODULES
 from irviz.errors import TransformError
+from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.passes import catalog as catalog_module
 from irviz.transforms.passes import pass_facts
 from irviz.transforms.passes.catalog import GROUPS, TargetUse, catalog, find, search
 from irviz.transforms.passes.pass_call import named_pass
-from irviz.transforms.stage import Stage, Transform, apply_transform
+from irviz.transforms.stage import Stage
+from irviz.transforms.transform import Transform
 
 NAMESPACES = {"relax": relax.transform, "tirx": tirx.transform, "s_tir": s_tir.transform}
 

@@ -10,12 +10,13 @@ import pytest
 from irviz.course.digits import mlp_params
 from irviz.course.mlp import MODULES
 from irviz.session.session import Session
+from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.passes.arguments import symbolic_names
 from irviz.transforms.passes.catalog import catalog
 from irviz.transforms.passes.parameters import ParameterKind
 from irviz.transforms.passes.pass_call import named_pass
 from irviz.transforms.passes.pass_facts import TRIALS
-from irviz.transforms.stage import Stage, apply_transform
+from irviz.transforms.stage import Stage
 
 PARAMS = mlp_params()
 ENDS_THE_PROCESS = {"tirx.NarrowDataType"}

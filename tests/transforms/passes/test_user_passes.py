@@ -27,7 +27,8 @@ from irviz.transforms.passes.parameters import ParameterKind
 from irviz.transforms.passes.pass_call import named_pass
 from irviz.transforms.passes.pattern_rewrite import Rewrite
 from irviz.transforms.passes.user_passes import register_pass, register_rewrite
-from irviz.transforms.stage import Transform, TrialOutcome, try_transform
+from irviz.transforms.transform import Transform
+from irviz.transforms.try_in_worker import TrialOutcome, try_transform
 
 pytestmark = pytest.mark.worker
 

@@ -11,13 +11,15 @@ from tvm_ffi import structural_equal
 
 from irviz.course.mlp import MyModule, MyModuleHighLevel, MyModuleStatic
 from irviz.errors import TransformError
+from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.bind_params import bind_params
 from irviz.transforms.python_script import PythonScript, UnwritableError
 from irviz.transforms.recordings.pass_log import PassRun
 from irviz.transforms.recordings.recorded_stages import OUTSIDE, RecordedPass, stages_of
 from irviz.transforms.recordings.recording import record_passes
-from irviz.transforms.stage import Stage, Transform, apply_transform
+from irviz.transforms.stage import Stage
 from irviz.transforms.stage_paths import path, replay, to_script
+from irviz.transforms.transform import Transform
 from irviz.units import format_duration
 
 

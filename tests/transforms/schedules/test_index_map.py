@@ -4,7 +4,8 @@ import pytest
 import tvm_ffi
 from tvm import tirx
 
-from irviz.transforms.schedules.index_map import IndexMapText, ScheduleTraceError, index_map_text
+from irviz.transforms.schedules.index_map import IndexMapText, index_map_text
+from irviz.transforms.schedules.schedule_error import ScheduleTraceError
 
 
 def made(function, dtype="int32"):

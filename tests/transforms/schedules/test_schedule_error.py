@@ -16,6 +16,7 @@ from irviz.model.loop_nest import (
     schedule_addresses,
     walk,
 )
+from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.schedules.schedule_error import (
     IllegalStepError,
     access_paths,
@@ -23,7 +24,7 @@ from irviz.transforms.schedules.schedule_error import (
     illegal_step,
 )
 from irviz.transforms.schedules.schedule_step import schedule_step
-from irviz.transforms.stage import Stage, apply_transform
+from irviz.transforms.stage import Stage
 
 GIVEN = Stage("0", MyModule)
 NEST = loop_nest(MyModule["mm_relu"], "mm_relu")

@@ -15,12 +15,14 @@ from irviz.course.mlp import MODULES
 from irviz.course.mm_relu import MyModule, lecture_schedule
 from irviz.ir.tir.loop_nest_reader import loop_nest
 from irviz.model.loop_nest import LoopAddress, schedule_addresses
+from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.python_script import PythonScript
 from irviz.transforms.schedules.primitives import CHOICES, ArgumentKind, Primitive, primitives
 from irviz.transforms.schedules.schedule_error import IllegalStepError
 from irviz.transforms.schedules.schedule_recorder import record_schedule
 from irviz.transforms.schedules.schedule_step import ScheduleStep, schedule_step
-from irviz.transforms.stage import Stage, Transform, apply_transform
+from irviz.transforms.stage import Stage
+from irviz.transforms.transform import Transform
 
 GIVEN = Stage("0", MyModule)
 SPLIT = schedule_step("mm_relu", "split", LoopAddress("Y", 1), [None, 4])

@@ -6,6 +6,7 @@ from tvm import s_tir
 
 from irviz.course.mm_relu import MyModule, lecture_schedule
 from irviz.model.loop_nest import BlockAddress, LoopAddress
+from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.python_script import UnwritableError
 from irviz.transforms.schedules.index_map import IndexMapText
 from irviz.transforms.schedules.schedule_recorder import record_schedule
@@ -16,7 +17,7 @@ from irviz.transforms.schedules.schedule_trace import (
     parse_value,
     schedule_trace,
 )
-from irviz.transforms.stage import Stage, apply_transform
+from irviz.transforms.stage import Stage
 
 LECTURE = record_schedule(MyModule, "mm_relu", lecture_schedule, isolate=False)
 LINES = """\

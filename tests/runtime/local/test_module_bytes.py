@@ -9,7 +9,7 @@ from tvm import relax
 from irviz import Session
 from irviz.runtime import run_in_worker
 from irviz.runtime.local import build_module
-from irviz.runtime.local.packed_module import pack_module, unpack_module
+from irviz.runtime.local.module_bytes import pack_module, unpack_module
 from irviz.worker import shared_arrays
 
 N = 600

@@ -9,7 +9,7 @@ from tvm.script import relax as R
 from tvm.script import tirx as T
 
 from irviz.course.mlp import MODULES
-from irviz.ir.buffer_graph import LoweringError, destination_passing
+from irviz.ir.destination_passing import LoweringError, destination_passing
 from irviz.ir.function_graph import extract
 from irviz.ir.module_functions import NoFunctionError, relax_functions
 from irviz.model.graph.graph import NodeKind, Resolution
@@ -206,6 +206,6 @@ def test_a_pass_that_ends_its_process_ends_only_that(modules, monkeypatch):
     def crash(*_, **__):
         raise CrashedError("it ended the process that tried it (SIGSEGV)")
 
-    monkeypatch.setattr("irviz.ir.buffer_graph.TRIES.call", crash)
+    monkeypatch.setattr("irviz.ir.destination_passing.TRIES.call", crash)
     with pytest.raises(LoweringError, match="SIGSEGV"):
         destination_passing(modules.SameTwice)

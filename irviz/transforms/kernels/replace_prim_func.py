@@ -13,7 +13,7 @@ from irviz.transforms.kernels import change_calls
 from irviz.transforms.kernels import signature as signatures
 from irviz.transforms.kernels.call_targets import dps_calls
 from irviz.transforms.python_script import PythonScript, source_of, tvmscript_source
-from irviz.transforms.stage import Transform
+from irviz.transforms.transform import Transform
 
 
 @dataclass(frozen=True)

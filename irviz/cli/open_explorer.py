@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irviz.cli.demo import demo_session
-from irviz.cli.server_arguments import DEMO, PageRequest
+from irviz.cli.page_request import DEMO, PageRequest
 from irviz.explorer.explorer import Explorer, explore
 
 

@@ -18,13 +18,15 @@ from irviz.course.mlp import MyModule, MyModuleHighLevel, MyModuleStatic
 from irviz.errors import TransformError
 from irviz.ir.function_graph import extract
 from irviz.runtime.run import CallInputs, run
+from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.kernels.candidates import equivalence
 from irviz.transforms.kernels.equivalence_on_samples import Equivalence
+from irviz.transforms.kernels.replace_prim_func import UpdateFunction, update_obstacle
 from irviz.transforms.kernels.swap import Swap
-from irviz.transforms.kernels.update_function import UpdateFunction, update_obstacle
 from irviz.transforms.passes.pass_call import named_pass
 from irviz.transforms.python_script import PythonScript
-from irviz.transforms.stage import Stage, Transform, apply_transform
+from irviz.transforms.stage import Stage
+from irviz.transforms.transform import Transform
 
 IMAGES, PARAMS = digits().images[:5], mlp_params()
 

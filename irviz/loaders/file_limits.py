@@ -1,0 +1,110 @@
+"""How large a file may be, and how much time and memory reading it may take."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import cloudpickle
+
+from irviz.loaders.file_errors import FileError
+from irviz.worker.memory_limit import free_memory, limited_memory
+
+MAX_BYTES = 1 << 31
+"""Larger files are not read, and larger inputs are not made of images."""
+SECONDS = 120.0
+"""The time limit for opening a file."""
+_FREE_SHARE = 0.5
+"""The share of the free memory that a file may take while it is read."""
+_MIN_MEMORY = 2 << 30
+"""A reader in the worker may take this many bytes for any file; importing PyTorch takes some."""
+DRAWING_BYTES, DRAWING_SECONDS = 1 << 30, 30.0
+"""The memory and the processor time for drawing a module: the caller draws it again."""
+MIN_UNPACKED, MAX_RATIO = 1 << 28, 20
+"""A file may become this many bytes, or this many times its own size.
+
+Trained weights do not even pack two to one, and TVMScript becomes about fifteen times as much JSON.
+"""
+
+MAX_ARRAYS = 20_000
+"""More arrays are not read from a file: the smallest takes a tenth of a millisecond."""
+
+
+@dataclass(frozen=True)
+class SyntaxLimits:
+    """The limits of a Python text: its characters, its tokens, and the depth of its syntax tree."""
+
+    characters: int
+    tokens: int
+    depth: int
+    admits_formatted_strings: bool = False
+
+
+# A large text consists mostly of weights in JSON; a module of 17,000 bindings has one million
+# tokens; TVM's own parser fails at about this depth.
+TVMSCRIPT_LIMITS = SyntaxLimits(64 * 2**20, tokens=2_000_000, depth=150)
+# libcst takes about ten seconds for so many tokens.
+UPGRADE_LIMITS = SyntaxLimits(2_000_000, tokens=150_000, depth=100, admits_formatted_strings=True)
+
+
+def max_unpacked(size: int) -> int:
+    """Return how many bytes a file may become in proportion to its size."""
+    return max(MIN_UNPACKED, MAX_RATIO * size)
+
+
+def memory_share() -> int:
+    """Return how many bytes a file may take while it is read, whatever its size."""
+    free = free_memory()
+    return MAX_BYTES if free is None else int(free * _FREE_SHARE)
+
+
+def check_unpacked(size: int, unpacked: int, advice: str) -> None:
+    """Raise FileError if a file of `size` bytes would become too many bytes of arrays."""
+    most = min(max_unpacked(size), memory_share() // 2)  # arrays are copied once
+    if unpacked > most:
+        raise FileError(
+            f"would become {unpacked:,} bytes, and a file of {size:,} bytes may become "
+            f"{most:,}: {advice}"
+        )
+
+
+@contextlib.contextmanager
+def memory_for(size: int, ratio: int) -> Iterator[None]:
+    """Limit the memory for reading a file to `ratio` times its size, or the least for any file.
+
+    Raises FileError beyond that.
+    """
+    most = min(max(_MIN_MEMORY, ratio * size), memory_share())
+    try:
+        with limited_memory(most):
+            yield
+    except MemoryError:
+        raise FileError(
+            f"takes more than {most:,} bytes of memory to read, the limit for a file of "
+            f"{size:,} bytes: give a smaller one"
+        ) from None
+
+
+def check_result(result: object, size: int) -> None:
+    """Raise FileError if what was read of a file of `size` bytes is too large to be passed on."""
+    cloudpickle.dump(result, _Counter(size, min(max_unpacked(size), memory_share())))
+
+
+class _Counter:
+    """A file that only counts what is written to it."""
+
+    def __init__(self, size: int, most: int) -> None:
+        self._size, self._most, self._count = size, most, 0
+
+    def write(self, content: bytes | pickle.PickleBuffer) -> int:
+        """Count more bytes; raise FileError if there are too many."""
+        count = memoryview(content).nbytes
+        self._count += count
+        if self._count > self._most:
+            raise FileError(
+                f"becomes more than {self._most:,} bytes, the limit for a file of {self._size:,} "
+                "bytes: give a smaller model, or one with its weights in the file"
+            )
+        return count

@@ -14,7 +14,7 @@ from irviz.ir.shapes.check_arguments import Argument
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.inputs.argument_lists import CallInputs
 from irviz.runtime.inputs.prim_func_call import PreparedCall, prim_func_call
-from irviz.runtime.jobs.run_function import Callee, Job, run_job
+from irviz.runtime.jobs.run_function import CalledFunction, Job, run_job
 from irviz.runtime.jobs.time_in_turn import BUDGET, ROUNDS, TimedCall, time_in_turn
 from irviz.runtime.local.python_callees import python_callees
 from irviz.runtime.local.run_errors import error_summary
@@ -128,13 +128,13 @@ def measure(
 
 def _prepare(
     mod: ir.IRModule, function: str, inputs: CallInputs, config: RunConfig
-) -> tuple[Callee, PreparedCall]:
+) -> tuple[CalledFunction, PreparedCall]:
     if not _is_prim_func(mod, function):
-        callee = Callee(module_key(mod), function, config.where)
+        callee = CalledFunction(module_key(mod), function, config.where)
         return callee, PreparedCall(mod, inputs.cases(mod, function))
     call = prim_func_call(mod, function, inputs.inputs, inputs.sizes, inputs.seed)
     key = f"{module_key(mod)}, {function}"
-    return Callee(key, function, config.where, call.written), call
+    return CalledFunction(key, function, config.where, call.written), call
 
 
 def _is_prim_func(mod: ir.IRModule, function: str) -> bool:

@@ -71,7 +71,7 @@ from irviz.view.graph.graph_figure import Direction, GraphFigure, draw_graph
 from irviz.view.graph.overlay import Overlay
 from irviz.view.memory_chart import memory_chart
 from irviz.view.module_diff import Diff
-from irviz.view.text.tables import StageRow, StageTable, TimingTable
+from irviz.view.text.tables import StageTable, StageTableRow, TimingTable
 from irviz.view.theme import ThemeName
 from irviz.view.values.chart_kinds import ValuePicture, draw_chart, fitting_charts
 from irviz.worker.supervisor import RUNS, OnProgress
@@ -718,7 +718,7 @@ class Session(SessionState):
         A stage that failed, or that cannot be run, has a row with the reason; one that has only
         other functions, as most of a compilation's do, has none.
         """
-        rows: list[StageRow] = []
+        rows: list[StageTableRow] = []
         first: RunResult | None = None
         for stage in self.stages:
             if self.function not in drawable_functions(stage.module):
@@ -731,7 +731,7 @@ class Session(SessionState):
                     error = str(failure)
             first = first or result
             comparison = compare_runs(result, first) if result and first else None
-            rows.append(StageRow(stage.id, stage.label, result, comparison, error))
+            rows.append(StageTableRow(stage.id, stage.label, result, comparison, error))
         return StageTable(tuple(rows))
 
     def trace(self, stage: str | None = None, *, case: int = 0) -> Trace:

@@ -31,7 +31,7 @@ from irviz.model.diff.compare_functions import (
     with_own_differences,
 )
 from irviz.model.diff.compare_loop_nests import diff_loop_nests
-from irviz.model.diff.compare_nodes import Comparison
+from irviz.model.diff.compare_nodes import NodeComparison
 from irviz.model.diff.compose_links import Step, block_links, compose_steps
 from irviz.model.diff.diff_result import Aspect, Difference, FunctionChange, FunctionDiff, NodeDiff
 from irviz.model.diff.module_text import FunctionText, ModuleText
@@ -182,7 +182,7 @@ def _relax_diff(
     groups = node_groups(links, before, after)
     sides = (first, pair.before), (last, pair.after)
     tensors = constants_of(*sides[0]), constants_of(*sides[1])
-    comparison = Comparison(
+    comparison = NodeComparison(
         before,
         after,
         names,

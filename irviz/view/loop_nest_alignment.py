@@ -29,7 +29,7 @@ _HEADS = (RowKind.LOOP, RowKind.BLOCK, RowKind.BUFFER, RowKind.PARAMETER)
 """Rows that get a line to where they moved; the others move with them."""
 
 
-class Mark(NamedTuple):
+class RowMark(NamedTuple):
     """What became of a row.
 
     Attributes:
@@ -45,7 +45,7 @@ class Mark(NamedTuple):
 
 
 class Link(NamedTuple):
-    """Rows before and the rows after that they became; `change` is as in `Mark`."""
+    """Rows before and the rows after that they became; `change` is as in `RowMark`."""
 
     before: tuple[int, ...]
     after: tuple[int, ...]
@@ -57,7 +57,7 @@ class Side:
     """The rows of one loop nest, and what became of those that are not the same."""
 
     rows: Sequence[Row]
-    marks: dict[int, Mark] = field(default_factory=dict)
+    marks: dict[int, RowMark] = field(default_factory=dict)
 
 
 class SideBySide(NamedTuple):
@@ -86,7 +86,7 @@ def side_by_side(
     """
     before, after = nests
     if before is None or after is None or diff is None:
-        sides = _side(before, Mark("−", "removed")), _side(after, Mark("+", "added"))
+        sides = _side(before, RowMark("−", "removed")), _side(after, RowMark("+", "added"))
         first: list[tuple[int | None, int | None]] = [
             (at, None) for at in range(len(sides[0].rows))
         ]
@@ -96,7 +96,7 @@ def side_by_side(
     return _Alignment(before, after, diff).result()
 
 
-def _side(nest: LoopNest | None, mark: Mark) -> Side:
+def _side(nest: LoopNest | None, mark: RowMark) -> Side:
     rows = listing(nest) if nest else []
     return Side(rows, dict.fromkeys(range(len(rows)), mark))
 
@@ -148,7 +148,7 @@ class _Alignment:
         self._taken.add(two)
         return True
 
-    def _mark(self, one: int, two: int, mark: Mark) -> None:
+    def _mark(self, one: int, two: int, mark: RowMark) -> None:
         self._before.marks[one] = mark._replace(word="")
         self._after.marks[two] = mark
 
@@ -161,7 +161,7 @@ class _Alignment:
             )
             if one is not None and two is not None and self._pair(one, two) and buffer.differences:
                 word = ", ".join(each.aspect.value for each in buffer.differences)
-                self._mark(one, two, Mark("~", "changed", word))
+                self._mark(one, two, RowMark("~", "changed", word))
 
     def _match_loops(self, block: BlockDiff) -> None:
         for group in block.loops:
@@ -197,20 +197,20 @@ class _Alignment:
     def _mark_bundle(
         self, here: Sequence[int], there: Sequence[int], *, is_reordered: bool
     ) -> None:
-        """Mark loops that were split or fused."""
+        """RowMark loops that were split or fused."""
         count = f"{len(here)} → {len(there)}"
         order = ", reordered" if is_reordered else ""
         is_split = len(here) <= len(there)
         sign = "⊂" if is_split else "⊃"
         for one in here:
-            self._before.marks[one] = Mark(sign, "fused")
+            self._before.marks[one] = RowMark(sign, "fused")
         for two in there:
-            self._after.marks[two] = Mark(sign, "fused")
+            self._after.marks[two] = RowMark(sign, "fused")
         side, at = (self._before, here[0]) if is_split else (self._after, there[0])
         word = "split" if is_split else "fused"
         if len(here) == len(there):
             word = "fused and split"
-        side.marks[at] = Mark(f"{sign} {count}", "fused", f"{word}{order}")
+        side.marks[at] = RowMark(f"{sign} {count}", "fused", f"{word}{order}")
         self._links.append(Link(tuple(here), tuple(there), "fused"))
 
     def _loop(self, side: int, at: int) -> Loop:
@@ -233,10 +233,10 @@ class _Alignment:
             words.append("bindings")
         if diff.change is LoopChange.MOVED:
             self._may_move.add(one)
-            self._mark(one, two, Mark("↕", "moved", ", ".join(["moved", *words])))
+            self._mark(one, two, RowMark("↕", "moved", ", ".join(["moved", *words])))
             self._links.append(Link((one,), (two,), "moved"))
         elif words:
-            self._mark(one, two, Mark("~", "changed", ", ".join(words)))
+            self._mark(one, two, RowMark("~", "changed", ", ".join(words)))
         names = self._axis_names(before, after)
         for at, row in self._details(before):
             other = self._places[1].get((row.kind, after, row.name))
@@ -281,7 +281,7 @@ class _Alignment:
         )
         text = _renamed(self._before.rows[one].text, names)
         if not is_same and text != self._after.rows[two].text:
-            self._mark(one, two, Mark("~", "changed"))
+            self._mark(one, two, RowMark("~", "changed"))
 
     def _match_bodies(
         self, before: str, after: str, diff: BlockDiff, names: Mapping[str, str]
@@ -337,7 +337,7 @@ class _Alignment:
                         self._pair(one, two)
                         self._may_move.add(one)
                         if tag == "replace":
-                            self._mark(one, two, Mark("~", "changed"))
+                            self._mark(one, two, RowMark("~", "changed"))
 
     def _match_split_block(self, diff: BlockDiff) -> None:
         """Match a block with the last of several that it was split into.
@@ -357,14 +357,14 @@ class _Alignment:
             for one, two in zip(statements, theirs, strict=True):
                 self._pair(one, two)
                 self._may_move.add(one)
-                self._mark(one, two, Mark("", "fused"))
-            self._before.marks[init] = Mark("⊂", "fused")
+                self._mark(one, two, RowMark("", "fused"))
+            self._before.marks[init] = RowMark("⊂", "fused")
             self._links.append(Link((init,), (there[0],), "fused"))
             self._links.append(Link((head,), tuple(there[1:]), "fused"))
         else:
             self._links.append(Link((head,), tuple(there), "fused"))
-        self._before.marks[head] = Mark(f"⊂ 1 → {len(there)}", "fused", "split")
-        self._after.marks |= dict.fromkeys(there, Mark("⊂", "fused"))
+        self._before.marks[head] = RowMark(f"⊂ 1 → {len(there)}", "fused", "split")
+        self._after.marks |= dict.fromkeys(there, RowMark("⊂", "fused"))
 
     def _mark_inlined(self) -> None:
         for block in self._diff.blocks:
@@ -373,7 +373,7 @@ class _Alignment:
                 assert isinstance(node, Block)
                 readers = _readers(self._nests[0], {access.buffer for access in node.writes})
                 word = f"inlined into {', '.join(readers)}" if readers else "inlined"
-                self._before.marks[self._head(0, node.id)] = Mark("−", "removed", word)
+                self._before.marks[self._head(0, node.id)] = RowMark("−", "removed", word)
 
     def _match_rest(self) -> None:
         """Match rows outside of blocks by their texts, or all where a nest has no blocks.
@@ -414,7 +414,7 @@ class _Alignment:
         return sorted(firm)
 
     def _mark_moved(self, anchors: Iterable[tuple[int, int]]) -> None:
-        """Mark the rows that do not stand beside their partners, and link their heads."""
+        """RowMark the rows that do not stand beside their partners, and link their heads."""
         beside = {one for one, _ in anchors}
         linked = {one for link in self._links for one in link.before}
         for one, two in self._pairs.items():
@@ -422,15 +422,17 @@ class _Alignment:
                 continue
             is_head = self._before.rows[one].kind in _HEADS
             if one not in self._before.marks:
-                self._mark(one, two, Mark("↕", "moved", "moved") if is_head else Mark("", "moved"))
+                self._mark(
+                    one, two, RowMark("↕", "moved", "moved") if is_head else RowMark("", "moved")
+                )
             if is_head and one not in linked:
                 self._links.append(Link((one,), (two,), "moved"))
 
     def _mark_rest(self) -> None:
-        """Mark the rows without a partner."""
+        """RowMark the rows without a partner."""
         sides = (
-            (self._before, self._pairs.keys(), Mark("−", "removed")),
-            (self._after, self._taken, Mark("+", "added")),
+            (self._before, self._pairs.keys(), RowMark("−", "removed")),
+            (self._after, self._taken, RowMark("+", "added")),
         )
         for side, partnered, mark in sides:
             for at in range(len(side.rows)):
@@ -462,7 +464,7 @@ def _differs(diff: BlockDiff, aspect: Aspect) -> bool:
     return any(each.aspect is aspect for each in diff.differences)
 
 
-def _loop_mark(one: Loop, two: Loop, *, is_reordered: bool = False) -> Mark | None:
+def _loop_mark(one: Loop, two: Loop, *, is_reordered: bool = False) -> RowMark | None:
     """Return what became of a loop; a new kind of loop needs no word, as its text ends with it."""
     is_other_kind = (one.kind, one.thread) != (two.kind, two.thread)
     names = ("extent", "start", "step", "annotations")
@@ -470,8 +472,8 @@ def _loop_mark(one: Loop, two: Loop, *, is_reordered: bool = False) -> Mark | No
     if is_other_kind and two.kind is LoopKind.SERIAL:
         words.insert(0, "serial")
     if is_reordered:
-        return Mark("↕", "moved", ", ".join(["reordered", *words]))
-    return Mark("~", "changed", ", ".join(words)) if words or is_other_kind else None
+        return RowMark("↕", "moved", ", ".join(["reordered", *words]))
+    return RowMark("~", "changed", ", ".join(words)) if words or is_other_kind else None
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:

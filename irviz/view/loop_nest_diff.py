@@ -13,7 +13,7 @@ from irviz.model.diff.diff_result import LoopNestDiff
 from irviz.model.loop_nest import LoopNest
 from irviz.view.colour_math import mix_colours
 from irviz.view.geometry import Point, Rect
-from irviz.view.loop_nest_alignment import Link, Mark, Side, SideBySide, side_by_side
+from irviz.view.loop_nest_alignment import Link, RowMark, Side, SideBySide, side_by_side
 from irviz.view.loop_nest_folding import folded
 from irviz.view.loop_nest_listing import Row
 from irviz.view.svg_primitives import (
@@ -82,7 +82,7 @@ class _Cell(NamedTuple):
 
     row: Row
     lines: Sequence[_Parts]
-    mark: Mark | None
+    mark: RowMark | None
 
 
 class _Column(NamedTuple):
@@ -169,7 +169,9 @@ class _Picture:
         if len(row.text) > _MAX_CHARACTERS:
             add_tooltip(group, row.text[:_MAX_TOOLTIP])
 
-    def _draw_mark(self, group: ElementTree.Element, mark: Mark, start: Point, end: Point) -> None:
+    def _draw_mark(
+        self, group: ElementTree.Element, mark: RowMark, start: Point, end: Point
+    ) -> None:
         """Write the sign before a row, and the word behind it."""
         colour = self._theme.changes[mark.change]
         if mark.sign:

@@ -12,7 +12,7 @@ from tvm.relax.dpl import is_op, wildcard
 
 import irviz
 from irviz.course.mlp import MODULES
-from irviz.model.diff.compare_nodes import Comparison
+from irviz.model.diff.compare_nodes import NodeComparison
 from irviz.model.diff.diff_result import NodeChange
 from irviz.model.graph.graph import NodeKind
 from irviz.transforms.passes.catalog import catalog
@@ -81,7 +81,7 @@ def test_other_names_and_orders_are_no_difference_in_random_modules(
 def test_the_oracle_finds_what_a_diff_leaves_out(diff_by_structure, monkeypatch):
     entry = next(one for one in ENTRIES if one.name == "LegalizeOps")
     mod = MODULES["MyModuleHighLevel"]
-    monkeypatch.setattr(Comparison, "differences", lambda *_: ())
+    monkeypatch.setattr(NodeComparison, "differences", lambda *_: ())
     assert len(diff_by_structure.wrong_nodes(mod, entry.make()(mod))) == 7
 
 

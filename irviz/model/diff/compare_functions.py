@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
-from irviz.model.diff.compare_nodes import Comparison
+from irviz.model.diff.compare_nodes import NodeComparison
 from irviz.model.diff.diff_result import (
     Aspect,
     Difference,
@@ -29,7 +29,7 @@ _OTHER_CALLEE = (Aspect.CALLEE, Aspect.LOWERED)
 
 
 def diff_nodes(
-    links: NodeLinks, groups: Sequence[NodeGroup], comparison: Comparison
+    links: NodeLinks, groups: Sequence[NodeGroup], comparison: NodeComparison
 ) -> tuple[NodeDiff, ...]:
     """Return what became of every node, in the order of the text after.
 
@@ -65,7 +65,7 @@ def diff_nodes(
     return tuple(result)
 
 
-def result_differences(comparison: Comparison) -> list[Difference]:
+def result_differences(comparison: NodeComparison) -> list[Difference]:
     """Return whether the functions return other values."""
     one, two = comparison.before.outputs, comparison.after.outputs
     is_same = len(one) == len(two) and all(map(comparison.is_same_source, one, two))
@@ -157,7 +157,7 @@ def _with_changed_callees(diff: FunctionDiff, changed: Mapping[str, str]) -> Fun
 def _group_diff(
     group: NodeGroup,
     links: NodeLinks,
-    comparison: Comparison,
+    comparison: NodeComparison,
     parts: Mapping[NodeId, Sequence[Part]],
 ) -> NodeDiff:
     one, two = group.before, group.after

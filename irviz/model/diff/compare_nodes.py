@@ -34,7 +34,7 @@ _KIND_ASPECTS = {
 
 
 @dataclass(frozen=True)
-class Comparison:
+class NodeComparison:
     """What the comparison of nodes needs to know of their functions.
 
     Attributes:

@@ -40,7 +40,7 @@ class Use(NamedTuple):
 
 
 @dataclass(eq=False)
-class Scene:
+class DrawnBindings:
     """The drawn graph without its parameters and constants.
 
     Attributes:
@@ -73,7 +73,7 @@ class LeafPlacement:
 
     def __init__(
         self,
-        scene: Scene,
+        scene: DrawnBindings,
         uses: Sequence[Use],
         opened: Sequence[str],
         room: int,

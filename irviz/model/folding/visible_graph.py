@@ -12,7 +12,7 @@ from irviz.model.folding.containers import Container, ContainerTree
 from irviz.model.folding.expansion import Expansion, expanded_containers
 from irviz.model.folding.folding_limits import LIMIT
 from irviz.model.folding.group_facts import group_facts, with_parameters
-from irviz.model.folding.input_placement import LeafPlacement, Scene, Use
+from irviz.model.folding.input_placement import DrawnBindings, LeafPlacement, Use
 from irviz.model.folding.repeats import BoundNodes
 from irviz.model.graph.graph import Edge, Graph, Node, NodeId, NodeKind, Region
 from irviz.model.graph.layers import common_layer
@@ -143,7 +143,7 @@ class _SceneBuilder:
     """Builds the scene from the expanded containers, from the outside in."""
 
     def __init__(self, tree: ContainerTree, expansion: Expansion, is_open: Collection[str]) -> None:
-        self.scene = Scene(tree.bound, list(range(len(tree.bound.nodes))))
+        self.scene = DrawnBindings(tree.bound, list(range(len(tree.bound.nodes))))
         self.repeats: list[OpenRepeat] = []  # the outer ones first
         self._expansion, self._is_open = expansion, is_open
         self._aliases: set[int] = set()
@@ -242,7 +242,7 @@ class _SceneBuilder:
         return any(None not in pair and pair[0] != pair[1] for pair in copies)
 
 
-def _ordered(scene: Scene, leaves: LeafPlacement) -> tuple[Node, ...]:
+def _ordered(scene: DrawnBindings, leaves: LeafPlacement) -> tuple[Node, ...]:
     """Return the nodes in the order of the text, with the inputs counted in their groups."""
     index = scene.bound.graph.index
     first: dict[int, int] = {}

@@ -44,7 +44,7 @@ class UnknownModuleError(LookupError):
 
 
 @dataclass(frozen=True)
-class Callee:
+class CalledFunction:
     """A function, and the machine that runs it; `key` stands for its module.
 
     `written` are the indices of the arguments that a PrimFunc writes, which are its outputs, None
@@ -66,7 +66,7 @@ class Job:
     functions, which may behave differently each time.
     """
 
-    callee: Callee
+    callee: CalledFunction
     cases: Sequence[Sequence[object]]
     trace: TraceRequest | None = None
     is_once: bool = False
@@ -126,7 +126,7 @@ def run_packed(packed: bytes, modules: Modules) -> bytes:
     return answer
 
 
-def build(callee: Callee, module: ModuleOf) -> BuiltModule:
+def build(callee: CalledFunction, module: ModuleOf) -> BuiltModule:
     """Return a built module, one of the last sixteen if it is among them; raise RunError."""
     where, written = callee.where, callee.written
     what = "the module" if written is None else repr(callee.function)
@@ -158,7 +158,7 @@ def _copied(built: BuiltModule, job: Job) -> list[Sequence[object]]:
     return [[one for argument in case for one in copied[id(argument)]] for case in job.cases]
 
 
-def _traced(callee: Callee, module: ModuleOf) -> tuple[LocalModule, Instrumented]:
+def _traced(callee: CalledFunction, module: ModuleOf) -> tuple[LocalModule, Instrumented]:
     def built() -> tuple[LocalModule, Instrumented]:
         of = instrument(module(callee.key), callee.function)
         where = callee.where

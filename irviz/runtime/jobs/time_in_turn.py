@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from irviz.errors import RunError
-from irviz.runtime.jobs.run_function import Callee, ModuleOf, build
+from irviz.runtime.jobs.run_function import CalledFunction, ModuleOf, build
 from irviz.worker.progress import report_progress
 
 ROUNDS = 20
@@ -27,7 +27,7 @@ LEAST_ROUNDS = 6
 class TimedCall:
     """A function to time, with its arguments; `name` is the stage's, for errors."""
 
-    callee: Callee
+    callee: CalledFunction
     arguments: Sequence[object]
     name: str = ""
 

@@ -56,7 +56,7 @@ class _ShownTable:
 
 
 @dataclass(frozen=True)
-class StageRow:
+class StageTableRow:
     """A stage, its run, and the comparison with the first stage's run; or its error."""
 
     stage: str
@@ -70,7 +70,7 @@ class StageRow:
 class StageTable(_ShownTable):
     """A comparison of stages."""
 
-    rows: tuple[StageRow, ...]
+    rows: tuple[StageTableRow, ...]
 
     def _table(self) -> Table:
         """Return the table without the columns that are empty in every row."""
@@ -90,7 +90,7 @@ class StageTable(_ShownTable):
         return Table(headings, lines, tooltips)
 
 
-def _stage_cells(row: StageRow) -> tuple[str, ...]:
+def _stage_cells(row: StageTableRow) -> tuple[str, ...]:
     if row.result is None or row.comparison is None:
         return (row.stage, row.label, "", "", f"failed: {' '.join(row.error.split())}", "")
     right = "" if row.result.correct is None else f"{row.result.correct} of {row.result.cases}"

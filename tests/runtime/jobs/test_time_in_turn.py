@@ -17,7 +17,7 @@ from irviz.errors import InputError, RunError
 from irviz.model.runs.measurement import Measurement, Timing
 from irviz.runtime import run as running
 from irviz.runtime.jobs import time_in_turn as measuring
-from irviz.runtime.jobs.run_function import Callee
+from irviz.runtime.jobs.run_function import CalledFunction
 from irviz.runtime.jobs.time_in_turn import LEAST_ROUNDS, TimedCall, call_order, time_in_turn
 from irviz.runtime.run import CallInputs, RunConfig, measure
 
@@ -162,7 +162,7 @@ def clockwork(monkeypatch, **seconds):
     calls = []
     machines = {name: Clockwork(name, took, calls) for name, took in seconds.items()}
     monkeypatch.setattr(measuring, "build", lambda callee, _: machines[callee.key])
-    return calls, [TimedCall(Callee(name, "main"), (), f"stage {name}") for name in seconds]
+    return calls, [TimedCall(CalledFunction(name, "main"), (), f"stage {name}") for name in seconds]
 
 
 def test_in_each_round_each_stage_is_called_as_often_as_makes_its_share_of_the_time(monkeypatch):
@@ -187,7 +187,8 @@ def test_the_very_same_arguments_are_copied_once(monkeypatch):
     shared = [np.ones(2)]
     arguments = (shared, shared, [np.ones(2)])
     time_in_turn(
-        [TimedCall(Callee(str(n), "main"), one) for n, one in enumerate(arguments)], {}.__getitem__
+        [TimedCall(CalledFunction(str(n), "main"), one) for n, one in enumerate(arguments)],
+        {}.__getitem__,
     )
     assert [one.copied for one in machines] == [1, 0, 1]
 

@@ -6,16 +6,16 @@ import numpy as np
 
 from irviz.model.runs.measurement import Measurement, Timing
 from irviz.model.runs.run_result import Comparison, RunResult, Verdict
-from irviz.view.text.tables import StageRow, StageTable, TimingTable
+from irviz.view.text.tables import StageTable, StageTableRow, TimingTable
 
 RIGHT = RunResult((np.eye(2, 10, dtype="float32")[:, None],), 8.5e-05, np.array([0, 1]))
 PLAIN = RunResult((np.zeros((2, 3), "float32"),), 0.0012)
 
 REPORT = StageTable(
     (
-        StageRow("0", "given", RIGHT, Comparison(Verdict.EQUAL, 0.0, 2, 2, 1.0)),
-        StageRow("1", "swap", PLAIN, Comparison(Verdict.CLOSE, 9.5e-07, None, 2, 1.0)),
-        StageRow("2", "<b>", None, None, "it <failed>\n  here"),
+        StageTableRow("0", "given", RIGHT, Comparison(Verdict.EQUAL, 0.0, 2, 2, 1.0)),
+        StageTableRow("1", "swap", PLAIN, Comparison(Verdict.CLOSE, 9.5e-07, None, 2, 1.0)),
+        StageTableRow("2", "<b>", None, None, "it <failed>\n  here"),
     )
 )
 

@@ -60,8 +60,12 @@ class CallInputs:
     sizes: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Share the params with the workers."""
+        """Share the arrays with the workers."""
         object.__setattr__(self, "params", shared(self.params))
+        if isinstance(self.inputs, Mapping):
+            object.__setattr__(self, "inputs", shared(self.inputs))
+        elif isinstance(self.inputs, np.ndarray):
+            object.__setattr__(self, "inputs", shared({"": self.inputs})[""])
 
     def plan(self, mod: ir.IRModule, function: str) -> Plan:
         """Plan the arguments for a function of a module; raise InputError."""

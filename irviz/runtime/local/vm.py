@@ -162,13 +162,19 @@ def _to_tensor(array: Array, device: tvm.runtime.Device) -> tvm.runtime.Tensor:
 def to_arrays(value: object) -> list[Array]:
     """Return the tensors and numbers in a value as arrays; raise RunError for anything else."""
     if isinstance(value, tvm.runtime.Tensor):
-        return [value.numpy()]
+        return [_to_array(value)]
     if isinstance(value, tuple | list | tvm.ir.Array):
         return [array for item in value for array in to_arrays(item)]
     array = np.asarray(value)
     if array.dtype.hasobject:  # unpickling such an object could run code
         raise RunError(f"an output is a {type(value).__name__}: give tensors and numbers only")
     return [array]
+
+
+def _to_array(tensor: tvm.runtime.Tensor) -> Array:
+    with contextlib.suppress(Exception):  # a dtype that NumPy lacks, or another device
+        return np.from_dlpack(tensor).copy()  # ten times as fast as TVM's own
+    return tensor.numpy()
 
 
 def stack_cases(outputs: Sequence[Sequence[Array]]) -> tuple[Array, ...]:

@@ -23,10 +23,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from table import heading, line
+from table import against, heading, line
 
 ROOT = Path(__file__).parents[1]
-ROUNDS = 25
+ROUNDS = 15
+_REST = 0.5
+"""The seconds after which the page is at rest, and the stages beside the shown one are drawn."""
 _CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 
@@ -37,7 +39,6 @@ def main() -> None:
     options = parser.parse_args()
     heading()
     imports()
-    kernel()
     page()
     if options.setup:
         setup()
@@ -61,85 +62,67 @@ def _fresh(statement: str) -> tuple[float, float]:
     return time.perf_counter() - start, int(done.stdout) / 1024
 
 
-def kernel() -> None:
-    """Measure from a click to the new picture and to the new badge, in a warm kernel."""
-    import ipywidgets as widgets
-
-    import irviz
-    from irviz.cli.demo import demo_session
-    from irviz.explorer.actions import Checkout, Select
-
-    explorer = irviz.explore(demo_session().bind())
-    explorer.tab = "Transform"
-    texts = (part for part in _parts(explorer.forms["Transform"]) if isinstance(part, widgets.Text))
-    passes = next(part for part in texts if "irviz-pass-name" in part._dom_classes)
-    passes.value = "ToNonDataflow"  # which takes the frame away, so the picture changes
-    drawn: list[float] = []
-    explorer.observe(lambda _: drawn.append(time.perf_counter()), "scene")
-    for button, tab, stage, node in (
-        ("Bind parameters", "Transform", "0", ""),
-        ("Replace", "Node", "1", "lv1"),
-        ("Apply pass", "Transform", "1", ""),
-    ):
-        pictures, badges = [], []
-        for _ in range(ROUNDS + 1):
-            explorer.dispatch(Checkout(stage))
-            explorer.tab = tab
-            explorer.dispatch(Select(node))
-            drawn.clear()
-            start = time.perf_counter()
-            _button(explorer.forms[tab], button).click()  # a new module, so it is built each time
-            badges.append(time.perf_counter() - start)
-            pictures.append(drawn[0] - start)
-            assert explorer.session.current_id in explorer.results
-        line(f"{button}: from the click to the new SVG (kernel)", pictures[1:], "50 ms")
-        line(f"{button}: to the badge, run on 360 images (kernel)", badges[1:], "150 ms")
-
-
-def _parts(widget: Any) -> Iterator[Any]:
-    yield widget
-    for child in getattr(widget, "children", ()):
-        yield from _parts(child)
-
-
-def _button(widget: Any, words: str) -> Any:
-    return next(
-        part
-        for part in _parts(widget)
-        if hasattr(part, "click") and part.description.startswith(words)
-    )
-
-
 def page() -> None:
-    """Measure the same in the browser: from the click to what it changed on the screen."""
+    """Measure from a click to the new picture and to the verdict, beside TVM alone."""
     if _CHROMIUM is None:
         print("the page: not measured, there is no chromium on this machine")
         return
+    from kernels import alone
+
+    from irviz.course.digits import digits, mlp_params
+
+    images, params = digits().images, mlp_params()
     with _demo(sys.executable) as (url, started), _painted(url) as tab:
         line("irviz demo: from the command to the first picture", [time.perf_counter() - started])
-        tab.locator(".irviz-tabs").get_by_role("tab", name="Transform", exact=True).click()
-        runs = [tab.evaluate(_BIND) for _ in range(ROUNDS)]
-        line("bind: from the click to the new SVG on the page", [r["picture"] / 1e3 for r in runs])
-        line("bind: from the click to the badge on the page", [r["badge"] / 1e3 for r in runs])
+        _open_tab(tab, "Transform")
+        tab.locator(".irviz-pass-name input").fill("ToNonDataflow")
+        tab.get_by_role("button", name="Bind parameters").click()
+        tab.get_by_role("treeitem", selected=True).filter(has_text="equal").wait_for()
+        own, found = [], dict[str, list[dict[str, float]]]()
+        for _ in range(ROUNDS):
+            for button, stage, form in (
+                ("Bind parameters", 0, "Transform"),
+                ("Replace", 1, "Node"),
+                ("Apply pass", 1, "Transform"),
+            ):
+                tab.get_by_role("treeitem").nth(stage).click()
+                if form == "Node":
+                    tab.locator(".irviz-canvas svg.irviz .node[data-node='lv1']").first.click()
+                _open_tab(tab, form)
+                tab.get_by_role("button", name=button).first.wait_for()
+                time.sleep(_REST)
+                found.setdefault(button, []).append(tab.evaluate(_CLICK, button))
+                tab.get_by_role("button", name="Undo", exact=True).first.click()
+            start = time.perf_counter()
+            alone(images, params)
+            own.append(time.perf_counter() - start)
+        line("MLP: TVM alone: compile, start, 360 calls", own)
+        for button, times in found.items():
+            line(
+                f"{button}: from the click to the new picture", [t["picture"] / 1e3 for t in times]
+            )
+            badges = [t["badge"] / 1e3 for t in times]
+            line(f"{button}: from the click to the verdict", badges, "90 ms")
+            ratios = [one / other for one, other in zip(badges, own, strict=True)]
+            against(f"{button}: to the verdict, over TVM alone", ratios, "x", 0.78)
 
 
-_BIND = """async () => {
-    const stages = () => document.querySelectorAll('.irviz-stage');
+def _open_tab(tab: Any, name: str) -> None:
+    tab.locator(".irviz-tabs").get_by_role("tab", name=name, exact=True).click()
+
+
+_CLICK = """async words => {
+    const rows = () => document.querySelectorAll('.irviz-stage');
     const until = async test => { while (!test()) await new Promise(requestAnimationFrame); };
-    stages()[0].click();
-    await until(() => document.querySelector('.irviz-canvas .node.param[data-node="w0"]'));
-    await new Promise(resolve => setTimeout(resolve, 300));
-    const count = stages().length;
-    const button = [...document.querySelectorAll('.irviz-inspector button')].find(
-        b => b.textContent.includes('Bind parameters'));
+    const shown = () => document.querySelector('.irviz-caption b').textContent;
+    const [count, before] = [rows().length, shown()];
+    const buttons = document.querySelectorAll('.irviz-inspector button');
+    const button = [...buttons].find(b => b.offsetParent && b.textContent.includes(words));
     const start = performance.now();
     button.click();
-    await until(() => !document.querySelector('.irviz-canvas .node.param[data-node="w0"]'));
+    await until(() => shown() !== before);
     const picture = performance.now() - start;
-    await until(() => {
-        const badge = stages()[count]?.querySelector('.irviz-badge');
-        return badge?.textContent.includes('equal');
-    });
+    await until(() => rows()[count]?.querySelector('.irviz-badge')?.textContent.includes('equal'));
     return {picture, badge: performance.now() - start};
 }"""
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from irviz.errors import UntrustedError
 from irviz.explorer import actions
@@ -56,6 +57,8 @@ _TOLD_SECONDS = 0.05
 """After so long the page was told what is being made, which nothing can be told meanwhile."""
 _OTHERS_SECONDS = 0.005
 """After so long the kernel has heard what came in during a step."""
+_LONG_SECONDS = 0.5
+_Step = TypeVar("_Step")
 _Steps = Generator[str, None, File]
 """Makes a file, and yields words of its progress."""
 
@@ -124,7 +127,16 @@ class Effects:
         if call is None:
             self._tries.leave()
         else:
-            self._tries.follow(iter_candidates(call.stage.module, call.function, call.node))
+            found = iter_candidates(call.stage.module, call.function, call.node)
+            self._tries.follow(self._behind_runs(found))
+
+    def _behind_runs(self, steps: Iterator[_Step]) -> Iterator[_Step]:
+        """Take the second step and the others when no stage runs, or one does so for long."""
+        for step in steps:
+            yield step
+            begin = time.monotonic()
+            while self._queue.jobs.keys and time.monotonic() - begin < _LONG_SECONDS:
+                time.sleep(_TOLD_SECONDS)
 
     def _offer(self, found: tuple[Candidate, ...]) -> None:
         if self._tried is not None:

@@ -9,6 +9,7 @@ from tvm import ir, relax, tirx
 from irviz.errors import NotFoundError
 
 _MOST_NAMES = 3
+_OTHER = "an IRModule with an @R.function, or another stage"
 _Function = TypeVar("_Function", bound=ir.BaseFunc)
 
 
@@ -61,10 +62,13 @@ def relax_function(mod: ir.IRModule, name: str) -> relax.Function:
     found = function_named(mod, name)
     if isinstance(found, relax.Function):
         return found
-    advice = _advice(mod)
-    if found is not None:
-        raise NoFunctionError(f"{name!r} is a PrimFunc, not a Relax function; {advice}")
-    raise NoFunctionError(f"the module has no function {name!r}; {advice}")
+    if found is None:
+        raise NoFunctionError(f"the module has no function {name!r}; {_advice(mod)}")
+    article = "an" if isinstance(found, relax.ExternFunc) else "a"
+    advice = _advice(mod) if relax_functions(mod) else f"the module has none: give {_OTHER}"
+    raise NoFunctionError(
+        f"{name!r} is {article} {type(found).__name__}, not a Relax function; {advice}"
+    )
 
 
 def drawable_function(mod: ir.IRModule, name: str) -> relax.Function | tirx.PrimFunc:
@@ -89,4 +93,4 @@ def _advice(mod: ir.IRModule) -> str:
             f"it has only the PrimFuncs {named}{others}: look at one of these, as by "
             "session.select_function, or at a stage before they were compiled by themselves"
         )
-    return "it has no Relax function at all: give an IRModule with an @R.function, or another stage"
+    return f"it has no Relax function at all: give {_OTHER}"

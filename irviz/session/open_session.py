@@ -78,7 +78,8 @@ def load(
         labels=labels,
         layers=loaded.layers,
         function=function or loaded.function,
-    ).with_origin(loaded.origin)
+        origin=loaded.origin,
+    )
     if isinstance(what, str | os.PathLike):
         session = session.from_file(os.fspath(what))
     return session.trust() if trust else session
@@ -87,10 +88,18 @@ def load(
 def add_file(session: Session, file: str, content: bytes) -> Session:
     """Add the module of a file to a session, as a stage without a parent.
 
-    The weights that come with it join the session's params. Raises LoadError.
+    The weights that come with it join the session's params, and its example inputs are those of a
+    session that has none. Raises LoadError.
     """
     loaded = load_content(content, file)
-    number, label = str(session.tree.count), f"opened {file}"
-    files = frozenset({file})
-    stage = Stage(number, loaded.module, label, files=files, layers=loaded.layers)
+    stage = Stage(
+        str(session.tree.count),
+        loaded.module,
+        f"opened {file}",
+        files=frozenset({file}),
+        layers=loaded.layers,
+        origin=loaded.origin,
+    )
+    if session.call_inputs.inputs is None and loaded.inputs is not None:
+        session = session.with_inputs(loaded.inputs)
     return session.with_params(loaded.params).add_stages([stage])

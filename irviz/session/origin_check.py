@@ -36,13 +36,12 @@ def origin_verdict(
     result: RunResult,
     on_progress: OnProgress | None = None,
 ) -> OriginVerdict | None:
-    """Return how the first stage's results compare with its origin's, None where it has none.
+    """Return how a stage's results compare with its origin's, None where it has none.
 
     Only the first case is compared. The verdict is kept for the next run with the same inputs.
     """
-    origin = state.origin
-    is_imported = stage.id == "0" and state.function == "main"
-    if origin is None or not is_imported or not result.outputs:
+    origin = stage.origin
+    if origin is None or state.function != "main" or not result.outputs:
         return None
     return remembered(
         _verdicts,

@@ -114,6 +114,7 @@ class Session(SessionState):
         seed: int = 0,
         sizes: Mapping[str, int] | None = None,
         layers: Mapping[str, LayersByNode] | None = None,
+        origin: Origin | None = None,
         isolate: bool = True,
         seconds: float = RUN_SECONDS,
         memory: int | None = None,
@@ -136,6 +137,7 @@ class Session(SessionState):
             sizes: Symbolic sizes by name, where no array determines them.
             layers: The layers of the model that bindings come from, by function; by default the
                 names of parameters tell them.
+            origin: What the module was imported from: see `RunResult.origin`.
             isolate: Whether stages run, and passes are tried, in another process.
             seconds: How long a run may take.
             memory: How many bytes a run may take; by default four fifths of what is free.
@@ -157,7 +159,7 @@ class Session(SessionState):
         name = function or default_function(module)
         drawable_function(module, name)
         super().__init__(
-            StageTree((Stage("0", module, layers=layers or {}),)),
+            StageTree((Stage("0", module, layers=layers or {}, origin=origin),)),
             name,
             CallInputs(inputs, dict(params or {}), labels, seed, dict(sizes or {})),
             RunConfig(isolate, seconds, memory, device, target, build, database),
@@ -649,10 +651,6 @@ class Session(SessionState):
         """Add params by name, to bind and to run with."""
         added = {**self.call_inputs.params, **params}
         return self._with(call_inputs=replace(self.call_inputs, params=added))
-
-    def with_origin(self, origin: Origin | None) -> Session:
-        """Compare the runs of stage 0 with what it was imported from: see `RunResult.origin`."""
-        return self._with(origin=origin)
 
     def with_run_config(self, **changes: Any) -> Session:
         """Change where stages run and what a run may take: the fields of `RunConfig` by name."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from irviz.errors import UntrustedError
-from irviz.model.runs.origin import Origin
 from irviz.runtime.run import CallInputs, RunConfig
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree
@@ -21,7 +20,6 @@ class SessionState:
         call_inputs: What functions are called with.
         run_config: Where they run, and what a run may take.
         trusted: The opened files whose code may be run.
-        origin: What stage 0 was imported from, if that can be run.
     """
 
     tree: StageTree
@@ -29,7 +27,6 @@ class SessionState:
     call_inputs: CallInputs
     run_config: RunConfig
     trusted: frozenset[str] = frozenset()
-    origin: Origin | None = None
 
     def stage(self, stage_id: str | None = None) -> Stage:
         """Return a stage by its id, the current one by default; raise ValueError for no such id."""

@@ -9,6 +9,7 @@ import tvm
 from tvm import ir
 
 from irviz.model.graph.infer_layers import LayersByNode
+from irviz.model.runs.origin import Origin
 from irviz.transforms.transform import Transform
 
 INITIAL = "initial module"
@@ -32,6 +33,7 @@ class Stage:
             where the user said so, and never in this process.
         made_from: The stage that it was made from, None for a root.
         layers: The layers of a model that a root's bindings come from, by function.
+        origin: What a root was imported from, if that can be run.
     """
 
     id: str
@@ -48,3 +50,4 @@ class Stage:
     files: frozenset[str] = frozenset()
     made_from: Stage | None = field(default=None, repr=False)
     layers: Mapping[str, LayersByNode] = field(default_factory=dict, repr=False)
+    origin: Origin | None = field(default=None, repr=False)

@@ -50,4 +50,5 @@ def _environment() -> Environment:
         finalize=_visible_value,
         trim_blocks=True,
         lstrip_blocks=True,
+        auto_reload=False,  # which looks at the file each time
     )

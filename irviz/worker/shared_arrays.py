@@ -54,8 +54,8 @@ _mapped: dict[str, mmap.mmap] = {}
 """What has been mapped for the objects that are being unpickled, by name."""
 
 
-def shared(arrays: Mapping[str, Array]) -> dict[str, Array]:
-    """Return read-only copies in shared memory; arrays that are there, or are few, as they are."""
+def shared(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Return read-only copies in shared memory; what is there, small or no array as it is."""
     new = {
         name: array
         for name, array in arrays.items()

@@ -112,7 +112,7 @@ class Other(Origin):
 
 
 def test_a_model_with_other_numbers_than_its_origin_says_so_beside_its_stage(opened):
-    explorer = opened(mlp().with_origin(Other()))
+    explorer = opened(mlp(origin=Other()))
     explorer.explorer.run()
     assert "against another one: different" in explorer.badge("0")
     assert explorer.message.startswith("Stage 0 differs from another one, max |Δ| ")

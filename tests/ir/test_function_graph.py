@@ -269,6 +269,11 @@ def test_the_sizes_of_a_symbolic_function_have_their_names(modules):
             "main",
             "it has only the PrimFuncs 'relu0': look at one of these, as by session.select_",
         ),
+        (
+            tvm.IRModule({tvm.ir.GlobalVar("f"): relax.ExternFunc("f")}),
+            "f",
+            "'f' is an ExternFunc, not a Relax function; the module has none: give an IRModule",
+        ),
         (tvm.IRModule(), "main", "it has no Relax function at all: give an IRModule with an @R"),
     ],
 )

@@ -11,6 +11,7 @@ from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MODULES, MyModule
 from irviz.errors import InputError, RunError
 from irviz.model.runs.run_result import Verdict, compare_runs
+from irviz.runtime.jobs import run_function
 from irviz.runtime.run import CallInputs, RunConfig, run
 from irviz.transforms.kernels import library
 
@@ -150,6 +151,19 @@ def test_many_modules_are_built_one_after_another(modules):
         assert result.outputs[0].tolist() == [[2.0 ** (count + 1)] * 2]
 
 
+def test_short_inputs_are_told_together_and_none_is_left_out(monkeypatch, modules):
+    told = []
+    monkeypatch.setattr(run_function, "report_progress", told.append)
+    inputs = CallInputs(np.ones((500, 2), "float32"))
+    run(modules.chain("x"), inputs=inputs, config=RunConfig(isolate=False))
+    told = [words for words in told if words.startswith("running")]
+    assert told[0] == "running input 1 of 500"
+    assert len(told) < 100
+    numbers = [list(map(int, re.findall(r"\d+", words)))[:-1] for words in told]
+    run_inputs = [one for span in numbers for one in range(span[0], span[-1] + 1)]
+    assert run_inputs == [*range(1, 501)]
+
+
 # --- what fails --------------------------------------------------------------------------------
 
 
@@ -159,16 +173,18 @@ def test_a_missing_function_of_a_library_is_a_module_that_could_not_be_built(mod
         run(modules.TwoFunctions, "first")
 
 
-def test_a_prim_func_that_cannot_be_built_is_named_with_the_nodes_it_was_made_of():
-    """TVM compares bools as floats, and says neither which operator nor which node that is."""
+@pytest.mark.parametrize("operator", ["equal", "cumsum"])
+def test_a_prim_func_that_cannot_be_built_is_named_with_the_nodes_it_was_made_of(operator):
+    """TVM takes bools for floats, and says neither which operator nor which node that is."""
     builder = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorType([2], "bool"))
     with builder.function("main", [x]):
         with builder.dataflow():
-            same = builder.emit(relax.op.equal(builder.emit(relax.op.logical_not(x)), x))
-            last = builder.emit_output(relax.op.logical_not(same))
+            other = builder.emit(relax.op.logical_not(x))
+            same = relax.op.equal(other, x) if operator == "equal" else relax.op.cumsum(other, 0)
+            last = builder.emit_output(relax.op.logical_not(builder.emit(same)))
         builder.emit_func_output(last)
-    words = r"PrimFunc '\w*equal\w*' could not be built: .*; it was made of .*\(relax\.\w+\)"
+    words = rf"PrimFunc '\w*{operator}\w*' could not be built: .*; it was made of .*\(relax\.\w+\)"
     with pytest.raises(RunError, match=words):
         run(builder.get())
 

@@ -41,8 +41,7 @@ class Broken(Numpy):
 
 def session(origin):
     images = digits().images[:2].reshape(2, 1, 784)
-    begun = Session(MyModule, params=mlp_params(), inputs=images, isolate=False)
-    return begun.with_origin(origin)
+    return Session(MyModule, params=mlp_params(), inputs=images, isolate=False, origin=origin)
 
 
 def test_a_run_has_the_verdict_once_for_the_same_inputs():

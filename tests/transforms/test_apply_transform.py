@@ -40,6 +40,20 @@ def test_a_pass_that_fails_is_a_stage_with_its_error_and_the_module_as_before():
     assert (stage.id, stage.parent, stage.label) == ("4", "3", "MergeCompositeFunctions")
 
 
+def test_a_pass_that_wants_a_target_gets_this_machines_and_says_so():
+    x = relax.Var("x", relax.TensorType([2], "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.cumsum(x, 0)))
+    given = Stage("0", builder.get())
+    pass_ = relax.backend.DispatchSortScan()
+    stage = apply_transform(given, as_transform(pass_), "1", isolate=False)
+    assert "call_tir" in stage.module.script()
+    assert stage.stderr.endswith("wants a target and none was given: it ran for llvm")
+    with tvm.target.Target("llvm"):
+        assert "wants a" not in apply_transform(given, as_transform(pass_), "1").stderr
+
+
 def test_a_pass_written_in_python_may_raise_what_it_likes():
     @tvm.transform.module_pass(opt_level=0, name="Raises")
     def raises(mod, context):  # noqa: ARG001 - as TVM calls it

@@ -14,12 +14,12 @@ from tvm import relax
 from irviz.errors import LoadError
 from irviz.loaders.file_errors import one_line
 from irviz.loaders.loaded_model import Loaded, Missing, detach_weights, opaque_note
-from irviz.loaders.models.file_digest import digest_of
 from irviz.loaders.models.imported_layers import onnx_layers
 from irviz.loaders.models.importer_defects import mend
 from irviz.loaders.models.onnx_evaluator import OnnxOrigin
 from irviz.loaders.models.onnx_file import external_locations, read_model
 from irviz.loaders.models.onnx_missing_operators import watch
+from irviz.loaders.models.origin_file import OriginFile
 
 if TYPE_CHECKING:
     import onnx
@@ -36,9 +36,9 @@ def from_onnx_file(content: bytes, path: Path | None, missing: Missing = "error"
     """
     model = read_model(content, path)
     loaded, variables = _imported(model, missing)
-    if path is None or not variables:
+    if not variables:
         return loaded
-    return replace(loaded, origin=OnnxOrigin(b"", path, digest_of(content), variables))
+    return replace(loaded, origin=OnnxOrigin(OriginFile.of(content, path), variables))
 
 
 def from_model(model: onnx.ModelProto, missing: Missing = "error") -> Loaded:
@@ -49,7 +49,8 @@ def from_model(model: onnx.ModelProto, missing: Missing = "error") -> Loaded:
     loaded, variables = _imported(model, missing)
     if not variables or model.ByteSize() > _MAX_MESSAGE or external_locations(model):
         return loaded
-    return replace(loaded, origin=OnnxOrigin(model.SerializeToString(), None, b"", variables))
+    content = OriginFile.of(model.SerializeToString(), None)
+    return replace(loaded, origin=OnnxOrigin(content, variables))
 
 
 def _imported(model: onnx.ModelProto, missing: Missing) -> tuple[Loaded, dict[str, str]]:

@@ -8,9 +8,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irviz.errors import LoadError, RunError
+from irviz.errors import LoadError
 from irviz.loaders.loaded_model import Loaded, Missing, detach_weights
-from irviz.loaders.models.file_digest import digest_of
+from irviz.loaders.models.origin_file import OriginFile
 from irviz.loaders.models.pt2_sanitizer import plain_archive
 from irviz.loaders.models.torch_evaluator import ProgramOrigin
 from irviz.loaders.models.torch_importer import ImportedProgram
@@ -31,9 +31,7 @@ def from_pt2(content: bytes, path: Path | None = None, missing: Missing = "error
     """
     imported, written = imported_program(_read_pt2(content), missing)
     mod, params = detach_weights(imported.module)
-    origin = None
-    if path is not None and not imported.opaque:
-        origin = Pt2Origin(path, digest_of(content))
+    origin = None if imported.opaque else Pt2Origin(OriginFile.of(content, path))
     notes, layers = notes_of(imported, written), {"main": imported.layers}
     return Loaded(mod, params, notes=notes, origin=origin, layers=layers)
 
@@ -47,17 +45,13 @@ def program_of_pt2(content: bytes) -> ImportedProgram:
 class Pt2Origin(Origin):
     """The program of a .pt2 file, which is read again in the worker to be run there."""
 
-    path: Path
-    digest: bytes
+    file: OriginFile
     name = "torch"
     is_isolated = True
 
     def run(self, arguments: Mapping[str, Array], budget: int) -> OriginRun:
         """Read the file and run its program; raise RunError if it has been changed."""
-        content = self.path.read_bytes()
-        if digest_of(content) != self.digest:
-            raise RunError(f"{str(self.path)!r} has changed since it was opened")
-        return ProgramOrigin(program_of_pt2(content)).run(arguments, budget)
+        return ProgramOrigin(program_of_pt2(self.file.read())).run(arguments, budget)
 
 
 def _read_pt2(content: bytes) -> torch.export.ExportedProgram:

@@ -84,7 +84,7 @@ def run_job(job: Job, module: ModuleOf) -> RunResult:
         built = build(callee, module)
     report_progress("copying the arguments")
     cases = _copied(built, job)
-    outputs, seconds = [], []
+    outputs, seconds = [], list[float]()
     told = 0
     for number, arguments in enumerate(cases, start=1):
         if number > told:

@@ -48,7 +48,7 @@ def build_relax(mod: ir.IRModule, target: tvm.target.Target) -> Built:
     except KernelError as failure:
         nodes = ""
         with contextlib.suppress(Exception):  # it is the first error that is said
-            nodes = nodes_of(mod, failure.name)
+            nodes = nodes_of(mod, failure.name, target)
         made_of = f"; it was made of {nodes}" if nodes else ""
         raise RunError(f"{failure}{made_of}") from failure.__cause__
     symbols = {name: kernel.symbol for name, kernel in kernels.items()}

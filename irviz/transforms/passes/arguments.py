@@ -234,8 +234,8 @@ def _target(value: Any) -> str:
 def _device(value: Any) -> tuple[str, int, str]:
     if isinstance(value, relax.VDevice):
         return str(value.target), int(value.vdevice_id), str(value.memory_scope)
-    if isinstance(value, tuple):
-        return value
+    if isinstance(value, tuple) and len(value) == 3 and list(map(type, value)) == [str, int, str]:
+        return value  # as it was read before
     text = _text(value).strip()
     kind, _, number = text.rpartition(":")
     if text.startswith("{") or not number.isdecimal():

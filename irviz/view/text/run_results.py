@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,7 +65,7 @@ def badge_html(result: RunResult | None, comparison: Comparison | None, error: s
     if result is None:
         return _badge("not run")
     note = run_summary(result)
-    if comparison is None and result.origin is not None:
+    if result.origin is not None and (comparison is None or result.origin.is_different):
         return _origin_badge(result.origin, note)
     if comparison is None:
         return _badge("reference", "good", note=note)
@@ -92,6 +93,7 @@ def running_badge_html(*, is_waiting: bool = False) -> Markup:
     return _badge("… waiting" if is_waiting else "… running", "running")
 
 
+@lru_cache(maxsize=1024)  # the rail is written anew when a run begins, tells something and ends
 def _badge(text: str, kind: str = "", *, tooltip: str = "", note: str = "") -> Markup:
     return render("badge", text=text, kind=kind, tooltip=tooltip, note=note)
 

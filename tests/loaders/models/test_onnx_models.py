@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import irviz
+from irviz.course.mlp import MyModule
 from irviz.errors import LoadError
 from irviz.loaders.load import load, load_content
+from irviz.session.open_session import add_file
 
 pytestmark = pytest.mark.worker
 
@@ -240,6 +242,13 @@ def test_the_first_run_is_compared_with_the_reference_evaluator(outside, is_file
     assert str(session.run().origin).startswith("equals ONNX's reference evaluator, max |Δ|")
     weights = {name: value * 2 for name, value in session.call_inputs.params.items()}
     assert not session.with_params(weights).run().origin.is_different
+
+
+def test_a_file_that_is_added_to_a_session_is_compared_too():
+    x = SOURCE.normal(size=(2, 4)).astype("float32")
+    session = irviz.Session(MyModule, inputs={"x": x}, isolate=False)
+    added = add_file(session, "layer.onnx", model().SerializeToString()).trust()
+    assert str(added.run().origin).startswith("equals ONNX's reference evaluator, max |Δ|")
 
 
 def test_wrong_numbers_are_said_with_the_first_node_that_differs(monkeypatch):

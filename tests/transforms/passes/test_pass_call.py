@@ -192,6 +192,7 @@ def test_a_callback_can_be_given_from_code():
         ("BindParams", {"func_name": "main", "params": {"x": "text"}}, "cannot become a tensor"),
         ("Gradient", {}, "needs func_name, the name of a Relax function: give it, as in session"),
         ("UpdateParamType", {}, "session.apply(relax.transform.UpdateParamType(ty_func))"),
+        ("UpdateVDevice", {"new_vdevice": (1, 2)}, "is (1, 2), and takes a virtual device, such"),
         ("FuseOps", {"fuse_opt_level": None}, "is None, and takes a whole number"),
     ],
 )

@@ -27,6 +27,10 @@ class FileKind(Enum):
 
 
 # Common files without a graph, or with a graph that only running them would show.
+COMPILED = (
+    "is compiled, and no IRModule can be read from it: give the module it is made of, or record "
+    "its build with irviz.record()"
+)
 _UNREADABLE = {
     b"\x80": (
         "is a pickle, which may run anything as it is read and was not read: save the model with "
@@ -35,7 +39,7 @@ _UNREADABLE = {
     b"\x89HDF": "is HDF5, which holds arrays: give the model itself, as ONNX or .pt2",
     b"GGUF": "is GGUF, which holds weights and no graph: give the model itself, as ONNX or .pt2",
     b"\x93NUMPY": "is an array: give it as params or inputs, beside a module",
-    b"\x7fELF": "is compiled, and no IRModule can be read from it: give the module it is made of",
+    b"\x7fELF": COMPILED,
 }
 
 

@@ -9,12 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
+import tvm
 from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError
 from irviz.loaders.bounded_read import file_size
 from irviz.loaders.file_errors import brief, named
-from irviz.loaders.file_kind import READABLE
+from irviz.loaders.file_kind import COMPILED, READABLE
 from irviz.loaders.loaded_model import Loaded, Missing
 from irviz.loaders.read_file_contents import read_content, read_path
 from irviz.loaders.read_in_worker import read_in_worker
@@ -101,6 +102,8 @@ def _load_object(
         from irviz.loaders.models.onnx_models import from_model
 
         return from_model(source, missing), inputs
+    if isinstance(source, tvm.runtime.Executable | tvm.runtime.Module):
+        raise LoadError(f"{_type_name(source)} {COMPILED}")
     raise LoadError(
         f"{brief(source)}, of the type {_type_name(source)}, is not a model: give a file of "
         f"{READABLE}, an IRModule, or a model of TVM, torch or ONNX"

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+import tvm
 from tvm import relax
 from tvm_ffi import structural_equal
 
@@ -186,6 +187,8 @@ def test_themes_and_directions_are_passed_on():
         irviz.draw(MyModuleStatic, "other")
     with pytest.raises(ValueError, match="is not a model"):
         irviz.graph(3)
+    with pytest.raises(ValueError, match="is compiled, and no IRModule can be read from it"):
+        irviz.load(tvm.runtime.Executable(None))
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -200,7 +200,10 @@ def _check_names(
     missing = [name for name in wanted if name not in given and name not in fixed]
     if missing:
         types = ", ".join(f"{name}: {type_label(wanted[name])}" for name in missing)
-        raise InputError(f"no value for {types}: give {_listed(missing)} in params or inputs")
+        raise InputError(
+            f"no value for {types}: give {_listed(missing)} in params or inputs, "
+            "where 'random' stands for random values"
+        )
     unknown = [name for name in given if name not in wanted]
     if unknown:
         raise InputError(

@@ -7,7 +7,7 @@ JAVASCRIPT := irviz/explorer/viewer irviz/cli/page
 NODE_MODULES := $(JAVASCRIPT:%=%/node_modules/.package-lock.json)
 export PYTHONDONTWRITEBYTECODE =  # each of many processes would compile irviz again
 
-.PHONY: demo js lint style types contracts pytest check test fix snapshots figures bench fuzz audit clean
+.PHONY: demo js lint style types contracts pytest check test fix snapshots figures bench fuzz package audit clean
 
 demo: $(VENV)/installed  ## open the explorer on the lecture's MLP in the browser
 	$(BIN)/irviz demo
@@ -76,6 +76,9 @@ $(VENV)/installed-dev: $(VENV)/pip pyproject.toml
 
 fuzz: $(VENV)/installed-dev  ## open mutated files for ten minutes; what should not happen is kept in found/
 	$(BIN)/python tests/fuzz.py $(ARGUMENTS)
+
+package: $(VENV)/installed-dev  ## build the wheel, and use it in an empty environment
+	bash tests/package.sh
 
 audit: $(VENV)/installed-dev  ## look up known vulnerabilities of what irviz installs
 	$(BIN)/pip install --quiet --disable-pip-version-check pip-audit

@@ -17,6 +17,7 @@ from irviz.loaders.bounded_read import file_size
 from irviz.loaders.file_errors import brief, named
 from irviz.loaders.file_kind import COMPILED, READABLE
 from irviz.loaders.loaded_model import Loaded, Missing
+from irviz.loaders.models.imported_layers import remember_layers
 from irviz.loaders.read_file_contents import read_content, read_path
 from irviz.loaders.read_in_worker import read_in_worker
 
@@ -60,6 +61,7 @@ def load(
         )
     else:
         loaded, inputs = _load_object(source, inputs, dynamic_shapes, missing)
+    remember_layers(loaded.module, loaded.layers)
     if inputs is not None:
         loaded = replace(loaded, inputs=inputs)
     return replace(loaded, params={**loaded.params, **params}) if params else loaded
@@ -71,7 +73,9 @@ def load_content(content: bytes, file: str, *, name: str = "") -> Loaded:
     ONNX that keeps weights in other files is refused.
     """
     with named(file):
-        return read_in_worker(read_content, content, file, name)
+        loaded = read_in_worker(read_content, content, file, name)
+    remember_layers(loaded.module, loaded.layers)
+    return loaded
 
 
 def _load_object(

@@ -6,6 +6,7 @@ from collections import Counter
 from functools import lru_cache
 from weakref import WeakKeyDictionary
 
+from irviz.loaders.models.imported_layers import remember_layers
 from irviz.model.graph.graph import Graph, NodeId
 from irviz.model.graph.infer_layers import LayersByNode, with_layers
 from irviz.model.graph.inlined_ids import call_path
@@ -55,7 +56,10 @@ def _find_layers(stage: Stage, function: str) -> LayersByNode:
         graph = with_layers(reading_of(stage, function).graph, known)
     except Exception:  # what is wrong with that stage is said where it is shown
         return {}
-    return {**known, **{one.id: one.layers for one in graph.nodes if one.layers}}
+    found = {**known, **{one.id: one.layers for one in graph.nodes if one.layers}}
+    if stage.seconds is None:  # else it was recorded itself
+        remember_layers(stage.module, {function: found})
+    return found
 
 
 def _carried(stage: Stage, function: str) -> LayersByNode:

@@ -2,7 +2,9 @@
 
 import json
 
+import numpy as np
 import pytest
+from tvm import relax
 from tvm.relax.frontend import nn
 
 from irviz.model.graph.graph import INPUT_KINDS, NodeKind
@@ -12,6 +14,7 @@ from irviz.session.saving.layer_codec import decode_layers, encode_layers
 from irviz.session.saving.value_codec import EncodingError
 from irviz.session.session import Session
 from irviz.session.stage_cache import graph_of, tree_of
+from irviz.transforms.recordings.recording import record_passes
 
 pytestmark = pytest.mark.worker
 
@@ -74,6 +77,20 @@ def test_after_each_pass_every_node_serves_a_layer_that_there_was_at_first(lower
     for node, found in layers_at(lowered, label).items():
         assert found, node
         assert set(found) <= {*first, ""}
+
+
+def test_a_recording_of_a_module_that_was_opened_has_its_layers(lowered):
+    opened = lowered.tree.stages[0]
+    expected = layers_at(lowered, "LegalizeOps")
+    weights = {
+        one.name: np.zeros([int(size) for size in one.ty.shape], "float32")
+        for one in opened.module["forward"].params[1:]
+    }
+    nameless = relax.transform.BindParams("forward", weights)(opened.module)
+    with record_passes() as recording:
+        relax.transform.LegalizeOps()(nameless)
+    session = Session.from_stages(recording.stages())
+    assert layers_at(session, "LegalizeOps") == expected
 
 
 def test_what_was_fused_serves_the_layers_of_all_that_it_was(lowered):

@@ -1,14 +1,18 @@
-"""Which layer of a model each binding of an imported function comes from."""
+"""Which layer of a model each binding of an imported function comes from.
+
+It is remembered, so that a recording of what was imported here has layers too.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tvm import ir, relax
 
-from irviz.ir.node_ids import identify
+from irviz.ir.node_ids import definitions, identify
 from irviz.model.graph.graph import NodeId
 from irviz.model.graph.infer_layers import LayersByNode
 from irviz.model.graph.layers import Layer, LayerPart, layer_of_modules
@@ -73,6 +77,47 @@ def layers_of_bindings(
             found[ids[str(binding.var.name)]] = (layer,)
         start = end + 1
     return found if any(ends.values()) else {}
+
+
+_MAX_REMEMBERED = 64
+_remembered: OrderedDict[int, LayersByNode] = OrderedDict()
+"""The layers of functions, by what these compute; the latest last."""
+
+
+def remember_layers(mod: ir.IRModule, layers: Mapping[str, LayersByNode]) -> None:
+    """Keep the layers of a module's functions for `known_layers`, those of the latest ones."""
+    for name, found in layers.items():
+        if found and name in mod:
+            _remembered[_outline(mod[name])] = found
+    while len(_remembered) > _MAX_REMEMBERED:
+        _remembered.popitem(last=False)
+
+
+def known_layers(mod: ir.IRModule) -> dict[str, LayersByNode]:
+    """Return the layers of those functions that bind the same calls as one that is remembered.
+
+    Whether weights are parameters or constants makes no difference.
+    """
+    if not _remembered:
+        return {}
+    functions = {str(gvar.name_hint): function for gvar, function in mod.functions.items()}
+    outlines = {
+        name: _outline(function)
+        for name, function in functions.items()
+        if isinstance(function, relax.Function)
+    }
+    return {name: _remembered[one] for name, one in outlines.items() if one in _remembered}
+
+
+def _outline(function: relax.Function) -> int:
+    """Return a number that is equal for functions with the same variables, bound to like calls."""
+    outline: list[tuple[str, ...]] = []
+    for var, binding in definitions((), function.body):
+        value = getattr(binding, "value", None)
+        called = value.op if isinstance(value, ir.Call) else None
+        name = getattr(called, "name", None) or getattr(called, "name_hint", "")
+        outline.append((str(var.name), type(value).__name__, str(name)))
+    return hash(tuple(outline))
 
 
 def _results(value: Any) -> list[ir.Expr]:

@@ -13,10 +13,11 @@ from irviz.gc_pause import gc_paused
 from irviz.model.folding.folding_limits import (
     MAX_CHILDREN,
     MIN_LOOSE,
+    MIN_STAGED,
     PART_CHILDREN,
     SMALL_GRAPH,
 )
-from irviz.model.folding.layer_titles import repeat_titles
+from irviz.model.folding.layer_titles import layer_titles
 from irviz.model.folding.repeats import BoundNodes, bound_nodes, find_repeats
 from irviz.model.graph.graph import Graph, NodeId, RegionKind
 from irviz.model.graph.layers import Layer, LayerPart, common_layer, layer_name
@@ -172,11 +173,41 @@ class _Builder:
 
     def _folded(self, units: Sequence[Unit]) -> tuple[Unit, ...]:
         """Put repeats into containers, and what is long, or between the layers of a model."""
-        units = self._with_repeats(units)
+        units = self._with_stages(units)
         runs = [list(run) for _, run in groupby(units, key=lambda unit: isinstance(unit, int))]
         if self.layers and len(runs) > 1:
             units = [unit for run in runs for unit in self._between(run)]
         return self._divided(units)
+
+    def _with_stages(self, units: Sequence[Unit]) -> Sequence[Unit]:
+        """Put repeats into containers, and where layers are many, those alike in class and result.
+
+        Such a stage of a model is consecutive layers whose results have the same type.
+        """
+        repeats = self._with_repeats(units)
+        if sum(not isinstance(unit, int) and bool(unit.layer) for unit in repeats) < MIN_STAGED:
+            return repeats
+        found: list[Unit] = []
+        for _, run in groupby(repeats, key=self._class_and_result):
+            stage = list(run)
+            found += [self._stage(units, stage)] if len(stage) > 1 else stage
+        return found
+
+    def _class_and_result(self, unit: Unit) -> tuple[str, str]:
+        if isinstance(unit, int) or not unit.layer:
+            return str(_start(unit)), ""  # a stage of its own
+        steps = reversed(range(unit.start, unit.stop))
+        result = next((one for one in steps if self.bound.last[one] >= unit.stop), unit.start)
+        return unit.name.partition(" · ")[2], self.bound.nodes[result].type_label
+
+    def _stage(self, units: Sequence[Unit], children: Sequence[Unit]) -> Container:
+        start, stop = _start(children[0]), _stop(children[-1])
+        inside = [unit for unit in units if start <= _start(unit) < stop]
+        layers = [unit for unit in inside if isinstance(unit, Container)]
+        title, full = layer_titles([one.name for one in layers], [one.layer for one in layers])
+        found = self._id(f"layer:{full}")
+        self._codes[found] = hash(("stage", *map(self._code, inside)))
+        return Container(found, RegionKind.LAYER, title, start, stop, tuple(children), layer=full)
 
     def _between(self, units: Sequence[Unit]) -> Sequence[Unit]:
         """Put many consecutive steps into a container, and a step that has several inputs."""
@@ -217,7 +248,8 @@ class _Builder:
         if period == 1 and len(named) == copies and all(one.copies == 1 for one in named):
             first = named[0]
             found = self._id(f"repeat{copies}:{first.layer}")
-            title, full = repeat_titles([one.name for one in named], [one.layer for one in named])
+            names, layers = [one.name for one in named], [one.layer for one in named]
+            title, full = layer_titles(names, layers, copies)
             kind = RegionKind.REPEAT
             children = first.children
             return Container(

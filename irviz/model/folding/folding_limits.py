@@ -20,6 +20,8 @@ PART_CHILDREN = 40
 """About how many children such a part has; more in a very long sequence."""
 MIN_LOOSE = 3
 """So many consecutive steps between the layers of a model are a container."""
+MIN_STAGED = 8
+"""Of so many layers in one, consecutive ones of a class that give the same type are a container."""
 SMALL_GRAPH = 60
 """The most nodes of a graph in which repeats are shown as they are."""
 MIN_REPEAT = 16

@@ -1,4 +1,4 @@
-"""Titles of repeated layers: which they are, how many, of which class."""
+"""Titles of consecutive layers: which they are, how many are alike, of which class."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ _NUMBERED = re.compile(r"(.*?)(\d+)")
 _MAX_NAMES = 4
 
 
-def repeat_titles(names: Sequence[str], layers: Sequence[str]) -> tuple[str, str]:
-    """Return the title and the full name of consecutive layers that are alike.
+def layer_titles(names: Sequence[str], layers: Sequence[str], copies: int = 1) -> tuple[str, str]:
+    """Return the title and the full name of consecutive layers.
 
     Args:
         names: Their titles: the name in the layer around them, and the class.
         layers: Their full names.
+        copies: How many they are, where they are alike.
     """
     kinds = {name.partition(" · ")[2] for name in names}
     kind = kinds.pop() if len(kinds) == 1 else ""
     short = _span([name.partition(" · ")[0] for name in names])
-    title = f"{short} ×{len(names)}"
+    title = f"{short} ×{copies}" if copies > 1 else short
     return (f"{title} · {kind}" if kind else title), _span(layers)
 
 

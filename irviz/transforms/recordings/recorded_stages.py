@@ -11,6 +11,7 @@ from tvm import ir
 from tvm_ffi import structural_equal
 
 from irviz.errors import TransformError
+from irviz.loaders.models.imported_layers import known_layers
 from irviz.transforms.passes.as_transform import default_pass_call, write_by_name
 from irviz.transforms.passes.pass_call import PassCall, named_pass
 from irviz.transforms.python_script import PythonScript
@@ -89,7 +90,8 @@ class _StageBuilder:
         if not self._move_to(step.before):
             parent = _nearest(step.before, self._at)
             if parent is None:
-                self._put(Stage(str(len(self.stages)), step.before, constant_names=self._names))
+                number, layers = str(len(self.stages)), known_layers(step.before)
+                self._put(Stage(number, step.before, constant_names=self._names, layers=layers))
             else:
                 self._add_stage(OUTSIDE, step.before, parent, None, ())
         self._add(step, ())

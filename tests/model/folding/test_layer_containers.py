@@ -6,7 +6,7 @@ import pytest
 
 from irviz.model.folding.containers import container_tree
 from irviz.model.folding.folding_limits import FIRST_NODES, MIN_NODES
-from irviz.model.folding.layer_titles import repeat_titles
+from irviz.model.folding.layer_titles import layer_titles
 from irviz.model.folding.visible_graph import visible_graph
 from irviz.model.graph.graph import NodeKind, RegionKind
 from irviz.model.graph.infer_layers import with_layers
@@ -22,9 +22,9 @@ class Model:
         self.text, self.layers, self.around = graphs.Text(), {}, (MODEL,)
         self.here = self.text.param("x")
 
-    def step(self, op, *operands, weights=0):
+    def step(self, op, *operands, weights=0, type_="Tensor[(1, 4)]"):
         own = [self.text.param(type_="Tensor[(4, 4)]") for _ in range(weights)]
-        node = self.text.step(op, *(operands or (self.here,)), *own, type_="Tensor[(1, 4)]")
+        node = self.text.step(op, *(operands or (self.here,)), *own, type_=type_)
         self.layers[node] = (self.around,)
         self.here = node
         return node
@@ -171,4 +171,17 @@ def test_what_varies_in_a_repeat_is_said(graphs):
     ],
 )
 def test_repeated_layers_have_one_title(given, title):
-    assert repeat_titles(given, given)[0] == title
+    assert layer_titles(given, given, len(given))[0] == title
+
+
+def test_many_layers_that_give_the_same_type_are_one_stage(graphs):
+    model = Model(graphs)
+    for index in range(10):
+        ops = [f"op{index}.{one}" for one in range(8)]  # no two layers are alike
+        type_ = f"Tensor[(1, {index // 4}, 4)]"
+        make = lambda: [model.step(op, weights=1, type_=type_) for op in ops]  # noqa: E731, B023
+        model.layer(f"features.{index}", "Block", make)
+    shown = visible_graph(container_tree(model.graph()))
+    assert [one.name for one in shown.graph.nodes if one.kind is NodeKind.GROUP] == [
+        f"features.{span} · Block" for span in ("0–3", "4–7", "8–9")
+    ]

@@ -18,7 +18,9 @@ from irviz.explorer.viewer.schema import Details, Picture, Recording, Scene, Tog
 from irviz.explorer.viewer.widget import PANES
 from irviz.explorer.viewer_traits import details, moved, viewer_data
 from irviz.ir.module_functions import drawable_functions
+from irviz.model.runs.trace import NodeValue
 from irviz.transforms.stage import Stage
+from irviz.view.values.chart_kinds import HISTOGRAM, draw_chart, fitting_charts
 
 Value = TypeVar("Value")
 _MOST_SCENES = 400
@@ -26,6 +28,31 @@ _MOST_SCENES = 400
 _MOST_TOGGLED_NODES = 4_000
 """How many nodes the pictures with something opened or closed have together: some seconds, and
 three quarters of a megabyte."""
+_MOST_OF_CHARTS = 1_000_000
+"""How many characters the pictures of values have together, beside histograms."""
+
+
+class _Charts:
+    """Pictures of the values in a file, each drawn once, as long as there is room."""
+
+    def __init__(self) -> None:
+        self._room = _MOST_OF_CHARTS
+        self._drawn: dict[bytes, str] = {}
+
+    def of(self, value: NodeValue) -> str:
+        """Return the pictures of a value's first tensor: what it looks like, and its histogram."""
+        if not value.summaries:
+            return ""
+        summary, array = value.summaries[0], value.arrays[0] if value.arrays else None
+        if summary.digest not in self._drawn:
+            kinds = fitting_charts(summary.shape)
+            is_drawn = bool(summary.shape) and array is not None and self._room > 0
+            looks = [kind for kind in kinds if kind != HISTOGRAM][:is_drawn]
+            histogram = [HISTOGRAM] if summary.counts else []
+            drawn = [draw_chart(kind, array, summary, "page").svg for kind in looks + histogram]
+            self._room -= sum(map(len, drawn[: len(looks)]))
+            self._drawn[summary.digest] = "".join(drawn)
+        return self._drawn[summary.digest]
 
 
 def record_view(state: State) -> Recording:
@@ -46,6 +73,7 @@ def record_in_steps(state: State) -> Generator[str, None, Recording]:
         start = replace(start, changes={**start.changes, **counts})
     start = replace(start, message=None, question=None, jobs=Jobs(), clipboard=Clipboard())
     scenes: dict[str, Scene] = {}
+    charts = _Charts()
     shown_states: list[State] = []
     found: list[Details] = []
     count = len(state.session.stages)
@@ -55,11 +83,11 @@ def record_in_steps(state: State) -> Generator[str, None, Recording]:
         if scene["key"] in scenes:
             continue
         scenes[scene["key"]] = scene
-        found += _details(shown, scenes)
+        found += _details(shown, charts, scenes)
         shown_states.append(shown)
         if len(scenes) >= _MOST_SCENES:
             break
-    toggled, more = yield from _toggled(shown_states)
+    toggled, more = yield from _toggled(shown_states, charts)
     traits = {
         **viewer_data(start),
         "panes": list(PANES),
@@ -110,7 +138,7 @@ def _pair(state: State, stage: Stage, function: str) -> Iterator[State]:
 
 
 def _toggled(
-    states: Sequence[State],
+    states: Sequence[State], charts: _Charts
 ) -> Generator[str, None, tuple[list[ToggledScene], list[Details]]]:
     """Return the scenes with one container opened, then those with one closed, and their details.
 
@@ -133,7 +161,7 @@ def _toggled(
         if room < 0:
             break
         toggled.append({"container": container, "scene": {**scene, "moved": moved(after, state)}})
-        found += _details(after, {}, before)
+        found += _details(after, charts, {}, before)
     return toggled, found
 
 
@@ -143,7 +171,7 @@ def _containers(state: State, kind: Literal["openable", "closable"]) -> list[str
 
 
 def _details(
-    state: State, known: Mapping[str, Scene], before: Scene | None = None
+    state: State, charts: _Charts, known: Mapping[str, Scene], before: Scene | None = None
 ) -> list[Details]:
     """Return what is known of each node of the pictures, and of none.
 
@@ -165,5 +193,5 @@ def _details(
         shown = (
             replace(state, selection=Selection(node, state.function, side)) for node in lacking
         )
-        found += [details(one, has_values=True) for one in shown]
+        found += [details(one, charts.of) for one in shown]
     return found

@@ -33,7 +33,7 @@ from irviz.session.compared_views import ComparedViews, compared_views
 from irviz.session.lost_function import is_lost, lost_function
 from irviz.session.run_overlays import trace_overlay
 from irviz.session.schedule_times import ScheduleStages
-from irviz.session.stage_cache import array_of, graph_of, script_of
+from irviz.session.stage_cache import array_of, constants_of, graph_of, script_of
 from irviz.session.stage_chain import SharedLayout, chain_part, shared_layouts
 from irviz.session.visible_function import StageView, stage_view
 from irviz.transforms.schedules import schedule_trace as traces
@@ -61,6 +61,8 @@ _SIZE = 128
 _KEPT = 8
 """How many results of each function are kept: two pictures, before and after a few clicks."""
 _MOST_NAMES = 2
+_MOST_TAKEN = 262_144
+"""How many numbers of a weight its mean and its histogram are of: a click waits for them."""
 _MOST_SEARCHED = 50
 _PLAIN = (str, int, float, bool, frozenset, type(None))
 _VALUELESS = (
@@ -415,9 +417,9 @@ def selected_value(state: State) -> ShownValue:
         words = [f"input {trace.case}", _time(trace, found.node), line]
         value = trace[found.node].value
         return ShownValue(_whole(state, value), label, "; ".join(filter(None, words)))
-    constant = _constant(found)
-    if constant is not None or trace is None or found.inner not in found.graph.index:
-        return ShownValue(constant, label)
+    weight = _weight(state, found)
+    if weight is not None or trace is None or found.inner not in found.graph.index:
+        return ShownValue(weight, label, _shared_words(found))
     is_reported = found.graph[found.inner].kind not in _VALUELESS
     return ShownValue(None, label, f"input {trace.case}: it was not reached" if is_reported else "")
 
@@ -429,9 +431,26 @@ def _whole(state: State, value: NodeValue) -> NodeValue:
     return NodeValue(value.summaries, state.fetched[1], value.text)
 
 
-def _constant(found: Location) -> NodeValue | None:
+def _weight(state: State, found: Location) -> NodeValue | None:
+    """Return the value of a constant, or what the session has for a parameter."""
     array = array_of(found.stage, found.function, found.inner)
-    return None if array is None else NodeValue((summarise(array),), (array,))
+    if found.inner in found.graph.index and found.function == state.function:
+        node = found.graph[found.inner]
+        if node.kind is NodeKind.PARAM:
+            array = state.session.call_inputs.params.get(node.name)
+    return None if array is None else NodeValue((summarise(array, _MOST_TAKEN),), (array,))
+
+
+def _shared_words(found: Location) -> str:
+    """Say who else uses the numbers of a constant that is there more than once."""
+    constants = constants_of(found.stage, found.function)
+    own, graph = constants.get(found.inner), graph_of(found.stage, found.function)
+    if own is None:
+        return ""
+    alike = [one for one, other in constants.items() if other.same_as(own) and one != found.inner]
+    users = [edge.target for one in alike for edge in graph.leaving.get(one, ())]
+    more = f" and {len(users) - _MOST_NAMES} more" if len(users) > _MOST_NAMES else ""
+    return f"also used by {', '.join(users[:_MOST_NAMES])}{more}" if users else ""
 
 
 def _time(trace: Trace, node_id: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median_low
 
@@ -33,12 +34,12 @@ from irviz.explorer.viewer.schema import (
     Status,
 )
 from irviz.ir.read_module_contents import contents
+from irviz.model.runs.trace import NodeValue
 from irviz.session.run_overlays import OVERLAYS
 from irviz.session.session import Session
 from irviz.transforms.stage import INITIAL
 from irviz.view.bidi_escapes import visible
 from irviz.view.text.details import value_html
-from irviz.view.values.chart_kinds import HISTOGRAM, draw_chart
 
 _MOST_FUNCTIONS = 2000
 
@@ -121,20 +122,23 @@ def _selection(state: State) -> Selection:
 
 
 @derived(
-    lambda state, has_values=False: (
+    lambda state, charts=None: (
         *(location(state), state.stage, state.function, state.reference, state.selection.side),
-        *(node_source(state), selected_value(state), has_values),
+        *(node_source(state), selected_value(state), charts),
     )
 )
-def details(state: State, has_values: bool = False) -> Details:
+def details(state: State, charts: Callable[[NodeValue], str] | None = None) -> Details:
     """Return the code of the selected node, and what the module is where none is selected.
 
-    With `has_values` they have its value too, which in a notebook a form shows.
+    With `charts`, which draws values, they have its value too, which in a notebook a form shows.
     """
     found = location(state)
     value = module_facts(state) if found is None else ""
-    if has_values and found is not None:
-        value = _value(state)
+    shown = selected_value(state)
+    if charts is not None and found is not None and shown.value is not None:
+        summary = next(iter(shown.value.summaries), None)
+        facts = value_html(shown.label, summary, shown.value.text, shown.words)
+        value = f"{facts}{charts(shown.value)}"
     return {
         "key": scene_key(state),
         "node": "" if found is None else found.node,
@@ -142,18 +146,6 @@ def details(state: State, has_values: bool = False) -> Details:
         "value": value,
         "code": node_source(state),
     }
-
-
-def _value(state: State) -> str:
-    """Return the numbers and the histogram of the selected node's value, as HTML."""
-    shown = selected_value(state)
-    if shown.value is None:
-        return ""
-    summary = shown.value.summaries[0] if shown.value.summaries else None
-    facts = value_html(shown.label, summary, shown.value.text, shown.words)
-    if summary is None or not summary.counts:
-        return str(facts)
-    return f"{facts}{draw_chart(HISTOGRAM, None, summary, 'page', title=shown.label).svg}"
 
 
 @derived(lambda state: (state.search, found_nodes(state)))

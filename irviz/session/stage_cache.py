@@ -35,12 +35,22 @@ def _tree(stage: Stage, function: str, _: Reading) -> ContainerTree:
 
 
 def array_of(stage: Stage, function: str, node_id: NodeId) -> NDArray[np.generic] | None:
-    """Return the value of a constant, None for another node and where NumPy lacks the dtype."""
+    """Return the value of a constant, None for another node and where NumPy lacks the dtype.
+
+    It is the module's own memory, so it cannot be written to: weights are large.
+    """
     tensor = reading_of(stage, function).constants.get(node_id)
-    try:
-        return None if tensor is None else np.asarray(tensor.numpy())
-    except Exception:  # a dtype that NumPy does not know, or a device that is not this one
+    if tensor is None:
         return None
+    try:
+        array = np.from_dlpack(tensor)
+    except Exception:  # a dtype that only `numpy` can give, or memory of a device
+        try:
+            array = np.asarray(tensor.numpy())
+        except Exception:  # a dtype that NumPy does not know, or a device that is not this one
+            return None
+    array.setflags(write=False)
+    return array
 
 
 def constants_of(stage: Stage, function: str) -> Mapping[NodeId, tvm.runtime.Tensor]:

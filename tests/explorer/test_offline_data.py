@@ -221,4 +221,20 @@ def test_pictures_of_values_have_the_colours_of_the_page() -> None:
     state = do(State.of(Session(MyModuleStatic)), actions.Report(RunKey("main", "0", 0, 0), result))
     drawn = next(one["value"] for one in record_view(state)["details"] if one["node"] == "lv0")
     assert "fill: var(--irviz-picture-operator-line)" in drawn
-    assert "#" not in "".join(re.findall(r'(?:fill|stroke): [^;"]*', drawn))
+    histogram = drawn[drawn.rindex("<svg") :]  # numbers in cells are read on their cells' colours
+    assert "#" not in "".join(re.findall(r'(?:fill|stroke): [^;"]*', histogram))
+
+
+def test_weights_are_drawn_in_the_file_as_long_as_there_is_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    weights = {"w0": np.eye(128, 784, dtype="float32"), "w1": np.eye(10, 128, dtype="float32")}
+    state = State.of(Session(MyModuleStatic, params=weights))
+
+    def pictures() -> list[int]:
+        found = {one["node"]: one["value"] for one in record_view(state)["details"]}
+        return [found[name].count("<svg") for name in weights]
+
+    assert pictures() == [2, 2]
+    monkeypatch.setattr(offline_data, "_MOST_OF_CHARTS", 1)
+    assert pictures() == [2, 1]

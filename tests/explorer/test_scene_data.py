@@ -143,7 +143,7 @@ def test_a_small_constant_is_written_out_and_no_large_one_is_read(
         return next(node["facts"] for node in found if node["kind"] == "constant")
 
     assert "<dt>values</dt><dd>[1. , 2.5]</dd>" in facts(np.array([1, 2.5], "float32"))
-    assert "<dt>values</dt><dd>0 to 1</dd>" in facts(np.eye(8, dtype="float32"))
+    assert "<dt>maximum</dt><dd>1</dd>" in facts(np.eye(8, dtype="float32"))
     monkeypatch.setattr(scene_data_module, "array_of", lambda *_: pytest.fail("it was read"))
     assert "values" not in facts(np.zeros((101, 100), "float32"))
 

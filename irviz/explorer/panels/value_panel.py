@@ -19,7 +19,7 @@ from irviz.view.figure import Figure
 from irviz.view.text.details import value_html
 from irviz.view.values.chart_kinds import HEAT_MAP, HISTOGRAM, IMAGES, draw_chart, fitting_charts
 from irviz.view.values.image import images_shape
-from irviz.view.values.image_strip import MAX_IMAGES
+from irviz.view.values.image_strip import most_images
 
 _UNSAFE = re.compile(r"[^\w.-]+")
 """What a file is better not called."""
@@ -204,7 +204,7 @@ def _places(kind: str, shape: Sequence[int]) -> tuple[widgets.BoundedIntText, ..
     """Return the controls for what a picture does not show at once: slices, or further images."""
     if kind == IMAGES:
         images = images_shape(shape)
-        if images is None or images[0] <= MAX_IMAGES:
+        if images is None or images[0] <= most_images(*images[1:3]):
             return ()
         return (_number(f"first image (0 to {images[0] - 1:,})", images[0]),)
     leading = shape[:-2] if kind == HEAT_MAP else ()

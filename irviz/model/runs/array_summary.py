@@ -24,7 +24,9 @@ class ArraySummary:
 
     `minimum`, `maximum`, `mean` and `std` (the standard deviation) are those of the finite numbers,
     None if there are none. So is the histogram: `counts` of bins and their `edges`, empty if there
-    are none. `nans` and `infs` are counts; `digest` is a hash of bytes, shape and dtype.
+    are none. `zeros` is the share of zeros among them; `nans` and `infs` are counts; `digest` is a
+    hash of bytes, shape and dtype. With a `step` above 1 only one of so many numbers was taken for
+    mean, std, zeros, histogram and digest.
     """
 
     shape: tuple[int, ...]
@@ -39,6 +41,8 @@ class ArraySummary:
     counts: tuple[int, ...]
     edges: tuple[float, ...]
     digest: bytes
+    zeros: float = 0.0
+    step: int = 1
 
     @property
     def is_finite(self) -> bool:
@@ -53,8 +57,12 @@ class ArraySummary:
         return max(abs(self.minimum), abs(self.maximum))
 
 
-def summarise(array: NDArray[np.generic]) -> ArraySummary:
+def summarise(array: NDArray[np.generic], most: int | None = None) -> ArraySummary:
     """Compute the statistics of an array in float64.
+
+    Args:
+        most: How many numbers to take of a larger array. Its NaN and infinities are counted in all
+            of it, and its range is that of all numbers where there are none of these.
 
     Raises:
         ValueError: For a dtype that does not hold real numbers or bools.
@@ -62,20 +70,29 @@ def summarise(array: NDArray[np.generic]) -> ArraySummary:
     dtype = array.dtype
     if dtype.kind in "OSUMmc" or dtype.type is np.void:
         raise ValueError(f"an array of {dtype} has no summary: give one of real numbers or bools")
-    contiguous = np.ascontiguousarray(array)
+    step = 1 if most is None else max(1, -(-array.size // most))
+    contiguous = np.ascontiguousarray(array.reshape(-1)[::step])
     digest = hashlib.blake2b(digest_size=16)
     digest.update(f"{array.shape} {dtype}".encode())
-    digest.update(contiguous.reshape(-1).view(np.uint8).data if array.size else b"")
+    digest.update(contiguous.view(np.uint8).data if array.size else b"")
     with np.errstate(all="ignore"):  # a signalling NaN raises a flag
-        values = contiguous.reshape(-1).astype(np.float64)
+        values = contiguous.astype(np.float64)
+        ends = (float(array.min()), float(array.max())) if step > 1 else None
     is_finite = np.isfinite(values)
-    nans = int(np.isnan(values).sum())
+    if ends is None:
+        nans = int(np.isnan(values).sum())
+        infs = int(values.size - is_finite.sum() - nans)
+    elif np.isfinite(ends).all():
+        nans = infs = 0
+    else:
+        nans, infs = int(np.isnan(array).sum()), int(np.isinf(array).sum())
+        ends = None
     finite = values if is_finite.all() else values[is_finite]
     low = high = mean = std = None
     counts: tuple[int, ...] = ()
     edges: tuple[float, ...] = ()
     if finite.size:
-        low, high = float(finite.min()), float(finite.max())
+        low, high = ends or (float(finite.min()), float(finite.max()))
         mean, std = _mean_and_std(finite, low, high)
         counts, edges = _histogram(finite, low, high)
     return ArraySummary(
@@ -87,10 +104,12 @@ def summarise(array: NDArray[np.generic]) -> ArraySummary:
         mean=mean,
         std=std,
         nans=nans,
-        infs=int(values.size - finite.size - nans),
+        infs=infs,
         counts=counts,
         edges=edges,
         digest=digest.digest(),
+        zeros=float((finite == 0).mean()) if finite.size else 0.0,
+        step=step,
     )
 
 

@@ -48,8 +48,9 @@ class NodeValue:
 
     def is_same(self, other: NodeValue) -> bool:
         """Return whether two values are equal bit by bit."""
-        digests = [one.digest for one in self.summaries]
-        return digests == [one.digest for one in other.summaries] and self.text == other.text
+        digests = [(one.digest, one.step) for one in self.summaries]
+        known = [(one.digest, 1) for one in other.summaries]
+        return digests == known and self.text == other.text
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from irviz.model.folding.container_path import RepeatCopies
 from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, RegionKind, Resolution
 from irviz.model.graph.module_contents import ModuleContents
-from irviz.model.runs.array_summary import ArraySummary
+from irviz.model.runs.array_summary import ArraySummary, summarise
 from irviz.view.graph.labels import layers_label
 from irviz.view.number_format import format_number
 from irviz.view.templating import escape, render
@@ -39,7 +39,6 @@ _MAX_USERS = 12
 _MAX_COPIES = 6
 _MAX_FUNCTIONS = 60
 _MAX_NUMBERS = 8
-_MAX_SAMPLES = 4_000_000
 
 
 def node_html(graph: Graph, node: Node, more: Facts = ()) -> Markup:
@@ -137,28 +136,13 @@ def value_html(label: str, summary: ArraySummary | None, text: str = "", hint: s
 
 
 def constant_facts(array: NDArray[np.generic]) -> Facts:
-    """Describe the numbers of a constant: range, mean, standard deviation, share of zeros.
-
-    A small array is written out. NaN and infinities are counted, and not part of the statistics.
-    Of more than four million numbers every n-th is taken.
-    """
+    """Describe the numbers of a constant; a small array is written out."""
     if array.size <= _MAX_NUMBERS:
         return (("values", np.array2string(array, separator=", ", precision=6)),)
-    if not (np.issubdtype(array.dtype, np.number) or array.dtype == np.bool_):
+    try:
+        return _statistics(summarise(array))
+    except ValueError:  # no numbers
         return ()
-    step = -(-array.size // _MAX_SAMPLES)
-    values = array.reshape(-1)[::step].astype(np.float64)
-    finite = values[np.isfinite(values)]
-    facts = []
-    if finite.size < values.size:
-        facts.append(("not finite", f"{values.size - finite.size} of {values.size}"))
-    if finite.size:
-        facts.append(("values", f"{finite.min():.4g} to {finite.max():.4g}"))
-        facts.append(("mean ± std", f"{finite.mean():.4g} ± {finite.std():.4g}"))
-        facts.append(("zeros", f"{(finite == 0).mean():.0%}"))
-    if step > 1:
-        facts.append(("sampled", f"one of {step}, of {array.size:,}"))
-    return tuple(facts)
 
 
 def _details(title: str, facts: Facts, *, level: int = 4, **more: object) -> Markup:
@@ -173,13 +157,21 @@ def _tensor_facts(summary: ArraySummary) -> list[tuple[str, str]]:
     if not summary.shape:
         only = summary.minimum
         return facts if only is None else [*facts, ("number", format_number(only, 9))]
+    return [*facts, *_statistics(summary)]
+
+
+def _statistics(summary: ArraySummary) -> list[tuple[str, str]]:
+    """Tell the range, mean, standard deviation and share of zeros of the finite numbers."""
     statistics = {
         "minimum": summary.minimum,
         "maximum": summary.maximum,
         "mean": summary.mean,
         "std": summary.std,
     }
-    return facts + [(name, format_number(n, 6)) for name, n in statistics.items() if n is not None]
+    facts = [(name, format_number(n, 6)) for name, n in statistics.items() if n is not None]
+    facts += [("zeros", f"{summary.zeros:.0%}")] if facts else []
+    facts += [] if summary.is_finite else [("not finite", _non_finite(summary))]
+    return [*facts, *([("sampled", f"one of {summary.step}")] if summary.step > 1 else [])]
 
 
 def _non_finite(summary: ArraySummary) -> str:

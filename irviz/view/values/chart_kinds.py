@@ -29,8 +29,8 @@ def fitting_charts(shape: Sequence[int]) -> tuple[str, ...]:
     if size > 1:
         fitting.append(HISTOGRAM)
     if images is not None:
-        is_coloured = images[3] > 1
-        fitting.insert(0 if is_coloured else len(fitting), IMAGES)
+        is_first = images[3] > 1 or len(shape) == 4  # of which a heat map shows one slice
+        fitting.insert(0 if is_first else len(fitting), IMAGES)
     return tuple(fitting)
 
 

@@ -76,8 +76,10 @@ def shares(values: Numbers, low: float, high: float) -> Numbers:
 def colour_scale(values: Numbers, theme: str, *, is_image: bool = False) -> ColourScale:
     """Return the scale for the finite ones of these numbers.
 
-    In an image, numbers of one sign are in shades of grey.
+    In an image, numbers of one sign are in shades of grey. Pixels cannot follow the colours of a
+    page: there they are those for white paper.
     """
+    theme = "course" if theme == "page" else theme
     finite = values[np.isfinite(values)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (None, None)
     infinity = _INFINITY[theme]

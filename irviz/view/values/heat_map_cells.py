@@ -15,6 +15,8 @@ from irviz.view.values.colour_scale import NonFinite, Numbers, count_non_finite
 Array = NDArray[np.generic]
 
 _MAX_SIDE = 256
+_MOST_LOOKED_AT = 4_000_000
+"""Of larger arrays some rows are taken: a picture must not take a second."""
 _MAX_ROW = 32
 """A longer vector is folded."""
 
@@ -68,9 +70,13 @@ def _reduced(array: Array, notes: tuple[str, ...]) -> HeatMapCells:
         return _row(array.reshape(-1), notes)
     height, width = array.shape
     rows, columns = math.ceil(height / _MAX_SIDE), math.ceil(width / _MAX_SIDE)
+    step = min(rows, math.ceil(array.size / _MOST_LOOKED_AT))
+    rows = math.ceil(rows / step) * step
     if rows > 1 or columns > 1:
         notes += (f"a cell is the largest |number| of {rows} × {columns}, with its sign",)
-    values = _largest(_largest(_real(array), rows, 0), columns, 1)
+    if step > 1:
+        notes += (f"one row of {step} was looked at",)
+    values = _largest(_largest(_real(array[::step]), rows // step, 0), columns, 1)
     return HeatMapCells(as_float64(values), rows, columns, height, width, values.size, notes)
 
 

@@ -33,14 +33,21 @@ from irviz.view.values.mpl_svg import (
     draw_with_matplotlib,
 )
 
-MAX_IMAGES = 16
+MAX_IMAGES, _MAX_KERNELS = 16, 64
+_KERNEL_SIDE = 16
+"""Smaller images, as the kernels of a convolution, are drawn closely, in rows of eight."""
 _MAX_WIDTH = WIDTH - 2 * MARGIN
 _SMALL_SIDE, _GAP, _NUMBER_HEIGHT = 36, 8.0, 16.0
 _MAX_HEIGHT = 280.0
 
 
+def most_images(height: int, width: int) -> int:
+    """Return how many images of a size are drawn at once."""
+    return MAX_IMAGES if max(height, width) >= _KERNEL_SIDE else _MAX_KERNELS
+
+
 def image_strip(array: Array, theme: str = "course", *, first: int = 0, title: str = "") -> Figure:
-    """Draw up to 16 of an array's images, each with its number.
+    """Draw up to 16 of an array's images, each with its number, or 64 small ones without.
 
     Images of one channel are in shades of grey, or in the colours of a scale around zero if there
     are negative numbers. Three channels are red, green and blue, a fourth is opacity. `first` is
@@ -53,13 +60,13 @@ def image_strip(array: Array, theme: str = "course", *, first: int = 0, title: s
     if images is None or not images.size:
         raise DrawError(
             f"an array of shape {array.shape} holds no images: these are (n, h, w), "
-            "(n, 1|3|4, h, w), (n, h, w, 1|3|4), or rows of side² numbers, of 8 pixels at least"
+            "(n, h, w, 1|3|4), or rows of side² numbers, of 8 pixels at least, or (n, c, h, w)"
         )
     count = len(images)
     if not 0 <= first < count:
         raise DrawError(f"there is no image {first!r}: give 0 to {count - 1}")
     get_theme(theme)
-    taken = images[first : first + MAX_IMAGES]
+    taken = images[first : first + most_images(*images.shape[1:3])]
     grid = _grid(*taken.shape[:3])
     reduced = _sampled(taken, math.ceil(max(grid.width, grid.height)))
     whole = as_float64(taken)
@@ -89,23 +96,29 @@ class _Grid:
     columns: int
     width: float
     height: float
+    gap: float = _GAP
+    number_height: float = _NUMBER_HEIGHT
 
     def corner(self, index: int) -> tuple[float, float]:
         """Return the upper left corner of an image."""
         row, column = divmod(index, self.columns)
-        return column * (self.width + _GAP), row * (self.height + _NUMBER_HEIGHT + _GAP)
+        down = row * (self.height + self.number_height + self.gap)
+        return column * (self.width + self.gap), down
 
     def total_height(self, count: int) -> float:
         """Return the height of this many images."""
-        return math.ceil(count / self.columns) * (self.height + _NUMBER_HEIGHT + _GAP)
+        return math.ceil(count / self.columns) * (self.height + self.number_height + self.gap)
 
 
 def _grid(count: int, height: int, width: int) -> _Grid:
     is_small = max(height, width) <= _SMALL_SIDE
     columns = min(count, 8 if is_small and count > 4 else 4)
-    across = (_MAX_WIDTH - (columns - 1) * _GAP) / columns
+    is_close = count > MAX_IMAGES
+    gap = _GAP / 4 if is_close else _GAP
+    across = (_MAX_WIDTH - (columns - 1) * gap) / columns
     across = min(across, _MAX_HEIGHT * width / height)
-    return _Grid(columns, across, across * height / width)
+    sizes = columns, across, across * height / width, gap
+    return _Grid(*sizes, 0.0 if is_close else _NUMBER_HEIGHT)
 
 
 def _sampled(images: Array, max_side: int) -> Array:
@@ -161,6 +174,8 @@ def _tiles(canvas: MplCanvas, tiles: Pixels, grid: _Grid, first: int, top: float
         right, bottom = x + grid.width, y + grid.height
         axes.imshow(pixels, aspect="auto", interpolation="none", extent=(x, right, bottom, y))
         quiet = canvas.theme.quiet_text
+        if not grid.number_height:
+            continue
         axes.add_patch(Rectangle((x, y), grid.width, grid.height, fill=False, lw=0.8, ec=quiet))
         middle, baseline = MARGIN + x + grid.width / 2, top + bottom + 12
         number = f"{first + index:,}"

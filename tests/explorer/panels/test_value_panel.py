@@ -189,7 +189,7 @@ def test_a_slice_of_more_dimensions_is_chosen_by_its_index(shown):
 
 def test_images_behind_the_first_sixteen_can_be_reached(shown):
     desk = shown()
-    desk.show(value(np.random.default_rng(0).random((20, 64))), "x")
+    desk.show(value(np.random.default_rng(0).random((20, 256))), "x")
     desk.one(widgets.Dropdown, "picture").value = "images"
     assert ">15<" in desk.svg
     desk.one(widgets.BoundedIntText, "first image").value = 18

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from irviz.model.runs.array_summary import summarise
+from irviz.model.runs.trace import NodeValue
 
 LARGEST = float(np.finfo(np.float64).max)
 NARROW = ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "float4_e2m1fn", "int4"]
@@ -30,6 +31,16 @@ def test_the_numbers_are_those_of_the_array():
     assert facts(array) == (1, 6, 3, math.sqrt(3.5), 0, 0)
     assert one.is_finite
     assert one.largest == 6
+
+
+def test_of_a_large_array_some_numbers_are_taken_but_none_that_is_not_finite_is_missed():
+    array = np.zeros(1001, np.float32)
+    array[[1, 3]] = -4, 7
+    one = summarise(array, 100)
+    assert (one.minimum, one.maximum, one.step, one.zeros) == (-4, 7, 11, 1)
+    array[[5, 9]] = np.nan, np.inf
+    assert (summarise(array, 100).nans, summarise(array, 100).infs) == (1, 1)
+    assert not NodeValue((one,)).is_same(NodeValue((one,)))  # more is not known
 
 
 def test_nans_and_infinities_are_counted_and_left_out():

@@ -284,6 +284,16 @@ def test_large_images_are_sampled_and_this_is_said():
     assert any(text.startswith("sampled: ") and "300 × 200" in text for text in texts(drawing))
 
 
+def test_the_filters_of_a_convolution_are_one_grid_as_in_its_paper():
+    weight = np.random.default_rng(0).standard_normal((64, 3, 7, 7)).astype("float32")
+    drawing = image_strip(weight)
+    tiles = bitmaps(drawing)
+    assert [one.shape for one in tiles[:64]] == [(7, 7, 4)] * 64
+    red = weight[5, 0]
+    assert np.corrcoef(tiles[5][..., 0].ravel(), red.ravel())[0, 1] > 0.99
+    assert 300 < drawing.height < 480
+
+
 def test_the_scale_of_sampled_images_is_that_of_all_their_pixels():
     array = np.zeros((9, 300, 300))
     array[2, 1, 1], array[3, 1, 1], array[4, 1, 1] = -5, 7, np.nan
@@ -317,10 +327,11 @@ def test_what_holds_no_images_is_told_what_does(shape):
         ((128, 10), (HEAT_MAP, HISTOGRAM)),
         ((1, 784), (HEAT_MAP, HISTOGRAM, IMAGES)),
         ((12, 64, 64), (HEAT_MAP, HISTOGRAM, IMAGES)),
-        ((2, 1, 28, 28), (HEAT_MAP, HISTOGRAM, IMAGES)),
+        ((2, 1, 28, 28), (IMAGES, HEAT_MAP, HISTOGRAM)),
         ((2, 28, 28, 3), (IMAGES, HEAT_MAP, HISTOGRAM)),
         ((2, 3, 28, 28), (IMAGES, HEAT_MAP, HISTOGRAM)),
-        ((2, 64, 28, 28), (HEAT_MAP, HISTOGRAM)),
+        ((64, 64, 3, 3), (IMAGES, HEAT_MAP, HISTOGRAM)),
+        ((64, 64, 1, 1), (HEAT_MAP, HISTOGRAM)),
         ((0, 4), ()),
     ],
 )

@@ -21,7 +21,15 @@ from irviz.ir.module_functions import drawable_functions, function_named
 from irviz.ir.read_module_contents import contents
 from irviz.ir.text.tvmscript_lines import prim_func_script
 from irviz.ir.tir.loop_nest_reader import loop_nest
-from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, RegionKind, Resolution
+from irviz.model.graph.graph import (
+    INPUT_KINDS,
+    Graph,
+    Node,
+    NodeId,
+    NodeKind,
+    RegionKind,
+    Resolution,
+)
 from irviz.model.graph.inlined_ids import id_in_callee
 from irviz.model.graph.search import search_nodes
 from irviz.model.loop_nest import LoopNest, ScheduleAddress, schedule_addresses
@@ -41,6 +49,7 @@ from irviz.transforms.schedules.schedule_trace import ScheduleTrace
 from irviz.transforms.stage import Stage
 from irviz.units import format_duration
 from irviz.view.graph.graph_figure import GraphFigure, PlacedGraph
+from irviz.view.graph.labels import layers_label
 from irviz.view.graph.overlay import Overlay
 from irviz.view.text.details import (
     module_html,
@@ -60,7 +69,7 @@ _SIZE = 128
 """What a symbolic size is measured with, when nothing else is said."""
 _KEPT = 8
 """How many results of each function are kept: two pictures, before and after a few clicks."""
-_MOST_NAMES = 2
+_MOST_NAMES, _MOST_SHARING = 2, 6
 _MOST_TAKEN = 262_144
 """How many numbers of a weight its mean and its histogram are of: a click waits for them."""
 _MOST_SEARCHED = 50
@@ -414,12 +423,12 @@ def selected_value(state: State) -> ShownValue:
     if trace is not None and found.node in trace.visits:
         is_current = found.stage is state.stage
         line = state.divergence.line_of(found.node) if state.divergence and is_current else ""
-        words = [f"input {trace.case}", _time(trace, found.node), line]
+        words = [f"input {trace.case}", _time(trace, found.node), line, _shared_words(found)]
         value = trace[found.node].value
         return ShownValue(_whole(state, value), label, "; ".join(filter(None, words)))
     weight = _weight(state, found)
     if weight is not None or trace is None or found.inner not in found.graph.index:
-        return ShownValue(weight, label, _shared_words(found))
+        return ShownValue(weight, label, "" if weight is None else _shared_words(found))
     is_reported = found.graph[found.inner].kind not in _VALUELESS
     return ShownValue(None, label, f"input {trace.case}: it was not reached" if is_reported else "")
 
@@ -442,15 +451,21 @@ def _weight(state: State, found: Location) -> NodeValue | None:
 
 
 def _shared_words(found: Location) -> str:
-    """Say who else uses the numbers of a constant that is there more than once."""
-    constants = constants_of(found.stage, found.function)
-    own, graph = constants.get(found.inner), graph_of(found.stage, found.function)
-    if own is None:
+    """Say who uses a weight where several do, also as another constant of the same tensor."""
+    graph = graph_of(found.stage, found.function)
+    if found.inner not in graph.index or graph[found.inner].kind not in INPUT_KINDS:
         return ""
-    alike = [one for one, other in constants.items() if other.same_as(own) and one != found.inner]
-    users = [edge.target for one in alike for edge in graph.leaving.get(one, ())]
-    more = f" and {len(users) - _MOST_NAMES} more" if len(users) > _MOST_NAMES else ""
-    return f"also used by {', '.join(users[:_MOST_NAMES])}{more}" if users else ""
+    tensors = constants_of(found.stage, found.function)
+    own = tensors.get(found.inner)
+    same = [] if own is None else [one for one in tensors if tensors[one].same_as(own)]
+    edges = [edge for one in same or [found.inner] for edge in graph.leaving.get(one, ())]
+    users = list(dict.fromkeys(edge.target for edge in edges))
+    layers = [layers_label(graph[one]) for one in users[:_MOST_SHARING]]
+    names = [
+        f"{one} ({layer})" if layer else one for one, layer in zip(users, layers, strict=False)
+    ]
+    more = f" and {len(users) - len(names):,} more" if len(users) > len(names) else ""
+    return f"shared by {', '.join(names)}{more}" if len(users) > 1 else ""
 
 
 def _time(trace: Trace, node_id: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tvm
 from tvm import relax
 
 from irviz.course.mlp import MODULES
@@ -15,9 +16,10 @@ from irviz.explorer import scene_data as scene_data_module
 from irviz.explorer.reducer import reduce
 from irviz.explorer.scene_data import scene_data, value_words
 from irviz.explorer.script_data import script_data
+from irviz.explorer.selectors import selected_value
 from irviz.explorer.state import State
 from irviz.explorer.viewer.schema import NodeFacts, Scene
-from irviz.model.graph.graph import NodeId
+from irviz.model.graph.graph import NodeId, NodeKind
 from irviz.model.graph.inlined_ids import inlined_id
 from irviz.model.runs.array_summary import summarise
 from irviz.model.runs.trace import NodeValue, NodeVisit, Trace
@@ -277,3 +279,22 @@ def test_to_select_search_and_say_sends_no_picture_again(opened: Any, fused: Ses
     assert sent == []
     page.compare("2")
     assert len(sent) == 1
+
+
+def test_a_weight_is_known_without_a_run_and_says_who_shares_it() -> None:
+    builder = relax.BlockBuilder()
+    x, w = (relax.Var(name, relax.TensorType((4, 4), "float32")) for name in "xw")
+    tied = tvm.runtime.tensor(np.eye(4, dtype="float32"))
+    with builder.function("main", [x, w]):
+        y = builder.emit(relax.op.matmul(relax.op.add(x, relax.const(tied)), w), "y")
+        z = builder.emit(relax.op.matmul(relax.op.add(y, relax.const(tied)), w), "z")
+        builder.emit_func_output(z)
+    session = Session(builder.get(), params={"w": np.full((4, 4), 7, "float32")})
+    weight = selected_value(reduce(State.of(session), actions.Select("w")))
+    assert weight.value is not None
+    assert weight.value.summaries[0].mean == 7
+    assert weight.words == "shared by y, z"
+    constants = [node.id for node in session.graph().nodes if node.kind is NodeKind.CONSTANT]
+    for one in constants:
+        words = selected_value(reduce(State.of(session), actions.Select(one))).words
+        assert words == "shared by gv, gv1"

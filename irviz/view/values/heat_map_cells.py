@@ -15,7 +15,7 @@ from irviz.view.values.colour_scale import NonFinite, Numbers, count_non_finite
 Array = NDArray[np.generic]
 
 _MAX_SIDE = 256
-_MOST_LOOKED_AT = 4_000_000
+_MOST_LOOKED_AT = 2_000_000
 """Of larger arrays some rows are taken: a picture must not take a second."""
 _MAX_ROW = 32
 """A longer vector is folded."""

@@ -27,7 +27,10 @@ const allowing = (tags: string, attributes: string): Config => ({
 
 const SVG = allowing(SVG_TAGS, SVG_ATTRIBUTES);
 const HTML: Config = {
-  ...allowing(`${HTML_TAGS} ${SVG_TAGS}`, `${SVG_ATTRIBUTES} type colspan value min max low high`),
+  ...allowing(
+    `${HTML_TAGS} ${SVG_TAGS} image`,
+    `${SVG_ATTRIBUTES} type colspan value min max low high xlink:href`,
+  ),
   // shapes that are drawn by reference only, in pictures of Matplotlib: alone they would be black
   ADD_FORBID_CONTENTS: ["defs", "clippath"],
 };
@@ -36,6 +39,9 @@ const HTML: Config = {
 const COLOURS = /var\(--irviz-[a-z-]+\)/g;
 const MIXED = /^color-mix\(in oklab, var\(--irviz-[a-z-]+\), var\(--irviz-[a-z-]+\) [\d.]+%\)$/;
 
+// Pixels, which a heat map has: an image that is in the text and can refer to nothing.
+const PIXELS = /^data:image\/png;base64,[\w+/=\s]+$/;
+
 // Without other parentheses, and backslashes, a value calls no CSS function: it refers to nothing
 // outside.
 DOMPurify.addHook("uponSanitizeAttribute", (_, attribute) => {
@@ -43,6 +49,7 @@ DOMPurify.addHook("uponSanitizeAttribute", (_, attribute) => {
   const isStyle = /^(style|fill|stroke|opacity|font|text|paint|pointer)/.test(attrName);
   const others = MIXED.test(attrValue) ? "" : attrValue.replace(COLOURS, "");
   if (isStyle && /[()\\]/.test(others)) attribute.keepAttr = false;
+  if (attrName === "xlink:href" && !PIXELS.test(attrValue)) attribute.keepAttr = false;
 });
 
 /** Return what a part of a picture is but for its numbers and its words. */

@@ -6,7 +6,7 @@
 
 import { readSvg } from "./markup";
 import { type Edge, isPale } from "./neighbours";
-import { middle, type Point, type Rect } from "./viewport";
+import { middle, type Point, type Rect, roomOf } from "./viewport";
 
 interface DrawnEdge extends Edge {
   element: SVGGElement;
@@ -31,6 +31,8 @@ export interface DrawnPicture {
   rects(): ReadonlyMap<string, Rect>;
   /** Draw signs and the titles of frames so much larger than the rest. */
   enlarge(factor: number): void;
+  /** Find how large names can be in their boxes, once: from afar they are alone there. */
+  measureNames(): void;
 }
 
 /** The shape of a node, which is measured and outlined. */
@@ -86,6 +88,20 @@ export function readPicture(text: string): DrawnPicture {
     // not as a custom property of the picture: the style of each of its parts would be found anew
     for (const one of enlargeable) one.style.transform = next === 1 ? "" : `scale(${next})`;
   };
+  let areMeasured = false;
+  const measureNames = () => {
+    if (areMeasured) return;
+    areMeasured = true;
+    for (const node of nodes.values()) {
+      const [shape, names] = [shapeOf(node), node.querySelectorAll<SVGElement>(".name")];
+      const name = names[0];
+      if (!name || names.length > 1 || shape?.localName !== "rect") continue;
+      const length = name.textContent?.length ?? 0;
+      const room = roomOf(boxOf(shape), length, Number(name.getAttribute("y")));
+      name.style.setProperty("--irviz-room", `${room.scale}`);
+      name.style.setProperty("--irviz-down", `${room.down}px`);
+    }
+  };
   const output = svg.querySelector(".node.output");
   let known: Map<string, Rect> | undefined;
   const rects = () => {
@@ -96,6 +112,7 @@ export function readPicture(text: string): DrawnPicture {
   };
   return {
     ...{ svg, frame, nodes, parts, edges, edgesOf, words, rects, enlarge },
+    measureNames,
     start: output ? middle(rectOf(output)) : { x: x + width / 2, y },
     toggles: new Set(signs.map((one) => one.dataset.toggle ?? "")),
   };

@@ -12,7 +12,7 @@ import { createMarks } from "./picture_marks";
 import type { PictureView } from "./picture_view";
 import type { State, Viewport } from "./state";
 import { type Pointed, Tooltip } from "./tooltip";
-import { centre, enlarged, LEGIBLE, pan, reveal, ZOOM_STEP, zoom } from "./viewport";
+import { centre, distance, enlarged, LEGIBLE, pan, reveal, ZOOM_STEP, zoom } from "./viewport";
 
 const TOOLTIP_AFTER = 60; // ms
 const LARGE = 140; // px of the height of a part that a tooltip does not avoid
@@ -118,7 +118,11 @@ function drive(
   let shown: { picture: DrawnPicture | null; viewport: Viewport } | null = null;
   const settle = () => {
     const [picture, seen] = [view.picture.peek(), view.seen.peek()];
-    if (picture && seen) picture.enlarge(enlarged(seen.scale));
+    if (!picture || !seen) return;
+    picture.enlarge(enlarged(seen.scale));
+    const from = distance(seen.scale);
+    if (from !== "near") picture.measureNames();
+    element.dataset.distance = from;
   };
   ended.addEventListener("abort", () => clearTimeout(settled));
   run(() => {

@@ -69,6 +69,19 @@ export function bound({ x, y, scale: wanted }: Viewport, frame: Rect, pane: Size
 /** How much larger than the rest signs and titles are, so that they can be seen and hit. */
 export const enlarged = (scale: number) => clamp(0.8 / scale, 1, 3);
 
+/** Tell from how far a picture is seen: then names and kinds can be read, types too, or all of it. */
+export const distance = (scale: number) =>
+  scale < 0.5 ? "far" : scale < 0.95 * LEGIBLE ? "middle" : "near";
+
+const NAME = { character: 7.9, height: 15, middle: 4.5, most: 2.5 }; // of 13 units, as it is drawn
+
+/** Return how much larger a name can be in its box, and how far down its middle is then. */
+export function roomOf({ y, width, height }: Rect, length: number, baseline: number) {
+  const across = (width - 8) / (length * NAME.character);
+  const scale = clamp(Math.min(across, (height - 4) / NAME.height), 1, NAME.most);
+  return { scale, down: y + height / 2 - (baseline - NAME.middle) };
+}
+
 /** Move the picture by pixels, as a hand that drags it. */
 export const pan = ({ x, y, scale }: Viewport, dx: number, dy: number): Viewport => ({
   x: x - dx / scale,

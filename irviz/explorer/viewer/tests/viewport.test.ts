@@ -243,3 +243,15 @@ test("another function, or a picture of another size, is fitted anew", () => {
   const larger = { key: "main/2/", function: "main", frame: LARGER };
   assert.equal(geometry.nextViewport(SEEN, SEEN, BEFORE, larger, []), null);
 });
+
+test("from afar there are names and kinds, closer types, then all of it", () => {
+  assert.deepEqual([0.3, 0.6, 0.8, 1].map(geometry.distance), ["far", "middle", "near", "near"]);
+});
+
+test("a name that is alone in its box is as large as fits, and in the middle", () => {
+  const box = { x: 0, y: 100, width: 200, height: 42 };
+  const short = geometry.roomOf(box, 7, 119);
+  assert.ok(short.scale > 2 && 7 * 7.9 * short.scale <= 200);
+  assert.equal(short.down, 6.5);
+  assert.equal(geometry.roomOf(box, 40, 119).scale, 1);
+});

@@ -92,10 +92,10 @@ def clicks() -> None:
         }
         for what, do in work.items():
             taken.setdefault(what, []).append(_seconds(do))
-    alone = taken["MLP: TVM alone: compile, start, 360 calls"]
+    own = taken["MLP: TVM alone: compile, start, 360 calls"]
     for what, seconds in taken.items():
         line(what, seconds, "90 ms" if "," in what and "alone" not in what else "")
-        ratios = [one / other for one, other in zip(seconds, alone, strict=True)]
+        ratios = [one / other for one, other in zip(seconds, own, strict=True)]
         against(f"{what}, over TVM alone", ratios, "x")
 
 

@@ -4,19 +4,21 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 JAVASCRIPT := irviz/explorer/viewer irviz/cli/page
-NODE_MODULES := $(JAVASCRIPT:%=%/node_modules/.package-lock.json)
+CHECKED := $(JAVASCRIPT:%=%/checked)
 export PYTHONDONTWRITEBYTECODE =  # each of many processes would compile irviz again
 
-.PHONY: demo js lint style types contracts pytest check test fix snapshots figures bench fuzz package audit clean
+.PHONY: demo js lint style types contracts pytest check test fix snapshots figures bench fuzz package audit clean $(CHECKED)
 
 demo: $(VENV)/installed  ## open the explorer on the lecture's MLP in the browser
 	$(BIN)/irviz demo
 
 js:  ## check the JavaScript: types, lint, tests, and that the bundles are current
 	@if command -v npm >/dev/null; then \
-	$(MAKE) --no-print-directory $(NODE_MODULES) && \
-	for package in $(JAVASCRIPT); do (cd $$package && npm run check) || exit 1; done; \
+	$(MAKE) --no-print-directory $(CHECKED); \
 	else echo "The JavaScript is not checked: that needs Node.js 20."; test -z "$$IRVIZ_NO_SKIPS"; fi
+
+$(CHECKED): %/checked: %/node_modules/.package-lock.json
+	cd $* && npm run check
 
 %/node_modules/.package-lock.json: %/package.json %/package-lock.json
 	cd $* && npm ci && touch $(CURDIR)/$@
@@ -35,7 +37,7 @@ contracts: $(VENV)/installed-dev
 	$(BIN)/lint-imports
 
 pytest: $(VENV)/installed-dev  ## run the tests that ARGUMENTS choose
-	$(BIN)/python -m pytest -ra -n logical --maxprocesses 4 $(ARGUMENTS)
+	$(BIN)/python -m pytest -ra -n logical --maxprocesses 4 --dist loadfile $(ARGUMENTS)
 
 check: ARGUMENTS = -m "not (build or worker or browser or torch)" --ignore=tests/browser --hypothesis-profile=quick
 check: lint pytest  ## lint, and run the tests that need no build, worker, browser or torch

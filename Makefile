@@ -42,7 +42,8 @@ pytest: $(VENV)/installed-dev  ## run the tests that ARGUMENTS choose
 check: ARGUMENTS = -m "not (build or worker or browser or torch)" --ignore=tests/browser --hypothesis-profile=quick
 check: lint pytest  ## lint, and run the tests that need no build, worker, browser or torch
 
-test: lint pytest  ## lint, and run every test
+test:  ## lint, and run every test, at once: many tests wait, for a browser or a process
+	@$(MAKE) --no-print-directory --jobs lint pytest
 
 fix: $(VENV)/installed-dev  ## format, and mend what ruff can mend
 	$(BIN)/ruff format .

@@ -137,9 +137,9 @@ FieldName = Literal[
     "case",
     "has_script",
     "is_dark",
+    "drawing",
     "jobs",
     "making",
-    "made_so_far",
     "measures_steps",
     "prim_func",
     "runs_new_stages",
@@ -147,6 +147,20 @@ FieldName = Literal[
     "step_sizes",
     "tab",
 ]
+
+
+@dataclass(frozen=True)
+class Look(Action):
+    """Do what changes the picture, when the new one is drawn."""
+
+    wanted: Action
+
+
+@dataclass(frozen=True)
+class Show(Action):
+    """Do what was asked for, the pictures of which are drawn now."""
+
+    wanted: tuple[Action, ...]
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,8 @@ Everything that takes long or leaves something behind is started here, and repor
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,9 +16,8 @@ from irviz.explorer.actions import Action
 from irviz.explorer.change_counts import Counts, iter_change_counts
 from irviz.explorer.downloads import file, file_name, file_of
 from irviz.explorer.html_file import page_content, page_in_steps
-from irviz.explorer.jobs.incremental import Incremental
+from irviz.explorer.jobs.incremental import Incremental, check_wanted
 from irviz.explorer.jobs.job_queue import Job, JobQueue
-from irviz.explorer.offline_data import last
 from irviz.explorer.pass_preview import preview
 from irviz.explorer.selectors import call_key, location, selected_trace
 from irviz.explorer.state import (
@@ -30,6 +27,7 @@ from irviz.explorer.state import (
     ComparisonKey,
     File,
     Inquiry,
+    Making,
     PreviewKey,
     RunKey,
     State,
@@ -53,14 +51,12 @@ from irviz.worker.supervisor import RUNS, OnProgress
 _IDLE_SECONDS, _LOOK_SECONDS = 2.0, 0.1
 """Changes are counted when nobody has done anything for so long: two threads share one processor.
 """
-_TOLD_SECONDS = 0.05
-"""After so long the page was told what is being made, which nothing can be told meanwhile."""
-_OTHERS_SECONDS = 0.005
-"""After so long the kernel has heard what came in during a step."""
 _LONG_SECONDS = 0.5
 _Step = TypeVar("_Step")
-_Steps = Generator[str, None, File]
-"""Makes a file, and yields words of its progress."""
+_TOLD_SECONDS = 0.3
+"""So often it is told how far a file is: the explorer then looks at all that it shows."""
+_Made = str | File
+"""Words of how far a file is, and in the end the file."""
 
 
 class Effects:
@@ -74,7 +70,7 @@ class Effects:
             self._report,
             lambda failure: self._say(error_summary(failure), is_error=True),
         )
-        self._making: _Steps | None = None
+        self._making = Incremental(store.dispatch)
         self._tried: CallKey | None = None
         self._tries = Incremental(self._offer)
         self._counts = Incremental[Counts](self._tell_counts)
@@ -84,7 +80,7 @@ class Effects:
     def cancel(self) -> None:
         """Cancel all jobs and tries."""
         self._queue.cancel()
-        self._making = None
+        self._making.leave()
         self._tries.leave()
         self._counts.leave()
 
@@ -136,7 +132,7 @@ class Effects:
             yield step
             begin = time.monotonic()
             while self._queue.jobs.keys and time.monotonic() - begin < _LONG_SECONDS:
-                time.sleep(_TOLD_SECONDS)
+                time.sleep(_LOOK_SECONDS)
 
     def _offer(self, found: tuple[Candidate, ...]) -> None:
         if self._tried is not None:
@@ -188,8 +184,10 @@ class Effects:
                 self._run(state, chosen, again=again)
             case actions.Cancel():
                 self._queue.cancel()
-                if self._making is not None:
-                    self._end_making(f"{state.making} is not made")
+                if state.making is not None:
+                    self._making.leave()
+                    self._store.dispatch(actions.SetField("making", None))
+                    self._say(f"{state.making.name} is not made")
             case actions.Measure(every):
                 self._measure(state, every)
             case actions.MeasureSteps(every):
@@ -203,15 +201,13 @@ class Effects:
                 self._preview(state, transform)
             case actions.FetchValue():
                 self._fetch(state)
-            case actions.Save(wanted) if wanted.format == "html":
-                self._give(action, "session.html", _page_file(state))
             case actions.Save(wanted):
-                self._give(
-                    action, file_name(state, wanted), _at_once(lambda: file_of(state, wanted))
-                )
+                name = file_name(state, wanted)
+                at_once = _once(lambda: file_of(state, wanted))
+                self._give(action, name, _page(state, name) if wanted.format == "html" else at_once)
             case actions.SaveDrawing(drawing, name):
                 suffix = Path(name).suffix
-                self._give(action, name, _at_once(lambda: file(name, drawing.content(suffix))))
+                self._give(action, name, _once(lambda: file(name, drawing.content(suffix))))
             case actions.CopyScript():
                 self._copy_script(session)
 
@@ -306,47 +302,10 @@ class Effects:
     def _report(self) -> None:
         self._store.dispatch(actions.SetField("jobs", self._queue.jobs))
 
-    def _give(self, action: Action, name: str, steps: _Steps) -> None:
-        """Make a file and give it to the browser; or say why it cannot be made.
-
-        It takes the kernel's own thread, as it draws what is shown: between two steps the kernel
-        hears of other things, and before the first the page hears what is being made.
-        """
-
-        def go_on() -> None:
-            if self._making is not steps:  # it was cancelled
-                return
-            try:
-                words = next(steps)
-            except StopIteration as end:
-                self._store.dispatch(actions.Made(end.value))
-                self._end_making(f"{end.value.name} is ready: the browser saves it")
-            except UntrustedError as refusal:
-                self._end_making()
-                self._store.dispatch(actions.Ask(action, refusal.files))
-            except Exception as failure:  # whatever it is, the explorer lives on
-                self._end_making(str(failure), is_error=True)
-            else:
-                self._store.dispatch(actions.SetField("made_so_far", words))
-                later(_OTHERS_SECONDS, go_on)
-
-        try:
-            later: Callable[..., object] = asyncio.get_running_loop().call_later
-        except RuntimeError:  # no kernel: nobody looks meanwhile
-            steps = _at_once(partial(last, steps))
-            self._making = steps
-            go_on()
-        else:
-            self._making = steps
-            self._store.dispatch(actions.SetField("making", name))
-            later(_TOLD_SECONDS, go_on)
-
-    def _end_making(self, words: str = "", is_error: bool = False) -> None:
-        self._making = None
-        for field in ("making", "made_so_far"):
-            self._store.dispatch(actions.SetField(field, ""))
-        if words:
-            self._say(words, is_error)
+    def _give(self, action: Action, name: str, steps: Iterator[_Made]) -> None:
+        """Make a file and give it to the browser; or say why it cannot be made."""
+        self._store.dispatch(actions.SetField("making", Making(name)))
+        self._making.follow(_told(action, name, steps), at_once=0)
 
     def _say_lost(self, state: State) -> None:
         words = f"stage {state.stage_id} has no function {state.function!r} to run"
@@ -356,12 +315,29 @@ class Effects:
         self._store.dispatch(actions.Say(words, is_error))
 
 
-def _page_file(state: State) -> _Steps:
+def _page(state: State, name: str) -> Iterator[_Made]:
     page = yield from page_in_steps(state)
-    return file("session.html", page_content(page))
+    yield file(name, page_content(page))
 
 
-def _at_once(make: Callable[[], File]) -> _Steps:
-    """Return the steps of a file that is made in one."""
-    yield from ()
-    return make()
+def _once(make: Callable[[], File]) -> Iterator[_Made]:
+    yield make()
+
+
+def _told(action: Action, name: str, steps: Iterator[_Made]) -> Iterator[Action]:
+    """Return what is told of a file that is made, its progress now and then."""
+    told = time.monotonic()
+    try:
+        for made in steps:
+            check_wanted()
+            if isinstance(made, File):
+                yield actions.Made(made)
+                yield actions.Say(f"{made.name} is ready: the browser saves it")
+            elif time.monotonic() - told > _TOLD_SECONDS:
+                told = time.monotonic()
+                yield actions.SetField("making", Making(name, made))
+    except UntrustedError as refusal:
+        yield actions.Ask(action, refusal.files)
+    except Exception as failure:  # whatever it is, the explorer lives on
+        yield actions.Say(str(failure), is_error=True)
+    yield actions.SetField("making", None)

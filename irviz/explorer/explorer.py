@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
+from irviz.explorer.drawings import Drawings
 from irviz.explorer.effects import Effects
 from irviz.explorer.html_file import write_html
 from irviz.explorer.panels.form_controls import classed
@@ -30,6 +31,7 @@ from irviz.explorer.panels.swap_panel import SwapPanel, UpdatePanel
 from irviz.explorer.panels.timing_panel import StepTiming, TimingPanel
 from irviz.explorer.panels.value_panel import RecordButton, ValuePanel
 from irviz.explorer.prefetch import StagesAhead
+from irviz.explorer.readers_changes import ReadersChanges
 from irviz.explorer.scene_data import scene_data
 from irviz.explorer.selectors import shown_selection
 from irviz.explorer.state import State
@@ -61,13 +63,13 @@ class Pane(Viewer):
 
     def __init__(self, store: Store, **options: object) -> None:
         self.store = store
-        self._is_updating = False
+        self._changes = ReadersChanges()
         self._shown: object = None
         super().__init__(**options)
         self.on_action(self._act)
-        self.observe(lambda change: self._write(change.new), "selection")
+        self.observe(self._changes.to(self._write), "selection")
         for trait, field in _WRITTEN.items():
-            self.observe(self._setter(field), trait)
+            self.observe(self._changes.to(partial(self._set, field)), trait)
         store.subscribe(self._show)
 
     def _show(self, state: State, before: State) -> None:
@@ -81,13 +83,15 @@ class Pane(Viewer):
         else:
             self._shown = data["scene"]
             data["scene"] = {**scene_data(state), "moved": moved(state, before)}
-        with self._updating():
+        with self._changes.paused():
             self.show(data)
 
     def _act(self, action: Action) -> None:
         """Do what the page asks for."""
         question = self.store.state.question
-        if not isinstance(action, actions.Answer):
+        if isinstance(action, _DRAWN):
+            self.store.dispatch(actions.Look(action))
+        elif not isinstance(action, actions.Answer):
             self.store.dispatch(action)
         elif question is not None:
             assert isinstance(question.action, Action), "it was one that asked"
@@ -96,25 +100,18 @@ class Pane(Viewer):
 
     def _write(self, selection: Mapping[str, object]) -> None:
         node, side = selection.get("node"), selection.get("side")
-        if not self._is_updating and isinstance(node, str) and side in ("current", "reference"):
+        if isinstance(node, str) and side in ("current", "reference"):
             self.store.dispatch(actions.Select(node, side))
 
-    def _setter(self, field: actions.FieldName) -> Callable[[Any], None]:
-        def write(change: Any) -> None:
-            if not self._is_updating:
-                self.store.dispatch(actions.SetField(field, change.new))
-
-        return write
-
-    @contextmanager
-    def _updating(self) -> Any:
-        before, self._is_updating = self._is_updating, True
-        try:
-            yield
-        finally:
-            self._is_updating = before
+    def _set(self, field: actions.FieldName, value: object) -> None:
+        self.store.dispatch(actions.SetField(field, value))
 
 
+_DRAWN = (
+    *(actions.Checkout, actions.Compare, actions.Focus, actions.ColourBy, actions.Reveal),
+    *(actions.Toggle, actions.CloseAround, actions.ShowCopy, actions.LookAround),
+)
+"""What lets the reader look at another picture, and does nothing else."""
 _WRITTEN: Mapping[str, actions.FieldName] = {
     "search": "search",
     "tab": "tab",
@@ -152,7 +149,8 @@ class Explorer(Pane):
         self.still = self._still.name
         store.subscribe(self._follow)
         store.subscribe(self._still.update)
-        self._ahead = StagesAhead(store)
+        self._drawings = Drawings(store)
+        self._ahead = StagesAhead(store, self._drawings)
         self.observe(lambda change: self._take(change.new), "session")
 
     def dispatch(self, action: Action) -> None:
@@ -205,6 +203,7 @@ class Explorer(Pane):
             effects.cancel()
             self._still.cancel()
             self._ahead.leave()
+            self._drawings.leave()
         self.store.close()
         for part in (*self.forms.values(), *self._panes):
             for one in (*_inside(part), part):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Iterator
 from contextlib import suppress
+from typing import Never
 
 from irviz.explorer import actions
-from irviz.explorer.reducer import reduce
+from irviz.explorer.drawings import Drawings, draw
 from irviz.explorer.selectors import unchanged
 from irviz.explorer.stage_rows import stage_rows
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
-from irviz.explorer.viewer_traits import viewer_data
 
 _IDLE_SECONDS = 0.2
 """Stages are drawn when the reader has changed nothing for so long, and so long after another."""
@@ -20,13 +22,12 @@ _IDLE_SECONDS = 0.2
 class StagesAhead:
     """Draw the next stage and the one before, so that a step to them finds its picture made.
 
-    What is drawn is kept where pictures are, so nothing is kept here. It takes place in the
-    kernel's own thread, one stage at a time: a click waits for one picture at most, and that is
-    often the one that it asks for. Without an event loop nobody steps, and nothing is drawn.
+    What is drawn is kept where pictures are, so nothing is kept here. It gives way to what the
+    reader asks for. Without an event loop nobody steps, and nothing is drawn.
     """
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, drawings: Drawings) -> None:
+        self._store, self._drawings = store, drawings
         self._waiting: asyncio.TimerHandle | None = None
         store.subscribe(self._follow)
 
@@ -40,19 +41,21 @@ class StagesAhead:
             return
         self.leave()
         if stages := neighbours(state):
-            self._wait(stages)
-
-    def _wait(self, stages: list[str]) -> None:
-        with suppress(RuntimeError):
-            loop = asyncio.get_running_loop()
-            self._waiting = loop.call_later(_IDLE_SECONDS, self._draw, stages)
+            with suppress(RuntimeError):
+                loop = asyncio.get_running_loop()
+                self._waiting = loop.call_later(_IDLE_SECONDS, self._draw, stages)
 
     def _draw(self, stages: list[str]) -> None:
-        first, *others = stages
-        with suppress(Exception):  # it is said when the stage is gone to
-            viewer_data(reduce(self._store.state, actions.Checkout(first)))
-        if others:
-            self._wait(others)
+        if not self._drawings.is_busy:
+            self._drawings.thread.follow_later(_drawn(self._store.state, stages))
+
+
+def _drawn(state: State, stages: list[str]) -> Iterator[Never]:
+    """Draw stages, and give nothing: what is drawn is kept."""
+    yield from ()
+    for stage in stages:
+        draw(state, actions.Checkout(stage))
+        time.sleep(_IDLE_SECONDS)
 
 
 def neighbours(state: State) -> list[str]:

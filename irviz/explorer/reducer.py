@@ -56,6 +56,10 @@ from irviz.view.text.tables import TimingTable
 
 def reduce(state: State, action: Action) -> State:
     """Return the state after an action; one that is refused leaves all but the words as it was."""
+    if isinstance(action, actions.Show):
+        for one in action.wanted:
+            state = reduce(state, one)
+        return state
     try:
         after = _after(action, state)
     except UntrustedError as error:

@@ -16,6 +16,7 @@ from markupsafe import Markup
 from tvm import tirx
 
 from irviz.errors import NotFoundError
+from irviz.explorer.jobs.incremental import check_wanted
 from irviz.explorer.state import CallKey, Message, Side, State
 from irviz.ir.module_functions import drawable_functions, function_named
 from irviz.ir.read_module_contents import contents
@@ -92,21 +93,26 @@ def unchanged(before: Sequence[object], after: Sequence[object]) -> bool:
 def derived(
     parts: Callable[Concatenate[State, P], tuple[object, ...]],
 ) -> Callable[[Callable[Concatenate[State, P], Result]], Callable[Concatenate[State, P], Result]]:
-    """Compute a function of the state once for the `parts` that it depends on."""
+    """Compute a function of the state once for the `parts` that it depends on.
+
+    In a thread it ends here when nobody wants the result any more.
+    """
 
     def decorate(
         function: Callable[Concatenate[State, P], Result],
     ) -> Callable[Concatenate[State, P], Result]:
-        known: deque[tuple[tuple[object, ...], Result]] = deque(maxlen=_KEPT)
+        known: tuple[tuple[tuple[object, ...], Result], ...] = ()  # for threads never changed
 
         @wraps(function)
         def found(state: State, /, *args: P.args, **kwargs: P.kwargs) -> Result:
+            nonlocal known
+            check_wanted()
             key = parts(state, *args, **kwargs)
             for earlier, value in known:
                 if unchanged(earlier, key):
                     return value
             value = function(state, *args, **kwargs)
-            known.appendleft((key, value))
+            known = ((key, value), *known[: _KEPT - 1])
             return value
 
         return found
@@ -499,7 +505,7 @@ _comparisons: deque[tuple[RunResult, RunResult, Comparison]] = deque(maxlen=256)
 
 
 def _compared(result: RunResult, reference: RunResult) -> Comparison:
-    for one, other, found in _comparisons:
+    for one, other, found in tuple(_comparisons):  # which another thread may change
         if one is result and other is reference:
             return found
     found = compare_runs(result, reference)

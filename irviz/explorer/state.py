@@ -163,6 +163,14 @@ class File:
 
 
 @dataclass(frozen=True)
+class Making:
+    """A file that is being made, and how far it is, in words; "" where that is not known."""
+
+    name: str
+    progress: str = ""
+
+
+@dataclass(frozen=True)
 class Inquiry:
     """Traces that are being recorded for the reader.
 
@@ -270,8 +278,8 @@ class State:
             counted; -1 where it cannot be.
         clipboard: The text that was copied last.
         file: The file that the browser was given last, None for none.
-        making: The name of the file that is being made, "" for none.
-        made_so_far: How far it is, in words; "" for a file that is made in one step.
+        making: The file that is being made, None for none.
+        drawing: The stage that is being drawn for so long that it is told, "" for none.
         message: The words that were said last, None for none.
         question: What the reader is asked before code of a file is run, None for nothing.
         failure: The action that was refused last, until another one is done.
@@ -310,8 +318,8 @@ class State:
     changes: Mapping[tuple[Stage, str], int] = field(default_factory=dict)
     clipboard: Clipboard = Clipboard()
     file: File | None = None
-    making: str = ""
-    made_so_far: str = ""
+    making: Making | None = None
+    drawing: str = ""
     message: Message | None = None
     failure: Failure | None = None
     question: Question | None = None

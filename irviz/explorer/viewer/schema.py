@@ -222,8 +222,8 @@ class Found(TypedDict):
 class Status(TypedDict):
     """What was said last, what is being done, and what is asked; `progress` is words.
 
-    `making` is the name of a file that is being made, "" for none. Without words of its progress it
-    is made in one step.
+    `making` is the name of a file that is being made, `drawing` the id of a stage that is being
+    drawn; "" for none.
     """
 
     words: str
@@ -232,6 +232,7 @@ class Status(TypedDict):
     progress: str
     waiting: int
     making: str
+    drawing: str
     verdict: str
     question: str
     canDiffer: bool

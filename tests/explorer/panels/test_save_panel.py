@@ -12,10 +12,12 @@ import pytest
 
 from irviz.course.digits import mlp_params
 from irviz.course.mlp import MyModuleStatic
+from irviz.explorer import effects
 from irviz.explorer.actions import Cancel, Checkout, Compare, Save, Select
 from irviz.explorer.downloads import PictureOptions, Saved
 from irviz.explorer.effects import Effects
 from irviz.explorer.panels.save_panel import PythonPanel, SavePanel
+from irviz.explorer.state import Making
 from irviz.session.session import Session
 
 pytestmark = pytest.mark.worker
@@ -61,28 +63,29 @@ def test_the_page_hears_what_is_being_made_before_it_is_made(saving):
 
     async def save() -> None:
         saving.press("Save as HTML")
-        assert told[-1] == ("session.html", False)
+        assert told[-1] == (Making("session.html"), False)
         while saving.state.making:
             await asyncio.sleep(0.01)
 
     asyncio.run(save())
-    assert told[-1] == ("", True)
+    assert told[-1] == (None, True)
 
 
-def test_a_page_that_is_being_made_says_how_far_it_is_and_can_be_cancelled(saving):
+def test_a_page_that_is_being_made_says_how_far_it_is_and_can_be_cancelled(saving, monkeypatch):
+    monkeypatch.setattr(effects, "_TOLD_SECONDS", 0.0)
     told = []
-    saving.store.subscribe(lambda state, _: told.append(state.made_so_far))
+    saving.store.subscribe(lambda state, _: told.append(state.making and state.making.progress))
 
     async def cancel() -> None:
         saving.press("Save as HTML")
-        while not saving.state.made_so_far:
+        while not saving.state.making.progress:
             await asyncio.sleep(0.01)
         saving.dispatch(Cancel())
         await asyncio.sleep(0.1)
 
     asyncio.run(cancel())
     assert next(filter(None, told)).startswith(("counting", "stage"))
-    assert (saving.state.making, saving.state.made_so_far, saving.state.file) == ("", "", None)
+    assert (saving.state.making, saving.state.file) == (None, None)
     assert "session.html is not made" in saving.said
 
 

@@ -6,9 +6,12 @@ import type { State } from "./state";
 
 const PATIENCE = 300; // ms
 
-/** Return the stage that is being drawn, undefined until that lasts. */
+/** Return the stage that is being drawn, undefined until that lasts. The kernel tells it, unless it is
+ * busy with something else. */
 export function useAwaitedStage(state: State): StageRow | undefined {
-  const id = state.host.connection.value === "lost" ? "" : state.asked.value;
-  const isLate = useLate(id !== "", PATIENCE, id);
-  return isLate ? state.rows.value.find((row) => row.id === id) : undefined;
+  const isLost = state.host.connection.value === "lost";
+  const asked = isLost ? "" : state.asked.value;
+  const isLate = useLate(asked !== "", PATIENCE, asked);
+  const id = isLost ? "" : state.status.value.drawing || (isLate ? asked : "");
+  return id ? state.rows.value.find((row) => row.id === id) : undefined;
 }

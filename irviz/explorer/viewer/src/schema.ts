@@ -171,8 +171,8 @@ export interface Found {
 }
 
 /** What was said last, what is being done, and what is asked; `progress` is words. `making` is the
- * name of a file that is being made, "" for none. Without words of its progress it is made in one
- * step. */
+ * name of a file that is being made, `drawing` the id of a stage that is being drawn; "" for none.
+ */
 export interface Status {
   words: string;
   isError: boolean;
@@ -180,6 +180,7 @@ export interface Status {
   progress: string;
   waiting: number;
   making: string;
+  drawing: string;
   verdict: string;
   question: string;
   canDiffer: boolean;

@@ -228,6 +228,14 @@ export function createState(host: Host, ended: AbortSignal): State {
       if (!isKnown) asked.value = "";
     }),
   );
+  const awaited = computed(() => `${shared.status.value.drawing} ${shared.rows.value.length}`);
+  ended.addEventListener(
+    "abort",
+    awaited.subscribe((now) => {
+      // cancelled, or something newer was done: the kernel draws it no more
+      if (now.startsWith(" ")) asked.value = "";
+    }),
+  );
 
   const change = signal(-1);
   const changeAt = signal(-1);

@@ -54,61 +54,36 @@ export function Banner({ state }: { state: State }) {
   );
 }
 
-/** A file is made in the kernel's own process: it hears of a Cancel between two steps alone. */
-function Making({ state }: { state: State }) {
-  const { making, progress } = state.status.value;
+/** Say what takes long, and let it be cancelled. */
+function Work({ state, words }: { state: State; words: string }) {
   return (
     <div class="irviz-job">
       <span class="irviz-spinner" aria-hidden="true" />
-      <span role="status">
-        making {making}
-        {progress && `: ${progress}`}
-      </span>
-      {progress && <CancelButton state={state} />}
+      <span role="status">{words}</span>
+      <Button
+        icon="stop"
+        title="End what is running"
+        isDisabled={!state.can("Cancel")}
+        onPress={() => {
+          state.asked.value = "";
+          state.ask({ action: "Cancel" });
+        }}
+      >
+        Cancel
+      </Button>
     </div>
-  );
-}
-
-function CancelButton({ state }: { state: State }) {
-  return (
-    <Button
-      icon="stop"
-      title="End what is running"
-      isDisabled={!state.can("Cancel")}
-      onPress={() => state.ask({ action: "Cancel" })}
-    >
-      Cancel
-    </Button>
   );
 }
 
 function Job({ state }: { state: State }) {
   const { job, progress, waiting, making } = state.status.value;
   const isSlow = useLate(job !== "", PATIENCE, job);
-  if (making) return <Making state={state} />;
-  if (!isSlow) return null;
-  const words = [progress ? `${job}: ${progress}` : job];
-  if (waiting) words.push(`${waiting} more to do`);
-  return (
-    <div class="irviz-job">
-      <span class="irviz-spinner" aria-hidden="true" />
-      <span role="status">{words.join("; ")}</span>
-      <CancelButton state={state} />
-    </div>
-  );
-}
-
-/** Say which stage is being drawn. It cannot be cancelled: the kernel reads nothing meanwhile. */
-function Drawing({ state }: { state: State }) {
-  const row = useAwaitedStage(state);
-  return row ? (
-    <div class="irviz-job">
-      <span class="irviz-spinner" aria-hidden="true" />
-      <span role="status">
-        drawing stage {row.id} {row.label}
-      </span>
-    </div>
-  ) : null;
+  const drawn = useAwaitedStage(state);
+  const doing = making ? `making ${making}` : isSlow ? job : "";
+  const words = doing ? [progress ? `${doing}: ${progress}` : doing] : [];
+  if (doing && waiting) words.push(`${waiting} more to do`);
+  if (drawn) words.unshift(`drawing stage ${drawn.id} ${drawn.label}`);
+  return words.length ? <Work state={state} words={words.join("; ")} /> : null;
 }
 
 export function Status({ state }: { state: State }) {
@@ -147,7 +122,6 @@ export function Status({ state }: { state: State }) {
         />
       )}
       <Job state={state} />
-      <Drawing state={state} />
       {verdict && (
         <p class="irviz-verdict" role="status" title={verdict}>
           {verdict}

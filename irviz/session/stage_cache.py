@@ -13,6 +13,7 @@ from tvm import ir
 from irviz.ir.text.tvmscript_lines import Script, script
 from irviz.model.folding.containers import ContainerTree, container_tree
 from irviz.model.graph.graph import Graph, NodeId
+from irviz.session.kept_by_stage import kept_by_stage
 from irviz.session.stage_layers import layered_graph
 from irviz.session.stage_readings import Reading, reading_of
 from irviz.transforms.stage import Stage
@@ -28,7 +29,7 @@ def tree_of(stage: Stage, function: str) -> ContainerTree:
     return _tree(stage, function, reading_of(stage, function))
 
 
-@lru_cache(maxsize=32)
+@kept_by_stage
 def _tree(stage: Stage, function: str, _: Reading) -> ContainerTree:
     """Return the containers of a function that was read now: hashing its graph takes long."""
     return container_tree(layered_graph(stage, function))
@@ -56,11 +57,6 @@ def array_of(stage: Stage, function: str, node_id: NodeId) -> NDArray[np.generic
 def constants_of(stage: Stage, function: str) -> Mapping[NodeId, tvm.runtime.Tensor]:
     """Return the tensors of a function's constants, by their nodes."""
     return reading_of(stage, function).constants
-
-
-def variables_of(stage: Stage, function: str) -> Mapping[int, NodeId]:
-    """Return the nodes of a function's variables and constants, by their addresses."""
-    return reading_of(stage, function).variables
 
 
 def script_of(stage: Stage) -> Script:

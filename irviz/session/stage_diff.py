@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from itertools import pairwise, zip_longest
 
 import tvm_ffi
-from tvm import ir, tirx
+from tvm import ir, relax, tirx
 
 from irviz.errors import NotFoundError
 from irviz.gc_pause import gc_paused
 from irviz.ir.function_fingerprints import function_fingerprints
 from irviz.ir.module_functions import drawable_functions, prim_funcs, relax_functions
-from irviz.ir.relax.match_by_identity import shared_constants, shared_vars
 from irviz.ir.same_bits import is_equal_tensor
 from irviz.ir.text.expression_labels import attributes
 from irviz.ir.text.function_texts import function_texts
@@ -43,7 +41,7 @@ from irviz.model.diff.node_links import (
     unchanged_links,
 )
 from irviz.model.diff.size_renaming import Renaming
-from irviz.model.graph.graph import Graph, NodeId, NodeKind, Resolution
+from irviz.model.graph.graph import Graph, NodeId, NodeKind
 from irviz.model.loop_nest import LoopNest
 from irviz.model.matching.function_matching import (
     FunctionFingerprint,
@@ -51,7 +49,9 @@ from irviz.model.matching.function_matching import (
     match_functions,
 )
 from irviz.model.matching.node_matching import MatchedBy
-from irviz.session.stage_cache import constants_of, graph_of, script_of, variables_of
+from irviz.session.kept_by_stage import kept_by_stage
+from irviz.session.stage_cache import constants_of, graph_of, script_of
+from irviz.session.stage_matching import known_pairs
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree
 from irviz.view.module_diff import Diff
@@ -114,7 +114,9 @@ def _path_between(tree: StageTree, before: str, after: str) -> tuple[Stage, ...]
 
 def _diff_path(stages: Sequence[Stage], titles: tuple[str, str], function: str) -> Diff:
     first, last = stages[0], stages[-1]
-    pairs = _pairs_along(stages if len(stages) > 1 else (first, first))
+    transforms = _transforms(stages)
+    stages = _without_repeats(stages)
+    pairs = _pairs_along(stages)
     by_name = frozenset(_entries(first.module) & _entries(last.module))
     fingerprints = _fingerprints(first, by_name), _fingerprints(last, by_name)
     if function and function not in fingerprints[0] and function not in fingerprints[1]:
@@ -136,9 +138,15 @@ def _diff_path(stages: Sequence[Stage], titles: tuple[str, str], function: str) 
         *titles,
         tuple(sorted(found, key=lambda one: (not one.nodes, one.name))),
         tuple(_module_differences(first.module, last.module)),
-        _transforms(stages),
+        transforms,
         (_text(first), _text(last)),
     )
+
+
+def _without_repeats(stages: Sequence[Stage]) -> Sequence[Stage]:
+    """Return the first stage, those whose module is another one than before, and the last."""
+    changed = [two for one, two in pairwise(stages) if not two.module.same_as(one.module)]
+    return [stages[0], *(one for one in changed if one is not stages[-1]), stages[-1]]
 
 
 def _with_callees(
@@ -264,19 +272,22 @@ def _entries(mod: ir.IRModule) -> set[str]:
     }
 
 
-@lru_cache(maxsize=32)
-def _fingerprints(
-    stage: Stage, by_name: frozenset[str] = frozenset()
-) -> Mapping[str, FunctionFingerprint]:
+@kept_by_stage
+def _fingerprints(stage: Stage, by_name: frozenset[str]) -> Mapping[str, FunctionFingerprint]:
     names = relax_functions(stage.module).keys() - by_name
     return function_fingerprints(stage.module, {name: graph_of(stage, name) for name in names})
 
 
-@lru_cache(maxsize=64)
+@kept_by_stage
 def _matched_functions(before: Stage, after: Stage) -> Sequence[FunctionPair]:
     mine, theirs = (_entries(stage.module) for stage in (before, after))
     by_name = frozenset(mine & theirs)
     return match_functions(_fingerprints(before, by_name), _fingerprints(after, by_name))
+
+
+@kept_by_stage
+def _names_after(before: Stage, after: Stage) -> Mapping[str, str]:
+    return {pair.before: pair.after for pair in _matched_functions(before, after)}
 
 
 def _pairs_along(stages: Sequence[Stage]) -> Sequence[FunctionPair]:
@@ -302,24 +313,27 @@ def _links_along(stages: Sequence[Stage], pair: FunctionPair) -> NodeLinks:
     found: Step | None = None
     name = pair.before
     for before, after in pairwise(stages):
-        names = {one.before: one.after for one in _matched_functions(before, after)}
-        step = _step(before, after, name, names[name])
+        name_after = _names_after(before, after)[name]
+        step = _step(before, after, name, name_after)
         found = step if found is None else compose_steps(found, step)
-        name = names[name]
+        name = name_after
     return found.links if found else _links(stages[0], stages[0], name, name)
 
 
+@kept_by_stage
 def _step(before: Stage, after: Stage, name: str, name_after: str) -> Step:
     """Return the relation of a function over one step, and of the functions that it calls."""
 
     def inside(one: NodeId, two: NodeId) -> Step | None:
-        callee, other = graph_of(before, name)[one].callee, graph_of(after, name_after)[two].callee
-        pairs = _matched_functions(before, after)
-        is_matched = any(pair[:2] == (callee, other) for pair in pairs)
+        callee, other = mine[one].callee, theirs[two].callee
+        is_matched = callee in names and names[callee] == other
         return _step(before, after, callee, other) if is_matched else None
 
-    sides = name in relax_functions(before.module), name_after in relax_functions(after.module)
+    names = _names_after(before, after)
+    functions = before.module[name], after.module[name_after]
+    sides = [isinstance(each, relax.Function) for each in functions]
     if all(sides):
+        mine, theirs = graph_of(before, name), graph_of(after, name_after)
         return Step(_links(before, after, name, name_after), inside)
     if sides[0]:
         pairs = block_links(_calls_with_blocks(before, name), _blocks(after, name_after))
@@ -338,45 +352,32 @@ def _calls_with_blocks(stage: Stage, name: str) -> list[tuple[NodeId, list[NodeI
     return [(call.id, _blocks(stage, call.callee)) for call in calls]
 
 
+@kept_by_stage
 def _blocks(stage: Stage, name: str) -> list[NodeId]:
     """Return the blocks of a PrimFunc in the order of its text, none for another function."""
     graph = _graph(stage, name) if name in prim_funcs(stage.module) else None
     return [node.id for node in graph.nodes if node.kind is NodeKind.BLOCK] if graph else []
 
 
-@lru_cache(maxsize=64)
+@kept_by_stage
 def _links(before: Stage, after: Stage, name: str, name_after: str) -> NodeLinks:
-    functions = _matched_functions(before, after)
     if before.module[name].same_as(after.module[name_after]):
         return unchanged_links(graph_of(after, name_after))
-    known = {
-        **shared_constants(constants_of(after, name_after), constants_of(before, name)),
-        **_shared_vars(before, after, name, name_after),
-    }
+    known = known_pairs(after, before, name_after, name)
+    functions = _matched_functions(before, after)
     return link_nodes(_reading(before, name), _reading(after, name_after), functions, known)
 
 
-def _shared_vars(
-    before: Stage, after: Stage, name: str, name_after: str
-) -> Mapping[NodeId, NodeId]:
-    sides = (after, name_after), (before, name)
-    calls = [
-        any(node.resolution is Resolution.FUNCTION for node in graph_of(*side).nodes)
-        for side in sides
-    ]
-    if any(calls):  # variables move in and out of functions
-        return shared_vars(after.module, before.module, name_after, name)
-    mine, theirs = (variables_of(*side) for side in sides)
-    return {node_id: theirs[var] for var, node_id in mine.items() if var in theirs}
-
-
 def _reading(stage: Stage, name: str) -> DiffSide:
-    others = relax_functions(stage.module)
-    graphs = {one: graph_of(stage, one) for one in others}
-    return DiffSide(graph_of(stage, name), graphs, _names(stage, name))
+    return DiffSide(graph_of(stage, name), _graphs(stage), _names(stage, name))
 
 
-@lru_cache(maxsize=64)
+@kept_by_stage
+def _graphs(stage: Stage) -> Mapping[str, Graph]:
+    return {name: graph_of(stage, name) for name in relax_functions(stage.module)}
+
+
+@kept_by_stage
 def _names(stage: Stage, name: str) -> Names:
     return names_of_sizes(graph_of(stage, name), type_parts_of)
 

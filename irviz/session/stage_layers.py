@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import lru_cache
 from weakref import WeakKeyDictionary
+
+from tvm import tirx
 
 from irviz.loaders.models.imported_layers import remember_layers
 from irviz.model.graph.graph import Graph, NodeId
 from irviz.model.graph.infer_layers import LayersByNode, with_layers
 from irviz.model.graph.inlined_ids import call_path
 from irviz.model.graph.layers import Layer
+from irviz.session.kept_by_stage import kept_by_stage
 from irviz.session.stage_matching import match_stages
 from irviz.session.stage_readings import Reading, reading_of
 from irviz.transforms.stage import Stage
@@ -20,12 +22,16 @@ def layered_graph(stage: Stage, function: str) -> Graph:
     """Return the graph of a stage's function, with the layers that its nodes serve.
 
     A node serves the layers of the nodes that it corresponds to in the stage before, and a call
-    those of the function that it calls. Raises NoFunctionError when there is no such function.
+    those of the function that it calls. The blocks of a PrimFunc serve none. Raises NoFunctionError
+    when there is no such function.
     """
-    return _layered(stage, function, reading_of(stage, function))
+    reading = reading_of(stage, function)
+    if isinstance(stage.module[function], tirx.PrimFunc):
+        return reading.graph
+    return _layered(stage, function, reading)
 
 
-@lru_cache(maxsize=32)
+@kept_by_stage
 def _layered(stage: Stage, function: str, reading: Reading) -> Graph:
     """Return the graph of a function that was read now, with layers."""
     origins = [stage]

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from itertools import pairwise
 
 from irviz.ir.module_functions import drawable_function, relax_functions
 from irviz.ir.relax.match_by_identity import shared_constants, shared_vars
-from irviz.model.graph.graph import NodeId
+from irviz.model.graph.graph import NodeId, Resolution
 from irviz.model.matching.inlined_graph import InlinedGraph, inline_calls, inlined_correspondence
 from irviz.model.matching.node_matching import compose
+from irviz.session.kept_by_stage import kept_by_stage
 from irviz.session.stage_readings import reading_of
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree
 
 
-@lru_cache(maxsize=32)
+@kept_by_stage
 def inlined_graph(stage: Stage, function: str) -> InlinedGraph:
     """Return the graph of a stage's function with every function that it calls in place."""
     drawable_function(stage.module, function)
@@ -47,14 +47,24 @@ def node_correspondence(
     return compose(*steps)
 
 
-@lru_cache(maxsize=64)
+@kept_by_stage
 def match_stages(stage: Stage, reference: Stage, function: str) -> Mapping[NodeId, NodeId]:
     """Return the node of another stage for each node of a stage that has one."""
-    mine, theirs = reading_of(stage, function), reading_of(reference, function)
-    known = {
-        **shared_constants(mine.constants, theirs.constants),
-        **shared_vars(stage.module, reference.module, function),
-    }
+    known = known_pairs(stage, reference, function, function)
     return inlined_correspondence(
         inlined_graph(stage, function), inlined_graph(reference, function), known
     )
+
+
+def known_pairs(
+    stage: Stage, reference: Stage, function: str, other: str
+) -> Mapping[NodeId, NodeId]:
+    """Match the nodes of two functions of two stages that have the same variable or tensor."""
+    readings = mine, theirs = reading_of(stage, function), reading_of(reference, other)
+    constants = shared_constants(mine.constants, theirs.constants)
+    if any(one.resolution is Resolution.FUNCTION for each in readings for one in each.graph.nodes):
+        # variables move in and out of functions
+        return {**constants, **shared_vars(stage.module, reference.module, function, other)}
+    places = theirs.variables
+    found = {one: places[var] for var, one in mine.variables.items() if var in places}
+    return {**constants, **found}

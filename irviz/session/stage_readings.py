@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 
 import tvm
 
 from irviz.ir.function_graph import read_function
 from irviz.ir.relax.calls import resolve_registered
 from irviz.model.graph.graph import Graph, NodeId, Resolution
+from irviz.session.kept_by_stage import kept_by_stage
 from irviz.transforms.stage import Stage
 
 
@@ -42,7 +42,7 @@ class Reading:
         return all(resolve_registered(name) is was for name, was in self._registered.items())
 
 
-@lru_cache(maxsize=32)
+@kept_by_stage
 def _read(stage: Stage, function: str) -> Reading:
     return Reading(stage, function)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from tvm import ir, s_tir, tirx
 
@@ -38,6 +39,7 @@ _AXIS_KINDS = tuple(AxisKind)
 assert {kind.name for kind in LoopKind} == {kind.name for kind in tirx.ForKind}
 
 
+@lru_cache(maxsize=1024)  # stages share the functions that passes leave as they are
 def loop_nest(prim_func: tirx.PrimFunc, name: str) -> LoopNest:
     """Read a PrimFunc in any state: with or without blocks, scheduled, or lowered.
 

@@ -16,7 +16,7 @@ Ends = dict[NodeId, list[NodeId]]
 """The nodes of one side that correspond to each node of the other."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Step:
     """The relation over one step, also between the nodes inside of functions that are called.
 
@@ -72,6 +72,7 @@ class Step:
 
 def compose_steps(first: Step, second: Step) -> Step:
     """Return the relation over two steps, one after the other."""
+    composed = cache(compose_steps)  # many calls are of one function
 
     @cache
     def inside(before: NodeId, after: NodeId) -> Step | None:
@@ -79,7 +80,7 @@ def compose_steps(first: Step, second: Step) -> Step:
             if after in second.whole_ends[0].get(middle, ()):
                 mine, theirs = first.inside(before, middle), second.inside(middle, after)
                 if mine is not None and theirs is not None:
-                    return compose_steps(mine, theirs)
+                    return composed(mine, theirs)
         return None
 
     return Step(_composed_links(first, second), inside)

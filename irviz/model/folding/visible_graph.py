@@ -154,13 +154,8 @@ class _SceneBuilder:
         """Add the contents of a container; `offset` is from the first copies to those shown."""
         scene = self.scene
         for child in container.children:
-            made = scene.bound.renamed(child) if isinstance(child, int) else None
-            if isinstance(child, int) and made is not None and self._has_layers:
-                scene.item_at[child] = scene.item_at[scene.same[made]]
-                self._aliases.add(child)
-            elif isinstance(child, int):
-                scene.item_at[child + offset] = len(scene.items)
-                scene.items.append(scene.bound.nodes[child + offset]._replace(region=frame))
+            if isinstance(child, int):
+                self._show_step(child + offset, frame)
             elif child.id in self._is_open:
                 self._open(child, offset, frame)
             else:
@@ -168,6 +163,18 @@ class _SceneBuilder:
                 scene.groups[len(scene.items)] = child.kind
                 scene.item_at.update(dict.fromkeys(span, len(scene.items)))
                 scene.items.append(_group_node(scene.bound, child, span)._replace(region=frame))
+
+    def _show_step(self, step: int, frame: int | None) -> None:
+        """Add a step, unless it is another name of a value that is shown."""
+        scene = self.scene
+        made = scene.bound.renamed(step) if self._has_layers else None
+        item = None if made is None else scene.item_at.get(scene.same[made])
+        if item is None:
+            item = len(scene.items)
+            scene.items.append(scene.bound.nodes[step]._replace(region=frame))
+        else:
+            self._aliases.add(step)
+        scene.item_at[step] = item
 
     def _open(self, child: Container, offset: int, frame: int | None) -> None:
         """Add a region with one copy of the contents; the other copies are drawn as that one."""

@@ -127,6 +127,19 @@ def test_what_a_model_returns_is_what_its_last_layer_gives_by_whatever_name(grap
     assert all(region.name.startswith("fc0–39 ×40") for region in shown.graph.regions)
 
 
+def test_a_result_whose_value_stands_behind_it_is_drawn(graphs):
+    # as in the graph of two stages, of which one gives the result no name of its own
+    model = Model(graphs)
+    for index in range(40):
+        model.layer(f"h.{index}", "Block", lambda: model.step("relu", weights=1))
+    last, result = model.here, model.text.step("", model.here, name="gv", kind=NodeKind.VALUE)
+    model.here = result
+    graph = model.graph()
+    nodes = sorted(graph.nodes, key=lambda node: (node.id == last, node.id == result))
+    shown = picture(replace(graph, nodes=tuple(nodes)))
+    assert shown.where(result) in [node.id for node in shown.graph.nodes]
+
+
 @pytest.mark.parametrize("blocks", [1, 2, 6, 100])
 def test_a_first_picture_is_neither_empty_nor_crowded(graphs, blocks):
     shown = picture(transformer(graphs, blocks))

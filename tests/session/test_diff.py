@@ -3,6 +3,7 @@
 import json
 import pickle
 import re
+from collections import Counter
 
 import pytest
 from tvm import relax
@@ -12,6 +13,7 @@ from irviz.course.digits import mlp_params
 from irviz.course.mlp import MODULES, MyModuleHighLevel
 from irviz.loaders.load import load_content
 from irviz.model.diff.diff_result import Aspect, FunctionChange, NodeChange
+from irviz.session import stage_readings
 from irviz.session.session import Session
 from irviz.transforms.stage import Stage
 
@@ -40,6 +42,23 @@ def fused():
     for name in ("LegalizeOps", "AnnotateTIROpPattern"):
         session = session.apply(name)
     return session.apply("FuseOps", fuse_opt_level=2)
+
+
+def test_over_several_stages_each_function_is_read_once(monkeypatch):
+    read = Counter()
+
+    def counting(mod, function, *others):
+        read[mod.__chandle__(), function] += 1
+        return read_function(mod, function, *others)
+
+    read_function = stage_readings.read_function
+    monkeypatch.setattr(stage_readings, "read_function", counting)
+    mod = MyModuleHighLevel.clone()
+    for index in range(40):  # more than the stages of which something is kept
+        mod[f"other{index}"] = MyModuleHighLevel["main"].with_attr("global_symbol", f"other{index}")
+    session = Session(mod, isolate=False).apply("LegalizeOps").apply("FoldConstant")
+    session.diff("0", "2")
+    assert max(read.values()) == 1 < len(read)
 
 
 @pytest.mark.parametrize("after", ["1", "3", "4"])

@@ -50,19 +50,25 @@ def _cached(cache: dict[int, _Text], value: object, make: Callable[[Any], _Text]
 class TypeText:
     """The label of a value's type, made on first use."""
 
-    __slots__ = ("_texts", "_value")
+    __slots__ = ("_label", "_parts", "_texts", "_value")
 
     def __init__(self, value: ir.Expr, texts: TextCache) -> None:
         self._value = value
         self._texts = texts
+        self._label: str | None = None
+        self._parts: TypeParts | None = None
 
     def __str__(self) -> str:
-        return self._texts.type_label(getattr(self._value, "ty", None))
+        if self._label is None:
+            self._label = self._texts.type_label(getattr(self._value, "ty", None))
+        return self._label
 
     @property
     def parts(self) -> TypeParts:
         """The type taken apart."""
-        return self._texts.type_parts(getattr(self._value, "ty", None))
+        if self._parts is None:
+            self._parts = self._texts.type_parts(getattr(self._value, "ty", None))
+        return self._parts
 
     def is_of(self, other: TypeText) -> bool:
         """Return whether it is the type of the same value as another one."""

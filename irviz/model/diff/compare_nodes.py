@@ -84,15 +84,19 @@ class NodeComparison:
         )
         if not is_same_operation:
             return False
+        return not self._has_other_operands(one, two) and self.is_same_type(one, two)
+
+    def _has_other_operands(self, one: Node, two: Node) -> bool:
+        """Return whether any operand differs, or a literal."""
         mine = self.before.entering.get(one.id, ())
         theirs = self.after.entering.get(two.id, ())
         return (
-            len(mine) == len(theirs)
-            and all(
-                a.position == b.position and self.is_same_source(a.source, b.source)
+            len(mine) != len(theirs)
+            or one.literals != two.literals
+            or any(
+                a.position != b.position or not self.is_same_source(a.source, b.source)
                 for a, b in zip(mine, theirs, strict=True)
             )
-            and self.is_same_type(one, two)
         )
 
     def is_other_operation(self, before: NodeId, after: NodeId) -> bool:
@@ -136,6 +140,8 @@ class NodeComparison:
             yield Difference(Aspect.CALLEE, _call(one), _call(two))
 
     def _operands(self, one: Node, two: Node, is_lowered: bool) -> Iterator[Difference]:
+        if not (self.renaming.knows_names or self._has_other_operands(one, two)):
+            return
         mine, theirs = _sources(one, self.before), _sources(two, self.after)
         texts = {literal.position: literal.text for literal in one.literals}
         others = {literal.position: literal.text for literal in two.literals}

@@ -70,7 +70,7 @@ def _without_casts(graph: Graph) -> Graph:
         graph,
         nodes=tuple(_without_dtype(node, literals.get(node.id, ())) for node in nodes),
         edges=tuple(
-            edge._replace(source=_source(edge.source, sources))
+            edge._replace(source=sources[edge.source]) if edge.source in sources else edge
             for edge in graph.edges
             if edge.target not in sources and edge.source not in numbers
         ),
@@ -90,8 +90,10 @@ def _label_without_dtype(label: str) -> str:
 def _without_dtype(node: Node, more: Iterable[Literal]) -> Node:
     """Return a node without dtypes, and with the literals that casts gave it."""
     label = _label_without_dtype(node.type_label)
-    attributes = tuple(item for item in node.attributes if item[0] not in _OF_DTYPES)
-    literals = tuple(sorted((*node.literals, *more)))
+    attributes = node.attributes
+    if any(name in _OF_DTYPES for name, _ in attributes):
+        attributes = tuple(item for item in attributes if item[0] not in _OF_DTYPES)
+    literals = tuple(sorted((*node.literals, *more))) if node.literals or more else ()
     if node.kind is not NodeKind.OPERATOR:
         return node._replace(type_text=label, literals=literals)
     structure = hash((node.kind.value, node.callee, attributes, literals))

@@ -5,6 +5,8 @@ Netron is no dependency of irviz. To measure beside it, put it into an environme
     python -m venv peers && peers/bin/pip install netron onnx
     python bench/large_modules.py --peers peers/bin/python
 
+The weights are initialisers in a file of their own, as exporters write those of large models.
+
 The time is from the request of Netron's page, which reads the file from this machine, to the
 first frame with all of the graph's nodes in it. Its question about cookies counts as answered,
 and nothing that it asks for from elsewhere is sent. A graph that does not come within two
@@ -25,7 +27,7 @@ from typing import Any
 from lab_in_chromium import PAINTED, browser
 from table import against
 
-_SIZES = (200, 2_000)
+_SIZES = (200, 2_000, 10_000)
 _ROUNDS = 5
 _PATIENCE = 120
 
@@ -33,19 +35,23 @@ _WRITE = """
 import sys
 from onnx import TensorProto, helper
 W = 256
-nodes, weights = [], []
+nodes, inputs, weights = [], [], []
 def emit(op, *inputs, **attributes):
     nodes.append(helper.make_node(op, list(inputs), [f"v{len(nodes)}"], **attributes))
     return nodes[-1].output[0]
 def weight(name, *shape):
-    weights.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, list(shape)))
+    tensor = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=shape)
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="weights")
+    weights.append(tensor)
     return name
 def linear(h, name, rows, columns):
     return emit("MatMul", h, emit("Transpose", weight(name, rows, columns)))
 def heads(h):
     return emit("Transpose", emit("Reshape", h, "split"), perm=[0, 2, 1, 3])
 h = "x"
-weight("x", 1, 64, W), weight("split", 4), weight("join", 3), weight("scale", 1)
+inputs.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 64, W]))
+weight("split", 4), weight("join", 3), weight("scale", 1)
 for layer in range(round(int(sys.argv[1]) / 33)):
     n = emit("RMSNormalization", h, weight(f"{layer}.norm1", W))
     q, k, v = (heads(linear(n, f"{layer}.{one}", W, W)) for one in ("query", "key", "value"))
@@ -59,7 +65,7 @@ for layer in range(round(int(sys.argv[1]) / 33)):
     h = emit("Add", h, linear(inner, f"{layer}.down", W, 1024))
 h = emit("RMSNormalization", h, weight("norm", W))
 result = helper.make_tensor_value_info(h, TensorProto.FLOAT, [1, 64, W])
-graph = helper.make_graph(nodes, "main", weights, [result])
+graph = helper.make_graph(nodes, "main", inputs, [result], initializer=weights)
 with open(sys.argv[2], "wb") as file:
     file.write(helper.make_model(graph).SerializeToString())
 print(len(nodes))

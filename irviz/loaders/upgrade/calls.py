@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -51,6 +51,14 @@ def keyword(arg: cst.Arg) -> str:
 def keyword_arg(name: str, value: cst.BaseExpression) -> cst.Arg:
     """Return an argument like `name=value`."""
     return cst.Arg(value, keyword=cst.Name(name), equal=_TIGHT)
+
+
+def with_keywords(args: Sequence[cst.Arg], new: Mapping[str, str]) -> list[cst.Arg]:
+    """Return arguments with other keywords."""
+    return [
+        arg.with_changes(keyword=cst.Name(new[keyword(arg)])) if keyword(arg) in new else arg
+        for arg in args
+    ]
 
 
 def with_arg(args: Sequence[cst.Arg], new: cst.Arg) -> list[cst.Arg]:

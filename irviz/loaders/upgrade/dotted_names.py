@@ -116,6 +116,27 @@ class DottedNames:
         # only the names of Python itself have another kind of assignment, and a single one
         return isinstance(next(iter(self._assignments(node)), None), Assignment)
 
+    def texts(self, node: cst.Name) -> list[str]:
+        """Return the strings that the text assigns to a name, or nothing if anything else."""
+        found = []
+        for each in self._assignments(node):
+            text = self._texts.get(id(each.node)) if isinstance(each, Assignment) else None
+            if text is None:
+                return []
+            found.append(text)
+        return found
+
+    @cached_property
+    def _texts(self) -> Mapping[int, str]:
+        """The strings that assignments like `target = "llvm"` assign, by their names."""
+        return {
+            id(target.target): node.value.evaluated_value
+            for node in self.scopes
+            if isinstance(node, cst.Assign) and isinstance(node.value, cst.SimpleString)
+            for target in node.targets
+            if isinstance(node.value.evaluated_value, str)
+        }
+
     def spelled(self, meaning: str, base: cst.BaseExpression | None = None) -> cst.BaseExpression:
         """Return a full name as an expression of this text.
 

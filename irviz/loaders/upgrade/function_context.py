@@ -12,6 +12,7 @@ from irviz.loaders.upgrade.calls import callee, keyword
 from irviz.loaders.upgrade.dotted_names import DottedNames, parts
 
 _BLOCKS = ("T.block", "T.sblock")
+_EXPRESSIONS = ("tvm.relax.testing.nn.Parameter", "tvm.relax.Var", "tvm.relax.const")
 _IR_MODULES = ("tvm.script.ir_module", "I.ir_module")
 
 
@@ -33,16 +34,24 @@ class Function:
 
 @dataclass(frozen=True)
 class Owner:
-    """A class, and the names of its functions."""
+    """A class, the names of its functions, and attributes like `self.bias` that are expressions."""
 
     node: cst.ClassDef
     functions: frozenset[str]
+    expressions: frozenset[str]
 
     @staticmethod
-    def of(node: cst.ClassDef) -> Owner:
-        """Return a class with the names of its functions."""
+    def of(node: cst.ClassDef, names: DottedNames) -> Owner:
+        """Return a class with what its body says."""
         functions = (each for each in node.body.body if isinstance(each, cst.FunctionDef))
-        return Owner(node, frozenset(each.name.value for each in functions))
+        expressions = (
+            ".".join(parts(target.target))
+            for each in every(node, cst.Assign)
+            if isinstance(each.value, cst.Call) and names.meaning(each.value.func) in _EXPRESSIONS
+            for target in each.targets
+            if isinstance(target.target, cst.Attribute)
+        )
+        return Owner(node, frozenset(each.name.value for each in functions), frozenset(expressions))
 
 
 def function_of(node: cst.FunctionDef, names: DottedNames, owner: Owner | None) -> Function:

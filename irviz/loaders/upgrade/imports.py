@@ -31,7 +31,7 @@ def rewrite_import(line: cst.SimpleStatementLine) -> list[cst.SimpleStatementLin
 
 def _module(alias: cst.ImportAlias) -> cst.ImportAlias:
     name = get_full_name_for_node(alias.name) or ""
-    new = _new_name(name)
+    new = new_name(name)
     return alias if new == name else alias.with_changes(name=cst.parse_expression(new))
 
 
@@ -46,7 +46,7 @@ def _from(
     by_place: dict[str, list[cst.ImportAlias]] = {}
     for alias in names:
         old = f"{old_place}.{get_full_name_for_node(alias.name)}"
-        place, _, name = _new_name(old).rpartition(".")
+        place, _, name = new_name(old).rpartition(".")
         is_same = f"{place}.{name}" == old
         by_place.setdefault(place, []).append(alias if is_same else _renamed(alias, name))
     if len(by_place) == 1:
@@ -73,7 +73,8 @@ def _renamed(alias: cst.ImportAlias, name: str) -> cst.ImportAlias:
     return alias.with_changes(name=cst.Name(name), asname=called)
 
 
-def _new_name(name: str) -> str:
+def new_name(name: str) -> str:
+    """Return the full name by which an import finds today what had a name."""
     if name == "tvm.script.tir" or name.startswith("tvm.script.tir."):
         return name.replace("tvm.script.tir", "tvm.script.tirx", 1)
     head, _, rest = moved(name).partition(".")

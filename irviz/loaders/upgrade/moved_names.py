@@ -37,6 +37,8 @@ _OPS_OF_NN: Final = _words(
     "max_pool2d nll_loss relu silu softmax"
 )
 
+_TOOLS: Final = _words("cc clang nvcc popen_pool rocm tar utils")
+
 _SCHEDULES: Final = _words(
     "MatchBufferRegion Schedule ScheduleError ScheduleState StmtSRef TensorIntrin Trace"
 )
@@ -76,6 +78,7 @@ MOVED: Final[dict[str, str]] = {
     "tvm.runtime.ndarray.array": "tvm.runtime.tensor",
     "tvm.runtime.ndarray.NDArray": "tvm.runtime.Tensor",
     "tvm.gpu": "tvm.cuda",
+    **{f"tvm.contrib.{name}": f"tvm.support.{name}" for name in _TOOLS},
     "tvm.nd.gpu": "tvm.cuda",
     "tvm.register_func": "tvm.register_global_func",
     "tvm.ffi.register_func": "tvm.register_global_func",
@@ -117,6 +120,12 @@ MOVED: Final[dict[str, str]] = {
     },
     "tvm.relax.Constant": "tvm.ir.GenericConst",
     "tvm.relax.expr.Constant": "tvm.ir.GenericConst",
+}
+
+# Operators by the names that strings give them.
+OPERATORS: Final[dict[str, str]] = {
+    "relax.nn.dense": "relax.matmul",
+    **{f"relax.{name}": f"relax.nn.{name}" for name in _OPS_OF_NN},
 }
 
 # Names that the installed TVM no longer has, and the reason why nothing replaces them.

@@ -6,8 +6,8 @@ from typing import Final
 
 import libcst as cst
 
-from irviz.loaders.upgrade.calls import CallSite, keyword
-from irviz.loaders.upgrade.dotted_names import parts
+from irviz.loaders.upgrade.calls import CallSite, keyword, with_keywords
+from irviz.loaders.upgrade.dotted_names import DottedNames, parts
 
 _BUILDS: Final = (
     "tvm.build",
@@ -18,8 +18,10 @@ _BUILDS: Final = (
     "tvm.target.Target",
 )
 _VM_BUILDS: Final = ("tvm.relax.vm.build", "tvm.relax.vm_build.build")
-# Methods of schedules; no other object in a lecture has them.
+# Methods of schedules and modules, with the arguments that they had; no other object has them.
 _METHODS: Final = {"get_block": "get_sblock"}
+_METHODS_WITHOUT_ARGUMENTS: Final = {"get_source": "inspect_source"}
+_METHOD_KEYWORDS: Final = {"blockize": {"loop": "target"}}
 _CONSTANTS: Final = ("relay.Constant", "relax.Constant", "relax.expr.Constant")
 
 
@@ -35,6 +37,10 @@ def rewrite_call(site: CallSite) -> cst.Call:
             "tvm.build", "a schedule of tensor expressions was built; build its PrimFunc instead"
         )
         return new
+    if meaning == "tvm.device" and new.args and _is_llvm(old[0].value, site.names):
+        return new.with_changes(
+            args=[new.args[0].with_changes(value=cst.SimpleString('"cpu"')), *new.args[1:]]
+        )
     args = [
         arg.with_changes(value=_target(arg.value)) if _is_target(meaning, index, arg) else arg
         for index, arg in enumerate(new.args)
@@ -46,6 +52,15 @@ def _is_target(meaning: str, index: int, arg: cst.Arg) -> bool:
     if arg.keyword is not None:
         return keyword(arg) == "target"
     return (meaning in _BUILDS and index == 1) or (meaning == "tvm.target.Target" and index == 0)
+
+
+def _is_llvm(node: cst.BaseExpression, names: DottedNames) -> bool:
+    """Tell whether a device is given by the name of the target for this machine's processor."""
+    if isinstance(node, cst.Name):
+        texts = names.texts(node)
+    else:
+        texts = [str(node.evaluated_value)] if isinstance(node, cst.SimpleString) else []
+    return bool(texts) and all(text.split()[:1] == ["llvm"] for text in texts)
 
 
 def _target(node: cst.BaseExpression) -> cst.BaseExpression:
@@ -70,11 +85,15 @@ def _number(text: str) -> str:
 
 
 def rewrite_method(new: cst.Call) -> cst.Call:
-    """Return a call of a schedule's method by today's name."""
+    """Return a call of a method of a schedule or a module by today's names."""
     func = new.func
-    if not isinstance(func, cst.Attribute) or func.attr.value not in _METHODS or not new.args:
+    if not isinstance(func, cst.Attribute):
         return new
-    return new.with_changes(func=func.with_changes(attr=cst.Name(_METHODS[func.attr.value])))
+    name = func.attr.value
+    methods = _METHODS if new.args else _METHODS_WITHOUT_ARGUMENTS
+    args = with_keywords(new.args, _METHOD_KEYWORDS.get(name, {}))
+    func = func.with_changes(attr=cst.Name(methods.get(name, name)))
+    return new.with_changes(func=func, args=args)
 
 
 def rewrite_metadata(node: cst.Subscript) -> cst.Subscript | None:

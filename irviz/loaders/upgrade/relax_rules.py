@@ -8,7 +8,14 @@ from typing import Final
 
 import libcst as cst
 
-from irviz.loaders.upgrade.calls import SPACED, CallSite, keyword, keyword_arg, with_arg
+from irviz.loaders.upgrade.calls import (
+    SPACED,
+    CallSite,
+    keyword,
+    keyword_arg,
+    with_arg,
+    with_keywords,
+)
 from irviz.loaders.upgrade.dotted_names import DottedNames
 from irviz.loaders.upgrade.function_context import Function
 
@@ -59,6 +66,7 @@ def with_module_alias(node: cst.FunctionDef, function: Function) -> cst.Function
 
 _KERNEL_CALLS: Final = ("call_tir", "call_dps_packed", "call_tir_inplace", "call_tir_with_grad")
 _OPERATOR_PREFIXES: Final = ("R", "tvm.relax.op", "tvm.relax")
+_EXTERNS: Final = ("tvm.relax.extern", "tvm.relax.ExternFunc", "R.extern", "R.ExternFunc")
 _TYPES: Final = ("R.Tensor", "R.Tuple", "tvm.relax.TensorType", "tvm.relax.TensorStructInfo")
 _KEYWORDS: Final = {
     "out_sinfo": "out_ty",
@@ -76,23 +84,13 @@ def rewrite_call(site: CallSite) -> cst.Call:
     prefix, _, operator = site.meaning.rpartition(".")
     if prefix not in _OPERATOR_PREFIXES:
         return site.new
-    site = replace(site, new=_with_new_keywords(site.new))
+    args = with_keywords(site.new.args, _KEYWORDS)
+    site = replace(site, new=site.new.with_changes(args=args))
     if operator in _KERNEL_CALLS:
         return _kernel_call(site, prefix, operator)
     if operator == "alloc_tensor":
         return _alloc_tensor(site)
     return site.new
-
-
-def _with_new_keywords(node: cst.Call) -> cst.Call:
-    """Return a call with today's keywords for types."""
-    args = [
-        arg.with_changes(keyword=cst.Name(_KEYWORDS[keyword(arg)]))
-        if keyword(arg) in _KEYWORDS
-        else arg
-        for arg in node.args
-    ]
-    return node.with_changes(args=args)
 
 
 def _alloc_tensor(site: CallSite) -> cst.Call:
@@ -114,7 +112,7 @@ def _alloc_tensor(site: CallSite) -> cst.Call:
 
 def _kernel_call(site: CallSite, prefix: str, operator: str) -> cst.Call:
     """Return a call of a kernel in today's form, or unchanged with a note of the reason."""
-    old, new = site.old, _library_call(site.new, operator)
+    old, new = site.old, _library_call(site, operator)
     called = old.args[0].value if old.args and not old.args[0].star else None
     if (
         isinstance(called, cst.Name)
@@ -155,13 +153,21 @@ def _kernel_call(site: CallSite, prefix: str, operator: str) -> cst.Call:
     return new.with_changes(args=with_arg(kept, keyword_arg("out_ty", out)))
 
 
-def _library_call(node: cst.Call, operator: str) -> cst.Call:
-    """Return a call of a kernel by name, which is a string, as a call of a library's function."""
+def _library_call(site: CallSite, operator: str) -> cst.Call:
+    """Return a call of a kernel by name, `"f"` or `extern("f")`, as a call of a library's."""
+    node = site.new
     called = node.args[0].value if node.args else None
-    is_named = operator == "call_tir" and isinstance(called, cst.SimpleString)
-    if not is_named or not isinstance(node.func, cst.Attribute):
+    if operator != "call_tir" or not isinstance(node.func, cst.Attribute):
         return node
-    return node.with_changes(func=node.func.with_changes(attr=cst.Name("call_dps_packed")))
+    if isinstance(called, cst.Call) and len(called.args) == 1:
+        extern = site.old.args[0].value
+        if isinstance(extern, cst.Call) and site.names.meaning(extern.func) in _EXTERNS:
+            called = called.args[0].value
+    if not isinstance(called, cst.SimpleString):
+        return node
+    func = node.func.with_changes(attr=cst.Name("call_dps_packed"))
+    args = [node.args[0].with_changes(value=called), *node.args[1:]]
+    return node.with_changes(func=func, args=args)
 
 
 def _arguments(node: cst.Call) -> dict[str, cst.Arg] | None:
@@ -223,6 +229,7 @@ ATTRIBUTES: Final = {
     "checked_type": ("ty",),
     "_checked_type_": ("ty",),
     "shape_": ("ty", "shape"),
+    "imported_modules": ("imports",),
 }
 _TYPE_ATTRIBUTES: Final = ("struct_info", "checked_type", "_checked_type_")
 
@@ -274,18 +281,40 @@ def _constant(site: CallSite) -> cst.Call:
     return site.new.with_changes(args=[new[0], new[1].with_changes(value=dtype)])
 
 
-def _dense(site: CallSite) -> cst.Call:
-    """Return `dense` as a matmul of a permuted weight."""
-    new = site.new
-    if len(new.args) != 2 or any(arg.keyword or arg.star for arg in new.args):
+def check_dense(site: CallSite) -> bool:
+    """Tell whether `dense` has two arguments as matmul has; if not, add a note."""
+    plain = len(site.old.args) == 2 and not any(arg.keyword or arg.star for arg in site.old.args)
+    if not plain:
         site.add_note(
             "dense", "it is matmul of a permuted weight now, and it has more than two arguments"
         )
+    return plain
+
+
+def _dense(site: CallSite) -> cst.Call:
+    """Return `dense` as a matmul of a permuted weight."""
+    new = site.new
+    if not check_dense(site):
         return new
     prefix = site.meaning.removesuffix("dense").removesuffix("nn.")
     x, weight = new.args
     turned = cst.Call(site.spelled(f"{prefix}permute_dims"), [cst.Arg(weight.value)])
     return site.of(f"{prefix}matmul", [x, weight.with_changes(value=turned)])
+
+
+def rewrite_pattern(site: CallSite) -> cst.Call:
+    """Return `is_op("relax.nn.dense")(x, w)` as a pattern of what stands for it today."""
+    named, args = site.old.func, list(site.new.args)
+    if not isinstance(named, cst.Call) or len(args) != 2 or any(arg.keyword for arg in args):
+        return site.new
+    turned = named.with_changes(args=[cst.Arg(cst.SimpleString('"relax.permute_dims"'))])
+    args[1] = args[1].with_changes(value=cst.Call(turned, [cst.Arg(args[1].value)]))
+    return site.new.with_changes(args=args)
+
+
+def names_operator(node: cst.BaseExpression, operator: str) -> bool:
+    """Tell whether an expression is a string with the name of an operator."""
+    return isinstance(node, cst.SimpleString) and node.evaluated_value == operator
 
 
 def rewrite_attribute(new: cst.Attribute) -> cst.BaseExpression:
@@ -323,6 +352,16 @@ def _type_of_another(shape: cst.BaseExpression, kind: cst.BaseExpression) -> cst
         return cst.Attribute(shape.value.deep_clone(), cst.Name("ty"))
     return None
 
+
+DENSE: Final = "relax.nn.dense"
+DENSE_MATMULS: Final = {
+    "R.dense": "R.matmul",
+    "R.nn.dense": "R.matmul",
+    "tvm.relax.op.dense": "tvm.relax.op.matmul",
+    "tvm.relax.op.nn.dense": "tvm.relax.op.matmul",
+    "tvm.topi.nn.dense": "tvm.topi.matmul",
+}
+"""What takes the place of `dense` where its weight is already permuted."""
 
 _CALL_RULES: Final[Mapping[str, Callable[[CallSite], cst.Call]]] = {
     _DYN_TENSOR_TYPE: _tensor_type,

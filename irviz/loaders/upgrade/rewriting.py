@@ -9,11 +9,12 @@ from dataclasses import replace
 import libcst as cst
 
 from irviz.loaders.upgrade import prim_func_rules, python_api_rules, relax_rules
-from irviz.loaders.upgrade.calls import CallSite, callee
+from irviz.loaders.upgrade.calls import CallSite, callee, keyword
 from irviz.loaders.upgrade.dotted_names import DottedNames, parts
-from irviz.loaders.upgrade.function_context import Function, Owner, function_of
-from irviz.loaders.upgrade.imports import rewrite_import
-from irviz.loaders.upgrade.moved_names import SHORT, gone, moved
+from irviz.loaders.upgrade.function_context import Function, Owner, every, function_of
+from irviz.loaders.upgrade.imports import new_name, rewrite_import
+from irviz.loaders.upgrade.installed_names import unknown_keywords, why_missing, why_no_operator
+from irviz.loaders.upgrade.moved_names import OPERATORS, SHORT, gone, moved
 from irviz.loaders.upgrade.upgrade_result import AddNote, Note
 
 
@@ -33,28 +34,57 @@ class Rewriter(cst.CSTTransformer):
         self._functions: list[Function] = []
         # parts of dotted names, and identifiers that are not variables
         self._inner: set[cst.CSTNode] = set()
+        # names that are looked up in the installed TVM once no rule has replaced them
+        self._unknown: dict[cst.CSTNode, Note] = {}
+        # functions that are given the operands of `dense` found by its name
+        self._dense_functions: set[str] = set()
+        self._dense_scopes: list[cst.CSTNode] = []
+
+    def visit_Module(self, node: cst.Module) -> None:
+        self._dense_functions = {
+            each.value.value
+            for each in every(node, cst.DictElement)
+            if isinstance(each.value, cst.Name)
+            and relax_rules.names_operator(each.key, relax_rules.DENSE)
+        }
+
+    def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
+        known = {note.line for note in self.notes}
+        self.notes += [note for note in self._unknown.values() if note.line not in known]
+        return updated_node
 
     # --- the enclosing scope -----------------------------------------------------------------
 
     def visit_ClassDef(self, node: cst.ClassDef) -> None:
         self._inner.add(node.name)
-        self._owners.append(Owner.of(node))
+        self._owners.append(Owner.of(node, self._names))
+        strings = every(node, cst.SimpleString)
+        if any(relax_rules.names_operator(each, relax_rules.DENSE) for each in strings):
+            self._dense_scopes.append(node)
 
     def leave_ClassDef(
         self, original_node: cst.ClassDef, updated_node: cst.ClassDef
     ) -> cst.ClassDef:
         self._owners.pop()
+        self._leave_dense_scope(original_node)
         return updated_node
+
+    def _leave_dense_scope(self, node: cst.CSTNode) -> None:
+        if self._dense_scopes and self._dense_scopes[-1] is node:
+            self._dense_scopes.pop()
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
         self._inner.add(node.name)
         self._functions.append(function_of(node, self._names, self._owners[-1]))
         self._owners.append(None)
+        if node.name.value in self._dense_functions:
+            self._dense_scopes.append(node)
 
     def leave_FunctionDef(
         self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
     ) -> cst.FunctionDef:
         self._owners.pop()
+        self._leave_dense_scope(original_node)
         function = self._functions.pop()
         if function.kind == "relax":
             return relax_rules.with_module_alias(updated_node, function)
@@ -84,7 +114,7 @@ class Rewriter(cst.CSTTransformer):
         module = parts(node.module) if isinstance(node, cst.ImportFrom) and node.module else []
         for alias in node.names:
             name = ".".join([*module, *parts(alias.name)])
-            if why := gone(name):
+            if why := gone(name) or why_missing(new_name(name)):
                 self._add_note(node)(name, why)
 
     def leave_SimpleStatementLine(
@@ -100,6 +130,20 @@ class Rewriter(cst.CSTTransformer):
         if self._names.meaning(target) == "T.prim_func" and self._functions[-1].old:
             return prim_func_rules.rewrite_decorator(updated_node)
         return updated_node
+
+    def leave_If(self, original_node: cst.If, updated_node: cst.If) -> cst.If:
+        return updated_node.with_changes(test=self._condition(updated_node.test))
+
+    def leave_IfExp(self, original_node: cst.IfExp, updated_node: cst.IfExp) -> cst.IfExp:
+        return updated_node.with_changes(test=self._condition(updated_node.test))
+
+    def _condition(self, test: cst.BaseExpression) -> cst.BaseExpression:
+        """Return a condition `self.bias` that asks for an expression of Relax as a comparison."""
+        owner = next((each for each in reversed(self._owners) if each is not None), None)
+        if owner is None or owner.expressions.isdisjoint([".".join(parts(test))]):
+            return test
+        target = cst.ComparisonTarget(cst.IsNot(), cst.Name("None"))
+        return cst.Comparison(test, [target])
 
     # --- names ---------------------------------------------------------------------------------
 
@@ -139,7 +183,11 @@ class Rewriter(cst.CSTTransformer):
             return new
         if self._function.kind == "relax":
             meaning = relax_rules.tvmscript_name(meaning)
+        if self._dense_scopes:
+            meaning = relax_rules.DENSE_MATMULS.get(meaning, meaning)
         whole = moved(meaning)
+        if why := why_missing(whole):
+            self._unknown[old] = Note(self._names.line(old), ".".join(parts(old)), why)
         if whole == self._names.meaning(old):
             return new
         head = whole.partition(".")[0]
@@ -157,17 +205,53 @@ class Rewriter(cst.CSTTransformer):
             return new
         return prim_func_rules.rewrite_subscript(original_node, updated_node, self._names)
 
+    def leave_SimpleString(
+        self, original_node: cst.SimpleString, updated_node: cst.SimpleString
+    ) -> cst.SimpleString:
+        text = original_node.evaluated_value
+        if not self._uses_tvm or not isinstance(text, str) or not text.startswith("relax."):
+            return updated_node
+        new = OPERATORS.get(text, text)
+        if why := why_no_operator(new):
+            self._unknown[original_node] = Note(self._names.line(original_node), text, why)
+        return updated_node.with_changes(value=updated_node.value.replace(text, new, 1))
+
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
-        meaning = self._names.meaning(original_node.func)
+        named = original_node.func
+        if isinstance(named, cst.Call) and named.args and self._uses_tvm:
+            if relax_rules.names_operator(named.args[0].value, relax_rules.DENSE):
+                site = CallSite(original_node, updated_node, "", self._names, self._add_note(named))
+                return relax_rules.rewrite_pattern(site)
+            return updated_node
+        meaning = self._names.meaning(named)
         if not meaning:
             return python_api_rules.rewrite_method(updated_node) if self._uses_tvm else updated_node
         if meaning.startswith("T."):
-            return prim_func_rules.rewrite_call(updated_node, meaning, self._function)
+            new = prim_func_rules.rewrite_call(updated_node, meaning, self._function)
+            return self._looked_up(original_node, updated_node, new, meaning)
         if self._function.kind == "relax":
             meaning = relax_rules.tvmscript_name(meaning)
         note = self._add_note(original_node)
         site = CallSite(original_node, updated_node, meaning, self._names, note)
+        if self._dense_scopes and meaning in relax_rules.DENSE_MATMULS:
+            relax_rules.check_dense(site)
+            return updated_node
         new = relax_rules.rewrite_call(site)
         if meaning.startswith("tvm."):
-            return python_api_rules.rewrite_call(replace(site, new=new))
+            new = python_api_rules.rewrite_call(replace(site, new=new))
+        return self._looked_up(original_node, updated_node, new, meaning)
+
+    def _looked_up(self, old: cst.Call, same: cst.Call, new: cst.Call, meaning: str) -> cst.Call:
+        """Return a call after a look at its names: what a rule has replaced is there."""
+        if new.func is not same.func:
+            self._unknown.pop(old.func, None)
+            return new
+        if old.args and new.args and new.args[0].value is not same.args[0].value:
+            for part in every(old.args[0].value, cst.Attribute):
+                self._unknown.pop(part, None)
+        words = [keyword(arg) for arg in new.args if arg.keyword is not None]
+        for word in unknown_keywords(moved(meaning), words) if words else ():
+            what = f"{'.'.join(parts(old.func))}({word}=…)"
+            why = "the installed TVM's function does not take this keyword"
+            self._unknown[new] = Note(self._names.line(old), what, why)
         return new

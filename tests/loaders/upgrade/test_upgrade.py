@@ -15,6 +15,7 @@ import irviz
 from irviz.course.mlp import MODULES
 from irviz.loaders.file_limits import UPGRADE_LIMITS
 from irviz.loaders.tvmscript.syntax_tree import RefusedError
+from irviz.loaders.upgrade.cells import upgrade_cells
 from irviz.loaders.upgrade.moved_names import GONE, MOVED
 from irviz.loaders.upgrade.upgrade import upgrade
 
@@ -141,6 +142,73 @@ def test_constants_that_tvm_printed_have_the_name_they_have_today():
     )
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('dev = tvm.device("llvm", 0)', 'dev = tvm.device("cpu", 0)'),
+        ('t = "llvm"\ndev = tvm.device(t, 0)', 't = "llvm"\ndev = tvm.device("cpu", 0)'),
+        ('t = "cuda"\ndev = tvm.device(t, 0)', 't = "cuda"\ndev = tvm.device(t, 0)'),
+        ("lib.imported_modules[0].get_source()", "lib.imports[0].inspect_source()"),
+        ("sch.blockize(loop=i)", "sch.blockize(target=i)"),
+        ("from tvm.contrib import utils, clang", "from tvm.support import utils, clang"),
+        (
+            'y = relax.call_tir(relax.extern("env.f"), (x,), (4,), dtype="int32")',
+            'y = relax.call_dps_packed("env.f", (x,), out_ty=relax.TensorType((4,), "int32"))',
+        ),
+        ('relu = tvm.ir.Op.get("relax.relu")', 'relu = tvm.ir.Op.get("relax.nn.relu")'),
+        (
+            'p = is_op("relax.nn.dense")(x, w)',
+            'p = is_op("relax.matmul")(x, is_op("relax.permute_dims")(w))',
+        ),
+    ],
+)
+def test_python_that_builds_and_matches_programs_is_rewritten(old, new):
+    head = "import tvm\nfrom tvm import relax\nfrom tvm.relax.dpl import is_op\n"
+    result = upgrade(f"{head}{old}\n")
+    assert result.text == f"{head}{new}\n"
+    assert result.notes == ()
+
+
+def test_code_that_finds_dense_by_its_name_gets_the_operands_of_matmul():
+    """The weight that it finds is permuted already."""
+    text = """from tvm import relax, topi, ir
+class Fuse:
+    op = ir.Op.get("relax.nn.dense")
+    def visit(self, call):
+        return relax.op.nn.dense(*call.args[:0], call.args[0], call.args[1])
+    def again(self, x, w):
+        return relax.op.nn.dense(x, w)
+def lower(bb, call):
+    return bb.call_te(topi.nn.dense, *call.args)
+table = {"relax.nn.dense": lower}
+whole = relax.op.nn.dense(x, w)
+"""
+    new = upgrade(text)
+    assert new.text.count("nn.dense") == 0
+    assert "        return relax.op.matmul(x, w)\n" in new.text
+    assert "bb.call_te(topi.matmul, *call.args)" in new.text
+    assert "whole = relax.op.matmul(x, relax.op.permute_dims(w))" in new.text
+    assert [note.line for note in new.notes] == [5]
+
+
+def test_a_question_whether_there_is_an_expression_is_asked_of_none():
+    text = """from tvm.relax.testing import nn
+class Linear(nn.Module):
+    def __init__(self, bias):
+        self.flag = bias
+        self.bias = nn.Parameter((4,), "float32") if bias else None
+        if bias:
+            self.bias = nn.Parameter((4,), "float32")
+    def forward(self, x):
+        if self.bias and self.flag:
+            pass
+        if self.flag:
+            return x
+        return x if self.bias else None
+"""
+    assert upgrade(text).text == text.replace("x if self.bias", "x if self.bias is not None")
+
+
 # --- what is left, and said --------------------------------------------------------------------
 
 
@@ -171,6 +239,40 @@ def test_what_cannot_be_known_is_left_with_its_line_and_the_reason(line, word):
     (note,) = new.notes
     assert (note.line, note.what) == (3, word)
     assert len(note.why) > 20
+
+
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        ("import tvm.never_there", "tvm.never_there"),
+        ("from tvm.relax import NeverThere", "tvm.relax.NeverThere"),
+        ("x = relax.op.never_there(x)", "relax.op.never_there"),
+        ("x = tvm.s_tir.Schedule.never_there", "tvm.s_tir.Schedule.never_there"),
+        ("x = te.placeholder((4,), never=1)", "te.placeholder(never=…)"),
+        ('op = tvm.ir.Op.get("relax.never_there")', "relax.never_there"),
+        ('table = {"relax.nn.never_there": 1}', "relax.nn.never_there"),
+    ],
+)
+def test_a_name_that_the_installed_tvm_lacks_is_said_with_the_line_in_its_cell(line, word):
+    cells = ["import tvm\nfrom tvm import relax, te\n", f"x = 1\n{line}\n"]
+    first, second = upgrade_cells(cells)
+    assert first.notes == ()
+    assert second.text == cells[1]
+    assert [(note.line, note.what) for note in second.notes] == [(2, word)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x = tvm.runtime.tensor(y).never_known",
+        "x = tvm.cpu(0).never_known",
+        'options = {"relax.FuseOps.max_depth": 4}',
+        'text = "relax.Not an operator"',
+        "import tvm.__main__",
+    ],
+)
+def test_what_cannot_be_told_without_running_it_gets_no_note(line):
+    assert upgrade(f"import tvm\n{line}\n").notes == ()
 
 
 # --- hostile and broken text -------------------------------------------------------------------

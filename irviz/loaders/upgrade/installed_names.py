@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Collection, Iterable
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from typing import Any, Final
 
@@ -70,7 +70,7 @@ def _operators() -> Collection[str]:
     )
 
 
-@cache
+@lru_cache(10_000)  # a text may have any number of names
 def _found(name: str) -> Any:
     """Return what has a dotted name, _Unknown if that cannot be told, or None if nothing has it."""
     home, _, last = name.rpartition(".")
@@ -91,7 +91,7 @@ def _found(name: str) -> Any:
         return _Unknown  # it is there, and wants something that is not
 
 
-@cache
+@lru_cache(10_000)
 def _keywords(name: str) -> Collection[str] | None:
     """Return the keywords that a function or a class of TVM takes, or None if any may be right."""
     function: Any = _found(name)

@@ -41,6 +41,7 @@ from irviz.model.graph.graph import (
 )
 from irviz.model.runs.trace import Trace
 from irviz.session.compared_views import ComparedViews
+from irviz.session.run_overlays import size_overlay, time_overlay
 from irviz.session.stage_cache import array_of, constants_of, graph_of, tree_of
 from irviz.session.visible_function import StageView
 from irviz.transforms.stage import Stage
@@ -140,6 +141,15 @@ def _nodes(state: State, side: Side) -> dict[str, NodeFacts]:
     whole = cache(lambda function: graph_of(stage, function))  # of which a part may be drawn
     tree = tree_of(stage, view.whole.function)
     lines = _lines(state, stage, whole(view.whole.function))
+    overlays = {} if trace is None else {"time": time_overlay(trace, view)}
+    if trace is not None:
+        overlays["values"] = size_overlay(trace, view)
+
+    def measured(group: NodeId) -> Facts:
+        return [
+            (name, one.marks[group].text) for name, one in overlays.items() if group in one.marks
+        ]
+
     found: dict[str, NodeFacts] = {}
     for shown in view.graph.nodes:
         function, inner, _ = view.locate(shown.id)
@@ -147,7 +157,7 @@ def _nodes(state: State, side: Side) -> dict[str, NodeFacts]:
         node = graph[inner] if inner in graph.index else shown
         is_own = node is not shown and function == view.whole.function
         group = view.around(shown.id)
-        more = _numbers(stage, function, node)
+        more = _numbers(stage, function, node) if node is not shown else measured(shown.id)
         facts = node_html(graph if node is not shown else view.graph, node, more)
         copies = repeat_copies(tree, inner) if is_own else None
         if copies is not None:

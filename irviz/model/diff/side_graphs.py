@@ -218,8 +218,7 @@ class _Side:
         inside = [one for one in nodes if one.kind not in INPUT_KINDS]
         container = self.containers.get(group.id)
         if container and inside:
-            copies = container.copies
-            facts = group_facts(inside, container.layer, copies, is_repeat=copies > 1)
+            facts = group_facts(inside, container.layer, container.copies)
             weights = sum(count_elements(one) for one in nodes if one.layers and one not in inside)
             group = with_parameters(group._replace(attributes=facts), weights)
         return group._replace(size=len(nodes))

@@ -3,39 +3,48 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 
+from irviz.model.graph.flops import shape_in
 from irviz.model.graph.graph import Node
 
 _MAX_NAMES = 3
-_SHAPE = re.compile(r"\(([\d, ]+)\)")
 _UNITS = ("", " k", " M", " G", " T")
+
+UNKNOWN_FLOPS = "not known"
 
 Facts = tuple[tuple[str, str], ...]
 """The attributes of a group."""
 
 
-def group_facts(
-    nodes: Iterable[Node], layer: str = "", copies: int = 1, *, is_repeat: bool
-) -> Facts:
-    """Return what a group says of its nodes.
+def group_facts(nodes: Sequence[Node], layer: str = "", copies: int = 1) -> Facts:
+    """Return what a group says of its nodes, of all copies where nothing else is said.
 
     Args:
-        nodes: The nodes of this many copies, without parameters and constants.
+        nodes: The nodes of all copies, without parameters and constants.
         layer: The full name of the layer that it shows, "" for none.
-        is_repeat: Whether the group has copies that are alike.
+        copies: How many copies that are alike it has.
     """
     names = Counter(node.callee.removeprefix("relax.") or node.kind.value for node in nodes)
     counts = [(name, count // copies) for name, count in names.most_common(_MAX_NAMES)]
     most = [f"{name} ×{count}" if count > 1 else name for name, count in counts]
     if len(names) > _MAX_NAMES:
         most.append("…")
-    held = ("each holds" if is_repeat else "holds", ", ".join(most))
+    held = ("each holds" if copies > 1 else "holds", ", ".join(most))
+    flops = _flops(nodes)
     if not layer:
-        return (held,)
-    return ("layer", layer), ("operators", f"{names.total():,}"), held
+        return *flops, held
+    return ("layer", layer), *flops, ("operators", f"{names.total():,}"), held
+
+
+def _flops(nodes: Sequence[Node]) -> Facts:
+    known = [one.flops for one in nodes if one.flops is not None]
+    count = sum(known)
+    if len(known) == len(nodes):
+        return (("FLOPs", short_count(count)),) if count else ()
+    least = f"≥ {short_count(count)}" if count else UNKNOWN_FLOPS
+    return (("FLOPs", f"{least}: sizes are symbolic, or code is not of this module"),)
 
 
 def with_parameters(group: Node, weights: int) -> Node:
@@ -47,8 +56,8 @@ def with_parameters(group: Node, weights: int) -> Node:
 
 def count_elements(leaf: Node) -> int:
     """Return how many numbers a parameter has, 0 where its shape is not known."""
-    shape = _SHAPE.search(leaf.type_label)
-    return math.prod(int(size) for size in re.findall(r"\d+", shape[1])) if shape else 0
+    shape = shape_in(leaf.type_label)
+    return 0 if shape is None else math.prod(shape)
 
 
 def short_count(count: float) -> str:

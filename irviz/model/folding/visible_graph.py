@@ -275,7 +275,9 @@ def _group_node(bound: BoundNodes, container: Container, span: range) -> Node:
         NodeKind.GROUP,
         container.name,
         _values(out),
-        attributes=group_facts(one, container.layer, is_repeat=container.copies > 1),
+        attributes=group_facts(
+            bound.nodes[span.start : span.stop], container.layer, container.copies
+        ),
         is_pure=all(node.is_pure for node in one),
         size=len(span),
         layers=one[0].layers and (common_layer(each for node in one for each in node.layers),),

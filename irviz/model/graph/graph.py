@@ -87,6 +87,7 @@ class Node(NamedTuple):
         structure: A number that is equal for nodes with the same operation, whatever their names.
         size: The number of nodes that a group stands for.
         layers: The layers of the model that it serves, as `model.graph.layers` has them.
+        flops: The floating-point operations that it takes, None if that is not known.
     """
 
     id: NodeId
@@ -103,6 +104,7 @@ class Node(NamedTuple):
     structure: int = 0
     size: int = 1
     layers: tuple[Layer, ...] = ()
+    flops: float | None = 0.0
 
     @property
     def type_label(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from irviz.model.folding.group_facts import UNKNOWN_FLOPS
 from irviz.model.graph.graph import Node, NodeKind, Resolution
 from irviz.model.graph.layers import layer_name
 from irviz.view.svg_primitives import shorten, shorten_name
@@ -59,8 +60,11 @@ def note(node: Node) -> str:
     if node.kind is NodeKind.GROUP:
         facts = dict(node.attributes)
         weights = [f"{facts.pop('parameters')} params"] if "parameters" in facts else []
+        flops = facts.pop("FLOPs", "").partition(":")[0]
         if "layer" in facts:
-            return shorten(" · ".join([*weights, _operators(facts["operators"])]))
+            is_known = flops not in ("", UNKNOWN_FLOPS)
+            work = f"{flops} FLOPs" if is_known else _operators(facts["operators"])
+            return shorten(" · ".join([*weights, work]))
         holds = [v if key in ("holds", "they") else f"each: {v}" for key, v in facts.items()]
         count = [f"{node.size:,} nodes"] if node.type_label else []
         return shorten("; ".join([*weights, *count, *holds]))

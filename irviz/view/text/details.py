@@ -66,6 +66,8 @@ def node_html(graph: Graph, node: Node, more: Facts = ()) -> Markup:
     facts.append(("block", _block(graph, node)))
     if node.kind is not NodeKind.GROUP and (layers := layers_label(node)):
         facts.append(("layer", layers))
+    if node.flops:
+        facts.append(("FLOPs", f"{node.flops:,.0f}"))
     if not node.is_pure:
         facts.append(("effects", "it may have some: it is impure"))
     name = node.name or ("constant" if node.kind is NodeKind.CONSTANT else node.id)

@@ -1,0 +1,85 @@
+"""How many floating-point operations nodes take, by their shapes.
+
+A multiplication and an addition are one each, so a product of matrices takes 2·m·n·k (Golub and
+Van Loan, Matrix Computations, 1.1.15), and a convolution 2 for each of its results and each number
+that one filter has. What computes number by number, reduces or normalises takes one for each number
+of the largest of its operands and its result; what only moves numbers takes none.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+
+from irviz.model.graph.graph import Graph, Node, NodeKind, Resolution
+
+FlopsOfFunction = Callable[[str], float | None]
+"""Returns what a call of the module's function of this name takes."""
+
+_SHAPE = re.compile(r"Tensor\[\(([\d, ]*)\)")
+_WORD = re.compile(r"\S+")
+_MOVING = frozenset(
+    _WORD.findall("""
+        astype broadcast_to concat expand_dims flatten layout_transform permute_dims reshape split
+        squeeze stack repeat tile flip reverse_sequence gather_elements gather_nd index_tensor
+        index_put meshgrid scatter_elements scatter_nd slice_scatter one_hot take strided_slice
+        dynamic_strided_slice where full full_like ones ones_like zeros zeros_like eye eye_like
+        arange tril triu masked_fill wrap_param null_value shape_of shape_to_tensor tensor_to_shape
+        to_vdevice hint_on_device nn.pad nn.pixel_shuffle nn.dropout nn.batch_flatten print
+        assert_op""")
+)
+_UNKNOWN = frozenset(
+    _WORD.findall("""
+        einsum sort argsort topk unique nonzero median nn.attention_var_len image.resize2d
+        image.resize3d image.grid_sample image.affine_grid invoke_closure call_py_func""")
+)
+_NO_WORK = ("memory.", "vm.", "builtin.", "inspect.")
+
+
+def with_flops(graph: Graph, of_function: FlopsOfFunction) -> Graph:
+    """Return the graph with the operations that its nodes take, None where they are not known."""
+    return graph.with_nodes(
+        [one._replace(flops=_flops(graph, one, of_function)) for one in graph.nodes]
+    )
+
+
+def shape_in(label: str) -> tuple[int, ...] | None:
+    """Return the shape in the label of a tensor's type, None if it is symbolic or there is none."""
+    found = _SHAPE.search(label)
+    return None if found is None else tuple(int(size) for size in re.findall(r"\d+", found[1]))
+
+
+def _flops(graph: Graph, node: Node, of_function: FlopsOfFunction) -> float | None:
+    if node.resolution in (Resolution.PRIM_FUNC, Resolution.FUNCTION):
+        return of_function(node.callee)
+    if node.resolution is not None:
+        return 0.0 if node.callee.startswith("vm.builtin.") else None
+    name = node.callee.removeprefix("relax.")
+    if node.kind is not NodeKind.OPERATOR or name in _MOVING or name.startswith(_NO_WORK):
+        return 0.0
+    labels = [graph[edge.source].type_label for edge in graph.operands(node.id)]
+    given = [shape_in(label) for label in (node.type_label, *labels) if "Tensor" in label]
+    shapes = [shape for shape in given if shape is not None]
+    if name in _UNKNOWN or len(shapes) < len(given) or not shapes:
+        return None
+    return _by_shapes(name, dict(node.attributes), shapes)
+
+
+def _by_shapes(
+    name: str, attributes: dict[str, str], shapes: Sequence[tuple[int, ...]]
+) -> float | None:
+    """Return what an operator takes for a result and operands of these shapes."""
+    sizes = [float(math.prod(shape)) for shape in shapes]
+    match name, shapes:
+        case "matmul", [_, left, _, *_] if left:
+            return 2 * sizes[0] * left[-1]
+        case "nn.attention" | "nn.attention_bias", [_, (_, length, _, _), *_]:
+            return 2 * length * (sizes[2] + sizes[3])
+        case str(), [_, _, weight, *_] if name.startswith("nn.conv"):
+            is_transposed = name.endswith("_transpose")
+            at = attributes.get("kernel_layout", "").find("I" if is_transposed else "O")
+            if not 0 <= at < len(weight) or not weight[at]:
+                return None
+            return 2 * sizes[is_transposed] * sizes[2] / weight[at]
+    return max(sizes)

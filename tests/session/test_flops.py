@@ -1,0 +1,62 @@
+"""Nodes and groups tell how many floating-point operations they take."""
+
+# ruff: noqa: N805, N812 - TVMScript has its own rules for names
+
+import pytest
+from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+from irviz.model.folding.group_facts import group_facts
+from irviz.session.session import Session
+from irviz.session.stage_cache import graph_of
+
+
+@I.ir_module
+class Model:
+    @R.function
+    def main(
+        x: R.Tensor((1, 3, 32, 32), "float32"),
+        w: R.Tensor((8, 3, 3, 3), "float32"),
+        rows: R.Tensor(("n", 4), "float32"),
+        v: R.Tensor((4, 5), "float32"),
+    ):
+        with R.dataflow():
+            conv = R.nn.conv2d(x, w, padding=1)
+            relu = R.nn.relu(conv)
+            flat = R.reshape(relu, (2, 4096))
+            product = R.matmul(flat, R.permute_dims(flat))
+            symbolic = R.matmul(rows, v)
+            R.output(product, symbolic)
+        return product, symbolic
+
+
+@I.ir_module
+class Endless:
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        cls = Endless
+        y: R.Tensor((4,), "float32") = cls.main(x)
+        return R.add(y, y)
+
+
+@pytest.mark.parametrize("module", [Model, relax.transform.LegalizeOps()(Model)])
+def test_operators_and_prim_funcs_take_the_same(module):
+    graph = graph_of(Session(module).stage(), "main")
+    assert [graph[one].flops for one in ("conv", "relu", "flat", "product", "symbolic")] == [
+        2 * (8 * 32 * 32) * (3 * 3 * 3),
+        8 * 32 * 32,
+        0,
+        2 * (2 * 2) * 4096,
+        None,
+    ]
+    known = [graph[one] for one in ("conv", "relu")]
+    assert dict(group_facts(known))["FLOPs"] == "451 k"
+    with_symbolic = dict(group_facts([*known, graph["symbolic"]]))["FLOPs"]
+    assert with_symbolic.startswith("≥ 451 k: sizes are symbolic")
+    assert dict(group_facts([graph["symbolic"]]))["FLOPs"].startswith("not known")
+
+
+def test_a_function_that_calls_itself_takes_what_is_not_known():
+    graph = graph_of(Session(Endless).stage(), "main")
+    assert graph["y"].flops is None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from irviz.model.graph.graph import Graph, Node, NodeKind, Resolution
 
@@ -44,6 +45,7 @@ def with_flops(graph: Graph, of_function: FlopsOfFunction) -> Graph:
     )
 
 
+@lru_cache(maxsize=4096)
 def shape_in(label: str) -> tuple[int, ...] | None:
     """Return the shape in the label of a tensor's type, None if it is symbolic or there is none."""
     found = _SHAPE.search(label)

@@ -51,7 +51,7 @@ _FORMS: Mapping[str, tuple[type[Panel], ...]] = {
     _NODE: (RecordButton, ValuePanel, SwapPanel, UpdatePanel),
     "Transform": (BindPanel, PassPanel, ReplayPanel),
     "Schedule": (SchedulePanel, StepTiming, TracePanel),
-    "Run": (RunButton, InputsPanel, LimitsPanel, RunPanel),
+    "Results": (RunButton, InputsPanel, LimitsPanel, RunPanel),
     "Profile": (TimingPanel, MemoryPanel),
     "Save": (SavePanel, PythonPanel),
 }

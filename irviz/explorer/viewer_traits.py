@@ -89,7 +89,7 @@ def functions(state: State) -> list[FunctionRow]:
 
 
 def _kind(kind: str) -> str:
-    return "Relax" if kind.startswith("Function") else kind
+    return "Relax" if kind.startswith("Relax") else kind
 
 
 def moved(state: State, before: State) -> list[float]:

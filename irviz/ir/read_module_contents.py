@@ -29,5 +29,5 @@ def _facts(name: str, function: ir.BaseFunc) -> FunctionInfo:
 
 def _kind(function: ir.BaseFunc) -> str:
     if isinstance(function, relax.Function):
-        return "Function" if function.is_pure else "Function, impure"
+        return "Relax function" if function.is_pure else "Relax function, impure"
     return "PrimFunc" if isinstance(function, tirx.PrimFunc) else type(function).__name__

@@ -23,7 +23,7 @@ def test_a_notebook(lab: Any, axe: Any, theme: str) -> None:
         lab.theme("JupyterLab Light")
 
 
-@pytest.mark.parametrize("tab", ["Transform", "Schedule", "Run", "Profile", "Save"])
+@pytest.mark.parametrize("tab", ["Transform", "Schedule", "Results", "Profile", "Save"])
 def test_the_forms(lab: Any, axe: Any, tab: str) -> None:
     viewer = lab.show("fused")
     form = viewer.tab(tab)

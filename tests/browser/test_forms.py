@@ -45,7 +45,7 @@ def test_bind_swap_run_compare(viewer: Any) -> None:
     expect(swapped).to_contain_text("= equal")
     expect(viewer.node("lv1")).to_contain_text("env.relu")
 
-    run = viewer.tab("Run")
+    run = viewer.tab("Results")
     expect(run).to_contain_text("predicted class")
     expect(swapped).to_contain_text("of 10 right")
 

@@ -51,7 +51,7 @@ def test_no_click_changes_the_height_of_the_cell(lab: Any, live: Any) -> None:
     live.click("lv2")
     expect(live.title).to_have_text("lv2")
     heights = [live.height()]
-    for name in ("Transform", "Schedule", "Run", "Profile", "Save", "Node"):
+    for name in ("Transform", "Schedule", "Results", "Profile", "Save", "Node"):
         live.tab(name)
         heights.append(live.height())
     live.button("Split").click()

@@ -68,7 +68,7 @@ def test_a_run_that_never_ends_is_watched_and_cancelled_and_the_next_one_works(
     expect(job).to_have_count(0)
     expect(viewer.stages.nth(1)).to_contain_text("not run")
     viewer.button("Run", exact=True).first.click()
-    expect(viewer.tab("Run")).to_contain_text("predicted class")
+    expect(viewer.tab("Results")).to_contain_text("predicted class")
     assert lab.value("[list(explorer.results), explorer.run_errors]") == [["0"], {}]
 
 
@@ -77,7 +77,7 @@ def test_a_run_that_crashes_its_process_is_a_stage_that_failed_with_the_reason(l
     viewer = lab.show("Crashing")
     viewer.button("Run", exact=True).first.click()
     expect(viewer.stages.first).to_contain_text("failed")
-    reason = viewer.tab("Run").locator(".irviz-error").filter(has_text="it ended the process")
+    reason = viewer.tab("Results").locator(".irviz-error").filter(has_text="it ended the process")
     expect(reason.first).to_contain_text("SIGSEGV")
     viewer.click("y")
     viewer.tab("Node")

@@ -188,5 +188,5 @@ def test_keys_do_not_leak_into_the_notebook(lab: Any, place: str) -> None:
     cells = lab.page.locator(".jp-Notebook .jp-Cell").count()
     for key in ("b", "a", "x", "m", "y", "Shift+Enter", "d"):
         lab.page.keyboard.press(key)
-    viewer.tab("Run").get_by_role("button", name="Run").first.wait_for()
+    viewer.tab("Results").get_by_role("button", name="Run").first.wait_for()
     assert lab.page.locator(".jp-Notebook .jp-Cell").count() == cells

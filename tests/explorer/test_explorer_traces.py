@@ -199,7 +199,7 @@ def test_colours_of_differences_ask_for_both_stages(opened, wrong):
 def test_differences_are_of_one_input_though_the_traces_were_of_two(opened, wrong):
     explorer = opened(mlp().bind().swap("relu0", wrong))
     explorer.explorer.run()
-    explorer.open("Run")
+    explorer.open("Results")
     explorer.find("irviz-case").value = 3
     explorer.choose("0")
     explorer.colour("time")

@@ -15,7 +15,7 @@ from irviz.session.session import Session
 
 pytestmark = pytest.mark.worker
 
-TABS = ["Transform", "Schedule", "Run", "Profile", "Save"]
+TABS = ["Transform", "Schedule", "Results", "Profile", "Save"]
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_the_forms_of_a_node_are_made_when_one_is_selected(page: Any) -> None:
 
 def test_a_form_that_is_opened_later_shows_the_state_as_it_is(page: Any) -> None:
     page.explorer.session = page.explorer.session.with_run_config(seconds=7.0)
-    page.open("Run")
+    page.open("Results")
     assert page.find("irviz-limits-seconds").value == 7.0
     page.open("Node")
     page.explorer.session = page.explorer.session.with_run_config(seconds=3.0)

@@ -136,7 +136,7 @@ def test_what_is_being_done_and_asked_is_not_in_it(state: State) -> None:
 
 
 def test_nothing_is_run(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
-    coloured = do(state, actions.ColourBy("time"), actions.SetField("tab", "Run"))
+    coloured = do(state, actions.ColourBy("time"), actions.SetField("tab", "Results"))
     for worker in (supervisor.RUNS, supervisor.TRIES):
         monkeypatch.setattr(worker, "call", lambda *_, **__: pytest.fail("it was run"))
     recording = record_view(coloured)

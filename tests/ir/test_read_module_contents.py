@@ -11,14 +11,14 @@ def test_functions_are_there_by_name_with_their_kind():
     found = contents(MyModule).functions
     assert [(one.name, one.kind, one.is_private) for one in found] == [
         ("linear0", "PrimFunc", False),
-        ("main", "Function", False),
+        ("main", "Relax function", False),
         ("relu0", "PrimFunc", False),
     ]
 
 
 def test_private_and_impure_functions_say_so(modules):
     kinds = {one.name: one.kind for one in contents(modules.TwoFunctions).functions}
-    assert kinds == {"first": "Function, impure", "second": "Function"}
+    assert kinds == {"first": "Relax function, impure", "second": "Relax function"}
     mod = relax.transform.FuseOps()(
         relax.transform.AnnotateTIROpPattern()(relax.transform.LegalizeOps()(modules.stack(1)))
     )

@@ -14,7 +14,11 @@ const isClosed: Signal<boolean> = signal(false);
 
 const STEPS: readonly { step: Step; words: string; keys: string }[] = [
   { step: "select", words: "Click a node: what it is", keys: "" },
-  { step: "transform", words: "Make a stage under Transform: bind parameters, apply a pass", keys: "" },
+  {
+    step: "transform",
+    words: "Make a stage under Transform: bind parameters, apply a pass",
+    keys: "",
+  },
   { step: "step", words: "Step through the stages", keys: "Alt ← →" },
   { step: "compare", words: "Compare with the stage before", keys: "d" },
   { step: "find", words: "Find a node, in any function", keys: "/" },

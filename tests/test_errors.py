@@ -24,16 +24,18 @@ KINDS = {
     irviz.InputError: ValueError,
     irviz.RunError: RuntimeError,
     irviz.DrawError: ValueError,
+    irviz.NumPyError: ValueError,
 }
 
 INTERNAL = {
+    "AbandonedError",
     "UnknownModuleError",
     "EndedError",
     "UnreadableAnswerError",
     "WorkerTraceback",
     "UnsharedError",
 }
-"""What the worker and its supervisor tell each other: the caller never sees it."""
+"""What processes and threads of irviz tell each other: the caller never sees it."""
 
 
 def error_classes() -> set[type[BaseException]]:

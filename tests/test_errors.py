@@ -13,7 +13,7 @@ import pytest
 from tvm import relax
 
 import irviz
-from irviz.course.mlp import MyModule
+from irviz.course.mlp import MyModule, MyModuleHighLevel
 
 KINDS = {
     irviz.LoadError: ValueError,
@@ -91,6 +91,7 @@ def test_each_kind_means_one_thing(tmp_path) -> None:
             lambda: session.draw_overlay("heat"),
             lambda: session.draw_value("x", "images"),
         ],
+        irviz.NumPyError: [lambda: irviz.to_numpy(MyModuleHighLevel)],
     }
     assert causes.keys() == KINDS.keys()
     for kind, calls in causes.items():

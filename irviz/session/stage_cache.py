@@ -14,14 +14,21 @@ from irviz.ir.text.tvmscript_lines import Script, script
 from irviz.model.folding.containers import ContainerTree, container_tree
 from irviz.model.graph.graph import Graph, NodeId
 from irviz.session.kept_by_stage import kept_by_stage
+from irviz.session.stage_flops import counted_graph
 from irviz.session.stage_layers import layered_graph
 from irviz.session.stage_readings import Reading, reading_of
 from irviz.transforms.stage import Stage
 
 
 def graph_of(stage: Stage, function: str) -> Graph:
-    """Return the graph of a stage's function; raise ValueError when there is none."""
-    return layered_graph(stage, function)
+    """Return the graph of a stage's function, with layers and FLOPs; raise NoFunctionError."""
+    return _graph(stage, function, reading_of(stage, function))
+
+
+@kept_by_stage
+def _graph(stage: Stage, function: str, _: Reading) -> Graph:
+    """Return the graph of a function that was read now."""
+    return counted_graph(stage, layered_graph(stage, function))
 
 
 def tree_of(stage: Stage, function: str) -> ContainerTree:
@@ -32,7 +39,7 @@ def tree_of(stage: Stage, function: str) -> ContainerTree:
 @kept_by_stage
 def _tree(stage: Stage, function: str, _: Reading) -> ContainerTree:
     """Return the containers of a function that was read now: hashing its graph takes long."""
-    return container_tree(layered_graph(stage, function))
+    return container_tree(graph_of(stage, function))
 
 
 def array_of(stage: Stage, function: str, node_id: NodeId) -> NDArray[np.generic] | None:

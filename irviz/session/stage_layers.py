@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import cache, partial
 from weakref import WeakKeyDictionary
 
 from tvm import tirx
 
-from irviz.ir.module_functions import drawable_functions
-from irviz.ir.prim_func_flops import prim_func_flops
 from irviz.loaders.models.imported_layers import remember_layers
-from irviz.model.graph.flops import FlopsOfFunction, with_flops
 from irviz.model.graph.graph import Graph, NodeId
 from irviz.model.graph.infer_layers import LayersByNode, with_layers
 from irviz.model.graph.inlined_ids import call_path
@@ -21,12 +17,9 @@ from irviz.session.stage_matching import match_stages
 from irviz.session.stage_readings import Reading, reading_of
 from irviz.transforms.stage import Stage
 
-_MAX_CALLS = 3
-"""So deep in each other calls of functions are counted, as functions may call themselves."""
-
 
 def layered_graph(stage: Stage, function: str) -> Graph:
-    """Return the graph of a stage's function, with the layers that its nodes serve, and FLOPs.
+    """Return the graph of a stage's function, with the layers that its nodes serve.
 
     A node serves the layers of the nodes that it corresponds to in the stage before, and a call
     those of the function that it calls. The blocks of a PrimFunc serve none. Raises NoFunctionError
@@ -40,32 +33,13 @@ def layered_graph(stage: Stage, function: str) -> Graph:
 
 @kept_by_stage
 def _layered(stage: Stage, function: str, reading: Reading) -> Graph:
-    """Return the graph of a function that was read now, with layers and FLOPs."""
+    """Return the graph of a function that was read now, with layers."""
     origins = [stage]
     while (origin := origins[-1].made_from) is not None:
         origins.append(origin)
     for one in reversed(origins):  # so that none has to wait for many others
         layers = _layers(one, function)
-    return with_flops(with_layers(reading.graph, layers), _flops_of_functions(stage))
-
-
-def _flops_of_functions(stage: Stage) -> FlopsOfFunction:
-    """Return a function to the operations of each of a stage's functions, None if not all known."""
-    functions = drawable_functions(stage.module)
-
-    @cache
-    def of_function(name: str, depth: int = 0) -> float | None:
-        function = functions.get(name)
-        if function is None or depth > _MAX_CALLS:
-            return None
-        if isinstance(function, tirx.PrimFunc):
-            return prim_func_flops(function)
-        of_inner = partial(of_function, depth=depth + 1)
-        graph = with_flops(reading_of(stage, name).graph, of_inner)
-        known = [one.flops for one in graph.nodes if one.flops is not None]
-        return sum(known) if len(known) == len(graph.nodes) else None
-
-    return of_function
+    return with_layers(reading.graph, layers)
 
 
 _LAYERS: WeakKeyDictionary[Stage, dict[str, LayersByNode]] = WeakKeyDictionary()

@@ -16,6 +16,7 @@ from typing import Any, Final
 from irviz.loaders.upgrade.moved_names import SHORT
 
 _PACKAGES: Final = ("tvm", "tvm_ffi")
+_PROGRAMS: Final = "tvm.exec"
 _HOMES: Final = {short: home for home, short in SHORT.items() if home.count(".") == 2}
 _OPERATOR_PREFIX: Final = "relax."
 
@@ -80,9 +81,15 @@ def _found(name: str) -> Any:
         return None if is_missing else _Unknown
     if home and hasattr(owner, last):
         return getattr(owner, last)
-    if home and (last == "__main__" or not hasattr(owner, "__path__")):
-        return None if last != "__main__" else _Unknown  # a program, which would run
+    if home and last != "__main__" and not hasattr(owner, "__path__"):
+        return None
     place = f"{owner.__name__}.{last}" if home else name  # modules have other names as well
+    if (
+        place.startswith(_PROGRAMS)
+        or last == "__main__"
+        or place.partition(".")[0] not in _PACKAGES
+    ):
+        return _Unknown  # it may do something as it is imported
     try:
         return importlib.import_module(place) if find_spec(place) is not None else None
     except ModuleNotFoundError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import cProfile
 import importlib
 import importlib.util
+import sys
 from pathlib import Path
 
 import pytest
@@ -273,6 +274,12 @@ def test_a_name_that_the_installed_tvm_lacks_is_said_with_the_line_in_its_cell(l
 )
 def test_what_cannot_be_told_without_running_it_gets_no_note(line):
     assert upgrade(f"import tvm\n{line}\n").notes == ()
+
+
+def test_no_program_of_tvm_is_imported_to_look_a_name_up():
+    upgrade("import tvm.exec.gpu_memory_bandwidth\n")
+
+    assert "tvm.exec.gpu_memory_bandwidth" not in sys.modules
 
 
 # --- hostile and broken text -------------------------------------------------------------------

@@ -84,11 +84,8 @@ def _found(name: str) -> Any:
     if home and last != "__main__" and not hasattr(owner, "__path__"):
         return None
     place = f"{owner.__name__}.{last}" if home else name  # modules have other names as well
-    if (
-        place.startswith(_PROGRAMS)
-        or last == "__main__"
-        or place.partition(".")[0] not in _PACKAGES
-    ):
+    is_program = place.startswith(_PROGRAMS) or last == "__main__"
+    if is_program or place.partition(".")[0] not in _PACKAGES:
         return _Unknown  # it may do something as it is imported
     try:
         return importlib.import_module(place) if find_spec(place) is not None else None

@@ -37,7 +37,7 @@ contracts: $(VENV)/installed-dev
 	$(BIN)/lint-imports
 
 pytest: $(VENV)/installed-dev  ## run the tests that ARGUMENTS choose
-	$(BIN)/python -m pytest -ra -n logical --maxprocesses 4 --dist loadfile $(ARGUMENTS)
+	$(BIN)/python -m pytest -ra -n logical --maxprocesses 4 $(ARGUMENTS)
 
 check: ARGUMENTS = -m "not (build or worker or browser or torch)" --ignore=tests/browser --hypothesis-profile=quick
 check: lint pytest  ## lint, and run the tests that need no build, worker, browser or torch

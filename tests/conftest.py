@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 import hypothesis
 import pytest
 from _pytest.doctest import DoctestModule
+from xdist.scheduler import LoadFileScheduling
 
 if "PYTEST_XDIST_WORKER" not in os.environ:  # kernels are kept for these tests alone
     _kernels = tempfile.TemporaryDirectory(prefix="kernels-of-tests-")
@@ -48,6 +49,19 @@ def _frame_info_of_our_code(frame: Any, context: int = 1) -> inspect.Traceback:
 
 
 inspect.getframeinfo = _frame_info_of_our_code
+
+
+class _ByFile(LoadFileScheduling):
+    """A file's tests run in one process, and all tests with the browser in one: they share it."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return "tests/browser" if file.startswith("tests/browser/") else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileScheduling:
+    """Say how tests are distributed over processes."""
+    return _ByFile(config, log)
 
 
 @pytest.fixture(scope="session")

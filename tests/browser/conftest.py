@@ -1,4 +1,4 @@
-"""A real JupyterLab in a real Chromium, one of each in a process, and ended with its tests."""
+"""A real JupyterLab in a real Chromium, one of each for all browser tests, and ended with these."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import numpy as np
 import psutil
 import pytest
 
+from irviz import end_process
 from irviz.worker import start_methods, worker_handle
 from irviz.worker.start_methods import ForkedProcess, ForkServer
 from irviz.worker.supervisor import CrashedError, StartError, TimedOutError, Worker
@@ -163,6 +164,7 @@ def test_the_server_kills_the_children_of_workers_when_it_is_ended(other_server)
 
 def test_a_server_that_hangs_is_killed_with_its_workers(monkeypatch, tmp_path):
     monkeypatch.setattr(start_methods, "_PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(end_process, "_SECONDS", 0.5)
     with (tmp_path / "printed").open("w") as printed:
         server = ForkServer()
         os.kill(server.pid, signal.SIGSTOP)

@@ -1,7 +1,9 @@
 // Facts from Python: HTML whose links lead to nodes and functions, and of which each can be copied.
 
+import { render } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { copy } from "./clipboard";
+import { Icon } from "./icons";
 import { readHtml } from "./markup";
 import type { Side } from "./schema";
 import type { State } from "./state";
@@ -25,6 +27,7 @@ function addCopyButtons(facts: DocumentFragment) {
     button.title = `Copy: ${text.slice(0, 80)}`;
     button.ariaLabel = `Copy ${fact.previousElementSibling?.textContent ?? "this"}`;
     button.dataset.copied = text;
+    render(<Icon name="copy" />, button);
     fact.append(button);
   }
 }

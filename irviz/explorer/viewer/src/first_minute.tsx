@@ -16,7 +16,7 @@ const STEPS: readonly { step: Step; words: string; keys: string }[] = [
   { step: "select", words: "Click a node: what it is", keys: "" },
   {
     step: "transform",
-    words: "Make a stage under Transform: bind parameters, apply a pass",
+    words: "Make a stage: apply a pass (Transform), replace a call (Node)",
     keys: "",
   },
   { step: "step", words: "Step through the stages", keys: "Alt ← →" },

@@ -1,6 +1,6 @@
 // One of the two pictures, as it is seen: read, measured, and moved.
 
-import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import { batch, computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { type DrawnPicture, readPicture } from "./picture_index";
 import type { Side } from "./schema";
 import type { State, Viewport } from "./state";
@@ -47,6 +47,17 @@ function pictureReader() {
 const areSame = (a: Size, b: Size) => a.width === b.width && a.height === b.height;
 
 const LARGE_TYPE = 18 / 13; // as much larger as the rest is: see viewer.css
+
+/** Make all type larger, or as it was; what is seen of the picture follows. */
+export function toggleLargeType(state: State) {
+  const isLarge = !state.isLarge.peek();
+  const viewport = state.viewport.peek();
+  const factor = isLarge ? LARGE_TYPE : 1 / LARGE_TYPE;
+  batch(() => {
+    state.isLarge.value = isLarge;
+    if (viewport) state.viewport.value = { ...viewport, scale: viewport.scale * factor };
+  });
+}
 
 /** Return what is seen of a picture in a pane. */
 export function seenOf(state: State, { frame, start }: DrawnPicture, pane: Size): Viewport {

@@ -7,6 +7,7 @@ import { Icon } from "./icons";
 import { openMenuBelow } from "./menu";
 import { showWhole } from "./node_actions";
 import { groupsAround, type OpenGroup } from "./open_groups";
+import { toggleLargeType } from "./picture_view";
 import { Search } from "./search";
 import { checkout, compareWith, compareWithParent, stageChoices, swapSides } from "./stage_actions";
 import type { Layout, MenuItem, State } from "./state";
@@ -301,9 +302,7 @@ function everything(state: State): MenuItem[] {
     label: "Large type",
     isSeparate: true,
     isChecked: state.isLarge.peek(),
-    run: () => {
-      state.isLarge.value = !state.isLarge.peek();
-    },
+    run: () => toggleLargeType(state),
   });
   add({
     label: state.isFull.peek() ? "Leave full screen" : "Full screen",
@@ -381,9 +380,7 @@ export function Toolbar({ state }: { state: State }) {
           title="Large type, for a projector"
           class="irviz-from-roomy"
           isPressed={state.isLarge.value}
-          onPress={() => {
-            state.isLarge.value = !state.isLarge.value;
-          }}
+          onPress={() => toggleLargeType(state)}
         />
         <Button
           icon={state.isFull.value ? "unfull" : "full"}

@@ -207,16 +207,25 @@ function useViewer(state: State, ref: { readonly current: HTMLDivElement | null 
 function openAtSelection(state: State): () => void {
   let isWanted = true;
   let wasOpen = false;
+  let wasComparing = false;
   let before = state.selection.peek().node;
   return effect(() => {
     const isOpen = state.isInspectorOpen.value;
     const { node } = state.selection.value;
     const isNew = node !== "" && node !== before;
     before = node;
+    const isComparing = state.isComparing.value;
+    const begins = isComparing && !wasComparing;
+    wasComparing = isComparing;
     if (!state.isDrawer.value) return;
+    if (begins && isOpen) {
+      wasOpen = false;
+      state.isInspectorOpen.value = false;
+      return;
+    }
     if (wasOpen !== isOpen) isWanted = isOpen;
     wasOpen = isOpen;
-    if (isNew && isWanted && !state.isComparing.value) state.isInspectorOpen.value = true;
+    if (isNew && isWanted && !isComparing) state.isInspectorOpen.value = true;
   });
 }
 

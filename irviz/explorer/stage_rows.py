@@ -29,6 +29,15 @@ class _Place:
     """How many of the passes it was recorded in `depth` has in it."""
     around: tuple[str, ...] = ()
     is_branch: bool = False
+    label: str = ""
+    """Of the stage that was recorded before it."""
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether the pass that it was recorded in is the stage before: that needs no heading."""
+        within, at = self.stage.enclosing_passes, len(self.around)
+        inside = within[at:] if within[:at] == self.around else ()
+        return bool(inside) and inside[0].split("#")[0] == self.label
 
 
 @derived(
@@ -63,7 +72,8 @@ def stage_rows(state: State) -> list[StageRow]:
                 "depth": depth,
                 "isBranch": place.is_branch,
                 "headings": [
-                    Heading(name=within[at], depth=offset + at) for at in range(shared, len(within))
+                    Heading(name=within[at], depth=offset + at)
+                    for at in range(shared + place.is_inside, len(within))
                 ],
                 "badge": (badge := str(_badge(state, stage))),
                 "title": visible(f"{stage.error or stage.stderr or stage.label}\n{_words(badge)}"),
@@ -74,7 +84,7 @@ def stage_rows(state: State) -> list[StageRow]:
         )
         match children[stage.id]:
             case [child]:
-                places.append(_Place(child, place.depth, enclosing, within))
+                places.append(_Place(child, place.depth, enclosing, within, label=stage.label))
             case several:
                 places += [
                     _Place(

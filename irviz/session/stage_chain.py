@@ -5,7 +5,7 @@ Stages share a layout where it suits each of them about as well as one of its ow
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -184,7 +184,7 @@ def _node_diffs(before: Stage, after: Stage, function: str) -> Sequence[NodeDiff
 def _is_suitable(union: UnionGraph) -> bool:
     """Return whether each stage may be drawn at the places of all."""
     count = len(union.graph.nodes)
-    if count > _MOST_PLACES:
+    if count > _MOST_PLACES or _has_split(union):
         return False
     return all(
         _places(union, at) >= (1 - _MOST_EMPTY) * count and count <= _MOST_SPREAD * len(stage.nodes)
@@ -192,14 +192,35 @@ def _is_suitable(union: UnionGraph) -> bool:
     )
 
 
+def _has_split(union: UnionGraph) -> bool:
+    """Return whether a node is drawn as large as the nodes that it becomes in a later stage.
+
+    Nothing in the picture of its own stage would tell why it is large.
+    """
+    known = set[int]()  # the frames that were filled before, or had a node in them
+    for nodes, frames in zip(union.nodes, union.frames, strict=True):
+        if not known.issuperset(frames.values()):
+            return True
+        known.update(frames.values())
+        for node in nodes.values():
+            known.update(_regions_around(union, node))
+    return False
+
+
+def _regions_around(union: UnionGraph, node: NodeId) -> Iterator[int]:
+    """Return the regions that a node is in, from the inside out."""
+    region = union.graph[node].region
+    while region is not None:
+        yield region
+        region = union.graph.regions[region].parent
+
+
 def _places(union: UnionGraph, at: int) -> int:
     """Return how many places a stage has something at: a node, or the frame that one fills."""
     own, filled = set[NodeId](union.nodes[at].values()), set(union.frames[at].values())
-    regions = union.graph.regions
-    for node in union.graph.nodes:
-        region = node.region
-        while region is not None and region not in filled:
-            region = regions[region].parent
-        if region is not None:
-            own.add(node.id)
+    own.update(
+        node.id
+        for node in union.graph.nodes
+        if not filled.isdisjoint(_regions_around(union, node.id))
+    )
     return len(own)

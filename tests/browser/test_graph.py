@@ -221,7 +221,6 @@ SMALLEST = """picture => Math.min(...[...picture.querySelectorAll(
 
 def test_fitted_text_can_be_read_and_the_rest_is_on_a_map(offline: Any) -> None:
     viewer = offline.show("chain(40)")
-    viewer.button("Fit", exact=True).click()
     size = viewer.picture().evaluate(SMALLEST)
     assert size * viewer.percent / 100 >= 8.9
     overview = viewer.root.locator(".irviz-overview")
@@ -230,6 +229,10 @@ def test_fitted_text_can_be_read_and_the_rest_is_on_a_map(offline: Any) -> None:
     box = overview.bounding_box()
     offline.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] - 3)
     assert layer(viewer).evaluate(TRANSFORM) != before
+    viewer.button("Fit", exact=True).click()
+    expect(overview).to_be_visible()
+    viewer.button("Fit", exact=True).click()  # again: all of it
+    expect(overview).to_be_hidden()
 
 
 def test_the_legend_names_what_is_in_the_picture_alone(viewer: Any) -> None:

@@ -15,7 +15,7 @@ def rows(modules):
     def made(*stages):
         session = Session.from_stages(
             [
-                Stage(name, modules.EveryKind, parent=parent, enclosing_passes=tuple(within))
+                Stage(name, modules.EveryKind, name, parent, enclosing_passes=tuple(within))
                 for name, parent, *within in stages
             ]
         )
@@ -96,3 +96,10 @@ def test_a_branch_that_begins_with_a_pipeline_has_its_heading_one_step_in(rows):
     branched = rows(("0", None), ("1", "0", "outer"), ("2", "1", "outer"), ("3", "0"))
     assert drawn(branched) == [("0", 0, False), ("1", 2, True), ("2", 2, False), ("3", 1, True)]
     assert branched[1]["headings"] == [{"name": "outer", "depth": 1}]
+
+
+def test_passes_inside_of_a_pass_stand_below_it_without_a_heading_of_its_name(rows):
+    # a stage's label is its id here
+    recorded = rows(("0", None), ("1", "0", "outer"), ("2", "1", "outer", "1#2"), ("3", "2"))
+    assert [row["depth"] for row in recorded] == [0, 1, 2, 0]
+    assert [row["headings"] for row in recorded] == [[], [{"name": "outer", "depth": 0}], [], []]

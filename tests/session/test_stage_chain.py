@@ -167,6 +167,16 @@ def test_a_stage_that_has_much_more_than_those_before_is_drawn_by_itself(
     assert list(drawn(session)) == ["0", "1"]
 
 
+def test_no_node_is_large_for_what_it_becomes_later() -> None:
+    names = ("LegalizeOps", "ToNonDataflow", "RemovePurityChecking", "CallTIRRewrite")
+    planned = applied(
+        Session(MODULES["MyModuleHighLevel"], isolate=False), *names, "StaticPlanBlockMemory"
+    )
+    for one, view in drawn(planned).items():
+        heights = {node.id: scene(view).shapes[node.id].height for node in view.graph.nodes}
+        assert max(heights.values()) < 50, one  # an alloc_tensor becomes four nodes
+
+
 def test_no_picture_is_much_larger_than_the_stage_alone(lowered: Session) -> None:
     for stage_id, view in drawn(lowered).items():
         shared, alone = view.figure(), lowered.view(stage_id).figure()

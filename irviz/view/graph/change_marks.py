@@ -11,7 +11,7 @@ from irviz.model.diff.diff_result import Aspect, Difference, NodeChange, NodeDif
 from irviz.model.diff.side_graphs import SideGraph
 from irviz.model.graph.graph import INPUT_KINDS, Node, NodeId
 from irviz.view.geometry import Point, Rect, Size
-from irviz.view.graph.node_shapes import add_shape
+from irviz.view.graph.node_shapes import add_shape, bar_width
 from irviz.view.graph.scene_geometry import SceneGeometry
 from irviz.view.svg_primitives import add, add_rect, add_text, add_tooltip, text_width
 from irviz.view.theme import Theme, node_style
@@ -207,7 +207,7 @@ def draw_mark(
         lines["stroke_dasharray"] = "6 3"
     add_shape(group, node_style(node).shape, rect, **lines)
     size = mark_size(mark)
-    x, y = rect.left + _GAP + size.width / 2, rect.centre[1]
+    x, y = rect.left + bar_width(node) + _GAP + size.width / 2, rect.centre[1]
     if node.kind in INPUT_KINDS:
         below = size.height / 2 - 6
         x, y = rect.centre[0], rect.top - below if outward > 0 else rect.bottom + below

@@ -45,6 +45,11 @@ def layout_size(node: Node, arguments: int) -> Size:
     return Size(max(size.width, value_width(node)), size.height + VALUE_HEIGHT)
 
 
+def bar_width(node: Node) -> float:
+    """Return how much of a node's left side a bar takes."""
+    return _BAR if node_style(node).shape is NodeShape.BARRED_BOX else 0.0
+
+
 def output_size() -> Size:
     """Return the size of the node that stands for the function's result."""
     return Size(text_width(OUTPUT, labels.NOTE_SIZE) + 16, 20.0)

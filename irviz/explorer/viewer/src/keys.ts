@@ -41,10 +41,8 @@ export const KEYS: readonly Key[] = [
   { keys: ["]"], words: "forward", run: (state) => state.goBack(1) },
   {
     keys: ["0"],
-    words: "fit the graph",
-    run(state) {
-      state.viewport.value = null;
-    },
+    words: "fit the graph, as far as text can be read; again: all of it",
+    run: (state) => state.fit(),
   },
   {
     keys: ["i"],
@@ -84,7 +82,7 @@ export const OTHER_KEYS: readonly { part: string; keys: readonly string[]; words
   { part: "Graph", keys: ["Arrow keys"], words: "go to a node nearby" },
   { part: "Graph", keys: ["Shift+Arrow keys"], words: "move the picture" },
   { part: "Graph", keys: ["+", "−"], words: "zoom" },
-  { part: "Graph", keys: ["Enter"], words: "open or close a group" },
+  { part: "Graph", keys: ["Enter"], words: "open or close a group; go to a called PrimFunc" },
   { part: "Graph", keys: ["Shift+Enter"], words: "close what is around" },
   { part: "Graph", keys: ["Home", "End"], words: "the first node, the last node" },
   { part: "TVMScript", keys: ["Ctrl+F"], words: "find in the text" },

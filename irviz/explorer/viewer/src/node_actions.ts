@@ -27,6 +27,10 @@ export function nodeActions(state: State, node: string, side: Side, steps = usua
       );
     }
   }
+  if (facts.source && state.can("Focus")) {
+    const name = facts.source;
+    add(`Go to ${name}`, "Enter", () => state.ask({ action: "Focus", function: name }));
+  }
   if (!state.can("LookAround")) return actions;
   if (facts.isOwn) {
     add("Nearby", `${steps} steps`, () => state.ask({ action: "LookAround", node, steps, to: "" }));

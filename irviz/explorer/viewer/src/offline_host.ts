@@ -5,7 +5,7 @@ import type { Host } from "./host";
 import type { FoundNode, Picture, Recording, Scene, ViewerMessage, ViewerTraits } from "./schema";
 
 const OFFERED: readonly ViewerMessage["action"][] = [
-  ...(["Checkout", "Compare", "Focus", "Reveal", "Toggle", "CloseAround"] as const),
+  ...(["Checkout", "Compare", "Focus", "Reveal", "Toggle", "CloseAround", "Say"] as const),
 ];
 const MOST_FOUND = 200;
 const NO_DETAILS = { key: "", node: "", side: "current", value: "", code: "" } as const;
@@ -201,7 +201,7 @@ export function fileHost(recording: Recording): Host {
       else if (message.action === "CloseAround") {
         const container = traits.scene[message.side]?.nodes[message.node]?.group;
         if (container) toggle(container);
-      }
+      } else if (message.action === "Say") say(message.words, message.isError);
     },
     mount: async () => () => {},
   };

@@ -211,9 +211,11 @@ function drive(
   );
 
   const toggle = (container: string) => state.ask({ action: "Toggle", container, side });
-  const toggleNode = (node: string) => {
-    const isOpenable = state.scene.peek()[side]?.nodes[node]?.isOpenable;
-    if (isOpenable || view.picture.peek()?.toggles.has(node)) toggle(node);
+  /** Open or close a group, or go to the PrimFunc that is called. */
+  const open = (node: string) => {
+    const facts = state.scene.peek()[side]?.nodes[node];
+    if (facts?.isOpenable || view.picture.peek()?.toggles.has(node)) toggle(node);
+    else if (facts?.source) state.ask({ action: "Focus", function: facts.source });
   };
   const zoomBy = (factor: number) => {
     const seen = view.seen.peek();
@@ -238,7 +240,7 @@ function drive(
       const { node } = state.selection.peek();
       if (!node) return;
       if (shiftKey) state.ask({ action: "CloseAround", node, side });
-      else toggleNode(node);
+      else open(node);
     },
     ArrowUp: ({ shiftKey }) => follow("ArrowUp", shiftKey),
     ArrowDown: ({ shiftKey }) => follow("ArrowDown", shiftKey),
@@ -302,7 +304,7 @@ function drive(
   });
   listen("dblclick", (event) => {
     const { node, toggle: sign } = partAt(event.target);
-    if (node && !sign) toggleNode(node);
+    if (node && !sign) open(node);
   });
   listen("contextmenu", (event) => {
     if (event.shiftKey) return; // the browser's own menu

@@ -63,7 +63,8 @@ export function toggleLargeType(state: State) {
 export function seenOf(state: State, { frame, start }: DrawnPicture, pane: Size): Viewport {
   const viewport = state.viewport.value;
   if (viewport) return bound(viewport, frame, pane);
-  return fit(frame, pane, start, state.isLarge.value ? LARGE_TYPE : 1);
+  const type = state.isLarge.value ? LARGE_TYPE : 1;
+  return fit(frame, pane, start, type, state.fitsAll.value ? 0 : undefined);
 }
 
 export function createPictureView(state: State, side: Side): PictureView {

@@ -19,8 +19,12 @@ export const compareWith = (state: State, stage: string) =>
 
 /** Compare with the stage that the shown one was made from; if it is, end the comparison. */
 export function compareWithParent(state: State) {
-  const parent = state.current.peek()?.parent;
-  if (!parent && !state.isComparing.peek()) return;
+  const { id, parent } = state.current.peek() ?? {};
+  if (!parent && !state.isComparing.peek()) {
+    const words = `Stage ${id} was made from no other stage: choose one to compare with, above.`;
+    state.ask({ action: "Say", words, isError: false });
+    return;
+  }
   const isShown = state.scene.peek().reference?.stage === parent;
   state.ask({ action: "Compare", reference: isShown || !parent ? "" : parent });
 }

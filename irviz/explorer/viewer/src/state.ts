@@ -62,6 +62,8 @@ export interface State extends Shared {
   readonly hovered: Signal<{ node: string; side: Side }>;
   /** Both pictures are seen through the same viewport; null fits the picture. */
   readonly viewport: Signal<Viewport | null>;
+  /** A fitted picture is all seen, however small its text is then. */
+  readonly fitsAll: Signal<boolean>;
   readonly layout: Signal<Layout>;
   /** The change that was gone to last, by its place in the scene's list; -1 for none. */
   readonly change: Signal<number>;
@@ -107,6 +109,8 @@ export interface State extends Shared {
   reveal(functionName: string, node: string): void;
   /** Go back (-1) or forward (1) to what was looked at. */
   goBack(by: -1 | 1): void;
+  /** Fit the picture as far as its text can be read; when it is fitted so, all of it, and back. */
+  fit(): void;
 }
 
 const TRAITS: readonly (keyof ViewerTraits)[] = [
@@ -254,11 +258,14 @@ export function createState(host: Host, ended: AbortSignal): State {
     }),
   );
 
+  const viewport = signal<Viewport | null>(null);
+  const fitsAll = signal(false);
   return {
     ...shared,
     host,
     hovered: signal({ node: "", side: "current" }),
-    viewport: signal(null),
+    viewport,
+    fitsAll,
     layout: signal(shared.panes.peek().includes("graph") ? "graph" : "text"),
     change,
     changeAt,
@@ -288,5 +295,12 @@ export function createState(host: Host, ended: AbortSignal): State {
     picture,
     reveal,
     goBack,
+    fit() {
+      const isFitted = viewport.peek() === null;
+      batch(() => {
+        fitsAll.value = isFitted && !fitsAll.peek();
+        viewport.value = null;
+      });
+    },
   };
 }

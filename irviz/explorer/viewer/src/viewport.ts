@@ -17,6 +17,7 @@ const SCALES: readonly [number, number] = [0.02, 8];
 export const LEGIBLE = 9 / 11;
 /** How much a press of a button or key zooms. */
 export const ZOOM_STEP = 1.25;
+const SHRUNK = 0.8; // of the least scale: somewhat smaller text is better than a part out of sight
 const MARGIN = 24; // px of the pane's width, and height, that a fitted picture leaves free
 const KEPT = 96; // px of a picture that stay in the pane, however far it is moved
 const SLACK = 1; // px of a picture that may be out of sight before it is not all visible
@@ -30,12 +31,18 @@ export const middle = ({ x, y, width, height }: Rect): Point => ({
 
 /** Show the whole picture in the middle of the pane where its text can be read so; else as much of
  * its width as can be read, from `start` on, which is where its output is. Never enlarge it, but
- * where all type is so much larger. */
-export function fit(frame: Rect, pane: Size, start: Point, type = 1): Viewport {
-  const [least, most] = [LEGIBLE * type, type];
+ * where all type is so much larger. `least` is the smallest scale. */
+export function fit(
+  frame: Rect,
+  pane: Size,
+  start: Point,
+  type = 1,
+  least = LEGIBLE * type,
+): Viewport {
+  const most = type;
   const room = { width: pane.width - MARGIN, height: pane.height - MARGIN };
   const [across, down] = [room.width / frame.width, room.height / frame.height];
-  if (Math.min(across, down) >= least) {
+  if (Math.min(across, down) >= SHRUNK * least) {
     return { ...middle(frame), scale: Math.min(across, down, most) };
   }
   const scale = clamp(across, least, most);

@@ -12,9 +12,6 @@ export function ZoomBar({ state, view }: { state: State; view: PictureView }) {
     const seen = view.seen.peek();
     if (seen) view.move(zoom(seen, factor(seen.scale)));
   };
-  const fit = () => {
-    state.viewport.value = null;
-  };
   return (
     <fieldset class="irviz-zoom" aria-label="Zoom">
       <Button title="Original size" class="irviz-zoom-percent" onPress={by((scale) => 1 / scale)}>
@@ -22,7 +19,7 @@ export function ZoomBar({ state, view }: { state: State; view: PictureView }) {
       </Button>
       <Button title="Zoom out (-)" icon="minus" onPress={by(() => 1 / ZOOM_STEP)} />
       <Button title="Zoom in (+)" icon="plus" onPress={by(() => ZOOM_STEP)} />
-      <Button title="Fit, as far as text can be read (0)" onPress={fit}>
+      <Button title="Fit, as far as text can be read; again: all of it (0)" onPress={state.fit}>
         Fit
       </Button>
     </fieldset>

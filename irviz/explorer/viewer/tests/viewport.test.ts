@@ -45,6 +45,12 @@ test("fit never makes text smaller than can be read", () => {
   }
 });
 
+test("text is somewhat smaller where then nothing is out of sight", () => {
+  const frame = { x: 0, y: 0, width: 560, height: 200 };
+  const { scale } = geometry.fit(frame, PANE, TOP);
+  assert.ok(scale < LEGIBLE && scale * frame.width <= PANE.width, `${scale}`);
+});
+
 test("with larger type pictures are larger too", () => {
   const pane = { width: 2000, height: 2000 };
   assert.equal(geometry.fit(FRAME, pane, TOP, 1.5).scale, 1.5);
@@ -254,4 +260,15 @@ test("a name that is alone in its box is as large as fits, and in the middle", (
   assert.ok(short.scale > 2 && 7 * 7.9 * short.scale <= 200);
   assert.equal(short.down, 6.5);
   assert.equal(geometry.roomOf(box, 40, 119).scale, 1);
+});
+
+test("a picture is fitted down to the scale that is asked for", () => {
+  const { scale } = geometry.fit(
+    { x: 0, y: 0, width: 10 * PANE.width, height: 10 },
+    PANE,
+    TOP,
+    1,
+    0,
+  );
+  assert.ok(scale * 10 <= 1);
 });

@@ -5,12 +5,14 @@ They are regions, the model's layers, repeats, and parts of what is long.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from irviz.gc_pause import gc_paused
 from irviz.model.folding.folding_limits import (
+    FIRST_RANKS,
     MAX_CHILDREN,
     MIN_LOOSE,
     MIN_STAGED,
@@ -176,7 +178,8 @@ class _Builder:
         units = self._with_stages(units)
         runs = [list(run) for _, run in groupby(units, key=lambda unit: isinstance(unit, int))]
         if self.layers and len(runs) > 1:
-            units = [unit for run in runs for unit in self._between(run)]
+            least = MIN_LOOSE if count_ranks(self.bound, units) <= FIRST_RANKS else 2
+            units = [unit for run in runs for unit in self._between(run, least)]
         return self._divided(units)
 
     def _with_stages(self, units: Sequence[Unit]) -> Sequence[Unit]:
@@ -209,12 +212,12 @@ class _Builder:
         self._codes[found] = hash(("stage", *map(self._code, inside)))
         return Container(found, RegionKind.LAYER, title, start, stop, tuple(children), layer=full)
 
-    def _between(self, units: Sequence[Unit]) -> Sequence[Unit]:
-        """Put many consecutive steps into a container, and a step that has several inputs."""
+    def _between(self, units: Sequence[Unit], least: int) -> Sequence[Unit]:
+        """Put so many consecutive steps into a container, and a step that has several inputs."""
         if not isinstance(units[0], int):
             return units
-        if 1 < len(units) < MIN_LOOSE:
-            return [one for unit in units for one in self._between([unit])]
+        if 1 < len(units) < least:
+            return [one for unit in units for one in self._between([unit], least)]
         if len(units) == 1 and self._count_inputs(_start(units[0])) < _MIN_INPUTS:
             return units
         start, stop = _start(units[0]), _stop(units[-1])
@@ -318,6 +321,19 @@ class _Builder:
             found += "'"
         self._ids.add(found)
         return found
+
+
+def count_ranks(bound: BoundNodes, units: Sequence[Unit]) -> int:
+    """Return the length of the longest path through consecutive units."""
+    starts = [_start(unit) for unit in units]
+    ranks = [1] * len(starts)
+    for index, unit in enumerate(units):
+        for step in range(_start(unit), _stop(unit)):
+            for operand in bound.operands[step]:
+                if starts[0] <= operand.step < starts[index]:
+                    source = bisect_right(starts, operand.step) - 1
+                    ranks[index] = max(ranks[index], ranks[source] + 1)
+    return max(ranks, default=0)
 
 
 def _start(unit: Unit) -> int:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from irviz.model.folding.containers import Container, ContainerTree
+from irviz.model.folding.containers import Container, ContainerTree, count_ranks
 from irviz.model.folding.folding_limits import (
     AUTOMATIC,
     FIRST_NODES,
@@ -15,7 +14,6 @@ from irviz.model.folding.folding_limits import (
     LIMIT,
     MAX_INPUTS,
 )
-from irviz.model.folding.repeats import BoundNodes
 from irviz.model.graph.graph import RegionKind
 
 
@@ -57,8 +55,9 @@ def expanded_containers(
     containers before the inner ones. The container around an expanded one is expanded too. One that
     is alone is expanded; of a model's layers, as many levels as fit on one screen.
 
-    While that shows fewer than `minimum` steps and collapsed containers (at most MIN_NODES), the
-    largest of these is expanded. They are within LIMIT: a container has at most MAX_CHILDREN.
+    While that shows fewer than `minimum` steps and collapsed containers (at most MIN_NODES), two
+    steps between layers are expanded, or else the largest container. They are within LIMIT: a
+    container has at most MAX_CHILDREN.
     """
     budget = _NodeBudget(tree)
     paths = dict(_paths(tree.root, ()))
@@ -80,7 +79,7 @@ def expanded_containers(
             ]
     collapsed = tree.root.inside
     while budget.count_items() < minimum and collapsed:
-        largest = max(collapsed, key=lambda one: one.stop - one.start)
+        largest = max(collapsed, key=lambda one: (_is_pair(one), one.stop - one.start))
         collapsed.remove(largest)
         if largest.id not in expansion.closed and budget.open(largest, limit, 1):
             collapsed += largest.inside
@@ -98,7 +97,7 @@ class _LevelOpener:
         self, tree: ContainerTree, budget: _NodeBudget, closed: Collection[str], limit: int
     ) -> None:
         self._tree, self._budget, self._closed, self._limit = tree, budget, closed, limit
-        self._ranks = 1.0 + _count_ranks(tree.bound, tree.root)  # with inputs or the result
+        self._ranks = 1.0 + count_ranks(tree.bound, tree.root.children)  # with inputs or the result
 
     def open(self) -> None:
         most = min(FIRST_NODES, self._limit)
@@ -122,7 +121,7 @@ class _LevelOpener:
                 later += repeats
 
     def _more_ranks(self, container: Container) -> float:
-        return _count_ranks(self._tree.bound, container) - 1 + FRAME_RANKS
+        return count_ranks(self._tree.bound, container.children) - 1 + FRAME_RANKS
 
     def _inside(self, around: Container) -> tuple[list[Container], list[Container]]:
         """Return the containers to expand inside of one, and the repeats: these are a level deeper.
@@ -180,6 +179,10 @@ class _NodeBudget:
         return len(container.children) + sum(min(count, most) for count in inputs)
 
 
+def _is_pair(container: Container) -> bool:
+    return container.kind is RegionKind.PART and container.stop - container.start == 2
+
+
 def _paths(
     container: Container, around: tuple[Container, ...]
 ) -> Iterator[tuple[str, tuple[Container, ...]]]:
@@ -187,17 +190,3 @@ def _paths(
     for one in container.inside:
         yield one.id, (*around, one)
         yield from _paths(one, (*around, one))
-
-
-def _count_ranks(bound: BoundNodes, container: Container) -> int:
-    """Return the length of the longest path through the children of a container."""
-    starts = [one if isinstance(one, int) else one.start for one in container.children]
-    ranks = [1] * len(starts)
-    for index, child in enumerate(container.children):
-        stop = child + 1 if isinstance(child, int) else child.stop
-        for step in range(starts[index], stop):
-            for operand in bound.operands[step]:
-                if container.start <= operand.step < starts[index]:
-                    source = bisect_right(starts, operand.step) - 1
-                    ranks[index] = max(ranks[index], ranks[source] + 1)
-    return max(ranks, default=0)

@@ -4,7 +4,7 @@ AUTOMATIC = 150
 """The most nodes that are shown before the reader has expanded anything."""
 FIRST_NODES = 60
 """The most nodes that are shown of a model with layers before the reader has expanded anything."""
-FIRST_RANKS = 12
+FIRST_RANKS = 11
 """The most nodes one above the other then: as many as fit on a screen."""
 FRAME_RANKS = 0.5
 """The height of a frame's border, in nodes."""
@@ -19,7 +19,7 @@ MAX_CHILDREN = 120
 PART_CHILDREN = 40
 """About how many children such a part has; more in a very long sequence."""
 MIN_LOOSE = 3
-"""So many consecutive steps between the layers of a model are a container."""
+"""So many consecutive steps between the layers of a model are a container, two on a long path."""
 MIN_STAGED = 8
 """Of so many layers in one, consecutive ones of a class that give the same type are a container."""
 SMALL_GRAPH = 60

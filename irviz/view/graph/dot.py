@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import product
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -15,12 +16,14 @@ from irviz.model.graph.graph import DIFF_REGIONS, OUTPUT, Graph, Node, NodeId, R
 from irviz.view.geometry import Size
 from irviz.view.graph import labels
 from irviz.view.graph.clusters import cluster_contents, cluster_title
+from irviz.view.graph.columns import MARGIN as COLUMN_MARGIN
+from irviz.view.graph.columns import Columns, column_name
 from irviz.view.graph.node_shapes import layout_size, output_size
 from irviz.view.svg_primitives import text_width
 
 RANKDIRS = {"up": "BT", "down": "TB"}
 _PX_PER_INCH = 72.0
-_RANKSEP = "0.35"
+_RANKSEP = "0.25"
 """The space between the ranks of a model with layers, so that more of them are on a screen."""
 
 
@@ -71,13 +74,18 @@ def layout_input(graph: Graph, sizes: Mapping[NodeId, Size] = MappingProxyType({
     return LayoutInput(by_name, edges, frames)
 
 
-def to_dot(graph: Graph, direction: str = "up", given: LayoutInput | None = None) -> str:
+def to_dot(
+    graph: Graph,
+    direction: str = "up",
+    given: LayoutInput | None = None,
+    columns: Columns | None = None,
+) -> str:
     """Return the graph in DOT, with sizes instead of text.
 
     The size of a node includes the label of its value, which is drawn where the node's edges begin:
     edge labels in Graphviz take several times as long. A node is a table with a cell for each
     argument, so that edges enter in the order of the arguments. The engine has no text to measure,
-    so a layout does not depend on the fonts of a machine.
+    so a layout does not depend on the fonts of a machine. A column is a cluster without a title.
 
     Raises:
         DrawError: For a direction other than "up" and "down".
@@ -95,11 +103,48 @@ def to_dot(graph: Graph, direction: str = "up", given: LayoutInput | None = None
         node_attr={"shape": "box", "fixedsize": "true", "label": ""},
         edge_attr={"tailport": outlet, "arrowsize": "0.7"},
     )
-    names, contents = _names(graph), cluster_contents(graph)
     given = given or layout_input(graph)
+    _add_contents(source, graph, given, columns, labelloc)
+    names = _names(graph)
+    for index, (first, second) in enumerate(_consecutive_effects(graph)):
+        source.edge(names[first], names[second], id=f"o{index}", style="invis")
+    turns = columns.turns if columns else ()
+    own = len(graph.edges)
+    for index, edge in enumerate(graph.edges):
+        name, start, end, entry = given.edges[index]
+        cell = int(entry * len(graph.entering[edge.target]))
+        back = {"constraint": "false"} if edge.is_carried or index in turns else {}
+        source.edge(start, f"{end}:a{cell}:{inlet}", id=name, **back)
+    if OUTPUT in given.sizes:
+        source.node(OUTPUT, **_inches(given.sizes[OUTPUT]))
+    for name, start, end, _ in given.edges[own:]:
+        source.edge(start, end, id=name)
+    for index, (turn, user) in enumerate(product(turns, columns.users if columns else ())):
+        source.edge(given.edges[turn][1], user, id=f"u{index}", style="invis")
+    return str(source.source)
+
+
+def _add_contents(
+    source: graphviz.Digraph,
+    graph: Graph,
+    given: LayoutInput,
+    columns: Columns | None,
+    labelloc: str,
+) -> None:
+    """Add the nodes, in clusters for their regions and for columns."""
+    names, contents = _names(graph), cluster_contents(graph)
 
     def fill(into: graphviz.Digraph, region: int | None) -> None:
-        for item in contents.get(region, ()):
+        if columns is None or region != columns.region:
+            put(into, contents.get(region, ()))
+            return
+        for number, items in enumerate(columns.items):
+            with into.subgraph(name=column_name(number)) as column:
+                column.attr(margin=f"{COLUMN_MARGIN:g}")
+                put(column, items)
+
+    def put(into: graphviz.Digraph, items: Iterable[Node | int]) -> None:
+        for item in items:
             if isinstance(item, Node):
                 name, arguments = names[item.id], len(graph.entering.get(item.id, ()))
                 _add_node(into, name, item, given.sizes[name], arguments)
@@ -112,18 +157,6 @@ def to_dot(graph: Graph, direction: str = "up", given: LayoutInput | None = None
                     fill(cluster, item)
 
     fill(source, None)
-    for index, (first, second) in enumerate(_consecutive_effects(graph)):
-        source.edge(names[first], names[second], id=f"o{index}", style="invis")
-    own = len(graph.edges)
-    for (name, start, end, entry), edge in zip(given.edges[:own], graph.edges, strict=True):
-        cell = int(entry * len(graph.entering[edge.target]))
-        back = {"constraint": "false"} if edge.is_carried else {}
-        source.edge(start, f"{end}:a{cell}:{inlet}", id=name, **back)
-    if OUTPUT in given.sizes:
-        source.node(OUTPUT, **_inches(given.sizes[OUTPUT]))
-    for name, start, end, _ in given.edges[own:]:
-        source.edge(start, end, id=name)
-    return str(source.source)
 
 
 def _names(graph: Graph) -> dict[NodeId, str]:

@@ -7,11 +7,18 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
+from irviz.model.folding.folding_limits import FIRST_NODES
 from irviz.model.graph.graph import Graph, NodeId
 from irviz.view.figure import Figure
 from irviz.view.geometry import Point, Size
 from irviz.view.graph.change_marks import SideChanges
-from irviz.view.graph.dot import layout_input, to_dot
+from irviz.view.graph.columns import (
+    is_on_screen,
+    possible_columns,
+    scale_on_large_screen,
+    with_turns,
+)
+from irviz.view.graph.dot import LayoutInput, layout_input, to_dot
 from irviz.view.graph.fallback_layout import layered_layout
 from irviz.view.graph.fallback_routes import add_missing_routes
 from irviz.view.graph.graphviz_layout import (
@@ -28,6 +35,8 @@ from irviz.view.theme import get_theme
 Direction = Literal["up", "down"]
 """Where data flows."""
 
+_MIN_ENLARGED = 1.08
+"""How much larger a picture in columns is on a large screen, unless it fits on a small one."""
 _MAX_EDGES, _MAX_EDGES_PER_NODE = 100, 3
 """With more edges Graphviz takes many seconds, and its layout shows no order either."""
 
@@ -150,6 +159,7 @@ def place_graph(
             elif layout.nodes.keys() == given.sizes.keys() and set(layout.frames) == set(
                 given.frames
             ):
+                dot, layout = _in_columns(graph, direction, given, dot, layout, seconds)
                 layout = without_mirrored_routes(layout, given.edges, direction)
                 layout = add_missing_routes(layout, given.sizes, given.edges, direction)
                 return PlacedGraph(graph, direction, dot, layout)
@@ -157,3 +167,23 @@ def place_graph(
                 why = "is incomplete"
     note = f"The layout {why}: this is a plainer one."
     return PlacedGraph(graph, direction, dot, layered_layout(*given, direction), note)
+
+
+def _in_columns(
+    graph: Graph, direction: str, given: LayoutInput, dot: str, layout: Layout, seconds: float
+) -> tuple[str, Layout]:
+    """Return the layout of a model with layers, in columns if more of it can be read then."""
+    if len(graph.nodes) > FIRST_NODES or not any(node.layers for node in graph.nodes):
+        return dot, layout
+    best = dot, layout
+    for columns in possible_columns(graph, layout, direction):
+        divided = to_dot(graph, direction, given, columns)
+        found = lay_out(divided, seconds)
+        if found and found.nodes.keys() == given.sizes.keys():
+            enlarged = scale_on_large_screen(found) / scale_on_large_screen(best[1])
+            if is_on_screen(found) or enlarged > _MIN_ENLARGED:
+                turned = with_turns(found, columns, given.sizes, given.edges, direction)
+                best = (divided, turned) if turned else best
+        if is_on_screen(best[1]):
+            break
+    return best

@@ -1,0 +1,203 @@
+"""Columns: the steps of a tall frame in several columns, so that a picture fits on a screen.
+
+A frame is divided where one edge leads on. That edge leaves the last step of a column, goes through
+the gap to the next one, and enters its first step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
+
+from irviz.model.graph.graph import INPUT_KINDS, OUTPUT, Graph, Node, NodeId
+from irviz.view.geometry import Point, Rect, Size
+from irviz.view.graph.clusters import cluster_contents
+from irviz.view.graph.graphviz_layout import Layout, Route
+
+SCREEN, LARGE_SCREEN = Size(980.0, 866.0), Size(1570.0, 1086.0)
+"""The largest layouts that are read at once on the explorer's page of 1440×900 or 1920×1080 px.
+
+Their text is 9 px high then.
+"""
+MARGIN = 16.0
+"""The space around the steps of a column, for the edges that lead from column to column."""
+_TO_END = 2.0
+"""The space between such an edge and the end of a column."""
+_ARROW, _RADIUS = 7.0, 8.0
+_MAX_COLUMNS = 3
+_MAX_TRIES = 3
+_MAX_SHARE = 0.75
+"""How high a column may be, as a part of what is divided."""
+
+Item = Node | int
+"""A node or the index of a cluster, as in `cluster_contents`."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What of a frame is in which column.
+
+    Attributes:
+        region: The region of the frame, None for the whole graph.
+        items: The nodes and clusters of each column.
+        turns: The edge that leads from each column to the next, by its index.
+        users: The names in DOT of what uses values of the frame, and is after all columns.
+    """
+
+    region: int | None
+    items: Sequence[Sequence[Item]]
+    turns: Sequence[int]
+    users: Sequence[str]
+
+
+def column_name(column: int) -> str:
+    """Return the name in DOT of the cluster of a column."""
+    return f"cluster_column{column}"
+
+
+def is_on_screen(layout: Layout) -> bool:
+    """Return whether all of a layout can be read at once."""
+    return layout.width <= SCREEN.width and layout.height <= SCREEN.height
+
+
+def scale_on_large_screen(layout: Layout) -> float:
+    """Return how large a layout is where all of it is seen; at 1, its text can be read."""
+    width, height = LARGE_SCREEN
+    return min(width / layout.width, height / layout.height, 1.0)
+
+
+def possible_columns(graph: Graph, layout: Layout, direction: str) -> Iterator[Columns]:
+    """Yield columns with which a layout that is too tall for the screen may fit, at most a few."""
+    if layout.height <= SCREEN.height:
+        return
+    contents = cluster_contents(graph)
+    heights: dict[int | None, float] = {
+        region: layout.frames[f"cluster_{region}"].rect.height
+        for region in contents
+        if region is not None
+    }
+    heights[None] = layout.height
+    tries = 0
+    for region in sorted(contents, key=lambda one: -heights[one]):
+        for count in range(2, _MAX_COLUMNS + 1):
+            if heights[region] > SCREEN.height / 2 and tries < _MAX_TRIES:
+                nodes = [_nodes(contents, item) for item in contents[region]]
+                if found := _divide(
+                    graph, layout, region, contents[region], nodes, count, direction
+                ):
+                    yield found
+                    tries += 1
+
+
+def _divide(
+    graph: Graph,
+    layout: Layout,
+    region: int | None,
+    items: Sequence[Item],
+    nodes: Sequence[Sequence[Node]],
+    count: int,
+    direction: str,
+) -> Columns | None:
+    """Divide a frame into columns that are about equally high; None where it cannot be divided.
+
+    An edge between two columns is the only one; inputs are in the column that uses them first.
+    """
+    item_of = {node.id: at for at, inside in enumerate(nodes) for node in inside}
+    column_of = [-1 if _is_input(item) else at for at, item in enumerate(items)]
+    crossing: list[list[int]] = [[] for _ in items]
+    users = {OUTPUT: None} if any(one in item_of for one in graph.outputs) else {}
+    for number, edge in enumerate(graph.edges):
+        if edge.source not in item_of or edge.is_carried:
+            continue
+        source, target = item_of[edge.source], item_of.get(edge.target)
+        if target is None:
+            users[NodeId(f"n{graph.index[edge.target]}")] = None
+        elif _is_input(items[source]):
+            known = column_of[source]
+            column_of[source] = target if known < 0 else min(known, target)
+        else:
+            for at in range(source + 1, target + 1):
+                crossing[at].append(number)
+    cuts = {at: edges[0] for at, edges in enumerate(crossing) if len(edges) == 1}
+    height = {node: layout.nodes[f"n{graph.index[node]}"][1] for node in item_of}
+    begin, end = sorted((min(height.values()), max(height.values())), reverse=direction == "up")
+
+    def tallest(chosen: Sequence[int]) -> float:
+        places = [height[graph.edges[cuts[at]].source] for at in chosen]
+        return max(abs(b - a) for a, b in pairwise((begin, *places, end)))
+
+    chosen = min(combinations(cuts, count - 1), key=tallest, default=None)
+    if chosen is None or tallest(chosen) > _MAX_SHARE * abs(end - begin):
+        return None
+    columns = [
+        [item for at, item in enumerate(items) if low <= max(column_of[at], 0) < high]
+        for low, high in pairwise((0, *chosen, len(items)))
+    ]
+    return Columns(region, columns, [cuts[at] for at in chosen], list(users))
+
+
+def _nodes(contents: Mapping[int | None, Sequence[Item]], item: Item) -> list[Node]:
+    if isinstance(item, Node):
+        return [item]
+    return [node for inner in contents[item] for node in _nodes(contents, inner)]
+
+
+def _is_input(item: Item) -> bool:
+    return isinstance(item, Node) and item.kind in INPUT_KINDS
+
+
+def with_turns(
+    layout: Layout,
+    columns: Columns,
+    sizes: Mapping[str, Size],
+    edges: Sequence[tuple[str, str, str, float]],
+    direction: str,
+) -> Layout | None:
+    """Give the edges between columns their routes, and leave out the clusters of the columns.
+
+    Returns None where such an edge would cross a node.
+    """
+    flow = 1.0 if direction == "down" else -1.0
+    boxes = {name: Rect.around(centre, sizes[name]) for name, centre in layout.nodes.items()}
+    frames, routes = dict(layout.frames), dict(layout.routes)
+    rects = [frames.pop(column_name(column)).rect for column in range(len(columns.items))]
+    for turn, (one, other) in zip(columns.turns, pairwise(rects), strict=True):
+        name, source, target, entry = edges[turn]
+        first, last = boxes[source], boxes[target]
+        start = (first.centre[0], first.bottom if flow > 0 else first.top)
+        tip = (last.left + entry * last.width, last.top if flow > 0 else last.bottom)
+        leaving = (one.bottom if flow > 0 else one.top) - flow * _TO_END
+        entering = (other.top if flow > 0 else other.bottom) + flow * _TO_END
+        gap = (max(one.left, other.left) + min(one.right, other.right)) / 2
+        corners = ((start[0], leaving), (gap, leaving), (gap, entering), (tip[0], entering))
+        lines = [*pairwise((start, *corners, tip))]
+        others = [box for node, box in boxes.items() if node not in (source, target)]
+        if any(_around(*line).overlaps(box) for line in lines for box in others):
+            return None
+        base = (tip[0], tip[1] - flow * _ARROW)
+        routes[name] = Route(_rounded((start, *corners, base)), tip)
+    return replace(layout, frames=frames, routes=routes)
+
+
+def _around(start: Point, end: Point) -> Rect:
+    """Return the rectangle around a horizontal or vertical line."""
+    (left, right), (top, bottom) = sorted((start[0], end[0])), sorted((start[1], end[1]))
+    return Rect(left - 1, top - 1, right + 1, bottom + 1)
+
+
+def _rounded(points: Sequence[Point]) -> tuple[Point, ...]:
+    """Return the Bézier curve along horizontal and vertical lines with rounded corners."""
+    curve = [points[0]]
+    for before, corner, after in zip(points, points[1:], points[2:], strict=False):
+        into, out = _towards(corner, before), _towards(corner, after)
+        curve += [curve[-1], into, into, corner, corner, out]
+    return (*curve, curve[-1], points[-1], points[-1])
+
+
+def _towards(corner: Point, end: Point) -> Point:
+    """Return where the rounding of a corner begins on the line to an end."""
+    (x, y), length = corner, math.dist(corner, end)
+    part = min(_RADIUS, length / 2) / length if length else 0.0
+    return (x + (end[0] - x) * part, y + (end[1] - y) * part)

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from irviz.runtime.run import CallInputs as CallInputs
     from irviz.runtime.run import RunConfig as RunConfig
     from irviz.runtime.run_in_worker import forget_kernels as forget_kernels
+    from irviz.session.bisect import Bisection as Bisection
+    from irviz.session.bisect import bisect as bisect
     from irviz.session.divergence_report import DivergenceReport as DivergenceReport
     from irviz.session.draw_function import draw as draw
     from irviz.session.draw_function import graph as graph
@@ -60,6 +62,7 @@ if TYPE_CHECKING:
 
 # TVM takes a second to load: each name is imported when it is first used.
 _LAZY = {
+    "Bisection": "irviz.session.bisect:Bisection",
     "CallInputs": "irviz.runtime.run:CallInputs",
     "Comparison": "irviz.model.runs.run_result:Comparison",
     "Diff": "irviz.view.module_diff:Diff",
@@ -79,6 +82,7 @@ _LAZY = {
     "TimingTable": "irviz.view.text.tables:TimingTable",
     "Trace": "irviz.model.runs.trace:Trace",
     "ViewState": "irviz.session.visible_function:ViewState",
+    "bisect": "irviz.session.bisect:bisect",
     "diff": "irviz.session.open_diff:diff",
     "draw": "irviz.session.draw_function:draw",
     "explore": "irviz.explorer.explorer:explore",

@@ -76,6 +76,9 @@ from irviz.view.theme import ThemeName
 from irviz.view.values.chart_kinds import ValuePicture, draw_chart, fitting_charts
 from irviz.worker.supervisor import RUNS, OnProgress
 
+_PASS_FACTOR = 2
+"""How much longer a pass may take than a run."""
+
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Session(SessionState):
@@ -139,7 +142,7 @@ class Session(SessionState):
                 names of parameters tell them.
             origin: What the module was imported from: see `RunResult.origin`.
             isolate: Whether stages run, and passes are tried, in another process.
-            seconds: How long a run may take.
+            seconds: How long a run may take; a pass may take twice as long.
             memory: How many bytes a run may take; by default four fifths of what is free.
             device: Where to run: "cpu", or "host:port" of TVM's RPC server.
             target: What to build for, as TVM writes targets; by default what suits the device.
@@ -337,7 +340,13 @@ class Session(SessionState):
             self.check_trust(f"applying {chosen.label}", self.current)
         if isolate:
             RUNS.start()  # the new stage is run next
-        made = apply_transform(self.current, chosen, str(self.tree.count), isolate=isolate)
+        made = apply_transform(
+            self.current,
+            chosen,
+            str(self.tree.count),
+            isolate=isolate,
+            seconds=_PASS_FACTOR * self.run_config.seconds,
+        )
         return self.add_stages([made])
 
     @property

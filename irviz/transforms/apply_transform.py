@@ -7,12 +7,17 @@ from tvm import ir
 from irviz.errors import NotFoundError, TransformError
 from irviz.transforms.stage import Stage
 from irviz.transforms.transform import Transform
-from irviz.transforms.try_in_worker import try_transform
+from irviz.transforms.try_in_worker import SECONDS, try_transform
 from irviz.worker.stderr_capture import captured_stderr
 
 
 def apply_transform(
-    stage: Stage, transform: Transform, new_id: str, *, isolate: bool = True
+    stage: Stage,
+    transform: Transform,
+    new_id: str,
+    *,
+    isolate: bool = True,
+    seconds: float = SECONDS,
 ) -> Stage:
     """Return the stage that a transform makes of another.
 
@@ -24,9 +29,9 @@ def apply_transform(
     module, error, stderr = stage.module, "", ""
     tried = transform.tried_as if isolate else None
     if stage.files and transform.evaluates_code:
-        module, error, stderr = _apply_in_worker(stage.module, transform)
+        module, error, stderr = _apply_in_worker(stage.module, transform, seconds)
     elif tried is not None:
-        outcome = try_transform(stage.module, tried)
+        outcome = try_transform(stage.module, tried, seconds=seconds)
         # any other failure may be the worker's own: it lacks the user's target and functions
         error, stderr = outcome.error if outcome.is_deadly else "", outcome.stderr
     if not error and module is stage.module:
@@ -53,12 +58,14 @@ def apply_transform(
     )
 
 
-def _apply_in_worker(mod: ir.IRModule, transform: Transform) -> tuple[ir.IRModule, str, str]:
+def _apply_in_worker(
+    mod: ir.IRModule, transform: Transform, seconds: float
+) -> tuple[ir.IRModule, str, str]:
     """Return the module that a transform makes in the worker, its error and what TVM wrote.
 
     Raises TransformError if the transform cannot be sent.
     """
-    outcome = try_transform(mod, transform.tried_as or transform, keep=True)
+    outcome = try_transform(mod, transform.tried_as or transform, keep=True, seconds=seconds)
     if outcome.module is None and not outcome.error:
         raise TransformError(
             f"{transform.label} may run code of an opened file, which only another process may do, "

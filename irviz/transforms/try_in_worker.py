@@ -16,7 +16,7 @@ from irviz.worker.stderr_capture import captured_stderr
 from irviz.worker.supervisor import TRIES, WorkerError
 
 SECONDS = 120.0
-"""The time limit for a transform."""
+"""The time limit for a transform, if no shorter one is given."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,12 @@ class TrialOutcome:
 
 
 def try_transform(
-    mod: ir.IRModule, transform: Apply, *, look: bool = False, keep: bool = False
+    mod: ir.IRModule,
+    transform: Apply,
+    *,
+    look: bool = False,
+    keep: bool = False,
+    seconds: float = SECONDS,
 ) -> TrialOutcome:
     """Apply a transform in the worker; with `look` compare the modules, with `keep` return the new.
 
@@ -49,10 +54,10 @@ def try_transform(
         return TrialOutcome()
     try:
         try:
-            return TRIES.call(_try_in_worker, sent, look, keep, seconds=SECONDS)
+            return TRIES.call(_try_in_worker, sent, look, keep, seconds=seconds)
         except UnsharedError:  # a system that hides the memory of processes
             sent = cloudpickle.dumps((pack_module(mod, whole=True), transform))
-            return TRIES.call(_try_in_worker, sent, look, keep, seconds=SECONDS)
+            return TRIES.call(_try_in_worker, sent, look, keep, seconds=seconds)
     except WorkerError as failure:
         return TrialOutcome(error=f"{type(failure).__name__}: {failure}", is_deadly=True)
 

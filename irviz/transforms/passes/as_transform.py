@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from types import FunctionType
 from typing import NoReturn
 
 import tvm
@@ -13,6 +14,7 @@ from tvm import ir
 from tvm_ffi import structural_equal
 
 from irviz.errors import TransformError
+from irviz.transforms.passes.function_pass import FunctionPass
 from irviz.transforms.passes.pass_call import PassCall, named_pass
 from irviz.transforms.python_script import PythonScript, UnwritableError
 from irviz.transforms.transform import Transform
@@ -129,7 +131,7 @@ def write_by_name(
 
 
 def as_transform(transform: object, arguments: Mapping[str, object] | None = None) -> Transform:
-    """Return the transform for a catalog name, a pass or a transform; raise TransformError."""
+    """Return the transform for a name, pass, function or transform; raise TransformError."""
     if isinstance(transform, str):
         return named_pass(transform, **(arguments or {}))
     if arguments:
@@ -141,7 +143,10 @@ def as_transform(transform: object, arguments: Mapping[str, object] | None = Non
         return TVMPass(transform)
     if isinstance(transform, Transform):
         return transform
+    if isinstance(transform, FunctionType) and not transform.__module__.startswith("tvm."):
+        return FunctionPass(transform, transform.__name__)
     raise TransformError(
         f"{transform!r} is not a transform: give a tvm.transform.Pass such as "
-        "relax.transform.FoldConstant(), or a name of the catalog such as 'FoldConstant'"
+        "relax.transform.FoldConstant(), a name of the catalog such as 'FoldConstant', or a "
+        "function that takes a module and returns one"
     )

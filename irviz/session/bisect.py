@@ -1,0 +1,237 @@
+"""Find the pass that first makes a check of a module fail.
+
+The stages of a session are the prefixes of a pipeline. Each is built as it is, by TVM's plain
+lowering, and compared with the first one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import tvm
+from tvm import ir
+
+from irviz.errors import InputError, RunError, StageError
+from irviz.ir.module_functions import drawable_functions
+from irviz.model.runs.array_diff import Verdict
+from irviz.model.runs.run_result import RunResult, Tolerance, compare_runs
+from irviz.runtime.inputs.argument_lists import Inputs
+from irviz.session.session import Session
+from irviz.transforms.stage import Stage
+from irviz.units import format_bytes
+from irviz.view.module_diff import Diff
+from irviz.view.text.run_results import comparison_summary
+
+Check = Literal["values", "time", "memory"] | Callable[[RunResult, RunResult], object]
+"""What must hold of a stage and the first one: a word, or a function of their results."""
+_MOST_TIMES = 1.1
+"""How many times the memory, or the time, of the first stage another may take."""
+
+
+@dataclass(frozen=True)
+class CheckedStage:
+    """A stage that was checked, or whose pass failed; `words` say what was found."""
+
+    id: str
+    fails: bool
+    words: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Bisection:
+    """Which pass first makes a check fail.
+
+    Attributes:
+        session: The stages that were checked.
+        stage: What the pass made, None where no stage fails.
+        before: The stage that the pass was applied to, which passes the check.
+        checked: The stages that were checked, in the order of the pipeline.
+        is_exhaustive: Whether all stages up to the one that fails were checked. Otherwise the
+            check holds for `before` and fails for `stage`, and an earlier stage may fail too.
+    """
+
+    session: Session
+    stage: Stage | None
+    before: Stage | None
+    checked: tuple[CheckedStage, ...]
+    is_exhaustive: bool
+
+    @property
+    def words(self) -> str:
+        """What was found of the stage that fails, "" where none does."""
+        return next((one.words for one in self.checked if one.fails and one.id == self._id), "")
+
+    @property
+    def _id(self) -> str:
+        return self.stage.id if self.stage else ""
+
+    def diff(self) -> Diff:
+        """Return what the pass changed; raise StageError where none fails."""
+        if self.stage is None or self.before is None:
+            raise StageError("no pass makes the check fail: there is nothing to compare")
+        return self.session.diff(self.before.id, self.stage.id)
+
+    def __repr__(self) -> str:
+        """Return the pass, what was found, and how many stages were checked for it."""
+        runs = f"{len(self.checked)} stages were checked"
+        if self.stage is None or self.before is None:
+            return f"<no pass makes the check fail: {runs}>"
+        how = "all before it hold" if self.is_exhaustive else f"stage {self.before.id} holds"
+        return f"<{self.stage.label} (stage {self.stage.id}): {self.words}; {how}; {runs}>"
+
+
+def bisect(
+    mod: ir.IRModule | Session,
+    passes: object = (),
+    check: Check = "values",
+    *,
+    tolerance: Tolerance | None = None,
+    every: bool = False,
+    inputs: Inputs = "random",
+    **options: Any,
+) -> Bisection:
+    """Find the pass that first makes a check fail.
+
+    A pass or a run that fails, crashes, hangs or takes too much memory fails any check. If the last
+    stage fails, half of the remaining stages are left out each time, so that there are few runs;
+    what is found fails, and the stage before it holds. Otherwise all stages are checked.
+
+    Args:
+        mod: A module, or a session: the stages that led to its current one are checked, too.
+        passes: The passes, in their order: names of the catalog, `tvm.transform.Pass` objects
+            and functions from a module to a module; or one of these, such as a `Sequential`.
+        check: "values": the results equal those of the first stage; "time" and "memory": it takes
+            at most 1.1 times as much; or a function of the `RunResult` of a stage and that of the
+            first, which returns whether the first of them is right.
+        tolerance: For "values", in place of the one that suits the dtype.
+        every: Whether to check every stage, in turn, as an earlier one may fail, too.
+        inputs: The inputs of a module, as of `Session`.
+        **options: What else `Session` takes.
+
+    Raises:
+        StageError: The first stage fails itself.
+
+    Example:
+        irviz.bisect(MyModule, ["LegalizeOps", "FuseOps", my_pass])
+    """
+    session = mod if isinstance(mod, Session) else Session(mod, inputs=inputs, **options)
+    for one in _leaves(passes):
+        session = session.apply(one)
+        if session.current.error:
+            break
+    stages = [stage for stage in session.tree.lineage() if _can_be_checked(session, stage)]
+    broken = next((at for at, stage in enumerate(stages) if stage.error), len(stages))
+    checks = _Checks(session, stages[: broken + 1], check, tolerance)
+    last = len(checks.stages) - 1
+    if checks.fails(0):
+        raise StageError(f"stage {stages[0].id} itself fails the check: {checks.found[0].words}")
+    if every or not checks.fails(last):
+        # a later pass may hide what an earlier one did
+        first = next((at for at in range(1, last + 1) if checks.fails(at)), None)
+    elif broken == last and not checks.fails(last - 1):
+        first = last
+    else:
+        first = _first_failing(checks, last if broken > last else last - 1)
+    return Bisection(
+        session,
+        None if first is None else stages[first],
+        None if first is None else stages[first - 1],
+        tuple(checks.found[at] for at in sorted(checks.found)),
+        set(range(first or 0)) <= checks.found.keys(),
+    )
+
+
+def _leaves(passes: object) -> Iterator[object]:
+    """Return the passes of a pipeline one by one."""
+    if isinstance(passes, tvm.transform.Sequential):
+        passes = list(passes.passes)
+    if isinstance(passes, Sequence) and not isinstance(passes, str):
+        for one in passes:
+            yield from _leaves(one)
+    else:
+        yield passes
+
+
+def _can_be_checked(session: Session, stage: Stage) -> bool:
+    """Return whether a stage has the function; the later ones of a compilation have other ones."""
+    return bool(stage.error) or session.function in drawable_functions(stage.module)
+
+
+def _first_failing(checks: _Checks, high: int) -> int:
+    """Return a stage that fails after one that does not; the first holds, and `high` fails."""
+    low = 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        if checks.fails(middle):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+class _Checks:
+    """Checks stages, each once.
+
+    Attributes:
+        found: What was found, by the place of the stage.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        stages: Sequence[Stage],
+        check: Check,
+        tolerance: Tolerance | None,
+    ) -> None:
+        if not callable(check) and check not in ("values", "time", "memory"):
+            raise InputError(
+                f"the check {check!r} is unknown: give 'values', 'time', 'memory', or a function "
+                "of two RunResults that returns whether the first is right"
+            )
+        self.session, self.stages = session, stages
+        self.found: dict[int, CheckedStage] = {}
+        self._check, self._tolerance = check, tolerance
+        self._results: dict[int, RunResult] = {}
+
+    def fails(self, at: int) -> bool:
+        """Return whether a stage fails; one that cannot be built or run does."""
+        if at not in self.found:
+            stage = self.stages[at]
+            try:
+                fails, words = (True, stage.error) if stage.error else self._look(at)
+            except RunError as failure:
+                fails, words = True, str(failure)
+            self.found[at] = CheckedStage(stage.id, fails, words)
+        return self.found[at].fails
+
+    def _look(self, at: int) -> tuple[bool, str]:
+        if self._check == "memory":
+            return self._memory(at)
+        if self._check == "time":
+            return self._time(at)
+        result, reference = self._result(at), self._result(0)
+        if callable(self._check):
+            holds = bool(self._check(result, reference))
+            return not holds, "the check holds" if holds else "the check fails"
+        compared = compare_runs(result, reference, self._tolerance)
+        fails = compared.verdict in (Verdict.DIFFERENT, Verdict.INCOMPARABLE)
+        return fails, comparison_summary(compared)
+
+    def _result(self, at: int) -> RunResult:
+        if at not in self._results:
+            self._results[at] = self.session.run(stage=self.stages[at].id)
+        return self._results[at]
+
+    def _memory(self, at: int) -> tuple[bool, str]:
+        peak, first = (self.session.memory_use(stage=self.stages[one].id).peak for one in (at, 0))
+        return peak > _MOST_TIMES * first, f"{format_bytes(peak)}, {format_bytes(first)} at first"
+
+    def _time(self, at: int) -> tuple[bool, str]:
+        if at == 0:
+            return False, "measured with each of the others"
+        first, stage = self.stages[0].id, self.stages[at].id
+        times = self.session.measure(first, stage).ratio(stage)
+        # slower by more than the noise of the machine
+        return times.high < 1 / _MOST_TIMES, f"{times.median:.2g} times as fast as at first"

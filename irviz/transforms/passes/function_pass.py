@@ -1,0 +1,49 @@
+"""A pass that is a plain function of Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from tvm import ir
+
+from irviz.runtime.local.pickle_by_value import PortableFunction
+from irviz.transforms.python_script import UnwritableError
+from irviz.transforms.transform import Transform
+
+
+@dataclass(frozen=True)
+class FunctionPass(Transform):
+    """A function from a module to a module, which the worker tries first."""
+
+    function: Callable[[ir.IRModule], object]
+    name: str
+
+    @property
+    def label(self) -> str:
+        """The name of the function."""
+        return self.name
+
+    @property
+    def tried_as(self) -> FunctionPass:
+        """The same, with the code of the function."""
+        return replace(self, function=PortableFunction(self.function))
+
+    @property
+    def evaluates_code(self) -> bool:
+        """It may: what the function does is unknown."""
+        return True
+
+    def __call__(self, mod: ir.IRModule) -> ir.IRModule:
+        """Call the function; raise TypeError where it returns no module."""
+        made = self.function(mod)
+        if not isinstance(made, ir.IRModule):
+            raise TypeError(
+                f"{self.name} returned {type(made).__name__}, not an IRModule: a pass is a "
+                "function that takes a module and returns one"
+            )
+        return made
+
+    def write(self, *_: object) -> None:
+        """Raise UnwritableError: a script has only what it can import or print."""
+        raise UnwritableError(f"{self.name} was given as a function, with a module as its result")

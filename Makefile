@@ -7,7 +7,7 @@ JAVASCRIPT := irviz/explorer/viewer irviz/cli/page
 CHECKED := $(JAVASCRIPT:%=%/checked)
 export PYTHONDONTWRITEBYTECODE =  # each of many processes would compile irviz again
 
-.PHONY: demo js lint style types contracts pytest check test fix snapshots figures bench fuzz package audit clean $(CHECKED)
+.PHONY: demo js lint style types contracts pytest check test fix snapshots figures docs bench fuzz package audit clean $(CHECKED)
 
 demo: $(VENV)/installed  ## open the explorer on the lecture's MLP in the browser
 	$(BIN)/irviz demo
@@ -56,6 +56,9 @@ figures: $(VENV)/installed-dev  ## draw the pictures in assets/ and of the packa
 	$(BIN)/python assets/figures.py
 	$(BIN)/python assets/architecture.py
 
+docs: $(VENV)/installed-docs  ## write the documentation as pages to build/site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+
 bench: $(VENV)/installed-dev  ## measure, and print the figures
 	$(BIN)/python bench/lecture_mlp.py
 	$(BIN)/python bench/large_modules.py
@@ -75,6 +78,10 @@ $(VENV)/installed: $(VENV)/pip pyproject.toml
 
 $(VENV)/installed-dev: $(VENV)/pip pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	touch $(VENV)/installed $@
+
+$(VENV)/installed-docs: $(VENV)/pip pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[docs]"
 	touch $(VENV)/installed $@
 
 fuzz: $(VENV)/installed-dev  ## open mutated files for ten minutes; what should not happen is kept in found/

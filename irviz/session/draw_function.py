@@ -54,7 +54,9 @@ def draw(
         DrawError: There is no such theme or direction.
 
     Example:
+        ```python
         irviz.draw(MyModule, around="lv3").save("lv3.svg")
+        ```
     """
     view = ViewState()
     if around:

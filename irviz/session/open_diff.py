@@ -28,7 +28,9 @@ def diff(a: object, b: object, function: str = "", *, module: str = "") -> Diff:
         NotFoundError: There is no such stage, or no such function.
 
     Example:
+        ```python
         print(irviz.diff(MyModule, relax.transform.LegalizeOps()(MyModule)).text())
+        ```
     """
     (file, stage), (other_file, other_stage) = _split(a), _split(b)
     before = load(file, name=module)

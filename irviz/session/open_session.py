@@ -57,7 +57,9 @@ def load(
         NotFoundError: There is no function of this name.
 
     Example:
+        ```python
         session = irviz.load("model.onnx")
+        ```
     """
     if isinstance(what, str | os.PathLike) and Path(what).suffix.lower() == SESSION_SUFFIX:
         return Session.load(what, trust=trust)

@@ -100,10 +100,12 @@ class Session(SessionState):
         run_config: Where stages run, and what a run may take.
 
     Example:
+        ```python
         session = Session(MyModule, params=params, inputs=images)
         session = session.bind().swap("relu0", "env.relu")
         session.compare("2", "0")
         session.checkout("1").apply("LegalizeOps").draw()
+        ```
     """
 
     def __init__(
@@ -333,7 +335,9 @@ class Session(SessionState):
             TransformError: The transform refuses its arguments.
 
         Example:
+            ```python
             session.apply("FuseOps", fuse_opt_level=2)
+            ```
         """
         chosen, isolate = as_transform(transform, arguments), self.run_config.isolate
         if chosen.evaluates_code:
@@ -555,8 +559,10 @@ class Session(SessionState):
             NotFoundError: There is no such stage, or one of them lacks the function.
 
         Example:
+            ```python
             for figure in session.draw_stages("1", "2", "3"):
                 display(figure)
+            ```
         """
         chosen = stages or [one.id for one in self.tree.lineage(self.current_id)]
         graphs, steps = graphs_along(self.tree, chosen, self.function)

@@ -118,7 +118,9 @@ class Diff:
                 cannot be drawn.
 
         Example:
+            ```python
             session.diff("3", "4").figure(theme="dark")
+            ```
         """
         notes = () if function or around else _one_sided(self.functions)
         titles = DiffTitles(self.before, self.after, self.transform, notes)
@@ -142,7 +144,9 @@ class Diff:
             SaveError: The file's name does not end in .svg, or there is no such directory.
 
         Example:
+            ```python
             irviz.diff(before, after).save("fusion.svg", layout="above")
+            ```
         """
         return self.figure(function, **options).save(path)
 

@@ -1,0 +1,49 @@
+"""What the documentation promises: its Python runs, and its reference has every public name."""
+
+from __future__ import annotations
+
+import linecache
+import re
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import irviz
+from irviz.transforms.passes import user_passes
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted(ROOT.glob("docs/*.md"))
+# A block that cannot run stands below a comment that says why: <!-- not run: it needs a server -->
+_BLOCK = re.compile(r"^(<!-- not run: .+ -->\n\n?)?```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def runnable_blocks(path: Path) -> Iterator[str]:
+    """Return the Python of a page, each below as many empty lines as stand above it."""
+    text = path.read_text(encoding="utf-8")
+    for block in _BLOCK.finditer(text):
+        if not block[1]:
+            yield "\n" * text.count("\n", 0, block.start(2)) + block[2]
+
+
+@pytest.mark.build
+@pytest.mark.worker
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_the_python_of_a_page_runs_from_top_to_bottom(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(user_passes, "_passes", dict(user_passes._passes))
+    page = types.ModuleType(f"page_{path.stem}")
+    monkeypatch.setitem(sys.modules, page.__name__, page)
+    for number, block in enumerate(runnable_blocks(path)):
+        page.__file__ = f"{path}, block {number}"  # TVMScript reads the text of what it decorates
+        linecache.cache[page.__file__] = (len(block), None, block.splitlines(True), page.__file__)
+        exec(compile(block, page.__file__, "exec"), vars(page))
+
+
+def test_the_reference_has_every_public_name():
+    reference = "".join(path.read_text() for path in ROOT.glob("docs/reference/*.md"))
+    listed = set(re.findall(r"^::: irviz\.(\w+)$", reference, re.MULTILINE))
+    errors = {name for name in irviz.__all__ if name.endswith("Error")}
+    assert listed - {"errors"} == set(irviz.__all__) - errors

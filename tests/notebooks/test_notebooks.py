@@ -18,6 +18,7 @@ RUNNABLE = [
     for path in NOTEBOOKS
 ]
 CELL_SECONDS = 120
+WITH_EXERCISES = ("graph_optimisation",)
 
 END_TO_END = (
     "NumPy loops",
@@ -118,6 +119,20 @@ def test_a_notebook_is_stored_clean(path):
     ids = [cell.id for cell in notebook.cells]
     assert len(set(ids)) == len(ids)
     assert max(map(len, ids)) <= 24
+
+
+@pytest.mark.worker
+@pytest.mark.parametrize("path", [path for path in RUNNABLE if path.id in WITH_EXERCISES])
+def test_a_notebook_ends_with_two_exercises_that_nobody_has_answered(path, run):
+    notebook, _ = run(path)
+    verdicts = [
+        output.data["text/plain"].splitlines()[0]
+        for cell in code_cells(notebook)
+        for output in cell.outputs
+        if "check." in cell.source
+    ]
+    assert len(verdicts) == 2
+    assert all(verdict.endswith(": not answered yet") for verdict in verdicts)
 
 
 @pytest.mark.worker

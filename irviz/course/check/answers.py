@@ -1,0 +1,96 @@
+"""Apply answers to modules, count what is in the modules that they make, and run those."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tvm import ir, relax
+
+from irviz.course.check.verdict import WrongAnswerError
+from irviz.ir.module_functions import relax_functions
+from irviz.model.runs.array_diff import compare_arrays
+from irviz.session.session import Session
+
+Arrays = Mapping[str, NDArray[Any]]
+
+RUN_SECONDS = 20
+"""The time after which the module of an answer is stopped."""
+
+
+def call_answer(answer: Callable[..., Any], *arguments: object) -> Any:
+    """Call an answer; raise WrongAnswerError if it cannot be called or raises."""
+    if not callable(answer):
+        raise WrongAnswerError(
+            f"{type(answer).__name__}: {answer!r}.", "The answer has to be something to call."
+        )
+    try:
+        return answer(*arguments)
+    except Exception as failure:
+        first = str(failure).strip().partition("\n")[0]
+        raise WrongAnswerError(
+            f"The answer raised {type(failure).__name__}: {first}",
+            "Call it yourself, in a cell of its own, to see the whole traceback.",
+        ) from failure
+
+
+def transform(answer: Callable[..., Any], module: ir.IRModule) -> ir.IRModule:
+    """Return what an answer, a pass or a function, makes of a module."""
+    made = call_answer(answer, module)
+    if not isinstance(made, ir.IRModule):
+        raise WrongAnswerError(
+            f"The answer returned {type(made).__name__}: {made!r}.",
+            "It has to return an IRModule: is there a return at its end?",
+        )
+    if not relax.analysis.check_well_formed(made):
+        raise WrongAnswerError(
+            "The answer returned a module that is not well-formed.",
+            "Draw it: does each variable come before its uses, and in the same dataflow block?",
+        )
+    return made
+
+
+def operators(module: ir.IRModule, function: str = "") -> Counter[str]:
+    """Count calls by operator, in one Relax function or in all; other calls by `GlobalVar`."""
+    found: Counter[str] = Counter()
+
+    def visit(expr: ir.Expr) -> None:
+        if isinstance(expr, ir.Call):
+            is_function = isinstance(expr.op, ir.GlobalVar)
+            found["GlobalVar" if is_function else getattr(expr.op, "name", "")] += 1
+
+    for name, each in relax_functions(module).items():
+        if function in ("", name):
+            relax.analysis.post_order_visit(each, visit)
+    return found
+
+
+def run(module: ir.IRModule, inputs: Arrays, function: str = "main") -> NDArray[np.generic]:
+    """Run a function of a module, in the worker, and return its output."""
+    session = Session(module, function=function, inputs=dict(inputs), seconds=RUN_SECONDS)
+    output: NDArray[np.generic] = session.run().outputs[0][0]
+    return output
+
+
+def expect_close(found: NDArray[Any], expected: NDArray[Any], what: str, hint: str) -> None:
+    """Raise WrongAnswerError unless two arrays are close by irviz's own tolerance."""
+    if found.shape != expected.shape:
+        raise WrongAnswerError(
+            f"{what} has the shape {found.shape}; {expected.shape} was expected.", hint
+        )
+    difference = compare_arrays(found, expected)
+    if difference.past:
+        raise WrongAnswerError(
+            f"{what} has other values: the largest difference is {difference.max_abs:.3g}.", hint
+        )
+
+
+def random_arrays(seed: int, **shapes: Sequence[int]) -> dict[str, NDArray[np.float32]]:
+    """Return normal float32 numbers, of both signs, by name."""
+    generator = np.random.default_rng(seed)
+    return {
+        name: generator.standard_normal(shape, dtype=np.float32) for name, shape in shapes.items()
+    }

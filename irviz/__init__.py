@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from irviz.session.divergence_report import DivergenceReport as DivergenceReport
     from irviz.session.draw_function import draw as draw
     from irviz.session.draw_function import graph as graph
+    from irviz.session.node_history import NodeHistory as NodeHistory
     from irviz.session.open_diff import diff as diff
     from irviz.session.open_session import load as load
     from irviz.session.session import Session as Session
@@ -72,6 +73,7 @@ _LAZY = {
     "Figure": "irviz.view.figure:Figure",
     "Graph": "irviz.model.graph.graph:Graph",
     "MemoryUse": "irviz.model.runs.memory_use:MemoryUse",
+    "NodeHistory": "irviz.session.node_history:NodeHistory",
     "NumPyProgram": "irviz.ir.numpy_code.numpy_program:NumPyProgram",
     "Recording": "irviz.transforms.recordings.recording:Recording",
     "RunConfig": "irviz.runtime.run:RunConfig",

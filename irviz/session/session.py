@@ -45,6 +45,7 @@ from irviz.runtime.run_config import RUN_SECONDS
 from irviz.session import divergence_report, run_stages
 from irviz.session.divergence_report import DivergenceReport
 from irviz.session.lost_function import is_lost
+from irviz.session.node_history import NodeHistory, node_history
 from irviz.session.run_overlays import OVERLAYS, OverlayKind, trace_overlay
 from irviz.session.saving.session_file import load_session, save_session
 from irviz.session.script_in_worker import script_in_worker
@@ -519,6 +520,17 @@ class Session(SessionState):
             NotFoundError: The state names a node that is not there.
         """
         return stage_view(self.stage(stage), self.function, state)
+
+    def history(self, node: str, *, stage: str | None = None) -> NodeHistory:
+        """Return where a node comes from and what became of it, from pass to pass.
+
+        Its line leads through the stages that the stage was made of, and those made of it last.
+        Raises NotFoundError for an unknown node.
+
+        Example:
+            print(session.history("lv3"))
+        """
+        return node_history(self, node, stage)
 
     def draw(
         self,

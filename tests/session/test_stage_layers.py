@@ -175,3 +175,10 @@ def test_layers_are_written_once_and_read_back():
 def test_anything_else_is_refused(data):
     with pytest.raises(EncodingError, match="layer"):
         decode_layers(data)
+
+
+def test_the_history_of_a_node_has_its_layers(lowered):
+    node = next(node.id for node in lowered.graph().nodes if node.id.startswith("alloc"))
+    history = lowered.history(node)
+    assert history.layers == ("blocks.0.up",)
+    assert "in blocks.0.up" in repr(history)

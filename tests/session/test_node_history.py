@@ -1,0 +1,86 @@
+"""A node's history leads from the first module to what the last pass made of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tvm
+
+import irviz
+from irviz.course.mlp import MyModuleHighLevel
+from irviz.errors import NotFoundError
+from irviz.model.diff.diff_result import NodeChange
+from irviz.session.session import Session
+
+
+@pytest.fixture(scope="module")
+def compiled() -> Session:
+    """Every stage of the compilation of the lecture's network."""
+    with irviz.record() as recording:
+        tvm.compile(MyModuleHighLevel, "llvm")
+    return recording.session().with_inputs("random")
+
+
+@pytest.fixture(scope="module")
+def fused() -> Session:
+    session = Session(MyModuleHighLevel, isolate=False)
+    for name in ("LegalizeOps", "AnnotateTIROpPattern", "FuseOps", "FuseTIR"):
+        session = session.apply(name)
+    return session
+
+
+def test_a_node_is_followed_to_the_call_that_it_was_fused_into(fused: Session) -> None:
+    found = fused.history("lv1", stage="0")
+    assert [(step.stage.label, step.nodes) for step in found.changes] == [
+        ("initial module", ("lv1",)),
+        ("LegalizeOps", ("lv1",)),
+        ("FuseOps", ("lv",)),
+        ("FuseTIR", ("lv",)),
+    ]
+    assert found.changes[2].changes == (NodeChange.FUSED,)
+    assert "operator lowered to a PrimFunc: relax.add → add" in repr(found)
+
+
+def test_a_call_is_led_back_to_all_that_was_fused_into_it(fused: Session) -> None:
+    first = fused.history("lv").steps[0]
+    assert (first.stage.id, first.nodes) == ("0", ("lv0", "lv1", "lv2"))
+
+
+def test_every_tensor_of_the_last_stage_is_led_back_to_the_operator_that_it_was_made_for(
+    compiled: Session,
+) -> None:
+    graph = compiled.graph("17")
+    allocated = [node for node in graph.nodes if node.callee == "relax.vm.alloc_tensor"]
+    operators = {"w0_t", "lv0", "lv1", "lv2", "w1_t", "lv3", "out"}
+    found = {node.id: compiled.history(node.id, stage="17").steps[0] for node in allocated}
+    assert {step.stage.id for step in found.values()} == {"0"}
+    assert {one for step in found.values() for one in step.nodes} == operators
+    for node in allocated:
+        (origin,) = found[node.id].nodes
+        assert node.type_label == compiled.graph("0")[origin].type_label
+
+
+@pytest.mark.build
+@pytest.mark.worker
+def test_a_value_has_the_numbers_of_the_value_that_it_is_led_back_to(compiled: Session) -> None:
+    first, lowered = compiled.trace("0"), compiled.trace("12")
+    compared = 0
+    for node in ("w0_t", "lv0", "lv1", "lv2", "w1_t", "lv3", "out"):
+        (origin,) = compiled.history(node, stage="12").steps[0].nodes
+        pairs = zip(first[origin].value.arrays, lowered[node].value.arrays, strict=True)
+        for before, after in pairs:
+            np.testing.assert_allclose(np.asarray(before), np.asarray(after), rtol=1e-5)
+            compared += 1
+    assert compared == 7
+
+
+def test_what_is_gone_or_new_is_said(compiled: Session) -> None:
+    gone = compiled.history("lv1", stage="0")
+    assert NodeChange.REMOVED in gone.changes[-2].changes  # its variable, by KillAfterLastUse
+    new = compiled.history("storage1", stage="12").steps[0]
+    assert (new.stage.label, new.changes) == ("StaticPlanBlockMemory", (NodeChange.ADDED,))
+
+
+def test_a_node_that_is_not_there_is_refused(fused: Session) -> None:
+    with pytest.raises(NotFoundError, match="stage 4 has no node 'lv1' in 'main'"):
+        fused.history("lv1")

@@ -60,7 +60,17 @@ class CancelledRunError(RunError):
 
 
 class NumPyError(IrvizError, ValueError):
-    """A function with a construct that NumPy does not have; the message has its line."""
+    """A function with a construct that NumPy does not have; the message has its line.
+
+    Attributes:
+        construct: The words for the construct alone.
+        origin: The binding or the statement that has it, None for the parameters.
+    """
+
+    def __init__(self, message: str, construct: str = "", origin: object = None) -> None:
+        super().__init__(message)
+        self.construct = construct or message
+        self.origin = origin
 
 
 class DrawError(IrvizError, ValueError):

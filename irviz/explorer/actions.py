@@ -135,6 +135,7 @@ class SetLimit(Action):
 
 FieldName = Literal[
     "case",
+    "has_numpy",
     "has_script",
     "is_dark",
     "drawing",

@@ -116,6 +116,7 @@ _WRITTEN: Mapping[str, actions.FieldName] = {
     "search": "search",
     "tab": "tab",
     "hasScript": "has_script",
+    "hasNumPy": "has_numpy",
     "isDark": "is_dark",
 }
 """The traits that the page writes, and the fields of the state that they set."""

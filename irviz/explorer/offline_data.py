@@ -102,7 +102,7 @@ def record_in_steps(state: State) -> Generator[str, None, Recording]:
         "traits": traits,
         "scenes": list(scenes.values()),
         "toggled": toggled,
-        "scripts": [script_data(stage) for stage in state.session.stages],
+        "scripts": [script_data(stage, True) for stage in state.session.stages],
         "details": [*found, *more],
     }
 

@@ -194,6 +194,7 @@ def _with_other_session(state: State, new: Session) -> State:
         is_dark=state.is_dark,
         tab=state.tab,
         has_script=state.has_script,
+        has_numpy=state.has_numpy,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from irviz.explorer.numpy_data import numpy_texts
 from irviz.explorer.selectors import derived
 from irviz.explorer.state import Side, State
 from irviz.explorer.viewer.schema import Script, ScriptFunction, Scripts
@@ -13,13 +14,16 @@ from irviz.transforms.stage import Stage
 from irviz.view.bidi_escapes import visible
 
 
-@derived(lambda state: (state.has_script, state.stage, state.stage_of("reference")))
+@derived(
+    lambda state: (state.has_script, state.has_numpy, state.stage, state.stage_of("reference"))
+)
 def scripts(state: State) -> Scripts:
     """Return the scripts of both sides; none while the text is hidden."""
 
     def side(name: Side) -> Script | None:
         stage = state.stage_of(name) if state.has_script else None
-        return None if stage is None else script_data(stage)
+        has_numpy = state.has_numpy and name == "current" and not state.reference
+        return None if stage is None else script_data(stage, has_numpy)
 
     return {"current": side("current"), "reference": side("reference")}
 
@@ -33,14 +37,23 @@ def printed(stage: Stage) -> tvmscript_lines.Script | Exception:
 
 
 @lru_cache(maxsize=8)
-def script_data(stage: Stage) -> Script:
+def script_data(stage: Stage, has_numpy: bool = False) -> Script:
     """Return the script of a stage; one that cannot be printed says why."""
     label = visible(stage.label)
     script = printed(stage)
     if isinstance(script, Exception):
         why = visible(str(script) or type(script).__name__)
         words = f"# TVM does not print this module: {why}".replace("\n", "\n# ")
-        return {"stage": stage.id, "label": label, "text": words, "functions": [], "lines": []}
+        nothing: Script
+        nothing = {
+            "stage": "",
+            "label": "",
+            "text": words,
+            "functions": [],
+            "lines": [],
+            "numpy": [],
+        }
+        return {**nothing, "stage": stage.id, "label": label}
     return {
         "stage": stage.id,
         "label": label,
@@ -50,6 +63,7 @@ def script_data(stage: Stage) -> Script:
             {"line": line, "function": function, "node": str(node)}
             for (function, node), line in script.lines.items()
         ],
+        "numpy": numpy_texts(stage.module, script) if has_numpy else [],
     }
 
 

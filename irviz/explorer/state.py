@@ -286,6 +286,7 @@ class State:
         is_dark: Whether the page is dark.
         tab: The tab of forms that is shown.
         has_script: Whether the TVMScript is shown.
+        has_numpy: Whether the functions are shown as NumPy beside it.
     """
 
     session: Session
@@ -326,6 +327,7 @@ class State:
     is_dark: bool = False
     tab: str = "Node"
     has_script: bool = False
+    has_numpy: bool = False
 
     @classmethod
     def of(cls, session: Session) -> State:

@@ -65,6 +65,7 @@ def viewer_data(state: State) -> dict[str, object]:
         "colour": state.colour_by or "",
         "tab": state.tab,
         "hasScript": state.has_script,
+        "hasNumPy": state.has_numpy,
         "isDark": state.is_dark,
         "clipboard": _clipboard(state),
     }

@@ -33,7 +33,9 @@ def page(opened: Any) -> Any:
 def told(pane: Any) -> dict[str, object]:
     """Return what the page of a widget knows of the state."""
     names = ("rows", "functions", "scene", "scripts", "selection", "details", "found", "status")
-    return {name: getattr(pane, name) for name in (*names, "colour", "hasScript", "isDark")}
+    return {
+        name: getattr(pane, name) for name in (*names, "colour", "hasScript", "hasNumPy", "isDark")
+    }
 
 
 # --- forms -------------------------------------------------------------------------------------

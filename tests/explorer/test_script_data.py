@@ -77,6 +77,50 @@ def test_a_text_with_signs_that_turn_it_around_is_shown_as_it_is() -> None:
     assert "\u202e" not in script_data(stage)["label"]
 
 
+# --- as NumPy ----------------------------------------------------------------------------------
+
+
+def linked(script: Script) -> dict[str, set[str]]:
+    """Return for each line of NumPy the lines of TVMScript that it was made of, stripped."""
+    lines = script["text"].splitlines()
+    starts = {
+        one["name"]: next(
+            number
+            for number in range(one["first"], one["last"] + 1)
+            if lines[number - 1].lstrip().startswith("def ")
+        )
+        for one in script["functions"]
+    }
+    found: dict[str, set[str]] = {}
+    for one in script["numpy"]:
+        texts = one["text"].splitlines()
+        assert len(one["lines"]) in (0, len(texts))
+        for text, offset in zip(texts, one["lines"], strict=False):
+            if offset >= 0:
+                tvms = lines[starts[one["function"]] + offset - 1].strip()
+                found.setdefault(text.strip(), set()).add(tvms)
+    return found
+
+
+def test_a_line_of_numpy_is_linked_to_the_line_of_tvmscript_that_it_was_made_of() -> None:
+    found = linked(script_data(Stage("0", MODULES["MyModule"]), True))
+
+    assert found["for k in range(m):"] == {"for i, j, k in T.grid(1, n, m):"}
+    assert found["Y[i, j] = 0.0"] == {"Y[vi, vj] = T.float32(0.0)"}
+    (call,) = found["lv1 = lnumpy_call_tir(lnumpy_relu0, (lv0,), (1, n), dtype='float32')"]
+    assert call.startswith('lv1 = R.call_dps_packed("relu0", (lv0,)')
+    (definition,) = found["def lnumpy_relu0(X: np.ndarray, Y: np.ndarray):"]
+    assert definition.startswith("def relu0(")
+
+
+def test_a_function_that_cannot_be_written_says_the_construct_at_its_line() -> None:
+    found = linked(script_data(Stage("0", MODULES["MyModuleHighLevel"]), True))
+    ((words, lines),) = ((one, tvms) for one, tvms in found.items() if "cannot be written" in one)
+
+    assert re.match(r"# main cannot be written as NumPy: line \d+ has the operator relax", words)
+    assert all("= R." in tvms for tvms in lines)
+
+
 # --- in the explorer ---------------------------------------------------------------------------
 
 

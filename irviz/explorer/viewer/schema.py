@@ -164,14 +164,27 @@ class ScriptLine(TypedDict):
     node: str
 
 
+class NumPyText(TypedDict):
+    """A function as loops over NumPy arrays, or a comment on why it cannot be written.
+
+    `lines` has for each line how many lines below the function's `def` what it was made of begins
+    in the TVMScript, -1 for nothing. Without a function it is what the others need.
+    """
+
+    function: str
+    text: str
+    lines: list[int]
+
+
 class Script(TypedDict):
-    """The TVMScript of a stage's module."""
+    """The TVMScript of a stage's module, and its functions as NumPy where that is shown."""
 
     stage: str
     label: str
     text: str
     functions: list[ScriptFunction]
     lines: list[ScriptLine]
+    numpy: list[NumPyText]
 
 
 class Scripts(TypedDict):

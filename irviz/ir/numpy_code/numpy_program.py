@@ -4,18 +4,36 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import tvm
 from numpy.typing import NDArray
 from tvm import ir, relax, tirx
 
 from irviz.errors import NotFoundError
 from irviz.ir.module_functions import function_named
-from irviz.ir.numpy_code.prim_func import CALL_TIR, function_name, write_prim_func
+from irviz.ir.numpy_code.prim_func import (
+    CALL_TIR,
+    Origins,
+    function_name,
+    write_prim_func,
+)
 from irviz.ir.numpy_code.relax_function import CALL_TIR_SOURCE, CONSTANTS, RelaxWriter
+
+_GAP = "\n" * 3
+
+
+@dataclass(frozen=True, eq=False)
+class NumPyFunction:
+    """One function as Python, what each of its lines was made of, and which others it calls."""
+
+    name: str
+    source: str
+    lines: Mapping[int, object]
+    callees: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,11 +44,14 @@ class NumPyProgram:
         source: Their text, with its imports.
         name: The name of the function that was asked for.
         constants: The arrays that the text calls `constants`.
+        lines: For each line of the text, from 1, the name of the function in the module, and the
+            binding or the statement that it was made of; the function itself for its `def`.
     """
 
     source: str
     name: str
     constants: tuple[NDArray[np.generic], ...] = ()
+    lines: Mapping[int, tuple[str, object]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """Return the text."""
@@ -68,33 +89,68 @@ def to_numpy(what: ir.IRModule | tirx.PrimFunc, function: str = "") -> NumPyProg
     """
     if isinstance(what, tirx.PrimFunc):
         name = function or str((what.attrs or {}).get("global_symbol", "main"))
-        return _program([write_prim_func(what, name)], name, [])
+        what = ir.IRModule({name: what})
     names = [gvar.name_hint for gvar in what.functions]
     name = function or ("main" if "main" in names or len(names) != 1 else names[0])
-    constants: list[NDArray[np.generic]] = []
-    written: dict[str, ast.FunctionDef] = {}
+    constants: list[tvm.runtime.Tensor] = []
+    written: dict[str, NumPyFunction] = {}
     waiting = [name]
     while waiting:
         current = waiting.pop()
-        one = function_named(what, current)
-        if isinstance(one, tirx.PrimFunc):
-            written[current] = write_prim_func(one, current)
-        elif isinstance(one, relax.Function):
-            writer = RelaxWriter(what, constants)
-            written[current] = writer.function(one, current)
-            waiting += [callee for callee in writer.callees if callee not in written]
-        else:
-            raise NotFoundError(f"the module has no function {current!r}: it has {names}")
+        written[current] = write_function(what, current, constants)
+        waiting += [callee for callee in written[current].callees if callee not in written]
     return _program(list(reversed(written.values())), name, constants)
 
 
-def _program(
-    functions: list[ast.FunctionDef], name: str, constants: list[NDArray[np.generic]]
-) -> NumPyProgram:
-    texts = [ast.unparse(ast.fix_missing_locations(one)) for one in functions]
-    if any(f"{CALL_TIR}(" in text for text in texts):
-        texts.insert(0, CALL_TIR_SOURCE.strip())
+def write_function(
+    mod: ir.IRModule, name: str, constants: list[tvm.runtime.Tensor]
+) -> NumPyFunction:
+    """Write one function of a module without its imports, and add its constants to others.
+
+    Raises NotFoundError and NumPyError as `to_numpy` does.
+    """
+    function = function_named(mod, name)
+    origins: Origins = {}
+    callees: tuple[str, ...] = ()
+    if isinstance(function, tirx.PrimFunc):
+        tree = write_prim_func(function, name, origins)
+    elif isinstance(function, relax.Function):
+        writer = RelaxWriter(mod, constants, origins)
+        tree = writer.function(function, name)
+        callees = tuple(writer.callees)
+    else:
+        names = [gvar.name_hint for gvar in mod.functions]
+        raise NotFoundError(f"the module has no function {name!r}: it has {names}")
+    origins[tree] = function
+    source = ast.unparse(ast.fix_missing_locations(tree))
+    pairs = zip(_statements([tree]), _statements(ast.parse(source).body), strict=True)
+    lines = {parsed.lineno: origins[one] for one, parsed in pairs if one in origins}
+    return NumPyFunction(name, source, lines, callees)
+
+
+def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    for one in body:
+        yield one
+        yield from _statements([*getattr(one, "body", ()), *getattr(one, "orelse", ())])
+
+
+def heading(texts: Sequence[str]) -> str:
+    """Return the imports and the helper function that functions need."""
     used = [module for module in ("math", "ml_dtypes") if any(f"{module}." in one for one in texts)]
     imports = "\n".join([*(f"import {module}" for module in used), "import numpy as np"])
-    source = "\n\n\n".join([imports, *texts]) + "\n"
-    return NumPyProgram(source, function_name(name), tuple(constants))
+    is_calling = any(f"{CALL_TIR}(" in text for text in texts)
+    return _GAP.join([imports, *([CALL_TIR_SOURCE.strip()] if is_calling else [])])
+
+
+def _program(
+    functions: list[NumPyFunction], name: str, constants: list[tvm.runtime.Tensor]
+) -> NumPyProgram:
+    source = heading([one.source for one in functions])
+    lines: dict[int, tuple[str, object]] = {}
+    for one in functions:
+        source += _GAP
+        start = source.count("\n")
+        lines |= {start + line: (one.name, origin) for line, origin in one.lines.items()}
+        source += one.source
+    arrays = tuple(tensor.numpy() for tensor in constants)
+    return NumPyProgram(source + "\n", function_name(name), arrays, lines)

@@ -25,6 +25,8 @@ from irviz.ir.tir.statement_lines import statement_numbers
 from irviz.ir.tir.statement_walk import flatten
 
 CALL_TIR = "lnumpy_call_tir"
+Origins = dict[ast.stmt, object]
+"""The binding or the statement of TVM that a statement of Python was made of."""
 RESERVED = (
     *("np", "math", "ml_dtypes", "range", "min", "max", "abs", "int", "bool"),
     *(CALL_TIR, *keyword.kwlist),
@@ -38,29 +40,30 @@ def function_name(name: str) -> str:
     return "lnumpy_" + re.sub(r"\W", "_", name)
 
 
-def write_prim_func(prim_func: tirx.PrimFunc, name: str) -> ast.FunctionDef:
+def write_prim_func(prim_func: tirx.PrimFunc, name: str, origins: Origins) -> ast.FunctionDef:
     """Return a PrimFunc as a Python function that takes its buffers as arrays.
 
-    Loops of all kinds are loops: what a schedule runs at once is run in turn. Raises NumPyError
-    for what NumPy does not have.
+    Loops of all kinds are loops: what a schedule runs at once is run in turn. `origins` is given
+    what each statement was made of. Raises NumPyError for what NumPy does not have.
     """
-    writer = _Writer()
+    writer = _Writer(origins)
     try:
         return writer.function(prim_func, name)
     except (NumPyError, RecursionError) as failure:
         at = statement_numbers(prim_func).get(writer.current) if writer.current else None
         where = f"line {at} of" if at else "the parameters of"
-        what = failure if isinstance(failure, NumPyError) else "an expression that nests too deeply"
-        raise NumPyError(
-            f"{name!r} cannot be written as NumPy: {where} its TVMScript has {what}"
-        ) from None
+        is_known = isinstance(failure, NumPyError)
+        what = str(failure) if is_known else "an expression that nests too deeply"
+        message = f"{name!r} cannot be written as NumPy: {where} its TVMScript has {what}"
+        raise NumPyError(message, what, writer.current) from None
 
 
 class _Writer:
     """Writes statements from the outside in, as names depend on the enclosing scope."""
 
-    def __init__(self) -> None:
+    def __init__(self, origins: Origins) -> None:
         self.current: tirx.Stmt | None = None
+        self._origins = origins
         self._scope = ScopedNames(RESERVED)
         self._names: dict[ir.Var, ast.expr] = {}
 
@@ -77,7 +80,13 @@ class _Writer:
         return ast.arg(self._define(param).id, python(annotation))
 
     def _statements(self, stmt: tirx.Stmt) -> list[ast.stmt]:
-        return [written for each in flatten(stmt) for written in self._write(each)]
+        found: list[ast.stmt] = []
+        for each in flatten(stmt):
+            written = self._write(each)
+            for one in written:
+                self._origins.setdefault(one, each)
+            found += written
+        return found
 
     def _write(self, stmt: tirx.Stmt) -> list[ast.stmt]:
         self.current = stmt

@@ -5,9 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import tvm
-from numpy.typing import NDArray
 from tvm import ir, relax, tirx
 
 from irviz.errors import NumPyError
@@ -16,6 +14,7 @@ from irviz.ir.numpy_code.prim_func import (
     ARRAY,
     CALL_TIR,
     RESERVED,
+    Origins,
     empty,
     function_definition,
     function_name,
@@ -36,9 +35,11 @@ _CALLS = ("relax.call_tir", "relax.call_dps_packed")
 class RelaxWriter:
     """Writes a Relax function, and notes which functions it calls and what its constants are."""
 
-    def __init__(self, mod: ir.IRModule, constants: list[NDArray[np.generic]]) -> None:
+    def __init__(
+        self, mod: ir.IRModule, constants: list[tvm.runtime.Tensor], origins: Origins
+    ) -> None:
         self.callees: dict[str, None] = {}
-        self._mod, self._constants = mod, constants
+        self._constants, self._origins = constants, origins
         self._by_symbol = {
             str(one.attrs["global_symbol"]): gvar.name_hint
             for gvar, one in mod.functions.items()
@@ -51,16 +52,20 @@ class RelaxWriter:
         """Return it as a Python function of arrays; raise NumPyError for what cannot be written."""
         arguments = [ast.arg(self._define(param).id, python(ARRAY)) for param in function.params]
         at = "its parameters"
+        current: relax.Binding | None = None
         try:
             body = shape_assignments(_shapes(function.params), self._define, self._names)
             for block in function.body.blocks:
-                for binding in block.bindings:
-                    at = f"the binding {binding.var.name!r}"
-                    body += self._binding(binding)
+                for current in block.bindings:
+                    at = f"the binding {current.var.name!r}"
+                    written = self._binding(current)
+                    self._origins.update(dict.fromkeys(written, current))
+                    body += written
             at = "the value that it returns"
             body.append(ast.Return(self._value(function.body.body)))
         except NumPyError as failure:
-            raise NumPyError(f"{name!r} cannot be written as NumPy: {at} has {failure}") from None
+            message = f"{name!r} cannot be written as NumPy: {at} has {failure}"
+            raise NumPyError(message, str(failure), current) from None
         return function_definition(function_name(name), arguments, body)
 
     def _binding(self, binding: relax.Binding) -> list[ast.stmt]:
@@ -133,7 +138,7 @@ class RelaxWriter:
         raise NumPyError(f"{type(value).__name__} {value}")
 
     def _constant(self, tensor: tvm.runtime.Tensor) -> ast.expr:
-        self._constants.append(tensor.numpy())
+        self._constants.append(tensor)
         return ast.Subscript(ast.Name(CONSTANTS), ast.Constant(len(self._constants) - 1))
 
     def _sizes(self, type_: relax.TensorType) -> list[ast.expr]:

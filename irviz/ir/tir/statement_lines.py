@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from tvm import tirx
+from tvm import ir, tirx
 
 from irviz.ir.tir.statement_walk import walk_statements
 
@@ -21,7 +21,7 @@ def script_lines(prim_func: tirx.PrimFunc) -> dict[tirx.Stmt, list[str]]:
     """
     lines: dict[tirx.Stmt, list[str]] = defaultdict(list)
     # with syntactic sugar two statements can share a line, and a line takes one mark
-    for text, _, starting in _marked_lines(prim_func, syntax_sugar=False):
+    for text, _, starting in _marked_lines(prim_func, prim_func, syntax_sugar=False):
         for stmt in starting:
             lines[stmt].append(text)
     return dict(lines)
@@ -34,14 +34,31 @@ def statement_numbers(prim_func: tirx.PrimFunc) -> dict[tirx.Stmt, int]:
     first is there. The result is empty if TVM cannot print the function.
     """
     numbers: dict[tirx.Stmt, int] = {}
-    for _, number, starting in _marked_lines(prim_func, syntax_sugar=True):
+    for _, number, starting in _marked_lines(prim_func, prim_func, syntax_sugar=True):
         for stmt in starting:
             numbers.setdefault(stmt, number)
     return numbers
 
 
+def statement_offsets(prim_func: tirx.PrimFunc, name: str) -> dict[tirx.Stmt, int]:
+    """Return how many lines below its `def` each statement begins in a module's TVMScript.
+
+    What `statement_numbers` lacks is not there either.
+    """
+    offsets: dict[tirx.Stmt, int] = {}
+    start = 0
+    # by itself a function has other attributes than in a module, which are a line more
+    printed = ir.IRModule({name: prim_func})
+    for text, number, starting in _marked_lines(prim_func, printed, syntax_sugar=True):
+        if text.startswith("def "):
+            start = number
+        for stmt in starting:
+            offsets.setdefault(stmt, number - start)
+    return offsets
+
+
 def _marked_lines(
-    prim_func: tirx.PrimFunc, *, syntax_sugar: bool
+    prim_func: tirx.PrimFunc, printed: tirx.PrimFunc | ir.IRModule, *, syntax_sugar: bool
 ) -> Iterator[tuple[str, int, list[tirx.Stmt]]]:
     """Yield the lines of TVMScript, each with its number and the statements that begin there."""
     marks: dict[tirx.Stmt, str] = {}
@@ -50,7 +67,7 @@ def _marked_lines(
             return
         marks.setdefault(stmt, f"irviz:{len(marks)}")
     try:
-        script = prim_func.script(syntax_sugar=syntax_sugar, obj_to_annotate=marks)
+        script = printed.script(syntax_sugar=syntax_sugar, obj_to_annotate=marks)
     except (ValueError, RuntimeError):
         return
     statements = list(marks)

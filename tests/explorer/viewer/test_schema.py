@@ -45,7 +45,7 @@ TRAITS = {
     "forms": dict[str, str],  # references, where they are sent
 }
 """What the traits hold that traitlets knows as lists and dicts."""
-WRITTEN = ("selection", "search", "tab", "hasScript", "isDark")
+WRITTEN = ("selection", "search", "tab", "hasScript", "hasNumPy", "isDark")
 
 
 # --- the page's declarations -------------------------------------------------------------------
@@ -190,6 +190,7 @@ def test_what_the_page_is_told_is_of_the_types_that_are_declared(page: Any) -> N
 
     check()
     page.write("hasScript", True)
+    page.write("hasNumPy", True)
     page.search("add")
     page.select("first")
     page.compare("0")

@@ -124,13 +124,23 @@ export interface ScriptLine {
   node: string;
 }
 
-/** The TVMScript of a stage's module. */
+/** A function as loops over NumPy arrays, or a comment on why it cannot be written. `lines` has for
+ * each line how many lines below the function's `def` what it was made of begins in the TVMScript,
+ * -1 for nothing. Without a function it is what the others need. */
+export interface NumPyText {
+  function: string;
+  text: string;
+  lines: number[];
+}
+
+/** The TVMScript of a stage's module, and its functions as NumPy where that is shown. */
 export interface Script {
   stage: string;
   label: string;
   text: string;
   functions: ScriptFunction[];
   lines: ScriptLine[];
+  numpy: NumPyText[];
 }
 
 /** The scripts of both sides; none while the text is hidden. */
@@ -202,7 +212,8 @@ export interface Clipboard {
 /** A part of the viewer that can be shown. */
 export type PaneName = "toolbar" | "stages" | "graph" | "script" | "node" | "status";
 
-/** The traits of the widget. The page writes `selection`, `search`, `tab`, `hasScript` and `isDark`.
+/** The traits of the widget. The page writes `selection`, `search`, `tab`, `hasScript`, `hasNumPy` and
+ * `isDark`.
  * `marked` are nodes of the current picture that a transform would change. `height` is in px, 0 to fill the window. `still` is the class of the picture that a notebook shows
  * where there is no viewer. `forms` are references to ipywidgets by the name of the
  * tab that they stand in; those of a tab are there when it has been opened. */
@@ -229,6 +240,7 @@ export interface ViewerTraits {
   tab: string;
   forms: Record<string, string>;
   hasScript: boolean;
+  hasNumPy: boolean;
   isDark: boolean;
   clipboard: Clipboard;
 }

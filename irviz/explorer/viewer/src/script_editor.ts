@@ -17,7 +17,7 @@ import { EditorView, highlightSpecialChars, keymap, lineNumbers } from "@codemir
 import { lineDiff } from "./line_diff";
 import type { Side } from "./schema";
 import { colours, folding, foldOthers } from "./script_language";
-import { type Link, lineKeys, linksIn, type ScriptIndex } from "./script_lines";
+import { type Lines, type Link, lineKeys, linksIn, type ScriptIndex } from "./script_lines";
 import { links, markedLines, wrapping } from "./script_marks";
 
 /** What is asked for with the pointer or with Enter: a line, a word in it, perhaps a link. */
@@ -41,12 +41,8 @@ interface EditorOptions {
   isCollapsed: boolean;
   /** All functions but this one are folded, null for none of them. */
   unfolded: string | null;
-}
-
-/** Lines of a text; `last` is before `first` where there is none. */
-export interface Lines {
-  first: number;
-  last: number;
+  /** Long lines are wrapped, as those of two texts always are. */
+  isWrapped: boolean;
 }
 
 /** A text that is shown, and its editor. */
@@ -74,7 +70,7 @@ export function openEditor(
   options: EditorOptions,
   actions: EditorActions,
 ): ScriptEditor {
-  if (!reference) return openOne(parent, current, options.unfolded, actions);
+  if (!reference) return openOne(parent, current, options, actions);
   const original = reference.script.text;
   const override = () =>
     lineDiff(
@@ -103,15 +99,18 @@ export function openEditor(
   return { texts, stretches, scroller: view.scrollDOM, close: () => view.destroy() };
 }
 
-function openOne(
+/** Show a text by itself, in TVMScript or in another language. */
+export function openOne(
   parent: HTMLElement,
   index: ScriptIndex,
-  unfolded: string | null,
+  { unfolded, isWrapped }: Pick<EditorOptions, "unfolded" | "isWrapped">,
   actions: EditorActions,
+  language = "TVMScript",
 ): ScriptEditor {
+  const own = [extensions(index, "current", actions, language), folding(index)];
   const state = EditorState.create({
     doc: index.script.text,
-    extensions: [extensions(index, "current", actions), folding(index)],
+    extensions: isWrapped ? [own, wrapping] : own,
   });
   const folded = state.update({ effects: foldOthers(index, state, unfolded) });
   const view = new EditorView({ state: folded.state, parent });
@@ -146,7 +145,12 @@ export function topLine({ texts, scroller }: ScriptEditor): number {
   return view.state.doc.lineAt(view.lineBlockAtHeight(top + 1).from).number;
 }
 
-function extensions(index: ScriptIndex, side: Side, actions: EditorActions): Extension {
+function extensions(
+  index: ScriptIndex,
+  side: Side,
+  actions: EditorActions,
+  language = "TVMScript",
+): Extension {
   const { label } = index.script;
   const placeAt = (view: EditorView, position: number): TextPlace => {
     const line = view.state.doc.lineAt(position);
@@ -170,7 +174,7 @@ function extensions(index: ScriptIndex, side: Side, actions: EditorActions): Ext
     highlightSpecialChars(),
     EditorState.readOnly.of(true),
     EditorView.contentAttributes.of({
-      "aria-label": `TVMScript of ${label}`,
+      "aria-label": `${language} of ${label}`,
       "aria-readonly": "true",
       inputmode: "none",
       tabindex: "0", // said to those who do not count what can be edited

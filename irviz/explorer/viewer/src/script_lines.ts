@@ -10,6 +10,12 @@ export interface Link {
   isDefinition: boolean;
 }
 
+/** Lines of a text; `last` is before `first` where there is none. */
+export interface Lines {
+  first: number;
+  last: number;
+}
+
 /** Where functions and nodes are in a script. */
 export interface ScriptIndex {
   script: Script;

@@ -10,10 +10,10 @@ import {
 } from "@codemirror/view";
 import { linksIn, type ScriptIndex } from "./script_lines";
 
-/** The lines that are marked, 0 for none. */
+/** The lines that are marked; 0 is none. */
 interface MarkedLines {
-  selected: number;
-  hovered: number;
+  selected: readonly number[];
+  hovered: readonly number[];
 }
 
 export const markLines = StateEffect.define<MarkedLines>();
@@ -31,13 +31,11 @@ export const markedLines: Extension = StateField.define<DecorationSet>({
       if (!effect.is(markLines)) continue;
       const { doc } = transaction.state;
       const { selected, hovered } = effect.value;
-      const lines: [number, Decoration][] = [];
-      if (selected > 0 && selected <= doc.lines) lines.push([selected, SELECTED]);
-      if (hovered > 0 && hovered <= doc.lines && hovered !== selected) {
-        lines.push([hovered, HOVERED]);
-      }
+      const lines = new Map(hovered.map((line) => [line, HOVERED]));
+      for (const line of selected) lines.set(line, SELECTED);
+      const shown = [...lines].filter(([line]) => line > 0 && line <= doc.lines);
       marks = Decoration.set(
-        lines.map(([line, mark]) => mark.range(doc.line(line).from)),
+        shown.map(([line, mark]) => mark.range(doc.line(line).from)),
         true,
       );
     }

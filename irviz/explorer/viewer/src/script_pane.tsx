@@ -1,14 +1,16 @@
-// The TVMScript of a stage, or of two in comparison: lines and nodes lead to each other.
+// The TVMScript of a stage, also beside NumPy, or of two in comparison: lines and nodes lead to each
+// other.
 
 import { openSearchPanel } from "@codemirror/search";
 import { type ReadonlySignal, useComputed, useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { Button } from "./button";
+import { indexNumPy, linesOfNode, madeOf, type NumPyIndex } from "./numpy_text";
 import type { Change, Script, Side } from "./schema";
 import {
   fold,
-  type Lines,
   openEditor,
+  openOne,
   type ScriptEditor,
   showLine,
   type TextPlace,
@@ -19,6 +21,7 @@ import {
   drawnOn,
   functionNamed,
   indexScript,
+  type Lines,
   lineOf,
   linesOf,
   nodeOn,
@@ -41,6 +44,8 @@ export function ScriptPane({ state }: { state: State }) {
   const shownFunction = useSignal("");
   const chunk = useSignal(-1); // the stretch that differs which was gone to
   const editor = useSignal<ScriptEditor | null>(null);
+  const numpy = useSignal<{ index: NumPyIndex; editor: ScriptEditor } | null>(null);
+  const pointed = useSignal(0); // the line of TVMScript that the pointer is on, in either text
   const current = useIndex(state, "current");
   const reference = useIndex(state, "reference");
   const isFolded = useComputed(
@@ -57,28 +62,44 @@ export function ScriptPane({ state }: { state: State }) {
     return () => {
       observer.disconnect();
       editor.peek()?.close();
+      numpy.peek()?.editor.close();
     };
   }, []);
 
   // the text
   useSignalEffect(() => {
     const [index, other] = [current.value, reference.value];
-    const options = { isWide: isWide.value, isCollapsed: isCollapsed.value };
-    if (!body.current) return;
     const name = state.scene.peek().function;
+    const options = {
+      ...{ isWide: isWide.value, isCollapsed: isCollapsed.value, isWrapped: state.hasNumPy.value },
+      unfolded: isFolded.peek() ? name : null,
+    };
+    if (!body.current) return;
     const before = editor.peek();
     const seen = before?.texts.current;
     const line = seen && name === shownFunction.peek() ? topLine(before) : 0;
     const offset = seen && line ? line - (functionNamed(seen.index, name)?.first ?? line) : 0;
     before?.close();
+    numpy.peek()?.editor.close();
     chunk.value = -1;
     shownFunction.value = name;
     editor.value = index && open(index, body.current);
+    numpy.value = index && !other && state.hasNumPy.value ? openNumPy(index, body.current) : null;
     if (editor.value) toFunction(editor.value, name, offset);
 
     function open(script: ScriptIndex, parent: HTMLElement) {
-      const unfolded = isFolded.peek() ? name : null;
-      return openEditor(parent, script, other, { ...options, unfolded }, { choose, point });
+      return openEditor(parent, script, other, options, { choose, point });
+    }
+
+    function openNumPy(script: ScriptIndex, parent: HTMLElement) {
+      const written = indexNumPy(script);
+      if (!written) return null;
+      const origin = (place: TextPlace) => ({ ...place, line: written.origins[place.line] ?? 0 });
+      const actions = {
+        choose: (place: TextPlace) => choose(origin(place)),
+        point: (place: TextPlace | null) => point(place && origin(place)),
+      };
+      return { index: written, editor: openOne(parent, written, options, actions, "NumPy") };
     }
   });
 
@@ -88,7 +109,7 @@ export function ScriptPane({ state }: { state: State }) {
     const opened = editor.peek();
     if (!opened || name === shownFunction.peek()) return;
     shownFunction.value = name;
-    fold(opened, isFolded.peek() ? name : null);
+    foldTexts(isFolded.peek() ? name : null);
     toFunction(opened, name);
   });
 
@@ -102,8 +123,21 @@ export function ScriptPane({ state }: { state: State }) {
       if (!text?.view || picture?.stage !== text.index.script.stage) continue;
       const line = (chosen: { node: string; side: Side }) =>
         chosen.side === side ? lineOf(text.index, picture.nodes[chosen.node]) : 0;
-      const lines = { selected: line(selection), hovered: line(hovered) };
+      const isLinked = numpy.value && side === "current";
+      const lines = {
+        selected: [line(selection)],
+        hovered: [line(hovered), isLinked ? pointed.value : 0],
+      };
       text.view.dispatch({ effects: markLines.of(lines) });
+      if (!isLinked || !numpy.value) continue;
+      const { index, editor: opposite } = numpy.value;
+      const ofNode = (at: number) => madeOf(index, linesOfNode(text.index, at));
+      const here = madeOf(index, { first: pointed.value, last: pointed.value });
+      const marks = {
+        selected: ofNode(line(selection)),
+        hovered: here.length ? here : ofNode(line(hovered)),
+      };
+      opposite.texts.current.view.dispatch({ effects: markLines.of(marks) });
     }
   });
 
@@ -113,7 +147,9 @@ export function ScriptPane({ state }: { state: State }) {
     const [opened, picture] = [editor.value, state.scene.value[side]];
     const text = opened?.texts[side];
     if (!opened || !text || picture?.stage !== text.index.script.stage) return;
-    showLine(opened, side, lineOf(text.index, picture.nodes[node]));
+    const line = lineOf(text.index, picture.nodes[node]);
+    showLine(opened, side, line);
+    if (side === "current") showNumPy(linesOfNode(text.index, line));
   });
 
   // the change that was gone to
@@ -139,6 +175,8 @@ export function ScriptPane({ state }: { state: State }) {
     }
     if (link && side === "current") state.ask({ action: "Focus", function: link.name });
     if (link) return;
+    if (numpy.peek()) showLine(editor.peek() as ScriptEditor, side, line);
+    showNumPy({ first: line, last: line });
     const place = nodeOn(text.index, line, word);
     const id = drawnAt(text.index, side, line, word);
     if (id) state.select(id, side);
@@ -149,6 +187,7 @@ export function ScriptPane({ state }: { state: State }) {
     const text = place && editor.peek()?.texts[place.side];
     const side = place?.side ?? "current";
     const node = text ? drawnAt(text.index, side, place.line, place.word) : "";
+    pointed.value = place && side === "current" ? place.line : 0;
     const hovered = state.hovered.peek();
     if (hovered.node !== node || hovered.side !== side) state.hovered.value = { node, side };
   }
@@ -166,13 +205,31 @@ export function ScriptPane({ state }: { state: State }) {
     if (!opened || !text) return;
     showLine(opened, side, functionNamed(text.index, name)?.first ?? 0, "start");
     if (side === "current") shownFunction.value = name;
+    if (side === "current") showNumPyOf(name);
+  }
+
+  /** Scroll the NumPy to what was made of lines of TVMScript. */
+  function showNumPy(lines: Lines): void {
+    const opened = numpy.peek();
+    if (opened) showLine(opened.editor, "current", madeOf(opened.index, lines)[0] ?? 0);
+  }
+
+  function showNumPyOf(name: string): void {
+    const opened = numpy.peek();
+    const found = opened && functionNamed(opened.index, name);
+    if (found) showLine(opened.editor, "current", found.first, "start");
+  }
+
+  function foldTexts(unfolded: string | null): void {
+    for (const opened of [editor.peek(), numpy.peek()?.editor]) {
+      if (opened) fold(opened, unfolded);
+    }
   }
 
   function setFolding(isOn: boolean): void {
-    const opened = editor.peek();
     const name = shownFunction.peek();
     chosenFolding.value = isOn;
-    if (opened) fold(opened, isOn ? name : null);
+    foldTexts(isOn ? name : null);
     goTo(name);
   }
 
@@ -207,6 +264,7 @@ export function ScriptPane({ state }: { state: State }) {
     if (!found) return;
     if (!opened.texts.reference) {
       showLine(opened, "current", Math.min(found.first + offset, found.last), "start");
+      showNumPyOf(name);
       return;
     }
     const first = opened.stretches.find((one) => one.current.last >= found.first);
@@ -269,19 +327,28 @@ export function ScriptPane({ state }: { state: State }) {
               ))}
             </select>
             {!compared && (
-              <Button
-                title="Fold all functions but this one"
-                isPressed={isFolded.value}
-                onPress={() => setFolding(!isFolded.value)}
-              >
-                Fold others
-              </Button>
+              <>
+                <Button
+                  title="Show the functions as loops over NumPy arrays"
+                  isPressed={state.hasNumPy.value}
+                  onPress={() => state.set("hasNumPy", !state.hasNumPy.peek())}
+                >
+                  NumPy
+                </Button>
+                <Button
+                  title="Fold all functions but this one"
+                  isPressed={isFolded.value}
+                  onPress={() => setFolding(!isFolded.value)}
+                >
+                  Fold others
+                </Button>
+              </>
             )}
             <Button title="Find in the text (Ctrl+F)" icon="search" onPress={find} />
           </span>
         )}
       </header>
-      <div class="irviz-script-body" ref={body} />
+      <div class="irviz-script-body" data-numpy={numpy.value ? "" : undefined} ref={body} />
       {!shown && (
         <p class="irviz-script-none">
           {state.host.isLive ? "TVMScript is being printed …" : "The text was not recorded."}
@@ -320,7 +387,11 @@ function useIndex(state: State, side: Side): ReadonlySignal<ScriptIndex | null> 
   return useComputed(() => {
     const script = state.scripts.value[side];
     const known = last.current?.script;
-    const isKnown = known && known.stage === script?.stage && known.text === script.text;
+    const isKnown =
+      known &&
+      known.stage === script?.stage &&
+      known.text === script.text &&
+      known.numpy.length === script.numpy.length;
     if (!isKnown) last.current = script && indexScript(script);
     return last.current;
   });

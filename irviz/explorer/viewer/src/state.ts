@@ -125,7 +125,7 @@ const TRAITS: readonly (keyof ViewerTraits)[] = [
     "status",
     "colours",
   ] as const),
-  ...(["colour", "tabs", "tab", "forms", "hasScript", "isDark", "clipboard"] as const),
+  ...(["colour", "tabs", "tab", "forms", "hasScript", "hasNumPy", "isDark", "clipboard"] as const),
 ];
 
 const MEDIUM = 700;

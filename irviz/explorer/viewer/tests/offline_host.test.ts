@@ -46,7 +46,7 @@ const recording = () =>
       scene("f", "1"),
     ],
     toggled: [opened("main", "0", "group"), opened("main", "0", "other")],
-    scripts: [{ stage: "1", label: "", text: "one", functions: [], lines: [] }],
+    scripts: [{ stage: "1", label: "", text: "one", functions: [], lines: [], numpy: [] }],
     details: [details("main/0/", "a"), details("main/1/", "a")],
   }) satisfies Recording;
 

@@ -38,6 +38,7 @@ const SCRIPT: Script = {
     { line: 8, function: "main", node: "y" },
     { line: 10, function: "main", node: "lv" },
   ],
+  numpy: [],
 };
 const index = indexScript(SCRIPT);
 
@@ -149,7 +150,7 @@ class Module:
         pass
 `;
   const functions = [{ name: "f", first: 3, last: 9 }];
-  const own = indexScript({ stage: "0", label: "", text, functions, lines: [] });
+  const own = indexScript({ stage: "0", label: "", text, functions, lines: [], numpy: [] });
   const nodes = { X: facts("f", "X", 4), W: facts("f", "W", 4), Y: facts("f", "Y", 6) };
   const found = (line: number, word = "") => drawnOn(own, picture(nodes), line, word);
   assert.deepEqual(

@@ -54,6 +54,7 @@ snapshots: $(VENV)/installed-dev  ## write the expected DOT texts and outlines a
 
 figures: $(VENV)/installed-dev  ## draw the pictures in assets/ and of the packages again
 	$(BIN)/python assets/figures.py
+	$(BIN)/python assets/moving_stages.py
 	$(BIN)/python assets/architecture.py
 
 docs: $(VENV)/installed-docs  ## write the documentation as pages to build/site/index.html

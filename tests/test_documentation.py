@@ -15,7 +15,7 @@ import irviz
 from irviz.transforms.passes import user_passes
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted(ROOT.glob("docs/*.md"))
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
 # A block that cannot run stands below a comment that says why: <!-- not run: it needs a server -->
 _BLOCK = re.compile(r"^(<!-- not run: .+ -->\n\n?)?```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 

@@ -114,7 +114,9 @@ def bisect(
         StageError: The first stage fails itself.
 
     Example:
+        ```python
         irviz.bisect(MyModule, ["LegalizeOps", "FuseOps", my_pass])
+        ```
     """
     session = mod if isinstance(mod, Session) else Session(mod, inputs=inputs, **options)
     for one in _leaves(passes):

@@ -1,0 +1,71 @@
+"""Draw the README's moving picture, the MLP from stage to stage: `python assets/moving_stages.py`."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+
+import irviz
+from irviz.course.digits import digits, mlp_params
+from irviz.course.mlp_high_level import MyModuleHighLevel
+
+TARGET = Path(__file__).with_name("moving-stages.svg")
+STAGES = {
+    "1": ("BindParams", "the weights are constants"),
+    "2": ("LegalizeOps", "each operator is a call of a PrimFunc"),
+    "3": ("FoldConstant", "the weights are transposed before the program runs"),
+    "5": ("FuseOps", "one call in the place of two or three"),
+}
+SECONDS = 3
+ROUNDS = 5
+HEADER = 44
+
+# The last stage is what stays: after the last round, and where the reader wants no motion.
+STYLE = f"""
+.stage {{ opacity: 0; animation: show {SECONDS * len(STAGES)}s backwards {ROUNDS} }}
+.stage:last-child {{ opacity: 1 }}
+@keyframes show {{ 0% {{ opacity: 0 }} 2%, 26% {{ opacity: 1 }} 28%, 100% {{ opacity: 0 }} }}
+@media (prefers-reduced-motion: reduce) {{ .stage {{ animation: none }} }}
+"""
+
+
+def main() -> None:
+    """Write the picture."""
+    session = irviz.Session(MyModuleHighLevel, params=mlp_params(), inputs=digits().images[:20])
+    session = session.bind()
+    for name in ("LegalizeOps", "FoldConstant", "AnnotateTIROpPattern", "FuseOps"):
+        session = session.apply(name)
+    TARGET.write_text(moving_picture(session), encoding="utf-8")
+    print(TARGET)
+
+
+def moving_picture(session: irviz.Session) -> str:
+    """Return an SVG that shows one stage after the other."""
+    figures = session.draw_stages(*STAGES)
+    width, height = figures[0].width, figures[0].height + HEADER
+    frames = "".join(
+        f'<g class="stage" style="animation-delay: {SECONDS * number}s">'
+        f'<rect width="{width}" height="{height}" fill="#ffffff" />'
+        f"{_header(number, session.compare(stage, '0').verdict.value)}"
+        f'<g transform="translate(0 {HEADER})">{figure.svg}</g></g>'
+        for number, (stage, figure) in enumerate(zip(STAGES, figures, strict=True))
+    )
+    title = "The MLP from stage to stage: " + ", ".join(name for name, _ in STAGES.values())
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" role="img" font-family="Arial, sans-serif" '
+        f'font-size="15"><title>{escape(title)}</title><style>{STYLE}</style>{frames}</svg>\n'
+    )
+
+
+def _header(number: int, verdict: str) -> str:
+    """Return the name of a stage, what it did, and whether its results are those of the first."""
+    name, what = list(STAGES.values())[number]
+    return (
+        f'<text x="16" y="24" fill="#1a1a1a"><tspan font-weight="bold">{name}</tspan>: {what}'
+        f'</text><text x="16" y="42" font-size="13" fill="#2e6b34">results: {verdict}</text>'
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-"""Draw the README's moving picture, the MLP from stage to stage: `python assets/moving_stages.py`."""
+"""Draw the README's moving picture, the stages of the MLP: `python assets/moving_stages.py`."""
 
 from __future__ import annotations
 

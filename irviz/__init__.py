@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from irviz.session.node_history import NodeHistory as NodeHistory
     from irviz.session.open_diff import diff as diff
     from irviz.session.open_session import load as load
+    from irviz.session.reduce import Reduction as Reduction
+    from irviz.session.reduce import reduce as reduce
     from irviz.session.session import Session as Session
     from irviz.session.visible_function import ViewState as ViewState
     from irviz.transforms.kernels import library as library
@@ -76,6 +78,7 @@ _LAZY = {
     "NodeHistory": "irviz.session.node_history:NodeHistory",
     "NumPyProgram": "irviz.ir.numpy_code.numpy_program:NumPyProgram",
     "Recording": "irviz.transforms.recordings.recording:Recording",
+    "Reduction": "irviz.session.reduce:Reduction",
     "RunConfig": "irviz.runtime.run:RunConfig",
     "RunResult": "irviz.model.runs.run_result:RunResult",
     "Session": "irviz.session.session:Session",
@@ -93,6 +96,7 @@ _LAZY = {
     "library": "irviz.transforms.kernels.library",
     "load": "irviz.session.open_session:load",
     "record": "irviz.explorer.explore_recording:record",
+    "reduce": "irviz.session.reduce:reduce",
     "register_pass": "irviz.transforms.passes.user_passes:register_pass",
     "register_rewrite": "irviz.transforms.passes.user_passes:register_rewrite",
     "save_html": "irviz.explorer.html_file:save_html",

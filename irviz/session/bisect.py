@@ -48,6 +48,7 @@ class Bisection:
         stage: What the pass made, None where no stage fails.
         before: The stage that the pass was applied to, which passes the check.
         checked: The stages that were checked, in the order of the pipeline.
+        check: What was checked, with its tolerance.
         is_exhaustive: Whether all stages up to the one that fails were checked. Otherwise the
             check holds for `before` and fails for `stage`, and an earlier stage may fail too.
     """
@@ -56,6 +57,8 @@ class Bisection:
     stage: Stage | None
     before: Stage | None
     checked: tuple[CheckedStage, ...]
+    check: Check
+    tolerance: Tolerance | None
     is_exhaustive: bool
 
     @property
@@ -141,6 +144,8 @@ def bisect(
         None if first is None else stages[first],
         None if first is None else stages[first - 1],
         tuple(checks.found[at] for at in sorted(checks.found)),
+        check,
+        tolerance,
         set(range(first or 0)) <= checks.found.keys(),
     )
 

@@ -52,7 +52,8 @@ fix: $(VENV)/installed-dev  ## format, and mend what ruff can mend
 snapshots: $(VENV)/installed-dev  ## write the expected DOT texts and outlines anew, to be reviewed
 	IRVIZ_SNAPSHOTS=write $(BIN)/python -m pytest -q tests/view
 
-figures: $(VENV)/installed-dev  ## draw the pictures in assets/ and of the packages again
+figures: $(VENV)/installed-dev  ## draw the figures of the course, of the README and of the packages
+	$(BIN)/irviz figures
 	$(BIN)/python assets/figures.py
 	$(BIN)/python assets/moving_stages.py
 	$(BIN)/python assets/architecture.py

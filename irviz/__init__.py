@@ -25,10 +25,12 @@ from irviz.version import __version__ as __version__
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from irviz import figures as figures
     from irviz.explorer.explore_recording import record as record
     from irviz.explorer.explorer import Explorer as Explorer
     from irviz.explorer.explorer import explore as explore
     from irviz.explorer.html_file import save_html as save_html
+    from irviz.figures.decorator import figure as figure
     from irviz.ir.numpy_code.numpy_program import NumPyProgram as NumPyProgram
     from irviz.ir.numpy_code.numpy_program import to_numpy as to_numpy
     from irviz.model.graph.graph import Graph as Graph
@@ -91,6 +93,8 @@ _LAZY = {
     "diff": "irviz.session.open_diff:diff",
     "draw": "irviz.session.draw_function:draw",
     "explore": "irviz.explorer.explorer:explore",
+    "figure": "irviz.figures.decorator:figure",
+    "figures": "irviz.figures",
     "forget_kernels": "irviz.runtime.run_in_worker:forget_kernels",
     "graph": "irviz.session.draw_function:graph",
     "library": "irviz.transforms.kernels.library",

@@ -1,4 +1,4 @@
-"""The command line: `irviz demo`, `open`, `draw`, `export`, `diff` and `upgrade`."""
+"""The command line: `irviz demo`, `open`, `draw`, `export`, `diff`, `figures` and `upgrade`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from irviz.cli.diff import add_diff
 from irviz.cli.draw import add_draw
 from irviz.cli.export import add_export
 from irviz.cli.failure_words import FAILURES, failure_words
+from irviz.cli.figures import add_figures
 from irviz.cli.open import add_open
 from irviz.cli.upgrade import add_upgrade
 from irviz.version import __version__
@@ -47,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"irviz {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for add in (add_demo, add_draw, add_open, add_diff, add_export, add_upgrade):
+    for add in (add_demo, add_draw, add_open, add_diff, add_export, add_figures, add_upgrade):
         add(commands)
     return parser
 

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 from irviz.errors import DrawError, NotFoundError
 from irviz.model.diff.diff_result import FunctionDiff
 from irviz.model.folding.expansion import Expansion
+from irviz.view.fat_arrow import ARROW, draw_fat_arrow
 from irviz.view.figure import Figure
 from irviz.view.geometry import Point, Size
 from irviz.view.graph.change_marks import (
@@ -28,7 +29,6 @@ from irviz.view.loop_nest_diff import draw_loop_nest_diff
 from irviz.view.svg_primitives import (
     add,
     add_text,
-    path,
     px,
     shorten,
     svg_document,
@@ -43,7 +43,6 @@ DiffLayout = Literal["beside", "above"]
 _MARGIN = 20.0
 _TITLE_SIZE, _TEXT_SIZE, _LEGEND_SIZE = 15.0, 12.0, 11.0
 _TITLE_HEIGHT = 30.0
-_ARROW = Size(56.0, 30.0)
 _ARROW_GAP = 14.0
 _MAX_SECTIONS = 6
 _MIN_NOTE = 400.0
@@ -245,28 +244,20 @@ class _Painter:
         self.width = max(self.width, at[0] + text_width(text, _TITLE_SIZE))
 
     def _arrow_size(self) -> Size:
-        width = max(_ARROW.width, text_width(shorten(self.titles.transform), _TEXT_SIZE))
-        return Size(width, _ARROW.height + 20)
+        width = max(ARROW.width, text_width(shorten(self.titles.transform), _TEXT_SIZE))
+        return Size(width, ARROW.height + 20)
 
     def _arrow(self, centre: Point) -> None:
         """Draw a fat arrow with the name of the transform."""
         x, y = centre
-        half, high = _ARROW.width / 2, _ARROW.height / 2
         group = add(self.picture, "g", "transform")
         text = shorten(self.titles.transform)
         if self.layout == "beside":
-            outline = path(
-                "M", x - half, y - high / 2, "h", half * 1.1, "v", -high / 2, "L", x + half, y,
-                "L", x - half + half * 1.1, y + high, "v", -high / 2, "h", -half * 1.1, "Z",
-            )  # fmt: skip
-            place, anchor = (x, y - high - 8), "middle"
+            draw_fat_arrow(group, centre, self.theme.line, "right")
+            place, anchor = (x, y - ARROW.height / 2 - 8), "middle"
         else:
-            outline = path(
-                "M", x - high / 2, y - half * 0.8, "v", half * 0.8, "h", -high / 2, "L", x,
-                y + half * 0.8, "L", x + high, y, "h", -high / 2, "v", -half * 0.8, "Z",
-            )  # fmt: skip
-            place, anchor = (x + high + 8, y + 4), "start"
-        add(group, "path", d=outline, fill=self.theme.line)
+            draw_fat_arrow(group, centre, self.theme.line, "below")
+            place, anchor = (x + ARROW.height / 2 + 8, y + 4), "start"
         add_text(group, text, place, _TEXT_SIZE, self.theme.text, anchor, font_weight="600")
 
     def legend(self) -> None:

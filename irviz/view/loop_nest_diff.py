@@ -34,7 +34,7 @@ _LINE_HEIGHT, _BASELINE = 16.0, 11.7
 _INDENT, _HANGING, _MAX_INDENT = 14.0, 24.0, 224.0
 _PAD, _WORD_GAP = 7.0, 12.0
 _LINKS_WIDTH = 76.0
-_MAX_WIDTH, _MIN_WIDTH = 460.0, 190.0
+MAX_WIDTH, _MIN_WIDTH = 460.0, 190.0
 """The widths of a row's text, its indentation included, and without it."""
 _MAX_CHARACTERS, _MAX_TOOLTIP = 240, 2000
 _MAX_ROWS = 1000
@@ -60,6 +60,7 @@ def draw_loop_nest_diff(
     nests: tuple[LoopNest | None, LoopNest | None],
     diff: LoopNestDiff | None,
     theme: Theme,
+    max_width: float = MAX_WIDTH,
 ) -> DrawnSize:
     """Draw two loop nests at (0, 0) as listings, and return the size.
 
@@ -73,8 +74,9 @@ def draw_loop_nest_diff(
             which is drawn alone.
         diff: What became of the loop nest; None if one of the two is missing.
         theme: The colours.
+        max_width: The width at which rows are broken, their indentation included.
     """
-    return _Picture(side_by_side(nests, diff), theme).draw(parent)
+    return _Picture(side_by_side(nests, diff), theme, max_width).draw(parent)
 
 
 class _Cell(NamedTuple):
@@ -98,7 +100,7 @@ class _Column(NamedTuple):
 class _Picture:
     """The parts of the picture; the rows have their heights when the columns are known."""
 
-    def __init__(self, sides: SideBySide, theme: Theme) -> None:
+    def __init__(self, sides: SideBySide, theme: Theme, max_width: float) -> None:
         self._theme = theme
         self._grounds = {
             change: mix_colours(theme.background, colour, TINT)
@@ -110,13 +112,11 @@ class _Picture:
         partners = sides.partners
         back = {two: one for one, two in partners.items()}
         texts = [[row.text for row in side.rows] for side in (sides.before, sides.after)]
-        left = _column(
-            "before", 0.0, sides.before, (slot.before for slot in self._slots), partners, texts[1]
-        )
+        before = [slot.before for slot in self._slots]
+        after = [slot.after for slot in self._slots]
+        left = _column("before", 0.0, sides.before, before, partners, texts[1], max_width)
         start = left.right + _LINKS_WIDTH if left.cells else 0.0
-        right = _column(
-            "after", start, sides.after, (slot.after for slot in self._slots), back, texts[0]
-        )
+        right = _column("after", start, sides.after, after, back, texts[0], max_width)
         self._columns = left, right
         self._tops: tuple[dict[int, float], dict[int, float]] = {}, {}
 
@@ -229,6 +229,7 @@ def _column(
     places: Iterable[int | None],
     partners: Mapping[int, int],
     others: Sequence[str],
+    max_width: float,
 ) -> _Column:
     """Return one side of the picture; `others` are the texts of the rows of the other side."""
     cells = {}
@@ -236,7 +237,7 @@ def _column(
         if at is not None:
             row, mark = side.rows[at], side.marks.get(at)
             other = others[partners[at]] if mark and at in partners else None
-            cells[at] = _Cell(row, _wrapped(_parts(row.text, other), _room(row)), mark)
+            cells[at] = _Cell(row, _wrapped(_parts(row.text, other), _room(row, max_width)), mark)
     signs = [text_width(cell.mark.sign, _SIGN_SIZE) for cell in cells.values() if cell.mark]
     gutter = 2 * _PAD + max(signs, default=text_width("+", _SIGN_SIZE))
     widths = [_indent(cell.row) + _cell_width(cell) for cell in cells.values()]
@@ -248,9 +249,9 @@ def _indent(row: Row) -> float:
     return min(row.indent * _INDENT, _MAX_INDENT)
 
 
-def _room(row: Row) -> int:
+def _room(row: Row, max_width: float) -> int:
     """Return how many characters a line of a row has room for."""
-    return int(max(_MAX_WIDTH - _indent(row), _MIN_WIDTH) / _ADVANCE)
+    return int(max(max_width - _indent(row), _MIN_WIDTH) / _ADVANCE)
 
 
 def _height(cell: _Cell) -> float:

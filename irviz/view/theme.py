@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Literal
 
@@ -67,6 +67,24 @@ def node_style(node: Node) -> NodeStyle:
     return STYLES[node.kind]
 
 
+_LIGHT_CODE = {
+    "keyword": "#7b1fa2",
+    "string": "#9c3c00",
+    "number": "#06594a",
+    "comment": "#5c5c5c",
+    "decorator": "#7b1fa2",
+    "definition": "#0b4fb3",
+}
+_DARK_CODE = {
+    "keyword": "#d7a6f0",
+    "string": "#f3b48b",
+    "number": "#8fdcc4",
+    "comment": "#aab2ba",
+    "decorator": "#d7a6f0",
+    "definition": "#9cc4ff",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Theme:
     """The colours of a picture.
@@ -80,6 +98,9 @@ class Theme:
         flag: The warnings of an overlay.
         changes: The colours of what became of something, for lines and text: "added", "removed",
             "changed", "fused" (also split and inlined) and "moved" (also reordered).
+        outline: The width of the outlines of nodes, in px.
+        code: The colours of the parts of TVMScript and Python: "keyword", "string", "number",
+            "comment", "decorator" and "definition".
     """
 
     background: str
@@ -92,6 +113,8 @@ class Theme:
     tints: tuple[str, str]
     flag: str
     changes: dict[str, str]
+    outline: float = 1.4
+    code: dict[str, str] = field(default_factory=lambda: _LIGHT_CODE)
 
 
 ThemeName = Literal["course", "dark"]
@@ -156,8 +179,48 @@ THEMES: dict[str, Theme] = {
             "fused": "#e452f2",
             "moved": "#ece233",
         },
+        code=_DARK_CODE,
     ),
 }
+
+_BLACK = "#000000"
+SLIDE_THEMES: dict[str, Theme] = {
+    "course": replace(
+        THEMES["course"],
+        line=_BLACK,
+        colours=THEMES["course"].colours
+        | {"call": ("#ffffff", _BLACK), "operator": ("#ffffff", _BLACK)},
+        outline=2.2,
+    ),
+    "light": THEMES["course"],
+    "dark": THEMES["dark"],
+    "print": replace(
+        THEMES["course"],
+        line=_BLACK,
+        text=_BLACK,
+        quiet_text="#333333",
+        block_fill="#ffffff",
+        block_line="#666666",
+        colours={
+            name: ("#e6e6e6" if name in ("param", "constant", "memory") else "#ffffff", _BLACK)
+            for name in THEMES["course"].colours
+        },
+        tints=("#f2f2f2", "#8c8c8c"),
+        flag=_BLACK,
+        changes=dict.fromkeys(THEMES["course"].changes, _BLACK),
+        outline=1.8,
+        code=dict.fromkeys(_LIGHT_CODE, _BLACK) | {"comment": "#333333"},
+    ),
+}
+"""The themes of the figures of a lecture: "course" has thick black outlines,
+"print" has no colours."""
+
+
+def slide_theme(name: str) -> Theme:
+    """Return the theme of a lecture's figures; raise DrawError for an unknown name."""
+    if name not in SLIDE_THEMES:
+        raise DrawError(f"there is no theme {name!r}; choose one of {', '.join(SLIDE_THEMES)}")
+    return SLIDE_THEMES[name]
 
 
 def _properties(theme: Theme) -> dict[str, str]:

@@ -79,6 +79,7 @@ def to_dot(
     direction: str = "up",
     given: LayoutInput | None = None,
     columns: Columns | None = None,
+    rank_gap: str = "",
 ) -> str:
     """Return the graph in DOT, with sizes instead of text.
 
@@ -86,6 +87,9 @@ def to_dot(
     edge labels in Graphviz take several times as long. A node is a table with a cell for each
     argument, so that edges enter in the order of the arguments. The engine has no text to measure,
     so a layout does not depend on the fonts of a machine. A column is a cluster without a title.
+
+    Args:
+        rank_gap: The space between two ranks in inches, by default what suits the graph.
 
     Raises:
         DrawError: For a direction other than "up" and "down".
@@ -98,7 +102,7 @@ def to_dot(
             "rankdir": RANKDIRS[direction],
             "nslimit": "1",
             "nodesep": "0.25",
-            "ranksep": _RANKSEP if any(node.layers for node in graph.nodes) else "0.5",
+            "ranksep": rank_gap or (_RANKSEP if any(one.layers for one in graph.nodes) else "0.5"),
         },
         node_attr={"shape": "box", "fixedsize": "true", "label": ""},
         edge_attr={"tailport": outlet, "arrowsize": "0.7"},

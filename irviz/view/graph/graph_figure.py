@@ -135,8 +135,11 @@ def place_graph(
     direction: str = "up",
     seconds: float = LAYOUT_SECONDS,
     sizes: Mapping[NodeId, Size] = MappingProxyType({}),
+    rank_gap: str = "",
 ) -> PlacedGraph:
     """Lay out a graph; `sizes` are those of nodes that get more space than their texts need.
+
+    `rank_gap` is the space between two ranks, as in `to_dot`.
 
     A layout that takes longer than `seconds`, fails, or would take too long because of its edges is
     replaced by a simpler one, and the note says so.
@@ -145,7 +148,7 @@ def place_graph(
         DrawError: For an unknown direction.
     """
     given = layout_input(graph, sizes)
-    dot = to_dot(graph, direction, given)
+    dot = to_dot(graph, direction, given, rank_gap=rank_gap)
     if len(graph.edges) > _MAX_EDGES + _MAX_EDGES_PER_NODE * len(graph.nodes):
         why = f"would take too long for {len(graph.edges):,} edges"
     else:

@@ -46,7 +46,7 @@ def draw_node(
         tooltip += f"\n{overlay.title}: {mark.text}"
         fill, note_colour = tint(group, mark, theme), theme.text
     add_tooltip(group, tooltip)
-    lines: dict[str, str | float] = {"fill": fill, "stroke": stroke, "stroke_width": 1.4}
+    lines: dict[str, str | float] = {"fill": fill, "stroke": stroke, "stroke_width": theme.outline}
     if style.colour == "unknown":
         lines["stroke_dasharray"] = "4 2"
     if mark and mark.is_first:

@@ -1,0 +1,15 @@
+"""Figures of a lecture, made from the programs that they show, and checked against them.
+
+Each figure is a small declaration: a table of a `figures.toml`, or the decorator `irviz.figure` in
+a notebook.
+"""
+
+from irviz.figures.declaration import Declaration as Declaration
+from irviz.figures.declaration import FigureList as FigureList
+from irviz.figures.declaration import read_declarations as read_declarations
+from irviz.figures.decorator import check as check
+from irviz.figures.decorator import figure as figure
+from irviz.figures.decorator import save as save
+from irviz.figures.draw_declaration import draw_declaration as draw_declaration
+from irviz.figures.figure_files import check_figures as check_figures
+from irviz.figures.figure_files import write_figures as write_figures

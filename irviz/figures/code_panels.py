@@ -1,0 +1,187 @@
+"""Panels of code: what a function is made of, and functions beside their loop NumPy."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from xml.etree import ElementTree
+
+from tvm import ir
+
+from irviz.errors import NotFoundError
+from irviz.figures.words import say
+from irviz.ir.numpy_code.numpy_program import to_numpy
+from irviz.ir.text.function_texts import function_texts
+from irviz.ir.text.tvmscript_lines import Script
+from irviz.model.graph.graph import Graph, NodeKind, RegionKind
+from irviz.view.slide.code_listing import draw_code, wrapped
+from irviz.view.slide.function_parts import Part, draw_function_parts
+from irviz.view.slide.slide import Panel
+from irviz.view.theme import Theme
+
+_ASSIGNED = re.compile(r"\s*(\w+)(?:: [^=]*)? = ")
+_GROUNDS = ("library", "memory", "control", "param")
+_VALUES = {
+    NodeKind.TUPLE: "relax.Tuple",
+    NodeKind.TUPLE_GET_ITEM: "relax.TupleGetItem",
+    NodeKind.IF: "relax.If",
+    NodeKind.FUNCTION: "relax.Function",
+}
+
+
+def function_lines(script: Script, function: str, hide: Sequence[str]) -> list[str]:
+    """Return the TVMScript of a function without the lines that begin with one of `hide`.
+
+    Raises:
+        NotFoundError: The module has no such function.
+    """
+    texts = function_texts(script)
+    if function not in texts:
+        known = ", ".join(map(repr, texts)) or "none"
+        raise NotFoundError(f"the module has no function {function!r}; its functions are {known}")
+    return [line for line in texts[function].lines if not line.strip().startswith(tuple(hide))]
+
+
+def parts_panel(script: Script, graph: Graph, theme: Theme, language: str, width: int) -> Panel:
+    """Return the panel of what a Relax function is made of."""
+    text = function_texts(script)[graph.function]
+    at_line = {line: node for node, line in text.nodes.items()}
+    explained = min(at_line, default=-1)
+    lines: list[str] = []
+    parts: list[Part] = []
+    inner: list[Part] = []
+    blocks: list[tuple[int, int]] = []  # the open blocks: their first row and indentation
+
+    def close(indent: int) -> None:
+        while blocks and indent <= blocks[-1][1]:
+            first, column = blocks.pop()
+            label = f"{say('dataflow block', language)} · relax.DataflowBlock"
+            parts.append(Part(first, len(lines) - 1, column, None, label, first, 1, "operator"))
+
+    for number, line in enumerate(text.lines):
+        indent = len(line) - len(line.lstrip())
+        close(indent)
+        row = len(lines)
+        if line.lstrip().startswith("with R.dataflow()"):
+            blocks.append((row, indent))
+        if line.lstrip().startswith("def "):
+            begin, close_at = line.index("(") + 1, line.rindex(") -> ")
+            given = wrapped(" " * begin + line[begin:close_at], width)
+            lines += [line[:begin] + given[0].lstrip(), *given[1:]]
+            last = len(lines) - 1
+            end = max(len(each) for each in lines[row:])
+            lines.append(" " * (begin - 1) + line[close_at:])
+            label = f"{say('parameters', language)} · relax.Var"
+            inner.append(Part(row, last, begin, end, label, last + 2, 1, "param"))
+            lines.append("")
+        elif number in at_line and (found := _ASSIGNED.match(line)):
+            begin = found.end()
+            value = wrapped(" " * begin + line[begin:], width)
+            lines += [line[:begin] + value[0].lstrip(), *value[1:]]
+            last, depth = len(lines) - 1, len(blocks) + 1
+            label = ""
+            if number == explained:
+                lines.append("")
+                label = f"{say('binding', language)} · relax.VarBinding"
+                node = graph[at_line[number]]
+                is_inner = node.id not in _block_outputs(text.lines) and _in_block(graph, node.id)
+                kind = "relax.DataflowVar" if is_inner else "relax.Var"
+                kind = f"{say('variable', language)} · {kind}"
+                called = f"{say('value', language)} · {_VALUES.get(node.kind, 'relax.Call')}"
+                name_end = indent + len(found[1])
+                end = max(len(each) for each in lines[row : last + 1])
+                inner.append(Part(row, last, begin, end, called, last + 1, depth + 1, "library"))
+                lines.append("")
+                inner.append(Part(row, row, indent, name_end, kind, last + 2, depth + 1, "param"))
+            label_row = len(lines) - 1 if label else row
+            parts.append(Part(row, last, indent, None, label, label_row, depth, "call"))
+        else:
+            lines += wrapped(line, width)
+    close(0)
+    label = f"{say('function', language)} · relax.Function"
+    parts.append(Part(0, len(lines) - 1, 0, None, label, 0, 0, "group"))
+    parts.sort(key=lambda part: part.depth)
+    return Panel(*draw_function_parts(lines, [*parts, *inner], theme))
+
+
+def _block_outputs(lines: Sequence[str]) -> set[str]:
+    """Return the variables of dataflow blocks that are seen outside of them."""
+    found = (re.fullmatch(r"\s*R\.output\((.*)\)", line) for line in lines)
+    return {name.strip() for one in found if one for name in one[1].split(",")}
+
+
+def _in_block(graph: Graph, node_id: str) -> bool:
+    region = graph[node_id].region
+    return region is not None and graph.regions[region].kind is RegionKind.DATAFLOW_BLOCK
+
+
+def numpy_panels(
+    module: ir.IRModule,
+    script: Script,
+    functions: Sequence[str],
+    hide: Sequence[str],
+    theme: Theme,
+    language: str,
+    width: int,
+) -> list[Panel]:
+    """Return functions in TVMScript and as loop NumPy: what corresponds has the same ground."""
+    sides: tuple[list[str], list[str]] = ([], [])
+    marked: tuple[dict[int, str], dict[int, str]] = ({}, {})
+    colours = [theme.colours[name][1] for name in _GROUNDS]
+    count = 0
+    for name in functions:
+        program = to_numpy(module, name)
+        texts = function_lines(script, name, hide), _definition(program.source, program.name)
+        rows: list[dict[str, list[int]]] = []
+        for side, lines in zip(sides, texts, strict=True):
+            side += [""] if side else []
+            found: dict[str, list[int]] = {}
+            for key, line in _statements(lines):
+                broken = wrapped(line, width)
+                if key:
+                    found.setdefault(key, []).extend(range(len(side), len(side) + len(broken)))
+                side += broken
+            rows.append(found)
+        for key, mine in rows[0].items():
+            if key in rows[1]:
+                colour = colours[count % len(colours)]
+                count += 1
+                marked[0].update(dict.fromkeys(mine, colour))
+                marked[1].update(dict.fromkeys(rows[1][key], colour))
+    captions = "TVMScript", say("NumPy with loops", language)
+    panels = []
+    for side, grounds, caption in zip(sides, marked, captions, strict=True):
+        group = ElementTree.Element("g", {"class": "code-panel"})
+        panels.append(Panel(group, draw_code(group, side, (0.0, 0.0), theme, grounds), caption))
+    height = max(panel.size.height for panel in panels)  # so that both begin at the top
+    return [panel._replace(size=panel.size._replace(height=height)) for panel in panels]
+
+
+def _statements(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield each line with the key of its statement, "" for none.
+
+    The keys are the variable that is assigned, and the number of a loop among those that are in no
+    other loop.
+    """
+    loops, inside = 0, -1
+    for line in lines:
+        indent = len(line) - len(line.lstrip())
+        if inside >= 0 and indent > inside:
+            yield f"for {loops}", line
+            continue
+        inside = -1
+        if line.lstrip().startswith("for "):
+            loops, inside = loops + 1, indent
+            yield f"for {loops}", line
+        else:
+            found = _ASSIGNED.match(line)
+            yield (f"{found[1]} =" if found else ""), line
+
+
+def _definition(source: str, name: str) -> list[str]:
+    """Return the lines of one function of a program."""
+    for statement in ast.parse(source).body:
+        if isinstance(statement, ast.FunctionDef) and statement.name == name:
+            return source.splitlines()[statement.lineno - 1 : statement.end_lineno]
+    raise AssertionError(f"to_numpy wrote no function {name!r}")

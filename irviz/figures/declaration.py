@@ -1,0 +1,180 @@
+"""Declarations of figures, and the TOML files that hold them."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, get_args
+
+from irviz.errors import DrawError, LoadError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+Kind = Literal["graph", "buffers", "stages", "parts", "numpy", "loops"]
+Language = Literal["en", "zh", "ko"]
+Words: TypeAlias = "str | Mapping[str, str]"
+"""Words in all languages alike, or by language."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_FORMATS = ("svg", "pdf", "png")
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What one figure shows; each attribute is a key of the TOML file and an option of `figure`.
+
+    Attributes:
+        name: The name of its file, without a suffix.
+        program: `package.module:attribute`, or a file: what `irviz.load` takes.
+        kind: "graph": the computational graph. "buffers": the attempt to draw allocations and
+            writes as a graph. "stages": a graph after each transform. "parts": what a function is
+            made of. "numpy": functions beside what they are as loops over NumPy arrays. "loops": a
+            loop nest, or what each step of a schedule does to it.
+        module: Which module of a file that has several.
+        function: Which function; by default that of the session.
+        functions: For "numpy": which functions, in order; by default the one.
+        transforms: Names of passes, or `package.module:attribute` of a pass, applied in order.
+        stages: The stages that are drawn, by their numbers; by default the last one, and for
+            "stages" all.
+        captions: For "stages": the words above each stage.
+        schedule: For "loops": `package.module:attribute` of a function that takes a Schedule.
+        step: Which of its steps, from 1; 0 for a figure of each.
+        callouts: What to show beside nodes: "binding" for their line of TVMScript, "callee" for
+            the function that they call.
+        notes: A few words beside nodes.
+        highlight: The nodes with a thick outline.
+        hide: The beginnings of lines of TVMScript that are left out.
+        title: The line above the picture.
+        description: What screen readers read; by default it is made of the program.
+        direction: Where data flows, "up" or "down".
+        theme: "course", "light", "dark" or "print".
+        size: The width and height that the figure may take of a slide, in points.
+        min_text: The smallest size of text that is accepted, in points on the slide.
+        languages: Those to draw it in: "en", "zh", "ko". The file of the first has the name alone.
+    """
+
+    name: str
+    program: object
+    kind: Kind = "graph"
+    module: str = ""
+    function: str = ""
+    functions: Sequence[str] = ()
+    transforms: Sequence[object] = ()
+    stages: Sequence[str] = ()
+    captions: Sequence[Words] = ()
+    schedule: object = ""
+    step: int = 0
+    callouts: Mapping[str, str] = field(default_factory=dict)
+    notes: Mapping[str, Words] = field(default_factory=dict)
+    highlight: Sequence[str] = ()
+    hide: Sequence[str] = ("T.reads(", "T.writes(", '# with T.sblock("root")')
+    title: Words = ""
+    description: Words = ""
+    direction: str = "up"
+    theme: str = "course"
+    size: Sequence[float] = (960.0, 540.0)
+    min_text: float = 14.0
+    languages: Sequence[Language] = ("en",)
+
+    def __post_init__(self) -> None:
+        """Check what has a few choices; raise DrawError for another one."""
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
+            raise DrawError(f"{self.name!r} is no name of a figure: use letters, digits, - and _")
+        chosen = [("kind", self.kind, get_args(Kind)), ("direction", self.direction, _DIRECTIONS)]
+        chosen += [("language", one, get_args(Language)) for one in self.languages]
+        chosen += [("callout", one, _CALLOUTS) for one in self.callouts.values()]
+        for what, value, known in chosen:
+            if value not in known:
+                raise DrawError(
+                    f"figure {self.name!r}: there is no {what} {value!r}; choose one of "
+                    f"{', '.join(known)}"
+                )
+        if not self.languages:
+            raise DrawError(f"figure {self.name!r}: give at least one language")
+        if len(self.size) != 2 or min(self.size) <= 0:
+            raise DrawError(f"figure {self.name!r}: size is [width, height] in points")
+
+
+_DIRECTIONS = ("up", "down")
+_CALLOUTS = ("binding", "callee")
+
+
+@dataclass(frozen=True)
+class FigureList:
+    """The figures of a file.
+
+    Attributes:
+        root: The folder of the file: programs are found from there.
+        folder: The folder that the figures are written to.
+        formats: The suffixes of what is written, without dots; "svg" is what is checked.
+    """
+
+    root: Path
+    folder: Path
+    declarations: Sequence[Declaration]
+    formats: Sequence[str] = ("svg",)
+
+
+def read_declarations(path: Path) -> FigureList:
+    """Read a `figures.toml`; nothing that it names is imported or read yet.
+
+    Raises:
+        LoadError: It is not TOML, or a key or a value is not one of a declaration.
+        DrawError: As `Declaration` does.
+        OSError: It cannot be read.
+    """
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise LoadError(f"{path} is no TOML: {error}") from None
+    known = {"folder": str, "formats": list, "defaults": dict, "figure": list}
+    _check(str(path), data, known)
+    formats = tuple(data.get("formats", ["svg"]))
+    for one in formats:
+        if one not in _FORMATS:
+            raise LoadError(f"{path}: there is no format {one!r}: use {', '.join(_FORMATS)}")
+    defaults = data.get("defaults", {})
+    declarations: list[Declaration] = []
+    for number, table in enumerate(data.get("figure", []), start=1):
+        if not isinstance(table, dict):
+            raise LoadError(f"{path}: write each figure as a table that begins with [[figure]]")
+        where = f"{path}, figure {table.get('name', number)!r}"
+        options = {**defaults, **table}
+        _check(where, options, _TYPES)
+        for key in ("name", "program"):
+            if key not in options:
+                raise LoadError(f"{where}: there is no {key!r}")
+        declarations.append(Declaration(**options))
+    names = [one.name for one in declarations]
+    if twice := next((name for name in names if names.count(name) > 1), ""):
+        raise LoadError(f"{path}: two figures are called {twice!r}")
+    root = path.absolute().parent
+    return FigureList(root, root / data.get("folder", "figures"), declarations, formats)
+
+
+def _toml_type(annotation: str) -> Any:
+    """Return what a value of TOML may be for the annotation of an attribute."""
+    if annotation.startswith("Sequence"):
+        return list
+    if annotation.startswith("Mapping"):
+        return dict
+    return {"Words": (str, dict), "int": int, "float": (int, float)}.get(annotation, str)
+
+
+_TYPES = {one.name: _toml_type(str(one.type)) for one in fields(Declaration)}
+
+
+def _check(where: str, table: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    for key, value in table.items():
+        if key not in known:
+            raise LoadError(f"{where}: there is no key {key!r}; known are {', '.join(known)}")
+        kinds = known[key] if isinstance(known[key], tuple) else (known[key],)
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            wanted = " or ".join(kind.__name__ for kind in kinds)
+            raise LoadError(f"{where}: {key} is {value!r}, which is no {wanted}")

@@ -1,0 +1,275 @@
+"""From a declaration to its pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import TypeVar
+from xml.etree import ElementTree
+
+from irviz.errors import DrawError, IrvizError, LoadError, NotFoundError
+from irviz.figures.code_panels import function_lines, numpy_panels, parts_panel
+from irviz.figures.declaration import Declaration
+from irviz.figures.program import figure_session
+from irviz.figures.words import in_language, say
+from irviz.ir.destination_passing import destination_passing
+from irviz.model.graph.graph import INPUT_KINDS, Graph
+from irviz.session.session import Session
+from irviz.transforms.stage import INITIAL
+from irviz.view.figure import Figure
+from irviz.view.geometry import Size
+from irviz.view.graph import labels
+from irviz.view.loop_nest_diff import draw_loop_nest_diff
+from irviz.view.slide.code_listing import draw_code, wrapped
+from irviz.view.slide.graph_panel import GraphWords, draw_graph_panel
+from irviz.view.slide.slide import Panel, SlideText, slide_figure
+from irviz.view.theme import Theme, slide_theme
+
+_WIDTHS = (96, 80, 70, 62, 55, 48, 42, 36)
+"""The numbers of characters at which code is broken: the first that fits on the slide is taken."""
+_LOOP_WIDTHS = (460.0, 380.0, 320.0, 280.0, 240.0, 210.0)
+Width = TypeVar("Width")
+
+
+def draw_declaration(declaration: Declaration, root: Path = Path()) -> dict[str, Figure]:
+    """Draw a figure in each of its languages.
+
+    Args:
+        root: The folder that files and modules of programs are found from.
+
+    Returns:
+        The pictures by the names of their files, without suffixes.
+
+    Raises:
+        IrvizError: A program is not found, or what is declared does not fit it or the slide; the
+            message has the figure's name.
+    """
+    try:
+        session = figure_session(declaration, root)
+        drawing = _Drawing(declaration, session)
+        return {
+            name + ("" if not number else f".{language}"): figure
+            for number, language in enumerate(declaration.languages)
+            for name, figure in drawing.figures(language)
+        }
+    except IrvizError as error:
+        name = f"figure {declaration.name!r}"
+        if name in str(error):
+            raise
+        kind = LoadError if isinstance(error, LoadError) else DrawError
+        raise kind(f"{name}: {error}") from error
+
+
+class _Drawing:
+    """The pictures of one declaration."""
+
+    def __init__(self, declaration: Declaration, session: Session) -> None:
+        self.declaration, self.session = declaration, session
+        self.theme: Theme = slide_theme(declaration.theme)
+
+    def figures(self, language: str) -> Iterator[tuple[str, Figure]]:
+        """Yield the name of each picture and the picture."""
+        one = self.declaration
+        function = self.session.function
+        match one.kind:
+            case "graph":
+                stage = self._stages()[-1]
+                graph = self.session.view(stage).graph
+                fit = partial(self._graph, graph, stage, language)
+                words = say("computational graph of {0}", language, function)
+                yield one.name, self._fitted(fit, words, language, _sentences(graph), [stage])
+            case "buffers":
+                stage = self._stages()[-1]
+                graph = destination_passing(self.session.stage(stage).module, function)
+                graph = _with_writes(graph, say("writes", language))
+                fit = partial(self._graph, graph, stage, language)
+                words = say("buffers of {0}, and the calls that write them", language, function)
+                yield one.name, self._fitted(fit, words, language, _sentences(graph), [stage])
+            case "stages":
+                stages = self._stages()
+                words = say("{0} after each transform", language, function)
+                graphs = [self.session.view(stage).graph for stage in stages]
+                about = " ".join(_sentences(graph) for graph in graphs)
+                fit = partial(self._stage_panels, graphs, stages, language)
+                yield one.name, self._fitted(fit, words, language, about, stages)
+            case "parts":
+                stage = self._stages()[-1]
+                words = say("parts of {0}", language, function)
+                fit = partial(self._parts, stage, language)
+                about = _sentences(self.session.graph(stage))
+                yield one.name, self._fitted(fit, words, language, about, [stage])
+            case "numpy":
+                stage = self._stages()[-1]
+                functions = one.functions or [function]
+                words = say("{0} in TVMScript and in NumPy", language, ", ".join(functions))
+                fit = partial(self._numpy, stage, functions, language)
+                yield one.name, self._fitted(fit, words, language, words, [stage])
+            case "loops":
+                yield from self._loops(language)
+
+    def _stages(self) -> Sequence[str]:
+        """Return the stages that are drawn."""
+        if self.declaration.stages:
+            for stage in self.declaration.stages:
+                self.session.stage(stage)
+            return self.declaration.stages
+        lineage = self.session.lineage()
+        return lineage if self.declaration.kind == "stages" else lineage[-1:]
+
+    def _fitted(
+        self,
+        panels: Callable[[int], tuple[Sequence[Panel], Sequence[str]]],
+        label: str,
+        language: str,
+        description: str,
+        stages: Sequence[str],
+    ) -> Figure:
+        """Return the picture with the longest lines of code that fit on the slide."""
+        one = self.declaration
+        programs = [self.session.script(stage).text for stage in stages]
+        title = in_language(one.title, language)
+        words = in_language(one.description, language) or description
+        text = SlideText(title, title or label, words, programs)
+        size = Size(*one.size)
+
+        def fit(width: int) -> Figure:
+            drawn, arrows = panels(width)
+            return slide_figure(drawn, arrows, text, self.theme, size, one.min_text)
+
+        return _first_that_fits(fit, _WIDTHS)
+
+    def _graph(
+        self, graph: Graph, stage: str, language: str, width: int
+    ) -> tuple[Sequence[Panel], Sequence[str]]:
+        one = self.declaration
+        callouts = {
+            name: self._callout(graph, stage, name, what) for name, what in one.callouts.items()
+        }
+        notes = {name: in_language(words, language) for name, words in one.notes.items()}
+        words = GraphWords(callouts, notes, one.highlight, width)
+        return [Panel(*draw_graph_panel(graph, self.theme, one.direction, words))], []
+
+    def _callout(self, graph: Graph, stage: str, name: str, what: str) -> Sequence[str]:
+        """Return the lines of TVMScript beside a node."""
+        node, script = graph[name], self.session.script(stage)
+        if what == "callee":
+            return function_lines(script, node.callee, self.declaration.hide)
+        line = script.lines.get((self.session.function, node.id))
+        if line is None:
+            raise NotFoundError(f"{name!r} has no line of TVMScript to show in a callout")
+        return [script.line(line)]
+
+    def _stage_panels(
+        self, graphs: Sequence[Graph], stages: Sequence[str], language: str, width: int
+    ) -> tuple[Sequence[Panel], Sequence[str]]:
+        one, panels = self.declaration, []
+        for at, graph in enumerate(graphs):
+            names = {*graph.index}
+            notes = {n: in_language(w, language) for n, w in one.notes.items() if n in names}
+            words = GraphWords({}, notes, [n for n in one.highlight if n in names], width, False)
+            caption = in_language(one.captions[at], language) if at < len(one.captions) else ""
+            drawn = draw_graph_panel(graph, self.theme, one.direction, words)
+            panels.append(Panel(*drawn, caption))
+        return panels, [self._between(before, after) for before, after in pairwise(stages)]
+
+    def _between(self, before: str, after: str) -> str:
+        """Return the names of the transforms that lead from a stage to another."""
+        way = self.session.lineage(after)
+        start = way.index(before) + 1 if before in way else len(way) - 1
+        names = [self.session.stage(stage).label for stage in way[start:]]
+        return "\n".join(name for name in names if name != INITIAL)
+
+    def _parts(
+        self, stage: str, language: str, width: int
+    ) -> tuple[Sequence[Panel], Sequence[str]]:
+        script, graph = self.session.script(stage), self.session.graph(stage)
+        return [parts_panel(script, graph, self.theme, language, width)], []
+
+    def _numpy(
+        self, stage: str, functions: Sequence[str], language: str, width: int
+    ) -> tuple[Sequence[Panel], Sequence[str]]:
+        chosen = self.session.stage(stage)
+        script, hide = self.session.script(stage), self.declaration.hide
+        panels = numpy_panels(chosen.module, script, functions, hide, self.theme, language, width)
+        return panels, [""]
+
+    def _loops(self, language: str) -> Iterator[tuple[str, Figure]]:
+        """Yield the loop nest, or what became of it in the steps of the schedule."""
+        one, session = self.declaration, self.session
+        words = say("loop nest of {0}", language, session.function)
+        way = session.lineage()
+        if not one.schedule:
+            stage = self._stages()[-1]
+            lines = function_lines(session.script(stage), session.function, one.hide)
+
+            def listing(width: int) -> tuple[Sequence[Panel], Sequence[str]]:
+                group = ElementTree.Element("g")
+                broken = [part for line in lines for part in wrapped(line, width)]
+                return [Panel(group, draw_code(group, broken, (0.0, 0.0), self.theme))], []
+
+            yield one.name, self._fitted(listing, words, language, words, [stage])
+            return
+        steps = list(pairwise(way))
+        if not 0 <= one.step <= len(steps):
+            raise NotFoundError(f"the schedule has steps 1 to {len(steps)}, and no {one.step}")
+        for number, (before, after) in enumerate(steps, start=1):
+            if one.step in (0, number):
+                name = one.name if one.step else f"{one.name}-{number}"
+                yield name, self._loop_step(before, after, language)
+
+    def _loop_step(self, before: str, after: str, language: str) -> Figure:
+        one, session = self.declaration, self.session
+        found = session.diff(before, after, session.function)
+        diff = next((each for each in found.functions if each.loops is not None), None)
+        if diff is None:
+            raise DrawError(f"step {after} of the schedule changes no loop nest")
+        label = session.stage(after).label
+        title = in_language(one.title, language) or label
+        programs = [session.script(stage).text for stage in (before, after)]
+        text = SlideText(title, title, found.text(), programs)
+
+        def fit(width: float) -> Figure:
+            group = ElementTree.Element("g")
+            drawn = draw_loop_nest_diff(group, diff.nests, diff.loops, self.theme, width)
+            panel = Panel(group, Size(drawn.width, drawn.height))
+            return slide_figure([panel], [], text, self.theme, Size(*one.size), one.min_text)
+
+        return _first_that_fits(fit, _LOOP_WIDTHS)
+
+
+def _first_that_fits(draw: Callable[[Width], Figure], widths: Sequence[Width]) -> Figure:
+    """Draw with the first width that fits on the slide; raise the last one's error if none does."""
+    error: DrawError | None = None
+    for width in widths:
+        try:
+            return draw(width)
+        except DrawError as failure:  # noqa: PERF203 - each width is another attempt
+            error = failure
+    assert error is not None
+    raise error
+
+
+def _with_writes(graph: Graph, word: str) -> Graph:
+    """Return the graph with another word on the edges that write."""
+    writing = {edge.source for edge in graph.edges if edge.is_write}
+    return graph.with_nodes(
+        [n._replace(type_text=word) if n.id in writing else n for n in graph.nodes]
+    )
+
+
+def _sentences(graph: Graph) -> str:
+    """Describe a graph: a sentence about its inputs and one for each call."""
+    inputs = [node for node in graph.nodes if node.kind in INPUT_KINDS]
+    given = ", ".join(labels.value_label(node) for node in inputs)
+    found = [f"{graph.function}({given})."]
+    for node in graph.nodes:
+        if node in inputs:
+            continue
+        operands = ", ".join(
+            graph[edge.source].name or labels.title(graph[edge.source])
+            for edge in graph.entering.get(node.id, ())
+        )
+        found.append(f"{labels.value_label(node)} = {labels.title(node)}({operands}).")
+    return " ".join(found)

@@ -1,0 +1,146 @@
+"""The figures of a lecture show what their programs are now, and are readable on a slide."""
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from irviz.cli.main import main
+from irviz.course.mlp import MyModuleStatic
+from irviz.errors import DrawError, LoadError
+from irviz.figures import Declaration, check_figures, draw_declaration, read_declarations
+
+pytestmark = pytest.mark.worker
+
+ROOT = Path(__file__).parents[2]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawn(**options):
+    """Return the picture of a declaration as a tree."""
+    (figure,) = draw_declaration(Declaration("one", **options)).values()
+    return ElementTree.fromstring(figure.svg)
+
+
+def words(tree):
+    return ["".join(one.itertext()).replace("\u00a0", " ") for one in tree.iter(f"{SVG}text")]
+
+
+def test_the_figures_of_the_course_are_what_their_programs_give_now():
+    assert check_figures(read_declarations(ROOT / "figures.toml")) == []
+
+
+def test_a_program_that_changed_is_told_with_its_difference(tmp_path, capsys):
+    program = tmp_path / "mlp.py"
+    program.write_text(MyModuleStatic.script())
+    (tmp_path / "figures.toml").write_text(
+        'folder = "img"\n'
+        '[[figure]]\nname = "mlp"\nprogram = "mlp.py"\n'
+        '[[figure]]\nname = "relu"\nprogram = "mlp.py"\nkind = "numpy"\nfunctions = ["relu0"]\n'
+    )
+    command = ["figures", "--file", str(tmp_path / "figures.toml")]
+    assert main(command) == 0
+    assert main([*command, "--check"]) == 0
+    program.write_text(MyModuleStatic.script().replace("cls.relu0, (lv0,)", "cls.relu0, (lv0, )"))
+    assert main([*command, "--check"]) == 0  # another text of the same program
+    program.write_text(MyModuleStatic.script().replace("T.max(", "T.min("))
+    capsys.readouterr()
+    assert main([*command, "--check", "mlp"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"{tmp_path / 'img' / 'mlp.svg'} is not what its program gives now\n")
+    assert re.search(r"^\+.*T\.min", said, re.MULTILINE)
+
+
+def test_another_declaration_is_told_by_the_words_that_it_changes(tmp_path, capsys):
+    file = tmp_path / "figures.toml"
+    file.write_text(FIGURE.format('highlight = ["lv0"]'))
+    command = ["figures", "--file", str(file)]
+    assert main(command) == 0
+    for more, reason in ((' title = "New"', "+New"), ("", "places or colours differ")):
+        file.write_text(FIGURE.format(more))
+        assert main([*command, "--check"]) == 1
+        assert reason in capsys.readouterr().err
+    file.write_text('[[figure]]\nname = "b"\nprogram = "irviz.course.mm_relu:MyModule"')
+    assert main([*command, "--check"]) == 1
+    said = capsys.readouterr().err
+    assert "b.svg is missing" in said
+    assert "a.svg is a figure that nothing declares" in said
+
+
+FIGURE = '[[figure]]\nname = "a"\nprogram = "irviz.course.mlp:MyModuleStatic"\n{}\n'
+
+
+def test_no_text_is_smaller_on_the_slide_than_was_asked_for():
+    tree = drawn(program=MyModuleStatic)
+    scale = float(tree.get("width")) / float(tree.get("viewBox").split()[2]) * 0.75
+    assert float(tree.get("width")) * 0.75 <= 960.01
+    assert float(tree.get("height")) * 0.75 <= 540.01
+    sizes = [float(one.get("font-size")) for one in tree.iter() if one.get("font-size")]
+    assert min(sizes) * scale >= 13.9
+    with pytest.raises(DrawError, match=r"'one': the text .* would be .* pt high on 300 × 200 pt"):
+        drawn(program=MyModuleStatic, size=[300, 200])
+    assert drawn(program=MyModuleStatic, size=[300, 200], min_text=5) is not None
+
+
+def test_a_figure_has_its_words_as_text_and_a_description_for_screen_readers():
+    tree = drawn(program=MyModuleStatic, callouts={"lv0": "binding", "lv1": "callee"})
+    assert tree.find(f"{SVG}title").text == "computational graph of main"
+    assert "lv1: Tensor[(1, 128)] = relu0(lv0)." in tree.find(f"{SVG}desc").text
+    found = words(tree)
+    assert "lv0: Tensor[(1, 128)]" in found
+    assert "lv0 = R.call_tir(cls.linear0," in " ".join(found)
+    assert "def relu0(X: T.Buffer((1, 128), " in " ".join(found)
+
+
+@pytest.mark.parametrize(("language", "word"), [("en", "variable"), ("zh", "变量"), ("ko", "변수")])
+def test_words_are_written_in_the_language_of_the_lecture(language, word):
+    tree = drawn(program=MyModuleStatic, kind="parts", languages=[language])
+    assert f"{word} · relax.DataflowVar" in words(tree)
+    assert "Noto Sans CJK" in tree.get("font-family")
+
+
+def test_what_corresponds_in_the_module_and_in_numpy_has_one_ground():
+    tree = drawn(program=MyModuleStatic, kind="numpy", functions=["linear0"])
+    grounds = [
+        [rect.get("fill") for rect in panel.iter(f"{SVG}rect")]
+        for panel in tree.iter(f"{SVG}g")
+        if panel.get("class") == "code-panel"
+    ]
+    assert len(grounds[0]) == 3
+    assert grounds[0] == grounds[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("figure = 3", "figure is 3"),
+        ('[[figure]]\nname = "a"', "there is no 'program'"),
+        (FIGURE.format("colour = 3"), "there is no key 'colour'"),
+        (FIGURE.format("size = 3"), "size is 3, which is no list"),
+        (FIGURE.format('kind = "pie"'), "there is no kind 'pie'"),
+        (FIGURE.format('theme = "neon"'), "there is no theme 'neon'"),
+        (FIGURE.format('callouts = { lv9 = "binding" }'), "'lv9' is no node of 'main'"),
+        (FIGURE.replace('"a"', '"../a"'), "'../a' is no name of a figure"),
+        (FIGURE.replace("mlp:", "nothing:"), "cannot be imported"),
+        (FIGURE.format("") * 2, "two figures are called 'a'"),
+    ],
+)
+def test_a_wrong_declaration_is_told_in_one_sentence(tmp_path, capsys, text, said):
+    file = tmp_path / "figures.toml"
+    file.write_text(text.replace("{}", ""))
+    assert main(["figures", "--file", str(file)]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "figures").exists()
+
+
+def test_nothing_is_imported_or_run_by_reading_declarations(tmp_path):
+    code = f"import os\nos.mkdir({str(tmp_path / 'ran')!r})\nprogram = 3\n"
+    (tmp_path / "mine.py").write_text(code)
+    file = tmp_path / "figures.toml"
+    file.write_text('[[figure]]\nname = "a"\nprogram = "mine:program"')
+    figures = read_declarations(file)
+    assert not (tmp_path / "ran").exists()
+    with pytest.raises(LoadError):  # a number is no program; and the control: this imports it
+        draw_declaration(figures.declarations[0], figures.root)
+    assert (tmp_path / "ran").exists()

@@ -25,6 +25,7 @@ from irviz.ir.shapes.shape_eval import nbytes
 from irviz.ir.shapes.symbolic_shapes import evaluate_dim
 from irviz.ir.text.expression_labels import dim_label
 from irviz.model.graph.graph import CALLEE, Edge, Graph, Node, NodeId, NodeKind, Resolution
+from irviz.model.graph.memory_operators import BUFFERS, KILLS, STORAGES
 from irviz.units import format_bytes
 from irviz.worker.supervisor import TRIES, WorkerError
 
@@ -32,10 +33,6 @@ SECONDS = 120.0
 """The time limit for the passes of the build."""
 
 _CALLS = (NodeKind.CALL_FUNCTION, NodeKind.CALL_PACKED)
-_KILLS = ("relax.memory.kill_tensor", "relax.memory.kill_storage", "relax.vm.kill_object")
-_STORAGES = ("relax.memory.alloc_storage", "relax.vm.alloc_storage")
-_PLANNED = ("relax.memory.alloc_tensor", "relax.vm.alloc_tensor")
-_BUFFERS = ("relax.builtin.alloc_tensor", *_PLANNED)
 
 
 class LoweringError(RunError):
@@ -134,13 +131,13 @@ class _BufferGraph:
         """Read each node once, in the order of the text."""
         for node in self.source.nodes:
             entering = self.source.entering.get(node.id, ())
-            if node.operator in _KILLS:
+            if node.operator in KILLS:
                 continue
             written = self._last_writes
             self._last_writes = set()
-            if node.operator in _STORAGES:
+            if node.operator in STORAGES:
                 self._storages[node.id] = f"storage {len(self._storages) + 1}"
-            elif node.operator in _BUFFERS:
+            elif node.operator in BUFFERS:
                 self._add_allocation(node, entering)
             elif not self._is_alias(node, entering, written):
                 self._add_node(node, entering)
@@ -253,7 +250,7 @@ class _BufferGraph:
 
 def _is_buffer(value: ir.Expr) -> bool:
     is_operator = isinstance(value, ir.Call) and isinstance(value.op, ir.Op)
-    return is_operator and value.op.name in _BUFFERS
+    return is_operator and value.op.name in BUFFERS
 
 
 def _size(call: ir.Call) -> str:

@@ -19,10 +19,12 @@ from irviz.model.folding.folding_limits import (
     PART_CHILDREN,
     SMALL_GRAPH,
 )
+from irviz.model.folding.group_facts import operation_name
 from irviz.model.folding.layer_titles import layer_titles
 from irviz.model.folding.repeats import BoundNodes, bound_nodes, find_repeats
 from irviz.model.graph.graph import Graph, NodeId, RegionKind
 from irviz.model.graph.layers import Layer, LayerPart, common_layer, layer_name
+from irviz.model.graph.memory_operators import computing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -222,8 +224,7 @@ class _Builder:
             return units
         start, stop = _start(units[0]), _stop(units[-1])
         found = self._id("between", start)
-        nodes = self.bound.nodes[start:stop]
-        names = dict.fromkeys(one.callee.removeprefix("relax.") or one.kind.value for one in nodes)
+        names = dict.fromkeys(map(operation_name, computing(self.bound.nodes[start:stop])))
         name = ", ".join(names) if len(names) <= _MAX_NAMES else f"{stop - start} operators"
         children = self._divided(units)
         return [Container(found, RegionKind.PART, name, start, stop, children)]

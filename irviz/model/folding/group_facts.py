@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from irviz.model.graph.flops import shape_in
 from irviz.model.graph.graph import Node
+from irviz.model.graph.memory_operators import computing
 
 _MAX_NAMES = 3
 _UNITS = ("", " k", " M", " G", " T")
@@ -26,8 +27,10 @@ def group_facts(nodes: Sequence[Node], layer: str = "", copies: int = 1) -> Fact
         layer: The full name of the layer that it shows, "" for none.
         copies: How many copies that are alike it has.
     """
-    names = Counter(node.callee.removeprefix("relax.") or node.kind.value for node in nodes)
-    counts = [(name, count // copies) for name, count in names.most_common(_MAX_NAMES)]
+    names = Counter(map(operation_name, nodes))
+    first = set(map(operation_name, computing(nodes)))
+    most_common = sorted(names.most_common(), key=lambda one: one[0] not in first)
+    counts = [(name, count // copies) for name, count in most_common[:_MAX_NAMES]]
     most = [f"{name} ×{count}" if count > 1 else name for name, count in counts]
     if len(names) > _MAX_NAMES:
         most.append("…")
@@ -36,6 +39,11 @@ def group_facts(nodes: Sequence[Node], layer: str = "", copies: int = 1) -> Fact
     if not layer:
         return *flops, held
     return ("layer", layer), *flops, ("operators", f"{names.total():,}"), held
+
+
+def operation_name(node: Node) -> str:
+    """Return the name of what a node calls, or else its kind."""
+    return node.callee.removeprefix("relax.").removeprefix("vm.builtin.") or node.kind.value
 
 
 def _flops(nodes: Sequence[Node]) -> Facts:

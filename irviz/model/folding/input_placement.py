@@ -26,6 +26,7 @@ class Use(NamedTuple):
 
     Attributes:
         source: The step or the input that is used.
+        step: The step that uses it.
         item: The index of the scene's item that uses it.
         frame: The region of the use, which is not the item's own for a use by another copy.
         is_carried: Whether the value goes from one copy of a repeat to the next.
@@ -33,6 +34,7 @@ class Use(NamedTuple):
     """
 
     source: Operand
+    step: int
     item: int
     frame: int | None
     is_carried: bool = False
@@ -86,7 +88,7 @@ class LeafPlacement:
         self.held: Counter[int] = Counter()
         self.weights: Counter[int] = Counter()
         users: dict[NodeId, set[tuple[int, int | None]]] = {}
-        for source, item, frame, *_ in uses:
+        for source, _, item, frame, *_ in uses:
             if source.step < 0:
                 users.setdefault(source.node, set()).add((item, frame))
         for bundle in _bundled(self._homes(users), opened, room, minimum):

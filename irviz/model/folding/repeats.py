@@ -10,12 +10,10 @@ from typing import NamedTuple
 from irviz.model.folding.folding_limits import MIN_REPEAT
 from irviz.model.folding.tandem_repeats import tandem_repeats
 from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId, NodeKind
+from irviz.model.graph.memory_operators import KILLS, STORAGES
 
 _MAX_STARTS = 3
 """The positions that are tried for the first copy, and as many more that lose one copy."""
-
-
-_STORAGE = ("relax.memory.alloc_storage", "relax.vm.alloc_storage")
 
 
 class Operand(NamedTuple):
@@ -49,7 +47,11 @@ class BoundNodes:
     def is_storage(self, *operands: Operand) -> bool:
         """Return whether all of these operands are storage, which plans of memory hand around."""
         steps = [operand.step for operand in operands]
-        return all(step >= 0 and self.nodes[step].callee in _STORAGE for step in steps)
+        return all(step >= 0 and self.nodes[step].callee in STORAGES for step in steps)
+
+    def plans_memory(self, operand: Operand, step: int) -> bool:
+        """Return whether a step uses an operand only as storage, or frees it."""
+        return self.is_storage(operand) or self.nodes[step].callee in KILLS
 
     def has_rotation(self, start: int, held: int, copies: int) -> bool:
         """Return whether copies of a repeat use different storage from outside."""

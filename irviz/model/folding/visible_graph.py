@@ -13,7 +13,7 @@ from irviz.model.folding.expansion import Expansion, expanded_containers
 from irviz.model.folding.folding_limits import LIMIT
 from irviz.model.folding.group_facts import group_facts, with_parameters
 from irviz.model.folding.input_placement import DrawnBindings, LeafPlacement, Use
-from irviz.model.folding.repeats import BoundNodes
+from irviz.model.folding.repeats import BoundNodes, Operand
 from irviz.model.graph.graph import Edge, Graph, Node, NodeId, NodeKind, Region
 from irviz.model.graph.layers import common_layer
 
@@ -111,11 +111,11 @@ def visible_graph(
     places.update(leaves.places.items())
     edges: Counter[tuple[NodeId, NodeId, tuple[int, ...], bool]] = Counter()
     own: set[tuple[NodeId, NodeId, tuple[int, ...], bool]] = set()
-    for source, item, _, is_carried, is_other in uses:
+    for source, step, item, _, is_carried, is_other in uses:
         start = places[scene.same[source.step] if source.step >= 0 else source.node]
         end = scene.items[item].id
         is_inside = item in scene.groups and start == end and not is_carried
-        if not is_inside:
+        if not is_inside and not walk.is_plan(source, step, item):
             position = () if item in scene.groups else source.position
             ends = (start, end, position, is_carried)
             edges[ends] += 1
@@ -203,10 +203,11 @@ class _SceneBuilder:
             item = scene.item_at[scene.same[step]]
             if is_next:
                 carried = operands[step + one.held][slot]
-                found.append(Use(carried, item, scene.items[item].region, True))
+                user = step + one.held
+                found.append(Use(carried, user, item, scene.items[item].region, True))
             for user in range(step, step + (1 if is_next else one.copies) * one.held, one.held):
                 operand = operands[user][slot]
-                use = Use(operand, item, one.around, is_other=user not in scene.item_at)
+                use = Use(operand, user, item, one.around, is_other=user not in scene.item_at)
                 if operand.step < 0 and not is_next:
                     own[user, slot] = use
                     continue
@@ -219,11 +220,22 @@ class _SceneBuilder:
             frame = scene.items[item].region
             for slot, operand in enumerate(operands[step]):
                 if (step, slot) not in known and not self._is_carried(operand.step, step):
-                    found.append(Use(operand, item, frame))
+                    found.append(Use(operand, step, item, frame))
                 known.add((step, slot))
         drawn = {use.source.node for use in found}
         more = (use for key, use in own.items() if key not in known and use.source.node in drawn)
         return [*found, *more]
+
+    def is_plan(self, source: Operand, step: int, item: int) -> bool:
+        """Return whether a use is one of a plan of memory between two collapsed containers.
+
+        Where storage goes from layer to layer is seen in expanded layers.
+        """
+        groups = self.scene.groups
+        if not self._has_layers or source.step < 0 or item not in groups:
+            return False
+        made_in = self.scene.item_at[self.scene.same[source.step]]
+        return made_in in groups and self.scene.bound.plans_memory(source, step)
 
     def _crossing_operands(self) -> Iterator[tuple[OpenRepeat, int, int, bool]]:
         """Yield the operands through which copies of expanded repeats use values from outside.
@@ -270,6 +282,7 @@ def _group_node(bound: BoundNodes, container: Container, span: range) -> Node:
     """
     one = bound.nodes[span.start : span.start + container.held]
     out = [bound.nodes[step] for step in span if bound.last[step] >= span.stop]
+    out = [node for node in out if _is_result(bound, node, span)] or out
     return Node(
         NodeId(container.id),
         NodeKind.GROUP,
@@ -281,6 +294,15 @@ def _group_node(bound: BoundNodes, container: Container, span: range) -> Node:
         is_pure=all(node.is_pure for node in one),
         size=len(span),
         layers=one[0].layers and (common_layer(each for node in one for each in node.layers),),
+    )
+
+
+def _is_result(bound: BoundNodes, node: Node, span: range) -> bool:
+    """Return whether a value is used after these steps, by more than a plan of memory."""
+    graph, operand = bound.graph, Operand(bound.at[node.id], node.id, ())
+    users = (bound.at[edge.target] for edge in graph.leaving.get(node.id, ()))
+    return node.id in graph.outputs or any(
+        user not in span and not bound.plans_memory(operand, user) for user in users
     )
 
 

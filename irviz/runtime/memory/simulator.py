@@ -16,12 +16,10 @@ from irviz.ir.shapes.shape_eval import Shape, ShapeEvaluator, UnknownSizeError, 
 from irviz.ir.shapes.symbolic_shapes import symbolic_sizes
 from irviz.model.graph.graph import NodeId
 from irviz.model.graph.inlined_ids import inlined_id
+from irviz.model.graph.memory_operators import KILLS, PLANNED_TENSORS, STORAGES
 from irviz.model.runs.memory_use import MemoryUse
 from irviz.runtime.memory.simulated_memory import Block, Held, SimulatedMemory, TensorInfo
 
-_STORAGES = ("relax.memory.alloc_storage", "relax.vm.alloc_storage")
-_TENSORS = ("relax.memory.alloc_tensor", "relax.vm.alloc_tensor")
-_KILLS = ("relax.memory.kill_tensor", "relax.memory.kill_storage", "relax.vm.kill_object")
 _VIEWS = ("relax.reshape", "relax.memory.view", "relax.memory.ensure_zero_offset")
 """Operators that return a view of a tensor and allocate nothing."""
 _QUIET = ("relax.shape_of", "relax.null_value", "relax.tensor_to_shape", "relax.make_closure")
@@ -148,11 +146,11 @@ class Allocations:
 
     def _call(self, call: ir.Call, var: ir.Var | None, frame: _Frame) -> Held:
         name = str(call.op.name) if isinstance(call.op, ir.Op) else callee_name(call.op)
-        if name in _STORAGES:
+        if name in STORAGES:
             return self._memory.storage(nbytes(frame.extents.shape(_dims(call.args[0])), "uint8"))
-        if name in _TENSORS:
+        if name in PLANNED_TENSORS:
             return self._tensor(call, var, frame)
-        if name in _KILLS:
+        if name in KILLS:
             self._memory.release(frame.things.pop(call.args[0], None))
             return None
         if name in _QUIET:

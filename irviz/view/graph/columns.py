@@ -16,8 +16,8 @@ from irviz.view.geometry import Point, Rect, Size
 from irviz.view.graph.clusters import cluster_contents
 from irviz.view.graph.graphviz_layout import Layout, Route
 
-SCREEN, LARGE_SCREEN = Size(980.0, 866.0), Size(1570.0, 1086.0)
-"""The largest layouts that are read at once on the explorer's page of 1440×900 or 1920×1080 px.
+SCREENS = (Size(980.0, 866.0), Size(1570.0, 1086.0))
+"""The largest layouts that are read at once on the explorer's page of 1440×900 and 1920×1080 px.
 
 Their text is 9 px high then.
 """
@@ -42,12 +42,14 @@ class Columns:
     Attributes:
         region: The region of the frame, None for the whole graph.
         items: The nodes and clusters of each column.
+        column_of: The column of each node, also of those inside of clusters.
         turns: The edge that leads from each column to the next, by its index.
         users: The names in DOT of what uses values of the frame, and is after all columns.
     """
 
     region: int | None
     items: Sequence[Sequence[Item]]
+    column_of: Mapping[NodeId, int]
     turns: Sequence[int]
     users: Sequence[str]
 
@@ -57,20 +59,16 @@ def column_name(column: int) -> str:
     return f"cluster_column{column}"
 
 
-def is_on_screen(layout: Layout) -> bool:
-    """Return whether all of a layout can be read at once."""
-    return layout.width <= SCREEN.width and layout.height <= SCREEN.height
-
-
-def scale_on_large_screen(layout: Layout) -> float:
-    """Return how large a layout is where all of it is seen; at 1, its text can be read."""
-    width, height = LARGE_SCREEN
-    return min(width / layout.width, height / layout.height, 1.0)
+def scale_on_screens(layout: Layout) -> float:
+    """Return how large a layout is where all of it is seen; at 1, it can be read at once."""
+    scales = (min(one.width / layout.width, one.height / layout.height, 1.0) for one in SCREENS)
+    return math.prod(scales)
 
 
 def possible_columns(graph: Graph, layout: Layout, direction: str) -> Iterator[Columns]:
     """Yield columns with which a layout that is too tall for the screen may fit, at most a few."""
-    if layout.height <= SCREEN.height:
+    room = SCREENS[0].height
+    if layout.height <= room:
         return
     contents = cluster_contents(graph)
     heights: dict[int | None, float] = {
@@ -82,7 +80,7 @@ def possible_columns(graph: Graph, layout: Layout, direction: str) -> Iterator[C
     tries = 0
     for region in sorted(contents, key=lambda one: -heights[one]):
         for count in range(2, _MAX_COLUMNS + 1):
-            if heights[region] > SCREEN.height / 2 and tries < _MAX_TRIES:
+            if heights[region] > room / 2 and tries < _MAX_TRIES:
                 nodes = [_nodes(contents, item) for item in contents[region]]
                 if found := _divide(
                     graph, layout, region, contents[region], nodes, count, direction
@@ -105,7 +103,7 @@ def _divide(
     An edge between two columns is the only one; inputs are in the column that uses them first.
     """
     item_of = {node.id: at for at, inside in enumerate(nodes) for node in inside}
-    column_of = [-1 if _is_input(item) else at for at, item in enumerate(items)]
+    first_use = [-1 if _is_input(item) else at for at, item in enumerate(items)]
     crossing: list[list[int]] = [[] for _ in items]
     users = {OUTPUT: None} if any(one in item_of for one in graph.outputs) else {}
     for number, edge in enumerate(graph.edges):
@@ -115,8 +113,8 @@ def _divide(
         if target is None:
             users[NodeId(f"n{graph.index[edge.target]}")] = None
         elif _is_input(items[source]):
-            known = column_of[source]
-            column_of[source] = target if known < 0 else min(known, target)
+            known = first_use[source]
+            first_use[source] = target if known < 0 else min(known, target)
         else:
             for at in range(source + 1, target + 1):
                 crossing[at].append(number)
@@ -131,11 +129,20 @@ def _divide(
     chosen = min(combinations(cuts, count - 1), key=tallest, default=None)
     if chosen is None or tallest(chosen) > _MAX_SHARE * abs(end - begin):
         return None
+    parts = [range(*bounds) for bounds in pairwise((0, *chosen, len(items)))]
     columns = [
-        [item for at, item in enumerate(items) if low <= max(column_of[at], 0) < high]
-        for low, high in pairwise((0, *chosen, len(items)))
+        [at for at, first in enumerate(first_use) if max(first, 0) in part] for part in parts
     ]
-    return Columns(region, columns, [cuts[at] for at in chosen], list(users))
+    column_of = {
+        node.id: column
+        for column, found in enumerate(columns)
+        for at in found
+        for node in nodes[at]
+    }
+    turns = [cuts[at] for at in chosen]
+    return Columns(
+        region, [[items[at] for at in one] for one in columns], column_of, turns, list(users)
+    )
 
 
 def _nodes(contents: Mapping[int | None, Sequence[Item]], item: Item) -> list[Node]:

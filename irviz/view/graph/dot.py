@@ -110,8 +110,10 @@ def to_dot(
     given = given or layout_input(graph)
     _add_contents(source, graph, given, columns, labelloc)
     names = _names(graph)
+    column_of = columns.column_of if columns else {}
     for index, (first, second) in enumerate(_consecutive_effects(graph)):
-        source.edge(names[first], names[second], id=f"o{index}", style="invis")
+        if column_of.get(first) == column_of.get(second):
+            source.edge(names[first], names[second], id=f"o{index}", style="invis")
     turns = columns.turns if columns else ()
     own = len(graph.edges)
     for index, edge in enumerate(graph.edges):

@@ -12,12 +12,7 @@ from irviz.model.graph.graph import Graph, NodeId
 from irviz.view.figure import Figure
 from irviz.view.geometry import Point, Size
 from irviz.view.graph.change_marks import SideChanges
-from irviz.view.graph.columns import (
-    is_on_screen,
-    possible_columns,
-    scale_on_large_screen,
-    with_turns,
-)
+from irviz.view.graph.columns import possible_columns, scale_on_screens, with_turns
 from irviz.view.graph.dot import LayoutInput, layout_input, to_dot
 from irviz.view.graph.fallback_layout import layered_layout
 from irviz.view.graph.fallback_routes import add_missing_routes
@@ -36,7 +31,7 @@ Direction = Literal["up", "down"]
 """Where data flows."""
 
 _MIN_ENLARGED = 1.08
-"""How much larger a picture in columns is on a large screen, unless it fits on a small one."""
+"""How much larger a picture in columns is on a screen, at least, unless all of it can be read."""
 _MAX_EDGES, _MAX_EDGES_PER_NODE = 100, 3
 """With more edges Graphviz takes many seconds, and its layout shows no order either."""
 
@@ -178,15 +173,15 @@ def _in_columns(
     """Return the layout of a model with layers, in columns if more of it can be read then."""
     if len(graph.nodes) > FIRST_NODES or not any(node.layers for node in graph.nodes):
         return dot, layout
-    best = dot, layout
+    best, scale = (dot, layout), scale_on_screens(layout)
     for columns in possible_columns(graph, layout, direction):
         divided = to_dot(graph, direction, given, columns)
         found = lay_out(divided, seconds)
         if found and found.nodes.keys() == given.sizes.keys():
-            enlarged = scale_on_large_screen(found) / scale_on_large_screen(best[1])
-            if is_on_screen(found) or enlarged > _MIN_ENLARGED:
+            enlarged = scale_on_screens(found)
+            if enlarged == 1 or enlarged > _MIN_ENLARGED * scale:
                 turned = with_turns(found, columns, given.sizes, given.edges, direction)
-                best = (divided, turned) if turned else best
-        if is_on_screen(best[1]):
+                best, scale = ((divided, turned), enlarged) if turned else (best, scale)
+        if scale == 1:
             break
     return best

@@ -1,6 +1,7 @@
 """The first picture of a model is its architecture, by the names of its layers."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -198,3 +199,21 @@ def test_many_layers_that_give_the_same_type_are_one_stage(graphs):
     assert [one.name for one in shown.graph.nodes if one.kind is NodeKind.GROUP] == [
         f"features.{span} · Block" for span in ("0–3", "4–7", "8–9")
     ]
+
+
+def test_storage_that_a_layer_hands_to_others_is_no_edge_between_collapsed_layers(graphs):
+    model = Model(graphs)
+    model.layer("plan", "Plan", lambda: model.step("relax.memory.alloc_storage"))
+    storage = model.here
+
+    def block(name):
+        last = "x" if name == "a" else model.here
+        tensor = model.step("relax.memory.alloc_tensor", storage)
+        for index in range(7):
+            last = model.step(f"{name}{index}", last, tensor)
+
+    for name in "abcdefgh":
+        model.layer(name, name, lambda name=name: block(name))
+    edges = visible_graph(container_tree(model.graph())).graph.edges
+    layers = [f"layer:model.{name}" for name in ("plan", *"abcdefgh")]
+    assert [one[:2] for one in edges if one.source != "x"] == [*pairwise(layers[1:])]

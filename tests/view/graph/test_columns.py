@@ -8,7 +8,7 @@ import pytest
 from irviz.model.graph.graph import Edge, Graph, Node, NodeId, NodeKind, Region, RegionKind
 from irviz.model.graph.layers import LayerPart
 from irviz.view.geometry import Rect
-from irviz.view.graph.columns import SCREEN, is_on_screen
+from irviz.view.graph.columns import SCREENS, scale_on_screens
 from irviz.view.graph.edges import points_along
 from irviz.view.graph.graph_figure import place_graph
 from irviz.view.graph.scene_geometry import SceneGeometry
@@ -35,7 +35,7 @@ def chain(length, *, has_layers=True, skips=()):
 def test_a_tall_model_is_on_one_screen_and_no_edge_crosses_a_node(direction, skips):
     graph = chain(22, skips=skips)
     placed = place_graph(graph, direction)
-    assert is_on_screen(placed.layout)
+    assert scale_on_screens(placed.layout) == 1
     scene = SceneGeometry(graph, placed.layout, direction)
     assert set(scene.frames) == {0}
     (frame,) = scene.frames.values()
@@ -55,4 +55,4 @@ def test_what_has_no_layers_or_fits_is_one_column():
         placed = place_graph(graph)
         across = {round(x) for x, _ in placed.layout.nodes.values()}
         assert len(across) == 1
-    assert place_graph(chain(22, has_layers=False)).layout.height > SCREEN.height
+    assert place_graph(chain(22, has_layers=False)).layout.height > SCREENS[0].height

@@ -56,6 +56,15 @@ def why_no_operator(name: str) -> str:
     return "the installed TVM has no operator of this name"
 
 
+def why_no_program(name: str) -> str:
+    """Return the reason why a function of TVM cannot run the program that it needs, or ""."""
+    if name != "tvm.support.clang.create_llvm":
+        return ""
+    from tvm.support.clang import find_clang
+
+    return "" if find_clang(required=False) else "it runs clang, which is not installed here"
+
+
 @cache
 def _operators() -> Collection[str]:
     """Return what a string like `relax.add` can name: operators, functions, and options."""

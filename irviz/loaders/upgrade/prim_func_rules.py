@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from irviz.loaders.upgrade.calls import keyword_arg, with_arg
+from irviz.loaders.upgrade.calls import keyword, keyword_arg, with_arg
 from irviz.loaders.upgrade.dotted_names import DottedNames
 from irviz.loaders.upgrade.function_context import Function
 
@@ -51,7 +51,16 @@ def rewrite_call(node: cst.Call, meaning: str, function: Function) -> cst.Call:
     if meaning == "T.alloc_buffer" and isinstance(node.func, cst.Attribute):
         func = node.func.with_changes(attr=cst.Name("sblock_alloc_buffer"))
         return node.with_changes(func=func)
+    if meaning == "T.match_buffer":
+        return node.with_changes(args=[_alignment(arg) for arg in node.args])
     return _func_attr(node) if meaning == "T.func_attr" else node
+
+
+def _alignment(arg: cst.Arg) -> cst.Arg:
+    """Return `align=128`, by which all memory was aligned once, as today's 64."""
+    if keyword(arg) == "align" and arg.value.deep_equals(cst.Integer("128")):
+        return arg.with_changes(value=cst.Integer("64"))
+    return arg
 
 
 def _func_attr(node: cst.Call) -> cst.Call:

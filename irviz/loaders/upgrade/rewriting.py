@@ -13,7 +13,12 @@ from irviz.loaders.upgrade.calls import CallSite, callee, keyword
 from irviz.loaders.upgrade.dotted_names import DottedNames, parts
 from irviz.loaders.upgrade.function_context import Function, Owner, every, function_of
 from irviz.loaders.upgrade.imports import new_name, rewrite_import
-from irviz.loaders.upgrade.installed_names import unknown_keywords, why_missing, why_no_operator
+from irviz.loaders.upgrade.installed_names import (
+    unknown_keywords,
+    why_missing,
+    why_no_operator,
+    why_no_program,
+)
 from irviz.loaders.upgrade.moved_names import OPERATORS, SHORT, gone, moved
 from irviz.loaders.upgrade.upgrade_result import AddNote, Note
 
@@ -249,9 +254,12 @@ class Rewriter(cst.CSTTransformer):
         if old.args and new.args and new.args[0].value is not same.args[0].value:
             for part in every(old.args[0].value, cst.Attribute):
                 self._unknown.pop(part, None)
+        called = ".".join(parts(old.func))
+        if why := why_no_program(moved(meaning)):
+            self._unknown[new] = Note(self._names.line(old), called, why)
         words = [keyword(arg) for arg in new.args if arg.keyword is not None]
         for word in unknown_keywords(moved(meaning), words) if words else ():
-            what = f"{'.'.join(parts(old.func))}({word}=…)"
+            what = f"{called}({word}=…)"
             why = "the installed TVM's function does not take this keyword"
             self._unknown[new] = Note(self._names.line(old), what, why)
         return new

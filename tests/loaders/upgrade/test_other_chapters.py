@@ -303,6 +303,24 @@ def test_what_needs_a_gpu_is_upgraded_and_not_run():
     )
 
 
+def test_a_buffer_is_aligned_as_memory_is_today(run):
+    function = """
+@T.prim_func
+def copy(a: T.handle, b: T.handle) -> None:
+    A = T.match_buffer(a, (16, 16), "float16", align=128, offset_factor=16)
+    B = T.match_buffer(b, (16, 16), "float16", align=128, offset_factor=16, scope="shared")
+    with T.block("root"):
+        for i, j in T.grid(16, 16):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj]
+"""
+    copy = run(IMPORTS + function).copy
+    assert {param.ty.data_alignment for param in copy.params} == {64}
+    new = function.replace("T.prim_func", "T.prim_func(s_tir=True)")
+    assert "align=128" in upgrade(new).text
+
+
 def test_types_of_packed_calls_and_what_structures_were_called(run):
     module = run(
         IMPORTS

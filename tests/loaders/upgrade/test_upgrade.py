@@ -262,6 +262,16 @@ def test_a_name_that_the_installed_tvm_lacks_is_said_with_the_line_in_its_cell(l
     assert [(note.line, note.what) for note in second.notes] == [(2, word)]
 
 
+def test_a_program_that_a_function_runs_and_that_is_not_installed_is_said(tmp_path, monkeypatch):
+    text = "from tvm.contrib import clang\ncode = clang.create_llvm(source)\n"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (note,) = upgrade(text).notes
+    assert (note.line, note.what) == (2, "clang.create_llvm")
+
+    (tmp_path / "clang").touch(mode=0o755)
+    assert upgrade(text).notes == ()
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -49,5 +49,15 @@ def matmul_relu_passed(size: int = 128) -> tirx.PrimFunc:
     return te.create_prim_func([a, b, c, te_relu(c)])
 
 
+def batch_matmul_relu(batch: int = 4, size: int = 32) -> tirx.PrimFunc:
+    """Return max(A[b] @ B[b], 0) -> C[b], for each b."""
+    a, b = (te.placeholder((batch, size, size), name=name, dtype="float32") for name in "AB")
+    k = te.reduce_axis((0, size), name="k")
+    product = te.compute(
+        a.shape, lambda n, i, j: te.sum(a[n, i, k] * b[n, k, j], axis=k), name="matmul"
+    )
+    return te.create_prim_func([a, b, te_relu(product)])
+
+
 def _matrices(size: int) -> list[te.Tensor]:
     return [te.placeholder((size, size), name=name, dtype="float32") for name in "AB"]

@@ -7,5 +7,7 @@ that it makes, never by its text. None or `...` is "not answered yet".
 
 from irviz.course.check.graph_optimisation import fuse_unless_shared as fuse_unless_shared
 from irviz.course.check.graph_optimisation import multiply_add as multiply_add
+from irviz.course.check.tensor_program import batch_schedule as batch_schedule
+from irviz.course.check.tensor_program import loop_order as loop_order
 from irviz.course.check.verdict import Mark as Mark
 from irviz.course.check.verdict import Verdict as Verdict

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tvm import ir, relax
 
 from irviz.course.check.verdict import WrongAnswerError
+from irviz.errors import IrvizError
 from irviz.ir.module_functions import relax_functions
 from irviz.model.runs.array_diff import compare_arrays
 from irviz.session.session import Session
@@ -22,13 +23,18 @@ RUN_SECONDS = 20
 
 
 def call_answer(answer: Callable[..., Any], *arguments: object) -> Any:
-    """Call an answer; raise WrongAnswerError if it cannot be called or raises."""
+    """Call an answer; raise WrongAnswerError if it cannot be called or raises.
+
+    An error of irviz is left as it is: it says more.
+    """
     if not callable(answer):
         raise WrongAnswerError(
             f"{type(answer).__name__}: {answer!r}.", "The answer has to be something to call."
         )
     try:
         return answer(*arguments)
+    except IrvizError:
+        raise
     except Exception as failure:
         first = str(failure).strip().partition("\n")[0]
         raise WrongAnswerError(

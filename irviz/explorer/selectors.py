@@ -20,6 +20,7 @@ from irviz.explorer.jobs.incremental import check_wanted
 from irviz.explorer.state import CallKey, Message, Side, State
 from irviz.ir.module_functions import drawable_functions, function_named
 from irviz.ir.read_module_contents import contents
+from irviz.ir.same_bits import Array, is_equal_array
 from irviz.ir.text.tvmscript_lines import prim_func_script
 from irviz.ir.tir.loop_nest_reader import loop_nest
 from irviz.model.graph.graph import (
@@ -429,12 +430,12 @@ def selected_value(state: State) -> ShownValue:
     if trace is not None and found.node in trace.visits:
         is_current = found.stage is state.stage
         line = state.divergence.line_of(found.node) if state.divergence and is_current else ""
-        words = [f"input {trace.case}", _time(trace, found.node), line, _shared_words(found)]
+        words = [f"input {trace.case}", _time(trace, found.node), line, _shared_words(state, found)]
         value = trace[found.node].value
         return ShownValue(_whole(state, value), label, "; ".join(filter(None, words)))
     weight = _weight(state, found)
     if weight is not None or trace is None or found.inner not in found.graph.index:
-        return ShownValue(weight, label, "" if weight is None else _shared_words(found))
+        return ShownValue(weight, label, "" if weight is None else _shared_words(state, found))
     is_reported = found.graph[found.inner].kind not in _VALUELESS
     return ShownValue(None, label, f"input {trace.case}: it was not reached" if is_reported else "")
 
@@ -448,19 +449,51 @@ def _whole(state: State, value: NodeValue) -> NodeValue:
 
 def _weight(state: State, found: Location) -> NodeValue | None:
     """Return the value of a constant, or what the session has for a parameter."""
-    array = array_of(found.stage, found.function, found.inner)
-    if found.inner in found.graph.index and found.function == state.function:
-        node = found.graph[found.inner]
-        if node.kind is NodeKind.PARAM:
-            array = state.session.call_inputs.params.get(node.name)
+    array = _weight_array(state, found, found.inner)
     return None if array is None else NodeValue((summarise(array, _MOST_TAKEN),), (array,))
 
 
-def _shared_words(found: Location) -> str:
-    """Say who uses a weight where several do, also as another constant of the same tensor."""
+def _weight_array(state: State, found: Location, node_id: NodeId) -> Array | None:
+    """Return the numbers of a constant, or what the session has for a parameter."""
+    if found.function == state.function and node_id in found.graph.index:
+        node = found.graph[node_id]
+        if node.kind is NodeKind.PARAM:
+            return state.session.call_inputs.params.get(node.name)
+    return array_of(found.stage, found.function, node_id)
+
+
+def _shared_words(state: State, found: Location) -> str:
+    """Say who uses a weight where several do, and which other weights have the same numbers."""
     graph = graph_of(found.stage, found.function)
     if found.inner not in graph.index or graph[found.inner].kind not in INPUT_KINDS:
         return ""
+    return "; ".join(filter(None, (_users_words(graph, found), _equal_words(state, found))))
+
+
+def _equal_words(state: State, found: Location) -> str:
+    """Say which other weights have the same numbers, as tied ones have that were imported twice.
+
+    Weights of one number, such as new norms have, are not compared.
+    """
+    own = _weight_array(state, found, found.inner)
+    if own is None or own.size < 2 or not (own != own.flat[0]).any():
+        return ""
+    tensors = constants_of(found.stage, found.function)
+    tied = tensors.get(found.inner)
+    equal = []
+    for node in found.graph.nodes:
+        tensor = tensors.get(node.id)
+        is_itself = node.id == found.inner or (tensor is not None and tensor.same_as(tied))
+        if node.kind in INPUT_KINDS and not is_itself:
+            array = _weight_array(state, found, node.id)
+            if array is not None and is_equal_array(own, array):
+                equal.append(node.name or node.id)
+    more = f" and {len(equal) - _MOST_SHARING:,} more" if len(equal) > _MOST_SHARING else ""
+    return f"equal to {', '.join(equal[:_MOST_SHARING])}{more}" if equal else ""
+
+
+def _users_words(graph: Graph, found: Location) -> str:
+    """Say who uses a weight where several do, also as another constant of the same tensor."""
     tensors = constants_of(found.stage, found.function)
     own = tensors.get(found.inner)
     same = [] if own is None else [one for one in tensors if tensors[one].same_as(own)]

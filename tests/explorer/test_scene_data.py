@@ -298,3 +298,18 @@ def test_a_weight_is_known_without_a_run_and_says_who_shares_it() -> None:
     for one in constants:
         words = selected_value(reduce(State.of(session), actions.Select(one))).words
         assert words == "shared by gv, gv1"
+
+
+def test_weights_that_arrived_as_equal_arrays_are_said_to_be_equal() -> None:
+    builder = relax.BlockBuilder()
+    names = ("x", "a", "b", "c", "one", "two")
+    x, *weights = (relax.Var(name, relax.TensorType((4, 4), "float32")) for name in names)
+    with builder.function("main", [x, *weights]):
+        for weight in weights:
+            x = builder.emit(relax.op.matmul(x, weight))
+        builder.emit_func_output(x)
+    tied, norm = np.arange(16, dtype="float32").reshape(4, 4), np.ones((4, 4), "float32")
+    params = {"a": tied, "b": tied.copy(), "c": tied + 1, "one": norm, "two": norm.copy()}
+    state = State.of(Session(builder.get(), params=params))
+    said = {name: selected_value(reduce(state, actions.Select(name))).words for name in params}
+    assert said == {"a": "equal to b", "b": "equal to a", "c": "", "one": "", "two": ""}

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from irviz.runtime.run_in_worker import forget_kernels as forget_kernels
     from irviz.session.bisect import Bisection as Bisection
     from irviz.session.bisect import bisect as bisect
+    from irviz.session.blame import Blame as Blame
     from irviz.session.divergence_report import DivergenceReport as DivergenceReport
     from irviz.session.draw_function import draw as draw
     from irviz.session.draw_function import graph as graph
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
 
 # TVM takes a second to load: each name is imported when it is first used.
 _LAZY = {
+    "Blame": "irviz.session.blame:Blame",
     "Bisection": "irviz.session.bisect:Bisection",
     "CallInputs": "irviz.runtime.run:CallInputs",
     "Comparison": "irviz.model.runs.run_result:Comparison",

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from irviz.errors import NotFoundError
 from irviz.ir.module_functions import function_named, relax_functions
-from irviz.model.diff.diff_result import Difference, NodeChange
+from irviz.model.diff.diff_result import Difference, FunctionDiff, NodeChange
 from irviz.model.graph.graph import NodeId
 from irviz.model.graph.layers import layer_name
 from irviz.session.session_state import SessionState
@@ -136,17 +137,9 @@ def _after(place: _Place, stages: Sequence[Stage]) -> Iterator[HistoryStep]:
 def _beside(before: Stage, after: Stage, place: _Place, *, is_before: bool) -> _Found:
     """Return where nodes are in the stage before, or those of the stage before in the one after."""
     name = place.function
-    mine, theirs = (function_named(each.module, name) for each in (before, after))
-    if mine is not None and mine.same_as(theirs):
+    if is_same_function(before, after, name):
         return _Found(place, (NodeChange.SAME,), ())
-    diff = next(
-        (
-            one
-            for one in diff_modules(before, after, ("", ""), name).functions
-            if (one.after if is_before else one.before) == name
-        ),
-        None,
-    )
+    diff = diff_beside(before, after, name, is_before=is_before)
     wanted = set(place.nodes)
     diffs = [
         one
@@ -163,3 +156,21 @@ def _beside(before: Stage, after: Stage, place: _Place, *, is_before: bool) -> _
         tuple(changes),
         tuple(dict.fromkeys(each for one in diffs for each in one.differences)),
     )
+
+
+def is_same_function(before: Stage, after: Stage, name: str) -> bool:
+    """Return whether the pass between left a function as it was."""
+    mine, theirs = (function_named(each.module, name) for each in (before, after))
+    return mine is not None and bool(mine.same_as(theirs))
+
+
+@lru_cache(maxsize=128)
+def diff_beside(before: Stage, after: Stage, name: str, *, is_before: bool) -> FunctionDiff | None:
+    """Return what became of a function that has this name in the stage after, or before.
+
+    It is None where the other stage has no such function.
+    """
+    for one in diff_modules(before, after, ("", ""), name).functions:
+        if (one.after if is_before else one.before) == name and one.before and one.after:
+            return one
+    return None

@@ -43,6 +43,7 @@ from irviz.runtime.memory.measure_memory import memory_use
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, measure
 from irviz.runtime.run_config import RUN_SECONDS
 from irviz.session import divergence_report, run_stages
+from irviz.session.blame import Blame, blame
 from irviz.session.divergence_report import DivergenceReport
 from irviz.session.lost_function import is_lost
 from irviz.session.node_history import NodeHistory, node_history
@@ -531,6 +532,14 @@ class Session(SessionState):
             print(session.history("lv3"))
         """
         return node_history(self, node, stage)
+
+    def blame(self, stage: str | None = None) -> Blame:
+        """Return the TVMScript of a stage, each line with the pass that changed it last.
+
+        Example:
+            print(session.blame())
+        """
+        return blame(self, stage)
 
     def draw(
         self,

@@ -84,3 +84,33 @@ def test_what_is_gone_or_new_is_said(compiled: Session) -> None:
 def test_a_node_that_is_not_there_is_refused(fused: Session) -> None:
     with pytest.raises(NotFoundError, match="stage 4 has no node 'lv1' in 'main'"):
         fused.history("lv1")
+
+
+# --- blame -------------------------------------------------------------------------------------
+
+
+def test_each_line_has_the_pass_that_changed_it_last(compiled: Session) -> None:
+    lines = {line.text.strip(): line.stage for line in compiled.blame("12").lines}
+    by_start = {
+        text.partition(":")[0]: stage.label for text, stage in lines.items() if stage is not None
+    }
+    assert by_start["lv1"] == "CallTIRRewrite"
+    assert by_start["alloc2"] == "StaticPlanBlockMemory"
+    assert by_start["storage_1"] == "LowerAllocTensor"
+    assert by_start["for ax0, ax1 in T.grid(T.int64(1), T.int64(10))"] == "LegalizeOps"
+    assert lines["return out"] is None
+
+
+def test_what_no_pass_changed_is_of_the_first_stage(fused: Session) -> None:
+    stages = fused.checkout("1").blame().nodes
+    assert {node: stage.id for node, stage in stages.items() if stage.id == "0"} == dict.fromkeys(
+        ("x", "w0", "b0", "w1", "b1"), "0"
+    )
+    assert {stages[node].id for node in ("lv0", "lv1", "out")} == {"1"}
+
+
+def test_blame_is_printed_with_a_column_of_passes_each_where_it_begins(fused: Session) -> None:
+    column = [line.partition(" │")[0].strip() for line in repr(fused.blame("3")).splitlines()]
+    # PrimFuncs, which got an attribute, functions of fused calls, and main
+    assert set(column) == {"", "1 LegalizeOps", "2 AnnotateTIROpPattern", "3 FuseOps"}
+    assert column.count("2 AnnotateTIROpPattern") == 1

@@ -7,7 +7,7 @@ JAVASCRIPT := irviz/explorer/viewer irviz/cli/page
 CHECKED := $(JAVASCRIPT:%=%/checked)
 export PYTHONDONTWRITEBYTECODE =  # each of many processes would compile irviz again
 
-.PHONY: demo js lint style types contracts pytest check test fix snapshots figures docs bench fuzz package audit clean $(CHECKED)
+.PHONY: demo js lint style prose types contracts pytest check test fix snapshots figures docs bench fuzz package audit clean $(CHECKED)
 
 demo: $(VENV)/installed  ## open the explorer on the lecture's MLP in the browser
 	$(BIN)/irviz demo
@@ -23,12 +23,16 @@ $(CHECKED): %/checked: %/node_modules/.package-lock.json
 %/node_modules/.package-lock.json: %/package.json %/package-lock.json
 	cd $* && npm ci && touch $(CURDIR)/$@
 
-lint: $(VENV)/installed-dev  ## check format, lint, types and contracts, all at once
-	@$(MAKE) --no-print-directory --jobs js style types contracts
+lint: $(VENV)/installed-dev  ## check format, lint, spelling and style, types and contracts, all at once
+	@$(MAKE) --no-print-directory --jobs js style prose types contracts
 
 style: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+prose: $(VENV)/installed-dev
+	$(BIN)/codespell
+	$(BIN)/python docs/check_prose.py *.md docs/*.md bench/README.md
 
 types: $(VENV)/installed-dev
 	$(BIN)/mypy

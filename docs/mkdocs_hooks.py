@@ -18,7 +18,7 @@ PUBLISHED = (
     "*.md",
     "LICENSE",
     "assets/*.png",
-    "assets/*.svg",
+    "assets/**/*.svg",
     "bench/*.md",
     "docs/**/*.md",
     "docs/*.css",

@@ -52,9 +52,11 @@ def figure(name: str, **options: Any) -> Callable[[Callable[[], object]], Declar
         DrawError: An option has a value that is none of its choices.
 
     Example:
+        ```python
         @irviz.figure("mlp", callouts={"lv0": "binding"}, languages=["en", "zh"])
         def mlp():
             return MyModule
+        ```
     """
 
     def declare(make: Callable[[], object]) -> DeclaredFigure:

@@ -79,7 +79,9 @@ def reduce(
         InputError: The module does not fail, or there is nothing to tell by.
 
     Example:
+        ```python
         print(irviz.reduce(irviz.bisect(model, ["LegalizeOps", my_pass])))
+        ```
     """
     if isinstance(failing, Bisection):
         if failing.before is None:

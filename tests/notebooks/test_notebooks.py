@@ -18,7 +18,7 @@ RUNNABLE = [
     for path in NOTEBOOKS
 ]
 CELL_SECONDS = 120
-WITH_EXERCISES = ("graph_optimisation", "tensor_program")
+WITH_EXERCISES = ("graph_optimisation", "tensor_program", "inside_compile")
 
 END_TO_END = (
     "NumPy loops",

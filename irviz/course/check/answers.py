@@ -45,15 +45,19 @@ def call_answer(answer: Callable[..., Any], *arguments: object) -> Any:
 
 def transform(answer: Callable[..., Any], module: ir.IRModule) -> ir.IRModule:
     """Return what an answer, a pass or a function, makes of a module."""
-    made = call_answer(answer, module)
+    return expect_module(call_answer(answer, module))
+
+
+def expect_module(made: object) -> ir.IRModule:
+    """Return what an answer gave; raise WrongAnswerError if it is no well-formed IRModule."""
     if not isinstance(made, ir.IRModule):
         raise WrongAnswerError(
-            f"The answer returned {type(made).__name__}: {made!r}.",
-            "It has to return an IRModule: is there a return at its end?",
+            f"The answer gave {type(made).__name__}: {made!r}.",
+            "It has to give an IRModule: is a return missing?",
         )
     if not relax.analysis.check_well_formed(made):
         raise WrongAnswerError(
-            "The answer returned a module that is not well-formed.",
+            "The answer gave a module that is not well-formed.",
             "Draw it: does each variable come before its uses, and in the same dataflow block?",
         )
     return made

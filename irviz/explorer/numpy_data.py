@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
 
 import tvm
-from tvm import ir, tirx
+from tvm import ir
 
 from irviz.errors import NumPyError
 from irviz.explorer.viewer.schema import NumPyText
 from irviz.ir.module_functions import drawable_functions
-from irviz.ir.node_ids import NodeIds, definitions
+from irviz.ir.numpy_code.numpy_lines import line_offsets, part_offsets
 from irviz.ir.numpy_code.numpy_program import heading, write_function
 from irviz.ir.text.tvmscript_lines import Script
-from irviz.ir.tir.statement_lines import statement_offsets
 from irviz.view.bidi_escapes import visible
 
 _MOST_FUNCTIONS = 300
@@ -43,7 +41,7 @@ def numpy_texts(mod: ir.IRModule, script: Script) -> list[NumPyText]:
 
 
 def _numpy_text(mod: ir.IRModule, name: str, script: Script) -> NumPyText:
-    offsets = {None: 0, **_offsets(mod[name], name, script)}
+    offsets = part_offsets(mod[name], name, script)
     constants: list[tvm.runtime.Tensor] = []
     try:
         written = write_function(mod, name, constants)
@@ -52,27 +50,8 @@ def _numpy_text(mod: ir.IRModule, name: str, script: Script) -> NumPyText:
         line = script.functions[name] + at
         words = _comment(f"{name} cannot be written as NumPy: line {line} has {failure.construct}.")
         return {"function": name, "text": words, "lines": [at] * (words.count("\n") + 1)}
-    lines: list[int] = []
-    enclosing = 0
-    for number in range(1, written.source.count("\n") + 2):
-        origin = written.lines.get(number)
-        if origin is not None:
-            enclosing = offsets.get(origin, enclosing)  # the loops of a T.grid share its line
-        lines.append(-1 if origin is None else enclosing)
+    lines = line_offsets(written, offsets)
     return {"function": name, "text": visible(written.source), "lines": lines}
-
-
-def _offsets(function: ir.BaseFunc, name: str, script: Script) -> Mapping[object, int]:
-    """Return how many lines below its `def` each part of a function begins, 0 for all of it."""
-    if isinstance(function, tirx.PrimFunc):
-        return {function: 0, **statement_offsets(function, name)}
-    start, ids = script.functions[name], NodeIds()
-    found: dict[object, int] = {function: 0}
-    for var, binding in definitions(function.params, function.body):
-        node = ids.define(var.name)
-        if binding is not None and (name, node) in script.lines:
-            found[binding] = script.lines[name, node] - start
-    return found
 
 
 def _comment(words: str) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from tvm import ir
 
 from irviz.errors import NotFoundError
 from irviz.figures.words import say
-from irviz.ir.numpy_code.numpy_program import to_numpy
+from irviz.ir.numpy_code.numpy_lines import line_offsets, part_offsets
+from irviz.ir.numpy_code.numpy_program import write_function
 from irviz.ir.text.function_texts import function_texts
 from irviz.ir.text.tvmscript_lines import Script
 from irviz.model.graph.graph import Graph, NodeKind, RegionKind
@@ -20,8 +20,7 @@ from irviz.view.slide.function_parts import Part, draw_function_parts
 from irviz.view.slide.slide import Panel
 from irviz.view.theme import Theme
 
-_ASSIGNED = re.compile(r"\s*(\w+)(?:: [^=]*)? = ")
-_GROUNDS = ("library", "memory", "control", "param")
+_ASSIGNED = re.compile(r"\s*(\w+)(?:: .*?)? = ")
 _VALUES = {
     NodeKind.TUPLE: "relax.Tuple",
     NodeKind.TUPLE_GET_ITEM: "relax.TupleGetItem",
@@ -67,7 +66,7 @@ def parts_panel(script: Script, graph: Graph, theme: Theme, language: str, width
             blocks.append((row, indent))
         if line.lstrip().startswith("def "):
             begin, close_at = line.index("(") + 1, line.rindex(") -> ")
-            given = wrapped(" " * begin + line[begin:close_at], width)
+            given = wrapped(" " * begin + line[begin:close_at], width, depth=1)
             lines += [line[:begin] + given[0].lstrip(), *given[1:]]
             last = len(lines) - 1
             end = max(len(each) for each in lines[row:])
@@ -128,27 +127,26 @@ def numpy_panels(
     """Return functions in TVMScript and as loop NumPy: what corresponds has the same ground."""
     sides: tuple[list[str], list[str]] = ([], [])
     marked: tuple[dict[int, str], dict[int, str]] = ({}, {})
-    colours = [theme.colours[name][1] for name in _GROUNDS]
-    count = 0
+    colours = list(dict.fromkeys(theme.changes.values()))
+    if len(colours) == 1:  # without colours, every other statement has a ground
+        colours.append("")
     for name in functions:
-        program = to_numpy(module, name)
-        texts = function_lines(script, name, hide), _definition(program.source, program.name)
-        rows: list[dict[str, list[int]]] = []
-        for side, lines in zip(sides, texts, strict=True):
+        for side in sides:
             side += [""] if side else []
-            found: dict[str, list[int]] = {}
-            for key, line in _statements(lines):
-                broken = wrapped(line, width)
-                if key:
-                    found.setdefault(key, []).extend(range(len(side), len(side) + len(broken)))
-                side += broken
-            rows.append(found)
-        for key, mine in rows[0].items():
-            if key in rows[1]:
-                colour = colours[count % len(colours)]
-                count += 1
-                marked[0].update(dict.fromkeys(mine, colour))
-                marked[1].update(dict.fromkeys(rows[1][key], colour))
+        texts = function_texts(script)
+        if name not in texts:
+            raise NotFoundError(f"the module has no function {name!r}; it has {', '.join(texts)}")
+        tvmscript = texts[name].lines
+        written = write_function(module, name, [])
+        start = next(at for at, line in enumerate(tvmscript) if line.startswith("def "))
+        origins = line_offsets(written, part_offsets(module[name], name, script))
+        own = sorted({start + one for one in origins if one > 0})  # without the `def`
+        ground = {at: colours[number % len(colours)] for number, at in enumerate(own)}
+        for at, line in enumerate(tvmscript):
+            if not line.strip().startswith(tuple(hide)):
+                _add(sides[0], marked[0], line, width, ground.get(at))
+        for origin, line in zip(origins, written.source.splitlines(), strict=True):
+            _add(sides[1], marked[1], line, width, ground.get(start + origin))
     captions = "TVMScript", say("NumPy with loops", language)
     panels = []
     for side, grounds, caption in zip(sides, marked, captions, strict=True):
@@ -158,30 +156,11 @@ def numpy_panels(
     return [panel._replace(size=panel.size._replace(height=height)) for panel in panels]
 
 
-def _statements(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield each line with the key of its statement, "" for none.
-
-    The keys are the variable that is assigned, and the number of a loop among those that are in no
-    other loop.
-    """
-    loops, inside = 0, -1
-    for line in lines:
-        indent = len(line) - len(line.lstrip())
-        if inside >= 0 and indent > inside:
-            yield f"for {loops}", line
-            continue
-        inside = -1
-        if line.lstrip().startswith("for "):
-            loops, inside = loops + 1, indent
-            yield f"for {loops}", line
-        else:
-            found = _ASSIGNED.match(line)
-            yield (f"{found[1]} =" if found else ""), line
-
-
-def _definition(source: str, name: str) -> list[str]:
-    """Return the lines of one function of a program."""
-    for statement in ast.parse(source).body:
-        if isinstance(statement, ast.FunctionDef) and statement.name == name:
-            return source.splitlines()[statement.lineno - 1 : statement.end_lineno]
-    raise AssertionError(f"to_numpy wrote no function {name!r}")
+def _add(
+    lines: list[str], marked: dict[int, str], line: str, width: int, ground: str | None
+) -> None:
+    """Add a line in as many as it is broken into, with the colour of their ground."""
+    for one in wrapped(line, width):
+        if ground:
+            marked[len(lines)] = ground
+        lines.append(one)

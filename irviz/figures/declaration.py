@@ -42,6 +42,8 @@ class Declaration:
         transforms: Names of passes, or `package.module:attribute` of a pass, applied in order.
         stages: The stages that are drawn, by their numbers; by default the last one, and for
             "stages" all.
+        around: A variable, to draw only what is at most `uses` uses away from it.
+        uses: How many uses.
         captions: For "stages": the words above each stage.
         schedule: For "loops": `package.module:attribute` of a function that takes a Schedule.
         step: Which of its steps, from 1; 0 for a figure of each.
@@ -67,6 +69,8 @@ class Declaration:
     functions: Sequence[str] = ()
     transforms: Sequence[object] = ()
     stages: Sequence[str] = ()
+    around: str = ""
+    uses: int = 1
     captions: Sequence[Words] = ()
     schedule: object = ""
     step: int = 0

@@ -15,8 +15,9 @@ from irviz.figures.declaration import Declaration
 from irviz.figures.program import figure_session
 from irviz.figures.words import in_language, say
 from irviz.ir.destination_passing import destination_passing
-from irviz.model.graph.graph import INPUT_KINDS, Graph
+from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeId
 from irviz.session.session import Session
+from irviz.session.visible_function import ViewState
 from irviz.transforms.stage import INITIAL
 from irviz.view.figure import Figure
 from irviz.view.geometry import Size
@@ -76,7 +77,7 @@ class _Drawing:
         match one.kind:
             case "graph":
                 stage = self._stages()[-1]
-                graph = self.session.view(stage).graph
+                graph = self._graph_of(stage)
                 fit = partial(self._graph, graph, stage, language)
                 words = say("computational graph of {0}", language, function)
                 yield one.name, self._fitted(fit, words, language, _sentences(graph), [stage])
@@ -90,7 +91,7 @@ class _Drawing:
             case "stages":
                 stages = self._stages()
                 words = say("{0} after each transform", language, function)
-                graphs = [self.session.view(stage).graph for stage in stages]
+                graphs = [self._graph_of(stage) for stage in stages]
                 about = " ".join(_sentences(graph) for graph in graphs)
                 fit = partial(self._stage_panels, graphs, stages, language)
                 yield one.name, self._fitted(fit, words, language, about, stages)
@@ -117,6 +118,13 @@ class _Drawing:
             return self.declaration.stages
         lineage = self.session.lineage()
         return lineage if self.declaration.kind == "stages" else lineage[-1:]
+
+    def _graph_of(self, stage: str) -> Graph:
+        """Return what is drawn of a stage."""
+        one, view = self.declaration, ViewState()
+        if one.around:
+            view = view.at(NodeId(one.around), one.uses)
+        return self.session.view(stage, view).graph
 
     def _fitted(
         self,

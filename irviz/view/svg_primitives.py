@@ -11,7 +11,17 @@ from irviz.view.bidi_escapes import visible
 from irviz.view.geometry import Point, Rect, Size
 from irviz.view.theme import Theme
 
-_MONOSPACE = "Menlo, Consolas, 'DejaVu Sans Mono', monospace"
+MONOSPACE = "Menlo, Consolas, 'DejaVu Sans Mono', monospace"
+WIDE_FONTS = (
+    "Noto Sans Mono CJK SC",
+    "Noto Sans CJK SC",
+    "Noto Sans CJK KR",
+    "PingFang SC",
+    "Apple SD Gothic Neo",
+    "Microsoft YaHei",
+    "Malgun Gothic",
+)
+"""Fonts with Chinese and Korean letters, those of Debian, macOS and Windows."""
 _ADVANCE = 0.602  # the width of a character of the usual monospaced fonts, in ems
 _ASCENT, _DESCENT = 0.75, 0.22  # of these fonts, in ems
 _MAX_CHARACTERS = 44
@@ -31,7 +41,7 @@ def svg_document(size: Size, css_class: str, label: str, theme: Theme) -> Elemen
             "viewBox": f"0 0 {width} {height}",
             "role": "img",
             "aria-label": printable(label),
-            "font-family": _MONOSPACE,
+            "font-family": MONOSPACE,
         },
     )
     add(root, "rect", "paper", width="100%", height="100%", fill=theme.background)
@@ -88,8 +98,12 @@ def add_tooltip(parent: ElementTree.Element, text: str) -> None:
 @lru_cache(maxsize=4096)
 def text_width(text: str, size: float) -> float:
     """Return the width of monospaced text in a font of this size."""
-    cells = sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
-    return cells * size * _ADVANCE
+    return sum(2 if is_wide(char) else 1 for char in text) * size * _ADVANCE
+
+
+def is_wide(char: str) -> bool:
+    """Return whether a character takes two cells, as Chinese and Korean ones do."""
+    return unicodedata.east_asian_width(char) in "WF"
 
 
 def text_rect(text: str, position: Point, size: float, anchor: str = "middle") -> Rect:

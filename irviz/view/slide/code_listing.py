@@ -28,14 +28,13 @@ class Span(NamedTuple):
     colour: str
 
 
-def wrapped(line: str, width: int) -> list[str]:
+def wrapped(line: str, width: int, depth: int = 0) -> list[str]:
     """Return a line of code in lines of at most `width` characters, where it can be broken.
 
     It is broken behind commas and before operators that are inside of few brackets, the later ones
-    of these first.
+    of these first. `depth` is the number of brackets that are open where it begins.
     """
     indent = " " * (len(line) - len(line.lstrip()))
-    depth = 0
     quote = ""
     breaks: list[tuple[int, int]] = []  # the number of brackets around, and where the rest begins
     for at, char in enumerate(line):
@@ -44,19 +43,18 @@ def wrapped(line: str, width: int) -> list[str]:
         if quote:
             continue
         depth += (char in _OPENING) - (char in _CLOSING)
-        if line.startswith(", ", at):
+        if depth and line.startswith(", ", at):  # others are between the names of a tuple
             breaks.append((depth, at + 2))
         elif at > len(indent) and line.startswith(_OPERATORS, at):
             breaks.append((depth, at + 1))
     found = []
     start, lead = 0, ""
     while len(lead) + len(line) - start > width:
-        fitting = [
-            (depth, -at) for depth, at in breaks if start < at <= start + width - len(lead) + 1
-        ]
-        if not fitting:
+        left = [one for one in breaks if one[1] > start]
+        if not left:
             break
-        end = -min(fitting)[1]
+        fitting = [one for one in left if one[1] <= start + width - len(lead) + 1]
+        _, end = min(fitting, key=lambda one: (one[0], -one[1])) if fitting else left[0]
         found.append(lead + line[start:end].rstrip())
         start, lead = end, indent + " " * _HANGING
     return [*found, lead + line[start:]]
@@ -87,8 +85,7 @@ def draw_code(
             top, height = y + rows[0] * line_height, len(rows) * line_height
             ground = mix_colours(theme.background, colour, _TINT)
             add_rect(group, Rect.at((x - 4, top), width + 8, height), fill=ground)
-    for at, spans in enumerate(_highlighted(lines)):
-        text = lines[at]
+    for at, (text, spans) in enumerate(zip(lines, _highlighted(lines), strict=False)):
         if not text.strip():
             continue
         indent = len(text) - len(text.lstrip())

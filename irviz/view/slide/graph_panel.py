@@ -27,13 +27,13 @@ from irviz.view.graph import labels
 from irviz.view.graph.edges import draw_edge
 from irviz.view.graph.graph_figure import place_graph
 from irviz.view.graph.graphviz_layout import Route
-from irviz.view.graph.node_shapes import output_size, shape_size
+from irviz.view.graph.node_shapes import add_shape, output_size, shape_size
 from irviz.view.graph.nodes import draw_node, draw_output
 from irviz.view.graph.scene_geometry import SceneGeometry
 from irviz.view.graph.svg import draw_scene
 from irviz.view.slide.code_listing import CODE_SIZE, LINE_HEIGHT, draw_code, wrapped
 from irviz.view.svg_primitives import add, add_rect, add_text, path, px, text_width
-from irviz.view.theme import Theme
+from irviz.view.theme import Theme, node_style
 
 _SECONDS = 60.0
 """The time limit of a layout: another one must not come out on a machine that is busy."""
@@ -250,10 +250,10 @@ class _Panel:
     def _draw_highlights(self, picture: ElementTree.Element) -> None:
         colour = self.theme.changes["changed"]
         for name in self.words.highlight:
-            rect = self.shapes[NodeId(name)]
-            ring = Rect.around(rect.centre, Size(rect.width + 9, rect.height + 9))
+            shape = node_style(self.graph[name]).shape
+            ring = add(picture, "g", "highlight")
             lines = {"fill": "none", "stroke": colour}
-            add_rect(picture, ring, "highlight", **lines, stroke_width=3.0, rx=5.0)
+            add_shape(ring, shape, self.shapes[NodeId(name)], **lines, stroke_width=4.0)
 
     def _draw_callouts(self, picture: ElementTree.Element) -> None:
         """Draw callouts at the right, each beside its node and below the one above."""

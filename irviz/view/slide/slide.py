@@ -12,6 +12,8 @@ from irviz.view.fat_arrow import ARROW, draw_fat_arrow
 from irviz.view.figure import Figure
 from irviz.view.geometry import Size
 from irviz.view.svg_primitives import (
+    MONOSPACE,
+    WIDE_FONTS,
     add,
     add_text,
     px,
@@ -31,12 +33,7 @@ _MARGIN = 6.0
 _TITLE_SIZE, _CAPTION_SIZE, _ARROW_SIZE = 15.0, 12.0, 11.0
 _TITLE_HEIGHT, _CAPTION_HEIGHT = 26.0, 22.0
 _GAP = 8.0
-FONTS = (
-    "Menlo, Consolas, 'DejaVu Sans Mono', 'Noto Sans Mono CJK SC', 'Noto Sans CJK SC', "
-    "'Noto Sans CJK KR', 'PingFang SC', 'Apple SD Gothic Neo', 'Microsoft YaHei', "
-    "'Malgun Gothic', monospace"
-)
-"""Fonts with the letters of programs, and of Chinese and Korean words."""
+_FONTS = MONOSPACE.replace("monospace", ", ".join([*map(repr, WIDE_FONTS), "monospace"]))
 
 
 class Panel(NamedTuple):
@@ -84,7 +81,7 @@ def slide_figure(
     """
     root = svg_document(Size(0, 0), "figure", "", theme)
     del root.attrib["aria-label"]
-    root.set("font-family", FONTS)
+    root.set("font-family", _FONTS)
     _add_words(root, text)
     top = _MARGIN + (_TITLE_HEIGHT if text.title else 0.0)
     picture = add(root, "g", "panels")

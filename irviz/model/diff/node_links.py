@@ -16,7 +16,7 @@ from irviz.model.matching.inlined_graph import (
     inlined_correspondence,
 )
 from irviz.model.matching.match_through_casts import correspondence_through_casts
-from irviz.model.matching.node_matching import MatchedBy, correspondence
+from irviz.model.matching.node_matching import MatchedBy
 
 _MATCHED_CALLS = (NodeKind.CALL_FUNCTION, NodeKind.CALL_TIR)
 
@@ -115,8 +115,7 @@ def _only_there(reading: DiffSide, matched: Iterable[str]) -> set[str]:
 
 def _link_directly(before: Graph, after: Graph, known: Mapping[NodeId, NodeId]) -> NodeLinks:
     """Match two functions that call nothing that has to be looked into."""
-    found = correspondence(after, before, known)
-    found = correspondence_through_casts(after, before, found)
+    found = correspondence_through_casts(after, before, known)
     return NodeLinks({(theirs, mine): found.steps[mine] for mine, theirs in found.items()}, {})
 
 

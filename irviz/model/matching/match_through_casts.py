@@ -8,42 +8,31 @@ from dataclasses import replace
 from functools import lru_cache
 
 from irviz.model.graph.graph import INPUT_KINDS, Graph, Literal, Node, NodeId, NodeKind
-from irviz.model.matching.node_matching import Correspondence, MatchedBy, correspondence
+from irviz.model.matching.node_matching import Correspondence, correspondence
 
 _CAST = "relax.astype"
-_CERTAIN = (MatchedBy.KNOWN, MatchedBy.STRUCTURE)
 _OF_DTYPES = ("out_dtype", "dtype")
 _DTYPE = re.compile(r", (?:b?float|u?int)\w+")
 
 
 def correspondence_through_casts(
-    graph: Graph, reference: Graph, found: Correspondence
+    graph: Graph, reference: Graph, identical: Mapping[NodeId, NodeId]
 ) -> Correspondence:
-    """Return a correspondence with more pairs, where nodes differ only in what is cast before.
+    """Return the correspondence of two graphs whose nodes may differ in what is cast before.
 
-    Pairs of different operations are dropped first: they may be an operation and a cast of it.
+    What is left without casts and dtypes is matched first, then the casts. A variable that both
+    have may be an operation and a cast of it, and is no pair then.
     """
     if not any(node.callee == _CAST for each in (graph, reference) for node in each.nodes):
-        return found
+        return correspondence(graph, reference, identical)
     known = {
         one: other
-        for one, other in found.items()
-        if graph[one].kind in INPUT_KINDS
-        or (found.steps[one] in _CERTAIN and graph[one].callee == reference[other].callee != _CAST)
+        for one, other in identical.items()
+        if graph[one].kind in INPUT_KINDS or graph[one].callee == reference[other].callee != _CAST
     }
-    sources = _without_casts(graph), _without_casts(reference)
-    more = correspondence(*sources, known)
-    steps = {
-        one: found.steps.get(one, by) if one in known else by for one, by in more.steps.items()
-    }
-    pairs, taken = dict(more), set(more.values())
-    for one, other in found.items():
-        if one not in pairs and other not in taken:
-            pairs[one], steps[one] = other, found.steps[one]
-            taken.add(other)
-    return Correspondence(
-        {node.id: pairs[node.id] for node in graph.nodes if node.id in pairs}, steps
-    )
+    found = correspondence(_without_casts(graph), _without_casts(reference), known)
+    more = correspondence(graph, reference, found)
+    return Correspondence(more, {**more.steps, **found.steps})
 
 
 def _without_casts(graph: Graph) -> Graph:

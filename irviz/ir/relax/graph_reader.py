@@ -38,7 +38,7 @@ class GraphReader:
 
     def params(self, params: Sequence[ir.Var], region: int | None) -> None:
         """Read the parameters of a function."""
-        for param in params:
+        for param in items(params):
             name = str(param.name)
             node_id = self.ids[param.__chandle__()] = self.names.define(name)
             label = TypeText(param, self._texts)
@@ -128,7 +128,8 @@ class GraphReader:
         for position, source in reading.results:
             self.edges.append(Edge(source, node_id, position))
         kind, _, callee, resolution, operator, attrs, is_pure, computes, _ = reading
-        structure = hash((kind.value, computes or callee, operator, attrs, literals))
+        # `.value` is a descriptor, which takes a tenth of the time that a binding takes
+        structure = hash((kind._value_, computes or callee, operator, attrs, literals))
         facts = (callee, resolution, literals, attrs, region, operator, is_pure, structure)
         self.nodes.append(Node(node_id, kind, name, label, *facts))
 

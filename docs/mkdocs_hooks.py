@@ -9,6 +9,7 @@ from pathlib import Path
 
 import mermaidx
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from mkdocs.utils import get_relative_url
@@ -26,6 +27,7 @@ PUBLISHED = (
 )
 NOTEBOOKS = sorted(ROOT.glob("notebooks/*.ipynb"))
 _DIAGRAM = re.compile(r"^```mermaid\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
+_REQUEST = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*=[\"']?(?:https?:)?//[^>]*>")
 _NOTEBOOK_LINK = re.compile(r"(\]\([^)\s]*)\.ipynb\)")
 
 
@@ -57,14 +59,22 @@ def on_page_markdown(markdown: str, **_: object) -> str:
 
 
 def on_post_page(output: str, *, page: Page, **_: object) -> str:
-    """Return a page that loads nothing from the web."""
+    """Return a page that loads nothing from the web; raise PluginError if it would."""
     own = get_relative_url("docs/worker_in_frame.js", page.url)
-    return output.replace("https://unpkg.com/iframe-worker/shim", own)
+    html = output.replace("https://unpkg.com/iframe-worker/shim", own)
+    if request := _REQUEST.search(html):
+        raise PluginError(f"{page.file.src_uri} would load something from the web: {request[0]}")
+    return html
 
 
 def notebook_as_markdown(path: Path) -> str:
-    """Return the cells of a notebook; it is stored without outputs."""
-    return "\n\n".join(_cells(json.loads(path.read_text(encoding="utf-8"))))
+    """Return the cells of a notebook, below its title a note that it is stored without outputs."""
+    title, *cells = _cells(json.loads(path.read_text(encoding="utf-8")))
+    note = (
+        f"!!! note\n    This is `notebooks/{path.name}`. Run it in JupyterLab to see its outputs."
+    )
+    heading, _, rest = title.partition("\n")
+    return "\n\n".join([heading, note, rest, *cells])
 
 
 def _cells(notebook: dict) -> Iterator[str]:

@@ -1,5 +1,7 @@
 """Draw the pictures of the README and the docs anew: `python assets/figures.py`.
 
+They show what irviz draws. The figures of the course's chapters are declared in `figures.toml`.
+
 The screenshot needs Chromium and the development extra; the SVG figures need irviz alone.
 """
 
@@ -23,14 +25,13 @@ def main() -> None:
 
 
 def figures() -> None:
-    """Write the MLP as given, bound with one call swapped, and fused; and a stack of layers."""
+    """Write the MLP bound with one call swapped, and fused; and a stack of layers."""
     import irviz
     from irviz.cli.demo import demo_stages
     from irviz.course import mm_relu
 
     session = demo_stages()
-    for stage_id, name in (("0", "mlp.svg"), ("2", "mlp-bound-swapped.svg")):
-        print(session.draw(stage_id).save(ASSETS / name))
+    print(session.draw("2").save(ASSETS / "mlp-bound-swapped.svg"))
     print(irviz.draw(stack(48)).save(ASSETS / "folded-layers.svg"))
 
     print(fused().diff("2", "3").save(ASSETS / "fusion.svg"))

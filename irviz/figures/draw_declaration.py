@@ -25,7 +25,7 @@ from irviz.view.graph import labels
 from irviz.view.loop_nest_diff import draw_loop_nest_diff
 from irviz.view.slide.code_listing import draw_code, wrapped
 from irviz.view.slide.graph_panel import GraphWords, draw_graph_panel
-from irviz.view.slide.slide import Panel, SlideText, slide_figure
+from irviz.view.slide.slide import Panel, SlideText, TooSmallError, slide_figure
 from irviz.view.theme import Theme, slide_theme
 
 _WIDTHS = (96, 80, 70, 62, 55, 48, 42, 36)
@@ -248,15 +248,18 @@ class _Drawing:
 
 
 def _first_that_fits(draw: Callable[[Width], Figure], widths: Sequence[Width]) -> Figure:
-    """Draw with the first width that fits on the slide; raise the last one's error if none does."""
-    error: DrawError | None = None
+    """Draw with the first width that fits on the slide.
+
+    Raises:
+        TooSmallError: None fits; it is that of the picture with the largest text.
+    """
+    errors: list[TooSmallError] = []
     for width in widths:
         try:
             return draw(width)
-        except DrawError as failure:  # noqa: PERF203 - each width is another attempt
-            error = failure
-    assert error is not None
-    raise error
+        except TooSmallError as error:  # noqa: PERF203 - each width is another attempt
+            errors.append(error)
+    raise max(errors, key=lambda error: error.points)
 
 
 def _with_writes(graph: Graph, word: str) -> Graph:

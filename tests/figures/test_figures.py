@@ -73,7 +73,7 @@ def test_no_text_is_smaller_on_the_slide_than_was_asked_for():
     assert float(tree.get("height")) * 0.75 <= 540.01
     sizes = [float(one.get("font-size")) for one in tree.iter() if one.get("font-size")]
     assert min(sizes) * scale >= 13.9
-    with pytest.raises(DrawError, match=r"'one': the text .* would be .* pt high on 300 × 200 pt"):
+    with pytest.raises(DrawError, match=r"'one': the text .* would be .* needs .* has 300 × 200"):
         drawn(program=MyModuleStatic, size=[300, 200])
     assert drawn(program=MyModuleStatic, size=[300, 200], min_text=5) is not None
 

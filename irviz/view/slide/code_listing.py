@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 from xml.etree import ElementTree
@@ -85,7 +86,7 @@ def draw_code(
             top, height = y + rows[0] * line_height, len(rows) * line_height
             ground = mix_colours(theme.background, colour, _TINT)
             add_rect(group, Rect.at((x - 4, top), width + 8, height), fill=ground)
-    for at, (text, spans) in enumerate(zip(lines, _highlighted(lines), strict=False)):
+    for at, (text, spans) in enumerate(zip(lines, _highlighted(tuple(lines)), strict=False)):
         if not text.strip():
             continue
         indent = len(text) - len(text.lstrip())
@@ -101,13 +102,30 @@ def draw_code(
     return Size(width, len(lines) * line_height)
 
 
-def _highlighted(lines: Sequence[str]) -> Iterator[list[Span]]:
-    """Yield the spans of each line, without its indentation."""
+@lru_cache(maxsize=256)
+def _highlighted(lines: tuple[str, ...]) -> Sequence[Sequence[Span]]:
+    """Return the spans of each line, without its indentation; the same lines are drawn often."""
     from pygments import lex
     from pygments.lexers import PythonLexer
+
+    found: list[Sequence[Span]] = []
+    line: list[Span] = []
+    for token, text in lex("\n".join(lines), PythonLexer(stripnl=False, ensurenl=True)):
+        for number, part in enumerate(text.split("\n")):
+            if number:
+                found.append(_merged(line))
+                line = []
+            if part:
+                line.append(Span(part, _colour(token)))
+    return found
+
+
+@lru_cache
+def _colour(token: object) -> str:
+    """Return the name of the colour of a kind of token of Pygments."""
     from pygments.token import Token
 
-    colours = (
+    kinds = (
         (Token.Comment, "comment"),
         (Token.Literal.String, "string"),
         (Token.Literal.Number, "number"),
@@ -117,15 +135,7 @@ def _highlighted(lines: Sequence[str]) -> Iterator[list[Span]]:
         (Token.Operator.Word, "keyword"),
         (Token.Keyword, "keyword"),
     )
-    line: list[Span] = []
-    for token, text in lex("\n".join(lines), PythonLexer(stripnl=False, ensurenl=True)):
-        colour = next((name for kind, name in colours if token in kind), "")
-        for number, part in enumerate(text.split("\n")):
-            if number:
-                yield _merged(line)
-                line = []
-            if part:
-                line.append(Span(part, colour))
+    return next((name for kind, name in kinds if token in kind), "")
 
 
 def _merged(spans: list[Span]) -> list[Span]:

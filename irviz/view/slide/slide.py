@@ -36,6 +36,18 @@ _GAP = 8.0
 _FONTS = MONOSPACE.replace("monospace", ", ".join([*map(repr, WIDE_FONTS), "monospace"]))
 
 
+class TooSmallError(DrawError):
+    """A picture in which a text would be smaller than was asked for.
+
+    Attributes:
+        points: How large its smallest text would be.
+    """
+
+    def __init__(self, message: str, points: float) -> None:
+        super().__init__(message)
+        self.points = points
+
+
 class Panel(NamedTuple):
     """A part of a figure: a group that is drawn at (0, 0), its size, and a line above it."""
 
@@ -77,7 +89,7 @@ def slide_figure(
         min_text: The smallest size of text that is accepted, in points.
 
     Raises:
-        DrawError: A text would be smaller.
+        TooSmallError: A text would be smaller.
     """
     root = svg_document(Size(0, 0), "figure", "", theme)
     del root.attrib["aria-label"]
@@ -119,12 +131,13 @@ def _fitted(root: ElementTree.Element, drawn: Size, size: Size, min_text: float)
     fits = min(size.width / drawn.width, size.height / drawn.height)
     scale = min(fits, max(_MAX_TEXT / largest, min_text / smallest))
     if smallest * scale < min_text - 0.05:
-        side = "width" if size.width / drawn.width < size.height / drawn.height else "height"
-        raise DrawError(
-            f"the text {words!r} would be {smallest * scale:.1f} pt high on {size.width:g} × "
-            f"{size.height:g} pt, where {min_text:g} pt is the least that is asked for: the "
-            f"{side} is {drawn.width:.0f} × {drawn.height:.0f} at {smallest:g} for this text, so "
-            f"show less, give a larger size, or say min_text = {int(smallest * scale)}"
+        points, needed = smallest * scale, min_text / smallest
+        raise TooSmallError(
+            f"the text {words!r} would be {points:.1f} pt high, and {min_text:g} pt is the least: "
+            f"the figure needs {drawn.width * needed:.0f} × {drawn.height * needed:.0f} pt for "
+            f"that, and has {size.width:g} × {size.height:g}. Show less of the program, give it a "
+            f"larger size, or accept this by min_text = {int(points)}",
+            points,
         )
     width, height = (side * scale * _PX_PER_POINT for side in drawn)
     for name, value in (("width", width), ("height", height)):

@@ -16,6 +16,9 @@ from irviz.transforms.python_script import PythonScript
 from irviz.transforms.transform import Transform
 from irviz.worker.shared_arrays import is_shared, writable
 
+_MOST_NAMED = 8
+"""A label names no more parameters than this: a transformer has hundreds."""
+
 
 @dataclass(frozen=True)
 class BindParams(Transform):
@@ -27,7 +30,8 @@ class BindParams(Transform):
     @property
     def label(self) -> str:
         """The label of the stage it makes."""
-        return f"BindParams {', '.join(self.params)}"
+        many = f"{len(self.params)} parameters"
+        return f"BindParams {many if len(self.params) > _MOST_NAMED else ', '.join(self.params)}"
 
     @property
     def constant_names(self) -> Mapping[tvm.runtime.Tensor, str]:

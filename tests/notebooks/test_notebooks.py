@@ -12,13 +12,13 @@ import pytest
 FOLDER = Path(__file__).parents[2] / "notebooks"
 FILES = sorted(FOLDER.rglob("*"))
 NOTEBOOKS = [path for path in FILES if path.suffix == ".ipynb" and path.parent == FOLDER]
-INTEGRATION = FOLDER / "integration.ipynb"
+NEED_TORCH = [path for path in NOTEBOOKS if "import torch" in path.read_text()]
 RUNNABLE = [
-    pytest.param(path, id=path.stem, marks=pytest.mark.torch if path == INTEGRATION else ())
+    pytest.param(path, id=path.stem, marks=pytest.mark.torch if path in NEED_TORCH else ())
     for path in NOTEBOOKS
 ]
 CELL_SECONDS = 120
-WITH_EXERCISES = ("graph_optimisation", "tensor_program", "inside_compile")
+WITHOUT_EXERCISES = ("end_to_end", "integration", "runs", "transforms")
 
 END_TO_END = (
     "NumPy loops",
@@ -122,7 +122,7 @@ def test_a_notebook_is_stored_clean(path):
 
 
 @pytest.mark.worker
-@pytest.mark.parametrize("path", [path for path in RUNNABLE if path.id in WITH_EXERCISES])
+@pytest.mark.parametrize("path", [path for path in RUNNABLE if path.id not in WITHOUT_EXERCISES])
 def test_a_notebook_ends_with_two_exercises_that_nobody_has_answered(path, run):
     notebook, _ = run(path)
     verdicts = [
@@ -170,12 +170,13 @@ def test_the_chapter_draws_each_module(run):
 
 
 @pytest.mark.worker
-def test_without_torch_the_notebook_that_needs_it_stops_with_a_sentence(tmp_path_factory):
+@pytest.mark.parametrize("path", NEED_TORCH, ids=lambda path: path.stem)
+def test_without_torch_a_notebook_that_needs_it_stops_with_a_sentence(path, tmp_path_factory):
     import nbclient
 
     hidden = tmp_path_factory.mktemp("hidden")
     (hidden / "torch.py").write_text("raise ModuleNotFoundError('there is none')")
     with pytest.raises(nbclient.exceptions.CellExecutionError) as stopped:
-        execute(INTEGRATION, tmp_path_factory.mktemp("place"), PYTHONPATH=str(hidden))
+        execute(path, tmp_path_factory.mktemp("place"), PYTHONPATH=str(hidden))
     sentence = "This notebook needs PyTorch: pip install 'irviz[torch]'"
     assert (stopped.value.ename, stopped.value.evalue) == ("SystemExit", sentence)

@@ -122,4 +122,6 @@ def test_a_function_that_is_not_there_is_refused():
 def test_the_stage_it_makes_names_what_is_bound():
     bind = bind_params({"w0": PARAMS["w0"], "b0": PARAMS["b0"]})
     assert bind.label == "BindParams w0, b0"
+    many = bind_params({f"w{number}": PARAMS["w0"] for number in range(9)})
+    assert many.label == "BindParams 9 parameters"
     assert sorted(bind.constant_names.values()) == ["b0", "w0"]

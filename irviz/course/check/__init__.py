@@ -9,6 +9,8 @@ from irviz.course.check.graph_optimisation import fuse_unless_shared as fuse_unl
 from irviz.course.check.graph_optimisation import multiply_add as multiply_add
 from irviz.course.check.inside_compile import fused_pipeline as fused_pipeline
 from irviz.course.check.inside_compile import pure_calls as pure_calls
+from irviz.course.check.mixed_precision import exact_sums as exact_sums
+from irviz.course.check.mixed_precision import half_weights as half_weights
 from irviz.course.check.tensor_program import batch_schedule as batch_schedule
 from irviz.course.check.tensor_program import loop_order as loop_order
 from irviz.course.check.verdict import Mark as Mark

@@ -65,12 +65,19 @@ def expect_module(made: object) -> ir.IRModule:
 
 def operators(module: ir.IRModule, function: str = "") -> Counter[str]:
     """Count calls by operator, in one Relax function or in all; other calls by `GlobalVar`."""
-    found: Counter[str] = Counter()
+    return Counter(
+        "GlobalVar" if isinstance(call.op, ir.GlobalVar) else getattr(call.op, "name", "")
+        for call in expressions(module, ir.Call, function)
+    )
+
+
+def expressions(module: ir.IRModule, kind: type[Any], function: str = "") -> list[Any]:
+    """Return the expressions of a class in one Relax function or in all."""
+    found: list[Any] = []
 
     def visit(expr: ir.Expr) -> None:
-        if isinstance(expr, ir.Call):
-            is_function = isinstance(expr.op, ir.GlobalVar)
-            found["GlobalVar" if is_function else getattr(expr.op, "name", "")] += 1
+        if isinstance(expr, kind):
+            found.append(expr)
 
     for name, each in relax_functions(module).items():
         if function in ("", name):
@@ -78,10 +85,10 @@ def operators(module: ir.IRModule, function: str = "") -> Counter[str]:
     return found
 
 
-def run(module: ir.IRModule, inputs: Arrays, function: str = "main") -> NDArray[np.generic]:
+def run(module: ir.IRModule, inputs: Arrays, function: str = "main") -> NDArray[Any]:
     """Run a function of a module, in the worker, and return its output."""
     session = Session(module, function=function, inputs=dict(inputs), seconds=RUN_SECONDS)
-    output: NDArray[np.generic] = session.run().outputs[0][0]
+    output: NDArray[Any] = session.run().outputs[0][0]
     return output
 
 

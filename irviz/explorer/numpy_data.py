@@ -31,13 +31,15 @@ def numpy_texts(mod: ir.IRModule, script: Script) -> list[NumPyText]:
     )
     texts = [_numpy_text(mod, name, script) for name in names[:_MOST_FUNCTIONS]]
     if len(names) > _MOST_FUNCTIONS:
-        words = (
-            f"The module has {len(names)} functions; irviz.to_numpy(mod, name) writes those that "
-            "are not here."
-        )
-        texts.append({"function": "", "text": _comment(words), "lines": []})
+        texts += unwritten(f"The module has {len(names)} functions, and these are the first.")
     head = heading([one["text"] for one in texts])
     return [{"function": "", "text": head, "lines": []}, *texts]
+
+
+def unwritten(why: str) -> list[NumPyText]:
+    """Return a comment in the place of functions that are not written."""
+    words = f"{why} irviz.to_numpy(mod, name) writes any of them."
+    return [{"function": "", "text": _comment(words), "lines": []}]
 
 
 def _numpy_text(mod: ir.IRModule, name: str, script: Script) -> NumPyText:

@@ -9,12 +9,13 @@ from typing import Literal, TypeVar
 from irviz.explorer import actions
 from irviz.explorer.change_counts import iter_change_counts
 from irviz.explorer.jobs.job_queue import Jobs
+from irviz.explorer.numpy_data import unwritten
 from irviz.explorer.reducer import reduce
 from irviz.explorer.scene_data import scene_data
 from irviz.explorer.script_data import script_data
 from irviz.explorer.selectors import view_or_none
 from irviz.explorer.state import Clipboard, Selection, Side, State
-from irviz.explorer.viewer.schema import Details, Picture, Recording, Scene, ToggledScene
+from irviz.explorer.viewer.schema import Details, Picture, Recording, Scene, Script, ToggledScene
 from irviz.explorer.viewer.widget import PANES
 from irviz.explorer.viewer_traits import details, moved, viewer_data
 from irviz.ir.module_functions import drawable_functions
@@ -28,6 +29,8 @@ _MOST_SCENES = 400
 _MOST_TOGGLED_NODES = 4_000
 """How many nodes the pictures with something opened or closed have together: some seconds, and
 three quarters of a megabyte."""
+_MOST_NUMPY_FUNCTIONS = 1_000
+"""How many functions are written as NumPy: some seconds, and a tenth of a megabyte."""
 _MOST_OF_CHARTS = 1_000_000
 """How many characters the pictures of values have together, beside histograms."""
 
@@ -102,9 +105,24 @@ def record_in_steps(state: State) -> Generator[str, None, Recording]:
         "traits": traits,
         "scenes": list(scenes.values()),
         "toggled": toggled,
-        "scripts": [script_data(stage, True) for stage in state.session.stages],
+        "scripts": (yield from _scripts(start)),
         "details": [*found, *more],
     }
+
+
+def _scripts(state: State) -> Generator[str, None, list[Script]]:
+    """Return the texts of all stages, with the NumPy of as many functions as there is room for."""
+    found: dict[str, Script] = {}
+    stages = state.session.stages
+    room = _MOST_NUMPY_FUNCTIONS
+    for stage in sorted(stages, key=lambda one: one.id != state.stage_id):
+        yield f"text of stage {stage.id}"
+        room -= len(stage.module.functions)
+        script = script_data(stage, room >= 0)
+        if room < 0:
+            script = {**script, "numpy": unwritten("The NumPy of this stage is not in the file.")}
+        found[stage.id] = script
+    return [found[stage.id] for stage in stages]
 
 
 def last(steps: Generator[str, None, Value]) -> Value:

@@ -213,6 +213,20 @@ def test_pictures_with_something_opened_take_no_more_room_than_there_is(
     assert record_view(State.of(Session(modules.stack(24))))["toggled"] == []
 
 
+def test_stages_have_their_numpy_as_long_as_there_is_room(
+    state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def written() -> list[bool]:
+        return [any(one["function"] for one in each["numpy"]) for each in found["scripts"]]
+
+    found = record_view(state)
+    assert written() == [True, True, True]
+    monkeypatch.setattr(offline_data, "_MOST_NUMPY_FUNCTIONS", len(state.stage.module.functions))
+    found = record_view(state)
+    assert written() == [one["isShown"] for one in found["traits"]["rows"]]
+    assert all("to_numpy" in each["numpy"][0]["text"] for each in found["scripts"][:2])
+
+
 def test_pictures_of_values_have_the_colours_of_the_page() -> None:
     array = np.array([[0, 1], [2, 5]], "float32")
     visit = NodeVisit(NodeValue((summarise(array),), (array,)))

@@ -51,10 +51,10 @@ def write_prim_func(prim_func: tirx.PrimFunc, name: str, origins: Origins) -> as
         return writer.function(prim_func, name)
     except (NumPyError, RecursionError) as failure:
         at = statement_numbers(prim_func).get(writer.current) if writer.current else None
-        where = f"line {at} of" if at else "the parameters of"
+        where = f"line {at} of its TVMScript has" if at else "its parameters have"
         is_known = isinstance(failure, NumPyError)
         what = str(failure) if is_known else "an expression that nests too deeply"
-        message = f"{name!r} cannot be written as NumPy: {where} its TVMScript has {what}"
+        message = f"{name!r} cannot be written as NumPy: {where} {what}"
         raise NumPyError(message, what, writer.current) from None
 
 

@@ -358,7 +358,9 @@ export function ScriptPane({ state }: { state: State }) {
   );
 
   function find(): void {
-    const view = editor.peek()?.texts.current.view;
+    const opened = numpy.peek()?.editor ?? null;
+    const isThere = opened && (!isWide.peek() || opened.texts.current.view.hasFocus);
+    const view = (isThere ? opened : editor.peek())?.texts.current.view;
     if (view) openSearchPanel(view);
   }
 }

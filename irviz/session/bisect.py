@@ -239,6 +239,7 @@ class _Checks:
         if at == 0:
             return False, "measured with each of the others"
         first, stage = self.stages[0].id, self.stages[at].id
-        times = self.session.measure(first, stage).ratio(stage)
-        # slower by more than the noise of the machine
-        return times.high < 1 / _MOST_TIMES, f"{times.median:.2g} times as fast as at first"
+        ratio = self.session.measure(first, stage).ratio(stage)
+        if ratio.high < 1 / _MOST_TIMES:  # slower by more than noise, unless it was disturbed
+            ratio = self.session.measure(first, stage).ratio(stage)
+        return ratio.high < 1 / _MOST_TIMES, f"{ratio.median:.2g} times as fast as at first"

@@ -1,0 +1,264 @@
+"""Plant bugs in pipelines, find them with `irviz.bisect`, and make the module smaller.
+
+    python bench/planted_bugs.py            40 bugs
+    python bench/planted_bugs.py --bugs 8   one of each kind
+
+Each is a pass that does something wrong at one place, which is drawn at random, and stands at a
+random place of a pipeline of 5 to 60 passes. What is drawn is the same each time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import made_modules
+from tvm import IRModule, ir, relax
+
+import irviz
+
+Pass = Callable[[IRModule], IRModule]
+_SEED = 7
+_TRANSFORMER = made_modules.decoder(4 * made_modules.BINDINGS)
+_NEUTRAL = ("Normalize", "CanonicalizeBindings", "DeadCodeElimination", "EliminateCommonSubexpr")
+_LOWERING = (
+    *("LegalizeOps", "RewriteDataflowReshape", "ToNonDataflow", "RemovePurityChecking"),
+    *("CallTIRRewrite", "StaticPlanBlockMemory"),
+)
+
+
+def main() -> None:
+    """Plant the bugs, and print what was found of each."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--bugs", type=int, default=40)
+    count = parser.parse_args().bugs
+    chance = random.Random(_SEED)
+    kinds = list(_KINDS.items())
+    right, bindings, seconds = 0, [], []
+    for number in range(count):
+        name, (check, needed, plant) = kinds[number % len(kinds)]
+        length = chance.randint(5, 60)
+        passes = _pipeline(chance, length, needed)
+        place = chance.randint(_first(passes, needed), len(passes))
+        bug = plant(chance.random())
+        passes.insert(place, bug)
+        limit = 10 if name == "hang" else 60
+        begun = time.monotonic()
+        found = irviz.bisect(_TRANSFORMER, passes, check, seconds=limit)
+        took = time.monotonic() - begun
+        is_right = found.stage is not None and found.stage.id == str(place + 1)
+        right += is_right
+        words = f"{number:2} {name:18} pass {place + 1:2} of {len(passes):2}: "
+        words += f"{'found' if is_right else 'MISSED'} in {took:5.1f} s"
+        if is_right and check == "values":
+            smaller = irviz.reduce(found)
+            bindings.append(smaller.bindings[1])
+            seconds.append(smaller.seconds)
+            words += f"; {smaller.bindings[0]} bindings became {smaller.bindings[1]} in "
+            words += f"{smaller.seconds:.1f} s, {smaller.tries} tries"
+        print(words if is_right else f"{words}: {found}", flush=True)
+    print(f"\n{right} of {count} found")
+    print(f"bindings: median {statistics.median(bindings)}, at most {max(bindings)}")
+    print(f"seconds: median {statistics.median(seconds):.1f}, at most {max(seconds):.1f}")
+
+
+def _pipeline(chance: random.Random, length: int, needed: str) -> list[Any]:
+    """Return passes that keep the results; those of the lowering stand where a bug needs them."""
+    lowering = list(_LOWERING if needed else _LOWERING[:1])
+    rest = [chance.choice(_NEUTRAL) for _ in range(max(length - len(lowering), 0))]
+    # before the lowering, as some of them do not take what is lowered
+    return [*rest, *lowering]
+
+
+def _first(passes: list[Any], needed: str) -> int:
+    """Return the first place behind the pass that a bug needs."""
+    return passes.index(needed) + 1 if needed else 0
+
+
+# --- the bugs ----------------------------------------------------------------------------------
+
+
+def _changed_calls(
+    mod: IRModule, where: float, change: Callable[[ir.Call], ir.Expr | None]
+) -> IRModule:
+    """Change one of the calls that `change` has something for; `where` in [0, 1) tells which."""
+    from irviz.transforms.kernels.change_calls import map_function_bindings
+
+    candidates = [
+        binding.var
+        for block in mod["main"].body.blocks
+        for binding in block.bindings
+        if isinstance(binding.value, ir.Call) and change(binding.value) is not None
+    ]
+    if not candidates:
+        return mod
+    chosen = candidates[int(where * len(candidates))]
+
+    def replaced(var: ir.Var, value: ir.Expr) -> ir.Expr:
+        return change(value) if var.same_as(chosen) else value
+
+    return map_function_bindings(mod, "main", replaced)
+
+
+def _calls(value: ir.Call, name: str) -> bool:
+    return isinstance(value.op, ir.Op) and value.op.name == name
+
+
+def wrong_rewrite(where: float) -> Pass:
+    """Replace SiLU by GELU."""
+
+    def planted(mod: IRModule) -> IRModule:
+        def change(call: ir.Call) -> ir.Expr | None:
+            return relax.op.nn.gelu(call.args[0]) if _calls(call, "relax.nn.silu") else None
+
+        return _changed_calls(mod, where, change)
+
+    return planted
+
+
+def other_operand(where: float) -> Pass:
+    """Multiply by the weights of another projection of the same shape."""
+
+    def planted(mod: IRModule) -> IRModule:
+        weights: dict[tuple[int, ...], list[ir.Expr]] = {}
+
+        def change(call: ir.Call) -> ir.Expr | None:
+            if not _calls(call, "relax.matmul") or len(call.args[1].ty.shape) != 2:
+                return None
+            shape = tuple(int(size) for size in call.args[1].ty.shape)
+            before = list(weights.get(shape, ()))
+            weights.setdefault(shape, []).append(call.args[1])
+            return relax.op.matmul(call.args[0], before[-1]) if before else None
+
+        return _changed_calls(mod, where, change)
+
+    return planted
+
+
+def wrong_constant(where: float) -> Pass:
+    """Normalise with another epsilon."""
+
+    def planted(mod: IRModule) -> IRModule:
+        def change(call: ir.Call) -> ir.Expr | None:
+            if not _calls(call, "relax.nn.rms_norm"):
+                return None
+            return relax.op.nn.rms_norm(*call.args, axes=[-1], epsilon=0.5)
+
+        return _changed_calls(mod, where, change)
+
+    return planted
+
+
+def dropped_effect(where: float) -> Pass:
+    """Leave out a call that writes into a tensor."""
+
+    def planted(mod: IRModule) -> IRModule:
+        main = mod["main"]
+        bindings = [one for block in main.body.blocks for one in block.bindings]
+        calls = [
+            at
+            for at, one in enumerate(bindings)
+            if isinstance(one.value, ir.Call) and isinstance(one.value.op, ir.GlobalVar)
+        ]
+        if calls:
+            del bindings[calls[int(where * len(calls))]]
+        body = relax.SeqExpr([relax.BindingBlock(bindings)], main.body.body)
+        new = relax.Function(main.params, body, main.ret_ty, main.is_pure, main.attrs)
+        mod.update_func(mod.get_global_var("main"), new)
+        return mod
+
+    return planted
+
+
+def early_write(where: float) -> Pass:
+    """Let a product be written where one of its operands is still read."""
+
+    def planted(mod: IRModule) -> IRModule:
+        from irviz.transforms.kernels.change_calls import map_function_bindings
+
+        moved = list(_products_over_operands(mod))
+        if not moved:
+            return mod
+        tensor, storage = moved[int(where * len(moved))]
+
+        def change(var: ir.Var, value: ir.Expr) -> ir.Expr:
+            if not var.same_as(tensor):
+                return value
+            return ir.Call(value.op, [storage, *value.args[1:]], value.attrs, value.ty_args)
+
+        return map_function_bindings(mod, "main", change)
+
+    return planted
+
+
+def _products_over_operands(mod: IRModule) -> Iterator[tuple[ir.Var, ir.Expr]]:
+    """Yield the tensors of products, each with the storage of an operand of its type."""
+    tensors: dict[ir.Var, ir.Var] = {}
+    storages: dict[ir.Var, ir.Expr] = {}
+    for binding in (one for block in mod["main"].body.blocks for one in block.bindings):
+        value = binding.value
+        if isinstance(value, ir.Var):
+            tensors[binding.var] = value
+        elif _calls(value, "relax.memory.alloc_tensor"):
+            storages[binding.var] = value.args[0]
+        elif isinstance(value.op, ir.GlobalVar) and value.op.name_hint.startswith("matmul"):
+            operand, product = tensors.get(value.args[0]), value.args[-1]
+            is_alike = operand in storages and str(operand.ty) == str(product.ty)
+            if is_alike and not storages[operand].same_as(storages[product]):
+                yield product, storages[operand]
+
+
+def slow(where: float) -> Pass:
+    """Compute an activation many times."""
+
+    def planted(mod: IRModule) -> IRModule:
+        def change(call: ir.Call) -> ir.Expr | None:
+            if not _calls(call, "relax.nn.silu"):
+                return None
+            many = relax.op.tile(call.args[0], (1000, 1, 1))
+            return relax.op.nn.silu(relax.op.max(many, axis=0, keepdims=True))
+
+        return _changed_calls(mod, where, change)
+
+    return planted
+
+
+def crash(_: float) -> Pass:
+    """End the process."""
+
+    def planted(_: IRModule) -> IRModule:
+        os.abort()
+
+    return planted
+
+
+def hang(_: float) -> Pass:
+    """Never return."""
+
+    def planted(_: IRModule) -> IRModule:
+        while True:
+            time.sleep(1)
+
+    return planted
+
+
+_KINDS: dict[str, tuple[Any, str, Callable[[float], Pass]]] = {
+    "wrong rewrite": ("values", "", wrong_rewrite),
+    "other operand": ("values", "", other_operand),
+    "wrong constant": ("values", "", wrong_constant),
+    "dropped effect": ("values", "CallTIRRewrite", dropped_effect),
+    "early write": ("values", "StaticPlanBlockMemory", early_write),
+    "slow": ("time", "", slow),
+    "crash": ("values", "", crash),
+    "hang": ("values", "", hang),
+}
+
+if __name__ == "__main__":
+    main()

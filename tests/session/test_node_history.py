@@ -46,6 +46,7 @@ def test_a_call_is_led_back_to_all_that_was_fused_into_it(fused: Session) -> Non
     assert (first.stage.id, first.nodes) == ("0", ("lv0", "lv1", "lv2"))
 
 
+@pytest.mark.build
 def test_every_tensor_of_the_last_stage_is_led_back_to_the_operator_that_it_was_made_for(
     compiled: Session,
 ) -> None:
@@ -74,6 +75,7 @@ def test_a_value_has_the_numbers_of_the_value_that_it_is_led_back_to(compiled: S
     assert compared == 7
 
 
+@pytest.mark.build
 def test_what_is_gone_or_new_is_said(compiled: Session) -> None:
     gone = compiled.history("lv1", stage="0")
     assert NodeChange.REMOVED in gone.changes[-2].changes  # its variable, by KillAfterLastUse
@@ -89,6 +91,7 @@ def test_a_node_that_is_not_there_is_refused(fused: Session) -> None:
 # --- blame -------------------------------------------------------------------------------------
 
 
+@pytest.mark.build
 def test_each_line_has_the_pass_that_changed_it_last(compiled: Session) -> None:
     lines = {line.text.strip(): line.stage for line in compiled.blame("12").lines}
     by_start = {

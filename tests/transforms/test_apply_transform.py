@@ -110,7 +110,14 @@ def test_transforms_and_passes_are_both_taken():
     assert as_transform(pipeline).label == "mine"
 
 
-@pytest.mark.parametrize("other", [None, relax.transform.LegalizeOps, lambda m: m])
+def test_a_function_is_a_pass_and_what_is_no_module_is_an_error():
+    made = apply_transform(GIVEN, as_transform(lambda mod: mod), "1")
+    assert (made.label, made.error) == ("<lambda>", "")
+    wrong = apply_transform(GIVEN, as_transform(lambda _: None), "1", isolate=False)
+    assert wrong.error.startswith("TypeError: <lambda> returned NoneType, not an IRModule")
+
+
+@pytest.mark.parametrize("other", [None, relax.transform.LegalizeOps, 3])
 def test_what_is_no_transform_is_refused_with_what_is(other):
     with pytest.raises(
         TransformError, match=r"is not a transform: give a tvm\.transform\.Pass such"

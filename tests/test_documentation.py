@@ -42,6 +42,13 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(path, tmp_path, monkeypatc
         exec(compile(block, page.__file__, "exec"), vars(page))
 
 
+def test_every_link_of_a_page_leads_to_a_file():
+    """`make docs` checks it on the built pages, which takes longer."""
+    for path in [*PAGES, *ROOT.glob("*.md"), *ROOT.glob("notebooks/*.ipynb")]:
+        for link in re.findall(r"\]\(([^)#:\s]+)[)#]", path.read_text(encoding="utf-8")):
+            assert (path.parent / link).exists(), f"{path.name} has a link to {link}"
+
+
 def test_the_reference_has_every_public_name():
     reference = "".join(path.read_text() for path in ROOT.glob("docs/reference/*.md"))
     listed = set(re.findall(r"^::: irviz\.(\w+)$", reference, re.MULTILINE))

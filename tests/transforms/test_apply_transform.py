@@ -111,7 +111,7 @@ def test_transforms_and_passes_are_both_taken():
 
 
 def test_a_function_is_a_pass_and_what_is_no_module_is_an_error():
-    made = apply_transform(GIVEN, as_transform(lambda mod: mod), "1")
+    made = apply_transform(GIVEN, as_transform(lambda mod: mod), "1", isolate=False)
     assert (made.label, made.error) == ("<lambda>", "")
     wrong = apply_transform(GIVEN, as_transform(lambda _: None), "1", isolate=False)
     assert wrong.error.startswith("TypeError: <lambda> returned NoneType, not an IRModule")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import keyword
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from tvm import ir, s_tir, tirx
+from tvm import ir, s_tir, sym, tirx
 
 from irviz.errors import NumPyError
 from irviz.ir.numpy_code.expressions import (
@@ -116,6 +117,11 @@ class _Writer:
             case tirx.Bind():
                 value = self._expression(stmt.value)
                 return ast.Assign([self._define(stmt.var)], value)
+            case tirx.DeclBuffer() if (viewed := _viewed(stmt)) is not None:
+                whole = expression(viewed, self._names)
+                sizes = [self._expression(size) for size in stmt.buffer.ty.shape]
+                shaped = ast.Call(ast.Attribute(whole, "reshape"), sizes, [])
+                return ast.Assign([self._define(stmt.buffer)], shaped)
             case tirx.AllocBuffer():
                 return self._allocation(stmt.buffer)
             case tirx.AssertStmt():
@@ -195,6 +201,17 @@ class _Writer:
         name = ast.Name(self._scope.define(var))
         self._names[var] = name
         return name
+
+
+def _viewed(stmt: tirx.DeclBuffer) -> ir.Var | None:
+    """Return the buffer that another one has all elements of, in another shape; None for others."""
+    data, own = stmt.data, stmt.buffer.ty
+    if not isinstance(data, ir.Call) or getattr(data.op, "name", "") != "tirx.buffer_data":
+        return None
+    (whole,) = data.args
+    excess = sym.Analyzer().simplify(math.prod(whole.ty.shape) - math.prod(own.shape))
+    is_plain = _is_number(own.elem_offset, 0) and not own.strides and own.dtype == whole.ty.dtype
+    return whole if _is_number(excess, 0) and is_plain else None
 
 
 def shape_assignments(

@@ -146,6 +146,12 @@ def test_a_schedule_changes_the_loops_and_not_the_result() -> None:
     *_, k = schedule.get_loops(block)
     schedule.rfactor(schedule.split(k, factors=[2, None])[0], 0)
     states["rfactor"] = schedule.mod["main"]
+    passes = "LowerInitBlock", "ConvertBlocksToOpaque", "LowerOpaqueBlock"
+    lowering = [getattr(s_tir.transform, name)() for name in passes]
+    lowering += [tirx.transform.FlattenBuffer()]
+    flattened = tvm.transform.Sequential(lowering)(schedule.mod)
+    states["flattened"] = flattened["main"]
+    assert ".reshape(" in str(irviz.to_numpy(states["flattened"]))
 
     _assert_alike(states)
 

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
 # A block that cannot run stands below a comment that says why: <!-- not run: it needs a server -->
 _BLOCK = re.compile(r"^(<!-- not run: .+ -->\n\n?)?```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_LINK = re.compile(r"\]\(([\w./-]+\.(?:md|ipynb|svg|png|py))[)#]")
 
 
 def runnable_blocks(path: Path) -> Iterator[str]:
@@ -45,7 +46,7 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(path, tmp_path, monkeypatc
 def test_every_link_of_a_page_leads_to_a_file():
     """`make docs` checks it on the built pages, which takes longer."""
     for path in [*PAGES, *ROOT.glob("*.md"), *ROOT.glob("notebooks/*.ipynb")]:
-        for link in re.findall(r"\]\(([^)#:\s]+)[)#]", path.read_text(encoding="utf-8")):
+        for link in _LINK.findall(path.read_text(encoding="utf-8")):
             assert (path.parent / link).exists(), f"{path.name} has a link to {link}"
 
 

@@ -54,6 +54,19 @@ def test_a_pass_that_wants_a_target_gets_this_machines_and_says_so():
         assert "wants a" not in apply_transform(given, as_transform(pass_), "1").stderr
 
 
+def test_a_pass_that_fails_with_a_word_about_targets_is_run_once():
+    ran = []
+
+    @tvm.transform.module_pass(opt_level=0, name="Misses")
+    def misses(mod, context):  # noqa: ARG001 - as TVM calls it
+        ran.append(mod)
+        raise ValueError("the target of this jump is missing")
+
+    stage = apply_transform(GIVEN, as_transform(misses), "1", isolate=False)
+    assert "the target of this jump" in stage.error
+    assert len(ran) == 1
+
+
 def test_a_pass_written_in_python_may_raise_what_it_likes():
     @tvm.transform.module_pass(opt_level=0, name="Raises")
     def raises(mod, context):  # noqa: ARG001 - as TVM calls it

@@ -14,6 +14,8 @@ from tvm import ir
 from tvm_ffi import structural_equal
 
 from irviz.errors import TransformError
+from irviz.transforms.passes import pass_facts
+from irviz.transforms.passes.arguments import make_target
 from irviz.transforms.passes.function_pass import FunctionPass
 from irviz.transforms.passes.pass_call import PassCall, named_pass
 from irviz.transforms.python_script import PythonScript, UnwritableError
@@ -52,18 +54,16 @@ class TVMPass(Transform):
         return tuple(map(default_pass_call, _leaf_names(self.wrapped)))
 
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
-        """Run the pass; where it wants a target and there is none, for this machine's CPU."""
-        untouched = mod.clone()
-        try:
+        """Run the pass; where it asks for a target and there is none, for the catalog's default."""
+        names = (name.rpartition(".")[2] for name in _leaf_names(self.wrapped))
+        wanted = next(filter(None, map(pass_facts.AROUND_OBJECTS.get, names)), None)
+        if wanted is None or tvm.target.Target.current(allow_none=True):
             return self.wrapped(mod)
-        except Exception as failure:  # TVM raises what its C++ side threw, of any class
-            if tvm.target.Target.current(allow_none=True) or "arget" not in str(failure):
-                raise
-        words = f"{self.label} wants a target and none was given: it ran for llvm\n"
+        words = f"{self.label} wants a target and none was given: it ran for {wanted}\n"
         with contextlib.suppress(OSError):  # where TVM writes, which is kept with the stage
             os.write(2, words.encode())
-        with tvm.target.Target("llvm"):
-            return self.wrapped(untouched)
+        with make_target(wanted):
+            return self.wrapped(mod)
 
     def __reduce__(self) -> NoReturn:
         """Raise TypeError: what TVM pickles of a pass lacks its function."""

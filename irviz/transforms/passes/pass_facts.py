@@ -73,6 +73,18 @@ AROUND: Mapping[str, str] = {
 }
 """Passes and pipelines that need a target context, with a default where there is none."""
 
+AROUND_OBJECTS: Mapping[str, str] = {
+    **AROUND,
+    "ApplyDefaultSchedule": "llvm",
+    "DispatchSampling": "llvm",
+    "DispatchSortScan": "llvm",
+    "_pipeline": "llvm",
+}
+"""The same by the names of pass objects, of which the catalog does not have all.
+
+Every pipeline of TVM is called `_pipeline`.
+"""
+
 ANNOTATED: Mapping[str, str] = {
     "LowerIntrin": "llvm",
     "LowerThreadAllreduce": "llvm",

@@ -212,6 +212,18 @@ class ShowCopy(Action):
 
 
 @dataclass(frozen=True)
+class CompareCopies(Action):
+    """Show the copy of a repeat that a node is in beside another one, each as a stage of its own.
+
+    Copies are counted from 0.
+    """
+
+    node: str
+    copy: int
+    other: int
+
+
+@dataclass(frozen=True)
 class LookAround(Action):
     """Look at what is at most `steps` uses away from a node, or between it and `to`.
 

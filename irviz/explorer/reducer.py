@@ -44,6 +44,7 @@ from irviz.model.graph.inlined_ids import call_path
 from irviz.model.graph.neighbourhood import AFTER, BEFORE
 from irviz.model.runs.trace import Array, NodeValue, Trace
 from irviz.session.divergence_report import DivergenceReport
+from irviz.session.layer_stages import copy_stage
 from irviz.session.open_session import add_file
 from irviz.session.schedule_times import ScheduleTimes
 from irviz.session.session import Session
@@ -120,6 +121,8 @@ def _after(action: Action, state: State) -> State:  # noqa: C901 - one case an a
         case actions.ShowCopy(container, copy):
             choices = state.view.choices.show_copy(container, copy)
             return _looking(state, state.view.choose(choices))
+        case actions.CompareCopies(node, copy, other):
+            return _with_copies_beside(state, NodeId(node), copy, other)
         case actions.LookAround(node, steps, to):
             part = state.view.at(NodeId(node), steps, NodeId(to) if to else None)
             return _looking(state, part if node else state.view.whole)
@@ -177,6 +180,16 @@ def _with_session(state: State, session: Session) -> State:
     if session.functions:  # else there is no picture, which is said in its place
         session = session.select_available_function(state.wanted_function)
     return _fresh(state, session=session)
+
+
+def _with_copies_beside(state: State, node: NodeId, copy: int, other: int) -> State:
+    session = state.session
+    first = session.tree.count
+    made = [
+        copy_stage(session.current, session.function, node, one, str(first + at))
+        for at, one in enumerate((copy, other))
+    ]
+    return replace(_with_session(state, session.add_stages(made)), reference=made[0].id)
 
 
 def _with_other_session(state: State, new: Session) -> State:

@@ -45,6 +45,7 @@ from irviz.runtime.run_config import RUN_SECONDS
 from irviz.session import divergence_report, run_stages
 from irviz.session.blame import Blame, blame
 from irviz.session.divergence_report import DivergenceReport
+from irviz.session.layer_stages import layer_stage
 from irviz.session.lost_function import is_lost
 from irviz.session.node_history import NodeHistory, node_history
 from irviz.session.run_overlays import OVERLAYS, OverlayKind, trace_overlay
@@ -52,7 +53,7 @@ from irviz.session.saving.session_file import load_session, save_session
 from irviz.session.script_in_worker import script_in_worker
 from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import graph_of, script_of
-from irviz.session.stage_diff import diff_stages, graphs_along
+from irviz.session.stage_diff import diff_modules, diff_stages, graphs_along
 from irviz.session.visible_function import StageView, ViewState, stage_view
 from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.bind_params import bind_params
@@ -513,6 +514,25 @@ class Session(SessionState):
             function: Only what became of the function of this name.
         """
         return diff_stages(self.tree, before, self.stage(after).id, function)
+
+    def compare_layers(self, layer: str, other: str, *, stage: str | None = None) -> Diff:
+        """Return what differs between two layers of the function, such as two blocks of a model.
+
+        Args:
+            layer: The name of a layer, or its last parts: `h.0` for `transformer.h.0`.
+            other: That of the layer to compare with.
+
+        Raises:
+            NotFoundError: No node serves such a layer.
+
+        Example:
+            ```python
+            session.compare_layers("h.0", "h.11").figure()
+            ```
+        """
+        chosen = self.stage(stage)
+        parts = [layer_stage(chosen, self.function, one) for one in (layer, other)]
+        return diff_modules(parts[0], parts[1], (layer, other))
 
     def view(self, stage: str | None = None, state: ViewState | None = None) -> StageView:
         """Return what is drawn of a stage in a view state: by default the whole, folded.

@@ -59,7 +59,7 @@ def match_stages(stage: Stage, reference: Stage, function: str) -> Mapping[NodeI
 def known_pairs(
     stage: Stage, reference: Stage, function: str, other: str
 ) -> Mapping[NodeId, NodeId]:
-    """Match the nodes of two functions of two stages that have the same variable or tensor."""
+    """Match nodes of two functions of two stages by variable, tensor, or position in a layer."""
     readings = mine, theirs = reading_of(stage, function), reading_of(reference, other)
     constants = shared_constants(mine.constants, theirs.constants)
     if any(one.resolution is Resolution.FUNCTION for each in readings for one in each.graph.nodes):
@@ -67,4 +67,14 @@ def known_pairs(
         return {**constants, **shared_vars(stage.module, reference.module, function, other)}
     places = theirs.variables
     found = {one: places[var] for var, one in mine.variables.items() if var in places}
-    return {**constants, **found}
+    at = {
+        position: node
+        for node, position in reference.positions.items()
+        if node in theirs.graph.index
+    }
+    positions = {
+        one: at[position]
+        for one, position in stage.positions.items()
+        if position in at and one in mine.graph.index
+    }
+    return {**positions, **constants, **found}

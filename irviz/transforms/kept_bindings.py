@@ -18,8 +18,9 @@ def count_bindings(mod: ir.IRModule, function: str) -> int:
 def keep_bindings(mod: ir.IRModule, function: str, kept: Collection[int]) -> ir.IRModule:
     """Return a module of a function with some of its bindings, and of what it calls.
 
-    A variable that they use and that another binding defines is a parameter; all variables that
-    they do not use themselves are returned. Raises what TVM raises for types that need others.
+    A variable that they use and that another binding defines is a parameter, before those that the
+    function has; all variables that they do not use themselves are returned. Raises what TVM raises
+    for types that need others.
 
     Args:
         kept: The numbers of the bindings, in the order of the text, from 0 on.
@@ -35,9 +36,9 @@ def keep_bindings(mod: ir.IRModule, function: str, kept: Collection[int]) -> ir.
     used = dict.fromkeys(
         var for binding in bindings for var in relax.analysis.free_vars(binding.value)
     )
-    params = {param: param for param in old.params if param in used}
-    known = {*params, *defined}
-    params |= {var: relax.Var(var.name, var.ty) for var in used if var not in known}
+    own = {param: param for param in old.params if param in used}
+    known = {*own, *defined}
+    params = {var: relax.Var(var.name, var.ty) for var in used if var not in known} | own
     outputs = {
         var: relax.Var(var.name, var.ty) if isinstance(var, relax.DataflowVar) else var
         for var in defined

@@ -8,9 +8,14 @@ from dataclasses import dataclass, field
 import tvm
 from tvm import ir
 
+from irviz.model.graph.graph import NodeId
 from irviz.model.graph.infer_layers import LayersByNode
+from irviz.model.graph.layers import Layer
 from irviz.model.runs.origin import Origin
 from irviz.transforms.transform import Transform
+
+Position = tuple[Layer, str, int]
+"""The layer inside of another that a node is in, its operator, and how many are before it there."""
 
 INITIAL = "initial module"
 """The label of a stage that was made from no other one."""
@@ -33,6 +38,8 @@ class Stage:
             where the user said so, and never in this process.
         made_from: The stage that it was made from, None for a root.
         layers: The layers of a model that a root's bindings come from, by function.
+        positions: Where the nodes of a root that is a layer are in it: nodes of two such stages
+            correspond that have the same.
         origin: What a root was imported from, if that can be run.
     """
 
@@ -50,4 +57,5 @@ class Stage:
     files: frozenset[str] = frozenset()
     made_from: Stage | None = field(default=None, repr=False)
     layers: Mapping[str, LayersByNode] = field(default_factory=dict, repr=False)
+    positions: Mapping[NodeId, Position] = field(default_factory=dict, repr=False)
     origin: Origin | None = field(default=None, repr=False)

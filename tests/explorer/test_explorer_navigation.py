@@ -204,6 +204,16 @@ def test_another_copy_is_shown_by_its_number_with_what_differs(stack):
     assert "6 of 24" in stack.facts
 
 
+def test_two_copies_are_shown_side_by_side_as_stages_of_their_own(stack):
+    stack.canvas.selected = "lv2"
+    here = stack.node("lv2")
+    stack.send(action="CompareCopies", node=here["inner"], copy=0, other=5)
+    assert [row["label"] for row in stack.rows[-2:]] == ["copy 1", "copy 6"]
+    assert "up_5" in drawn(stack)
+    assert "up_0" not in drawn(stack)
+    assert stack.explorer.store.state.reference == stack.rows[-2]["id"]
+
+
 def test_a_parameter_that_all_copies_share_has_no_copies(stack):
     stack.canvas.selected = "x"
     assert "in every copy" not in stack.facts

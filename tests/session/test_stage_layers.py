@@ -7,6 +7,7 @@ import pytest
 from tvm import relax
 from tvm.relax.frontend import nn
 
+from irviz.errors import NotFoundError
 from irviz.model.graph.graph import INPUT_KINDS, NodeKind
 from irviz.model.graph.layers import LayerPart, layer_name
 from irviz.session.compared_views import compared_views
@@ -32,8 +33,8 @@ BLOCKS = 10
 
 
 class Block(nn.Module):
-    def __init__(self):
-        self.up, self.down = nn.Linear(4, 8), nn.Linear(8, 4)
+    def __init__(self, inner=8):
+        self.up, self.down = nn.Linear(4, inner), nn.Linear(inner, 4)
 
     def forward(self, x: nn.Tensor):
         return x + self.down(nn.op.relu(self.up(x)))
@@ -182,3 +183,25 @@ def test_the_history_of_a_node_has_its_layers(lowered):
     history = lowered.history(node)
     assert history.layers == ("blocks.0.up",)
     assert "in blocks.0.up" in repr(history)
+
+
+class Wide(nn.Module):
+    def __init__(self):
+        self.blocks = nn.ModuleList([Block(inner) for inner in (4, 4, 6, 4)])
+
+    def forward(self, x: nn.Tensor):
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+def test_two_layers_of_a_model_are_compared_node_by_node_also_where_their_sizes_differ():
+    spec = {"forward": {"x": nn.spec.Tensor((1, 4), "float32")}}
+    session = Session(Wide().export_tvm(spec)[0], function="forward")
+    assert not session.compare_layers("blocks.0", "blocks.1").functions[0].changed_nodes
+    (wider,) = session.compare_layers("blocks.0", "blocks.2").functions
+    assert {one.change.value for one in wider.changed_nodes} == {"changed"}
+    aspects = [what.aspect.value for one in wider.changed_nodes for what in one.differences]
+    assert set(aspects) == {"shape"}
+    with pytest.raises(NotFoundError, match=r"serves a layer 'blocks\.7'; layers are blocks\.0, "):
+        session.compare_layers("blocks.0", "blocks.7")

@@ -291,9 +291,9 @@ class Recording(TypedDict):
 MESSAGES: tuple[type[Action], ...] = (
     *(actions.Checkout, actions.Rename, actions.Drop, actions.Undo, actions.Redo),
     *(actions.OpenFile, actions.Focus, actions.Toggle, actions.CloseAround, actions.ShowCopy),
-    *(actions.LookAround, actions.Reveal, actions.Compare, actions.ColourBy),
-    *(actions.ShowFirstDifference, actions.Run, actions.RecordValues, actions.Cancel),
-    *(actions.Answer, actions.Say),
+    *(actions.CompareCopies, actions.LookAround, actions.Reveal, actions.Compare),
+    *(actions.ColourBy, actions.ShowFirstDifference, actions.Run, actions.RecordValues),
+    *(actions.Cancel, actions.Answer, actions.Say),
 )
 """The actions that the viewer sends."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from irviz.errors import NotFoundError
 from irviz.model.folding.containers import Container, ContainerTree
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import NodeId
@@ -75,6 +76,20 @@ def repeat_copies(tree: ContainerTree, node_id: NodeId) -> RepeatCopies | None:
             return None
     is_shared = len(set(nodes)) == 1
     return None if is_shared else RepeatCopies(place.container.id, place.copy, nodes)
+
+
+def copy_around(tree: ContainerTree, node_id: NodeId, copy: int) -> frozenset[NodeId]:
+    """Return the nodes of a copy of the innermost repeat around a node, without inputs.
+
+    Raises NotFoundError for a node outside of repeats, and a copy that there is not.
+    """
+    step = _step(tree, node_id)
+    around = [] if step is None else container_path(tree, step)
+    repeat = next((one for one in reversed(around) if one.container.copies > 1), None)
+    if repeat is None or not 0 <= copy < repeat.container.copies:
+        raise NotFoundError(f"{node_id!r} is in no repeat that has a copy {copy + 1}")
+    start, held = repeat.start + copy * repeat.container.held, repeat.container.held
+    return frozenset(node.id for node in tree.bound.nodes[start : start + held])
 
 
 def _step(tree: ContainerTree, node_id: NodeId) -> int | None:

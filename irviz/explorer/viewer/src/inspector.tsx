@@ -112,11 +112,29 @@ function Actions({ state, facts, node, side, steps }: ActionsProps) {
             }
           />
           of {facts.copies}
+          {state.can("CompareCopies") && (
+            <Button
+              title={`Show copies ${facts.copy + 1} and ${besides(facts) + 1} side by side`}
+              onPress={() =>
+                state.ask({
+                  action: "CompareCopies",
+                  node: facts.inner,
+                  copy: facts.copy,
+                  other: besides(facts),
+                })
+              }
+            >
+              beside {besides(facts) + 1}
+            </Button>
+          )}
         </span>
       )}
     </div>
   );
 }
+
+/** The copy to show beside that of a node: the next, or of the last one the one before. */
+const besides = ({ copy, copies }: NodeFacts) => (copy + 1 < copies ? copy + 1 : copy - 1);
 
 /** The details of what is selected, null while they are those of something else. */
 function detailsOf(state: State): Details | null {

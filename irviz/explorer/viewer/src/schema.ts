@@ -315,6 +315,13 @@ export interface ShowCopy {
   container: string;
   copy: number;
 }
+/** Show the copy of a repeat that a node is in beside another one; counted from 0. */
+export interface CompareCopies {
+  action: "CompareCopies";
+  node: string;
+  copy: number;
+  other: number;
+}
 /** Show what is at most `steps` uses away from a node, or between it and `to`; "" for everything. */
 export interface LookAround {
   action: "LookAround";
@@ -373,6 +380,7 @@ export type ViewerMessage =
   | Toggle
   | CloseAround
   | ShowCopy
+  | CompareCopies
   | LookAround
   | Reveal
   | Compare

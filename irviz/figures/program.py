@@ -32,13 +32,16 @@ def figure_session(declaration: Declaration, root: Path) -> Session:
     program = declaration.program
     if isinstance(program, str) and not _REFERENCE.fullmatch(program):
         file = root / program
-        session = load(file, name=declaration.module, function=declaration.function)
+        session = load(file, name=declaration.module)
     else:
-        session = _session(_resolve(program, root), declaration.function)
+        session = _session(_resolve(program, root))
     for transform in declaration.transforms:
-        session = session.apply(_resolve(transform, root))
+        found = _resolve(transform, root)
+        session = session.apply(found() if isinstance(found, FunctionType) else found)
         if error := session.current.error:
             raise LoadError(f"figure {declaration.name!r}: {transform} failed: {error}")
+    if declaration.function:  # which a transform may have made
+        session = session.select_function(declaration.function)
     if declaration.schedule:
         steps = _resolve(declaration.schedule, root)
         if not callable(steps):
@@ -47,17 +50,17 @@ def figure_session(declaration: Declaration, root: Path) -> Session:
     return session
 
 
-def _session(found: object, function: str) -> Session:
+def _session(found: object) -> Session:
     if isinstance(found, FunctionType | type):
         found = found()
     if isinstance(found, Session):
-        return found.select_function(function) if function else found
+        return found
     if isinstance(found, tirx.PrimFunc):
         name = str((found.attrs or {}).get("global_symbol", "main"))
         found = ir.IRModule({ir.GlobalVar(name): found})
     if isinstance(found, ir.IRModule):
-        return Session(found, function=function, isolate=False)  # it is not out of a file
-    return load(found, function=function)
+        return Session(found, isolate=False)  # it is not out of a file
+    return load(found)
 
 
 def _resolve(what: object, root: Path) -> object:

@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+import irviz
 from irviz.cli.main import main
 from irviz.course.mlp import MyModuleStatic
 from irviz.errors import DrawError, LoadError
@@ -139,3 +140,18 @@ def test_nothing_is_imported_or_run_by_reading_declarations(tmp_path):
     with pytest.raises(LoadError):  # a number is no program; and the control: this imports it
         draw_declaration(figures.declarations[0], figures.root)
     assert (tmp_path / "ran").exists()
+
+
+def test_a_figure_is_declared_in_a_notebook_by_a_decorator(tmp_path):
+    @irviz.figure("mlp", highlight=["lv1"], languages=["en", "ko"])
+    def mlp():
+        return MyModuleStatic
+
+    assert list(mlp.pictures) == ["mlp", "mlp.ko"]
+    assert mlp._repr_html_().count("<svg") == 2
+    saved = irviz.figures.save(tmp_path / "img")
+    assert {one.name for one in saved} == {"mlp.svg", "mlp.ko.svg"}
+    assert irviz.figures.check(tmp_path / "img") == []
+    (tmp_path / "img" / "mlp.svg").write_text("<svg/>")
+    (wrong,) = irviz.figures.check(tmp_path / "img")
+    assert wrong.startswith(f"{tmp_path / 'img' / 'mlp.svg'} is not what its program gives now")

@@ -27,7 +27,7 @@ def linear_relu() -> IRModule:
     return _module(build, x=(1, 784), w=(784, 128), b=(128,))
 
 
-@ir.transform.module_pass(opt_level=0, name="UseFma")
+@ir.transform.module_pass(opt_level=0, name="UseFma")  # type: ignore[untyped-decorator]
 def use_fma(module: IRModule, _: ir.transform.PassContext) -> IRModule:
     """Replace a product and its addition by one ewise_fma."""
     x, y, z = wildcard(), wildcard(), wildcard()

@@ -8,31 +8,38 @@ from irviz.view.svg_primitives import WIDE_FONTS, is_wide
 
 _PAGE = b"""#set document(date: none)
 #set page(width: auto, height: auto, margin: 0pt)
-#image(bytes(sys.inputs.svg), format: "svg", width: float(sys.inputs.width) * 1pt)
+#image(
+  bytes(sys.inputs.svg), format: "svg", fit: "stretch",
+  width: float(sys.inputs.width) * 1pt, height: float(sys.inputs.height) * 1pt,
+)
 """
 _POINTS_PER_PIXEL = 0.75
 _PIXELS_PER_INCH = 192.0
 """Two pixels for each unit of the SVG."""
 
 
-def svg_to_pdf(svg: str, width: float) -> bytes:
-    """Return a picture of this width in px as a page of its size, with its fonts."""
+def svg_to_pdf(svg: str, width: float, height: float) -> bytes:
+    """Return a picture of this size in px as a page of its size, with its fonts."""
     import typst  # which is large, and seldom needed
 
-    return typst.compile(_PAGE, sys_inputs=_inputs(svg, width), format="pdf")
+    return typst.compile(_PAGE, sys_inputs=_inputs(svg, width, height), format="pdf")
 
 
-def svg_to_png(svg: str, width: float) -> bytes:
-    """Return a picture of this width in px with two pixels for each of these."""
+def svg_to_png(svg: str, width: float, height: float) -> bytes:
+    """Return a picture of this size in px with two pixels for each of these.
+
+    The size is rounded: of a part of a pixel Typst leaves out a row in the middle of the picture.
+    """
     import typst
 
-    inputs = _inputs(svg, width)
+    inputs = _inputs(svg, round(width), round(height))
     return typst.compile(_PAGE, sys_inputs=inputs, format="png", ppi=_PIXELS_PER_INCH)
 
 
-def _inputs(svg: str, width: float) -> dict[str, str]:
+def _inputs(svg: str, width: float, height: float) -> dict[str, str]:
     _warn_of_missing_letters(svg)
-    return {"svg": svg, "width": str(width * _POINTS_PER_PIXEL)}
+    size = {"width": width, "height": height}
+    return {"svg": svg, **{side: str(px * _POINTS_PER_PIXEL) for side, px in size.items()}}
 
 
 def _warn_of_missing_letters(svg: str) -> None:

@@ -38,9 +38,9 @@ class Figure:
             case ".svg":
                 return self.svg.encode()
             case ".pdf":
-                return svg_to_pdf(self.svg, self.width)
+                return svg_to_pdf(self.svg, self.width, self.height)
             case ".png":
-                return svg_to_png(self.svg, self.width)
+                return svg_to_png(self.svg, self.width, self.height)
         raise SaveError(f"there is no format {suffix!r}: choose one of {', '.join(self.formats)}")
 
     def save(self, path: str | os.PathLike[str]) -> Path:

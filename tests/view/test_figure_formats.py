@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -23,6 +24,16 @@ def test_a_png_has_two_pixels_for_each_of_the_picture(figure: Figure) -> None:
     assert image.width == pytest.approx(2 * figure.width, abs=2)
     assert image.height == pytest.approx(2 * figure.height, abs=2)
     assert len(image.convert("L").getcolors(256) or ()) > 10
+
+
+def test_a_png_of_a_part_of_a_pixel_lacks_no_row() -> None:
+    line = '<path d="M 5 0 L 55 100" stroke="black"/>'
+    size = 'width="100.02" height="100.02" viewBox="0 0 100.02 100.02"'
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{line}</svg>'
+    content = Figure(svg, 100.02, 100.02).content(".png")
+    pixels = np.asarray(Image.open(io.BytesIO(content)).convert("L"), dtype=float)[5:190]
+    middles = ((255 - pixels) * np.arange(pixels.shape[1])).sum(1) / (255 - pixels).sum(1)
+    assert np.diff(middles).max() < 0.75  # half a pixel to the right with each row
 
 
 def test_a_pdf_is_one_page_of_the_pictures_size_with_its_own_fonts(figure: Figure) -> None:

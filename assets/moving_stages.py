@@ -31,12 +31,17 @@ STYLE = f"""
 
 def main() -> None:
     """Write the picture."""
+    TARGET.write_text(moving_picture(fused_mlp()), encoding="utf-8")
+    print(TARGET)
+
+
+def fused_mlp() -> irviz.Session:
+    """Return the stages of the MLP up to FuseOps."""
     session = irviz.Session(MyModuleHighLevel, params=mlp_params(), inputs=digits().images[:20])
     session = session.bind()
     for name in ("LegalizeOps", "FoldConstant", "AnnotateTIROpPattern", "FuseOps"):
         session = session.apply(name)
-    TARGET.write_text(moving_picture(session), encoding="utf-8")
-    print(TARGET)
+    return session
 
 
 def moving_picture(session: irviz.Session) -> str:

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from irviz.session.reduce import reduce as reduce
     from irviz.session.session import Session as Session
     from irviz.session.visible_function import ViewState as ViewState
+    from irviz.testing.assert_ir_equal import assert_ir_equal as assert_ir_equal
     from irviz.transforms.kernels import library as library
     from irviz.transforms.passes.user_passes import register_pass as register_pass
     from irviz.transforms.passes.user_passes import register_rewrite as register_rewrite
@@ -91,6 +92,7 @@ _LAZY = {
     "TimingTable": "irviz.view.text.tables:TimingTable",
     "Trace": "irviz.model.runs.trace:Trace",
     "ViewState": "irviz.session.visible_function:ViewState",
+    "assert_ir_equal": "irviz.testing.assert_ir_equal:assert_ir_equal",
     "bisect": "irviz.session.bisect:bisect",
     "diff": "irviz.session.open_diff:diff",
     "draw": "irviz.session.draw_function:draw",

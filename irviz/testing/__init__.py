@@ -1,0 +1,1 @@
+"""For the tests of other projects: an assertion about modules, and a fixture for pytest."""

@@ -18,7 +18,6 @@ RUNNABLE = [
     for path in NOTEBOOKS
 ]
 CELL_SECONDS = 120
-WITHOUT_EXERCISES = ("end_to_end", "integration", "runs", "transforms")
 
 END_TO_END = (
     "NumPy loops",
@@ -122,7 +121,7 @@ def test_a_notebook_is_stored_clean(path):
 
 
 @pytest.mark.worker
-@pytest.mark.parametrize("path", [path for path in RUNNABLE if path.id not in WITHOUT_EXERCISES])
+@pytest.mark.parametrize("path", RUNNABLE)
 def test_a_notebook_ends_with_two_exercises_that_nobody_has_answered(path, run):
     notebook, _ = run(path)
     verdicts = [
@@ -146,7 +145,7 @@ def test_every_version_of_the_chapter_reads_as_numpy_does(run):
 
 @pytest.mark.worker
 def test_the_chapter_draws_each_module(run):
-    """Six modules and the session's end are pictures, and the explorer has a still one."""
+    """Modules, the session's end and the mistake are pictures; the explorer has a still one."""
     notebook, _ = run(FOLDER / "end_to_end.ipynb")
     pictures = {
         cell.id: [output.get("data", {}).get("image/svg+xml") for output in cell.outputs]
@@ -162,6 +161,8 @@ def test_the_chapter_draws_each_module(run):
         "mixture-draw",
         "bind-draw",
         "whole-session",
+        "mistake-found",
+        "mistake-histogram",
         "explorer",
     ]
     assert all(svg.startswith("<svg") for pictures in drawn.values() for svg in pictures)

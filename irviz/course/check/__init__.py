@@ -5,10 +5,14 @@ expected, what the answer gave, and a hint. An answer is marked by what it compu
 that it makes, never by its text. None or `...` is "not answered yet".
 """
 
+from irviz.course.check.end_to_end import leaky_relu as leaky_relu
+from irviz.course.check.end_to_end import other_mixture as other_mixture
 from irviz.course.check.graph_optimisation import fuse_unless_shared as fuse_unless_shared
 from irviz.course.check.graph_optimisation import multiply_add as multiply_add
 from irviz.course.check.inside_compile import fused_pipeline as fused_pipeline
 from irviz.course.check.inside_compile import pure_calls as pure_calls
+from irviz.course.check.integration import leaky_relu_rule as leaky_relu_rule
+from irviz.course.check.integration import te_linear as te_linear
 from irviz.course.check.mixed_precision import exact_sums as exact_sums
 from irviz.course.check.mixed_precision import half_weights as half_weights
 from irviz.course.check.tensor_program import batch_schedule as batch_schedule

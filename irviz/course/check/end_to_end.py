@@ -16,7 +16,7 @@ _SIZES = (128, 7)
 
 @exercise(
     "Another activation",
-    "A PrimFunc of X and Y, of the shape (1, n) for any n, that writes max(x, 0.1 · x).",
+    "A PrimFunc of X and Y, of the shape (1, n) for any n, that writes max(x, 0.1x).",
 )
 def leaky_relu(answer: tirx.PrimFunc) -> str:
     """Check a PrimFunc that computes a leaky ReLU."""
@@ -36,7 +36,7 @@ def leaky_relu(answer: tirx.PrimFunc) -> str:
             f"Y, for n = {size},",
             "Negative numbers are not 0 now, but a tenth of what they were.",
         )
-    return f"It computes max(x, 0.1 · x), for n = {' and n = '.join(map(str, _SIZES))}."
+    return f"It computes max(x, 0.1x), for n = {' and n = '.join(map(str, _SIZES))}."
 
 
 @exercise(

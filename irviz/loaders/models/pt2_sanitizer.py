@@ -19,6 +19,7 @@ from io import BytesIO
 from typing import Any, Final
 
 from irviz.loaders.file_errors import FileError, brief, file_errors
+from irviz.loaders.models.torch_importer import place_words
 
 _AGAIN: Final = "save it again with torch.export.save(torch.export.export(model, inputs), path)"
 _ROOT: Final = "model"
@@ -143,7 +144,7 @@ def _checked(value: Any, key: str = "", depth: int = 0) -> Any:
     match value:
         case dict():
             return {
-                _text(name, ""): _member(name, part, depth)
+                _text(name, ""): _member(name, part, value, depth)
                 for name, part in value.items()
                 if name != "guards_code"
             }
@@ -155,9 +156,12 @@ def _checked(value: Any, key: str = "", depth: int = 0) -> Any:
             return value
 
 
-def _member(name: str, value: Any, depth: int) -> Any:
+def _member(name: str, value: Any, owner: dict[str, Any], depth: int) -> Any:
     if name == "metadata":
         return _origin(value)
+    if name == "target":
+        _check_operator(value, owner)
+        return value
     return {} if name == _DROPPED else _checked(value, name, depth + 1)
 
 
@@ -179,8 +183,8 @@ def _text(text: str, key: str) -> str:
             return _arithmetic(text)
         case "in_spec" | "out_spec":
             return _plain_structure(text)
-        case "target" | "as_operator":
-            _check_operator(text)
+        case "as_operator":
+            _check_operator(text, {})
         case _ if key in _UNCHECKED or (_PATH if key in _PATHS else _NAME).fullmatch(text):
             pass
         case _:
@@ -190,13 +194,18 @@ def _text(text: str, key: str) -> str:
     return text
 
 
-def _check_operator(text: str) -> None:
+def _check_operator(text: str, node: dict[str, Any]) -> None:
+    """Raise FileError, which names the layer and line of the node, for what may not be called."""
     is_known = any(kind.fullmatch(text) for kind in (_OPERATOR, _HIGHER, _SCALARS))
-    if not is_known or _FORBIDDEN.match(text):
-        raise FileError(
-            f"calls {brief(text)}, and only operators of torch.ops.aten that neither read files "
-            "nor print are let in, so it was not read: export the model with those"
-        )
+    if is_known and not _FORBIDDEN.match(text):
+        return
+    found = _origin(node.get("metadata") or {})
+    layers = [one.split(",") for one in found.get("nn_module_stack", "").split(";") if one]
+    place = place_words([(name, kind) for _, name, kind in layers], found.get("stack_trace"))
+    raise FileError(
+        f"calls {brief(text)}{place}, and only operators of torch.ops.aten that neither read files "
+        "nor print are let in, so it was not read: export the model with those"
+    )
 
 
 def _arithmetic(text: str) -> str:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from irviz.errors import RunError
+from irviz.loaders.file_errors import one_line
 from irviz.loaders.models.torch_importer import ImportedProgram, described
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.origin import Origin, OriginRun, ValueRecorder
@@ -27,7 +29,7 @@ class ProgramOrigin(Origin):
     is_isolated = False
 
     def run(self, arguments: Mapping[str, Array], budget: int) -> OriginRun:
-        """Run the program's graph node by node."""
+        """Run the program's graph node by node; raise RunError, which names the node that fails."""
         import torch
 
         program, nodes = self.imported.program, self.imported.nodes
@@ -37,10 +39,14 @@ class ProgramOrigin(Origin):
         recorder = ValueRecorder(budget)
 
         interpreter = torch.fx.Interpreter(program.graph_module)
+        interpreter.extra_traceback = False  # it would follow the reason
         run_node = interpreter.run_node
 
         def recorded(node: Node) -> Any:
-            value = run_node(node)
+            try:
+                value = run_node(node)
+            except Exception as failure:
+                raise RunError(f"{described(node)}: {one_line(failure)}") from failure
             for one in ids.get(node.name, ()):
                 recorder.add(one, _arrays(value))
             return value

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tvm import ir, relax
+from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError
 from irviz.loaders.file_errors import one_line
@@ -60,6 +60,7 @@ def import_program(
     own = {
         "cumsum.default": partial(_cumsum, importer),
         "div.Tensor_mode": partial(_div, importer),
+        "index.Tensor": partial(_index_tensor, importer),
     }
     known = {**lacking, **importer.convert_map, **own}
     importer.update_convert_map(
@@ -85,10 +86,16 @@ def described(node: Node) -> str:
     """Return what a node calls, in which layer and line, as in 'erfinv.default of layer mlp'."""
     words = str(getattr(node.target, "__name__", node.target))
     layers = list((node.meta.get("nn_module_stack") or {}).values())
+    return words + place_words(layers, node.meta.get("stack_trace"))
+
+
+def place_words(layers: Sequence[tuple[str, Any]], stack_trace: str | None) -> str:
+    """Return the innermost layer, of (name, class), and the last line of a node's source."""
+    words = ""
     if layers and layers[-1][0]:
         kind = str(getattr(layers[-1][1], "__name__", layers[-1][1])).rpartition(".")[2]
         words += f" of layer {layers[-1][0]} ({kind})"
-    frames = re.findall(r'File "([^"\n]+)", line (\d+)', node.meta.get("stack_trace") or "")
+    frames = re.findall(r'File "([^"\n]+)", line (\d+)', stack_trace or "")
     return f"{words}, {frames[-1][0]}, line {frames[-1][1]}" if frames else words
 
 
@@ -207,3 +214,39 @@ def _div(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
     source = importer.env[value]
     number = relax.const(divisor, str(source.ty.dtype))
     return importer.block_builder.emit(relax.op.floor_divide(source, number))
+
+
+def _index_tensor(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
+    """Import `x[:, rows, columns]` as torch defines it, also with negative indices.
+
+    TVM's importer refuses or mixes up dimensions where some are not indexed, and reads outside of
+    the operand at negative indices.
+    """
+    data, indices = importer.retrieve_args(node)
+    emit = importer.block_builder.emit
+    axes = [axis for axis, index in enumerate(indices) if index is not None]
+    if any(str(indices[axis].ty.dtype) == "bool" for axis in axes):
+        raise ValueError("its result has as many elements as a mask selects, which is not known")
+    if len(axes) == 1:
+        return emit(relax.op.take(data, indices[axes[0]], axis=axes[0], mode="wrap"))
+    sizes = list(data.ty.shape)
+    found = [_not_negative(importer, indices[axis], sizes[axis]) for axis in axes]
+    others = [axis for axis in range(len(sizes)) if axis not in axes]
+    if axes[-1] >= len(axes):  # R.index_tensor takes the first dimensions
+        data = emit(relax.op.permute_dims(data, axes + others))
+    result = emit(relax.op.index_tensor(data, found))
+    if axes[0] == 0 or axes[-1] - axes[0] >= len(axes):
+        return result  # torch, too, puts the indexed dimensions first
+    depth = result.ty.ndim - len(others)
+    order = list(range(result.ty.ndim))
+    before = order[depth : depth + axes[0]]
+    return emit(relax.op.permute_dims(result, before + order[:depth] + order[depth + axes[0] :]))
+
+
+def _not_negative(importer: ExportedProgramImporter, index: relax.Expr, size: Any) -> relax.Expr:
+    """Return an index that counts from the start of a dimension; as it is if its size may vary."""
+    if not isinstance(size, int | tirx.IntImm):
+        return index
+    return importer.block_builder.emit(
+        relax.op.floor_mod(index, relax.const(int(size), str(index.ty.dtype)))
+    )

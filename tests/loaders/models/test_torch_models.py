@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import irviz
-from irviz.errors import LoadError
+from irviz.errors import LoadError, RunError
 from irviz.loaders.file_errors import FileError
 from irviz.loaders.load import load, load_content
 from irviz.loaders.models import torch_importer
@@ -247,6 +247,23 @@ def test_integers_are_divided_by_a_number():
     close(result(irviz.load(Halves(), inputs=x)), x // 2)
 
 
+def test_tensors_are_indexed_by_tensors_in_any_dimension_also_from_the_end():
+    """TVM's importer refuses some of these, and reads outside of the tensor at the others."""
+
+    class Indexed(nn.Module):
+        def forward(self, x, i, j):
+            return x[:, i, j], x[:, i, :, j], x[i], x[j, i]
+
+    inputs = (
+        torch.arange(120.0).reshape(2, 3, 4, 5),
+        torch.tensor([[0, -1], [1, -2]]),
+        torch.tensor([-1, 1]),
+    )
+    outputs = irviz.load(Indexed(), inputs=inputs).run().outputs
+    for found, expected in zip(outputs, Indexed()(*inputs), strict=True):
+        np.testing.assert_array_equal(found[0], expected.numpy())
+
+
 def test_sizes_may_be_dynamic():
     rows = torch.export.Dim("rows", min=2, max=9)
     session = irviz.load(perceptron(), inputs=X.repeat(3, 1), dynamic_shapes=({0: rows},))
@@ -298,6 +315,14 @@ def test_the_first_run_of_a_module_is_compared_with_torch():
     assert not verdict.is_different
     assert str(verdict).startswith("equals torch, max |Δ| ")
     assert session.apply("LegalizeOps").run().origin is None
+
+
+def test_a_node_that_torch_cannot_run_is_named():
+    program = torch.export.export(nn.Embedding(3, 2), (torch.tensor([2]),))
+    origin = load(program).origin
+    words = r"embedding\.default.*: index out of range"
+    with pytest.raises(RunError, match=words):
+        origin.run({"input": np.array([3])}, 0)
 
 
 def test_torch_computes_with_the_weights_that_the_session_has():
@@ -531,6 +556,15 @@ def test_what_could_run_is_refused(saved, case):
     assert message.startswith("'model.pt2' ")
     assert words in message
     assert "\n" not in message
+
+
+def test_an_operator_that_is_refused_is_named_with_its_layer_and_line(saved):
+    change = in_node("target", "torch.ops.mine.linear.default")
+    words = (
+        r"calls 'torch\.ops\.mine\.linear\.default' of layer 0 \(Linear\), .*linear\.py, line \d+"
+    )
+    with pytest.raises(LoadError, match=words):
+        load_content(changed(saved, change), "model.pt2")
 
 
 def test_texts_that_are_only_quoted_are_let_through(saved):

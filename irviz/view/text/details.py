@@ -34,6 +34,8 @@ RESOLUTION_NAMES: dict[Resolution, str] = {
 }
 assert RESOLUTION_NAMES.keys() == set(Resolution), "every resolution has a description"
 
+_FOLDED = (RegionKind.LAYER, RegionKind.REPEAT, RegionKind.PART)
+"""Regions that hold some nodes of a block."""
 _BLOCKS = (RegionKind.BINDING_BLOCK, RegionKind.DATAFLOW_BLOCK)
 _MAX_USERS = 12
 _MAX_COPIES = 6
@@ -223,7 +225,9 @@ def _block(graph: Graph, node: Node) -> str:
         if node.kind is NodeKind.BLOCK:
             return "none: a PrimFunc has no blocks of bindings"
         return "none: a parameter" if node.kind is NodeKind.PARAM else "none: returned as it is"
-    region = graph.regions[node.region]
+    own, region = node.region, graph.regions[node.region]
+    while region.kind in _FOLDED and region.parent is not None:
+        own, region = region.parent, graph.regions[region.parent]
     if region.kind not in _BLOCKS:
         return f"none: it belongs to {region.owner or graph.function}"
     blocks = [
@@ -233,7 +237,7 @@ def _block(graph: Graph, node: Node) -> str:
     ]
     is_dataflow = region.kind is RegionKind.DATAFLOW_BLOCK
     kind = "dataflow block" if is_dataflow else "binding block, no dataflow"
-    words = f"{blocks.index(node.region) + 1} of {len(blocks)}, {kind}"
+    words = f"{blocks.index(own) + 1} of {len(blocks)}, {kind}"
     names, index = [words], region.parent
     while index is not None:
         around, index = graph.regions[index], graph.regions[index].parent

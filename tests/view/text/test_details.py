@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from irviz.ir.function_graph import extract
-from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Resolution
+from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Region, RegionKind, Resolution
 from irviz.model.graph.module_contents import FunctionInfo, ModuleContents
 from irviz.view.text.details import (
     RESOLUTION_NAMES,
@@ -63,6 +63,13 @@ def test_what_nothing_uses_says_so(modules):
 def test_blocks_without_dataflow_say_so(modules):
     graph = extract(modules.Impure)
     assert facts(graph, "said")["block"] == "2 of 3, binding block, no dataflow"
+
+
+def test_a_node_in_an_expanded_layer_tells_the_block_around_it():
+    regions = (Region(RegionKind.DATAFLOW_BLOCK), Region(RegionKind.REPEAT, "h.0–3 ×4", 0))
+    node = Node(NodeId("lv"), NodeKind.GROUP, "attn", "", region=1)
+    graph = Graph("main", (node,), (), regions, ())
+    assert facts(graph, "lv")["block"] == "1 of 1, dataflow block"
 
 
 def test_a_constant_that_is_returned_is_in_no_block(modules):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
-
 import tvm
 from tvm import ir
 
@@ -17,7 +15,6 @@ from irviz.view.bidi_escapes import visible
 
 _MOST_FUNCTIONS = 300
 """How many functions are written: about a second."""
-_WIDTH = 88
 
 
 def numpy_texts(mod: ir.IRModule, script: Script) -> list[NumPyText]:
@@ -51,11 +48,10 @@ def _numpy_text(mod: ir.IRModule, name: str, script: Script) -> NumPyText:
         at = offsets.get(failure.origin, 0)
         line = script.functions[name] + at
         words = _comment(f"{name} cannot be written as NumPy: line {line} has {failure.construct}.")
-        return {"function": name, "text": words, "lines": [at] * (words.count("\n") + 1)}
+        return {"function": name, "text": words, "lines": [at]}
     lines = line_offsets(written, offsets)
     return {"function": name, "text": visible(written.source), "lines": lines}
 
 
 def _comment(words: str) -> str:
-    plain = visible(" ".join(words.split()))
-    return textwrap.fill(plain, _WIDTH, initial_indent="# ", subsequent_indent="# ")
+    return visible(f"# {' '.join(words.split())}")

@@ -154,6 +154,20 @@ def test_a_line_of_a_prim_func_leads_to_its_block(offline: Any, lecture: Path) -
     page.locator(".irviz-script-selected", has_text='T.sblock("Y")').wait_for()
 
 
+def test_numpy_stands_beside_the_text_with_its_lines_linked(offline: Any, lecture: Path) -> None:
+    page = offline.open(lecture)
+    page.locator(".irviz-functions").get_by_role("button", name="relu0").click()
+    show(page, "Split")
+    page.get_by_role("button", name="NumPy").click()
+    numpy = page.locator(".cm-content[aria-label^=NumPy]")
+    numpy.locator(".cm-line", has_text="np.maximum").click(position={"x": 120, "y": 6})
+    page.locator(".irviz-script-selected", has_text='T.sblock("Y")').wait_for()
+    numpy.locator(".irviz-script-selected", has_text="np.maximum").wait_for()
+    page.set_viewport_size({"width": 640, "height": 700})
+    page.locator(".cm-content[aria-label^=TVMScript]").wait_for(state="hidden")
+    assert numpy.is_visible()
+
+
 def test_all_functions_but_the_current_one_fold_and_open_again(offline: Any, lecture: Path) -> None:
     page = offline.open(lecture)
     show(page, "Text")

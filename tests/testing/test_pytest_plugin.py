@@ -15,6 +15,8 @@ from irviz.course.digits import mlp_params
 from irviz.course.mlp import MyModuleHighLevel
 from irviz.transforms.bind_params import bind_params
 
+pytestmark = pytest.mark.worker
+
 TEST = """
 from tvm import relax
 from irviz.course.mlp import MyModuleHighLevel

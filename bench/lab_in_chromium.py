@@ -183,12 +183,12 @@ def lab() -> Iterator[Lab]:
 
 
 @contextlib.contextmanager
-def browser() -> Iterator[Any]:
-    """Run a browser until the block ends."""
+def browser(*flags: str) -> Iterator[Any]:
+    """Run a browser, with more flags if there are some, until the block ends."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=_FLAGS)
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=[*_FLAGS, *flags])
         try:
             yield chromium
         finally:

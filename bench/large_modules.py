@@ -2,7 +2,7 @@
 
     python bench/large_modules.py                       everything
     python bench/large_modules.py extraction picture    only these parts
-    python bench/large_modules.py --peers PYTHON        another explorer: see bench/netron.py
+    python bench/large_modules.py --peers PYTHON        others: see bench/other_explorers.py
 
 Times are of this machine, now: compare ratios within one run, not numbers between runs.
 """
@@ -22,7 +22,7 @@ from pathlib import Path
 
 import large_modules_page
 import made_modules
-import netron
+import other_explorers
 from table import against, heading
 from tvm import ir
 
@@ -56,7 +56,7 @@ def main() -> None:
         "opening": opening,
         "page": large_modules_page.measure,
     }
-    parser.add_argument("--peers", metavar="PYTHON", help="measure Netron too: see bench/netron.py")
+    parser.add_argument("--peers", metavar="PYTHON", help="see other_explorers.py")
     parser.add_argument("parts", nargs="*", metavar="part", help=f"of {', '.join(parts)}")
     options = parser.parse_args()
     unknown = set(options.parts) - set(parts)
@@ -66,7 +66,7 @@ def main() -> None:
     for part in options.parts or ([] if options.peers else parts):
         parts[part]()
     if options.peers:
-        netron.measure(options.peers)
+        other_explorers.measure(options.peers)
 
 
 def sizes() -> None:

@@ -137,4 +137,8 @@ def _first_difference(
     words = [f"first at {name}: {amount}"]
     if label := expected.labels.get(found.node):
         words.append(f"imported from {label}")
-    return "; ".join([*words, "no transform was applied, so TVM's importer or compiler is wrong"])
+    words.append(
+        "no transform was applied: TVM's importer or compiler is wrong, or the model enlarges the "
+        "errors of rounding"
+    )
+    return "; ".join(words)

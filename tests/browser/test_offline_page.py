@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 from tvm import ir, relax
 
 from irviz.cli.demo import demo_stages
@@ -38,7 +39,7 @@ def click_node(page: Any, node: str) -> None:
 def test_the_picture_and_the_stages_are_there(offline: Any, lecture: Path) -> None:
     page = offline.open(lecture)
     assert page.title().endswith(" · irviz")
-    assert page.locator(".node[data-node='lv1']").count() == 1
+    expect(page.locator(".node[data-node='lv1']")).to_have_count(1)
     rows = [" ".join(row.split()) for row in page.get_by_role("treeitem").all_inner_texts()]
     assert [row[:6] for row in rows] == ["0 init", "1 Bind", "2 swap"]
     assert "equal" in rows[2]
@@ -50,12 +51,12 @@ def test_keys_step_through_the_stages_and_compare_with_the_one_before(
     page = offline.open(lecture)
     chosen = page.locator("[role=treeitem][aria-selected=true]")
     page.keyboard.press("Alt+ArrowLeft")
-    assert "BindParams" in chosen.inner_text()
+    expect(chosen).to_contain_text("BindParams")
     page.keyboard.press("Alt+ArrowRight")
-    assert "swap" in chosen.inner_text()
+    expect(chosen).to_contain_text("swap")
     page.keyboard.press("d")
     page.get_by_text("1 changed").first.wait_for()
-    assert page.locator(".node[data-node='lv1']").count() == 2
+    expect(page.locator(".node[data-node='lv1']")).to_have_count(2)
     page.keyboard.press("d")
     page.get_by_text("1 changed").first.wait_for(state="detached")
 
@@ -83,9 +84,8 @@ def test_a_node_tells_what_it_is_and_its_value(offline: Any, lecture: Path) -> N
     click_node(page, "lv1")
     inspector = page.locator(".irviz-inspector")
     inspector.get_by_text("env.relu").first.wait_for()
-    words = inspector.inner_text()
-    assert "Tensor[(1, 128)]" in words
-    assert "minimum" in words
+    expect(inspector).to_contain_text("Tensor[(1, 128)]")
+    expect(inspector).to_contain_text("minimum")
 
 
 def test_functions_can_be_gone_to_and_nodes_found(offline: Any, lecture: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_line_of_the_text_leads_to_its_node_and_back(offline: Any, lecture: Pa
     line = page.locator(".cm-line", has_text="lv1 = ")
     line.click(position={"x": 110, "y": 6})
     page.locator(".irviz-script-selected", has_text="lv1 = ").wait_for()
-    assert "env.relu" in page.locator(".irviz-inspector").inner_text()
+    expect(page.locator(".irviz-inspector")).to_contain_text("env.relu")
     click_node(page, "out")
     page.locator(".irviz-script-selected", has_text="out = ").wait_for()
 
@@ -120,7 +120,7 @@ def test_the_texts_of_two_stages_stand_beside_each_other_or_in_a_narrow_window_i
     page.locator(".cm-merge-b .cm-changedLine", has_text="env.relu").wait_for()
     page.set_viewport_size({"width": 640, "height": 700})
     page.locator(".cm-deletedChunk", has_text="relu0").wait_for()
-    assert page.locator(".cm-mergeView").count() == 0
+    expect(page.locator(".cm-mergeView")).to_have_count(0)
 
 
 def test_keys_find_words_in_the_text_and_choose_lines(offline: Any, lecture: Path) -> None:
@@ -143,7 +143,7 @@ def test_the_name_of_a_prim_func_leads_to_its_definition(offline: Any, lecture: 
     show(page, "Text")
     page.locator(".cm-line", has_text="lv0 = ").locator(".irviz-script-link").click()
     page.locator(".cm-line", has_text="def linear0").wait_for()
-    assert page.get_by_role("combobox", name="Function").input_value() == "linear0"
+    expect(page.get_by_role("combobox", name="Function")).to_have_value("linear0")
 
 
 def test_a_line_of_a_prim_func_leads_to_its_block(offline: Any, lecture: Path) -> None:
@@ -165,7 +165,7 @@ def test_numpy_stands_beside_the_text_with_its_lines_linked(offline: Any, lectur
     numpy.locator(".irviz-script-selected", has_text="np.maximum").wait_for()
     page.set_viewport_size({"width": 640, "height": 700})
     page.locator(".cm-content[aria-label^=TVMScript]").wait_for(state="hidden")
-    assert numpy.is_visible()
+    expect(numpy).to_be_visible()
 
 
 def test_all_functions_but_the_current_one_fold_and_open_again(offline: Any, lecture: Path) -> None:
@@ -173,11 +173,11 @@ def test_all_functions_but_the_current_one_fold_and_open_again(offline: Any, lec
     show(page, "Text")
     fold = page.get_by_role("button", name="Fold others")
     fold.click()
-    assert page.locator(".cm-foldPlaceholder").count() == 2
-    assert page.locator(".cm-line", has_text="lv1 = ").count() == 1
-    assert page.locator(".cm-line", has_text="T.max(").count() == 0
+    expect(page.locator(".cm-foldPlaceholder")).to_have_count(2)
+    expect(page.locator(".cm-line", has_text="lv1 = ")).to_have_count(1)
+    expect(page.locator(".cm-line", has_text="T.max(")).to_have_count(0)
     fold.click()
-    assert page.locator(".cm-foldPlaceholder").count() == 0
+    expect(page.locator(".cm-foldPlaceholder")).to_have_count(0)
     page.get_by_role("combobox", name="Function").select_option("relu0")
     page.locator(".cm-line", has_text="T.max(").wait_for()
 

@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 JAVASCRIPT := irviz/explorer/viewer irviz/cli/page
 CHECKED := $(JAVASCRIPT:%=%/checked)
+# one more than there are processors, as many tests wait for a browser or a process
+WORKERS := $(shell $(PYTHON) -c "import os; print(min(os.cpu_count() + 1, 4))")
 export PYTHONDONTWRITEBYTECODE =  # each of many processes would compile irviz again
 
 .PHONY: demo js lint style prose types contracts pytest check test fix snapshots figures docs bench fuzz package audit clean $(CHECKED)
@@ -41,7 +43,7 @@ contracts: $(VENV)/installed-dev
 	$(BIN)/lint-imports
 
 pytest: $(VENV)/installed-dev  ## run the tests that ARGUMENTS choose
-	$(BIN)/python -m pytest -ra -n logical --maxprocesses 4 $(ARGUMENTS)
+	$(BIN)/python -m pytest -ra -n $(WORKERS) $(ARGUMENTS)
 
 check: ARGUMENTS = -m "not (build or worker or browser or torch)" --ignore=tests/browser --hypothesis-profile=quick
 check: lint pytest  ## lint, and run the tests that need no build, worker, browser or torch

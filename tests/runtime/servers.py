@@ -71,6 +71,16 @@ class Server:
                 os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
             self.process = None
+            self._wait_for_children()
+
+    def _wait_for_children(self):
+        """Wait until no process holds the port: those that a server starts end a moment later."""
+        deadline = time.monotonic() + _START_SECONDS
+        with contextlib.suppress(ConnectionRefusedError):
+            while time.monotonic() < deadline:
+                with contextlib.suppress(ConnectionResetError):
+                    socket.create_connection(("127.0.0.1", self.port)).close()
+                time.sleep(0.02)
 
     def files(self):
         return sorted(path.name for path in self.folder.rglob("*") if path.is_file())

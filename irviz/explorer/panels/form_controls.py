@@ -72,8 +72,10 @@ def offer(
 ) -> None:
     """Change what is offered, and what of it is chosen, where these differ."""
     wanted = tuple(options)
-    if tuple(dropdown.options) != wanted:
-        dropdown.index = None
-        dropdown.options = wanted
-    if dropdown.value != value or (dropdown.index is None and value is not None):
-        dropdown.value = value
+    # in one message: a reader who chose between two of them would lose the choice
+    with dropdown.hold_sync():
+        if tuple(dropdown.options) != wanted:
+            dropdown.index = None
+            dropdown.options = wanted
+        if dropdown.value != value or (dropdown.index is None and value is not None):
+            dropdown.value = value

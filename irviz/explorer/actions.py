@@ -135,6 +135,7 @@ class SetLimit(Action):
 
 FieldName = Literal[
     "case",
+    "has_blame",
     "has_numpy",
     "has_script",
     "is_dark",
@@ -237,10 +238,14 @@ class LookAround(Action):
 
 @dataclass(frozen=True)
 class Reveal(Action):
-    """Go to a node of a function, opening what hides it, and select it."""
+    """Go to a node of a function, opening what hides it, and select it.
+
+    Without a node it is the function, and without a stage the shown one.
+    """
 
     function: str
     node: NodeId
+    stage: str = ""
 
 
 @dataclass(frozen=True)

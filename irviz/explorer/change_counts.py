@@ -8,8 +8,8 @@ from functools import lru_cache
 
 from irviz.explorer.state import State
 from irviz.ir.module_functions import drawable_functions
+from irviz.session.node_history import diff_beside
 from irviz.session.stage_cache import graph_of
-from irviz.session.stage_diff import diff_modules
 from irviz.transforms.change_summary import compare_modules
 from irviz.transforms.stage import Stage
 
@@ -80,12 +80,12 @@ def _functions(stage: Stage) -> tuple[str, ...]:
 def _count(parent: Stage, stage: Stage, function: str, most: int) -> int:
     try:
         if not function:
-            found = compare_modules(parent.module, stage.module)
-            return len(found.changed) + len(found.added) + len(found.removed)
+            changes = compare_modules(parent.module, stage.module)
+            return len(changes.changed) + len(changes.added) + len(changes.removed)
         if any(len(graph_of(one, function).nodes) > most for one in (parent, stage)):
             return -1
-        diffs = diff_modules(parent, stage, ("", ""), function).functions
+        # which histories are made of as well
+        found = diff_beside(parent, stage, function, is_before=True)
     except Exception:  # one of the two lacks the function, or cannot be read
         return -1
-    one = next((one for one in diffs if one.after == function), None)
-    return -1 if one is None else len(one.changed_nodes) or len(one.differences)
+    return -1 if found is None else len(found.diff.changed_nodes) or len(found.diff.differences)

@@ -99,7 +99,8 @@ class Drawings:
     def _tell(self) -> None:
         """Tell which stage is being drawn, "" for none."""
         shown = [self._store.state.stage_id] if self._asked else [""]
-        chosen = [one.stage for one in self._asked if isinstance(one, actions.Checkout)]
+        moves = (actions.Checkout, actions.Reveal)
+        chosen = [one.stage for one in self._asked if isinstance(one, moves) and one.stage]
         self._store.dispatch(actions.SetField("drawing", [*shown, *chosen][-1]))
 
 

@@ -117,6 +117,7 @@ _WRITTEN: Mapping[str, actions.FieldName] = {
     "tab": "tab",
     "hasScript": "has_script",
     "hasNumPy": "has_numpy",
+    "hasBlame": "has_blame",
     "isDark": "is_dark",
 }
 """The traits that the page writes, and the fields of the state that they set."""

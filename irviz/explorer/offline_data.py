@@ -12,7 +12,7 @@ from irviz.explorer.jobs.job_queue import Jobs
 from irviz.explorer.numpy_data import unwritten
 from irviz.explorer.reducer import reduce
 from irviz.explorer.scene_data import scene_data
-from irviz.explorer.script_data import script_data
+from irviz.explorer.script_data import blamed_lines, script_data
 from irviz.explorer.selectors import view_or_none
 from irviz.explorer.state import Clipboard, Selection, Side, State
 from irviz.explorer.viewer.schema import Details, Picture, Recording, Scene, Script, ToggledScene
@@ -111,7 +111,10 @@ def record_in_steps(state: State) -> Generator[str, None, Recording]:
 
 
 def _scripts(state: State) -> Generator[str, None, list[Script]]:
-    """Return the texts of all stages, with the NumPy of as many functions as there is room for."""
+    """Return the texts of all stages, with the passes that changed their lines last.
+
+    The NumPy is that of as many functions as there is room for.
+    """
     found: dict[str, Script] = {}
     stages = state.session.stages
     room = _MOST_NUMPY_FUNCTIONS
@@ -121,7 +124,7 @@ def _scripts(state: State) -> Generator[str, None, list[Script]]:
         script = script_data(stage, room >= 0)
         if room < 0:
             script = {**script, "numpy": unwritten("The NumPy of this stage is not in the file.")}
-        found[stage.id] = script
+        found[stage.id] = {**script, "blame": blamed_lines(state, stage)}
     return [found[stage.id] for stage in stages]
 
 

@@ -126,8 +126,9 @@ def _after(action: Action, state: State) -> State:  # noqa: C901 - one case an a
         case actions.LookAround(node, steps, to):
             part = state.view.at(NodeId(node), steps, NodeId(to) if to else None)
             return _looking(state, part if node else state.view.whole)
-        case actions.Reveal(function, node):
-            return _revealed(state, function, node)
+        case actions.Reveal(function, node, stage):
+            there = _with_session(state, session.checkout(stage)) if stage else state
+            return _revealed(there, function, node) if node else _focused(there, function)
         case actions.Compare(reference):
             if reference:
                 session.stage(reference)
@@ -208,6 +209,7 @@ def _with_other_session(state: State, new: Session) -> State:
         tab=state.tab,
         has_script=state.has_script,
         has_numpy=state.has_numpy,
+        has_blame=state.has_blame,
     )
 
 

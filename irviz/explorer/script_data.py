@@ -7,25 +7,49 @@ from functools import lru_cache
 from irviz.explorer.numpy_data import numpy_texts
 from irviz.explorer.selectors import derived
 from irviz.explorer.state import Side, State
-from irviz.explorer.viewer.schema import Script, ScriptFunction, Scripts
+from irviz.explorer.viewer.schema import BlamedLine, Script, ScriptFunction, Scripts
 from irviz.ir.text import tvmscript_lines
+from irviz.session.blame import blame
 from irviz.session.stage_cache import script_of
 from irviz.transforms.stage import Stage
 from irviz.view.bidi_escapes import visible
 
 
 @derived(
-    lambda state: (state.has_script, state.has_numpy, state.stage, state.stage_of("reference"))
+    lambda state: (
+        *(state.has_script, state.has_numpy, state.stage, state.stage_of("reference")),
+        *(state.has_blame, state.function if state.has_blame else ""),
+    )
 )
 def scripts(state: State) -> Scripts:
     """Return the scripts of both sides; none while the text is hidden."""
 
     def side(name: Side) -> Script | None:
         stage = state.stage_of(name) if state.has_script else None
-        has_numpy = state.has_numpy and name == "current" and not state.reference
-        return None if stage is None else script_data(stage, has_numpy)
+        is_alone = name == "current" and not state.reference
+        if stage is None:
+            return None
+        script = script_data(stage, is_alone and state.has_numpy)
+        has_blame = is_alone and state.has_blame
+        return {**script, "blame": blamed_lines(state, stage)} if has_blame else script
 
     return {"current": side("current"), "reference": side("reference")}
+
+
+def blamed_lines(state: State, stage: Stage) -> list[BlamedLine]:
+    """Return which pass changed each line of a stage last; nothing where it is not printed."""
+    try:
+        lines = blame(state.session.tree, state.function, stage.id).lines
+    except Exception:  # TVM does not print every module that it makes
+        return []
+    return [
+        {
+            "stage": "" if line.stage is None else line.stage.id,
+            "function": line.function,
+            "node": line.node,
+        }
+        for line in lines
+    ]
 
 
 def printed(stage: Stage) -> tvmscript_lines.Script | Exception:
@@ -52,6 +76,7 @@ def script_data(stage: Stage, has_numpy: bool = False) -> Script:
             "functions": [],
             "lines": [],
             "numpy": [],
+            "blame": [],
         }
         return {**nothing, "stage": stage.id, "label": label}
     return {
@@ -64,6 +89,7 @@ def script_data(stage: Stage, has_numpy: bool = False) -> Script:
             for (function, node), line in script.lines.items()
         ],
         "numpy": numpy_texts(stage.module, script) if has_numpy else [],
+        "blame": [],
     }
 
 

@@ -18,7 +18,7 @@ from tvm import tirx
 from irviz.errors import NotFoundError
 from irviz.explorer.jobs.incremental import check_wanted
 from irviz.explorer.state import CallKey, Message, Side, State
-from irviz.ir.module_functions import drawable_functions, function_named
+from irviz.ir.module_functions import drawable_functions, function_named, relax_functions
 from irviz.ir.read_module_contents import contents
 from irviz.ir.same_bits import Array, is_equal_array
 from irviz.ir.text.tvmscript_lines import prim_func_script
@@ -41,6 +41,7 @@ from irviz.model.runs.trace import NodeValue, Trace
 from irviz.runtime.inputs.prim_func_call import prim_func_sizes
 from irviz.session.compared_views import ComparedViews, compared_views
 from irviz.session.lost_function import is_lost, lost_function
+from irviz.session.node_history import HistoryStep, node_history
 from irviz.session.run_overlays import trace_overlay
 from irviz.session.schedule_times import ScheduleStages
 from irviz.session.stage_cache import array_of, constants_of, graph_of, script_of
@@ -401,6 +402,19 @@ def _source_html(stage: Stage, name: str, line: str = "", number: int = 0) -> st
     if not isinstance(found, tirx.PrimFunc):
         return str(source)
     return f"{source}<h5>loop nest</h5>{loop_nest_html(loop_nest(found, name))}"
+
+
+@derived(lambda state: (location(state), state.session.stages))
+def history(state: State) -> tuple[HistoryStep, ...]:
+    """Return the passes that changed the selected node; none where no Relax function has it."""
+    found = location(state)
+    if found is None or found.function not in relax_functions(found.stage.module):
+        return ()
+    try:
+        tree = state.session.tree
+        return node_history(tree, found.function, found.inner, found.stage.id).changes
+    except Exception:  # it is a group, or a stage cannot be read, which is said where it is shown
+        return ()
 
 
 # --- values ------------------------------------------------------------------------------------

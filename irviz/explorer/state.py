@@ -287,6 +287,7 @@ class State:
         tab: The tab of forms that is shown.
         has_script: Whether the TVMScript is shown.
         has_numpy: Whether the functions are shown as NumPy beside it.
+        has_blame: Whether the pass that changed each line last is shown beside it.
     """
 
     session: Session
@@ -328,6 +329,7 @@ class State:
     tab: str = "Node"
     has_script: bool = False
     has_numpy: bool = False
+    has_blame: bool = False
 
     @classmethod
     def of(cls, session: Session) -> State:

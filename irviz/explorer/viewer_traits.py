@@ -12,6 +12,7 @@ from irviz.explorer.selectors import (
     MOST_FOUND,
     derived,
     found_nodes,
+    history,
     location,
     module_facts,
     node_source,
@@ -66,6 +67,7 @@ def viewer_data(state: State) -> dict[str, object]:
         "tab": state.tab,
         "hasScript": state.has_script,
         "hasNumPy": state.has_numpy,
+        "hasBlame": state.has_blame,
         "isDark": state.is_dark,
         "clipboard": _clipboard(state),
     }
@@ -125,11 +127,11 @@ def _selection(state: State) -> Selection:
 @derived(
     lambda state, charts=None: (
         *(location(state), state.stage, state.function, state.reference, state.selection.side),
-        *(node_source(state), selected_value(state), charts),
+        *(node_source(state), selected_value(state), history(state), charts),
     )
 )
 def details(state: State, charts: Callable[[NodeValue], str] | None = None) -> Details:
-    """Return the code of the selected node, and what the module is where none is selected.
+    """Return code and history of the selected node, or what the module is where there is none.
 
     With `charts`, which draws values, they have its value too, which in a notebook a form shows.
     """
@@ -146,6 +148,17 @@ def details(state: State, charts: Callable[[NodeValue], str] | None = None) -> D
         "side": state.selection.side,
         "value": value,
         "code": node_source(state),
+        "history": [
+            {
+                "stage": step.stage.id,
+                "label": visible(step.stage.label),
+                "function": step.function,
+                "node": next(iter(step.nodes), ""),
+                "names": visible(", ".join(step.nodes)),
+                "words": visible(step.words),
+            }
+            for step in history(state)
+        ],
     }
 
 

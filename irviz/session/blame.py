@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import tvm_ffi
 
 from irviz.ir.module_functions import function_named
-from irviz.model.diff.diff_result import NodeChange, NodeDiff
+from irviz.model.diff.diff_result import NodeChange
 from irviz.model.graph.graph import NodeId
-from irviz.session.node_history import diff_beside, is_same_function
-from irviz.session.session_state import SessionState
+from irviz.session.node_history import diff_beside, is_same_function, nodes_of
 from irviz.session.stage_cache import graph_of, script_of
 from irviz.transforms.stage import Stage
+from irviz.transforms.stage_tree import StageTree
 
 
 @dataclass(frozen=True)
 class BlamedLine:
-    """A line of TVMScript, and the stage whose pass changed it last, None where none is known."""
+    """A line of TVMScript, and the pass that changed it last.
+
+    Attributes:
+        text: The line.
+        stage: The stage that the pass made, None where none is known.
+        function: The function that the line is of in that stage.
+        node: The node that is bound on the line, as that stage calls it; "" for none.
+    """
 
     text: str
-    stage: Stage | None
+    stage: Stage | None = None
+    function: str = ""
+    node: str = ""
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,53 +59,57 @@ class Blame:
         return "\n".join(f"{name:<{width}} │ {line.text}".rstrip() for name, line in rows)
 
 
-def blame(state: SessionState, stage_id: str | None = None) -> Blame:
+def blame(tree: StageTree, function: str, stage_id: str | None = None) -> Blame:
     """Return which pass changed each line last; see Session.blame."""
-    stages = state.tree.lineage(stage_id)
+    stages = tree.lineage(stage_id)
     stage, printed = stages[-1], script_of(stages[-1])
-    nodes = _blamed_nodes(stages, state.function)
-    owners = dict[int, Stage]()
-    starts = sorted((line, name) for name, line in printed.functions.items())
     texts = printed.text.splitlines()
+    lines = [BlamedLine(text) for text in texts]
+    starts = sorted((line, name) for name, line in printed.functions.items())
     ends = [*(line for line, _ in starts[1:]), len(texts) + 1]
     for (start, name), end in zip(starts, ends, strict=True):
-        if name != state.function:
+        if name != function:
             changed = _changed_last(stages, name)
             last = max((at for at in range(start, end) if texts[at - 1].strip()), default=start)
-            owners.update(dict.fromkeys(range(start, last + 1), changed))
-    for node, one in nodes.items():
-        line = printed.lines.get((state.function, node))
-        if line is not None and line != printed.functions.get(state.function):
-            owners[line] = one
-    lines = [BlamedLine(text, owners.get(at)) for at, text in enumerate(texts, start=1)]
-    return Blame(stage, tuple(lines), nodes)
+            for at in range(start, last + 1):
+                lines[at - 1] = BlamedLine(texts[at - 1], changed, name)
+    origins = _origins(stages, function)
+    for node, (changed, name, known) in origins.items():
+        at = printed.lines.get((function, node), 0)
+        if at and at != printed.functions.get(function):
+            lines[at - 1] = BlamedLine(texts[at - 1], changed, name, known)
+    return Blame(stage, tuple(lines), {node: one.stage for node, one in origins.items()})
 
 
-def _blamed_nodes(stages: Sequence[Stage], function: str) -> dict[NodeId, Stage]:
-    """Return the stage whose pass changed each node of the last stage's function last."""
-    found: dict[NodeId, Stage] = {}
-    places = {node.id: {node.id} for node in graph_of(stages[-1], function).nodes}
+class _Origin(NamedTuple):
+    """The stage whose pass changed a node last, and what the node is in it."""
+
+    stage: Stage
+    function: str
+    node: NodeId
+
+
+def _origins(stages: Sequence[Stage], function: str) -> dict[NodeId, _Origin]:
+    """Return which pass changed each node of the last stage's function last."""
+    found: dict[NodeId, _Origin] = {}
+    places: dict[NodeId, tuple[NodeId, ...]]
+    places = {node.id: (node.id,) for node in graph_of(stages[-1], function).nodes}
     for before, after in reversed(list(pairwise(stages))):
         if is_same_function(before, after, function):
             continue
         diff = diff_beside(before, after, function, is_before=True)
-        if diff is None:
-            found.update(dict.fromkeys(places, after))
-            return found
-        by_node: dict[NodeId, list[NodeDiff]] = defaultdict(list)
-        for one in diff.nodes:
-            for node in one.after:
-                by_node[node].append(one)
-        moved = {}
+        moved: dict[NodeId, tuple[NodeId, ...]] = {}
         for node, nodes in places.items():
-            diffs = [one for each in nodes for one in by_node[each]]
-            if all(one.change is NodeChange.SAME for one in diffs):
-                moved[node] = {each for one in diffs for each in one.before}
+            diffs = [one for each in nodes for one in diff.by_node.get(each, ())] if diff else []
+            if diffs and all(one.change is NodeChange.SAME for one in diffs):
+                moved[node] = nodes_of(one.before for one in diffs)
             else:
-                found[node] = after
-        places, function = moved, diff.before
-    found.update(dict.fromkeys(places, stages[0]))
-    return found
+                found[node] = _Origin(after, function, nodes[0])
+        places = moved
+        if diff is None:
+            break
+        function = diff.function
+    return found | {node: _Origin(stages[0], function, one[0]) for node, one in places.items()}
 
 
 def _changed_last(stages: Sequence[Stage], name: str) -> Stage:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain as joined
 from itertools import pairwise
 from typing import NamedTuple
 
 from irviz.errors import NotFoundError
 from irviz.ir.module_functions import function_named, relax_functions
-from irviz.model.diff.diff_result import Difference, FunctionDiff, NodeChange
+from irviz.model.diff.diff_result import FunctionDiff, NodeChange, NodeDiff
 from irviz.model.graph.graph import NodeId
 from irviz.model.graph.layers import layer_name
-from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import graph_of
 from irviz.session.stage_chain import chain
 from irviz.session.stage_diff import diff_modules
 from irviz.session.stage_layers import layered_graph
 from irviz.transforms.stage import Stage
+from irviz.transforms.stage_tree import StageTree
 
 
 @dataclass(frozen=True)
@@ -30,27 +31,54 @@ class HistoryStep:
         stage: The stage.
         function: The function that the nodes are in.
         nodes: The nodes that became the node, or that it became; none where it is gone.
-        changes: What the pass did: none in the first stage, SAME where it left them alone.
-        differences: What differs from the stage before.
+        diffs: What the pass did to them; none in the first stage.
     """
 
     stage: Stage
     function: str
     nodes: tuple[NodeId, ...]
-    changes: tuple[NodeChange, ...] = ()
-    differences: tuple[Difference, ...] = ()
+    diffs: tuple[NodeDiff, ...] = ()
+
+    @property
+    def changes(self) -> tuple[NodeChange, ...]:
+        """What the pass did: none in the first stage, SAME where it left the nodes alone."""
+        changes = dict.fromkeys(one.change for one in self.diffs)
+        if len(changes) > 1:
+            changes.pop(NodeChange.SAME, None)
+        return tuple(changes)
 
     @property
     def is_changed(self) -> bool:
-        """Whether the pass did anything to the nodes; the first stage counts."""
-        return any(change is not NodeChange.SAME for change in self.changes) or not self.changes
+        """Whether the pass did anything to the nodes; the first stage counts, and another name."""
+        return self.changes != (NodeChange.SAME,) or bool(self._old_name)
+
+    @property
+    def words(self) -> str:
+        """What the pass did, such as `fused: lv0 + lv1`; "" in the first stage."""
+        words = []
+        for change in self.changes:
+            nodes = nodes_of(one.before for one in self.diffs if one.change is change)
+            if change is NodeChange.REMOVED:
+                words.append(f"gone: {', '.join(nodes)}" if self.nodes else "gone")
+            elif change not in (NodeChange.SAME, NodeChange.CHANGED):
+                is_one = len(nodes) < 2 or change is NodeChange.MOVED
+                words.append(change.value if is_one else f"{change.value}: {' + '.join(nodes)}")
+        if self._old_name:
+            words.append(f"renamed from {self._old_name}")
+        differences = dict.fromkeys(each for one in self.diffs for each in one.differences)
+        return "; ".join([*words, *map(str, differences)])
+
+    @property
+    def _old_name(self) -> str:
+        """The name before of one node that has another one now, else ""."""
+        before = nodes_of(one.before for one in self.diffs)
+        is_renamed = len(self.nodes) == len(before) == 1 and self.nodes != before
+        return before[0] if is_renamed else ""
 
     def __str__(self) -> str:
-        """Return it in a line, such as `3 FuseOps: lv; fused`."""
-        names = ", ".join(self.nodes) or "gone"
-        what = ", ".join(one.value for one in self.changes)
-        words = [names, *filter(None, [what]), *map(str, self.differences)]
-        return f"{self.stage.id} {self.stage.label}: {'; '.join(words)}"
+        """Return it in a line, such as `3 FuseOps: lv; fused: lv0 + lv1`."""
+        words = "; ".join(filter(None, [", ".join(self.nodes), self.words]))
+        return f"{self.stage.id} {self.stage.label}: {words}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,18 +108,20 @@ class NodeHistory:
         return "\n".join([f"{self.node} of stage {self.stage}{layers}", *map(str, self.changes)])
 
 
-def node_history(state: SessionState, node: str, stage_id: str | None = None) -> NodeHistory:
+def node_history(
+    tree: StageTree, function: str, node: str, stage_id: str | None = None
+) -> NodeHistory:
     """Return the line of a node; see Session.history."""
-    tree = state.tree if stage_id is None else state.tree.checkout(stage_id)
+    tree = tree if stage_id is None else tree.checkout(stage_id)
     stages, at = chain(tree), len(tree.lineage()) - 1
-    graph = graph_of(stages[at], state.function)
+    graph = graph_of(stages[at], function)
     if node not in graph.index:
         raise NotFoundError(
-            f"stage {stages[at].id} has no node {node!r} in {state.function!r}: give the name of "
+            f"stage {stages[at].id} has no node {node!r} in {function!r}: give the name of "
             "one of its variables, as session.graph() lists them"
         )
-    layers = layered_graph(stages[at], state.function)[NodeId(node)].layers
-    own = _Place(state.function, (NodeId(node),))
+    layers = layered_graph(stages[at], function)[NodeId(node)].layers
+    own = _Place(function, (NodeId(node),))
     steps = [*_before(own, stages[: at + 1]), *_after(own, stages[at:])]
     return NodeHistory(NodeId(node), stages[at].id, tuple(map(layer_name, layers)), tuple(steps))
 
@@ -103,21 +133,13 @@ class _Place(NamedTuple):
     nodes: tuple[NodeId, ...]
 
 
-class _Found(NamedTuple):
-    """Where nodes are in the stage beside, and what the pass between did to them."""
-
-    place: _Place
-    changes: tuple[NodeChange, ...]
-    differences: tuple[Difference, ...]
-
-
 def _before(place: _Place, stages: Sequence[Stage]) -> list[HistoryStep]:
     """Return the steps from the first stage that has the nodes to the last of the stages."""
     steps = []
     for before, after in reversed(list(pairwise(stages))):
-        found = _beside(before, after, place, is_before=True)
-        steps.append(HistoryStep(after, *place, found.changes, found.differences))
-        place = found.place
+        diffs, function = _beside(before, after, place, is_before=True)
+        steps.append(HistoryStep(after, *place, diffs))
+        place = _Place(function, nodes_of(one.before for one in diffs))
         if not place.nodes:
             return steps[::-1]
     return [HistoryStep(stages[0], *place), *steps[::-1]]
@@ -128,34 +150,35 @@ def _after(place: _Place, stages: Sequence[Stage]) -> Iterator[HistoryStep]:
     for before, after in pairwise(stages):
         if not relax_functions(after.module):  # what is left of a compilation has PrimFuncs alone
             return
-        place, changes, differences = _beside(before, after, place, is_before=False)
-        yield HistoryStep(after, *place, changes, differences)
+        diffs, function = _beside(before, after, place, is_before=False)
+        place = _Place(function, nodes_of(one.after for one in diffs))
+        yield HistoryStep(after, *place, diffs)
         if not place.nodes:
             return
 
 
-def _beside(before: Stage, after: Stage, place: _Place, *, is_before: bool) -> _Found:
-    """Return where nodes are in the stage before, or those of the stage before in the one after."""
+def nodes_of(sides: Iterable[tuple[NodeId, ...]]) -> tuple[NodeId, ...]:
+    """Return the nodes of one side of several diffs, each once."""
+    return tuple(dict.fromkeys(joined.from_iterable(sides)))
+
+
+def _beside(
+    before: Stage, after: Stage, place: _Place, *, is_before: bool
+) -> tuple[tuple[NodeDiff, ...], str]:
+    """Return what became of nodes between two stages, and the name of the function in the other.
+
+    The nodes are those of the stage after, to be led back to the one before, or those of that.
+    """
     name = place.function
     if is_same_function(before, after, name):
-        return _Found(place, (NodeChange.SAME,), ())
-    diff = diff_beside(before, after, name, is_before=is_before)
-    wanted = set(place.nodes)
-    diffs = [
-        one
-        for one in (diff.nodes if diff else ())
-        if not wanted.isdisjoint(one.after if is_before else one.before)
-    ]
-    nodes = (one.before if is_before else one.after for one in diffs)
-    function = (diff.before if is_before else diff.after) if diff else name
-    changes = dict.fromkeys(one.change for one in diffs) or {NodeChange.REMOVED: None}
-    if len(changes) > 1:
-        changes.pop(NodeChange.SAME, None)
-    return _Found(
-        _Place(function, tuple(dict.fromkeys(itertools.chain.from_iterable(nodes)))),
-        tuple(changes),
-        tuple(dict.fromkeys(each for one in diffs for each in one.differences)),
-    )
+        return tuple(NodeDiff(NodeChange.SAME, (node,), (node,)) for node in place.nodes), name
+    found = diff_beside(before, after, name, is_before=is_before)
+    if found is None:  # the function is gone, or new
+        change = NodeChange.ADDED if is_before else NodeChange.REMOVED
+        sides = ((), place.nodes) if is_before else (place.nodes, ())
+        return (NodeDiff(change, *sides),), name
+    diffs = {id(one): one for node in place.nodes for one in found.by_node.get(node, ())}
+    return tuple(diffs.values()), found.function
 
 
 def is_same_function(before: Stage, after: Stage, name: str) -> bool:
@@ -164,13 +187,33 @@ def is_same_function(before: Stage, after: Stage, name: str) -> bool:
     return mine is not None and bool(mine.same_as(theirs))
 
 
-@lru_cache(maxsize=128)
-def diff_beside(before: Stage, after: Stage, name: str, *, is_before: bool) -> FunctionDiff | None:
-    """Return what became of a function that has this name in the stage after, or before.
+@dataclass(frozen=True, eq=False)
+class DiffBeside:
+    """What became of a function between two stages.
+
+    Attributes:
+        diff: The diff.
+        function: The name of the function in the other stage.
+        by_node: What became of each node, by the nodes of the one stage.
+    """
+
+    diff: FunctionDiff
+    function: str
+    by_node: Mapping[NodeId, Sequence[NodeDiff]]
+
+
+@lru_cache(maxsize=256)
+def diff_beside(before: Stage, after: Stage, name: str, *, is_before: bool) -> DiffBeside | None:
+    """Return what became of a function of the stage after, or of the one before.
 
     It is None where the other stage has no such function.
     """
     for one in diff_modules(before, after, ("", ""), name).functions:
-        if (one.after if is_before else one.before) == name and one.before and one.after:
-            return one
+        names = (one.after, one.before) if is_before else (one.before, one.after)
+        if names[0] == name and names[1]:
+            by_node = defaultdict[NodeId, list[NodeDiff]](list)
+            for diff in one.nodes:
+                for node in diff.after if is_before else diff.before:
+                    by_node[node].append(diff)
+            return DiffBeside(one, names[1], by_node)
     return None

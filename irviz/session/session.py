@@ -551,7 +551,7 @@ class Session(SessionState):
         Example:
             print(session.history("lv3"))
         """
-        return node_history(self, node, stage)
+        return node_history(self.tree, self.function, node, stage)
 
     def blame(self, stage: str | None = None) -> Blame:
         """Return the TVMScript of a stage, each line with the pass that changed it last.
@@ -559,7 +559,7 @@ class Session(SessionState):
         Example:
             print(session.blame())
         """
-        return blame(self, stage)
+        return blame(self.tree, self.function, stage)
 
     def draw(
         self,

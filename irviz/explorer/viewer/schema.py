@@ -176,8 +176,22 @@ class NumPyText(TypedDict):
     lines: list[int]
 
 
+class BlamedLine(TypedDict):
+    """The stage whose pass changed a line last, and what is bound there in it.
+
+    `stage` is "" where that is not known, `node` where nothing is bound.
+    """
+
+    stage: str
+    function: str
+    node: str
+
+
 class Script(TypedDict):
-    """The TVMScript of a stage's module, and its functions as NumPy where that is shown."""
+    """The TVMScript of a stage's module.
+
+    Its functions as NumPy and the pass that changed each line last are there where they are shown.
+    """
 
     stage: str
     label: str
@@ -185,6 +199,7 @@ class Script(TypedDict):
     functions: list[ScriptFunction]
     lines: list[ScriptLine]
     numpy: list[NumPyText]
+    blame: list[BlamedLine]
 
 
 class Scripts(TypedDict):
@@ -201,8 +216,22 @@ class Selection(TypedDict):
     side: Side
 
 
+class HistoryStep(TypedDict):
+    """A stage that changed a node: what it was called there, and what the pass did.
+
+    `names` are all nodes that it was, and `node` the first of them; "" where it is gone.
+    """
+
+    stage: str
+    label: str
+    function: str
+    node: str
+    names: str
+    words: str
+
+
 class Details(TypedDict):
-    """What is known of a node beside its facts, as HTML: its value and its code.
+    """What is known of a node beside its facts: its value and its code, as HTML, and its history.
 
     `key` is the scene's. With no node, `value` tells what the module is, and `code` is that of the
     function.
@@ -213,6 +242,7 @@ class Details(TypedDict):
     side: Side
     value: str
     code: str
+    history: list[HistoryStep]
 
 
 class FoundNode(TypedDict):

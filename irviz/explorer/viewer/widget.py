@@ -22,7 +22,7 @@ class Viewer(anywidget.AnyWidget):
     """Show the data that it is given; report what the reader wants done.
 
     The traits are those of `ViewerTraits` in `src/schema.ts`. The page writes `selection`,
-    `search`, `tab`, `hasScript`, `hasNumPy` and `isDark`, and sends MESSAGES.
+    `search`, `tab`, `hasScript`, `hasNumPy`, `hasBlame` and `isDark`, and sends MESSAGES.
 
     Attributes:
         height: The height in px, 0 to fill the window.
@@ -55,6 +55,7 @@ class Viewer(anywidget.AnyWidget):
     forms = traitlets.Dict().tag(sync=True, **ipywidgets.widget_serialization)
     hasScript = traitlets.Bool(False).tag(sync=True)  # noqa: N815
     hasNumPy = traitlets.Bool(False).tag(sync=True)  # noqa: N815
+    hasBlame = traitlets.Bool(False).tag(sync=True)  # noqa: N815
     isDark = traitlets.Bool(False).tag(sync=True)  # noqa: N815
     clipboard = traitlets.Dict().tag(sync=True)
 

@@ -45,7 +45,7 @@ TRAITS = {
     "forms": dict[str, str],  # references, where they are sent
 }
 """What the traits hold that traitlets knows as lists and dicts."""
-WRITTEN = ("selection", "search", "tab", "hasScript", "hasNumPy", "isDark")
+WRITTEN = ("selection", "search", "tab", "hasScript", "hasNumPy", "hasBlame", "isDark")
 
 
 # --- the page's declarations -------------------------------------------------------------------

@@ -50,7 +50,7 @@ export function Facts({ state, html, side = "current", isUntitled = false }: Pro
     const { function: name = state.scene.peek().function, goto: node = "" } = link.dataset;
     const isDrawn = state.scene.peek().function === name && state.picture(side)?.nodes[node];
     if (isDrawn) state.select(node, side);
-    else if (node) state.ask({ action: "Reveal", function: name, node });
+    else if (node) state.ask({ action: "Reveal", function: name, node, stage: "" });
     else state.ask({ action: "Focus", function: name });
   };
   return (

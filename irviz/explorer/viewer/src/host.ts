@@ -9,7 +9,7 @@ export type Connection = "none" | "idle" | "busy" | "lost";
 /** The traits, as far as the page may write them. */
 export type WritableTraits = Pick<
   ViewerTraits,
-  "selection" | "search" | "tab" | "hasScript" | "hasNumPy" | "isDark"
+  "selection" | "search" | "tab" | "hasScript" | "hasNumPy" | "hasBlame" | "isDark"
 >;
 
 export interface Host {

@@ -8,6 +8,7 @@ import { CopyButton } from "./copy_button";
 import { Facts } from "./facts";
 import { FirstMinute } from "./first_minute";
 import { Form } from "./form";
+import { History } from "./history";
 import { nodeActions, usualSteps } from "./node_actions";
 import type { Details, NodeFacts, Side } from "./schema";
 import { SIDES } from "./side_mark";
@@ -183,6 +184,11 @@ function NodeTab({ state }: { state: State }) {
       <Section title="Facts">
         <Facts state={state} html={facts.facts} side={side} isUntitled />
       </Section>
+      {details && details.history.length > 0 && (
+        <Section title="History">
+          <History state={state} steps={details.history} stage={picture?.stage ?? ""} />
+        </Section>
+      )}
       {form && (
         <Section title="Value and replacement">
           <Form state={state} reference={form} />

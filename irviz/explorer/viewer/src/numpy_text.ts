@@ -33,7 +33,10 @@ export function indexNumPy(index: ScriptIndex): NumPyIndex | null {
     for (let empty = 0; empty < GAP; empty += 1) texts.push("");
   }
   const text = `${texts.join("\n").trimEnd()}\n`;
-  return { ...indexScript({ stage, label, text, functions, lines: [], numpy: [] }), origins };
+  return {
+    ...indexScript({ stage, label, text, functions, lines: [], numpy: [], blame: [] }),
+    origins,
+  };
 }
 
 /** Return the lines of a node in TVMScript: a block of a PrimFunc has those that are inside it. */

@@ -2,13 +2,28 @@
 
 import { signal } from "@preact/signals";
 import type { Host } from "./host";
-import type { FoundNode, Picture, Recording, Scene, ViewerMessage, ViewerTraits } from "./schema";
+import type {
+  Details,
+  FoundNode,
+  Picture,
+  Recording,
+  Scene,
+  ViewerMessage,
+  ViewerTraits,
+} from "./schema";
 
 const OFFERED: readonly ViewerMessage["action"][] = [
   ...(["Checkout", "Compare", "Focus", "Reveal", "Toggle", "CloseAround", "Say"] as const),
 ];
 const MOST_FOUND = 200;
-const NO_DETAILS = { key: "", node: "", side: "current", value: "", code: "" } as const;
+const NO_DETAILS: Details = {
+  key: "",
+  node: "",
+  side: "current",
+  value: "",
+  code: "",
+  history: [],
+};
 
 const keyOf = (functionName: string, stage: string, reference: string) =>
   `${functionName}/${stage}/${reference}`;
@@ -195,7 +210,10 @@ export function fileHost(recording: Recording): Host {
       } else if (message.action === "Compare") show(functionName, stage, message.reference);
       else if (message.action === "Focus") show(message.function, stage, reference);
       else if (message.action === "Reveal") {
-        if (message.function !== functionName) show(message.function, stage, reference);
+        const to = message.stage || stage;
+        if (message.function !== functionName || to !== stage) {
+          show(message.function, to, to === reference ? "" : reference);
+        }
         reveal(message.node);
       } else if (message.action === "Toggle") toggle(message.container);
       else if (message.action === "CloseAround") {

@@ -133,7 +133,16 @@ export interface NumPyText {
   lines: number[];
 }
 
-/** The TVMScript of a stage's module, and its functions as NumPy where that is shown. */
+/** The stage whose pass changed a line last, and what is bound there in it. `stage` is "" where that
+ * is not known, `node` where nothing is bound. */
+export interface BlamedLine {
+  stage: string;
+  function: string;
+  node: string;
+}
+
+/** The TVMScript of a stage's module. Its functions as NumPy and the pass that changed each line last
+ * are there where they are shown. */
 export interface Script {
   stage: string;
   label: string;
@@ -141,6 +150,7 @@ export interface Script {
   functions: ScriptFunction[];
   lines: ScriptLine[];
   numpy: NumPyText[];
+  blame: BlamedLine[];
 }
 
 /** The scripts of both sides; none while the text is hidden. */
@@ -155,14 +165,26 @@ export interface Selection {
   side: Side;
 }
 
-/** What is known of a node beside its facts, as HTML: its value and its code. `key` is the scene's.
- * With no node, `value` tells what the module is, and `code` is that of the function. */
+/** A stage that changed a node: what it was called there, and what the pass did. `names` are all nodes
+ * that it was, and `node` the first of them; "" where it is gone. */
+export interface HistoryStep {
+  stage: string;
+  label: string;
+  function: string;
+  node: string;
+  names: string;
+  words: string;
+}
+
+/** What is known of a node beside its facts: its value and its code, as HTML, and its history. `key` is
+ * the scene's. With no node, `value` tells what the module is, and `code` is that of the function. */
 export interface Details {
   key: string;
   node: string;
   side: Side;
   value: string;
   code: string;
+  history: HistoryStep[];
 }
 
 /** A node that was found. */
@@ -212,8 +234,8 @@ export interface Clipboard {
 /** A part of the viewer that can be shown. */
 export type PaneName = "toolbar" | "stages" | "graph" | "script" | "node" | "status";
 
-/** The traits of the widget. The page writes `selection`, `search`, `tab`, `hasScript`, `hasNumPy` and
- * `isDark`.
+/** The traits of the widget. The page writes `selection`, `search`, `tab`, `hasScript`, `hasNumPy`,
+ * `hasBlame` and `isDark`.
  * `marked` are nodes of the current picture that a transform would change. `height` is in px, 0 to fill the window. `still` is the class of the picture that a notebook shows
  * where there is no viewer. `forms` are references to ipywidgets by the name of the
  * tab that they stand in; those of a tab are there when it has been opened. */
@@ -241,6 +263,7 @@ export interface ViewerTraits {
   forms: Record<string, string>;
   hasScript: boolean;
   hasNumPy: boolean;
+  hasBlame: boolean;
   isDark: boolean;
   clipboard: Clipboard;
 }
@@ -329,10 +352,12 @@ export interface LookAround {
   steps: number;
   to: string;
 }
+/** Select a node, "" for none, in a stage, "" for the shown one. */
 export interface Reveal {
   action: "Reveal";
   function: string;
   node: string;
+  stage: string;
 }
 /** Compare with this stage, "" for none. */
 export interface Compare {

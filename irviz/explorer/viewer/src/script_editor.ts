@@ -14,6 +14,7 @@ import {
 import { search, searchKeymap } from "@codemirror/search";
 import { EditorState, type Extension, type Text } from "@codemirror/state";
 import { EditorView, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
+import { type BlameActions, blameGutter } from "./blame_gutter";
 import { lineDiff } from "./line_diff";
 import type { Side } from "./schema";
 import { colours, folding, foldOthers } from "./script_language";
@@ -43,6 +44,8 @@ interface EditorOptions {
   unfolded: string | null;
   /** Long lines are wrapped, as those of two texts always are. */
   isWrapped: boolean;
+  /** The pass that changed each line last is shown beside a text by itself. */
+  blame: BlameActions | null;
 }
 
 /** A text that is shown, and its editor. */
@@ -103,11 +106,13 @@ export function openEditor(
 export function openOne(
   parent: HTMLElement,
   index: ScriptIndex,
-  { unfolded, isWrapped }: Pick<EditorOptions, "unfolded" | "isWrapped">,
+  { unfolded, isWrapped, blame }: Omit<EditorOptions, "isWide" | "isCollapsed">,
   actions: EditorActions,
   language = "TVMScript",
 ): ScriptEditor {
-  const own = [extensions(index, "current", actions, language), folding(index)];
+  const { stage, blame: lines } = index.script;
+  const column = blame && lines.length ? blameGutter(lines, stage, blame) : [];
+  const own = [column, extensions(index, "current", actions, language), folding(index)];
   const state = EditorState.create({
     doc: index.script.text,
     extensions: isWrapped ? [own, wrapping] : own,

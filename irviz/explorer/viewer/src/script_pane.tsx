@@ -4,6 +4,7 @@
 import { openSearchPanel } from "@codemirror/search";
 import { type ReadonlySignal, useComputed, useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import type { BlameActions } from "./blame_gutter";
 import { Button } from "./button";
 import { indexNumPy, linesOfNode, madeOf, type NumPyIndex } from "./numpy_text";
 import type { Change, Script, Side } from "./schema";
@@ -29,6 +30,7 @@ import {
 } from "./script_lines";
 import { markLines } from "./script_marks";
 import { SideMark } from "./side_mark";
+import { goTo as goToStage } from "./stage_actions";
 import type { State } from "./state";
 
 const SIDE_BY_SIDE = 700; // px: in a narrower pane both texts are in one
@@ -73,6 +75,7 @@ export function ScriptPane({ state }: { state: State }) {
     const options = {
       ...{ isWide: isWide.value, isCollapsed: isCollapsed.value, isWrapped: state.hasNumPy.value },
       unfolded: isFolded.peek() ? name : null,
+      blame: state.hasBlame.value ? blame : null,
     };
     if (!body.current) return;
     const before = editor.peek();
@@ -102,6 +105,11 @@ export function ScriptPane({ state }: { state: State }) {
       return { index: written, editor: openOne(parent, written, options, actions, "NumPy") };
     }
   });
+
+  const blame: BlameActions = {
+    labelOf: (stage) => state.rows.peek().find(({ id }) => id === stage)?.label ?? "",
+    goTo: (line) => goToStage(state, line),
+  };
 
   // another function
   useSignalEffect(() => {
@@ -336,6 +344,13 @@ export function ScriptPane({ state }: { state: State }) {
                   NumPy
                 </Button>
                 <Button
+                  title="Show which pass changed each line last"
+                  isPressed={state.hasBlame.value}
+                  onPress={() => state.set("hasBlame", !state.hasBlame.peek())}
+                >
+                  Blame
+                </Button>
+                <Button
                   title="Fold all functions but this one"
                   isPressed={isFolded.value}
                   onPress={() => setFolding(!isFolded.value)}
@@ -383,6 +398,9 @@ const nameOf = (script: Script) => `${script.stage} ${script.label}`;
 const differing = (count: number) => `${count} ${count === 1 ? "difference" : "differences"}`;
 const isIn = (line: number, { first, last }: Lines) => first <= line && line <= last;
 
+const isSameBlame = (one: Script["blame"], other: Script["blame"]) =>
+  one.length === other.length && one.every(({ stage }, at) => stage === other[at]?.stage);
+
 /** The index of one of the scripts, made when another text is shown. */
 function useIndex(state: State, side: Side): ReadonlySignal<ScriptIndex | null> {
   const last = useRef<ScriptIndex | null>(null);
@@ -393,7 +411,8 @@ function useIndex(state: State, side: Side): ReadonlySignal<ScriptIndex | null> 
       known &&
       known.stage === script?.stage &&
       known.text === script.text &&
-      known.numpy.length === script.numpy.length;
+      known.numpy.length === script.numpy.length &&
+      isSameBlame(known.blame, script.blame);
     if (!isKnown) last.current = script && indexScript(script);
     return last.current;
   });

@@ -10,6 +10,13 @@ export const checkout = (state: State, stage: string) => {
   state.ask({ action: "Checkout", stage });
 };
 
+/** Show a node in a stage; without a node it is the stage. */
+export function goTo(state: State, to: { stage: string; function: string; node: string }) {
+  if (to.stage !== shownNext(state) && state.can("Reveal")) state.asked.value = to.stage;
+  const { function: name, node, stage } = to;
+  state.ask({ action: "Reveal", function: name, node, stage });
+}
+
 /** The stage that is shown, or will be: keys may be faster than the kernel. */
 const shownNext = (state: State) => state.asked.peek() || (state.current.peek()?.id ?? "");
 

@@ -125,7 +125,17 @@ const TRAITS: readonly (keyof ViewerTraits)[] = [
     "status",
     "colours",
   ] as const),
-  ...(["colour", "tabs", "tab", "forms", "hasScript", "hasNumPy", "isDark", "clipboard"] as const),
+  ...([
+    "colour",
+    "tabs",
+    "tab",
+    "forms",
+    "hasScript",
+    "hasNumPy",
+    "hasBlame",
+    "isDark",
+    "clipboard",
+  ] as const),
 ];
 
 const MEDIUM = 700;
@@ -173,7 +183,7 @@ export function createState(host: Host, ended: AbortSignal): State {
   const reveal: State["reveal"] = (functionName, node) => {
     const scene = shared.scene.peek();
     if (scene.function === functionName && scene.current?.nodes[node]) select(node);
-    else ask({ action: "Reveal", function: functionName, node });
+    else ask({ action: "Reveal", function: functionName, node, stage: "" });
   };
 
   const size = signal({ width: 0, height: 0 });

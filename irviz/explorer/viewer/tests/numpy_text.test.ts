@@ -34,6 +34,7 @@ const index = indexScript({
     },
     { function: "main", text: "# main cannot be written", lines: [1] },
   ],
+  blame: [],
 });
 const numpy = indexNumPy(index);
 assert.ok(numpy);

@@ -23,7 +23,7 @@ const opened = (name: string, id: string, container: string) => {
   return { container, scene: { ...scene(name, id), moved: [3, -4], current: inner } };
 };
 const details = (key: string, node: string): Details => ({
-  ...{ key, node, side: "current", value: `${key} ${node}`, code: "" },
+  ...{ key, node, side: "current", value: `${key} ${node}`, code: "", history: [] },
 });
 const stage = (id: string) => ({ id, isShown: id === "0" });
 
@@ -46,7 +46,9 @@ const recording = () =>
       scene("f", "1"),
     ],
     toggled: [opened("main", "0", "group"), opened("main", "0", "other")],
-    scripts: [{ stage: "1", label: "", text: "one", functions: [], lines: [], numpy: [] }],
+    scripts: [
+      { stage: "1", label: "", text: "one", functions: [], lines: [], numpy: [], blame: [] },
+    ],
     details: [details("main/0/", "a"), details("main/1/", "a")],
   }) satisfies Recording;
 
@@ -135,7 +137,7 @@ test("nodes are found by all the words, in every function of the stage", () => {
       ["f", "b1"],
     ],
   );
-  host.send({ action: "Reveal", function: "f", node: "b1" });
+  host.send({ action: "Reveal", function: "f", node: "b1", stage: "" });
   assert.equal(host.get("scene").key, "f/1/");
   assert.equal(host.get("selection").node, "b1");
 });
@@ -189,7 +191,7 @@ test("a node in a closed group is found, and shown by opening the group", () => 
     host.get("found").nodes.map(({ node }) => node),
     ["in group", "in other"],
   );
-  host.send({ action: "Reveal", function: "main", node: "in other" });
+  host.send({ action: "Reveal", function: "main", node: "in other", stage: "" });
   assert.deepEqual(nodesOf(host), ["a", "in other"]);
   assert.equal(host.get("selection").node, "in other");
 });

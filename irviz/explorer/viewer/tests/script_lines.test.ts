@@ -39,6 +39,7 @@ const SCRIPT: Script = {
     { line: 10, function: "main", node: "lv" },
   ],
   numpy: [],
+  blame: [],
 };
 const index = indexScript(SCRIPT);
 
@@ -150,7 +151,15 @@ class Module:
         pass
 `;
   const functions = [{ name: "f", first: 3, last: 9 }];
-  const own = indexScript({ stage: "0", label: "", text, functions, lines: [], numpy: [] });
+  const own = indexScript({
+    stage: "0",
+    label: "",
+    text,
+    functions,
+    lines: [],
+    numpy: [],
+    blame: [],
+  });
   const nodes = { X: facts("f", "X", 4), W: facts("f", "W", 4), Y: facts("f", "Y", 6) };
   const found = (line: number, word = "") => drawnOn(own, picture(nodes), line, word);
   assert.deepEqual(

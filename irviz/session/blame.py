@@ -70,8 +70,8 @@ def blame(tree: StageTree, function: str, stage_id: str | None = None) -> Blame:
     for (start, name), end in zip(starts, ends, strict=True):
         if name != function:
             changed = _changed_last(stages, name)
-            last = max((at for at in range(start, end) if texts[at - 1].strip()), default=start)
-            for at in range(start, last + 1):
+            code = [at for at in range(start, end) if not _is_between(texts[at - 1])]
+            for at in range(start, code[-1] + 1):
                 lines[at - 1] = BlamedLine(texts[at - 1], changed, name)
     origins = _origins(stages, function)
     for node, (changed, name, known) in origins.items():
@@ -79,6 +79,11 @@ def blame(tree: StageTree, function: str, stage_id: str | None = None) -> Blame:
         if at and at != printed.functions.get(function):
             lines[at - 1] = BlamedLine(texts[at - 1], changed, name, known)
     return Blame(stage, tuple(lines), {node: one.stage for node, one in origins.items()})
+
+
+def _is_between(line: str) -> bool:
+    """Tell whether a line is blank, or a decorator of the next function."""
+    return not line.strip() or line.lstrip().startswith("@")
 
 
 class _Origin(NamedTuple):

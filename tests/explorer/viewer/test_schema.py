@@ -191,6 +191,7 @@ def test_what_the_page_is_told_is_of_the_types_that_are_declared(page: Any) -> N
     check()
     page.write("hasScript", True)
     page.write("hasNumPy", True)
+    page.write("hasBlame", True)
     page.search("add")
     page.select("first")
     page.compare("0")

@@ -1,7 +1,7 @@
 // Which pass changed each line last, as a column beside the text.
 
 import type { Extension } from "@codemirror/state";
-import { type EditorView, GutterMarker, gutter } from "@codemirror/view";
+import { type EditorView, GutterMarker, gutter, type KeyBinding } from "@codemirror/view";
 import type { BlamedLine } from "./schema";
 
 /** What the column does, and how it names a stage. */
@@ -30,12 +30,13 @@ class StageMark extends GutterMarker {
   }
 }
 
-/** Return the column of a text; lines of one pass that follow each other have its name once. */
+/** Return the column of a text, and its key; lines of one pass that follow each other have its name
+ * once. */
 export function blameGutter(
   lines: readonly BlamedLine[],
   shown: string,
   { labelOf, goTo }: BlameActions,
-): Extension {
+): [Extension, KeyBinding[]] {
   const marks = lines.map(({ stage }, at) => {
     if (!stage) return null;
     const label = `${stage} ${labelOf(stage)}`;
@@ -43,15 +44,15 @@ export function blameGutter(
     return new StageMark(words, `Changed last by ${label}: click to go there`, stage === shown);
   });
   const lineAt = (view: EditorView, from: number) => view.state.doc.lineAt(from).number - 1;
-  return gutter({
+  const go = (view: EditorView, from: number) => {
+    const line = lines[lineAt(view, from)];
+    if (line?.stage) goTo(line);
+    return true;
+  };
+  const column = gutter({
     class: "irviz-blame",
     lineMarker: (view, { from }) => marks[lineAt(view, from)] ?? null,
-    domEventHandlers: {
-      click(view, { from }) {
-        const line = lines[lineAt(view, from)];
-        if (line?.stage) goTo(line);
-        return true;
-      },
-    },
+    domEventHandlers: { click: (view, { from }) => go(view, from) },
   });
+  return [column, [{ key: "Alt-Enter", run: (view) => go(view, view.state.selection.main.head) }]];
 }

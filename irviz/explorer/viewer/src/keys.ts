@@ -87,6 +87,11 @@ export const OTHER_KEYS: readonly { part: string; keys: readonly string[]; words
   { part: "Graph", keys: ["Home", "End"], words: "the first node, the last node" },
   { part: "TVMScript", keys: ["Ctrl+F"], words: "find in the text" },
   { part: "TVMScript", keys: ["Enter"], words: "select the line's node; go to a function" },
+  {
+    part: "TVMScript",
+    keys: ["Alt+Enter"],
+    words: "with Blame: to the pass that changed the line",
+  },
   { part: "Everywhere", keys: ["Shift+F10"], words: "the menu of a node or stage" },
 ];
 

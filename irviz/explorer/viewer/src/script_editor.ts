@@ -13,7 +13,13 @@ import {
 } from "@codemirror/merge";
 import { search, searchKeymap } from "@codemirror/search";
 import { EditorState, type Extension, type Text } from "@codemirror/state";
-import { EditorView, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
+import {
+  EditorView,
+  highlightSpecialChars,
+  type KeyBinding,
+  keymap,
+  lineNumbers,
+} from "@codemirror/view";
 import { type BlameActions, blameGutter } from "./blame_gutter";
 import { lineDiff } from "./line_diff";
 import type { Side } from "./schema";
@@ -111,8 +117,8 @@ export function openOne(
   language = "TVMScript",
 ): ScriptEditor {
   const { stage, blame: lines } = index.script;
-  const column = blame && lines.length ? blameGutter(lines, stage, blame) : [];
-  const own = [column, extensions(index, "current", actions, language), folding(index)];
+  const [column, keys] = blame && lines.length ? blameGutter(lines, stage, blame) : [[], []];
+  const own = [column, extensions(index, "current", actions, language, keys), folding(index)];
   const state = EditorState.create({
     doc: index.script.text,
     extensions: isWrapped ? [own, wrapping] : own,
@@ -155,6 +161,7 @@ function extensions(
   side: Side,
   actions: EditorActions,
   language = "TVMScript",
+  keys: readonly KeyBinding[] = [],
 ): Extension {
   const { label } = index.script;
   const placeAt = (view: EditorView, position: number): TextPlace => {
@@ -187,6 +194,7 @@ function extensions(
     search({ top: true }),
     keymap.of([
       { key: "Enter", run: (view) => chooseAtCaret(view) },
+      ...keys,
       ...searchKeymap,
       ...standardKeymap,
     ]),

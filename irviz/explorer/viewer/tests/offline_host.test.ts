@@ -142,6 +142,13 @@ test("nodes are found by all the words, in every function of the stage", () => {
   assert.equal(host.get("selection").node, "b1");
 });
 
+test("a step of a history leads to its node in another stage", () => {
+  const host = fileHost(recording());
+  host.send({ action: "Reveal", function: "main", node: "b1", stage: "1" });
+  assert.equal(host.get("scene").key, "main/1/");
+  assert.equal(host.get("selection").node, "b1");
+});
+
 test("what needs a kernel is not offered", () => {
   const host = fileHost(recording());
   assert.equal(host.offers("Checkout"), true);

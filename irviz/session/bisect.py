@@ -6,6 +6,8 @@ lowering, and compared with the first one.
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,19 +15,25 @@ from typing import Any, Literal
 import tvm
 from tvm import ir
 
-from irviz.errors import InputError, RunError, StageError
+from irviz.errors import CancelledRunError, InputError, RunError, StageError
 from irviz.ir.module_functions import drawable_functions
 from irviz.model.runs.array_diff import Verdict
 from irviz.model.runs.run_result import RunResult, Tolerance, compare_runs
 from irviz.runtime.inputs.argument_lists import Inputs
 from irviz.session.session import Session
+from irviz.transforms.passes.as_transform import as_transform
 from irviz.transforms.stage import Stage
 from irviz.units import format_bytes
 from irviz.view.module_diff import Diff
 from irviz.view.text.run_results import comparison_summary
+from irviz.worker.supervisor import RUNS, TRIES
 
 Check = Literal["values", "time", "memory"] | Callable[[RunResult, RunResult], object]
 """What must hold of a stage and the first one: a word, or a function of their results."""
+Progress = Callable[[int, int, str], None]
+"""Gets how many steps are done, how many there are, and what is done next; these may become more.
+"""
+_LOOK_SECONDS = 0.05
 _MOST_TIMES = 1.1
 """How many times the memory, or the time, of the first stage another may take."""
 
@@ -93,6 +101,8 @@ def bisect(
     tolerance: Tolerance | None = None,
     every: bool = False,
     inputs: Inputs = "random",
+    progress: Progress | None = None,
+    cancel: threading.Event | None = None,
     **options: Any,
 ) -> Bisection:
     """Find the pass that first makes a check fail.
@@ -111,10 +121,15 @@ def bisect(
         tolerance: For "values", in place of the one that suits the dtype.
         every: Whether to check every stage, in turn, as an earlier one may fail, too.
         inputs: The inputs of a module, as of `Session`.
+        progress: Called before each pass that is applied and each stage that is checked with the
+            number of steps that are done, the number of all, and what is done next. There may be
+            more steps in the end than in the beginning.
+        cancel: Once it is set, by any thread, what runs is stopped.
         **options: What else `Session` takes.
 
     Raises:
         StageError: The first stage fails itself.
+        CancelledRunError: It was cancelled.
 
     Example:
         ```python
@@ -122,18 +137,35 @@ def bisect(
         ```
     """
     session = mod if isinstance(mod, Session) else Session(mod, inputs=inputs, **options)
-    for one in _leaves(passes):
+    steps = _Steps(progress, cancel or threading.Event())
+    with steps.stop_when_cancelled():
+        return _bisect(session, list(_leaves(passes)), check, tolerance, every, steps)
+
+
+def _bisect(
+    session: Session,
+    passes: Sequence[object],
+    check: Check,
+    tolerance: Tolerance | None,
+    every: bool,
+    steps: _Steps,
+) -> Bisection:
+    steps.expect(len(passes) + _fewest_checks(len(passes) + len(session.lineage())))
+    for one in passes:
+        steps.begin(f"applying {as_transform(one).label}")
         session = session.apply(one)
+        steps.check_cancelled()  # a pass that was stopped made a stage with an error
         if session.current.error:
             break
     stages = [stage for stage in session.tree.lineage() if _can_be_checked(session, stage)]
     broken = next((at for at, stage in enumerate(stages) if stage.error), len(stages))
-    checks = _Checks(session, stages[: broken + 1], check, tolerance)
+    checks = _Checks(session, stages[: broken + 1], check, tolerance, steps)
     last = len(checks.stages) - 1
     if checks.fails(0):
         raise StageError(f"stage {stages[0].id} itself fails the check: {checks.found[0].words}")
     if every or not checks.fails(last):
         # a later pass may hide what an earlier one did
+        steps.expect(last + 1 - len(checks.found))
         first = next((at for at in range(1, last + 1) if checks.fails(at)), None)
     elif broken == last and not checks.fails(last - 1):
         first = last
@@ -178,6 +210,53 @@ def _first_failing(checks: _Checks, high: int) -> int:
     return high
 
 
+def _fewest_checks(stages: int) -> int:
+    """Return how many of so many stages are checked if the last one fails."""
+    return min(stages, 2 + max(stages - 2, 0).bit_length())
+
+
+class _Steps:
+    """Tells how far a bisection is, and stops it when it is cancelled."""
+
+    def __init__(self, progress: Progress | None, cancel: threading.Event) -> None:
+        self._progress, self._cancel = progress, cancel
+        self._done = self._total = 0
+
+    def expect(self, more: int) -> None:
+        """Expect so many steps after those that have begun."""
+        self._total = self._done + more
+
+    def begin(self, words: str) -> None:
+        """Begin a step; raise CancelledRunError where it is not wanted any more."""
+        self.check_cancelled()
+        self._total = max(self._total, self._done + 1)
+        if self._progress is not None:
+            self._progress(self._done, self._total, words)
+        self._done += 1
+
+    def check_cancelled(self) -> None:
+        """Raise CancelledRunError if it was cancelled."""
+        if self._cancel.is_set():
+            raise CancelledRunError("the bisection was cancelled")
+
+    @contextlib.contextmanager
+    def stop_when_cancelled(self) -> Iterator[None]:
+        """Stop what the workers do in the block when it is cancelled."""
+        is_over = threading.Event()
+
+        def watch() -> None:
+            while not is_over.wait(_LOOK_SECONDS):
+                if self._cancel.is_set():
+                    TRIES.cancel()
+                    RUNS.cancel()
+
+        threading.Thread(target=watch, name="irviz bisect", daemon=True).start()
+        try:
+            yield
+        finally:
+            is_over.set()
+
+
 class _Checks:
     """Checks stages, each once.
 
@@ -191,6 +270,7 @@ class _Checks:
         stages: Sequence[Stage],
         check: Check,
         tolerance: Tolerance | None,
+        steps: _Steps,
     ) -> None:
         if not callable(check) and check not in ("values", "time", "memory"):
             raise InputError(
@@ -199,15 +279,18 @@ class _Checks:
             )
         self.session, self.stages = session, stages
         self.found: dict[int, CheckedStage] = {}
-        self._check, self._tolerance = check, tolerance
+        self._check, self._tolerance, self._steps = check, tolerance, steps
         self._results: dict[int, RunResult] = {}
 
     def fails(self, at: int) -> bool:
         """Return whether a stage fails; one that cannot be built or run does."""
         if at not in self.found:
             stage = self.stages[at]
+            self._steps.begin(f"checking stage {stage.id}, {stage.label}")
             try:
                 fails, words = (True, stage.error) if stage.error else self._look(at)
+            except CancelledRunError:
+                raise
             except RunError as failure:
                 fails, words = True, str(failure)
             self.found[at] = CheckedStage(stage.id, fails, words)

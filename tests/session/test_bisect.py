@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from tvm import IRModule, relax
@@ -12,7 +14,7 @@ from tvm.relax.dpl import is_op, rewrite_call, wildcard
 
 import irviz
 from irviz.course.mlp import MyModuleHighLevel
-from irviz.errors import InputError, StageError
+from irviz.errors import CancelledRunError, InputError, StageError
 
 pytestmark = [pytest.mark.worker, pytest.mark.build]
 
@@ -154,3 +156,21 @@ def test_a_module_that_fails_itself_and_a_check_that_is_unknown_are_refused() ->
         irviz.bisect(MyModuleHighLevel, ["Normalize"], lambda *_: False)
     with pytest.raises(InputError, match="'value' is unknown: give 'values'"):
         irviz.bisect(MyModuleHighLevel, ["Normalize"], "value")
+
+
+def test_it_tells_how_far_it_is_and_what_runs_is_stopped_when_it_is_cancelled() -> None:
+    told: list[tuple[int, int, str]] = []
+
+    def progress(*step: Any) -> None:
+        told.append(step)
+        if step[2] == "applying hangs":
+            cancel.set()
+
+    cancel = threading.Event()
+    irviz.bisect(MyModuleHighLevel, ["Normalize", wrong_rewrite, "LegalizeOps"], progress=progress)
+    assert [done for done, _, _ in told] == list(range(len(told)))
+    assert all(done < total <= told[-1][1] for done, total, _ in told)
+    assert told[0][2] == "applying Normalize"
+    assert "checking stage 3, LegalizeOps" in [words for _, _, words in told]
+    with pytest.raises(CancelledRunError, match="cancelled"):
+        irviz.bisect(MyModuleHighLevel, ["Normalize", hangs], progress=progress, cancel=cancel)

@@ -174,11 +174,11 @@ class Lab:
 
 
 @contextlib.contextmanager
-def lab() -> Iterator[Lab]:
-    """Run a JupyterLab server and a browser until the block ends."""
+def lab(*flags: str) -> Iterator[Lab]:
+    """Run a JupyterLab server and a browser, with more flags, until the block ends."""
     with tempfile.TemporaryDirectory() as name:
         folder, token = Path(name), secrets.token_hex(16)
-        with _server(folder, token) as url, browser() as chromium:
+        with _server(folder, token) as url, browser(*flags) as chromium:
             yield Lab(url, token, folder, chromium)
 
 

@@ -2,7 +2,6 @@
 
     python bench/large_modules.py                       everything
     python bench/large_modules.py extraction picture    only these parts
-    python bench/large_modules.py --peers PYTHON        others: see bench/other_explorers.py
 
 Times are of this machine, now: compare ratios within one run, not numbers between runs.
 """
@@ -22,7 +21,6 @@ from pathlib import Path
 
 import large_modules_page
 import made_modules
-import other_explorers
 from table import against, heading
 from tvm import ir
 
@@ -56,17 +54,14 @@ def main() -> None:
         "opening": opening,
         "page": large_modules_page.measure,
     }
-    parser.add_argument("--peers", metavar="PYTHON", help="see other_explorers.py")
     parser.add_argument("parts", nargs="*", metavar="part", help=f"of {', '.join(parts)}")
     options = parser.parse_args()
     unknown = set(options.parts) - set(parts)
     if unknown:
         parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(parts)}")
     heading("bar")
-    for part in options.parts or ([] if options.peers else parts):
+    for part in options.parts or parts:
         parts[part]()
-    if options.peers:
-        other_explorers.measure(options.peers)
 
 
 def sizes() -> None:

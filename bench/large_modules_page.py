@@ -13,13 +13,13 @@ _MADE = {"decoder": tuple(BARS), "flat": (200, 2_000)}
 _MOST_MEMORY = 100
 _ROUNDS = 9
 
-_SETUP = f"""
+SETUP = f"""
 import gc, sys, time
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 import irviz, made_modules
 """
-_MODULE = "module = made_modules.{}({}); gc.collect()"
-_CELL = "began = time.time(); explorer = irviz.explore(module); ended = time.time(); explorer"
+MODULE = "module = made_modules.{}({}); gc.collect()"
+CELL = "began = time.time(); explorer = irviz.explore(module); ended = time.time(); explorer"
 
 # Opens a group where one is closed, else closes a frame and opens that again.
 _TOGGLE = f"""async () => {{ {PAINTED}
@@ -63,8 +63,8 @@ def _first_paint(place: Lab, make: str, bindings: int) -> None:
     """Run fresh cells on fresh modules; the first of a kernel, which also imports, stands apart."""
     what, bar = f"page, {make} {bindings:,}", BARS[bindings]
     with place.notebook() as tab:
-        tab.run(_SETUP + _MODULE.format(make, bindings))
-        first = tab.first_paint(_CELL)
+        tab.run(SETUP + MODULE.format(make, bindings))
+        first = tab.first_paint(CELL)
         rounds = [_round(tab, make, bindings) for _ in range(_ROUNDS)]
         against(f"{what}: cell run -> painted", [r["seconds"] for r in rounds], "ms", bar)
         for phase in ("to the kernel", "explore()", "from the kernel", "painting"):
@@ -76,9 +76,9 @@ def _first_paint(place: Lab, make: str, bindings: int) -> None:
 
 def _round(tab: Tab, make: str, bindings: int) -> dict[str, float]:
     tab.clear()
-    tab.run(_MODULE.format(make, bindings))
+    tab.run(MODULE.format(make, bindings))
     tab.clear()
-    found = tab.first_paint(_CELL)
+    found = tab.first_paint(CELL)
     began, ended = tab.value("[began, ended]")
     asked, there = found["asked"] / 1e3, found["there"] / 1e3
     return {
@@ -92,7 +92,7 @@ def _round(tab: Tab, make: str, bindings: int) -> dict[str, float]:
 
 def _opening(tab: Tab, what: str) -> None:
     tab.clear()
-    tab.first_paint(_CELL)
+    tab.first_paint(CELL)
     seconds: list[Any] = [tab.page.evaluate(_TOGGLE) for _ in range(_ROUNDS + 1)]
     if None in seconds:
         print(f"{what}: opening a group: skipped, the page has no .toggle yet")
@@ -106,10 +106,10 @@ def _memory(place: Lab) -> None:
         heaps, processes = [], []
         for _ in range(3):
             with place.notebook() as tab:
-                tab.run(_SETUP + _MODULE.format("decoder", bindings))
+                tab.run(SETUP + MODULE.format("decoder", bindings))
                 tab.page.wait_for_timeout(3_000)
                 before = tab.memory()
-                tab.first_paint(_CELL)
+                tab.first_paint(CELL)
                 tab.page.wait_for_timeout(3_000)
                 after = tab.memory()
             heaps.append(after.heap - before.heap)

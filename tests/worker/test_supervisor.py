@@ -16,6 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from irviz.errors import LoadError
 from irviz.worker import progress
 from irviz.worker.supervisor import (
     TRIES,
@@ -55,8 +56,18 @@ def test_what_a_function_raises_is_raised_here():
     def refuses():
         raise KeyError("what it likes")
 
-    with pytest.raises(KeyError, match="what it likes"):
+    with pytest.raises(KeyError, match="what it likes") as caught:
         WORKER.call(refuses)
+    assert "in refuses" in str(caught.value.__cause__)
+
+
+def test_an_error_that_says_what_to_do_comes_without_the_traceback_of_the_worker():
+    def refuses():
+        raise LoadError("'model.onnx' is empty")
+
+    with pytest.raises(LoadError, match=r"'model\.onnx' is empty") as caught:
+        WORKER.call(refuses)
+    assert caught.value.__cause__ is None
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from memory in a notebook. Each round measures each of them once.
 
 One time is from the request of the page, another from the start of the command that serves it.
 Both end with the first frame that has the picture: of Netron with all of the graph's nodes in it,
-of irviz with the folded graph, of Model Explorer with one box for the whole graph. It draws with WebGL, here without a GPU.
-Netron's question about cookies counts as answered, and nothing that is asked for from elsewhere
-is sent. A graph that does not come within two minutes is said to be so, and is not tried again.
+of irviz with the folded graph, of Model Explorer with one box for the whole graph. It draws with
+WebGL, here without a GPU. Netron's question about cookies counts as answered, and nothing that is
+asked for from elsewhere is sent. What does not come within two minutes is said.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from typing import Any
 from urllib.parse import quote
 
 import tvm
-from large_modules_page import CELL, MODULE, SETUP
 from lab_in_chromium import PAINTED, Lab, lab
+from large_modules_page import CELL, MODULE, SETUP
 from made_modules import decoder
 from table import against, heading
 
@@ -169,7 +169,7 @@ def _rounds(
 
 
 def _painted(chromium: Any, command: list[str], query: str, shows: str) -> dict[str, float]:
-    """Serve a file and open its page in a fresh tab; return nothing when the graph does not come."""
+    """Serve a file and open its page in a fresh tab; return no times when no graph comes."""
     began = time.perf_counter()
     with _served(command) as url:
         context = chromium.new_context(viewport={"width": 1400, "height": 900})

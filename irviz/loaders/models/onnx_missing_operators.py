@@ -37,8 +37,8 @@ def watch(importer: ONNXGraphImporter, model: onnx.ModelProto, missing: Missing)
         except Exception as failure:  # the importer raises errors of any class
             if missing == "error":
                 raise LoadError(
-                    f"{_described(node)}: {one_line(failure).rstrip('.')}; missing='opaque' opens the model "
-                    "with such nodes as calls without a definition"
+                    f"{_described(node)}: {one_line(failure).rstrip('.')}; "
+                    "missing='opaque' opens the model with such nodes as calls without a definition"
                 ) from failure
         opaque.append(_described(node))
         return _opaque_call(importer, model, node, inputs)

@@ -5,6 +5,7 @@ import pickle
 import re
 from collections import Counter
 
+import numpy as np
 import pytest
 from tvm import relax
 
@@ -214,6 +215,19 @@ def test_what_was_folded_into_a_constant_is_one_group():
         (NodeChange.FOLDED, ("w0_t[0]", "w0_t"), ("lv0[1]",)),
         (NodeChange.FOLDED, ("w1_t[0]", "w1_t"), ("lv3[1]",)),
     ]
+
+
+def test_a_constant_of_another_value_is_said_at_the_line_that_uses_it():
+    x = relax.Var("x", relax.TensorType([2], "float32"))
+    modules = []
+    for numbers in ([1, 2], [1, 3]):
+        builder = relax.BlockBuilder()
+        with builder.function("main", [x]):
+            y = builder.emit(relax.op.add(x, relax.const(np.array(numbers, "float32"))), "y")
+            builder.emit_func_output(y)
+        modules.append(builder.get())
+    (line,) = (one for one in str(irviz.diff(*modules)).splitlines() if one.startswith("~"))
+    assert line.endswith('R.add(x, metadata["ir.GenericConst"][0])  # y[1]: value of the constant')
 
 
 def test_a_call_that_became_an_allocation_and_a_call_is_split():

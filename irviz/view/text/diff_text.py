@@ -79,6 +79,7 @@ def function_lines(diff: FunctionDiff, before: FunctionText, after: FunctionText
     Lines of nodes are matched by their nodes, all others by their text.
     """
     by_line, keys = _keys(diff, before, after)
+    constants = _constants(diff, before, after)
     names = {one.after[-1]: one.before[-1] for one in diff.nodes if one.before and one.after}
     mine, theirs = keys
     elsewhere = frozenset(mine).intersection(theirs)
@@ -90,7 +91,7 @@ def function_lines(diff: FunctionDiff, before: FunctionText, after: FunctionText
                 if node is None:
                     yield from _plain_pair(before.lines[one], after.lines[two], diff, names)
                 else:
-                    yield from _pair(before.lines[one], after.lines[two], node)
+                    yield from _pair(before.lines[one], after.lines[two], node, constants)
             continue
         for one in range(first, last):
             if mine[one] not in elsewhere or mine[one] not in by_line:
@@ -98,8 +99,8 @@ def function_lines(diff: FunctionDiff, before: FunctionText, after: FunctionText
         for two in range(other_first, other_last):
             key = theirs[two]
             if key in by_line and key in elsewhere:
-                found = list(_pair(before.lines[place[key]], after.lines[two], by_line[key]))
-                yield from (_moved(line) for line in found)
+                lines = before.lines[place[key]], after.lines[two]
+                yield from (_moved(line) for line in _pair(*lines, by_line[key], constants))
             else:
                 yield _single("+", after.lines[two], by_line.get(key))
 
@@ -155,16 +156,38 @@ def _is_param(node: NodeDiff, diff: FunctionDiff) -> bool:
     )
 
 
-def _pair(before: str, after: str, diff: NodeDiff) -> Iterator[Line]:
+def _constants(
+    diff: FunctionDiff, before: FunctionText, after: FunctionText
+) -> Mapping[NodeId, str]:
+    """Return what became of constants, whose values no line has, by the nodes that use them."""
+    found: dict[NodeId, list[str]] = {}
+    graph = diff.graphs[1]
+    for one in diff.changed_nodes:
+        has_line = any(node in before.nodes for node in one.before)
+        has_line |= any(node in after.nodes for node in one.after)
+        if has_line or one.change is not NodeChange.CHANGED or graph is None:
+            continue
+        for user in {
+            edge.target: None for each in one.after for edge in graph.leaving.get(each, ())
+        }:
+            found.setdefault(user, []).append(f"{', '.join(one.after)}: {_remark(one)}")
+    return {user: "; ".join(words) for user, words in found.items()}
+
+
+def _pair(
+    before: str, after: str, diff: NodeDiff, constants: Mapping[NodeId, str]
+) -> Iterator[Line]:
     is_group = diff.change in _GROUPS
-    if diff.change is NodeChange.SAME:
+    remarks = [_remark(diff), *(constants.get(one, "") for one in diff.after)]
+    remark = "; ".join(filter(None, remarks))
+    if diff.change is NodeChange.SAME and not remark:
         yield Line(" ", after)
-    elif diff.change is NodeChange.MOVED or before == after:  # such as a callee's other body
-        yield Line("~", after, _remark(diff))
+    elif diff.change in (NodeChange.SAME, NodeChange.MOVED) or before == after:
+        yield Line("~", after, remark)  # such as a callee's other body
     else:
         marks = ((), ()) if is_group else _marks(before, after)
         yield Line("-", before, "", marks[0])
-        yield Line("+", after, _remark(diff), marks[1])
+        yield Line("+", after, remark, marks[1])
 
 
 _GROUPS = (NodeChange.FUSED, NodeChange.SPLIT, NodeChange.INLINED, NodeChange.FOLDED)

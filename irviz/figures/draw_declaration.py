@@ -107,6 +107,13 @@ class _Drawing:
                 words = say("{0} in TVMScript and in NumPy", language, ", ".join(functions))
                 fit = partial(self._numpy, stage, functions, language)
                 yield one.name, self._fitted(fit, words, language, words, [stage])
+            case "history":
+                stage = self._stages()[-1]
+                history = self.session.history(one.around, stage=stage)
+                stages = [step.stage.id for step in history.changes]
+                words = say("history of {0}", language, one.around)
+                fit = partial(self._graph, history.graph, stage, language)
+                yield one.name, self._fitted(fit, words, language, repr(history), stages)
             case "loops":
                 yield from self._loops(language)
 

@@ -34,6 +34,7 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         "ko": "TVMScript와 NumPy로 쓴 {0}",
     },
     "loop nest of {0}": {"zh": "{0} 的循环嵌套", "ko": "{0}의 루프 중첩"},
+    "history of {0}": {"zh": "{0} 的变换历史", "ko": "{0}의 변환 이력"},
 }
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain as joined
 from itertools import pairwise
 from typing import NamedTuple
 
 from irviz.errors import NotFoundError
 from irviz.ir.module_functions import function_named, relax_functions
 from irviz.model.diff.diff_result import FunctionDiff, NodeChange, NodeDiff
-from irviz.model.graph.graph import NodeId
+from irviz.model.graph.graph import Edge, Graph, Node, NodeId, Region, RegionKind
 from irviz.model.graph.layers import layer_name
 from irviz.session.stage_cache import graph_of
 from irviz.session.stage_chain import chain
@@ -21,6 +21,8 @@ from irviz.session.stage_diff import diff_modules
 from irviz.session.stage_layers import layered_graph
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree
+from irviz.view.graph.graph_figure import Direction, GraphFigure, draw_graph
+from irviz.view.theme import ThemeName
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,43 @@ class NodeHistory:
         """The first stage, and those whose pass changed the node."""
         return tuple(step for step in self.steps if step.is_changed)
 
+    @property
+    def graph(self) -> Graph:
+        """What it was after each change, in a frame, with edges to what became of it.
+
+        The nodes' ids begin with the id of the stage: `3/lv`.
+        """
+        nodes: list[Node] = []
+        edges: list[Edge] = []
+        regions: list[Region] = []
+        for step in self.changes:
+            name = f"{step.stage.id} {step.stage.label}"
+            known = {node.id for node in nodes}
+            before = f"{self.changes[len(regions) - 1].stage.id}/" if regions else ""
+            if step.nodes:
+                graph = graph_of(step.stage, step.function)
+                for node in step.nodes:
+                    one = NodeId(f"{step.stage.id}/{node}")
+                    nodes.append(graph[node]._replace(id=one, region=len(regions)))
+            for diff in step.diffs:
+                for source, target in itertools.product(diff.before, diff.after):
+                    ends = NodeId(f"{before}{source}"), NodeId(f"{step.stage.id}/{target}")
+                    if ends[0] in known and target in step.nodes:
+                        edges.append(Edge(*ends, (len(edges),)))
+            regions.append(Region(RegionKind.PART, name))
+        last = tuple(node.id for node in nodes if node.region == len(regions) - 1)
+        return Graph(self.steps[0].function, tuple(nodes), tuple(edges), tuple(regions), last)
+
+    def figure(self, theme: ThemeName = "course", direction: Direction = "up") -> GraphFigure:
+        """Draw what it was after each change, from the first stage to the last.
+
+        Example:
+            ```python
+            session.history("lv3").figure().save("history.svg")
+            ```
+        """
+        return draw_graph(self.graph, theme, direction)
+
     def __repr__(self) -> str:
         """Return a line for each stage that changed it."""
         layers = f", in {', '.join(self.layers)}" if self.layers else ""
@@ -159,7 +198,7 @@ def _after(place: _Place, stages: Sequence[Stage]) -> Iterator[HistoryStep]:
 
 def nodes_of(sides: Iterable[tuple[NodeId, ...]]) -> tuple[NodeId, ...]:
     """Return the nodes of one side of several diffs, each once."""
-    return tuple(dict.fromkeys(joined.from_iterable(sides)))
+    return tuple(dict.fromkeys(itertools.chain.from_iterable(sides)))
 
 
 def _beside(

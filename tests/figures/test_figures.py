@@ -96,6 +96,13 @@ def test_words_are_written_in_the_language_of_the_lecture(language, word):
     assert "Noto Sans CJK" in tree.get("font-family")
 
 
+def test_the_history_of_a_node_has_what_it_was_in_each_stage():
+    stages = ["LegalizeOps", "AnnotateTIROpPattern", "FuseOps"]
+    tree = drawn(program=MyModuleHighLevel, kind="history", around="lv", transforms=stages)
+    texts = {one.text for one in tree.iter(f"{SVG}text")}
+    assert {"nn.relu", "relu", "fused_matmul_add_relu", "3 FuseOps"} <= texts
+
+
 def test_what_corresponds_in_the_module_and_in_numpy_has_one_ground():
     tree = drawn(program=MyModuleStatic, kind="numpy", functions=["linear0"])
     grounds = [

@@ -46,6 +46,19 @@ def test_a_call_is_led_back_to_all_that_was_fused_into_it(fused: Session) -> Non
     assert (first.stage.id, first.nodes) == ("0", ("lv0", "lv1", "lv2"))
 
 
+def test_a_history_is_drawn_with_a_frame_for_each_stage_that_changed_the_node(
+    fused: Session,
+) -> None:
+    graph = fused.history("lv").graph
+    assert [one.name.split()[0] for one in graph.regions] == ["0", "1", "3", "4"]
+    edges = {(edge.source, edge.target) for edge in graph.edges}
+    assert edges == {
+        *((f"0/{one}", f"1/{one}") for one in ("lv0", "lv1", "lv2")),
+        *((f"1/{one}", "3/lv") for one in ("lv0", "lv1", "lv2")),
+        ("3/lv", "4/lv"),
+    }
+
+
 @pytest.mark.build
 def test_every_tensor_of_the_last_stage_is_led_back_to_the_operator_that_it_was_made_for(
     compiled: Session,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from irviz.explorer.downloads import Saved
-from irviz.explorer.state import File, Side
+from irviz.explorer.state import CheckName, File, Side
 from irviz.model.graph.graph import NodeId
 from irviz.runtime.inputs.argument_lists import Inputs
 from irviz.session.run_overlays import OverlayKind
@@ -306,6 +306,13 @@ class MeasureSteps(Action):
     """Measure the steps of the schedule: the last of them with a few others, or every one."""
 
     every: bool = False
+
+
+@dataclass(frozen=True)
+class FindPass(Action):
+    """Find the pass up to the current stage that first makes a check fail, and go to it."""
+
+    check: CheckName
 
 
 @dataclass(frozen=True)

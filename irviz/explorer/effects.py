@@ -5,6 +5,7 @@ Everything that takes long or leaves something behind is started here, and repor
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
@@ -22,8 +23,10 @@ from irviz.explorer.pass_preview import preview
 from irviz.explorer.selectors import call_key, location, selected_trace
 from irviz.explorer.state import (
     FIRST,
+    BisectionKey,
     CallKey,
     ChangesKey,
+    CheckName,
     ComparisonKey,
     File,
     Inquiry,
@@ -39,6 +42,7 @@ from irviz.explorer.store import Store
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.run import TraceRequest, error_summary
+from irviz.session.bisect import Bisection, bisect
 from irviz.session.divergence_report import compare_traces
 from irviz.session.run_stages import node_arrays
 from irviz.session.schedule_times import ScheduleStages, ScheduleTimes, measure_schedule
@@ -71,6 +75,7 @@ class Effects:
             lambda failure: self._say(error_summary(failure), is_error=True),
         )
         self._making = Incremental(store.dispatch)
+        self._cancelled = threading.Event()
         self._tried: CallKey | None = None
         self._tries = Incremental(self._offer)
         self._counts = Incremental[Counts](self._tell_counts)
@@ -79,6 +84,7 @@ class Effects:
 
     def cancel(self) -> None:
         """Cancel all jobs and tries."""
+        self._cancelled.set()
         self._queue.cancel()
         self._making.leave()
         self._tries.leave()
@@ -183,6 +189,7 @@ class Effects:
                 self._run(state, [one for one in (FIRST, state.pair[1]) if one not in chosen])
                 self._run(state, chosen, again=again)
             case actions.Cancel():
+                self._cancelled.set()
                 self._queue.cancel()
                 if state.making is not None:
                     self._making.leave()
@@ -190,6 +197,12 @@ class Effects:
                     self._say(f"{state.making.name} is not made")
             case actions.Measure(every):
                 self._measure(state, every)
+            case actions.FindPass(check):
+                self._find_pass(state, check)
+            case actions.Report(BisectionKey(), Bisection() as found):
+                if found is state.bisection and found.stage and found.before:
+                    self._store.dispatch(actions.Look(actions.Checkout(found.stage.id)))
+                    self._store.dispatch(actions.Look(actions.Compare(found.before.id)))
             case actions.MeasureSteps(every):
                 session.check_trust("measuring a schedule", state.stage)
                 self._measure_steps(state.steps, every)
@@ -227,6 +240,21 @@ class Effects:
             "measuring",
             lambda on_progress: session.measure(*chosen, case=case, on_progress=on_progress),
         )
+
+    def _find_pass(self, state: State, check: CheckName) -> None:
+        session = state.session
+        session.check_trust("finding a pass", *session.tree.lineage())
+
+        def job(on_progress: OnProgress) -> Bisection:
+            cancelled = self._cancelled = threading.Event()
+
+            def tell(done: int, count: int, words: str) -> None:
+                on_progress(f"{done + 1} of {count}, {words}")
+
+            return bisect(session, check=check, progress=tell, cancel=cancelled)
+
+        key = BisectionKey(state.function, state.stage_id, check, state.epoch)
+        self._do(key, "finding the pass", job)
 
     def _measure_steps(self, wanted: ScheduleStages | None, every: bool) -> None:
         if wanted is None:

@@ -19,6 +19,7 @@ from irviz.explorer.actions import Action
 from irviz.explorer.drawings import Drawings
 from irviz.explorer.effects import Effects
 from irviz.explorer.html_file import write_html
+from irviz.explorer.panels.bisection_panel import BisectionPanel
 from irviz.explorer.panels.form_controls import classed
 from irviz.explorer.panels.inputs_panel import InputsPanel
 from irviz.explorer.panels.memory_panel import MemoryPanel
@@ -51,7 +52,7 @@ _FORMS: Mapping[str, tuple[type[Panel], ...]] = {
     _NODE: (RecordButton, ValuePanel, SwapPanel, UpdatePanel),
     "Transform": (BindPanel, PassPanel, ReplayPanel),
     "Schedule": (SchedulePanel, StepTiming, TracePanel),
-    "Results": (RunButton, InputsPanel, LimitsPanel, RunPanel),
+    "Results": (RunButton, InputsPanel, LimitsPanel, RunPanel, BisectionPanel),
     "Profile": (TimingPanel, MemoryPanel),
     "Save": (SavePanel, PythonPanel),
 }

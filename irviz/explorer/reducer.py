@@ -18,6 +18,7 @@ from irviz.explorer.selectors import (
     view_or_none,
 )
 from irviz.explorer.state import (
+    BisectionKey,
     CallKey,
     ChangesKey,
     Clipboard,
@@ -43,6 +44,7 @@ from irviz.model.graph.graph import NodeId
 from irviz.model.graph.inlined_ids import call_path
 from irviz.model.graph.neighbourhood import AFTER, BEFORE
 from irviz.model.runs.trace import Array, NodeValue, Trace
+from irviz.session.bisect import Bisection
 from irviz.session.divergence_report import DivergenceReport
 from irviz.session.layer_stages import copy_stage
 from irviz.session.open_session import add_file
@@ -310,6 +312,10 @@ def _reported(state: State, key: object, answer: object) -> State:  # noqa: C901
             return _fetched(state, value, answer)
     if answer is None or was_cancelled(answer):
         return state
+    if isinstance(key, BisectionKey):
+        is_wanted = (key.function, key.epoch) == (state.function, state.epoch)
+        found = answer if isinstance(answer, Bisection) else str(answer)
+        return replace(state, bisection=found) if is_wanted else state
     if isinstance(key, TimingKey):
         is_wanted = (key.function, key.epoch) == (state.function, state.epoch)
         timing = answer if isinstance(answer, TimingTable) else str(answer)
@@ -408,7 +414,7 @@ def _settled(state: State, before: State) -> State:
         if state.inquiry is before.inquiry:
             state = replace(state, inquiry=None)
     if state.function != before.function:
-        state = replace(state, timing="")
+        state = replace(state, timing="", bisection="")
     if state.reference != before.reference and state.selection.side == "reference":
         state = replace(state, selection=Selection())
     if state.selection is not before.selection:
@@ -444,7 +450,13 @@ def _of_session(state: State, before: State) -> State:
     )
     if not is_same:
         state = replace(
-            state, runs={}, epoch=before.epoch + 1, timing="", inquiry=None, report=None
+            state,
+            runs={},
+            epoch=before.epoch + 1,
+            timing="",
+            bisection="",
+            inquiry=None,
+            report=None,
         )
     return state
 

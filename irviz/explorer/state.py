@@ -15,6 +15,7 @@ from irviz.model.graph.graph import NodeId
 from irviz.model.runs.run_result import RunResult
 from irviz.model.runs.trace import Array, NodeValue, Trace
 from irviz.runtime.inputs.argument_lists import Inputs
+from irviz.session.bisect import Bisection
 from irviz.session.divergence_report import DivergenceReport
 from irviz.session.run_overlays import OverlayKind
 from irviz.session.schedule_times import ScheduleStages, ScheduleTimes
@@ -27,6 +28,9 @@ from irviz.view.text.tables import TimingTable
 
 Side = Literal["current", "reference"]
 """One of the two pictures: that of the current stage, or of the one that it is compared with."""
+
+CheckName = Literal["values", "time", "memory"]
+"""What of a stage must be as in the first one."""
 
 Value = TypeVar("Value")
 
@@ -67,6 +71,15 @@ class TimingKey(NamedTuple):
 
     function: str
     stages: tuple[str, ...]
+    epoch: int
+
+
+class BisectionKey(NamedTuple):
+    """Identifies the search for a pass up to a stage."""
+
+    function: str
+    stage: str
+    check: CheckName
     epoch: int
 
 
@@ -266,6 +279,8 @@ class State:
         incomparable: Two traces that could not be compared.
         jobs: What is being done beside the kernel.
         timing: The last measurement of stages, or why there is none.
+        bisection: Which pass first makes a check fail, as it was asked for last; or why that is not
+            known, "" where it was not asked for.
         prim_func: The PrimFunc whose schedule is looked at; a stage without it shows another.
         measures_steps: Whether each step of a schedule is measured.
         step_sizes: The symbolic sizes that steps are measured with, by name.
@@ -309,6 +324,7 @@ class State:
     incomparable: tuple[Trace, Trace] | None = None
     jobs: Jobs = field(default_factory=Jobs)
     timing: TimingTable | str = ""
+    bisection: Bisection | str = ""
     prim_func: str = ""
     measures_steps: bool = True
     step_sizes: Mapping[str, int] = field(default_factory=dict)

@@ -35,8 +35,8 @@ class Declaration:
         kind: "graph": the computational graph. "buffers": the attempt to draw allocations and
             writes as a graph. "stages": a graph after each transform. "parts": what a function is
             made of. "numpy": functions beside what they are as loops over NumPy arrays. "loops": a
-            loop nest, or what each step of a schedule does to it. "history": what the passes made of
-            the node `around`, which has this name in the last of the `stages`.
+            loop nest, or what each step of a schedule does to it. "history": what the passes made
+            of the node `around`, which has this name in the last of the `stages`.
         module: Which module of a file that has several.
         function: Which function; by default that of the session.
         functions: For "numpy": which functions, in order; by default the one.

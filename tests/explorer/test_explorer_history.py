@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tvm import IRModule, relax
+from tvm.relax.dpl import is_op, rewrite_call, wildcard
 
 from irviz.course.mlp import MyModuleHighLevel
 from irviz.session.session import Session
@@ -45,3 +47,27 @@ def test_each_line_of_the_text_has_the_stage_that_changed_it_last(fused: Any) ->
     assert ("3", "lv") in found.values()
     assert found["def transpose"][0] == "2"  # which gave it an attribute
     assert found["@R.function"] == ("", "")
+
+
+def wrong_rewrite(mod: IRModule) -> IRModule:
+    x = wildcard()
+    relu = is_op("relax.nn.relu")(x)
+    main = rewrite_call(relu, lambda _, found: relax.op.abs(found[x]), mod["main"])
+    mod.update_func(mod.get_global_var("main"), main)
+    return mod
+
+
+@pytest.mark.worker
+@pytest.mark.build
+def test_the_pass_that_makes_results_differ_is_found_and_shown_beside_what_it_was_given(
+    opened: Any,
+) -> None:
+    session = Session(MyModuleHighLevel, inputs="random")
+    for one in ("CanonicalizeBindings", wrong_rewrite, "LegalizeOps", "FoldConstant"):
+        session = session.apply(one)
+    page = opened(session)
+    page.open("Results")
+    page.press("Find the pass")
+    assert (page.state.stage_id, page.state.reference) == ("2", "1")
+    assert page.text("irviz-found-pass").startswith("wrong_rewrite, which made stage 2: different")
+    assert page.doing == ""

@@ -8,7 +8,7 @@ import pytest
 
 import irviz
 from irviz.cli.main import main
-from irviz.course.mlp import MyModuleStatic
+from irviz.course.mlp import MyModuleHighLevel, MyModuleStatic
 from irviz.errors import DrawError, LoadError
 from irviz.figures import Declaration, check_figures, draw_declaration, read_declarations
 

@@ -20,7 +20,7 @@ from irviz.explorer.html_file import page_content, page_in_steps
 from irviz.explorer.jobs.incremental import Incremental, check_wanted
 from irviz.explorer.jobs.job_queue import Job, JobQueue
 from irviz.explorer.pass_preview import preview
-from irviz.explorer.selectors import call_key, location, selected_trace
+from irviz.explorer.selectors import bisection_words, call_key, location, selected_trace
 from irviz.explorer.state import (
     FIRST,
     BisectionKey,
@@ -200,9 +200,8 @@ class Effects:
             case actions.FindPass(check):
                 self._find_pass(state, check)
             case actions.Report(BisectionKey(), Bisection() as found):
-                if found is state.bisection and found.stage and found.before:
-                    self._store.dispatch(actions.Look(actions.Checkout(found.stage.id)))
-                    self._store.dispatch(actions.Look(actions.Compare(found.before.id)))
+                if found is state.bisection:
+                    self._show_pass(found)
             case actions.MeasureSteps(every):
                 session.check_trust("measuring a schedule", state.stage)
                 self._measure_steps(state.steps, every)
@@ -255,6 +254,14 @@ class Effects:
 
         key = BisectionKey(state.function, state.stage_id, check, state.epoch)
         self._do(key, "finding the pass", job)
+
+    def _show_pass(self, found: Bisection) -> None:
+        """Show the stage that fails beside the one before it."""
+        wanted: list[Action] = []
+        if found.stage is not None and found.before is not None:
+            wanted = [actions.Checkout(found.stage.id), actions.Compare(found.before.id)]
+        for action in (*wanted, actions.Say(bisection_words(found))):
+            self._store.dispatch(actions.Look(action))
 
     def _measure_steps(self, wanted: ScheduleStages | None, every: bool) -> None:
         if wanted is None:

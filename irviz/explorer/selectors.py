@@ -39,6 +39,7 @@ from irviz.model.runs.array_summary import summarise
 from irviz.model.runs.run_result import Comparison, RunResult, compare_runs
 from irviz.model.runs.trace import NodeValue, Trace
 from irviz.runtime.inputs.prim_func_call import prim_func_sizes
+from irviz.session.bisect import Bisection
 from irviz.session.compared_views import ComparedViews, compared_views
 from irviz.session.lost_function import is_lost, lost_function
 from irviz.session.node_history import HistoryStep, node_history
@@ -565,6 +566,19 @@ def verdict(state: State) -> str:
     compared = comparison(state, state.stage_id, state.reference)
     # one run of each tells nothing about their times
     return "" if compared is None else f"results of B against A: {comparison_summary(compared)}"
+
+
+def bisection_words(found: Bisection | str) -> str:
+    """Say which pass was found, and how far one can be sure of it; or why there is none."""
+    if isinstance(found, str):
+        return found
+    count = f"{len(found.checked)} of {len(found.session.lineage())} stages were checked."
+    if found.stage is None or found.before is None:
+        return f"It is none of the passes: {count}"
+    first = f"{found.stage.label}, which made stage {found.stage.id}: {found.words}."
+    if found.is_exhaustive:
+        return f"{first} All stages before it hold. {count}"
+    return f"{first} Stage {found.before.id} holds, and an earlier one may fail as well. {count}"
 
 
 def status(state: State) -> Message | None:

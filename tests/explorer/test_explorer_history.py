@@ -70,4 +70,4 @@ def test_the_pass_that_makes_results_differ_is_found_and_shown_beside_what_it_wa
     page.press("Find the pass")
     assert (page.state.stage_id, page.state.reference) == ("2", "1")
     assert page.text("irviz-found-pass").startswith("wrong_rewrite, which made stage 2: different")
-    assert page.doing == ""
+    assert page.message == page.text("irviz-found-pass")

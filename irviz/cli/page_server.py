@@ -26,6 +26,7 @@ from irviz.cli.page_launcher import interruptible
 from irviz.cli.page_request import START, PageRequest
 from irviz.cli.page_routes import ADDRESS, MAX_BYTES, page_application
 from irviz.cli.page_session import PageSession
+from irviz.worker.supervisor import TRIES
 from irviz.worker.worker_main import exit_with_parent
 
 
@@ -52,6 +53,7 @@ async def _serve(request: PageRequest, answer: TextIO) -> None:
         _say(answer, error=words)
         return
     with tempfile.TemporaryDirectory(prefix="irviz-", ignore_cleanup_errors=True) as folder:
+        TRIES.start()  # which reads files; it loads TVM while this process does
         shown = PageSession(request, Pages(), Path(folder))
         try:
             if request.what != START:

@@ -178,6 +178,15 @@ def test_a_variable_where_a_block_should_be_is_refused(written):
     refusal(written(content))
 
 
+def test_what_an_older_tvm_wrote_is_read(written):
+    content, variables = nodes_of("ir.Var")
+    for node in variables:
+        node["type"] = "relax.expr.Var"
+        node["data"]["name_hint"] = node["data"].pop("name")
+    content["metadata"]["tvm_version"] = "0.26.0"
+    assert structural_equal(load_module(written(content)), MyModuleStatic)
+
+
 # --- what is far larger than its file ----------------------------------------------------------
 
 

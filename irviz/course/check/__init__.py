@@ -7,6 +7,8 @@ that it makes, never by its text. None or `...` is "not answered yet".
 
 from irviz.course.check.end_to_end import leaky_relu as leaky_relu
 from irviz.course.check.end_to_end import other_mixture as other_mixture
+from irviz.course.check.find_the_pass import first_wrong_pass as first_wrong_pass
+from irviz.course.check.find_the_pass import small_program as small_program
 from irviz.course.check.graph_optimisation import fuse_unless_shared as fuse_unless_shared
 from irviz.course.check.graph_optimisation import multiply_add as multiply_add
 from irviz.course.check.inside_compile import fused_pipeline as fused_pipeline

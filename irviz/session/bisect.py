@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import tvm
 from tvm import ir
+from tvm_ffi import structural_equal
 
 from irviz.errors import CancelledRunError, InputError, RunError, StageError
 from irviz.ir.module_functions import drawable_functions
@@ -34,6 +35,8 @@ Progress = Callable[[int, int, str], None]
 """Gets how many steps are done, how many there are, and what is done next; these may become more.
 """
 _LOOK_SECONDS = 0.05
+_LONG_SECONDS, _MANY_TIMES = 0.05, 3.0
+"""A run of so many seconds, and so many times as long as the first, is slower without a doubt."""
 _MOST_TIMES = 1.1
 """How many times the memory, or the time, of the first stage another may take."""
 
@@ -157,7 +160,7 @@ def _bisect(
         steps.check_cancelled()  # a pass that was stopped made a stage with an error
         if session.current.error:
             break
-    stages = [stage for stage in session.tree.lineage() if _can_be_checked(session, stage)]
+    stages = _checkable(session)
     broken = next((at for at, stage in enumerate(stages) if stage.error), len(stages))
     checks = _Checks(session, stages[: broken + 1], check, tolerance, steps)
     last = len(checks.stages) - 1
@@ -193,9 +196,18 @@ def _leaves(passes: object) -> Iterator[object]:
         yield passes
 
 
-def _can_be_checked(session: Session, stage: Stage) -> bool:
-    """Return whether a stage has the function; the later ones of a compilation have other ones."""
-    return bool(stage.error) or session.function in drawable_functions(stage.module)
+def _checkable(session: Session) -> list[Stage]:
+    """Return the stages that have the function and another module than the one before.
+
+    The later ones of a compilation have other functions, and many passes change nothing.
+    """
+    stages: list[Stage] = []
+    for stage in session.tree.lineage():
+        if not stage.error and session.function not in drawable_functions(stage.module):
+            continue
+        if stage.error or not stages or not structural_equal(stages[-1].module, stage.module):
+            stages.append(stage)
+    return stages
 
 
 def _first_failing(checks: _Checks, high: int) -> int:
@@ -322,7 +334,22 @@ class _Checks:
         if at == 0:
             return False, "measured with each of the others"
         first, stage = self.stages[0].id, self.stages[at].id
+        if (times := self._times_as_long(at)) > _MANY_TIMES:
+            return True, f"{1 / times:.2g} times as fast as at first"
         ratio = self.session.measure(first, stage).ratio(stage)
         if ratio.high < 1 / _MOST_TIMES:  # slower by more than noise, unless it was disturbed
             ratio = self.session.measure(first, stage).ratio(stage)
         return ratio.high < 1 / _MOST_TIMES, f"{ratio.median:.2g} times as fast as at first"
+
+    def _times_as_long(self, at: int) -> float:
+        """Return how many times as long each of two runs took, at least; 0 for short ones.
+
+        Where that is much, there is no need to measure many.
+        """
+        times = []
+        for _ in range(2):
+            took, first = (self.session.run(stage=self.stages[one].id).seconds for one in (at, 0))
+            if took < max(_LONG_SECONDS, _MANY_TIMES * first):
+                return 0.0
+            times.append(took / first)
+        return min(times)

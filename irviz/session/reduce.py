@@ -1,16 +1,18 @@
 """Make a module that shows a bug smaller, as long as it shows the bug.
 
-The bindings of a Relax function are minimised by delta debugging (A. Zeller and R. Hildebrandt,
-"Simplifying and Isolating Failure-Inducing Input", IEEE Transactions on Software Engineering 28,
-2002). Any of them make a function: see `keep_bindings`.
+The bindings of a Relax function, and the statements of PrimFuncs, are minimised by delta debugging
+(A. Zeller and R. Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE Transactions
+on Software Engineering 28, 2002). Any of the bindings make a function: see `keep_bindings`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 
 from tvm import ir, relax
 
@@ -19,8 +21,16 @@ from irviz.ir.module_functions import default_function
 from irviz.runtime.local.module_bytes import pack_module, unpack_module
 from irviz.runtime.local.pickle_by_value import PortableFunction
 from irviz.session.bisect import Bisection, bisect
+from irviz.session.bug_script import bisection_script, check_script
 from irviz.session.session import Session
 from irviz.transforms.kept_bindings import count_bindings, keep_bindings
+from irviz.transforms.simpler_modules import (
+    Make,
+    count_stores,
+    keep_stores,
+    with_smaller_sizes,
+    without_branch_or_call,
+)
 from irviz.units import format_duration
 from irviz.worker.supervisor import TRIES, WorkerError
 
@@ -41,6 +51,7 @@ class Reduction:
         tries: How many modules were tried.
         seconds: The time that they took.
         is_least: Whether none of its bindings can be left out; else time was up.
+        failing: The bisection, or the function, that it fails for.
     """
 
     module: ir.IRModule
@@ -49,6 +60,22 @@ class Reduction:
     tries: int
     seconds: float
     is_least: bool
+    failing: Bisection | Callable[[ir.IRModule], object] = field(repr=False)
+
+    def to_python(self) -> str:
+        """Return a script that shows the failure with TVM alone, for a bug report.
+
+        Raises:
+            UnwritableError: A script cannot have the pass or the function, or show what fails.
+
+        Example:
+            ```python
+            Path("bug.py").write_text(irviz.reduce(found).to_python())
+            ```
+        """
+        if isinstance(self.failing, Bisection):
+            return bisection_script(self.module, self.function, self.failing)
+        return check_script(self.module, self.failing)
 
     def __repr__(self) -> str:
         """Return how much smaller it is, and its TVMScript."""
@@ -67,13 +94,18 @@ def reduce(
 ) -> Reduction:
     """Return a smaller module that still fails.
 
+    Bindings are left out, branches and bodies of called functions take the place of `if`s and
+    calls, what statements of PrimFuncs write becomes zero, and sizes become smaller, as long as the
+    module is well-formed and fails in the same way.
+
     Args:
         failing: A module; or a bisection: the module that its pass was applied to, and the same
             pass and check on each smaller one, with random inputs.
         still_fails: Returns whether a module fails. It is called in the worker; where it ends that
             process, or runs too long, for the module itself, so it must for a smaller one.
         function: The Relax function that is made smaller; by default "main", or else the first.
-        seconds: When to stop.
+        seconds: When to stop. A pass or a run that does not end is stopped after a tenth of the
+            time that the bisection gave it, as each try takes that long.
 
     Raises:
         InputError: The module does not fail, or there is nothing to tell by.
@@ -87,7 +119,7 @@ def reduce(
         if failing.before is None:
             raise InputError("no pass makes the check fail: there is nothing to make smaller")
         mod, function = failing.before.module, function or failing.session.function
-        outcome = _outcome_of_bisection(failing)
+        outcome = _outcome_of_bisection(failing, _try_seconds(failing))
     elif still_fails is None:
         raise InputError("give a function that returns whether a module still fails")
     else:
@@ -96,26 +128,25 @@ def reduce(
     wanted = outcome(mod)
     if not wanted:
         raise InputError("the module does not fail: give one for which still_fails returns True")
-    search = _Search(mod, function, lambda one: outcome(one) == wanted, seconds)
-    kept = search.least()
+    search = _Search(function, lambda one: outcome(one) == wanted, seconds)
+    least = search.least(mod)
     return Reduction(
-        keep_bindings(mod, function, kept) if search.tries else mod,
+        least,
         function,
-        (count_bindings(mod, function), len(kept)),
+        (count_bindings(mod, function), count_bindings(least, function)),
         search.tries,
         search.spent,
         not search.is_over,
+        failing if still_fails is None else still_fails,
     )
 
 
 class _Search:
-    """The search for the fewest bindings of a function that still fail."""
+    """The search for the smallest module that still fails."""
 
-    def __init__(
-        self, mod: ir.IRModule, function: str, fails: Callable[[ir.IRModule], bool], seconds: float
-    ) -> None:
+    def __init__(self, function: str, fails: Callable[[ir.IRModule], bool], seconds: float) -> None:
         self.tries = 0
-        self._mod, self._function, self._fails, self._seconds = mod, function, fails, seconds
+        self._function, self._fails, self._seconds = function, fails, seconds
         self._start = time.monotonic()
 
     @property
@@ -128,22 +159,38 @@ class _Search:
         """Whether time is up."""
         return self.spent > self._seconds
 
-    def least(self) -> Sequence[int]:
-        """Return bindings of which none, and no half, quarter, …, can be left out."""
-        kept = list(range(count_bindings(self._mod, self._function)))
-        parts = 2
+    def least(self, mod: ir.IRModule) -> ir.IRModule:
+        """Return a module that no step makes smaller."""
+        mod = self._fewest_bindings(mod)
+        while simpler := self._first(without_branch_or_call(mod, self._function)):
+            mod = self._fewest_bindings(simpler)
+        mod = self._fewest(mod, count_stores(mod), partial(keep_stores, mod))
+        while smaller := self._first(with_smaller_sizes(mod)):
+            mod = smaller
+        return mod
+
+    def _fewest_bindings(self, mod: ir.IRModule) -> ir.IRModule:
+        count = count_bindings(mod, self._function)
+        return self._fewest(mod, count, partial(keep_bindings, mod, self._function))
+
+    def _fewest(
+        self, mod: ir.IRModule, count: int, keep: Callable[[Collection[int]], ir.IRModule]
+    ) -> ir.IRModule:
+        """Return the module with parts of which none, and no half, quarter, …, can be left out."""
+        kept, parts = list(range(count)), 2
         while len(kept) > 1 and not self.is_over:
             size = -(-len(kept) // parts)
             pieces = [kept[at : at + size] for at in range(0, len(kept), size)]
-            smaller = next(filter(self._holds, self._candidates(kept, pieces)), None)
-            if smaller is not None:
-                parts = 2 if len(smaller) <= size else max(parts - 1, 2)
-                kept = smaller
-            elif size == 1:
-                break
+            for candidate in self._candidates(kept, pieces):
+                if smaller := self._first([partial(keep, candidate)]):
+                    mod, kept = smaller, candidate
+                    parts = 2 if len(kept) <= size else max(parts - 1, 2)
+                    break
             else:
+                if size == 1:
+                    break
                 parts = min(2 * parts, len(kept))
-        return kept
+        return mod
 
     @staticmethod
     def _candidates(kept: Sequence[int], pieces: Sequence[list[int]]) -> list[list[int]]:
@@ -152,27 +199,36 @@ class _Search:
         without = [[one for one in kept if one not in set(piece)] for piece in alone]
         return [*alone, *(without if len(pieces) > 2 else [])]
 
-    def _holds(self, kept: Sequence[int]) -> bool:
-        """Return whether these bindings fail as all of them do."""
-        if not kept or self.is_over:
-            return False
-        self.tries += 1
-        try:
-            mod = keep_bindings(self._mod, self._function, kept)
-        except Exception:  # TVM raises what its C++ side threw, of any class
-            return False
-        return bool(relax.analysis.check_well_formed(mod)) and self._fails(mod)
+    def _first(self, candidates: Iterable[Make]) -> ir.IRModule | None:
+        """Return the first module that fails as the whole does."""
+        for make in candidates:
+            if self.is_over:
+                return None
+            self.tries += 1
+            with contextlib.suppress(Exception):  # TVM raises what its C++ side threw
+                mod = make()
+                if relax.analysis.check_well_formed(mod) and self._fails(mod):
+                    return mod
+        return None
 
 
-def _outcome_of_bisection(found: Bisection) -> Callable[[ir.IRModule], str]:
+def _try_seconds(found: Bisection) -> float:
+    """Return the limit of a try: a tenth of the usual one where that is exceeded each time."""
+    usual = found.session.run_config.seconds
+    return max(usual / 10, min(usual, 1.0)) if "longer than" in found.words else usual
+
+
+def _outcome_of_bisection(found: Bisection, seconds: float) -> Callable[[ir.IRModule], str]:
     """Return a function that says how the pass fails for a module, "" where it does not."""
     assert found.stage is not None
-    transform, state = found.stage.transform, found.session
+    transform, state, files = found.stage.transform, found.session, found.stage.files
 
     def outcome(mod: ir.IRModule) -> str:
         config = state.run_config
         session = Session(mod, function=state.function, inputs="random", isolate=config.isolate)
-        session = session.with_run_config(**vars(config))
+        session = session.with_run_config(**{**vars(config), "seconds": seconds})
+        for file in files:  # the bisection ran their code, so it is trusted
+            session = session.from_file(file).trust(file)
         try:
             again = bisect(session, transform, found.check, tolerance=found.tolerance)
         except (StageError, IrvizError):

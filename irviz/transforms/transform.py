@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import tvm
 from tvm import ir
 
-from irviz.transforms.python_script import PythonScript
+from irviz.transforms.python_script import PythonScript, UnwritableError
 
 Apply = Callable[[ir.IRModule], ir.IRModule]
 
@@ -43,3 +43,7 @@ class Transform(ABC):
     @abstractmethod
     def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:
         """Write the statements that make `after` of `before`; raise UnwritableError if none can."""
+
+    def write_failing(self, script: PythonScript) -> None:  # noqa: ARG002 - passes write
+        """Write the statements of a transform that fails; raise UnwritableError if none can."""
+        raise UnwritableError(f"{self.label} has no statements of TVM alone")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
+from pathlib import Path
+from subprocess import PIPE, Popen
 from typing import Any
 
 import pytest
+import tvm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tvm import IRModule, relax
@@ -113,6 +117,113 @@ def test_what_does_not_fail_or_has_no_check_is_refused() -> None:
         irviz.reduce(MyModuleHighLevel, calls("exp"))
     with pytest.raises(InputError, match="give a function that returns whether"):
         irviz.reduce(MyModuleHighLevel)
+
+
+BRANCHING = """
+@I.ir_module
+class Module:
+    @T.prim_func(private=True, s_tir=True)
+    def steps(a: T.Buffer((8,), "float32"), c: T.Buffer((8,), "float32")):
+        b = T.sblock_alloc_buffer((8,))
+        d = T.sblock_alloc_buffer((8,))
+        for i in range(8):
+            with T.sblock("b"):
+                v = T.axis.spatial(8, i)
+                b[v] = a[v] * T.float32(2)
+        for i in range(8):
+            with T.sblock("d"):
+                v = T.axis.spatial(8, i)
+                d[v] = b[v] + T.float32(3)
+        for i in range(8):
+            with T.sblock("c"):
+                v = T.axis.spatial(8, i)
+                c[v] = T.sqrt(d[v])
+
+    @R.function(private=True)
+    def inner(x: R.Tensor((8,), "float32")) -> R.Tensor((8,), "float32"):
+        with R.dataflow():
+            y = R.negative(x)
+            z = R.exp(y)
+            R.output(z)
+        return z
+
+    @R.function
+    def main(
+        x: R.Tensor((8,), "float32"), is_left: R.Tensor((), "bool")
+    ) -> R.Tensor((8,), "float32"):
+        cls = Module
+        if is_left:
+            y = cls.inner(x)
+        else:
+            y = R.call_tir(cls.steps, (x,), R.Tensor((8,), "float32"))
+        return y
+"""
+
+
+def prints(*words: str) -> Callable[[IRModule], bool]:
+    """Return a check that fails for modules whose TVMScript has all of these words."""
+    return lambda mod: all(word in mod.script() for word in words)
+
+
+def test_branches_called_functions_and_blocks_that_the_check_does_not_need_are_left_out() -> None:
+    branching = tvm.script.from_source(BRANCHING)
+    found = irviz.reduce(branching, prints("R.exp"))
+    assert operators(found.module) == ["relax.exp"]
+    assert [gvar.name_hint for gvar in found.module.functions] == ["main"]
+    assert tuple(found.module["main"].params[0].ty.shape) == (1,)
+
+    kernel = irviz.reduce(branching, prints("T.float32(3.0)")).module["steps"].script()
+    assert "T.float32(2.0)" not in kernel
+    assert "b[v] = T.float32(0.0)" in kernel
+
+
+def test_sizes_become_smaller_together_where_they_must() -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((64, 256), "float32"))
+    with builder.function("main", [x]):
+        split = builder.emit(relax.op.reshape(x, (64, 8, 32)))
+        builder.emit_func_output(builder.emit(relax.op.permute_dims(split, [1, 0, 2])))
+    found = irviz.reduce(builder.get(), calls("reshape", "permute_dims"))
+    assert tuple(found.module["main"].params[0].ty.shape) == (1, 1)
+
+
+def ends_the_process(mod: IRModule) -> IRModule:
+    if "relu" in mod.script():
+        os._exit(3)
+    return mod
+
+
+def makes_no_module(mod: IRModule) -> IRModule:
+    main = mod["main"]
+    if "relu" in mod.script():
+        body = relax.SeqExpr(main.body.blocks, relax.Var("stray", main.ret_ty))
+        mod.update_func(mod.get_global_var("main"), relax.Function(main.params, body, main.ret_ty))
+    return mod
+
+
+@pytest.mark.build
+def test_a_script_of_tvm_alone_shows_what_the_pass_does_wrong(tmp_path: Path) -> None:
+    planted = {wrong_relu: "Not equal", ends_the_process: "", makes_no_module: "AssertionError"}
+    running = []
+    for wrong in planted:
+        text = irviz.reduce(irviz.bisect(MyModuleHighLevel, [wrong])).to_python()
+        file = tmp_path / f"{wrong.__name__}.py"
+        file.write_text(f"import sys\nsys.modules['irviz'] = None\n{text}")
+        running.append(Popen([sys.executable, "-I", file], stderr=PIPE, text=True))
+    for process, words in zip(running, planted.values(), strict=True):
+        said = process.communicate()[1]
+        assert process.returncode == (1 if words else 3)
+        assert words in said
+
+
+def test_a_script_of_tvm_alone_has_the_check_and_the_smaller_module(tmp_path: Path) -> None:
+    text = irviz.reduce(MyModuleHighLevel, has_relu).to_python()
+    with pytest.raises(AssertionError, match="the module fails"):
+        exec(compile(text, tmp_path / "bug.py", "exec"), {})
+
+
+def has_relu(mod: IRModule) -> bool:
+    return "R.nn.relu" in mod.script()
 
 
 def test_when_time_is_up_what_was_found_is_returned(modules: Any) -> None:

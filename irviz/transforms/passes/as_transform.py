@@ -75,6 +75,15 @@ class TVMPass(Transform):
         absent, differs = f"{given} a module as its result", f"{given} arguments of its own"
         write_by_name(self.label, script, before, after, absent, differs)
 
+    def write_failing(self, script: PythonScript) -> None:
+        """Write the catalog's passes of these names."""
+        named = default_pass_call(self.label)
+        calls = [named] if named is not None else self._parts
+        for call in calls:
+            if call is None:
+                raise UnwritableError(f"{self.label} was given as an object, which no script has")
+            call.write_failing(script)
+
 
 @dataclass(frozen=True)
 class _InOrder:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from tvm import ir
 
 from irviz.runtime.local.pickle_by_value import PortableFunction
-from irviz.transforms.python_script import UnwritableError
+from irviz.transforms.passes.user_function_source import define_function
+from irviz.transforms.python_script import PythonScript
 from irviz.transforms.transform import Transform
 
 
@@ -44,6 +45,10 @@ class FunctionPass(Transform):
             )
         return made
 
-    def write(self, *_: object) -> None:
-        """Raise UnwritableError: a script has only what it can import or print."""
-        raise UnwritableError(f"{self.name} was given as a function, with a module as its result")
+    def write(self, script: PythonScript, *_: object) -> None:
+        """Write the function, if a script can have all that it uses."""
+        self.write_failing(script)
+
+    def write_failing(self, script: PythonScript) -> None:
+        """Write the function, if a script can have all that it uses."""
+        script.add(f"mod = {define_function(self.function, script)}(mod)")

@@ -118,6 +118,10 @@ class PassCall(Transform):
             # number what they insert, and give another module each time
             if not structural_equal(self(before.clone()), after):
                 raise UnwritableError(f"{self.label} makes something else each time")
+        self.write_failing(script)
+
+    def write_failing(self, script: PythonScript) -> None:
+        """Write the call, and run nothing."""
         call = f"mod = {self._expression(script)}(mod)"
         needs = () if self.own else (f"from tvm import {self.entry.python.partition('.')[0]}",)
         match self.entry.needs_target:

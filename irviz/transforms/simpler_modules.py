@@ -1,0 +1,169 @@
+"""Modules that are one step simpler than another: a branch, a call or a size less.
+
+Each is made by a function without arguments, which raises what TVM raises.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
+
+import tvm_ffi
+from tvm import ir, relax, tirx
+from tvm.relax.expr import _update_type
+
+from irviz.ir.module_functions import prim_funcs, relax_function, relax_functions
+
+Make = Callable[[], ir.IRModule]
+_LEAST_SIZE = 2
+"""What sizes become at least, before 1: a pass may treat axes of size 1 in a way of its own."""
+
+
+def without_branch_or_call(mod: ir.IRModule, function: str) -> Iterator[Make]:
+    """Yield the module with one branch in the place of an `if`, or the body of a called function.
+
+    A function that calls others is not put in the place of its calls, as it may call itself.
+    """
+    for block in relax_function(mod, function).body.blocks:
+        for binding in block.bindings:
+            if isinstance(binding.value, relax.If):
+                for branch in (binding.value.true_branch, binding.value.false_branch):
+                    yield partial(_with_branch, mod, function, binding, branch)
+    others = relax_functions(mod)
+    for name in sorted(_called_names(others[function]) & others.keys()):
+        if not _called_names(others[name]) & others.keys():
+            yield partial(_with_inlined, mod, function, name)
+
+
+def count_stores(mod: ir.IRModule) -> int:
+    """Return how many statements of PrimFuncs write into a buffer."""
+    stores: list[tirx.BufferStore] = []
+    for one in prim_funcs(mod).values():
+        tvm_ffi.structural_walk(one.body, (tirx.BufferStore, stores.append))
+    return len(stores)
+
+
+def keep_stores(mod: ir.IRModule, kept: Collection[int]) -> ir.IRModule:
+    """Return the module with zeros in the place of what the other statements write.
+
+    Of those that follow each other, one is left out if no other reads what it writes.
+    """
+    numbers = itertools.count()
+
+    def stored(store: tirx.BufferStore) -> tirx.BufferStore:
+        if next(numbers) in kept:
+            return store
+        zero = tirx.const(0, store.value.ty.dtype)
+        return tirx.BufferStore(store.buffer, zero, store.indices)
+
+    changed = {
+        name: _without_unread(tvm_ffi.structural_map(one, (tirx.BufferStore, stored)))
+        for name, one in prim_funcs(mod).items()
+    }
+    return _with_functions(mod, changed)
+
+
+def _without_unread(function: tirx.PrimFunc) -> tirx.PrimFunc:
+    """Return a PrimFunc without the statements of sequences that write what no other reads."""
+    read = Counter(_read_names(function))
+    read.update(param.name for param in function.params)
+
+    def left(sequence: tirx.SeqStmt) -> ir.Stmt:
+        parts = list(sequence.seq)
+        for part in parts[::-1]:
+            own, written = Counter(_read_names(part)), _written_names(part)
+            if written and not any(read[name] > own[name] for name in written):
+                parts.remove(part)
+                read.subtract(own)
+        return parts[0] if len(parts) == 1 else tirx.SeqStmt(parts)
+
+    return tvm_ffi.structural_map(function, (tirx.SeqStmt, left))
+
+
+def _read_names(part: object) -> list[str]:
+    """Return the name of a buffer for each time that it is read; several may have one name."""
+    names: list[str] = []
+    tvm_ffi.structural_walk(part, (ir.TensorLoad, lambda load: names.append(load.source.name)))
+    return names
+
+
+def _written_names(part: object) -> list[str]:
+    names: list[str] = []
+    tvm_ffi.structural_walk(part, (tirx.BufferStore, lambda to: names.append(to.buffer.name)))
+    return names
+
+
+def with_smaller_sizes(mod: ir.IRModule) -> Iterator[Make]:
+    """Yield the module with a size that is smaller, and so are its multiples where that fits."""
+    if prim_funcs(mod):
+        return  # their indices depend on the sizes, and what reads elsewhere gives any value
+    sizes = set[int]()
+    for one in relax_functions(mod).values():
+        tvm_ffi.structural_walk(one, (tirx.IntImm, lambda number: sizes.add(int(number.value))))
+    for size in sorted((one for one in sizes if one > 1), reverse=True):
+        for least in (1, _LEAST_SIZE):
+            if size > least:
+                yield partial(_with_sizes, mod, {size: least})
+                multiples = {one: one // size * least for one in sizes if one % size == 0 and one}
+                yield partial(_with_sizes, mod, multiples)
+
+
+def _with_branch(
+    mod: ir.IRModule, function: str, chosen: relax.Binding, branch: relax.SeqExpr
+) -> ir.IRModule:
+    old = relax_function(mod, function)
+    blocks: list[relax.BindingBlock] = []
+    for block in old.body.blocks:
+        places = [at for at, one in enumerate(block.bindings) if one.same_as(chosen)]
+        if not places:
+            blocks.append(block)
+            continue
+        (place,) = places
+        result = relax.VarBinding(chosen.var, branch.body)
+        blocks += [
+            relax.BindingBlock(block.bindings[:place]),
+            *branch.blocks,
+            relax.BindingBlock([result, *block.bindings[place + 1 :]]),
+        ]
+    body = relax.BlockBuilder(mod).normalize(relax.SeqExpr(blocks, old.body.body))
+    new = relax.Function(old.params, body, old.ret_ty, old.is_pure, old.attrs)
+    return relax.transform.CanonicalizeBindings()(_with_functions(mod, {function: new}))
+
+
+def _with_inlined(mod: ir.IRModule, function: str, callee: str) -> ir.IRModule:
+    called = {mod.get_global_var(callee): mod[callee]}
+    new = relax_function(mod, function).inline_functions(called)
+    inlined = relax.transform.Normalize()(_with_functions(mod, {function: new}))
+    return relax.transform.CanonicalizeBindings()(inlined)
+
+
+def _with_sizes(mod: ir.IRModule, sizes: dict[int, int]) -> ir.IRModule:
+    def resized(number: tirx.IntImm) -> tirx.IntImm:
+        size = int(number.value)
+        return tirx.IntImm(number.ty, sizes[size]) if size in sizes else number
+
+    renamed = dict[str, ir.GlobalVar]()
+
+    def retyped(gvar: ir.GlobalVar) -> ir.GlobalVar:
+        if gvar.name_hint not in renamed:
+            renamed[gvar.name_hint] = ir.GlobalVar(gvar.name_hint)
+            _update_type(renamed[gvar.name_hint], tvm_ffi.structural_map(gvar.ty, changes))
+        return renamed[gvar.name_hint]
+
+    changes = ((tirx.IntImm, resized), (ir.GlobalVar, retyped))
+    functions = {retyped(gvar): one for gvar, one in mod.functions.items()}
+    made = {gvar: tvm_ffi.structural_map(one, changes) for gvar, one in functions.items()}
+    return ir.IRModule(made, attrs=mod.attrs, global_infos=mod.global_infos)
+
+
+def _called_names(function: relax.Function) -> set[str]:
+    names = set[str]()
+    tvm_ffi.structural_walk(function, (ir.GlobalVar, lambda gvar: names.add(gvar.name_hint)))
+    return names
+
+
+def _with_functions(mod: ir.IRModule, changed: dict[str, ir.BaseFunc]) -> ir.IRModule:
+    functions = {gvar: changed.get(gvar.name_hint, one) for gvar, one in mod.functions.items()}
+    return ir.IRModule(functions, attrs=mod.attrs, global_infos=mod.global_infos)

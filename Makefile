@@ -60,8 +60,7 @@ snapshots: $(VENV)/installed-dev  ## write the expected DOT texts and outlines a
 
 figures: $(VENV)/installed-dev  ## draw the figures of the course, of the README and of the packages
 	$(BIN)/irviz figures
-	$(BIN)/python assets/figures.py
-	$(BIN)/python assets/moving_stages.py
+	$(BIN)/python assets/screenshot.py
 	$(BIN)/python assets/architecture.py
 
 docs: $(VENV)/installed-docs  ## write the documentation as pages to build/site/index.html

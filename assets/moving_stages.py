@@ -1,15 +1,14 @@
-"""Draw the README's moving picture, the stages of the MLP: `python assets/moving_stages.py`."""
+"""The README's moving picture, the stages of the MLP; `figures.toml` declares it."""
 
 from __future__ import annotations
 
 from html import escape
-from pathlib import Path
 
 import irviz
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp_high_level import MyModuleHighLevel
+from irviz.view.figure import Figure
 
-TARGET = Path(__file__).with_name("moving-stages.svg")
 STAGES = {
     "1": ("BindParams", "the weights are constants"),
     "2": ("LegalizeOps", "each operator is a call of a PrimFunc"),
@@ -29,12 +28,6 @@ STYLE = f"""
 """
 
 
-def main() -> None:
-    """Write the picture."""
-    TARGET.write_text(moving_picture(fused_mlp()), encoding="utf-8")
-    print(TARGET)
-
-
 def fused_mlp() -> irviz.Session:
     """Return the stages of the MLP up to FuseOps."""
     session = irviz.Session(MyModuleHighLevel, params=mlp_params(), inputs=digits().images[:20])
@@ -44,8 +37,9 @@ def fused_mlp() -> irviz.Session:
     return session
 
 
-def moving_picture(session: irviz.Session) -> str:
+def moving_picture() -> Figure:
     """Return an SVG that shows one stage after the other."""
+    session = fused_mlp()
     figures = session.draw_stages(*STAGES)
     width, height = figures[0].width, figures[0].height + HEADER
     frames = "".join(
@@ -56,11 +50,12 @@ def moving_picture(session: irviz.Session) -> str:
         for number, (stage, figure) in enumerate(zip(STAGES, figures, strict=True))
     )
     title = "The MLP from stage to stage: " + ", ".join(name for name, _ in STAGES.values())
-    return (
+    svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" role="img" font-family="Arial, sans-serif" '
         f'font-size="15"><title>{escape(title)}</title><style>{STYLE}</style>{frames}</svg>\n'
     )
+    return Figure(svg, width, height)
 
 
 def _header(number: int, verdict: str) -> str:
@@ -70,7 +65,3 @@ def _header(number: int, verdict: str) -> str:
         f'<text x="16" y="24" fill="#1a1a1a"><tspan font-weight="bold">{name}</tspan>: {what}'
         f'</text><text x="16" y="42" font-size="13" fill="#2e6b34">results: {verdict}</text>'
     )
-
-
-if __name__ == "__main__":
-    main()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import linecache
 import re
-import runpy
 import sys
 import types
 from collections.abc import Iterator
@@ -57,11 +56,3 @@ def test_the_reference_has_every_public_name():
     public = {name for name in irviz.__all__ if not name.endswith("Error")}
     assert public - listed == set(), "add them to a page in docs/reference"
     assert listed - public == {"errors"}
-
-
-@pytest.mark.build
-@pytest.mark.worker
-def test_the_moving_picture_shows_what_its_program_gives_now():
-    script = runpy.run_path(str(ROOT / "assets" / "moving_stages.py"))
-    current = script["moving_picture"](script["fused_mlp"]())
-    assert current == script["TARGET"].read_text(encoding="utf-8"), "run make figures, and look"

@@ -16,7 +16,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-Kind = Literal["graph", "buffers", "stages", "parts", "numpy", "loops", "history"]
+Kind = Literal["graph", "buffers", "stages", "parts", "numpy", "loops", "history", "picture"]
 Language = Literal["en", "zh", "ko"]
 Words: TypeAlias = "str | Mapping[str, str]"
 """Words in all languages alike, or by language."""
@@ -36,7 +36,8 @@ class Declaration:
             writes as a graph. "stages": a graph after each transform. "parts": what a function is
             made of. "numpy": functions beside what they are as loops over NumPy arrays. "loops": a
             loop nest, or what each step of a schedule does to it. "history": what the passes made
-            of the node `around`, which has this name in the last of the `stages`.
+            of the node `around`, which has this name in the last of the `stages`. "picture": the
+            Figure that the program, a function, returns, as it is: it is not fitted to a slide.
         module: Which module of a file that has several.
         function: Which function; by default that of the session.
         functions: For "numpy": which functions, in order; by default the one.

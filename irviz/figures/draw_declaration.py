@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 from irviz.errors import DrawError, IrvizError, LoadError, NotFoundError
 from irviz.figures.code_panels import function_lines, numpy_panels, parts_panel
 from irviz.figures.declaration import Declaration
-from irviz.figures.program import figure_session
+from irviz.figures.program import drawn_by_program, figure_session
 from irviz.figures.words import in_language, say
 from irviz.ir.destination_passing import destination_passing
 from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeId
@@ -48,6 +48,8 @@ def draw_declaration(declaration: Declaration, root: Path = Path()) -> dict[str,
             message has the figure's name.
     """
     try:
+        if declaration.kind == "picture":
+            return {declaration.name: drawn_by_program(declaration, root)}
         session = figure_session(declaration, root)
         drawing = _Drawing(declaration, session)
         return {

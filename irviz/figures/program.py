@@ -1,4 +1,4 @@
-"""The program of a figure: found by its name, and with its transforms applied."""
+"""The program of a figure: found by its name, and with its transforms applied, or called."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from irviz.errors import LoadError
 from irviz.figures.declaration import Declaration
 from irviz.session.open_session import load
 from irviz.session.session import Session
+from irviz.view.figure import Figure
 
 _REFERENCE = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_][\w.]*)")
 
@@ -48,6 +49,22 @@ def figure_session(declaration: Declaration, root: Path) -> Session:
             raise LoadError(f"{declaration.schedule!r} is no function that takes a Schedule")
         session = session.schedule(session.function, steps)
     return session
+
+
+def drawn_by_program(declaration: Declaration, root: Path) -> Figure:
+    """Return the picture that the program of a figure draws.
+
+    Raises:
+        LoadError: There is no such program, or it returns no picture.
+    """
+    draw = _resolve(declaration.program, root)
+    drawn = draw() if callable(draw) else draw
+    if not isinstance(drawn, Figure):
+        raise LoadError(
+            f"{declaration.program!r} gives a value of type {type(drawn).__name__}: a picture is "
+            "drawn by a function that returns a Figure, such as that of irviz.draw"
+        )
+    return drawn
 
 
 def _session(found: object) -> Session:

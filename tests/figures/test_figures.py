@@ -28,7 +28,8 @@ def words(tree):
     return ["".join(one.itertext()).replace("\u00a0", " ") for one in tree.iter(f"{SVG}text")]
 
 
-def test_the_figures_of_the_course_are_what_their_programs_give_now():
+@pytest.mark.build
+def test_the_figures_of_the_course_and_the_docs_are_what_their_programs_give_now():
     assert check_figures(read_declarations(ROOT / "figures.toml")) == []
 
 
@@ -101,6 +102,14 @@ def test_the_history_of_a_node_has_what_it_was_in_each_stage():
     tree = drawn(program=MyModuleHighLevel, kind="history", around="lv", transforms=stages)
     texts = {one.text for one in tree.iter(f"{SVG}text")}
     assert {"nn.relu", "relu", "fused_matmul_add_relu", "3 FuseOps"} <= texts
+
+
+def test_a_function_may_draw_the_picture_itself():
+    picture = irviz.draw(MyModuleStatic)
+    (figure,) = draw_declaration(Declaration("one", lambda: picture, kind="picture")).values()
+    assert figure is picture
+    with pytest.raises(LoadError, match=r"'one': .* IRModule: .* a Figure"):
+        draw_declaration(Declaration("one", lambda: MyModuleStatic, kind="picture"))
 
 
 def test_what_corresponds_in_the_module_and_in_numpy_has_one_ground():

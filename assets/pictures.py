@@ -1,0 +1,70 @@
+"""The pictures of the README and the docs as irviz draws them; `figures.toml` declares them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import irviz
+from irviz.cli.demo import demo_stages
+from irviz.course import mm_relu
+from irviz.course.mlp import MyModuleHighLevel
+from irviz.view.figure import Figure
+
+
+def bound_and_swapped() -> Figure:
+    """Return the MLP with its weights bound and one call replaced."""
+    return demo_stages().draw("2")
+
+
+def folded_layers() -> Figure:
+    """Return a stack of equal layers."""
+    return irviz.draw(stack(48))
+
+
+def fusion() -> Figure:
+    """Return the diff of FuseOps on the MLP."""
+    session = irviz.Session(MyModuleHighLevel)
+    for name in ("LegalizeOps", "AnnotateTIROpPattern", "FuseOps"):
+        session = session.apply(name)
+    return session.diff("2", "3").figure()
+
+
+def schedule_step() -> Figure:
+    """Return the diff of decompose_reduction in the lecture's schedule."""
+    scheduled = irviz.Session(mm_relu.MyModule).schedule("mm_relu", mm_relu.lecture_schedule)
+    return scheduled.diff("5", "6").figure()
+
+
+def first_difference() -> Figure:
+    """Return the MLP whose relu adds 0.5, coloured by what differs."""
+
+    @irviz.library.register("env.relu_and_more", "(...)->(...)")
+    def relu_and_more(x: Any, out: Any) -> None:
+        out[...] = x.clip(0) + 0.5
+
+    wrong = demo_stages().checkout("1").swap("relu0", "env.relu_and_more")
+    return wrong.draw_overlay("difference")
+
+
+def stack(layers: int) -> Any:
+    """Return the IRModule of a stack of residual layers, as relax.frontend.nn exports it."""
+    from tvm.relax.frontend import nn
+
+    class Layer(nn.Module):
+        def __init__(self) -> None:
+            self.norm = nn.RMSNorm(64, axes=-1, bias=False)
+            self.up, self.down = nn.Linear(64, 256, bias=False), nn.Linear(256, 64, bias=False)
+
+        def forward(self, x: nn.Tensor) -> nn.Tensor:
+            return nn.add(x, self.down(nn.silu(self.up(self.norm(x)))))
+
+    class Stack(nn.Module):
+        def __init__(self) -> None:
+            self.layers = nn.ModuleList([Layer() for _ in range(layers)])
+            self.norm = nn.RMSNorm(64, axes=-1, bias=False)
+
+        def forward(self, x: nn.Tensor) -> nn.Tensor:
+            return self.norm(self.layers(x))
+
+    x = nn.spec.Tensor([1, 64], "float32")
+    return Stack().export_tvm({"forward": {"x": x}})[0]

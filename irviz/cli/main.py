@@ -1,4 +1,4 @@
-"""The command line: `irviz demo`, `open`, `draw`, `export`, `diff`, `figures` and `upgrade`."""
+"""The command line: `irviz demo` and the other commands."""
 
 from __future__ import annotations
 
@@ -14,8 +14,20 @@ from irviz.cli.export import add_export
 from irviz.cli.failure_words import FAILURES, failure_words
 from irviz.cli.figures import add_figures
 from irviz.cli.open import add_open
+from irviz.cli.reduce import add_reduce
 from irviz.cli.upgrade import add_upgrade
 from irviz.version import __version__
+
+_COMMANDS = (
+    add_demo,
+    add_draw,
+    add_open,
+    add_diff,
+    add_reduce,
+    add_export,
+    add_figures,
+    add_upgrade,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"irviz {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for add in (add_demo, add_draw, add_open, add_diff, add_export, add_figures, add_upgrade):
+    for add in _COMMANDS:
         add(commands)
     return parser
 

@@ -8,7 +8,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
+import tvm
 from tvm import IRModule, relax
 from tvm.relax.dpl import is_op, rewrite_call, wildcard
 
@@ -175,3 +177,21 @@ def test_it_tells_how_far_it_is_and_what_runs_is_stopped_when_it_is_cancelled() 
     assert "checking stage 3, LegalizeOps" in [words for _, _, words in told]
     with pytest.raises(CancelledRunError, match="cancelled"):
         irviz.bisect(MyModuleHighLevel, ["Normalize", hangs], progress=progress, cancel=cancel)
+
+
+def test_no_pass_is_blamed_where_the_module_gives_other_results_each_time() -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((2,), "float32"))
+    with builder.function("main", [x]):
+        call = relax.call_dps_packed("test.counts", x, [x.ty])
+        builder.emit_func_output(builder.emit(call))
+    calls = 0
+
+    @tvm.register_global_func("test.counts", override=True)
+    def counts(_: object, out: tvm.runtime.Tensor) -> None:
+        nonlocal calls
+        calls += 1
+        np.from_dlpack(out)[:] = calls
+
+    with pytest.raises(StageError, match="gives other results each time"):
+        irviz.bisect(builder.get(), ["ToNonDataflow"], isolate=False)

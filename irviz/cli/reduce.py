@@ -1,0 +1,73 @@
+"""`irviz reduce FILE --check SCRIPT`: the smallest module for which a function of yours is true."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from irviz.atomic_write import atomic_write
+from irviz.cli.options import Commands, add_file, add_function, print_notes
+from irviz.errors import InputError
+
+if TYPE_CHECKING:
+    from tvm import ir
+
+_FUNCTION, _MODULE = "still_fails", "user_check"
+
+
+def add_reduce(commands: Commands) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser("reduce", help="make a module smaller while it still fails")
+    add_file(parser)
+    parser.add_argument(
+        "--check",
+        type=Path,
+        required=True,
+        metavar="SCRIPT",
+        help=f"a .py file of yours, which is run: {_FUNCTION}(mod) tells whether a module fails",
+    )
+    add_function(parser)
+    parser.add_argument("--seconds", type=float, default=60.0, help="when to stop; default: 60")
+    parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="write a script of it")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from irviz.loaders.load import load
+    from irviz.session.reduce import reduce
+
+    still_fails = _check(options.check)
+    loaded = load(options.file, name=options.module)
+    print_notes(loaded.notes)
+    function = options.function or loaded.function
+    found = reduce(loaded.module, still_fails, function=function, seconds=options.seconds)
+    print(found)  # noqa: T201
+    if options.output:
+        text = found.to_python()
+        with atomic_write(options.output) as partial:
+            partial.write_text(text, encoding="utf-8")
+
+
+def _check(path: Path) -> Callable[[ir.IRModule], Any]:
+    """Run the user's script and return its function; raise InputError where it has none."""
+    spec = importlib.util.spec_from_file_location(_MODULE, path)
+    if spec is None or spec.loader is None:
+        raise InputError(f"{path} is no .py file: give one that defines {_FUNCTION}(mod)")
+    module = sys.modules[_MODULE] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except FileNotFoundError:
+        raise
+    except Exception as failure:  # it is the user's own code
+        raise InputError(f"{path} failed: {type(failure).__name__}: {failure}") from failure
+    found: Callable[[ir.IRModule], Any] | None = getattr(module, _FUNCTION, None)
+    if found is None:
+        raise InputError(
+            f"{path} defines no {_FUNCTION}: write a function {_FUNCTION}(mod) that returns "
+            "whether a module fails"
+        )
+    return found

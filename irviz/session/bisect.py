@@ -35,8 +35,9 @@ Progress = Callable[[int, int, str], None]
 """Gets how many steps are done, how many there are, and what is done next; these may become more.
 """
 _LOOK_SECONDS = 0.05
-_LONG_SECONDS, _MANY_TIMES = 0.05, 3.0
-"""A run of so many seconds, and so many times as long as the first, is slower without a doubt."""
+_LONG_SECONDS, _CLEAR_TIMES, _VERY_MANY_TIMES = 0.05, 1.5, 10.0
+"""Three runs of so many seconds that each take clearly longer than those of the first stage need no
+measurement."""
 _MOST_TIMES = 1.1
 """How many times the memory, or the time, of the first stage another may take."""
 
@@ -337,7 +338,7 @@ class _Checks:
         if at == 0:
             return False, "measured with each of the others"
         first, stage = self.stages[0].id, self.stages[at].id
-        if (times := self._times_as_long(at)) > _MANY_TIMES:
+        if times := self._times_as_long(at):
             return True, f"{1 / times:.2g} times as fast as at first"
         ratio = self.session.measure(first, stage).ratio(stage)
         if ratio.high < 1 / _MOST_TIMES:  # slower by more than noise, unless it was disturbed
@@ -345,14 +346,16 @@ class _Checks:
         return ratio.high < 1 / _MOST_TIMES, f"{ratio.median:.2g} times as fast as at first"
 
     def _times_as_long(self, at: int) -> float:
-        """Return how many times as long each of two runs took, at least; 0 for short ones.
+        """Return how many times as long a run takes, if that is much; else 0: it is to be measured.
 
-        Where that is much, there is no need to measure many.
+        Where it is very much, one run of each is enough.
         """
-        times = []
-        for _ in range(2):
+        times = 0.0
+        for _ in range(3):
             took, first = (self.session.run(stage=self.stages[one].id).seconds for one in (at, 0))
-            if took < max(_LONG_SECONDS, _MANY_TIMES * first):
+            times = took / first
+            if took < _LONG_SECONDS or times < _CLEAR_TIMES:
                 return 0.0
-            times.append(took / first)
-        return min(times)
+            if times > _VERY_MANY_TIMES:
+                break
+        return times

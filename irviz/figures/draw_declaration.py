@@ -13,7 +13,7 @@ from irviz.errors import DrawError, IrvizError, LoadError, NotFoundError
 from irviz.figures.code_panels import function_lines, numpy_panels, parts_panel
 from irviz.figures.declaration import Declaration
 from irviz.figures.program import drawn_by_program, figure_session
-from irviz.figures.words import in_language, say
+from irviz.figures.words import in_language, say, say_each
 from irviz.ir.destination_passing import destination_passing
 from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeId
 from irviz.session.session import Session
@@ -23,6 +23,7 @@ from irviz.view.figure import Figure
 from irviz.view.geometry import Size
 from irviz.view.graph import labels
 from irviz.view.loop_nest_diff import draw_loop_nest_diff
+from irviz.view.loop_nest_folding import TIGHT, USUAL, Folding
 from irviz.view.slide.code_listing import draw_code, wrapped
 from irviz.view.slide.graph_panel import GraphWords, draw_graph_panel
 from irviz.view.slide.slide import Panel, SlideText, TooSmallError, slide_figure
@@ -30,7 +31,12 @@ from irviz.view.theme import Theme, slide_theme
 
 _WIDTHS = (96, 80, 70, 62, 55, 48, 42, 36)
 """The numbers of characters at which code is broken: the first that fits on the slide is taken."""
-_LOOP_WIDTHS = (460.0, 380.0, 320.0, 280.0, 240.0, 210.0)
+_LOOP_WIDTHS = tuple(
+    (folding, width)
+    for folding in (USUAL, TIGHT)
+    for width in (460.0, 380.0, 320.0, 280.0, 240.0, 210.0)
+)
+"""The widths of loop nests; more is folded where all of it fits at none."""
 Width = TypeVar("Width")
 
 
@@ -242,14 +248,17 @@ class _Drawing:
         diff = next((each for each in found.functions if each.loops is not None), None)
         if diff is None:
             raise DrawError(f"step {after} of the schedule changes no loop nest")
-        label = session.stage(after).label
+        words = partial(say_each, language=language)
+        label = words(session.stage(after).label)
         title = in_language(one.title, language) or label
         programs = [session.script(stage).text for stage in (before, after)]
         text = SlideText(title, title, found.text(), programs)
 
-        def fit(width: float) -> Figure:
-            group = ElementTree.Element("g")
-            drawn = draw_loop_nest_diff(group, diff.nests, diff.loops, self.theme, width)
+        def fit(shown: tuple[Folding, float]) -> Figure:
+            group, (folding, width) = ElementTree.Element("g"), shown
+            drawn = draw_loop_nest_diff(
+                group, diff.nests, diff.loops, self.theme, width, folding, words
+            )
             panel = Panel(group, Size(drawn.width, drawn.height))
             return slide_figure([panel], [], text, self.theme, Size(*one.size), one.min_text)
 

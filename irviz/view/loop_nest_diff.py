@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import groupby
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from irviz.model.loop_nest import LoopNest
 from irviz.view.colour_math import mix_colours
 from irviz.view.geometry import Point, Rect
 from irviz.view.loop_nest_alignment import Link, RowMark, Side, SideBySide, side_by_side
-from irviz.view.loop_nest_folding import folded
+from irviz.view.loop_nest_folding import USUAL, Folding, folded
 from irviz.view.loop_nest_listing import Row
 from irviz.view.svg_primitives import (
     add,
@@ -28,7 +28,7 @@ from irviz.view.svg_primitives import (
 )
 from irviz.view.theme import Theme
 
-_SIZE, _SIGN_SIZE, _WORD_SIZE = 11.0, 12.5, 10.0
+_SIZE, _SIGN_SIZE = 11.0, 12.5
 _ADVANCE = text_width("0", _SIZE)
 _LINE_HEIGHT, _BASELINE = 16.0, 11.7
 _INDENT, _HANGING, _MAX_INDENT = 14.0, 24.0, 224.0
@@ -61,6 +61,8 @@ def draw_loop_nest_diff(
     diff: LoopNestDiff | None,
     theme: Theme,
     max_width: float = MAX_WIDTH,
+    folding: Folding = USUAL,
+    say: Callable[[str], str] = str,
 ) -> DrawnSize:
     """Draw two loop nests at (0, 0) as listings, and return the size.
 
@@ -75,8 +77,13 @@ def draw_loop_nest_diff(
         diff: What became of the loop nest; None if one of the two is missing.
         theme: The colours.
         max_width: The width at which rows are broken, their indentation included.
+        folding: Which rows are only counted.
+        say: Translates the words about rows.
     """
-    return _Picture(side_by_side(nests, diff), theme, max_width).draw(parent)
+    sides = side_by_side(nests, diff)
+    for side in (sides.before, sides.after):
+        side.marks = {at: one._replace(word=say(one.word)) for at, one in side.marks.items()}
+    return _Picture(sides, theme, max_width, folding, say).draw(parent)
 
 
 class _Cell(NamedTuple):
@@ -100,14 +107,21 @@ class _Column(NamedTuple):
 class _Picture:
     """The parts of the picture; the rows have their heights when the columns are known."""
 
-    def __init__(self, sides: SideBySide, theme: Theme, max_width: float) -> None:
-        self._theme = theme
+    def __init__(
+        self,
+        sides: SideBySide,
+        theme: Theme,
+        max_width: float,
+        folding: Folding,
+        say: Callable[[str], str],
+    ) -> None:
+        self._theme, self._say = theme, say
         self._grounds = {
             change: mix_colours(theme.background, colour, TINT)
             for change, colour in theme.changes.items()
         }
         self._links = sides.links
-        slots = list(folded(sides))
+        slots = list(folded(sides, folding))
         self._slots, self._left_out = slots[:_MAX_ROWS], len(slots) - _MAX_ROWS
         partners = sides.partners
         back = {two: one for one, two in partners.items()}
@@ -130,7 +144,7 @@ class _Picture:
                     continue
                 column = self._columns[side]
                 if slot.folded:
-                    self._draw_note(picture, column, y, f"… {slot.folded:,} {slot.word}")
+                    self._draw_note(picture, column, y, f"… {slot.folded:,} {self._say(slot.word)}")
                     continue
                 self._tops[side][at] = y
                 self._draw_cell(picture, column, column.cells[at], y)
@@ -138,7 +152,9 @@ class _Picture:
             y += max(heights)
         if self._left_out > 0:
             for column in filter(lambda one: one.cells, self._columns):
-                self._draw_note(picture, column, y, f"… {self._left_out:,} more rows")
+                self._draw_note(
+                    picture, column, y, f"… {self._left_out:,} {self._say('more rows')}"
+                )
             y += _LINE_HEIGHT
         for link in self._links:
             self._draw_link(picture, link)
@@ -180,14 +196,14 @@ class _Picture:
         if mark.word:
             at = end[0] + _WORD_GAP, end[1]
             style = {"css_class": "word", "font_style": "italic"}
-            add_text(group, shorten(mark.word), at, _WORD_SIZE, colour, "start", **style)
+            add_text(group, shorten(mark.word), at, _SIZE, colour, "start", **style)
 
     def _draw_note(
         self, picture: ElementTree.Element, column: _Column, y: float, text: str
     ) -> None:
         at = column.left + column.gutter, y + _BASELINE
         style = {"css_class": "folded", "font_style": "italic"}
-        add_text(picture, text, at, _WORD_SIZE, self._theme.quiet_text, "start", **style)
+        add_text(picture, text, at, _SIZE, self._theme.quiet_text, "start", **style)
 
     def _draw_link(self, picture: ElementTree.Element, link: Link) -> None:
         """Draw bands for what was split or fused, and a line for what moved."""
@@ -264,7 +280,7 @@ def _cell_width(cell: _Cell) -> float:
         for number, parts in enumerate(cell.lines)
     ]
     if cell.mark and cell.mark.word:
-        widths[-1] += _WORD_GAP + text_width(shorten(cell.mark.word), _WORD_SIZE)
+        widths[-1] += _WORD_GAP + text_width(shorten(cell.mark.word), _SIZE)
     return max(widths)
 
 

@@ -11,9 +11,19 @@ from irviz.view.loop_nest_alignment import Side, SideBySide
 from irviz.view.loop_nest_listing import RowKind
 
 _UNCHANGED = "unchanged"
-_LONGEST_RUN = {_UNCHANGED: 12, "added": 24, "removed": 24}
-_CONTEXT = 2
-"""How many rows are shown at both ends of a long run."""
+_ONE_SIDED = ("added", "removed")
+
+
+class Folding(NamedTuple):
+    """How many rows are shown at both ends of a long run, and the longest runs that are not."""
+
+    context: int
+    unchanged: int
+    changed: int = 24
+
+
+USUAL = Folding(2, 12)
+TIGHT = Folding(1, 3)
 
 
 class Slot(NamedTuple):
@@ -25,7 +35,7 @@ class Slot(NamedTuple):
     word: str = ""
 
 
-def folded(sides: SideBySide) -> Iterator[Slot]:
+def folded(sides: SideBySide, folding: Folding = USUAL) -> Iterator[Slot]:
     """Yield the lines; in long runs of those that are the same, most are one.
 
     The loops and blocks around a change stay, and what is next to it. Of many statements that were
@@ -36,10 +46,11 @@ def folded(sides: SideBySide) -> Iterator[Slot]:
     runs: list[str] = []
     for word, run in groupby(words):
         count = len(list(run))
-        if not word or count <= _LONGEST_RUN[word]:
+        longest = folding.unchanged if word == _UNCHANGED else folding.changed
+        if not word or count <= longest:
             runs += [""] * count
             continue
-        first, last = _CONTEXT, _CONTEXT
+        first = last = folding.context
         if word == _UNCHANGED:  # nothing is next to the ends of the listing
             first = first if runs else 0
             last = last if len(runs) + count < len(words) else 0
@@ -66,7 +77,7 @@ def _word(sides: SideBySide, one: int | None, two: int | None) -> str:
     if at is None or side.rows[at].kind is not RowKind.STATEMENT:
         return ""
     mark = side.marks.get(at)
-    return mark.change if mark and mark.change in _LONGEST_RUN else ""
+    return mark.change if mark and mark.change in _ONE_SIDED else ""
 
 
 def _around(side: Side) -> frozenset[int]:

@@ -9,6 +9,7 @@ import pytest
 import irviz
 from irviz.cli.main import main
 from irviz.course.mlp import MyModuleHighLevel, MyModuleStatic
+from irviz.course.mm_relu import MyModule, lecture_schedule
 from irviz.errors import DrawError, LoadError
 from irviz.figures import Declaration, check_figures, draw_declaration, read_declarations
 
@@ -95,6 +96,19 @@ def test_words_are_written_in_the_language_of_the_lecture(language, word):
     tree = drawn(program=MyModuleStatic, kind="parts", languages=[language])
     assert f"{word} · relax.DataflowVar" in words(tree)
     assert "Noto Sans CJK" in tree.get("font-family")
+
+
+def test_what_is_said_about_rows_of_a_loop_nest_is_in_the_language_of_the_lecture():
+    step = {"program": MyModule, "kind": "loops", "schedule": lecture_schedule, "step": 3}
+    tree = drawn(**step, languages=["zh"])
+    rows = [one for one in tree.iter(f"{SVG}text") if one.get("class") in ("word", "folded")]
+    assert {"".join(one.itertext()) for one in rows} == {
+        "范围",
+        "移动, 绑定",
+        "… 4 行未改变",
+        "… 6 行未改变",
+    }
+    assert "mm_relu: reverse_compute_at C, Y 的循环 1" in words(tree)
 
 
 def test_the_history_of_a_node_has_what_it_was_in_each_stage():

@@ -1,4 +1,7 @@
-"""Two pipelines for the notebook on finding a pass: in each, one pass is wrong."""
+"""Two pipelines for the notebook on finding a pass: in each, one pass is wrong.
+
+Each pass stands for itself, so that a script can have it.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,13 @@ from typing import Final
 from tvm import IRModule, relax
 from tvm.relax.dpl import is_op, rewrite_call, wildcard
 
-_a, _b = wildcard(), wildcard()
-_ACTIVATED = is_op("relax.nn.relu")(is_op("relax.add")(_a, _b))
-
 
 def hoist_activations(mod: IRModule) -> IRModule:
     """Move each ReLU before the bias; this is wrong, as a bias can be negative."""
+    a, b = wildcard(), wildcard()
     main = rewrite_call(
-        _ACTIVATED,
-        lambda _, found: relax.op.add(relax.op.nn.relu(found[_a]), found[_b]),
+        is_op("relax.nn.relu")(is_op("relax.add")(a, b)),
+        lambda _, found: relax.op.add(relax.op.nn.relu(found[a]), found[b]),
         mod["main"],
     )
     return IRModule({**mod.functions, mod.get_global_var("main"): main}, mod.attrs)
@@ -23,8 +24,11 @@ def hoist_activations(mod: IRModule) -> IRModule:
 
 def drop_activations(mod: IRModule) -> IRModule:
     """Drop the ReLU of each sum; this is wrong, as a sum can be negative."""
+    a, b = wildcard(), wildcard()
     main = rewrite_call(
-        _ACTIVATED, lambda _, found: relax.op.add(found[_a], found[_b]), mod["main"]
+        is_op("relax.nn.relu")(is_op("relax.add")(a, b)),
+        lambda _, found: relax.op.add(found[a], found[b]),
+        mod["main"],
     )
     return IRModule({**mod.functions, mod.get_global_var("main"): main}, mod.attrs)
 

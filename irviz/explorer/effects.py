@@ -130,15 +130,19 @@ class Effects:
             self._tries.leave()
         else:
             found = iter_candidates(call.stage.module, call.function, call.node)
-            self._tries.follow(self._behind_runs(found))
+            self._tries.follow(self._behind_runs(found), 0 if self._queue.jobs.keys else 1)
 
     def _behind_runs(self, steps: Iterator[_Step]) -> Iterator[_Step]:
-        """Take the second step and the others when no stage runs, or one does so for long."""
+        """Take each step when no stage runs, or one does so for long."""
+        self._wait_for_runs()
         for step in steps:
             yield step
-            begin = time.monotonic()
-            while self._queue.jobs.keys and time.monotonic() - begin < _LONG_SECONDS:
-                time.sleep(_LOOK_SECONDS)
+            self._wait_for_runs()
+
+    def _wait_for_runs(self) -> None:
+        begin = time.monotonic()
+        while self._queue.jobs.keys and time.monotonic() - begin < _LONG_SECONDS:
+            time.sleep(_LOOK_SECONDS)
 
     def _offer(self, found: tuple[Candidate, ...]) -> None:
         if self._tried is not None:

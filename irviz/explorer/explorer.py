@@ -144,10 +144,11 @@ class Explorer(Pane):
         TRIES.start()
         RUNS.start()
         store = Store(State.of(session))
+        # before the picture, which is drawn while the worker runs a new stage
+        self._effects = Effects(store)
         self._panes: list[Pane] = []
         tabs = [name for name in _FORMS if name != _NODE]
         super().__init__(store, session=store.state.session, height=height, tabs=tabs)
-        self._effects = Effects(store)
         self._still = StillPicture(str(self.model_id))
         self.still = self._still.name
         store.subscribe(self._follow)

@@ -70,7 +70,7 @@ def run(
             f"{function!r} is a PrimFunc, which has no bindings: trace a Relax function"
         )
     callee, call = _prepare(mod, function, inputs, config)
-    _check_case(call.cases, trace.case if trace else 0)
+    _check_case(len(call.cases), trace.case if trace else 0)
     if trace is not None and config.where.remote is not None:
         raise InputError(
             f"a trace needs this machine, because values are not reported from "
@@ -114,7 +114,7 @@ def measure(
     for mod, name in zip(mods, labels, strict=True):
         try:
             callee, call = _prepare(mod, function, inputs, config)
-            _check_case(call.cases, case)
+            _check_case(len(call.cases), case)
         except ValueError as failure:
             raise type(failure)(f"{name}: {failure}") from None
         arguments = call.cases[case]
@@ -141,6 +141,6 @@ def _is_prim_func(mod: ir.IRModule, function: str) -> bool:
     return isinstance(function_named(mod, function), tirx.PrimFunc)
 
 
-def _check_case(cases: Sequence[object], case: int) -> None:
-    if not 0 <= case < len(cases):
-        raise InputError(f"there is no case {case}: give one of 0 to {len(cases) - 1}")
+def _check_case(cases: int, case: int) -> None:
+    if not 0 <= case < cases:
+        raise InputError(f"there is no case {case}: give one of 0 to {cases - 1}")

@@ -187,6 +187,4 @@ def _address(array: Array) -> int:
 
 
 def _array(memory: mmap.mmap, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    count = int(np.prod(shape, dtype=np.int64))
-    found: Array = np.frombuffer(memory, dtype, count, offset).reshape(shape)
-    return found
+    return np.ndarray(shape, dtype, memory, offset)

@@ -15,7 +15,8 @@ from tvm.script import relax as R
 import irviz
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule
-from irviz.explorer.actions import SetField
+from irviz.explorer import explorer as explorer_module
+from irviz.explorer.actions import SetField, SetSession
 from irviz.explorer.jobs import job_queue
 from irviz.explorer.jobs.job_queue import Jobs
 from irviz.model.runs.origin import Origin, OriginRun
@@ -221,6 +222,20 @@ def test_to_click_often_runs_once(opened, slow):
         assert slow.calls == 5  # once for each input
 
     in_kernel(kernel)
+
+
+def test_a_new_stage_runs_while_it_is_drawn(opened, monkeypatch):
+    explorer, order = opened(mlp()).explorer, []
+    draw, run = explorer_module.viewer_data, Session.run
+    monkeypatch.setattr(
+        explorer_module, "viewer_data", lambda state: order.append("drawn") or draw(state)
+    )
+    monkeypatch.setattr(
+        Session, "run", lambda *a, **options: order.append("run") or run(*a, **options)
+    )
+    explorer.dispatch(SetSession(explorer.session.bind()))
+    assert order[:2] == ["run", "run"], "the stage, and the first one to compare it with"
+    assert "drawn" in order
 
 
 def test_other_stages_are_shown_and_made_while_one_runs(opened, slow):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 import tvm
@@ -15,6 +16,8 @@ from irviz.ir.shapes.symbolic_shapes import type_dims
 from irviz.ir.text.type_labels import type_label
 
 Array = NDArray[np.generic]
+Rows: TypeAlias = "Sequence[Argument] | Array"
+"""Values, which may be the rows of an array: that is sent to a worker faster than its rows."""
 
 
 def as_argument(name: str, value: object, type_: ir.Type) -> Argument:
@@ -71,7 +74,13 @@ def as_array(name: str, value: object) -> Array:
     return np.asarray(converted, converted.dtype.newbyteorder("="), order="C")
 
 
-def split_cases(value: Argument, type_: ir.Type) -> Sequence[Argument]:
+def row(values: Rows, index: int) -> Argument:
+    """Return one of the values."""
+    # an array of no axes, not a scalar
+    return values[index, ...] if isinstance(values, np.ndarray) else values[index]
+
+
+def split_cases(value: Argument, type_: ir.Type) -> Rows:
     """Split an array with several cases; an array that fits its type is one case.
 
     One axis more than its type has, or more rows where the type has one, is one case per row.
@@ -80,10 +89,10 @@ def split_cases(value: Argument, type_: ir.Type) -> Sequence[Argument]:
     if not isinstance(value, np.ndarray) or not isinstance(type_, relax.TensorType) or dims is None:
         return [value]
     if value.ndim == len(dims) + 1:
-        return [value[index, ...] for index in range(len(value))]  # an array, not a scalar
+        return value
     is_row = len(dims) > 0 and isinstance(dims[0], tirx.IntImm) and dims[0].value == 1
     if value.ndim == len(dims) and is_row and len(value) > 1:
-        return [value[i : i + 1] for i in range(len(value))]
+        return value[:, np.newaxis]
     return [value]
 
 

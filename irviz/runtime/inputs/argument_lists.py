@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, TypeAlias
@@ -17,7 +17,7 @@ from irviz.ir.shapes.check_arguments import Argument
 from irviz.ir.shapes.symbolic_shapes import is_integer, parameter_types
 from irviz.ir.text.type_labels import type_label
 from irviz.runtime.inputs.argument_conversion import Array as Array
-from irviz.runtime.inputs.argument_conversion import as_argument, split_cases
+from irviz.runtime.inputs.argument_conversion import Rows, as_argument, row, split_cases
 from irviz.runtime.inputs.symbolic_dims import check_sizes, resolve_sizes
 from irviz.runtime.inputs.synthetic_inputs import (
     RANDOM,
@@ -72,7 +72,7 @@ class CallInputs:
         source = relax_function(mod, function)
         return plan_inputs(source, self.inputs, self.params, seed=self.seed, sizes=self.sizes)
 
-    def cases(self, mod: ir.IRModule, function: str) -> list[list[Argument]]:
+    def cases(self, mod: ir.IRModule, function: str) -> Cases:
         """Return the arguments of each case for a function of a module; raise InputError."""
         cases = self.plan(mod, function).argument_lists()
         if self.labels is not None and len(self.labels) != len(cases):
@@ -81,6 +81,27 @@ class CallInputs:
                 "each case"
             )
         return cases
+
+
+@dataclass(frozen=True, eq=False)
+class Cases:
+    """The arguments of each case.
+
+    Attributes:
+        columns: The values of each parameter: one for each case, which may be the rows of an
+            array, or one for all cases.
+    """
+
+    columns: Sequence[Rows]
+
+    def __len__(self) -> int:
+        return max(map(len, self.columns), default=1)
+
+    def __getitem__(self, case: int) -> list[Argument]:
+        return [row(values, case if len(values) > 1 else 0) for values in self.columns]
+
+    def __iter__(self) -> Iterator[list[Argument]]:
+        return map(self.__getitem__, range(len(self)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +117,7 @@ class Plan:
     """
 
     types: Mapping[str, ir.Type]
-    rows: Mapping[str, Sequence[Argument]]
+    rows: Mapping[str, Rows]
     words: Mapping[str, str]
     dims: Mapping[str, int]
     seed: int
@@ -124,16 +145,13 @@ class Plan:
         word = self.words[name]
         return f"{label} {word}, seed {self.seed}" if word == RANDOM else f"{label} {word}"
 
-    def argument_lists(self) -> list[list[Argument]]:
+    def argument_lists(self) -> Cases:
         """Return the arguments of each case; synthetic values are the same in all cases."""
         rows = dict(self.rows)
         for name, word in self.words.items():
             source = generator_for(name, self.seed)
             rows[name] = [synthetic_value(name, self.types[name], self.dims, word, source)]
-        return [
-            [rows[name][case if len(rows[name]) > 1 else 0] for name in self.types]
-            for case in range(self.cases)
-        ]
+        return Cases([rows[name] for name in self.types])
 
 
 def plan_inputs(
@@ -167,7 +185,7 @@ def plan_inputs(
         for name, value in values.items()
     }
     _check_cases({name: len(rows[name]) for name in given if name in rows})
-    first = {name: found[0] for name, found in rows.items()}
+    first = {name: row(found, 0) for name, found in rows.items()}
     dims = resolve_sizes(wanted, first, sizes)
     check_bytes({name: synthetic_bytes(name, wanted[name], dims) for name in words}, dims)
     return Plan(wanted, rows, words, dims, int(seed), tuple(n for n in wanted if n in given))

@@ -9,11 +9,10 @@ import tvm_ffi
 from tvm import ir, s_tir, tirx
 
 from irviz.errors import InputError, RunError
-from irviz.ir.shapes.check_arguments import Argument
 from irviz.ir.shapes.symbolic_shapes import parameter_types
 from irviz.ir.shapes.symbolic_shapes import symbolic_sizes as sizes_of
 from irviz.ir.tir.statement_walk import walk_statements
-from irviz.runtime.inputs.argument_lists import Inputs, plan_inputs
+from irviz.runtime.inputs.argument_lists import Cases, Inputs, plan_inputs
 from irviz.runtime.inputs.synthetic_inputs import RANDOM
 
 
@@ -26,7 +25,7 @@ class PreparedCall(NamedTuple):
     """
 
     module: ir.IRModule
-    cases: list[list[Argument]]
+    cases: Cases
     written: tuple[int, ...] | None = None
     parameters: str = ""
 

@@ -12,6 +12,8 @@ from tvm import ir
 
 from irviz.errors import RunError
 from irviz.model.runs.run_result import RunResult
+from irviz.runtime.inputs.argument_conversion import row
+from irviz.runtime.inputs.argument_lists import Cases
 from irviz.runtime.local.instrumented_module import Instrumented, instrument
 from irviz.runtime.local.module_bytes import unpack_module
 from irviz.runtime.local.python_callees import install_callees
@@ -69,7 +71,7 @@ class Job:
     """
 
     callee: CalledFunction
-    cases: Sequence[Sequence[object]]
+    cases: Cases
     trace: TraceRequest | None = None
     is_once: bool = False
 
@@ -83,7 +85,7 @@ def run_job(job: Job, module: ModuleOf) -> RunResult:
     with captured_stderr() as written:
         built = build(callee, module)
     report_progress("copying the arguments")
-    cases = _copied(built, job)
+    cases = _copied(built, job.cases)
     outputs, seconds = [], list[float]()
     told = 0
     for number, arguments in enumerate(cases, start=1):
@@ -163,14 +165,10 @@ def median_seconds(seconds: Callable[[int], float]) -> float:
     return statistics.median(seconds(number) for _ in range(rounds))
 
 
-def _copied(built: BuiltModule, job: Job) -> list[Sequence[object]]:
-    """Copy the arguments to where they are used."""
-    if job.callee.written is not None:  # each by itself: an array that it writes may be given twice
-        return [built.copy_arguments(case) for case in job.cases]
-    # a parameter is the same array in every case
-    unlike = {id(argument): argument for case in job.cases for argument in case}
-    copied = {key: built.copy_arguments([argument]) for key, argument in unlike.items()}
-    return [[one for argument in case for one in copied[id(argument)]] for case in job.cases]
+def _copied(built: BuiltModule, cases: Cases) -> list[list[object]]:
+    """Copy the arguments to where they are used, what all cases share once."""
+    columns = [built.copy_arguments([row(c, n) for n in range(len(c))]) for c in cases.columns]
+    return [[one[n if len(one) > 1 else 0] for one in columns] for n in range(len(cases))]
 
 
 def _traced(callee: CalledFunction, module: ModuleOf) -> tuple[LocalModule, Instrumented]:

@@ -17,6 +17,7 @@ from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.passes.user_function_source import define_function
 from irviz.transforms.python_script import PythonScript, UnwritableError
 from irviz.transforms.stage import Stage
+from irviz.transforms.try_in_worker import try_transform
 
 _NAMES = ("before", "inputs", "results", "flat", "found", "expected")
 _NEEDS = ("import numpy as np", "from tvm import relax")
@@ -61,6 +62,9 @@ def bisection_script(mod: ir.IRModule, function: str, found: Bisection) -> str:
             f"signal.alarm({seconds})  # it does not end by itself", needs=("import signal",)
         )
     if made.error:
+        tried = transform.tried_as
+        if tried is None or not try_transform(mod, tried, seconds=config.seconds).error:
+            raise UnwritableError(f"{transform.label} fails only with arguments of its own")
         transform.write_failing(script)
         return script.text()
     if found.check != "values":

@@ -76,7 +76,7 @@ def layers_of_bindings(
         for binding in bound[start : end + 1]:
             found[ids[str(binding.var.name)]] = (layer,)
         start = end + 1
-    return found if any(ends.values()) else {}
+    return found
 
 
 _MAX_REMEMBERED = 64

@@ -95,6 +95,8 @@ Unit = Container | int
 _LISTS = ("", "Sequential", "ModuleList")
 """Classes of layers that say less than the class of the only layer inside."""
 _MAX_NAMES = 3
+_MAX_BESIDE = 2
+"""The most steps after a step of a chain until the next one: a weight's own are between the two."""
 _MIN_INPUTS = 2
 """A step between layers with so many inputs, as a fused one has, is a container with these."""
 
@@ -222,12 +224,38 @@ class _Builder:
             return [one for unit in units for one in self._between([unit], least)]
         if len(units) == 1 and self._count_inputs(_start(units[0])) < _MIN_INPUTS:
             return units
+        return [self._steps("between", units)]
+
+    def _steps(self, prefix: str, units: Sequence[Unit]) -> Container:
+        """Return a container of consecutive steps, which is named by what these compute."""
         start, stop = _start(units[0]), _stop(units[-1])
-        found = self._id("between", start)
+        found = self._id(prefix, start)
         names = dict.fromkeys(map(operation_name, computing(self.bound.nodes[start:stop])))
         name = ", ".join(names) if len(names) <= _MAX_NAMES else f"{stop - start} operators"
-        children = self._divided(units)
-        return [Container(found, RegionKind.PART, name, start, stop, children)]
+        return Container(found, RegionKind.PART, name, start, stop, self._divided(units))
+
+    def _with_chains(self, units: tuple[Unit, ...]) -> tuple[Unit, ...]:
+        """Put steps of which each value goes to the next one alone, or the next but one, together.
+
+        Only so many that one column of them fits on a screen are left as they are.
+        """
+        if not self.layers or count_ranks(self.bound, units) <= FIRST_RANKS:
+            return units
+        found: list[Unit] = []
+        index = 0
+        while index < len(units):
+            end, reach = index, 0
+            for at in range(index, min(len(units), index + len(units) - 1)):
+                if at - end > _MAX_BESIDE:
+                    break
+                if reach < _stop(units[at]):
+                    end = at
+                steps = range(_start(units[at]), _stop(units[at]))
+                reach = max(reach, *(self.bound.last[step] for step in steps))
+            chain = units[index : end + 1]
+            found += [self._steps("chain", chain)] if len(chain) >= MIN_LOOSE else chain[:1]
+            index += len(chain) if len(chain) >= MIN_LOOSE else 1
+        return tuple(found)
 
     def _with_repeats(self, units: Sequence[Unit]) -> Sequence[Unit]:
         if self.is_small or len(units) < 2:
@@ -260,9 +288,15 @@ class _Builder:
                 found, kind, title + note, start, stop, children, copies, None, None, full
             )
         name, found = f"×{copies}", self._id(f"repeat{copies}", start)
-        if named:
+        if len(named) == copies:
+            name, _ = layer_titles(
+                [one.name for one in named], [one.layer for one in named], copies
+            )
+        elif named:
             name = f"{named[0].name} … {named[-1].name} ×{copies}"
         inner = self._folded(units[:period])
+        if not named:
+            inner = self._with_chains(inner)
         return Container(found, RegionKind.REPEAT, name + note, start, stop, inner, copies)
 
     def _divided(self, units: Sequence[Unit]) -> tuple[Unit, ...]:

@@ -1,22 +1,23 @@
 """Columns: the steps of a tall frame in several columns, so that a picture fits on a screen.
 
 A frame is divided where one edge leads on. That edge leaves the last step of a column, goes through
-the gap to the next one, and enters its first step.
+the gap to the next one, and enters its first step. Where a frame cannot be divided so, a few edges
+may lead past that step, as a residual connection does.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, pairwise
+from itertools import combinations, islice, pairwise, product
 
 from irviz.model.graph.graph import INPUT_KINDS, OUTPUT, Graph, Node, NodeId
 from irviz.view.geometry import Point, Rect, Size
 from irviz.view.graph.clusters import cluster_contents
 from irviz.view.graph.graphviz_layout import Layout, Route
 
-SCREENS = (Size(980.0, 866.0), Size(1570.0, 1086.0))
+SCREENS = (Size(1002.0, 921.0), Size(1588.0, 1141.0))
 """The largest layouts that are read at once on the explorer's page of 1440×900 and 1920×1080 px.
 
 Their text is 9 px high then.
@@ -27,7 +28,9 @@ _TO_END = 2.0
 """The space between such an edge and the end of a column."""
 _ARROW, _RADIUS = 7.0, 8.0
 _MAX_COLUMNS = 3
-_MAX_TRIES = 3
+_MAX_CROSSING = 4
+"""The most edges between two columns."""
+_MAX_TRIES = 4
 _MAX_SHARE = 0.75
 """How high a column may be, as a part of what is divided."""
 
@@ -44,6 +47,7 @@ class Columns:
         items: The nodes and clusters of each column.
         column_of: The column of each node, also of those inside of clusters.
         turns: The edge that leads from each column to the next, by its index.
+        between: All edges between columns; the layout engine routes those that are no turns.
         users: The names in DOT of what uses values of the frame, and is after all columns.
     """
 
@@ -51,6 +55,7 @@ class Columns:
     items: Sequence[Sequence[Item]]
     column_of: Mapping[NodeId, int]
     turns: Sequence[int]
+    between: Collection[int]
     users: Sequence[str]
 
 
@@ -77,31 +82,31 @@ def possible_columns(graph: Graph, layout: Layout, direction: str) -> Iterator[C
         if region is not None
     }
     heights[None] = layout.height
-    tries = 0
-    for region in sorted(contents, key=lambda one: -heights[one]):
-        for count in range(2, _MAX_COLUMNS + 1):
-            if heights[region] > room / 2 and tries < _MAX_TRIES:
-                nodes = [_nodes(contents, item) for item in contents[region]]
-                if found := _divide(
-                    graph, layout, region, contents[region], nodes, count, direction
-                ):
-                    yield found
-                    tries += 1
+    regions = sorted(contents, key=lambda one: -heights[one])
+    ways = product((1, _MAX_CROSSING), regions, range(2, _MAX_COLUMNS + 1))
+    possible = (
+        _divide(graph, layout, region, contents, count, crossing, direction)
+        for crossing, region, count in ways
+        if heights[region] > room / 2
+    )
+    yield from islice(filter(None, possible), _MAX_TRIES)
 
 
 def _divide(
     graph: Graph,
     layout: Layout,
     region: int | None,
-    items: Sequence[Item],
-    nodes: Sequence[Sequence[Node]],
+    contents: Mapping[int | None, Sequence[Item]],
     count: int,
+    most_crossing: int,
     direction: str,
 ) -> Columns | None:
     """Divide a frame into columns that are about equally high; None where it cannot be divided.
 
-    An edge between two columns is the only one; inputs are in the column that uses them first.
+    At most so many edges are between two columns; inputs are in the column that uses them first.
     """
+    items = contents[region]
+    nodes = [_nodes(contents, item) for item in items]
     item_of = {node.id: at for at, inside in enumerate(nodes) for node in inside}
     first_use = [-1 if _is_input(item) else at for at, item in enumerate(items)]
     crossing: list[list[int]] = [[] for _ in items]
@@ -118,7 +123,11 @@ def _divide(
         else:
             for at in range(source + 1, target + 1):
                 crossing[at].append(number)
-    cuts = {at: edges[0] for at, edges in enumerate(crossing) if len(edges) == 1}
+    cuts = {}
+    for at, edges in enumerate(crossing):
+        turn = [one for one in edges if item_of[graph.edges[one].source] == at - 1]
+        if turn and len(edges) <= most_crossing:
+            cuts[at] = min(turn, key=lambda one: item_of[graph.edges[one].target])
     height = {node: layout.nodes[f"n{graph.index[node]}"][1] for node in item_of}
     begin, end = sorted((min(height.values()), max(height.values())), reverse=direction == "up")
 
@@ -139,9 +148,13 @@ def _divide(
         for at in found
         for node in nodes[at]
     }
-    turns = [cuts[at] for at in chosen]
     return Columns(
-        region, [[items[at] for at in one] for one in columns], column_of, turns, list(users)
+        region,
+        [[items[at] for at in one] for one in columns],
+        column_of,
+        turns=[cuts[at] for at in chosen],
+        between={one for at in chosen for one in crossing[at]},
+        users=list(users),
     )
 
 

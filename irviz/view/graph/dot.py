@@ -12,7 +12,15 @@ from typing import NamedTuple
 import graphviz
 
 from irviz.errors import DrawError
-from irviz.model.graph.graph import DIFF_REGIONS, OUTPUT, Graph, Node, NodeId, RegionKind
+from irviz.model.graph.graph import (
+    DIFF_REGIONS,
+    INPUT_KINDS,
+    OUTPUT,
+    Graph,
+    Node,
+    NodeId,
+    RegionKind,
+)
 from irviz.view.geometry import Size
 from irviz.view.graph import labels
 from irviz.view.graph.clusters import cluster_contents, cluster_title
@@ -23,8 +31,9 @@ from irviz.view.svg_primitives import text_width
 
 RANKDIRS = {"up": "BT", "down": "TB"}
 _PX_PER_INCH = 72.0
-_RANKSEP = "0.25"
-"""The space between the ranks of a model with layers, so that more of them are on a screen."""
+_WIDE_SPACES = {"nodesep": "0.25", "ranksep": "0.5", "margin": "12", "title": "16"}
+_NARROW_SPACES = {"nodesep": "0.2", "ranksep": "0.2", "margin": "8", "title": "6"}
+"""The spaces of a model with layers: between nodes, between ranks, and of frames."""
 
 
 class LayoutInput(NamedTuple):
@@ -96,30 +105,31 @@ def to_dot(
     """
     if direction not in RANKDIRS:
         raise DrawError(f"there is no direction {direction!r}; choose one of {', '.join(RANKDIRS)}")
+    spaces = _NARROW_SPACES if any(one.layers for one in graph.nodes) else _WIDE_SPACES
     outlet, inlet, labelloc = ("n", "s", "b") if direction == "up" else ("s", "n", "t")
     source = graphviz.Digraph(
         graph_attr={
             "rankdir": RANKDIRS[direction],
             "nslimit": "1",
-            "nodesep": "0.25",
-            "ranksep": rank_gap or (_RANKSEP if any(one.layers for one in graph.nodes) else "0.5"),
+            "nodesep": spaces["nodesep"],
+            "ranksep": rank_gap or spaces["ranksep"],
         },
         node_attr={"shape": "box", "fixedsize": "true", "label": ""},
         edge_attr={"tailport": outlet, "arrowsize": "0.7"},
     )
     given = given or layout_input(graph)
-    _add_contents(source, graph, given, columns, labelloc)
+    _add_contents(source, graph, given, columns, spaces, labelloc)
     names = _names(graph)
     column_of = columns.column_of if columns else {}
     for index, (first, second) in enumerate(_consecutive_effects(graph)):
         if column_of.get(first) == column_of.get(second):
             source.edge(names[first], names[second], id=f"o{index}", style="invis")
-    turns = columns.turns if columns else ()
+    turns, between = (columns.turns, columns.between) if columns else ((), ())
     own = len(graph.edges)
     for index, edge in enumerate(graph.edges):
         name, start, end, entry = given.edges[index]
         cell = int(entry * len(graph.entering[edge.target]))
-        back = {"constraint": "false"} if edge.is_carried or index in turns else {}
+        back = {"constraint": "false"} if edge.is_carried or index in between else {}
         source.edge(start, f"{end}:a{cell}:{inlet}", id=name, **back)
     if OUTPUT in given.sizes:
         source.node(OUTPUT, **_inches(given.sizes[OUTPUT]))
@@ -127,6 +137,8 @@ def to_dot(
         source.edge(start, end, id=name)
     for index, (turn, user) in enumerate(product(turns, columns.users if columns else ())):
         source.edge(given.edges[turn][1], user, id=f"u{index}", style="invis")
+    for index, (first, user) in enumerate(_below_frames(graph)):
+        source.edge(names[first], names[user], id=f"i{index}", style="invis")
     return str(source.source)
 
 
@@ -135,6 +147,7 @@ def _add_contents(
     graph: Graph,
     given: LayoutInput,
     columns: Columns | None,
+    spaces: Mapping[str, str],
     labelloc: str,
 ) -> None:
     """Add the nodes, in clusters for their regions and for columns."""
@@ -157,8 +170,8 @@ def _add_contents(
             else:
                 with into.subgraph(name=f"cluster_{item}") as cluster:
                     title_width = text_width(cluster_title(graph, item), labels.VALUE_SIZE)
-                    title = _table(Size(title_width + 30, 16.0), 1)
-                    cluster.attr(label=title, labeljust="l", margin="12")
+                    title = _table(Size(title_width + 30, float(spaces["title"])), 1)
+                    cluster.attr(label=title, labeljust="l", margin=spaces["margin"])
                     cluster.attr(labelloc=labelloc)
                     fill(cluster, item)
 
@@ -167,6 +180,26 @@ def _add_contents(
 
 def _names(graph: Graph) -> dict[NodeId, str]:
     return {node.id: f"n{index}" for index, node in enumerate(graph.nodes)}
+
+
+def _below_frames(graph: Graph) -> list[tuple[NodeId, NodeId]]:
+    """Return each input of a model with layers, with the nodes in frames that begin its paths.
+
+    An invisible edge between the two places the input below the frames, and not beside them, where
+    the picture would be wider by all inputs.
+    """
+    if not any(node.layers for node in graph.nodes):
+        return []
+    inputs = [n.id for n in graph.nodes if n.region is None and n.kind in INPUT_KINDS]
+    first = [
+        node.id
+        for node in graph.nodes
+        if node.region is not None
+        and all(
+            edge.is_carried or edge.source in inputs for edge in graph.entering.get(node.id, ())
+        )
+    ]
+    return [*product(inputs, first)]
 
 
 def _consecutive_effects(graph: Graph) -> list[tuple[NodeId, NodeId]]:

@@ -728,6 +728,11 @@ def test_a_node_tells_the_module_that_it_comes_from():
     assert "blocks.0–7 ×8 · Block" in session.draw().svg
 
 
+def test_the_steps_of_a_layer_that_is_opened_by_itself_are_those_of_the_model():
+    graph = irviz.load(nn.Linear(4, 3), inputs=X).graph()
+    assert {node.layers for node in graph.nodes if node.callee} == {((),)}
+
+
 def test_a_saved_program_tells_the_modules_too(tmp_path):
     torch.export.save(torch.export.export(Stack().eval(), (X,)), tmp_path / "stack.pt2")
     session = irviz.load(tmp_path / "stack.pt2")

@@ -173,6 +173,39 @@ def test_what_varies_in_a_repeat_is_said(graphs):
     assert repeat.kind is RegionKind.REPEAT
 
 
+def test_equal_layers_with_steps_between_them_have_the_title_of_the_layers(graphs):
+    model = Model(graphs)
+    for index in range(40):
+        model.layer(f"h.{index}", "Block", lambda: (model.linear("up"), model.step("gelu")))
+        model.step("scale")
+    (repeat,) = graphs.repeats(container_tree(model.graph()))
+    assert repeat.name == "h.0–39 ×40 · Block"
+
+
+def test_a_high_cell_of_a_recurrent_layer_has_its_chains_folded_and_its_branches_drawn(graphs):
+    model = Model(graphs)
+
+    def cells():
+        model.step("start")
+        for _ in range(10):
+            state = model.here
+            for op in ("reshape", "matmul", "add", "squeeze", "reshape", "add", "split"):
+                model.step(op, weights=op == "matmul")
+            parts = model.here
+            first, second, third = (model.step(op, parts) for op in ("sigmoid", "tanh", "exp"))
+            here = model.step("add", first, model.step("multiply", second, third))
+            for op in ("relu", "exp", "tanh"):
+                here = model.step(op, here, first)
+            model.step("add", here, state)
+
+    model.layer("rnn", "RNN", cells)
+    shown = picture(model.graph())
+    drawn = [node.callee.removeprefix("relax.") or node.name for node in shown.graph.nodes]
+    assert "7 operators" in drawn
+    assert {"sigmoid", "tanh", "exp"} <= set(drawn)
+    assert not {"matmul", "split"} & set(drawn)
+
+
 @pytest.mark.parametrize(
     ("given", "title"),
     [

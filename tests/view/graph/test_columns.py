@@ -1,6 +1,7 @@
 """A tall picture of a model is drawn in columns, so that all of it can be read on a screen."""
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -31,7 +32,7 @@ def chain(length, *, has_layers=True, skips=()):
 
 
 @pytest.mark.parametrize("direction", ["up", "down"])
-@pytest.mark.parametrize("skips", [(), ((3, 5), (12, 16))])
+@pytest.mark.parametrize("skips", [(), ((3, 5), (12, 16)), [(n, n + 2) for n in range(1, 20, 2)]])
 def test_a_tall_model_is_on_one_screen_and_no_edge_crosses_a_node(direction, skips):
     graph = chain(22, skips=skips)
     placed = place_graph(graph, direction)
@@ -48,6 +49,22 @@ def test_a_tall_model_is_on_one_screen_and_no_edge_crosses_a_node(direction, ski
             rect = scene.shapes[edge.target]
             inlet = rect.bottom if scene.outward < 0 else rect.top
             assert math.isclose(route.tip[1], inlet, abs_tol=3)
+
+
+@pytest.mark.parametrize(("direction", "below"), [("up", 1), ("down", -1)])
+def test_an_input_that_is_used_late_is_where_the_first_one_is_and_not_beside_the_frame(
+    direction, below
+):
+    graph = chain(9)
+    late = graph.nodes[0]._replace(id=NodeId("late"), name="late")
+    edges = (*graph.edges, Edge(late.id, graph.nodes[-1].id, (1,)))
+    scene = SceneGeometry(
+        *place_graph(replace(graph, nodes=(late, *graph.nodes), edges=edges), direction)[::3],
+        direction,
+    )
+    first, frame = scene.shapes[graph.nodes[0].id], scene.frames[0].rect
+    assert scene.shapes[late.id].centre[1] == first.centre[1]
+    assert below * (first.centre[1] - frame.centre[1]) > frame.height / 2
 
 
 def test_what_has_no_layers_or_fits_is_one_column():

@@ -75,9 +75,6 @@ export function GraphPane({ state }: { state: State }) {
           </div>
         ))}
       </div>
-      {scene.legend.length && hasLegend.value ? (
-        <Legend entries={scene.legend} id={legendId} />
-      ) : null}
       <div class="irviz-graph-foot">
         <ZoomBar state={state} view={views[shown.at(-1) ?? "current"]} />
         {scene.legend.length ? (
@@ -92,6 +89,9 @@ export function GraphPane({ state }: { state: State }) {
           >
             Legend
           </button>
+        ) : null}
+        {scene.legend.length && hasLegend.value ? (
+          <Legend entries={scene.legend} id={legendId} />
         ) : null}
         {colour ? <span class="irviz-hint">coloured by {colour.label}</span> : null}
       </div>

@@ -18,7 +18,7 @@ export const LEGIBLE = 9 / 11;
 /** How much a press of a button or key zooms. */
 export const ZOOM_STEP = 1.25;
 const SHRUNK = 0.8; // of the least scale: somewhat smaller text is better than a part out of sight
-const MARGIN = 24; // px of the pane's width, and height, that a fitted picture leaves free
+const MARGIN = 24; // px of the pane's width, and height, around a part that is gone to
 const KEPT = 96; // px of a picture that stay in the pane, however far it is moved
 const SLACK = 1; // px of a picture that may be out of sight before it is not all visible
 
@@ -29,7 +29,7 @@ export const middle = ({ x, y, width, height }: Rect): Point => ({
   y: y + height / 2,
 });
 
-/** Show the whole picture in the middle of the pane where its text can be read so; else as much of
+/** Show the whole picture, which has a margin of its own, in the middle of the pane where its text can be read so; else as much of
  * its width as can be read, from `start` on, which is where its output is. Never enlarge it, but
  * where all type is so much larger. `least` is the smallest scale. */
 export function fit(
@@ -40,8 +40,7 @@ export function fit(
   least = LEGIBLE * type,
 ): Viewport {
   const most = type;
-  const room = { width: pane.width - MARGIN, height: pane.height - MARGIN };
-  const [across, down] = [room.width / frame.width, room.height / frame.height];
+  const [across, down] = [pane.width / frame.width, pane.height / frame.height];
   if (Math.min(across, down) >= SHRUNK * least) {
     return { ...middle(frame), scale: Math.min(across, down, most) };
   }
@@ -50,11 +49,9 @@ export function fit(
     const half = seen / scale / 2;
     return length <= 2 * half ? low + length / 2 : clamp(at, low + half, low + length - half);
   };
-  // the margin is around the picture: it is seen where that begins and ends
-  const margin = MARGIN / 2 / scale;
   return {
-    x: begin(start.x, frame.x - margin, frame.width + 2 * margin, pane.width),
-    y: begin(start.y, frame.y - margin, frame.height + 2 * margin, pane.height),
+    x: begin(start.x, frame.x, frame.width, pane.width),
+    y: begin(start.y, frame.y, frame.height, pane.height),
     scale,
   };
 }

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from irviz.transforms.stage import Stage as Stage
     from irviz.view.figure import Figure as Figure
     from irviz.view.module_diff import Diff as Diff
+    from irviz.view.pass_times import PassTimes as PassTimes
     from irviz.view.text.tables import StageTable as StageTable
     from irviz.view.text.tables import TimingTable as TimingTable
 
@@ -82,6 +83,7 @@ _LAZY = {
     "MemoryUse": "irviz.model.runs.memory_use:MemoryUse",
     "NodeHistory": "irviz.session.node_history:NodeHistory",
     "NumPyProgram": "irviz.ir.numpy_code.numpy_program:NumPyProgram",
+    "PassTimes": "irviz.view.pass_times:PassTimes",
     "Recording": "irviz.transforms.recordings.recording:Recording",
     "Reduction": "irviz.session.reduce:Reduction",
     "RunConfig": "irviz.runtime.run:RunConfig",

@@ -1,4 +1,4 @@
-"""`irviz export FILE -o OUT.html`: a file as a page that needs no kernel and no network."""
+"""`irviz export FILE -o OUT`: a page that needs no kernel and no network, or times of passes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,17 @@ from irviz.cli.options import Commands, add_file, add_function, print_notes
 
 def add_export(commands: Commands) -> None:
     """Add the command to the command line."""
-    parser = commands.add_parser("export", help="write a module or a session as one HTML page")
+    parser = commands.add_parser(
+        "export", help="write a module or a session as one HTML page, or the times of a recording"
+    )
     add_file(parser)
     parser.add_argument("-o", "--output", type=Path, required=True, help="an .html file")
+    parser.add_argument(
+        "--times",
+        action="store_true",
+        help="write the times of recorded passes: -o OUT.json for Perfetto and speedscope, or a "
+        "flame graph as .svg, .pdf or .png",
+    )
     add_function(parser)
     parser.set_defaults(run=_run)
 
@@ -22,9 +30,15 @@ def add_export(commands: Commands) -> None:
 def _run(options: argparse.Namespace) -> None:
     from irviz.explorer.html_file import SUFFIX, save_html
     from irviz.session.open_session import load
+    from irviz.view.pass_times import SUFFIXES
 
-    target_path(options.output, [SUFFIX])  # before the time that the rest takes
+    target_path(
+        options.output, SUFFIXES if options.times else [SUFFIX]
+    )  # before the time that the rest takes
     with warnings.catch_warnings(record=True) as notes:
         session = load(options.file, name=options.module, function=options.function)
     print_notes([str(note.message) for note in notes])
-    save_html(session, options.output)
+    if options.times:
+        session.pass_times().save(options.output)
+    else:
+        save_html(session, options.output)

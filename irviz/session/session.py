@@ -54,6 +54,7 @@ from irviz.session.script_in_worker import script_in_worker
 from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import graph_of, script_of
 from irviz.session.stage_diff import diff_modules, diff_stages, graphs_along
+from irviz.session.stage_times import stage_times
 from irviz.session.visible_function import StageView, ViewState, stage_view
 from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.bind_params import bind_params
@@ -74,6 +75,7 @@ from irviz.view.graph.graph_figure import Direction, GraphFigure, draw_graph
 from irviz.view.graph.overlay import Overlay
 from irviz.view.memory_chart import memory_chart
 from irviz.view.module_diff import Diff
+from irviz.view.pass_times import PassTimes
 from irviz.view.text.tables import StageTable, StageTableRow, TimingTable
 from irviz.view.theme import ThemeName
 from irviz.view.values.chart_kinds import ValuePicture, draw_chart, fitting_charts
@@ -560,6 +562,17 @@ class Session(SessionState):
             print(session.blame())
         """
         return blame(self.tree, self.function, stage)
+
+    def pass_times(self) -> PassTimes:
+        """Return where the time of recorded passes went: a table, a flame graph, trace events.
+
+        Raises:
+            StageError: No stage was recorded.
+
+        Example:
+            irviz.load("work.irviz").pass_times().save("passes.json")
+        """
+        return stage_times(self.stages)
 
     def draw(
         self,

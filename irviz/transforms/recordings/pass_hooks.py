@@ -236,7 +236,9 @@ def _override(theirs: Method, context: PassContext, instruments: Iterable[Any]) 
 def _call(theirs: Method, called: Pass, *arguments: Any, **named: Any) -> Any:
     depth = _thread.open
     if _thread.logs:
+        now = perf_counter()
         _thread.follow()
+        _thread.cost += perf_counter() - now
     try:
         return theirs(called, *arguments, **named)
     except BaseException as failure:  # TVM does not notify its instruments of it

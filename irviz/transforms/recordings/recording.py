@@ -10,11 +10,13 @@ from typing import TypeVar
 import tvm
 from tvm import ir
 
+from irviz.model.runs.timed_pass import TimedPass
 from irviz.transforms.recordings.pass_hooks import logging_passes
 from irviz.transforms.recordings.pass_log import PassLog, PassRun, short_line
 from irviz.transforms.recordings.recorded_stages import stages_of
 from irviz.transforms.stage import Stage
 from irviz.units import format_duration
+from irviz.view.pass_times import PassTimes
 
 _NO_NAMES: Mapping[tvm.runtime.Tensor, str] = MappingProxyType({})
 
@@ -74,6 +76,14 @@ class Recording:
         """The seconds that the recording itself took."""
         return self._log.cost
 
+    def pass_times(self) -> PassTimes:
+        """Return where the time went: per pass, own and in total, and outside of passes.
+
+        The time that recording took is in none of them.
+        """
+        passes = tuple(map(_timed, self.steps))
+        return PassTimes(TimedPass("recording", 0.0, self.seconds, passes))
+
     def stages(
         self, constant_names: Mapping[tvm.runtime.Tensor, str] = _NO_NAMES
     ) -> tuple[Stage, ...]:
@@ -122,6 +132,11 @@ def record_passes(kind: type[RecordingType] = Recording) -> Iterator[RecordingTy
     log = PassLog()
     with logging_passes(log):
         yield kind(log)
+
+
+def _timed(step: PassRun) -> TimedPass:
+    inner = tuple(map(_timed, step.children))
+    return TimedPass(step.name, step.start, step.seconds, inner, step.changed, step.error)
 
 
 def _line(step: PassRun) -> str:

@@ -525,6 +525,11 @@ def test_times_add_up_and_leave_the_recording_and_other_instruments_out(monkeypa
     assert alone.end <= outer.start < outer.children[0].start
     assert 0 < recording.cost < recording.seconds < clock.seconds
     assert outer.end <= recording.seconds
+    times = recording.pass_times()
+    own_of_all = [one.own for _, one in times.root.walk()]
+    assert sum(own_of_all) == pytest.approx(recording.seconds)
+    assert sum(row.own for row in times.by_name) == pytest.approx(recording.seconds)
+    assert all(seconds >= 0 for seconds in own_of_all)
 
 
 @pytest.mark.parametrize(

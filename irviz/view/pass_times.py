@@ -1,0 +1,154 @@
+"""Where the time of passes goes: data that shows itself as a table and as a flame graph."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from irviz.atomic_write import atomic_write, target_path
+from irviz.model.runs.timed_pass import TimedPass
+from irviz.units import format_duration
+from irviz.view.bidi_escapes import visible
+from irviz.view.figure import Figure
+from irviz.view.flame_graph import flame_graph
+from irviz.view.text.tables import Table
+from irviz.view.theme import ThemeName
+
+SUFFIXES = (".json", ".svg", ".pdf", ".png")
+_MOST_ROWS = 15
+_OUTSIDE = "(outside of passes)"
+_NANOSECONDS = 1_000_000_000
+
+
+class TimeOfPasses(NamedTuple):
+    """How many runs passes of one name had, and their time in seconds, own and in total."""
+
+    name: str
+    runs: int
+    own: float
+    total: float
+
+
+@dataclass(frozen=True, repr=False)
+class PassTimes:
+    """The times of passes, which run inside each other.
+
+    Attributes:
+        root: The block that ran them; its own time is what it took outside of passes.
+    """
+
+    root: TimedPass
+
+    @property
+    def by_name(self) -> tuple[TimeOfPasses, ...]:
+        """The times of all passes of one name, those with the longest own time first.
+
+        The own times add up to the time of the block. The total of a pass that runs itself again
+        is counted once.
+        """
+        count: dict[str, int] = defaultdict(int)
+        own: dict[str, float] = defaultdict(float)
+        total: dict[str, float] = defaultdict(float)
+        around: list[str] = []
+        for depth, one in self.root.walk():
+            del around[depth:]
+            name = one.name if depth else _OUTSIDE
+            count[name] += 1
+            own[name] += one.own
+            if name not in around:
+                total[name] += one.seconds if depth else one.own
+            around.append(name)
+        rows = [TimeOfPasses(name, count[name], own[name], total[name]) for name in count]
+        return tuple(sorted(rows, key=lambda row: -row.own))
+
+    def __str__(self) -> str:
+        """Return a table of the passes with the longest own time."""
+        return self._table().text()
+
+    __repr__ = __str__
+
+    def _table(self) -> Table:
+        rows, all_of_it = self.by_name, self.root.seconds
+        shown = [
+            (
+                visible(" ".join(row.name.split())),
+                str(row.runs) if row.name != _OUTSIDE else "",
+                format_duration(row.own),
+                f"{row.own / all_of_it:.1%}" if all_of_it else "",
+                format_duration(row.total),
+            )
+            for row in rows[:_MOST_ROWS]
+        ]
+        rest = rows[_MOST_ROWS:]
+        if rest:
+            own = sum(row.own for row in rest)
+            share = f"{own / all_of_it:.1%}" if all_of_it else ""
+            names = f"{len(rest)} more", str(sum(row.runs for row in rest))
+            shown.append((*names, format_duration(own), share, ""))
+        sum_of_all = f"all together: {format_duration(all_of_it)}"
+        return Table(("pass", "runs", "own time", "share", "total"), shown, remarks=[sum_of_all])
+
+    def figure(self, theme: ThemeName = "course") -> Figure:
+        """Draw the flame graph: a bar for each pass, below the pass that ran it.
+
+        Raises:
+            DrawError: There is no such theme.
+        """
+        return flame_graph(self.root, theme)
+
+    def to_trace_events(self) -> dict[str, object]:
+        """Return the times in the trace-event format, which Perfetto and speedscope read.
+
+        Each pass is a complete event with its begin and its duration in microseconds, to the
+        nanosecond, sorted by begin; what runs inside another pass comes after it and ends with it
+        at the latest.
+        """
+        events: list[Mapping[str, object]] = [
+            _event("M", "process_name", args={"name": "irviz"}),
+            _event("M", "thread_name", args={"name": "passes"}),
+        ]
+        for depth, one in self.root.walk():
+            begin, end = (round(at * _NANOSECONDS) for at in (one.start, one.start + one.seconds))
+            changed = {"changed the module": one.is_changed} if depth else {}
+            failed = {"error": one.error} if one.error else {}
+            args: dict[str, object] = {
+                "own time": format_duration(one.own),
+                **changed,
+                **failed,
+            }
+            times = {"ts": begin / 1000, "dur": (end - begin) / 1000}
+            events.append(_event("X", one.name, cat="pass", args=args, **times))
+        return {"traceEvents": events, "displayTimeUnit": "ns"}
+
+    def save(self, path: str | os.PathLike[str], theme: ThemeName = "course") -> Path:
+        """Write the trace events to a .json file, or the flame graph to a .svg, .pdf or .png file.
+
+        Raises:
+            SaveError: The name ends otherwise, or there is no such directory.
+            DrawError: There is no such theme.
+
+        Example:
+            ```python
+            recording.pass_times().save("passes.json")  # open it at ui.perfetto.dev
+            ```
+        """
+        target = target_path(path, SUFFIXES)
+        if target.suffix.lower() != ".json":
+            return self.figure(theme).save(target)
+        text = json.dumps(self.to_trace_events(), indent=1)
+        with atomic_write(target) as partial:
+            partial.write_text(text + "\n", encoding="utf-8")
+        return target
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        """Show the flame graph in a notebook, and the table where there are no pictures."""
+        return {"text/plain": str(self), "image/svg+xml": self.figure().svg}
+
+
+def _event(phase: str, name: str, **fields: object) -> Mapping[str, object]:
+    return {"ph": phase, "name": name, "pid": 1, "tid": 1, "ts": 0, **fields}

@@ -153,7 +153,7 @@ def details(state: State, charts: Callable[[NodeValue], str] | None = None) -> D
                 "stage": step.stage.id,
                 "label": visible(step.stage.label),
                 "function": step.function,
-                "node": next(iter(step.nodes), ""),
+                "node": next(iter(step.changed_nodes), ""),
                 "names": visible(", ".join(step.nodes)),
                 "words": visible(step.words),
             }

@@ -50,6 +50,12 @@ class HistoryStep:
         return tuple(changes)
 
     @property
+    def changed_nodes(self) -> tuple[NodeId, ...]:
+        """Those of the nodes that the pass changed; all of them in the first stage."""
+        changed = nodes_of(one.after for one in self.diffs if one.change is not NodeChange.SAME)
+        return tuple(one for one in self.nodes if one in changed) or self.nodes
+
+    @property
     def is_changed(self) -> bool:
         """Whether the pass did anything to the nodes; the first stage counts, and another name."""
         return self.changes != (NodeChange.SAME,) or bool(self._old_name)

@@ -219,7 +219,8 @@ class Selection(TypedDict):
 class HistoryStep(TypedDict):
     """A stage that changed a node: what it was called there, and what the pass did.
 
-    `names` are all nodes that it was, and `node` the first of them; "" where it is gone.
+    `names` are all nodes that it was, and `node` the first that the pass changed; "" where it is
+    gone.
     """
 
     stage: str

@@ -166,7 +166,7 @@ export interface Selection {
 }
 
 /** A stage that changed a node: what it was called there, and what the pass did. `names` are all nodes
- * that it was, and `node` the first of them; "" where it is gone. */
+ * that it was, and `node` the first that the pass changed; "" where it is gone. */
 export interface HistoryStep {
   stage: string;
   label: string;

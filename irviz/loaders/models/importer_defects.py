@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from tvm import ir, relax
+from tvm import ir, relax, sym
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,23 @@ def _as_xor(call: relax.Call) -> relax.Expr:
     return differs if _calls(call, "relax.not_equal") else relax.op.logical_not(differs)
 
 
+def _fills_not_finite(call: relax.Call) -> bool:
+    return (
+        _calls(call, "relax.full")
+        and isinstance(call.args[1], ir.GenericConst)
+        and not np.isfinite(call.args[1].value.numpy().astype("float64"))
+    )
+
+
+def _replaces_all(call: relax.Call) -> bool:
+    if not _calls(call, "relax.slice_scatter") or call.args[0].ty.shape is None:
+        return False
+    start, end, step = call.args[2:5]
+    size = call.args[0].ty.shape[call.attrs.axis]
+    prove = sym.Analyzer().can_prove_equal
+    return all(prove(*pair) for pair in ((start, 0), (end, size), (step, 1)))
+
+
 _TRAPS = (
     Trap(
         "R.take with a negative index and mode='fast', which reads outside of its operand: it is "
@@ -100,5 +117,17 @@ _TRAPS = (
         "R.equal or R.not_equal of bools, which cannot be built for LLVM: it is R.logical_xor here",
         _compares_bools,
         _as_xor,
+    ),
+    Trap(
+        "R.full with a number that is not finite, which cannot be lowered: it is R.broadcast_to "
+        "here",
+        _fills_not_finite,
+        lambda call: relax.op.broadcast_to(call.args[1], call.args[0]),
+    ),
+    Trap(
+        "R.slice_scatter of a whole tensor, which cannot be lowered where its size may vary: it is "
+        "the tensor that is put there here",
+        _replaces_all,
+        lambda call: call.args[1],
     ),
 )

@@ -58,6 +58,8 @@ _FRAME: Final = re.compile(r'File "([\w./\\ :<>+-]{1,300})", line (\d{1,7}), in 
 _LAYER: Final = r"[\w.@\[\]'-]{0,500}(?:,[\w.@\[\]'-]{0,500}){2}"
 _LAYERS: Final = re.compile(rf"{_LAYER}(?:;{_LAYER})*")
 _UNCHECKED: Final = ("as_string", "as_strings", "torch_version")  # torch only quotes these
+_NOT_FINITE: Final = ("Infinity", "-Infinity", "NaN")
+_FLOATS: Final = ("as_float", "as_floats", "as_float_lists")
 _MAX_NESTING: Final = 60
 _MAX_EXPRESSION: Final = 4_000  # characters of a symbolic size, which Python's parser reads
 
@@ -162,6 +164,8 @@ def _member(name: str, value: Any, owner: dict[str, Any], depth: int) -> Any:
     if name == "target":
         _check_operator(value, owner)
         return value
+    if name == "range_constraints":  # those of a derived size, such as 2*s0, follow from s0's
+        value = {s: limits for s, limits in value.items() if _arithmetic(s) and s.isidentifier()}
     return {} if name == _DROPPED else _checked(value, name, depth + 1)
 
 
@@ -185,6 +189,8 @@ def _text(text: str, key: str) -> str:
             return _plain_structure(text)
         case "as_operator":
             _check_operator(text, {})
+        case _ if key in _FLOATS and text in _NOT_FINITE:
+            pass
         case _ if key in _UNCHECKED or (_PATH if key in _PATHS else _NAME).fullmatch(text):
             pass
         case _:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from irviz.loaders.file_errors import one_line
 from irviz.loaders.loaded_model import Missing
 from irviz.loaders.models.imported_layers import torch_layers
 from irviz.loaders.models.importer_defects import mend
+from irviz.loaders.models.torch_operators import DerivedSizes, in_torch_dtype, own_operators
 from irviz.model.graph.infer_layers import LayersByNode
 
 if TYPE_CHECKING:
@@ -51,18 +52,13 @@ def import_program(
 
     decomposed = _decomposed(program)
     importer = ExportedProgramImporter()
-    converter = _Converter(importer, missing)
+    converter = _Converter(importer, missing, DerivedSizes(importer, decomposed).cast_inputs)
     lacking = {
         node.target.__name__: None
         for node in decomposed.graph.nodes
         if node.op == "call_function" and node.target.__name__ not in importer.convert_map
     }
-    own = {
-        "cumsum.default": partial(_cumsum, importer),
-        "div.Tensor_mode": partial(_div, importer),
-        "index.Tensor": partial(_index_tensor, importer),
-    }
-    known = {**lacking, **importer.convert_map, **own}
+    known = {**lacking, **importer.convert_map, **own_operators(importer)}
     importer.update_convert_map(
         {name: partial(converter, convert) for name, convert in known.items()}
     )
@@ -109,28 +105,59 @@ def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedP
     weights = [*program.state_dict.values(), *program.constants.values()]
     if any(isinstance(one, torch.Tensor) and one.layout != torch.strided for one in weights):
         return program
-    decomposed = program.run_decompositions()
+    decomposed = _run_decompositions(program)
     specs = decomposed.graph_signature.input_specs
     constant = torch.export.graph_signature.ConstantArgument
     specs[:] = [one for one in specs if not isinstance(one.arg, constant)]
     return decomposed
 
 
+def _run_decompositions(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+    """Decompose a program; each view of it may be a copy where torch cannot have it otherwise."""
+    import torch
+
+    aten = torch.ops.aten
+    try:
+        return program.run_decompositions()
+    except ValueError:  # what attention returns there has other strides than in the program
+        views = program.graph.find_nodes(op="call_function", target=aten.view.default)
+        for node in views:
+            node.target = aten.reshape.default
+        try:
+            return program.run_decompositions()
+        finally:
+            for node in views:
+                node.target = aten.view.default
+
+
 @dataclass
 class _Converter:
-    """Converts nodes, and remembers which have no definition, or another dtype than in torch."""
+    """Converts nodes, and remembers which have no definition, or another dtype than in torch.
+
+    Attributes:
+        begin: What is to be done before the first node.
+        sizes: The sizes that may vary, by torch's words for them.
+    """
 
     importer: ExportedProgramImporter
     missing: Missing
+    begin: Callable[[], None]
+    sizes: dict[str, tirx.Expr] = field(default_factory=dict)
     opaque: list[str] = field(default_factory=list)
     unlike: list[str] = field(default_factory=list)
+    is_begun: bool = False
 
     def __call__(self, convert: Callable[[Node], relax.Expr] | None, node: Node) -> relax.Expr:
         """Convert a node; raise LoadError where that is impossible and has to be."""
         reason, failure = "its importer has no such operator", None
+        if not self.is_begun:
+            self.begin()
+            self.is_begun = True
+        self._learn_sizes(node.all_input_nodes)
         if convert is not None:
             try:
-                converted = convert(node)
+                with in_torch_dtype(self.importer, node):
+                    converted = convert(node)
                 self._compare_dtypes(node, converted)
                 return converted
             except (LoadError, MemoryError):
@@ -143,7 +170,42 @@ class _Converter:
                 "with such calls as nodes without a definition"
             ) from failure
         self.opaque.append(described(node))
-        return _opaque_call(self.importer, node)
+        return self._opaque_call(node)
+
+    def _learn_sizes(self, nodes: Iterable[Node]) -> None:
+        for node in nodes:
+            type_ = getattr(self.importer.env.get(node), "ty", None)
+            if isinstance(type_, relax.TensorType) and type_.shape is not None:
+                shape = getattr(node.meta.get("val"), "shape", ())
+                for wanted, size in zip(shape, type_.shape, strict=False):
+                    if not isinstance(wanted, int):
+                        self.sizes.setdefault(str(wanted), size)
+
+    def _opaque_call(self, node: Node) -> relax.Expr:
+        """Return a call of a function that does not exist, with the node's operands and type."""
+        import torch
+
+        value = node.meta.get("val")
+        values = value if isinstance(value, list | tuple) else [value]
+        if not values or not all(isinstance(one, torch.Tensor) for one in values):
+            raise LoadError(f"{described(node)} returns no tensor, so it cannot be an opaque node")
+        types = [self._tensor_type(one, node) for one in values]
+        env = self.importer.env
+        operands = [
+            env[one] for one in node.all_input_nodes if isinstance(env.get(one), relax.Expr)
+        ]
+        call = relax.call_dps_packed(
+            f"torch.{node.target}", operands, types if isinstance(value, list | tuple) else types[0]
+        )
+        return self.importer.block_builder.emit(call)
+
+    def _tensor_type(self, tensor: Any, node: Node) -> relax.TensorType:
+        sizes = [one if isinstance(one, int) else self.sizes.get(str(one)) for one in tensor.shape]
+        if any(size is None for size in sizes):
+            raise LoadError(
+                f"{described(node)} has a size that is not known, so it cannot be opaque"
+            )
+        return relax.TensorType(sizes, self.importer._convert_data_type(tensor.dtype))
 
     def _compare_dtypes(self, node: Node, converted: object) -> None:
         wanted = getattr(node.meta.get("val"), "dtype", None)
@@ -160,93 +222,3 @@ class _Converter:
             return ()
         more = f" and {len(self.unlike) - 1} more" if len(self.unlike) > 1 else ""
         return (f"TVM imported another dtype for {self.unlike[0]}{more}",)
-
-
-def _opaque_call(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
-    """Return a call of a function that does not exist, with the node's operands and type."""
-    import torch
-
-    value = node.meta.get("val")
-    values = value if isinstance(value, list | tuple) else [value]
-    if not values or not all(isinstance(one, torch.Tensor) for one in values):
-        raise LoadError(f"{described(node)} returns no tensor, so it cannot be an opaque node")
-    known = {
-        str(size): size
-        for operand in importer.env.values()
-        if isinstance(operand, relax.Var) and isinstance(operand.ty, relax.TensorType)
-        for size in operand.ty.shape or ()
-    }
-    types = [_tensor_type(importer, one, known, node) for one in values]
-    operands = [
-        importer.env[one]
-        for one in node.all_input_nodes
-        if isinstance(importer.env.get(one), relax.Expr)
-    ]
-    call = relax.call_dps_packed(
-        f"torch.{node.target}", operands, types if isinstance(value, list | tuple) else types[0]
-    )
-    return importer.block_builder.emit(call)
-
-
-def _tensor_type(
-    importer: ExportedProgramImporter, tensor: Any, known: Mapping[str, Any], node: Node
-) -> relax.TensorType:
-    sizes = [size if isinstance(size, int) else known.get(str(size)) for size in tensor.shape]
-    if None in sizes:
-        raise LoadError(f"{described(node)} has a size that is not known, so it cannot be opaque")
-    return relax.TensorType(sizes, importer._convert_data_type(tensor.dtype))
-
-
-def _cumsum(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
-    """Import a sum of bools or integers in torch's dtype: TVM's importer adds bools as bools."""
-    source, axis = importer.env[node.args[0]], node.args[1]
-    dtype = importer._convert_data_type(node.meta["val"].dtype)
-    if str(source.ty.dtype) != dtype:
-        source = importer.block_builder.emit(relax.op.astype(source, dtype))
-    return importer.block_builder.emit(relax.op.cumsum(source, axis=axis, dtype=dtype))
-
-
-def _div(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
-    """Import `x // 2` of integers: TVM's importer refuses a divisor of another size."""
-    value, divisor = node.args
-    if node.kwargs.get("rounding_mode") != "floor" or not isinstance(divisor, int | float):
-        return importer._div(node)
-    source = importer.env[value]
-    number = relax.const(divisor, str(source.ty.dtype))
-    return importer.block_builder.emit(relax.op.floor_divide(source, number))
-
-
-def _index_tensor(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
-    """Import `x[:, rows, columns]` as torch defines it, also with negative indices.
-
-    TVM's importer refuses or mixes up dimensions where some are not indexed, and reads outside of
-    the operand at negative indices.
-    """
-    data, indices = importer.retrieve_args(node)
-    emit = importer.block_builder.emit
-    axes = [axis for axis, index in enumerate(indices) if index is not None]
-    if any(str(indices[axis].ty.dtype) == "bool" for axis in axes):
-        raise ValueError("its result has as many elements as a mask selects, which is not known")
-    if len(axes) == 1:
-        return emit(relax.op.take(data, indices[axes[0]], axis=axes[0], mode="wrap"))
-    sizes = list(data.ty.shape)
-    found = [_not_negative(importer, indices[axis], sizes[axis]) for axis in axes]
-    others = [axis for axis in range(len(sizes)) if axis not in axes]
-    if axes[-1] >= len(axes):  # R.index_tensor takes the first dimensions
-        data = emit(relax.op.permute_dims(data, axes + others))
-    result = emit(relax.op.index_tensor(data, found))
-    if axes[0] == 0 or axes[-1] - axes[0] >= len(axes):
-        return result  # torch, too, puts the indexed dimensions first
-    depth = result.ty.ndim - len(others)
-    order = list(range(result.ty.ndim))
-    before = order[depth : depth + axes[0]]
-    return emit(relax.op.permute_dims(result, before + order[:depth] + order[depth + axes[0] :]))
-
-
-def _not_negative(importer: ExportedProgramImporter, index: relax.Expr, size: Any) -> relax.Expr:
-    """Return an index that counts from the start of a dimension; as it is if its size may vary."""
-    if not isinstance(size, int | tirx.IntImm):
-        return index
-    return importer.block_builder.emit(
-        relax.op.floor_mod(index, relax.const(int(size), str(index.ty.dtype)))
-    )

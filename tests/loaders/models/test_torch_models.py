@@ -273,6 +273,80 @@ def test_sizes_may_be_dynamic():
         close(result(session.with_inputs({"input": x.numpy()})), perceptron()(x))
 
 
+class Varying(nn.Module):
+    """A model with what is made for the size of an input: positions, a mask, and a scale."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("places", torch.arange(16.0).reshape(1, 16))
+
+    def forward(self, x, rows):
+        count = x.shape[1]
+        mask = torch.full((count, count), float("-inf")).triu(1)
+        y = x + self.places[:, :count]
+        z = y.clone()
+        z[:, -1] = 0
+        ends = torch.cat([y[:, :1], y], -1)
+        return (
+            torch.softmax(y[:, None] + mask, -1),
+            z * count,
+            y[rows, rows - 1],
+            ends[:, 1:] - ends[:, :count],
+            nn.functional.interpolate(y[:, None, None], scale_factor=2, mode="bilinear"),
+        )
+
+
+@pytest.mark.filterwarnings("ignore:TVM imported")
+def test_a_model_for_sizes_that_may_vary_equals_torch_at_others():
+    """TVM's importer loses the sizes of slices, and the indices that count from the end."""
+    sizes = {0: torch.export.Dim("count", min=2), 1: torch.export.Dim("length", max=16)}
+    rows = torch.tensor([-1, 0])
+    session = irviz.load(Varying(), inputs=(torch.ones(3, 5), rows), dynamic_shapes=(sizes, None))
+    for shape in ((3, 5), (2, 7)):
+        x = torch.linspace(-1, 1, shape[0] * shape[1]).reshape(shape)
+        outputs = session.with_inputs({"x": x.numpy(), "rows": rows.numpy()}).run().outputs
+        for found, expected in zip(outputs, Varying()(x, rows), strict=True):
+            close(found[0], expected)
+
+
+def test_a_size_may_be_a_multiple_of_one_that_no_input_has(tmp_path):
+    """TVM cannot solve it."""
+    half = nn.Conv1d(2, 2, 3, stride=2, padding=1)
+    model = nn.Sequential(half, nn.ConvTranspose1d(2, 2, 4, stride=2, padding=1)).eval()
+    length = 4 * torch.export.Dim("quarter", min=2, max=9)
+    program = torch.export.export(model, (torch.ones(1, 2, 8),), dynamic_shapes=({2: length},))
+    torch.export.save(program, tmp_path / "model.pt2")
+    session = irviz.load(tmp_path / "model.pt2", trust=True)
+    for count in (8, 20):
+        x = torch.linspace(-1, 1, 2 * count).reshape(1, 2, count)
+        close(result(session.with_inputs({"input": x.numpy()})), model(x))
+    with pytest.raises(RunError, match="match_cast"):
+        session.with_inputs({"input": np.ones((1, 2, 9), "float32")}).run()
+
+
+def test_numbers_are_computed_in_the_dtype_of_torch():
+    """TVM's importer computes `x * 0.5` of integers in integers, and leaves factors out."""
+
+    class Mixed(nn.Module):
+        def forward(self, x, i):
+            parts = (
+                i * 0.5,
+                i / 2,
+                i == 0.5,
+                1 - i / 3,
+                (i > 0) + 1,
+                i.exp(),
+                torch.where(i > 0, i, 0.5),
+            )
+            others = (torch.sub(x, x, alpha=2), torch.selu(x), x.amax(1), torch.add(x, i, alpha=3))
+            return (*parts, *others, nn.functional.interpolate(x[None], size=3))
+
+    inputs = (torch.linspace(-2, 2, 8).reshape(2, 4), torch.arange(-4, 4).reshape(2, 4))
+    outputs = irviz.load(Mixed(), inputs=inputs).run().outputs
+    for found, expected in zip(outputs, Mixed()(*inputs), strict=True):
+        close(found[0].astype("float32"), expected.float())
+
+
 class Lacking(nn.Module):
     """A model with a layer that calls what TVM lacks."""
 
@@ -302,6 +376,10 @@ def test_a_model_with_an_operator_that_tvm_lacks_opens_with_an_opaque_node():
     (node,) = [one for one in session.graph().nodes if "erfcx" in one.callee]
     assert node.callee == "torch.aten.special_erfcx.default"
     assert session.draw().svg
+    with pytest.raises(
+        RunError, match=r"calls 'torch\.aten\.special_erfcx\.default', which nothing"
+    ):
+        session.run()
     with pytest.raises(LoadError, match="missing='drop' is unknown"):
         irviz.load(Lacking(), inputs=X, missing="drop")
 
@@ -542,7 +620,7 @@ HOSTILE = {
     ),
     "a key that is code": (
         in_program(lambda p: p["range_constraints"].update({CODE: {"min_val": 0, "max_val": 1}})),
-        "where a name should be",
+        "where a size should be",
     ),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 
 from irviz.errors import RunError
@@ -25,7 +26,24 @@ def run_errors(what: str) -> Iterator[None]:
         raise RunError(f"{what}: {error_summary(failure)}") from failure
 
 
+_KNOWN = (
+    (
+        r"Cannot find ffi::Function (\S+) in",
+        "it calls {!r}, which nothing defines: replace the call, or register a function of that "
+        "name with tvm.register_global_func",
+    ),
+    (
+        r"CodeGenVM cannot emit this Relax operator[^\0]*Offending call:\s*(.+)",
+        "TVM has not lowered {}, perhaps as it cannot prove which size the result has",
+    ),
+)
+"""What TVM says of a fault that is known, as a pattern, and what it means."""
+
+
 def error_summary(failure: Exception) -> str:
-    """Return an exception's class and the last line of its message."""
+    """Return what is wrong if it is known, or an exception's class and the last line it says."""
+    for pattern, meaning in _KNOWN:
+        if found := re.search(pattern, str(failure)):
+            return meaning.format(found[1])
     lines = [line for line in str(failure).splitlines() if line.strip()]
     return f"{type(failure).__name__}: {lines[-1].strip()}" if lines else type(failure).__name__

@@ -1,11 +1,11 @@
-"""The integration chapter's tensor expressions, and the PrimFuncs that TVM makes of them.
+"""The integration chapter's tensor expressions, and what TVM makes of them: PrimFuncs, a module.
 
 A tensor expression defines each element; the loops are TVM's. Sizes come from the operands.
 """
 
 from __future__ import annotations
 
-from tvm import te, tirx
+from tvm import IRModule, relax, te, tirx
 
 
 def te_matmul(a: te.Tensor, b: te.Tensor) -> te.Tensor:
@@ -30,23 +30,27 @@ def matmul(size: int = 128) -> tirx.PrimFunc:
     return te.create_prim_func([a, b, te_matmul(a, b)])
 
 
-def relu(*shape: int) -> tirx.PrimFunc:
-    """Return max(X, 0) -> Y of this shape."""
-    x = te.placeholder(shape, name="X", dtype="float32")
-    return te.create_prim_func([x, te_relu(x)])
-
-
 def matmul_relu(size: int = 128) -> tirx.PrimFunc:
     """Return max(A @ B, 0) -> D; the function allocates a buffer for the product."""
     a, b = _matrices(size)
     return te.create_prim_func([a, b, te_relu(te_matmul(a, b))])
 
 
-def matmul_relu_passed(size: int = 128) -> tirx.PrimFunc:
-    """Return the same with the product as a parameter C, whose buffer the caller passes."""
-    a, b = _matrices(size)
-    c = te_matmul(a, b)
-    return te.create_prim_func([a, b, c, te_relu(c)])
+def matmul_relu_module(size: int = 128) -> IRModule:
+    """Return max(A @ B, 0) as two PrimFuncs and a `main` that calls them.
+
+    Each `emit_te` makes a PrimFunc and a binding that calls it. `emit_output` marks the output of
+    the dataflow block, `emit_func_output` that of the function.
+    """
+    type_ = relax.TensorType((size, size), "float32")
+    a, b = parameters = [relax.Var("A", type_), relax.Var("B", type_)]
+    builder = relax.BlockBuilder()
+    with builder.function("main", parameters):
+        with builder.dataflow():
+            product = builder.emit_te(te_matmul, a, b)
+            result = builder.emit_output(builder.emit_te(te_relu, product))
+        builder.emit_func_output(result)
+    return builder.get()
 
 
 def batch_matmul_relu(batch: int = 4, size: int = 32) -> tirx.PrimFunc:

@@ -402,7 +402,7 @@ def _source_html(stage: Stage, name: str, line: str = "", number: int = 0) -> st
     source = source_html(name, prim_func_script(stage.module, name), line, number)
     if not isinstance(found, tirx.PrimFunc):
         return str(source)
-    return f"{source}<h5>loop nest</h5>{loop_nest_html(loop_nest(found, name))}"
+    return f"{source}<h3>loop nest</h3>{loop_nest_html(loop_nest(found, name))}"
 
 
 @derived(lambda state: (location(state), state.session.stages))

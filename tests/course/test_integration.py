@@ -27,7 +27,7 @@ INPUTS = {"A": A, "B": B}
 )
 def test_a_program_computes_what_numpy_does(program, expected):
     (found,) = irviz.load(program(SIZE), inputs=INPUTS).run().outputs
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found[0], expected, rtol=1e-5, atol=1e-5)
 
 
 def test_matrices_that_do_not_fit_have_no_product():

@@ -61,7 +61,7 @@ def test_equal_layers_are_one_layer_with_a_count(stack):
 
 def test_at_first_nothing_is_selected_and_the_module_is_described(stack):
     assert stack.canvas.selected == ""
-    assert "<h4>module</h4>" in stack.facts
+    assert "<h3>module</h3>" in stack.facts
     assert "equal layers ×24" in stack.captions[0]
 
 

@@ -99,7 +99,7 @@ def test_a_stage_that_cannot_be_read_says_so_in_the_pictures_place(explorer, unr
     explorer.choose("1")
     check_failed(shown, "1", "cannot be drawn: no such <expression>")
     assert explorer.explorer.selected == ""
-    assert "<h4>module</h4>" in explorer.facts
+    assert "<h3>module</h3>" in explorer.facts
     explorer.choose("0")
     check_drawn(shown, "0")
 

@@ -112,12 +112,12 @@ def test_one_node_is_selected_in_one_of_the_two_pictures(opened):
     explorer.canvas.selected = "lv0"
     explorer.other.selected = "x"
     assert (explorer.canvas.selected, explorer.other.selected) == ("", "x")
-    assert "<h4>x</h4>" in explorer.facts
+    assert "<h3>x</h3>" in explorer.facts
     assert explorer.explorer.details["side"] == "reference"
     assert selected_call(explorer.state) is None  # no button may act on lv0 of the other stage
     explorer.canvas.selected = "lv0"
     assert (explorer.canvas.selected, explorer.other.selected) == ("lv0", "")
-    assert "<h4>lv0</h4>" in explorer.facts
+    assert "<h3>lv0</h3>" in explorer.facts
     assert explorer.explorer.details["side"] == "current"
     assert selected_call(explorer.state).id == "lv0"
     assert explorer.explorer.selected == "lv0"

@@ -46,7 +46,7 @@ def html(name: str) -> widgets.HTML:
 
 def heading(text: str) -> widgets.HTML:
     """Return the heading of a part of a tab."""
-    return widgets.HTML(f"<h4>{escape(text)}</h4>")
+    return widgets.HTML(f"<h3>{escape(text)}</h3>")
 
 
 def classed(widget: widgets.Widget, name: str) -> Any:

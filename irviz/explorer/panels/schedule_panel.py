@@ -227,7 +227,7 @@ class TracePanel(Panel):
             name="irviz-schedule-replay",
         )
         self.widget = widgets.VBox(
-            [widgets.HTML("<h5>trace</h5>"), self._trace, widgets.HBox([replay])]
+            [widgets.HTML("<h3>trace</h3>"), self._trace, widgets.HBox([replay])]
         )
 
     def _parts(self, state: State) -> tuple[object, ...]:

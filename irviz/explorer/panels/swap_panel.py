@@ -188,7 +188,7 @@ class UpdatePanel(Panel):
         """Offer what fits, where the selected call calls a PrimFunc; nothing is tried yet."""
         node = selected_node(state)
         self._name, self._found = node.callee if node is not None else "", self._offered(state)
-        self._heading.value = f"<h4>Replace {escape(self._name)} everywhere</h4>"
+        self._heading.value = f"<h3>Replace {escape(self._name)} everywhere</h3>"
         options = [("– a PrimFunc of the notebook –", ""), *((one, one) for one in self._found)]
         offer(self._by, options, "")
         self._about.value = ""

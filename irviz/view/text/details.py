@@ -98,7 +98,7 @@ def copies_html(copies: RepeatCopies, graph: Graph) -> Markup:
     for index, column in enumerate(zip(*operands, strict=False)):
         if len(set(column)) > 1:
             facts.append((f"argument {index}", _first_and_last(column)))
-    return _details("in every copy", facts, level=5)
+    return _details("in every copy", facts)
 
 
 def source_html(name: str, prim_func: str, line: str = "", line_number: int = 0) -> Markup:
@@ -136,7 +136,7 @@ def value_html(label: str, summary: ArraySummary | None, text: str = "", hint: s
         facts += _tensor_facts(summary)
         warning = "" if summary.is_finite else _non_finite(summary)
     title = f"value of {label}" if label else "value"
-    return _details(title, facts, level=5, hint=hint, warning=warning)
+    return _details(title, facts, hint=hint, warning=warning)
 
 
 def constant_facts(array: NDArray[np.generic]) -> Facts:
@@ -149,10 +149,10 @@ def constant_facts(array: NDArray[np.generic]) -> Facts:
         return ()
 
 
-def _details(title: str, facts: Facts, *, level: int = 4, **more: object) -> Markup:
+def _details(title: str, facts: Facts, **more: object) -> Markup:
     """Render facts; `more` are `hint`, `warning` and `sources`, pairs of a title and HTML."""
     values = {"hint": "", "warning": "", "sources": (), **more}
-    return render("details", title=title, level=level, facts=facts, **values)
+    return render("details", title=title, facts=facts, **values)
 
 
 def _tensor_facts(summary: ArraySummary) -> list[tuple[str, str]]:

@@ -115,7 +115,7 @@ def test_the_source_is_the_line_with_its_number_and_the_prim_func():
 
 @pytest.mark.parametrize(("line", "behind", "headings"), [("", "", 0), ("x", "", 1), ("", "x", 1)])
 def test_what_has_no_source_shows_none(line, behind, headings):
-    assert source_html("x", behind, line, 1).count("<h5>") == headings
+    assert source_html("x", behind, line, 1).count("<h3>") == headings
 
 
 def test_a_module_lists_its_functions_and_cuts_a_long_list():

@@ -29,7 +29,7 @@ EVIL = '<b onload="x">&\''
 def lines(nest):
     """Return the text of the pane, a line for each line a reader sees."""
     text = re.sub(
-        r"</?(?:div|ul|li|h5)[^>]*>|<code class=\"irviz-loops-statement\">",
+        r"</?(?:div|ul|li|h3)[^>]*>|<code class=\"irviz-loops-statement\">",
         "\n",
         loop_nest_html(nest),
     )

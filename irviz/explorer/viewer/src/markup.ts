@@ -14,7 +14,7 @@ const SVG_ATTRIBUTES =
   "fill fill-opacity stroke stroke-width stroke-dasharray stroke-linejoin stroke-linecap " +
   "opacity font-family font-size font-weight font-style text-anchor paint-order pointer-events";
 const HTML_TAGS =
-  "div p ul ol li h4 h5 dl dt dd table thead tbody tr th td pre code b span small button meter";
+  "div p ul ol li h3 dl dt dd table thead tbody tr th td pre code b span small button meter";
 
 const allowing = (tags: string, attributes: string): Config => ({
   ALLOWED_TAGS: tags.split(" "),

@@ -27,10 +27,8 @@ def group_facts(nodes: Sequence[Node], layer: str = "", copies: int = 1) -> Fact
         layer: The full name of the layer that it shows, "" for none.
         copies: How many copies that are alike it has.
     """
-    names = Counter(map(operation_name, nodes))
-    first = set(map(operation_name, computing(nodes)))
-    most_common = sorted(names.most_common(), key=lambda one: one[0] not in first)
-    counts = [(name, count // copies) for name, count in most_common[:_MAX_NAMES]]
+    names = Counter(map(operation_name, computing(nodes)))
+    counts = [(name, count // copies) for name, count in names.most_common(_MAX_NAMES)]
     most = [f"{name} ×{count}" if count > 1 else name for name, count in counts]
     if len(names) > _MAX_NAMES:
         most.append("…")
@@ -38,7 +36,7 @@ def group_facts(nodes: Sequence[Node], layer: str = "", copies: int = 1) -> Fact
     flops = _flops(nodes)
     if not layer:
         return *flops, held
-    return ("layer", layer), *flops, ("operators", f"{names.total():,}"), held
+    return ("layer", layer), *flops, ("operators", f"{len(nodes):,}"), held
 
 
 def operation_name(node: Node) -> str:

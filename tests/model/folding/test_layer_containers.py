@@ -7,6 +7,7 @@ import pytest
 
 from irviz.model.folding.containers import container_tree
 from irviz.model.folding.folding_limits import FIRST_NODES, MIN_NODES
+from irviz.model.folding.group_facts import group_facts
 from irviz.model.folding.layer_titles import layer_titles
 from irviz.model.folding.visible_graph import visible_graph
 from irviz.model.graph.graph import NodeKind, RegionKind
@@ -232,6 +233,14 @@ def test_many_layers_that_give_the_same_type_are_one_stage(graphs):
     assert [one.name for one in shown.graph.nodes if one.kind is NodeKind.GROUP] == [
         f"features.{span} · Block" for span in ("0–3", "4–7", "8–9")
     ]
+
+
+def test_a_group_says_what_is_computed_in_it_and_not_how_its_memory_is_planned(graphs):
+    text = graphs.Text()
+    here = text.param("x")
+    for op in ("take", "relax.memory.alloc_tensor", "relax.memory.kill_tensor"):
+        here = text.step(op, here)
+    assert dict(group_facts(text.graph(here).nodes[1:]))["holds"] == "take"
 
 
 def test_storage_that_a_layer_hands_to_others_is_no_edge_between_collapsed_layers(graphs):

@@ -22,6 +22,7 @@ from irviz.model.diff.canonical_names import Names, names_of_sizes
 from irviz.model.diff.compare_functions import (
     attribute_differences,
     block_differences,
+    block_partners,
     diff_nodes,
     function_differences,
     result_differences,
@@ -204,9 +205,10 @@ def _relax_diff(
     groups = group_by_place(groups, before, after, comparison.is_other_operation)
     partners = {two: one for one, two in filter(None, (each.partners for each in groups))}
     comparison = replace(comparison, partners=partners)
-    nodes = diff_nodes(links, groups, comparison)
+    blocks = block_partners(groups, before, after)
+    nodes = diff_nodes(links, groups, blocks, comparison)
     results = (
-        *block_differences(groups, before, after),
+        *block_differences(blocks, before, after),
         *result_differences(comparison),
     )
     return FunctionDiff(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from irviz.model.graph.graph import CALLEE, INPUT_KINDS, Graph, Literal, Node, NodeId, NodeKind
 from irviz.model.graph.type_parts import TypeParts
 
+_WITH_SIZES = (*INPUT_KINDS, NodeKind.MATCH_CAST)
 _WORD = r"""'[^']*'|"[^"]*"|[^\W\d][\w.]*(?![\w.(])"""
 """A quoted text, which stays, or a word that is not called."""
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
@@ -39,7 +40,7 @@ def names_of_sizes(graph: Graph, type_parts: Callable[[Node], TypeParts]) -> Nam
     sizes: dict[str, None] = {}
     numbers: dict[str, None] = {}
     for node in graph.nodes:
-        if node.kind in (*INPUT_KINDS, NodeKind.MATCH_CAST):
+        if node.kind in _WITH_SIZES:
             parts = type_parts(node)
             if parts.symbols:
                 words = _IDENTIFIER.findall(parts.text)

@@ -29,11 +29,17 @@ _OTHER_CALLEE = (Aspect.CALLEE, Aspect.LOWERED)
 
 
 def diff_nodes(
-    links: NodeLinks, groups: Sequence[NodeGroup], comparison: NodeComparison
+    links: NodeLinks,
+    groups: Sequence[NodeGroup],
+    blocks: Mapping[int | None, int | None],
+    comparison: NodeComparison,
 ) -> tuple[NodeDiff, ...]:
     """Return what became of every node, in the order of the text after.
 
     A node that was removed stands behind the one that it followed before.
+
+    Args:
+        blocks: What `block_partners` returns for the groups.
     """
     before, after = comparison.before, comparison.after
     parts: dict[NodeId, list[Part]] = {}
@@ -41,7 +47,6 @@ def diff_nodes(
         parts.setdefault(outermost(part.after), []).append(part)
     found: dict[NodeId, NodeDiff] = {}
     moved = _out_of_order(groups, before, after)
-    blocks = block_partners(groups, before, after)
     for group in groups:
         made = _group_diff(group, links, comparison, parts)
         if made.change in (NodeChange.SAME, NodeChange.CHANGED):
@@ -72,10 +77,12 @@ def result_differences(comparison: NodeComparison) -> list[Difference]:
     return [] if is_same else [Difference(Aspect.RESULT, ", ".join(one), ", ".join(two))]
 
 
-def block_differences(groups: Iterable[NodeGroup], before: Graph, after: Graph) -> list[Difference]:
+def block_differences(
+    blocks: Mapping[int | None, int | None], before: Graph, after: Graph
+) -> list[Difference]:
     """Return the blocks that became blocks of another kind, as dataflow blocks do."""
     kinds: dict[tuple[str, str], int] = {}
-    for one, two in block_partners(groups, before, after).items():
+    for one, two in blocks.items():
         if one is not None and two is not None:
             was, now = before.regions[one].kind.value, after.regions[two].kind.value
             if was != now:
@@ -144,9 +151,8 @@ def _with_changed_callees(diff: FunctionDiff, changed: Mapping[str, str]) -> Fun
     for one in diff.nodes:
         if one.change in _SINGLE:
             callee = before[one.before[0]].callee
-            is_function = before[one.before[0]].resolution in _IN_MODULE
-            is_known = any(each.aspect in _OTHER_CALLEE for each in one.differences)
-            if callee in changed and is_function and not is_known:
+            is_function = callee in changed and before[one.before[0]].resolution in _IN_MODULE
+            if is_function and not any(each.aspect in _OTHER_CALLEE for each in one.differences):
                 body = Difference(Aspect.BODY, callee, changed[callee])
                 change = NodeChange.CHANGED if one.change is NodeChange.SAME else one.change
                 one = replace(one, change=change, differences=(body, *one.differences))

@@ -59,8 +59,8 @@ class NodeComparison:
     def differences(self, before: NodeId, after: NodeId) -> tuple[Difference, ...]:
         """Return what differs between two nodes, apart from their names."""
         one, two = self.before[before], self.after[after]
-        if self._is_plainly_same(one, two):
-            return ()
+        if self._is_same_operation(one, two) and not self._has_other_operands(one, two):
+            return () if self.is_same_type(one, two) else tuple(self._type(one, two))
         found = [*self._operation(one, two)]
         is_lowered = any(each.aspect is Aspect.LOWERED for each in found)
         found += self._operands(one, two, is_lowered)
@@ -71,20 +71,17 @@ class NodeComparison:
             found.append(Difference(Aspect.PURITY, _purity(one), _purity(two)))
         return tuple(found)
 
-    def _is_plainly_same(self, one: Node, two: Node) -> bool:
-        """Return whether nothing differs, not even the names; it is the case of most nodes."""
-        if self.renaming.knows_names or one.kind is NodeKind.CONSTANT:
-            return False
-        is_same_operation = (
-            one.structure == two.structure
+    def _is_same_operation(self, one: Node, two: Node) -> bool:
+        """Return whether two operations do not differ, not even in names, as is most often so."""
+        return (
+            not self.renaming.knows_names
+            and one.kind is not NodeKind.CONSTANT
+            and one.structure == two.structure
             and one.kind is two.kind
             and one.callee == two.callee == self.functions.get(one.callee, one.callee)
             and one.resolution is two.resolution
             and one.is_pure == two.is_pure
         )
-        if not is_same_operation:
-            return False
-        return not self._has_other_operands(one, two) and self.is_same_type(one, two)
 
     def _has_other_operands(self, one: Node, two: Node) -> bool:
         """Return whether any operand differs, or a literal."""

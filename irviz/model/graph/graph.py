@@ -193,9 +193,10 @@ class Graph:
 
     def __getitem__(self, node_id: str) -> Node:
         """Return the node with this id; raise UnknownNodeError if there is none."""
-        index: int | None = self.index.get(node_id)  # type: ignore[call-overload]
-        if index is not None:
-            return self.nodes[index]
+        try:
+            return self.nodes[self.index[node_id]]  # type: ignore[index]
+        except KeyError:
+            pass
         known = ", ".join(repr(str(node.id)) for node in self.nodes[:20])
         more = f" and {len(self.nodes) - 20} more" if len(self.nodes) > 20 else ""
         raise UnknownNodeError(
@@ -205,8 +206,8 @@ class Graph:
     def with_nodes(self, nodes: Sequence[Node]) -> Graph:
         """Return the graph with other descriptions of the same nodes, in the same order."""
         made = replace(self, nodes=tuple(nodes))
-        looked_up = {"index": self.index, "entering": self.entering, "leaving": self.leaving}
-        vars(made).update(looked_up)  # which need not be made again
+        for name in ("index", "entering", "leaving", "_has_recursion"):
+            vars(made)[name] = getattr(self, name)  # which need not be made again
         return made
 
     @cached_property

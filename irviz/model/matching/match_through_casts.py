@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import TypeAlias
 
 from irviz.model.graph.graph import INPUT_KINDS, Graph, Literal, Node, NodeId, NodeKind
 from irviz.model.matching.node_matching import Correspondence, correspondence
 
 _CAST = "relax.astype"
 _OF_DTYPES = ("out_dtype", "dtype")
+_Attributes: TypeAlias = "tuple[tuple[str, str], ...]"
 _DTYPE = re.compile(r", (?:b?float|u?int)\w+")
 
 
@@ -30,7 +32,9 @@ def correspondence_through_casts(
         for one, other in identical.items()
         if graph[one].kind in INPUT_KINDS or graph[one].callee == reference[other].callee != _CAST
     }
-    found = correspondence(_without_casts(graph), _without_casts(reference), known)
+    found = correspondence(
+        _without_casts(graph), _without_casts(reference), known, _type_without_dtype
+    )
     more = correspondence(graph, reference, found)
     return Correspondence(more, {**more.steps, **found.steps})
 
@@ -49,6 +53,8 @@ def _without_casts(graph: Graph) -> Graph:
             numbers[node.id] = texts[0]
         elif len(origins) == 1 and not texts:
             sources[node.id] = origins[0]
+    if not sources and not numbers:
+        return graph.with_nodes([_without_dtype(node, ()) for node in graph.nodes])
     literals: dict[NodeId, list[Literal]] = {}
     for edge in graph.edges:
         if edge.source in numbers:
@@ -71,19 +77,22 @@ def _source(node_id: NodeId, sources: Mapping[NodeId, NodeId]) -> NodeId:
     return sources.get(node_id, node_id)
 
 
+def _type_without_dtype(node: Node) -> str:
+    return _DTYPE.sub("", node.type_label)
+
+
 @lru_cache(maxsize=1024)
-def _label_without_dtype(label: str) -> str:
-    return _DTYPE.sub("", label)
+def _attributes_without_dtype(attributes: _Attributes) -> _Attributes:
+    return tuple(item for item in attributes if item[0] not in _OF_DTYPES)
 
 
-def _without_dtype(node: Node, more: Iterable[Literal]) -> Node:
-    """Return a node without dtypes, and with the literals that casts gave it."""
-    label = _label_without_dtype(node.type_label)
-    attributes = node.attributes
-    if any(name in _OF_DTYPES for name, _ in attributes):
-        attributes = tuple(item for item in attributes if item[0] not in _OF_DTYPES)
-    literals = tuple(sorted((*node.literals, *more))) if node.literals or more else ()
+def _without_dtype(node: Node, more: Sequence[Literal]) -> Node:
+    """Return a node whose operation names no dtype, with the literals that casts gave it."""
+    literals = tuple(sorted((*node.literals, *more))) if more else node.literals
+    attributes = _attributes_without_dtype(node.attributes)
+    if literals is node.literals and len(attributes) == len(node.attributes):
+        return node
     if node.kind is not NodeKind.OPERATOR:
-        return node._replace(type_text=label, literals=literals)
-    structure = hash((node.kind.value, node.callee, attributes, literals))
-    return node._replace(type_text=label, structure=structure, literals=literals)
+        return node._replace(literals=literals)
+    structure = hash((node.kind.value, node.callee, node.operator, attributes, literals))
+    return node._replace(structure=structure, literals=literals)

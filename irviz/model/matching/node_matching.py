@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import islice
+from operator import attrgetter
 from types import MappingProxyType
 
 from irviz.model.graph.graph import (
@@ -60,7 +61,10 @@ class Correspondence(dict[NodeId, NodeId]):
 
 
 def correspondence(
-    graph: Graph, reference: Graph, identical: Mapping[NodeId, NodeId] = _NONE
+    graph: Graph,
+    reference: Graph,
+    identical: Mapping[NodeId, NodeId] = _NONE,
+    type_label: Callable[[Node], str] = attrgetter("type_label"),
 ) -> Correspondence:
     """Match the nodes of two graphs one to one, in time proportional to the number of edges.
 
@@ -79,26 +83,28 @@ def correspondence(
     Args:
         reference: The graph that its nodes are matched with.
         identical: Pairs that are known, such as nodes of the same variable.
+        type_label: What two nodes have in common that have the same type.
 
     Returns:
         The node of the reference for each node that has one, and what shows it.
     """
     side, other = _Side(graph), _Side(reference)
-    matching = _Matching(side, other)
+    matching = _Matching(side, other, type_label)
     for node_id, partner in identical.items():
         if node_id in graph.index and partner in reference.index:
             matching.pair(node_id, partner, MatchedBy.KNOWN)
-    if len(side.partners) == min(len(graph.nodes), len(reference.nodes)):
+    if matching.is_complete:
         return Correspondence(side.partners, matching.steps)  # in the order of the known pairs
     matching.inputs()
     matching.number()
     for node in graph.nodes:
         matching.by_structure(node)
-    matching.outputs()
-    matching.backwards()
-    matching.by_name()
-    matching.outputs(even_elsewhere=True)
-    matching.backwards()
+    if not matching.is_complete:
+        matching.outputs()
+        matching.backwards()
+        matching.by_name()
+        matching.outputs(even_elsewhere=True)
+        matching.backwards()
     matching.exchange()
     found = {node.id: side.partners[node.id] for node in graph.nodes if node.id in side.partners}
     return Correspondence(found, matching.steps)
@@ -160,9 +166,12 @@ class _Side:
 
     def value_key(self, node: Node) -> object:
         """Return a key that is equal for nodes with the same operation on the same values."""
-        edges = self.graph.operands(node.id)
-        operands = [(edge.position, self.values.get(edge.source, edge.source)) for edge in edges]
-        return (*node.operation, self.scope(node), *operands)
+        values = self.values
+        operands = [
+            (position, values.get(source, source))
+            for source, _, position, *_ in self.graph.operands(node.id)
+        ]
+        return (node.kind, node.structure, self.scope(node), *operands)
 
     def is_one_value(self, node: Node) -> bool:
         """Return whether the same operation on the same values gives the same value.
@@ -189,10 +198,17 @@ class _Side:
 class _Matching:
     """The steps of the matching; `alike` has the reference's nodes by `value_key`."""
 
-    def __init__(self, side: _Side, other: _Side) -> None:
+    def __init__(self, side: _Side, other: _Side, type_label: Callable[[Node], str]) -> None:
         self.side, self.other = side, other
+        self.type_label = type_label
         self.alike: dict[object, dict[NodeId, None]] = {}
         self.steps: dict[NodeId, MatchedBy] = {}
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all nodes of one of the graphs are matched."""
+        sizes = len(self.side.graph.nodes), len(self.other.graph.nodes)
+        return len(self.side.partners) == min(sizes)
 
     def pair(self, node_id: NodeId, other: NodeId, by: MatchedBy) -> None:
         """Match two nodes, unless one of them is matched already."""
@@ -212,15 +228,16 @@ class _Matching:
             if node.kind in INPUT_KINDS and node.name:
                 named.setdefault((self.other.scope(node), node.name), []).append(node.id)
         for node in self.side.free():
-            left = named.get((self.side.scope(node), node.name))
-            if left and node.kind in INPUT_KINDS:
-                self.pair(node.id, left.pop(0), MatchedBy.NAME)
+            if node.kind in INPUT_KINDS:
+                left = named.get((self.side.scope(node), node.name))
+                if left:
+                    self.pair(node.id, left.pop(0), MatchedBy.NAME)
         self._by_position(self.side.params, self.other.params)
 
     def _by_position(self, mine: Sequence[Node], theirs: Sequence[Node]) -> None:
         if len(mine) == len(theirs):
             for one, two in zip(mine, theirs, strict=True):
-                if _is_alike(one, two):
+                if self._is_alike(one, two):
                     self.pair(one.id, two.id, MatchedBy.POSITION)
 
     def _inner_functions(self) -> Iterator[tuple[Sequence[Node], Sequence[Node]]]:
@@ -276,8 +293,10 @@ class _Matching:
 
     def backwards(self) -> None:
         """Match operands at equal positions of corresponding nodes, from the outputs backwards."""
-        for node in reversed(self.side.graph.nodes):
-            partner = self.side.partners.get(node.id)
+        leaving = self.side.graph.leaving
+        users = {edge.target for node in self.side.free() for edge in leaving.get(node.id, ())}
+        for node in reversed(self.side.graph.nodes) if users else ():
+            partner = self.side.partners.get(node.id) if node.id in users else None
             if partner is None or node.kind in INPUT_KINDS:
                 continue
             mine, theirs = self.side.entering(node.id), self.other.entering(partner)
@@ -360,7 +379,7 @@ class _Matching:
             # another function may be called
             is_likely = not (is_renamed and _NUMBERED.fullmatch(node.id))
             is_likely = is_likely or side.uses(node) == other.uses(named)
-            if is_likely and self._is_used_alike(node, named) and _is_alike(node, named):
+            if is_likely and self._is_used_alike(node, named) and self._is_alike(node, named):
                 self.pair(node.id, named.id, MatchedBy.NAME)
         is_same_call = (node.kind, node.callee, node.operator) == (
             named.kind,
@@ -385,7 +404,7 @@ class _Matching:
 
     def _may_correspond(self, node: Node, other: Node) -> bool:
         """Return whether two nodes may be matched by their uses."""
-        return self._have_same_scope(node, other) and _is_alike(node, other)
+        return self._have_same_scope(node, other) and self._is_alike(node, other)
 
     def _is_used_alike(self, node: Node, other: Node) -> bool:
         """Return whether no use by a matched node contradicts that two nodes correspond."""
@@ -399,7 +418,6 @@ class _Matching:
                 return False
         return True
 
-
-def _is_alike(one: Node, other: Node) -> bool:
-    """Return whether two values have the same type."""
-    return one.type_label == other.type_label
+    def _is_alike(self, one: Node, other: Node) -> bool:
+        """Return whether two values have the same type."""
+        return self.type_label(one) == self.type_label(other)

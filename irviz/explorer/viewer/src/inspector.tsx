@@ -184,7 +184,7 @@ function NodeTab({ state }: { state: State }) {
       <Section title="Facts">
         <Facts state={state} html={facts.facts} side={side} isUntitled />
       </Section>
-      {details && details.history.length > 0 && (
+      {details?.history.some(({ words }) => words) && (
         <Section title="History">
           <History state={state} steps={details.history} stage={picture?.stage ?? ""} />
         </Section>

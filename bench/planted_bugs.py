@@ -2,6 +2,7 @@
 
     python bench/planted_bugs.py            40 bugs
     python bench/planted_bugs.py --bugs 8   one of each kind
+    python bench/planted_bugs.py --kind slow   those of one kind
 
 Each is a pass that does something wrong at one place, which is drawn at random, and stands at a
 random place of a pipeline of 5 to 60 passes. What is drawn is the same each time.
@@ -41,11 +42,13 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--bugs", type=int, default=40)
-    count = parser.parse_args().bugs
+    parser.add_argument("--kind", default="", help=", ".join(_KINDS))
+    options = parser.parse_args()
     chance = random.Random(_SEED)
     kinds = list(_KINDS.items())
     right, scripts, bindings, seconds = 0, 0, [], []
-    for number in range(count):
+    count = 0
+    for number in range(options.bugs):
         name, (check, needed, plant) = kinds[number % len(kinds)]
         length = chance.randint(5, 60)
         passes = _pipeline(chance, length, needed)
@@ -53,6 +56,9 @@ def main() -> None:
         if not needed:  # what bugs of operators look for is gone behind LegalizeOps
             place = min(place, len(passes) - 1)
         bug = plant(chance.random())
+        if options.kind not in ("", name):
+            continue
+        count += 1
         passes.insert(place, bug)
         limit = 10 if name == "hang" else 60
         begun = time.monotonic()
@@ -71,9 +77,10 @@ def main() -> None:
             words += f"{smaller.seconds:.1f} s, {smaller.tries} tries"
         print(words if is_right else f"{words}: {found}", flush=True)
     print(f"\n{right} of {count} found")
-    print(f"{scripts} of {len(bindings)} have a script of TVM alone that shows the bug")
-    print(f"bindings: median {statistics.median(bindings)}, at most {max(bindings)}")
-    print(f"seconds: median {statistics.median(seconds):.1f}, at most {max(seconds):.1f}")
+    if bindings:
+        print(f"{scripts} of {len(bindings)} have a script of TVM alone that shows the bug")
+        print(f"bindings: median {statistics.median(bindings)}, at most {max(bindings)}")
+        print(f"seconds: median {statistics.median(seconds):.1f}, at most {max(seconds):.1f}")
 
 
 def _shows_bug(smaller: irviz.Reduction) -> bool:
@@ -147,16 +154,15 @@ def other_operand(where: float) -> Pass:
     """Multiply by the weights of another projection of the same shape."""
 
     def planted(mod: IRModule) -> IRModule:
-        weights: dict[tuple[int, ...], list[ir.Expr]] = {}
+        weights: dict[tuple[int, ...], ir.Expr] = {}
 
         def change(call: ir.Call) -> ir.Expr | None:
             if not _calls(call, "relax.matmul") or len(call.args[1].ty.shape) != 2:
                 return None
             shape = tuple(int(size) for size in call.args[1].ty.shape)
-            own = call.args[1]
-            before = [one for one in weights.get(shape, ()) if not one.same_as(own)]
-            weights.setdefault(shape, []).append(own)
-            return relax.op.matmul(call.args[0], before[-1]) if before else None
+            first = weights.setdefault(shape, call.args[1])
+            is_other = not first.same_as(call.args[1])
+            return relax.op.matmul(call.args[0], first) if is_other else None
 
         return _changed_calls(mod, where, change)
 

@@ -10,6 +10,7 @@ import numpy as np
 from tvm import ir, relax
 
 from irviz.ir.shapes.check_arguments import Argument, ShapeValue
+from irviz.model.runs.array_diff import Verdict
 from irviz.model.runs.tolerance import default_tolerance
 from irviz.runtime.inputs.argument_lists import CallInputs
 from irviz.session.bisect import Bisection
@@ -64,7 +65,7 @@ def bisection_script(mod: ir.IRModule, function: str, found: Bisection) -> str:
     if made.error:
         tried = transform.tried_as
         if tried is None or not try_transform(mod, tried, seconds=config.seconds).error:
-            raise UnwritableError(f"{transform.label} fails only with arguments of its own")
+            raise UnwritableError(f"{transform.label} was given with arguments that no script has")
         transform.write_failing(script)
         return script.text()
     if found.check != "values":
@@ -74,8 +75,10 @@ def bisection_script(mod: ir.IRModule, function: str, found: Bisection) -> str:
         transform.write(script, mod, made.module)
     except UnwritableError as reason:
         script.embed(made.module, f"{reason}: the module that it made")
-    script.add("assert relax.analysis.check_well_formed(mod)", needs=_NEEDS)
-    if not relax.analysis.check_well_formed(made.module):
+    script.add(needs=_NEEDS)
+    are_values_wrong = found.words.startswith((Verdict.DIFFERENT.value, Verdict.INCOMPARABLE.value))
+    if not are_values_wrong and not relax.analysis.check_well_formed(made.module):
+        script.add("assert relax.analysis.check_well_formed(mod)")
         return script.text()
     script.define(
         _RUN.format(

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 
 _MOST_NAMED = 40
+_NOTEBOOK_WIDTH = 1100
+"""The widest picture that an output of a notebook shows without scrolling, in px."""
 
 
 class FigureOptions(TypedDict, total=False):
@@ -151,10 +153,13 @@ class Diff:
         return self.figure(function, **options).save(path)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        """Show the figure in a notebook, and the text where there is no figure."""
+        """Show the text in a notebook, and the figure: one above the other where it is wide."""
         shown = {"text/plain": self.text()}
         if drawn_functions(self.functions):
-            shown["image/svg+xml"] = self.figure().svg
+            figure = self.figure()
+            if figure.width > _NOTEBOOK_WIDTH:
+                figure = self.figure(layout="above")
+            shown["image/svg+xml"] = figure.svg
         return shown
 
     def to_dict(self) -> dict[str, object]:

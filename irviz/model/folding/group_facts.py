@@ -30,7 +30,7 @@ def group_facts(nodes: Sequence[Node], layer: str = "", copies: int = 1) -> Fact
     names = Counter(map(operation_name, computing(nodes)))
     counts = [(name, count // copies) for name, count in names.most_common(_MAX_NAMES)]
     most = [f"{name} ×{count}" if count > 1 else name for name, count in counts]
-    if len(names) > _MAX_NAMES:
+    if len(set(map(operation_name, nodes))) > len(counts):
         most.append("…")
     held = ("each holds" if copies > 1 else "holds", ", ".join(most))
     flops = _flops(nodes)

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from irviz.session.node_history import NodeHistory as NodeHistory
     from irviz.session.open_diff import diff as diff
     from irviz.session.open_session import load as load
+    from irviz.session.pipeline_comparison import PipelineComparison as PipelineComparison
     from irviz.session.reduce import Reduction as Reduction
     from irviz.session.reduce import reduce as reduce
     from irviz.session.session import Session as Session
@@ -84,6 +85,7 @@ _LAZY = {
     "NodeHistory": "irviz.session.node_history:NodeHistory",
     "NumPyProgram": "irviz.ir.numpy_code.numpy_program:NumPyProgram",
     "PassTimes": "irviz.view.pass_times:PassTimes",
+    "PipelineComparison": "irviz.session.pipeline_comparison:PipelineComparison",
     "Recording": "irviz.transforms.recordings.recording:Recording",
     "Reduction": "irviz.session.reduce:Reduction",
     "RunConfig": "irviz.runtime.run:RunConfig",

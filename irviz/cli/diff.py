@@ -1,4 +1,4 @@
-"""`irviz diff A B`: what differs between two modules, as text or as a picture."""
+"""`irviz diff A B`: what differs between two modules or recordings, as text or as a picture."""
 
 from __future__ import annotations
 
@@ -7,14 +7,20 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from irviz.cli.options import Commands, print_notes
+
+if TYPE_CHECKING:
+    from irviz.session.session import Session
+    from irviz.view.module_diff import Diff
 
 
 def add_diff(commands: Commands) -> None:
     """Add the command to the command line."""
     parser = commands.add_parser(
-        "diff", help="print what differs between two modules; exit code 1 where anything does"
+        "diff",
+        help="print what differs between two modules or recordings; exit code 1 if anything does",
     )
     for name, which in (("before", "the module before"), ("after", "the module after")):
         parser.add_argument(
@@ -35,24 +41,14 @@ def add_diff(commands: Commands) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from irviz.session.open_diff import diff
+    from irviz.session.open_diff import diff, recordings
 
+    both = recordings(options.before, options.after)
+    if both is not None and not options.function:
+        return _run_recordings(options, *both)
     found = diff(options.before, options.after, options.function, module=options.module)
     if options.output:
-        if found:
-            found.save(
-                options.output,
-                options.function,
-                around=options.around,
-                steps=options.steps,
-                to=options.to,
-                theme=options.theme,
-                direction=options.direction,
-                layout=options.layout,
-                overlay=options.overlay,
-            )
-        else:
-            print_notes([f"nothing differs: {options.output} is not written"])
+        _draw(options, found)
         return 1 if found else 0
     if options.json:
         text = json.dumps(found.to_dict(), indent=1) + "\n"
@@ -60,4 +56,38 @@ def _run(options: argparse.Namespace) -> int:
         has_colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         text = found.text(colour=has_colour)
     sys.stdout.write(text)
+    return 1 if found else 0
+
+
+def _draw(options: argparse.Namespace, found: Diff | None) -> None:
+    """Draw what differs to the file of the options, if anything does."""
+    if not found:
+        print_notes([f"nothing differs: {options.output} is not written"])
+        return
+    found.save(
+        options.output,
+        options.function,
+        around=options.around,
+        steps=options.steps,
+        to=options.to,
+        theme=options.theme,
+        direction=options.direction,
+        layout=options.layout,
+        overlay=options.overlay,
+    )
+
+
+def _run_recordings(options: argparse.Namespace, before: Session, after: Session) -> int:
+    """Print or draw where the passes of two recordings part."""
+    from irviz.session.pipeline_comparison import compare_pipelines
+
+    found = compare_pipelines(before, after, (options.before, options.after))
+    if options.output:
+        _draw(options, found.diff)
+    elif options.json:
+        sys.stdout.write(json.dumps(found.to_dict(), indent=1) + "\n")
+    else:
+        sys.stdout.write(f"{found}\n")
+        if found.diff:
+            sys.stdout.write(f"\n{found.diff}\n")
     return 1 if found else 0

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from irviz.explorer.explorer import Explorer
+from irviz.session.pipeline_comparison import PipelineComparison, compare_pipelines
 from irviz.session.session import Session
 from irviz.transforms.recordings.recording import Recording
 from irviz.transforms.recordings.recording import record_passes as record_passes
@@ -21,6 +22,26 @@ class ExplorableRecording(Recording):
     def explore(self) -> Explorer:
         """Open the explorer on the stages; raise ValueError when no pass was run."""
         return Explorer(self.session())
+
+    def compare(
+        self, other: ExplorableRecording | Session, titles: tuple[str, str] = ("before", "after")
+    ) -> PipelineComparison:
+        """Compare the passes with those of another recording, and the modules after each.
+
+        Args:
+            other: The other recording, or its session, such as `irviz.load("work.irviz")`.
+            titles: What the two are called.
+
+        Raises:
+            StageError: One of the two ran no pass.
+
+        Example:
+            ```python
+            with_options.compare(without).diff.save("difference.svg")
+            ```
+        """
+        after = other if isinstance(other, Session) else other.session()
+        return compare_pipelines(self.session(), after, titles)
 
 
 @contextmanager

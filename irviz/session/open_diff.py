@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from irviz.session.open_session import SESSION_SUFFIX, load
+from irviz.session.session import Session
 from irviz.session.stage_diff import diff_modules, diff_stages
 from irviz.transforms.stage import INITIAL
 from irviz.view.module_diff import Diff
@@ -42,6 +43,18 @@ def diff(a: object, b: object, function: str = "", *, module: str = "") -> Diff:
     two = after.tree.stage(other_stage or None)
     titles = _title(a, one.label, "before"), _title(b, two.label, "after")
     return diff_modules(one, two, titles, function)
+
+
+def recordings(a: str, b: str) -> tuple[Session, Session] | None:
+    """Return the sessions of two files of saved recordings, None if one of them is anything else.
+
+    A file with the number of a stage, such as `"work.irviz#1"`, is that stage.
+    """
+    if any(not _is_session(path) or stage for path, stage in map(_split, (a, b))):
+        return None
+    one, two = load(a), load(b)
+    is_recorded = [any(stage.seconds is not None for stage in each.stages) for each in (one, two)]
+    return (one, two) if all(is_recorded) else None
 
 
 def _split(what: object) -> tuple[object, str]:

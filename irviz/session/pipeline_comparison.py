@@ -1,0 +1,234 @@
+"""Two pipelines beside each other: passes that correspond, where they differ first, their times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from functools import cached_property
+
+from tvm_ffi import structural_equal
+
+from irviz.errors import StageError
+from irviz.session.session import Session
+from irviz.session.stage_diff import diff_modules
+from irviz.transforms.stage import Stage
+from irviz.units import format_duration
+from irviz.view.bidi_escapes import visible
+from irviz.view.module_diff import Diff
+
+_MOST_NAMED = 10
+_LEAST_RATIO = 1.5
+_LEAST_SECONDS = 0.001
+_TIMES_NOISE = 3
+_LEAST_SECONDS_ALONE = 0.02
+"""The least clear difference of times if too few passes tell how much they vary."""
+_FEW = 5
+
+
+@dataclass(frozen=True, eq=False)
+class AlignedPass:
+    """A pass of one pipeline and the corresponding pass of the other.
+
+    Attributes:
+        before: The stage that the first pipeline's pass made, None where it has no such pass.
+        after: The stage that the second pipeline's pass made, None where it has no such pass.
+        modules: The last stages of both pipelines at this point: those above, or earlier ones.
+    """
+
+    before: Stage | None
+    after: Stage | None
+    modules: tuple[Stage, Stage]
+
+    @property
+    def name(self) -> str:
+        """The pass's name."""
+        stage = self.before or self.after
+        assert stage is not None, "one of the pipelines has the pass"
+        return stage.label
+
+    @cached_property
+    def is_same(self) -> bool:
+        """Whether both pipelines have the same module after it; names of variables may differ."""
+        one, two = (stage.module for stage in self.modules)
+        # variables that attributes of lowered PrimFuncs name count as free ones
+        return one.same_as(two) or structural_equal(one, two, map_free_vars=True)
+
+    @property
+    def seconds(self) -> tuple[float, float] | None:
+        """The own time of the pass in both pipelines, None where one was not recorded."""
+        one, two = (stage.seconds if stage else None for stage in (self.before, self.after))
+        return None if one is None or two is None else (one, two)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PipelineComparison:
+    """What two pipelines have in common, and where they part; it is true where anything differs.
+
+    Attributes:
+        titles: What the two are called.
+        passes: The passes of both in their order; the first is the module that they begin with.
+    """
+
+    titles: tuple[str, str]
+    passes: tuple[AlignedPass, ...]
+
+    def __bool__(self) -> bool:
+        """Return whether a module differs, or one of the pipelines has a pass of its own."""
+        return self.first is not None or any(None in (one.before, one.after) for one in self.passes)
+
+    @cached_property
+    def first(self) -> AlignedPass | None:
+        """The first pass after which the modules differ by more than names, None for no such."""
+        different = (one for one in self.passes if not one.is_same)
+        return next((one for one in different if diff_modules(*one.modules, self.titles)), None)
+
+    @cached_property
+    def diff(self) -> Diff | None:
+        """What differs after that pass, None where no module differs."""
+        if self.first is None:
+            return None
+        one, two = (
+            f"{title}: {stage.id} {stage.label}"
+            for title, stage in zip(self.titles, self.first.modules, strict=True)
+        )
+        return diff_modules(*self.first.modules, (one, two))
+
+    @cached_property
+    def clear_differences(self) -> tuple[AlignedPass, ...]:
+        """The passes whose own time clearly differs.
+
+        A recording has one time of each pass. The passes that did the same work in both pipelines
+        tell how much times vary: a difference is clear if it is three times as large as the largest
+        of theirs, and one time is 1.5 times the other. If fewer than five did the same work, it is
+        clear from 20 ms on.
+        """
+        pairs = [(one, one.seconds) for one in self.passes]
+        was_same = [False, *(one.is_same for one in self.passes)]
+        did_same = [all(was_same[at : at + 2]) for at in range(len(pairs))]
+        gaps = [abs(times[1] - times[0]) if times else 0.0 for _, times in pairs]
+        noise = sorted(gap for gap, same in zip(gaps, did_same, strict=True) if same)
+        found = []
+        for (one, times), gap, same in zip(pairs, gaps, did_same, strict=True):
+            others = list(noise)
+            if same:
+                others.remove(gap)
+            least = _LEAST_SECONDS_ALONE
+            if len(others) >= _FEW:
+                least = max(_LEAST_SECONDS, _TIMES_NOISE * others[-1])
+            if times and gap >= least and max(times) >= _LEAST_RATIO * min(times):
+                found.append(one)
+        return tuple(found)
+
+    def session(self) -> Session:
+        """Return a session of the two modules after the first pass after which they differ.
+
+        `irviz.explore` shows them side by side, and `Session.save_html` writes them to a page.
+
+        Raises:
+            StageError: No module differs.
+        """
+        if self.first is None or self.diff is None:
+            raise StageError("the two pipelines have the same modules: there is none to show")
+        one, two = self.first.modules
+        labels = self.diff.before, self.diff.after
+        first = replace(one, id="0", label=labels[0], parent=None, made_from=None, error="")
+        second = replace(two, id="1", label=labels[1], parent="0", made_from=first, error="")
+        second = replace(second, is_unchanged=False)
+        return Session.from_stages([first, second]).checkout("1")
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the comparison as dictionaries, lists and texts, as for JSON."""
+        clear = set(self.clear_differences)
+        rows = [
+            {
+                "pass": one.name,
+                "before": one.before.id if one.before else None,
+                "after": one.after.id if one.after else None,
+                "same_module": one.is_same,
+                "seconds": one.seconds,
+                "times_clearly_differ": one in clear,
+            }
+            for one in self.passes
+        ]
+        first = self.first
+        return {
+            "before": self.titles[0],
+            "after": self.titles[1],
+            "differs": bool(self),
+            "first": None if first is None else [stage.id for stage in first.modules],
+            "passes": rows,
+            "diff": self.diff.to_dict() if self.diff else None,
+        }
+
+    def __str__(self) -> str:
+        """Return the passes that only one has, where the modules differ first, and the times."""
+        return "\n".join(map(visible, self._lines()))
+
+    __repr__ = __str__
+
+    def _lines(self) -> Iterator[str]:
+        one, two = self.titles
+        both = sum(None not in (each.before, each.after) for each in self.passes) - 1
+        yield f"{one} and {two}: {both} pass{'es' * (both != 1)} in both"
+        for title, name in ((one, "after"), (two, "before")):
+            own = [each.name for each in self.passes if getattr(each, name) is None]
+            if own:
+                more = f" and {len(own) - _MOST_NAMED} more" if len(own) > _MOST_NAMED else ""
+                yield f"only in {title}: {', '.join(own[:_MOST_NAMED])}{more}"
+        first = self.first
+        if first is None:
+            yield "the modules are the same after each pass"
+        elif first is self.passes[0]:
+            yield "the modules that they begin with differ"
+        else:
+            ids = " and ".join(stage.id for stage in first.modules)
+            yield f"first difference: after {first.name} (stages {ids})"
+        timed = [each.seconds for each in self.passes if each.seconds]
+        if timed:
+            total = [sum(times) for times in zip(*timed, strict=True)]
+            yield f"time of the passes in both: {' and '.join(map(format_duration, total))}"
+            for each in self.clear_differences:
+                yield f"  {each.name}: {_ratio(each.seconds)}"
+            if not self.clear_differences:
+                yield "  no pass differs by more than times vary"
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        """Show the figure of the diff in a notebook, beside the text."""
+        shown = self.diff._repr_mimebundle_() if self.diff else {}
+        return {**shown, "text/plain": str(self)}
+
+
+def compare_pipelines(
+    before: Session, after: Session, titles: tuple[str, str] = ("before", "after")
+) -> PipelineComparison:
+    """Compare the passes that made the stages of two sessions, and the modules after each."""
+    return PipelineComparison(titles, tuple(_aligned(before.stages, after.stages)))
+
+
+def _aligned(before: Sequence[Stage], after: Sequence[Stage]) -> Iterator[AlignedPass]:
+    """Pair the stages of passes that have the same name inside of the same passes."""
+    keys, other_keys = ([_key(one) for one in stages[1:]] for stages in (before, after))
+    one, two = before[0], after[0]
+    yield AlignedPass(one, two, (one, two))
+    for tag, a, b, c, d in SequenceMatcher(None, keys, other_keys, autojunk=False).get_opcodes():
+        mine, theirs = before[a + 1 : b + 1], after[c + 1 : d + 1]
+        pairs: list[tuple[Stage | None, Stage | None]] = list(zip(mine, theirs, strict=False))
+        if tag != "equal":
+            pairs = [*((stage, None) for stage in mine), *((None, stage) for stage in theirs)]
+        for first, second in pairs:
+            one, two = first or one, second or two
+            yield AlignedPass(first, second, (one, two))
+
+
+def _key(stage: Stage) -> tuple[str, ...]:
+    """Return what a pass is called and what it is inside of, without arguments and numbers."""
+    enclosing = (name.partition("#")[0] for name in stage.enclosing_passes)
+    return (*enclosing, stage.label.partition("(")[0])
+
+
+def _ratio(times: tuple[float, float] | None) -> str:
+    assert times is not None, "only times that are known are compared"
+    one, two = times
+    words = f"{format_duration(one)} and {format_duration(two)}"
+    return f"{words} ({two / one:.1f} ×)" if one else words

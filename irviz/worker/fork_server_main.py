@@ -90,6 +90,6 @@ def _end_all(*_: object) -> NoReturn:
 
 
 def _kill(pid: int) -> None:
-    for kill in (os.killpg, os.kill):  # one that has just been forked is not yet a group
+    for kill in (os.killpg, os.kill):  # one that was forked a moment ago is not yet a group
         with contextlib.suppress(ProcessLookupError):
             kill(pid, signal.SIGKILL)

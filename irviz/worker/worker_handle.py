@@ -144,7 +144,7 @@ def _start(prepare: Callable[[], None], printed: int) -> Started:
         server = None
     if server is None:
         server = _servers[os.getpid()] = ForkServer()
-    with contextlib.suppress(OSError):  # it ended just now
+    with contextlib.suppress(OSError):  # it ended a moment ago
         return ForkedProcess(server, printed)
     return DirectProcess(printed)
 

@@ -124,7 +124,7 @@ class _StageBuilder:
             self._add_stage(step.name, step.after, parent, seconds, within, is_same)
 
     def _move_to(self, mod: ir.IRModule) -> bool:
-        """Move to the stage with this very module; return whether there is one."""
+        """Move to the stage with this module itself; return whether there is one."""
         if self._at is not None and self._at.module.same_as(mod):
             return True
         there = self._first.get(mod.__chandle__())

@@ -22,7 +22,19 @@ def read_model(content: bytes, path: Path | None) -> onnx.ModelProto:
     model = _model(content)
     if locations := external_locations(model):
         _load_external_weights(model, locations, path and path.parent)
-    return model
+    return inlined(model)
+
+
+def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a model with the nodes of its own functions in the place of their calls."""
+    if not model.functions:
+        return model
+    from onnx.inliner import inline_local_functions
+
+    try:
+        return inline_local_functions(model, convert_version=True)
+    except Exception:  # of a version that cannot be converted: the importer names the call
+        return model
 
 
 def external_bytes(content: bytes, folder: Path | None) -> int:

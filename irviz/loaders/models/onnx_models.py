@@ -17,7 +17,7 @@ from irviz.loaders.loaded_model import Loaded, Missing, detach_weights, opaque_n
 from irviz.loaders.models.imported_layers import onnx_layers
 from irviz.loaders.models.importer_defects import mend
 from irviz.loaders.models.onnx_evaluator import OnnxOrigin
-from irviz.loaders.models.onnx_file import external_locations, read_model
+from irviz.loaders.models.onnx_file import external_locations, inlined, read_model
 from irviz.loaders.models.onnx_missing_operators import watch
 from irviz.loaders.models.origin_file import OriginFile
 
@@ -46,7 +46,7 @@ def from_model(model: onnx.ModelProto, missing: Missing = "error") -> Loaded:
 
     Raises LoadError if TVM cannot import it.
     """
-    loaded, variables = _imported(model, missing)
+    loaded, variables = _imported(inlined(model), missing)
     if not variables or model.ByteSize() > _MAX_MESSAGE or external_locations(model):
         return loaded
     content = OriginFile.of(model.SerializeToString(), None)

@@ -147,6 +147,28 @@ def test_sizes_in_initializers_are_constants_and_not_parameters():
     assert not session.run().origin.is_different
 
 
+def test_the_functions_of_a_model_are_inlined(tmp_path):
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+    gate = helper.make_function(
+        "own",
+        "Gate",
+        ["a"],
+        ["c"],
+        [helper.make_node("Sigmoid", ["a"], ["s"]), helper.make_node("Mul", ["s", "a"], ["c"])],
+        opsets[:1],
+    )
+    ends = [helper.make_tensor_value_info(one, onnx.TensorProto.FLOAT, [2]) for one in "xy"]
+    graph = helper.make_graph(
+        [helper.make_node("Gate", ["x"], ["y"], domain="own")], "gated", ends[:1], ends[1:]
+    )
+    path = tmp_path / "gated.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=opsets, functions=[gate]), path)
+    x = np.array([-1, 2], "float32")
+    result = irviz.load(path, inputs={"x": x}, trust=True).run()
+    np.testing.assert_allclose(result.outputs[0][0], x / (1 + np.exp(-x)), rtol=1e-5)
+    assert not result.origin.is_different
+
+
 def test_weights_beside_the_model_are_read(outside):
     check(irviz.load(outside, trust=True), SOURCE.normal(size=(2, 4)).astype("float32"))
 

@@ -225,6 +225,14 @@ class CompareCopies(Action):
 
 
 @dataclass(frozen=True)
+class CompareLayers(Action):
+    """Show two layers of the function side by side, each as a stage of its own."""
+
+    layer: str
+    other: str
+
+
+@dataclass(frozen=True)
 class LookAround(Action):
     """Look at what is at most `steps` uses away from a node, or between it and `to`.
 

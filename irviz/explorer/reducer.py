@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from irviz.errors import NotFoundError, UntrustedError
@@ -46,13 +47,14 @@ from irviz.model.graph.neighbourhood import AFTER, BEFORE
 from irviz.model.runs.trace import Array, NodeValue, Trace
 from irviz.session.bisect import Bisection
 from irviz.session.divergence_report import DivergenceReport
-from irviz.session.layer_stages import copy_stage
+from irviz.session.layer_stages import copy_stage, layer_stage
 from irviz.session.open_session import add_file
 from irviz.session.schedule_times import ScheduleTimes
 from irviz.session.session import Session
 from irviz.session.stage_cache import graph_of, tree_of
 from irviz.session.visible_function import ViewState, stage_view
 from irviz.transforms.schedules.schedule_step import ScheduleStep
+from irviz.transforms.stage import Stage
 from irviz.view.text.divergence_text import node_path
 from irviz.view.text.tables import TimingTable
 
@@ -124,7 +126,11 @@ def _after(action: Action, state: State) -> State:  # noqa: C901 - one case an a
             choices = state.view.choices.show_copy(container, copy)
             return _looking(state, state.view.choose(choices))
         case actions.CompareCopies(node, copy, other):
-            return _with_copies_beside(state, NodeId(node), copy, other)
+            made = [partial(copy_stage, node=NodeId(node), copy=one) for one in (copy, other)]
+            return _with_stages_beside(state, made)
+        case actions.CompareLayers(layer, other):
+            made = [partial(layer_stage, layer=one) for one in (layer, other)]
+            return _with_stages_beside(state, made)
         case actions.LookAround(node, steps, to):
             part = state.view.at(NodeId(node), steps, NodeId(to) if to else None)
             return _looking(state, part if node else state.view.whole)
@@ -185,12 +191,13 @@ def _with_session(state: State, session: Session) -> State:
     return _fresh(state, session=session)
 
 
-def _with_copies_beside(state: State, node: NodeId, copy: int, other: int) -> State:
+def _with_stages_beside(state: State, make: Sequence[Callable[..., Stage]]) -> State:
+    """Add two stages that are parts of the current one, and compare them."""
     session = state.session
     first = session.tree.count
     made = [
-        copy_stage(session.current, session.function, node, one, str(first + at))
-        for at, one in enumerate((copy, other))
+        one(session.current, session.function, stage_id=str(first + at))
+        for at, one in enumerate(make)
     ]
     return replace(_with_session(state, session.add_stages(made)), reference=made[0].id)
 

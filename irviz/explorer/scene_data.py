@@ -39,6 +39,7 @@ from irviz.model.graph.graph import (
     RegionKind,
     Resolution,
 )
+from irviz.model.graph.layers import common_layer, layer_name
 from irviz.model.runs.trace import Trace
 from irviz.session.compared_views import ComparedViews
 from irviz.session.run_overlays import size_overlay, time_overlay
@@ -182,6 +183,7 @@ def _nodes(state: State, side: Side) -> dict[str, NodeFacts]:
             "container": copies.container if copies else "",
             "copy": copies.copy if copies else 0,
             "copies": len(copies.nodes) if copies else 0,
+            "layer": visible(layer_name(common_layer(shown.layers))) if side == "current" else "",
         }
     return found
 

@@ -7,6 +7,7 @@ import pytest
 import tvm
 from tvm import relax
 from tvm.relax.expr_functor import PyExprMutator, mutator
+from tvm.relax.frontend import nn
 
 import irviz
 from irviz.course.mlp import MODULES
@@ -212,6 +213,34 @@ def test_two_copies_are_shown_side_by_side_as_stages_of_their_own(stack):
     assert "up_5" in drawn(stack)
     assert "up_0" not in drawn(stack)
     assert stack.explorer.store.state.reference == stack.rows[-2]["id"]
+
+
+class Block(nn.Module):
+    def __init__(self, inner):
+        self.up, self.down = nn.Linear(4, inner), nn.Linear(inner, 4)
+
+    def forward(self, x: nn.Tensor):
+        return self.down(nn.op.relu(self.up(x)))
+
+
+class Layers(nn.Module):
+    def __init__(self):
+        self.blocks = nn.ModuleList([Block(4), Block(6), Block(8)])
+
+    def forward(self, x: nn.Tensor):
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+def test_two_layers_are_shown_side_by_side_as_stages_of_their_own(opened):
+    spec = {"forward": {"x": nn.spec.Tensor((1, 4), "float32")}}
+    page = opened(Layers().export_tvm(spec)[0], function="forward")
+    layers = [node["layer"] for node in page.canvas.data["nodes"].values()]
+    assert {"blocks.0.up", "blocks.1.up"} <= {*layers}
+    page.send(action="CompareLayers", layer="blocks.0", other="blocks.1")
+    assert [row["label"] for row in page.rows[-2:]] == ["blocks.0", "blocks.1"]
+    assert page.explorer.store.state.reference == page.rows[-2]["id"]
 
 
 def test_a_parameter_that_all_copies_share_has_no_copies(stack):

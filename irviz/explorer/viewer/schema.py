@@ -61,7 +61,7 @@ class NodeFacts(TypedDict):
     the frame around it, "" for none, and `groupName` what that is called; `isOpenable` tells that
     there is something in it to show. `isOwn` tells that it is one of the current stage's function
     itself, so that it can be an end of `LookAround`. `container` is the repeat that it is in, with
-    the node's `copy`, counted from 0, of `copies`.
+    the node's `copy`, counted from 0, of `copies`. `layer` is the name of the layer that it serves.
     """
 
     name: str
@@ -81,6 +81,7 @@ class NodeFacts(TypedDict):
     container: str
     copy: int
     copies: int
+    layer: str
 
 
 class Group(TypedDict):
@@ -322,7 +323,8 @@ class Recording(TypedDict):
 MESSAGES: tuple[type[Action], ...] = (
     *(actions.Checkout, actions.Rename, actions.Drop, actions.Undo, actions.Redo),
     *(actions.OpenFile, actions.Focus, actions.Toggle, actions.CloseAround, actions.ShowCopy),
-    *(actions.CompareCopies, actions.LookAround, actions.Reveal, actions.Compare),
+    *(actions.CompareCopies, actions.CompareLayers, actions.LookAround, actions.Reveal),
+    actions.Compare,
     *(actions.ColourBy, actions.ShowFirstDifference, actions.Run, actions.RecordValues),
     *(actions.Cancel, actions.Answer, actions.Say),
 )

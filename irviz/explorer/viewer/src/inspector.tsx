@@ -100,6 +100,9 @@ function Actions({ state, facts, node, side, steps }: ActionsProps) {
           />
         </span>
       )}
+      {facts.layer && facts.layer === state.comparedLayer.value && (
+        <span class="irviz-action irviz-hint">now select the other layer</span>
+      )}
       {facts.copies > 1 && (
         <span class="irviz-action irviz-copies">
           copy

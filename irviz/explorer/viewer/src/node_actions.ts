@@ -31,6 +31,20 @@ export function nodeActions(state: State, node: string, side: Side, steps = usua
     const name = facts.source;
     add(`Go to ${name}`, "Enter", () => state.ask({ action: "Focus", function: name }));
   }
+  const { layer } = facts;
+  if (layer && state.can("CompareLayers")) {
+    const other = state.comparedLayer.value;
+    if (other && other !== layer) {
+      add(`Compare with ${other}`, layer, () => {
+        state.ask({ action: "CompareLayers", layer: other, other: layer });
+        state.comparedLayer.value = "";
+      });
+    } else {
+      add("Compare layer", `${layer}, with the next that is chosen`, () => {
+        state.comparedLayer.value = layer;
+      });
+    }
+  }
   if (!state.can("LookAround")) return actions;
   if (facts.isOwn) {
     add("Nearby", `${steps} steps`, () => state.ask({ action: "LookAround", node, steps, to: "" }));

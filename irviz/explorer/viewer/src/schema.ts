@@ -54,6 +54,7 @@ export interface NodeFacts {
   container: string;
   copy: number;
   copies: number;
+  layer: string;
 }
 
 /** A group that is open; `parent` is the id of the one around it, "" for none. The name of a
@@ -345,6 +346,12 @@ export interface CompareCopies {
   copy: number;
   other: number;
 }
+/** Show two layers of the function side by side. */
+export interface CompareLayers {
+  action: "CompareLayers";
+  layer: string;
+  other: string;
+}
 /** Show what is at most `steps` uses away from a node, or between it and `to`; "" for everything. */
 export interface LookAround {
   action: "LookAround";
@@ -406,6 +413,7 @@ export type ViewerMessage =
   | CloseAround
   | ShowCopy
   | CompareCopies
+  | CompareLayers
   | LookAround
   | Reveal
   | Compare

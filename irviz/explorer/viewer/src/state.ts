@@ -93,6 +93,8 @@ export interface State extends Shared {
   readonly isDrawer: ReadonlySignal<boolean>;
   /** One end of a path that is being chosen, "" for none. */
   readonly pathStart: Signal<string>;
+  /** The layer to compare another one with, "" for none. */
+  readonly comparedLayer: Signal<string>;
   readonly current: ReadonlySignal<StageRow | undefined>;
   readonly isComparing: ReadonlySignal<boolean>;
   readonly visits: Signal<Visits>;
@@ -294,6 +296,7 @@ export function createState(host: Host, ended: AbortSignal): State {
     width,
     isDrawer,
     pathStart: signal(""),
+    comparedLayer: signal(""),
     current,
     isComparing,
     visits,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, TypeVar
 
 import tvm_ffi
@@ -16,6 +17,23 @@ from irviz.model.graph.type_parts import TypeParts
 _Text = TypeVar("_Text")
 
 
+class TypeTexts:
+    """The texts of all types that are alike, made on first use."""
+
+    def __init__(self, type_: ir.Type | None) -> None:
+        self._type = type_
+
+    @cached_property
+    def label(self) -> str:
+        """The type as short text."""
+        return type_label(self._type)
+
+    @cached_property
+    def parts(self) -> TypeParts:
+        """The type taken apart."""
+        return type_parts(self._type)
+
+
 class TextCache:
     """Caches texts by TVM's structural hash: a large module has few different ones.
 
@@ -23,17 +41,12 @@ class TextCache:
     """
 
     def __init__(self) -> None:
-        self._types: dict[int, str] = {}
+        self._types: dict[int, TypeTexts] = {}
         self._attributes: dict[int, tuple[tuple[str, str], ...]] = {}
-        self._parts: dict[int, TypeParts] = {}
 
-    def type_label(self, type_: ir.Type | None) -> str:
-        """Return a type as short text."""
-        return type_label(None) if type_ is None else _cached(self._types, type_, type_label)
-
-    def type_parts(self, type_: ir.Type | None) -> TypeParts:
-        """Return a type taken apart."""
-        return type_parts(None) if type_ is None else _cached(self._parts, type_, type_parts)
+    def type_texts(self, type_: ir.Type | None) -> TypeTexts:
+        """Return the texts of a type."""
+        return TypeTexts(None) if type_ is None else _cached(self._types, type_, TypeTexts)
 
     def attributes(self, attrs: ir.Attrs | None) -> tuple[tuple[str, str], ...]:
         """Return the attributes of a call."""
@@ -48,27 +61,26 @@ def _cached(cache: dict[int, _Text], value: object, make: Callable[[Any], _Text]
 
 
 class TypeText:
-    """The label of a value's type, made on first use."""
+    """The label of a value's type, made on first use, and its hash computed once."""
 
-    __slots__ = ("_label", "_parts", "_texts", "_value")
+    __slots__ = ("_of_type", "_texts", "_value")
 
     def __init__(self, value: ir.Expr, texts: TextCache) -> None:
         self._value = value
         self._texts = texts
-        self._label: str | None = None
-        self._parts: TypeParts | None = None
+        self._of_type: TypeTexts | None = None
 
     def __str__(self) -> str:
-        if self._label is None:
-            self._label = self._texts.type_label(getattr(self._value, "ty", None))
-        return self._label
+        return (self._of_type or self._found()).label
 
     @property
     def parts(self) -> TypeParts:
         """The type taken apart."""
-        if self._parts is None:
-            self._parts = self._texts.type_parts(getattr(self._value, "ty", None))
-        return self._parts
+        return (self._of_type or self._found()).parts
+
+    def _found(self) -> TypeTexts:
+        self._of_type = self._texts.type_texts(getattr(self._value, "ty", None))
+        return self._of_type
 
     def is_of(self, other: TypeText) -> bool:
         """Return whether it is the type of the same value as another one."""

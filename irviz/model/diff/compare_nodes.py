@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from operator import eq
 
 from irviz.model.diff.diff_result import Aspect, Difference
 from irviz.model.diff.size_renaming import Renaming
@@ -60,7 +62,7 @@ class NodeComparison:
         """Return what differs between two nodes, apart from their names."""
         one, two = self.before[before], self.after[after]
         if self._is_same_operation(one, two) and not self._has_other_operands(one, two):
-            return () if self.is_same_type(one, two) else tuple(self._type(one, two))
+            return () if self.is_same_type(one, two) else self._type(one, two)
         found = [*self._operation(one, two)]
         is_lowered = any(each.aspect is Aspect.LOWERED for each in found)
         found += self._operands(one, two, is_lowered)
@@ -163,22 +165,36 @@ class NodeComparison:
             if was != now and not self.renaming.is_equal(was, now):
                 yield Difference(Aspect.ATTRIBUTE, was, now, name)
 
-    def _type(self, one: Node, two: Node) -> Iterator[Difference]:
+    def _type(self, one: Node, two: Node) -> tuple[Difference, ...]:
         was, now = self.type_parts(one), self.type_parts(two)
-        if self.renaming.is_equal(was.text, now.text):
-            return
-        found = [
-            Difference(aspect, getattr(was, part), getattr(now, part))
-            for part, aspect in _KIND_ASPECTS.items()
-            if not self.renaming.is_equal(getattr(was, part), getattr(now, part))
-        ]
-        yield from found or [Difference(Aspect.TYPE, was.text, now.text)]
+        if self.renaming.knows_names:
+            return _type_differences(was, now, self.renaming.is_equal)
+        return _plain_type_differences(was, now)
 
     def _is_closure(self, node: Node, graph: Graph) -> bool:
         """Return whether a call calls the value of a variable."""
         if node.resolution is not None or node.kind is NodeKind.OPERATOR:
             return False
         return any(edge.position == CALLEE for edge in graph.entering.get(node.id, ()))
+
+
+def _type_differences(
+    was: TypeParts, now: TypeParts, is_equal: Callable[[str, str], bool]
+) -> tuple[Difference, ...]:
+    if is_equal(was.text, now.text):
+        return ()
+    found = [
+        Difference(aspect, getattr(was, part), getattr(now, part))
+        for part, aspect in _KIND_ASPECTS.items()
+        if not is_equal(getattr(was, part), getattr(now, part))
+    ]
+    return tuple(found) or (Difference(Aspect.TYPE, was.text, now.text),)
+
+
+@lru_cache(maxsize=1024)
+def _plain_type_differences(was: TypeParts, now: TypeParts) -> tuple[Difference, ...]:
+    """Return the differences of types without names: a large module has few different ones."""
+    return _type_differences(was, now, eq)
 
 
 def _sources(node: Node, graph: Graph) -> dict[tuple[int, ...], NodeId]:

@@ -306,6 +306,13 @@ class Lab:
         text = self._ask("import json", f"json.dumps({expression})")
         return json.loads(ast.literal_eval(text))
 
+    def expect_value(self, expression: str, wanted: object) -> None:
+        """Wait until an expression has a value in the kernel: widgets say what they show later."""
+        deadline = time.monotonic() + _PATIENCE / 1e3
+        while (found := self.value(expression)) != wanted and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert found == wanted
+
     def _ask(self, source: str, expression: str) -> str:
         reply = self.page.evaluate(
             """async ([code, value]) => {

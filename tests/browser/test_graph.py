@@ -37,11 +37,11 @@ def layer(viewer: Any) -> Any:
 def test_a_click_selects_a_node_here_and_in_python(lab: Any, live: Any) -> None:
     live.click("lv1")
     expect(live.title).to_have_text("lv1")
-    assert lab.value("explorer.selected") == "lv1"
+    lab.expect_value("explorer.selected", "lv1")
     assert live.marked("selected").first.get_attribute("data-node") == "lv1"
     live.picture().click(position={"x": 5, "y": 60})
     expect(live.marked("selected")).to_have_count(0)
-    assert lab.value("explorer.selected") == ""
+    lab.expect_value("explorer.selected", "")
 
 
 def test_arrows_walk_the_graph_and_home_and_end_go_to_its_ends(offline: Any, viewer: Any) -> None:

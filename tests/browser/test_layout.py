@@ -217,7 +217,7 @@ def test_the_theme_of_the_notebook_is_followed(lab: Any, live: Any) -> None:
         lab.theme("JupyterLab Dark")
         expect(live.root).to_have_attribute("data-theme", "dark")
         assert brightness(live.root) < 0.3
-        assert lab.value("explorer.store.state.is_dark") is True
+        lab.expect_value("explorer.store.state.is_dark", True)
     finally:
         lab.theme("JupyterLab Light")
     expect(live.root).to_have_attribute("data-theme", "light")

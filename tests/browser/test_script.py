@@ -48,7 +48,7 @@ def test_a_line_leads_to_its_node(lab: Any, live: Any) -> None:
     line(live, "lv1 = ").get_by_text("lv1", exact=False).first.click()
     expect(live.title).to_have_text("lv1")
     assert live.marked("selected").first.get_attribute("data-node") == "lv1"
-    assert lab.value("explorer.selected") == "lv1"
+    lab.expect_value("explorer.selected", "lv1")
 
 
 def test_the_line_that_is_pointed_at_is_pointed_at_in_the_graph(viewer: Any) -> None:

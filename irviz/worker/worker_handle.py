@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import cloudpickle
 
-from irviz.errors import IrvizError
+from irviz.errors import LoadError
 from irviz.worker.inherited_environment import Surroundings
 from irviz.worker.start_methods import (
     DirectProcess,
@@ -120,8 +120,8 @@ class WorkerHandle:
         except Exception:  # its classes may raise anything, or exist only in the worker
             raise UnreadableAnswerError from None
         if failure is not None:
-            # the message of an error of irviz says what to do: where it was raised does not help
-            raise failure from (None if isinstance(failure, IrvizError) else WorkerTraceback(text))
+            # where code of the user's failed helps; of a file that is refused, the message says all
+            raise failure from (None if isinstance(failure, LoadError) else WorkerTraceback(text))
         return value
 
     def _exchange(self, request: bytes) -> bytes:

@@ -167,8 +167,15 @@ def median_seconds(seconds: Callable[[int], float]) -> float:
 
 def _copied(built: BuiltModule, cases: Cases) -> list[list[object]]:
     """Copy the arguments to where they are used, what all cases share once."""
-    columns = [built.copy_arguments([row(c, n) for n in range(len(c))]) for c in cases.columns]
-    return [[one[n if len(one) > 1 else 0] for one in columns] for n in range(len(cases))]
+    # a server gets the fields of a tuple one by one
+    columns = [
+        [built.copy_arguments([row(values, case)]) for case in range(len(values))]
+        for values in cases.columns
+    ]
+    return [
+        [one for copied in columns for one in copied[case if len(copied) > 1 else 0]]
+        for case in range(len(cases))
+    ]
 
 
 def _traced(callee: CalledFunction, module: ModuleOf) -> tuple[LocalModule, Instrumented]:

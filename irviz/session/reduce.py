@@ -18,6 +18,7 @@ from tvm import ir, relax
 
 from irviz.errors import InputError, IrvizError, StageError
 from irviz.ir.module_functions import default_function
+from irviz.ir.text.tvmscript import tvmscript
 from irviz.runtime.local.module_bytes import pack_module, unpack_module
 from irviz.runtime.local.pickle_by_value import PortableFunction
 from irviz.session.bisect import Bisection, bisect
@@ -82,7 +83,7 @@ class Reduction:
         before, after = self.bindings
         least = "" if self.is_least else "; time was up"
         took = f"{self.tries} tries in {format_duration(self.seconds)}{least}"
-        return f"# {before} bindings became {after}: {took}\n{self.module.script()}"
+        return f"# {before} bindings became {after}: {took}\n{tvmscript(self.module)}"
 
 
 def reduce(

@@ -17,6 +17,7 @@ from irviz.ir.same_bits import is_equal_tensor
 from irviz.ir.text.expression_labels import attributes
 from irviz.ir.text.function_texts import function_texts
 from irviz.ir.text.text_cache import is_same_type, type_parts_of
+from irviz.ir.text.tvmscript import tvmscript
 from irviz.ir.tir.loop_nest_reader import loop_nest
 from irviz.model.diff.canonical_names import Names, names_of_sizes
 from irviz.model.diff.compare_functions import (
@@ -240,7 +241,7 @@ def _plain_diff(
 
 def _first_other_line(before: ir.BaseFunc, after: ir.BaseFunc) -> Difference:
     """Return the first line that differs, or the place of a difference that is not printed."""
-    lines = before.script().splitlines(), after.script().splitlines()
+    lines = tvmscript(before).splitlines(), tvmscript(after).splitlines()
     for one, two in zip_longest(*lines, fillvalue=""):
         if one != two:
             return Difference(Aspect.STATEMENT, one.strip(), two.strip())

@@ -10,6 +10,7 @@ from tvm_ffi import structural_equal
 
 from irviz.atomic_write import atomic_write
 from irviz.errors import LoadError
+from irviz.ir.text.tvmscript import tvmscript
 from irviz.session.open_session import load
 
 
@@ -23,7 +24,7 @@ def write_snapshot(mod: ir.IRModule, stem: Path) -> Path:
     """Write a module in the place of what was there, and return the file."""
     stem.parent.mkdir(parents=True, exist_ok=True)
     old = find_snapshot(stem)
-    script, file = mod.script() + "\n", Path(f"{stem}.py")
+    script, file = tvmscript(mod) + "\n", Path(f"{stem}.py")
     _write(file, script)
     try:
         is_kept = structural_equal(load(file).current.module, mod)

@@ -18,6 +18,7 @@ from tvm_ffi import structural_equal
 
 from irviz.atomic_write import atomic_write
 from irviz.errors import IrvizError
+from irviz.ir.text.tvmscript import tvmscript
 from irviz.loaders.tvmscript.admission import admit
 from irviz.loaders.tvmscript.restricted_parser import parse_admitted
 
@@ -146,7 +147,7 @@ def tvmscript_source(value: ir.IRModule | tirx.PrimFunc) -> str | None:
     if not all(name.isidentifier() for name in names):
         return None  # TVM prints such a name unescaped, so it could contain code
     try:
-        text = value.script(show_meta=False)
+        text = tvmscript(value, show_meta=False)
         if "'''" in text:
             return None
         # names come from the module, which may come from an untrusted file

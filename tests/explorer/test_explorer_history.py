@@ -11,6 +11,8 @@ from tvm.relax.dpl import is_op, rewrite_call, wildcard
 from irviz.course.mlp import MyModuleHighLevel
 from irviz.session.session import Session
 
+pytestmark = pytest.mark.worker
+
 
 @pytest.fixture
 def fused(opened: Any) -> Any:

@@ -14,7 +14,7 @@ from tvm.relax.frontend.nn.llm.kv_cache import PagedKVCache
 from tvm_ffi import structural_equal
 
 import irviz
-from irviz.course.mlp import MyModule, MyModuleStatic
+from irviz.course.mlp import MyModule, MyModuleMixture, MyModuleStatic
 from irviz.course.te_functions import matmul_relu
 from irviz.errors import LoadError
 from irviz.loaders import file_limits
@@ -90,6 +90,17 @@ def test_a_lone_function_of_a_script_is_a_module(tmp_path):
     path = tmp_path / "lone.py"
     path.write_text(matmul_relu(4).script())
     assert names(load(path).module) == ["main"]
+
+
+def test_what_a_newer_python_wrote_is_read_or_told_how_to_read_it(tmp_path):
+    path = tmp_path / "newer.py"
+    path.write_text(MyModuleMixture.script(extra_config={"script.use_pep695": True}))
+    if sys.version_info >= (3, 12):
+        assert structural_equal(load(path).module, MyModuleMixture)
+    else:
+        assert "line 11, column 16: sizes as type parameters are syntax of Python 3.12: open" in (
+            refusal(path)
+        )
 
 
 def test_an_older_dialect_is_upgraded(tmp_path):

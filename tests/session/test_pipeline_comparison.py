@@ -85,6 +85,7 @@ def test_only_what_is_beyond_the_noise_of_other_passes_takes_longer():
     assert "pass7: 5 ms and 50 ms (10.0 ×)" in str(found)
 
 
+@pytest.mark.worker
 def test_saved_recordings_are_compared_on_the_command_line(tmp_path, capsys):
     paths = [str(tmp_path / name) for name in ("a.irviz", "b.irviz")]
     record(FUSION[0](), FUSION[1]()).session().save(paths[0])

@@ -48,6 +48,7 @@ def test_trace_events_are_complete_events_that_nest_as_passes_do(recording, tmp_
     assert begins == sorted(begins)
 
 
+@pytest.mark.worker
 def test_a_saved_recording_has_the_times_of_its_passes(recording, tmp_path):
     file = recording.session().save(tmp_path / "work.irviz")
     times = irviz.load(file).pass_times()

@@ -11,6 +11,7 @@ from tvm import ir, relax, tirx
 from irviz.gc_pause import gc_paused
 from irviz.ir.module_functions import function_named, relax_functions
 from irviz.ir.node_ids import NodeIds, definitions
+from irviz.ir.text.tvmscript import tvmscript
 from irviz.model.graph.graph import Graph, NodeId, NodeKind
 
 _MARK = re.compile(r"\s*# irviz:(\d+)$")
@@ -53,7 +54,7 @@ def script(mod: ir.IRModule) -> Script:
                     keys.append((name, node_id))
         text: list[str] = []
         lines = {}
-        for line in mod.script(obj_to_annotate=marks).splitlines():
+        for line in tvmscript(mod, obj_to_annotate=marks).splitlines():
             found = _MARK.search(line)
             if found:
                 lines[keys[int(found[1])]] = len(text) + 1
@@ -101,7 +102,7 @@ def prim_func_script(mod: ir.IRModule, name: str) -> str:
     function = function_named(mod, name)
     if not isinstance(function, tirx.PrimFunc):
         return ""
-    lines = str(function.script(name=name)).splitlines()
+    lines = tvmscript(function, name=name).splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("@"))
     return "\n".join(lines[start:]) + "\n"
 

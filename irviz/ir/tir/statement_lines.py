@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from tvm import ir, tirx
 
+from irviz.ir.text.tvmscript import tvmscript
 from irviz.ir.tir.statement_walk import walk_statements
 
 _MAX_PRINTED_NESTING = 500  # TVM's printer recurses, and ends the process some way past 1000
@@ -67,7 +68,7 @@ def _marked_lines(
             return
         marks.setdefault(stmt, f"irviz:{len(marks)}")
     try:
-        script = printed.script(syntax_sugar=syntax_sugar, obj_to_annotate=marks)
+        script = tvmscript(printed, syntax_sugar=syntax_sugar, obj_to_annotate=marks)
     except (ValueError, RuntimeError):
         return
     statements = list(marks)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import warnings
 from collections.abc import Iterator
 
@@ -53,6 +54,13 @@ def parse_tree(text: str, name: str, limits: SyntaxLimits = TVMSCRIPT_LIMITS) ->
     return tree
 
 
+_TYPE_PARAMETERS = re.compile(r"\s*def \w+\[")
+_NEWER = (
+    "sizes as type parameters are syntax of Python 3.12: open it there, or write it with "
+    'mod.script(extra_config={"script.use_pep695": False})'
+)
+
+
 def _parse(text: str, name: str) -> ast.Module:
     """Parse a text as TVM does: in the syntax of Python 3.8, or else in the current one."""
     with warnings.catch_warnings():
@@ -64,7 +72,10 @@ def _parse(text: str, name: str) -> ast.Module:
                 return ast.parse(text)
         except SyntaxError as failure:
             place = failure.lineno or 1, max(failure.offset or 1, 1)
-            raise RefusedError(name, *place, f"this is not Python: {failure.msg}") from None
+            words = f"this is not Python: {failure.msg}"
+            if sys.version_info < (3, 12) and _TYPE_PARAMETERS.match(failure.text or ""):
+                words = _NEWER
+            raise RefusedError(name, *place, words) from None
         except (MemoryError, RecursionError):
             raise too_deep(name) from None
         except ValueError as failure:  # a lone surrogate, or a number of thousands of digits

@@ -118,7 +118,7 @@ _SHOWN = f"""(async () => {{ {PAINTED}
 
 
 def main() -> None:
-    """Measure irviz and, with `--peers`, the others; each round measures each of them once."""
+    """Measure irviz and the others; each round measures each of them once."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -32,9 +32,8 @@ def _run(options: argparse.Namespace) -> None:
     from irviz.session.open_session import load
     from irviz.view.pass_times import SUFFIXES
 
-    target_path(
-        options.output, SUFFIXES if options.times else [SUFFIX]
-    )  # before the time that the rest takes
+    suffixes = SUFFIXES if options.times else [SUFFIX]
+    target_path(options.output, suffixes)  # before the time that the rest takes
     with warnings.catch_warnings(record=True) as notes:
         session = load(options.file, name=options.module, function=options.function)
     print_notes([str(note.message) for note in notes])

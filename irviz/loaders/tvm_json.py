@@ -12,6 +12,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import tvm
 import tvm_ffi
@@ -60,7 +61,8 @@ def module_from_json(text: str, name: str) -> ir.IRModule:
     wrong = f"{name!r} is not an IRModule in TVM's JSON"
     advice = "write one with open(path, 'w').write(tvm.ir.save_json(mod))"
     try:
-        types = _types(text)
+        content = _parsed(text)
+        types = _types(content)
     except TvmJsonError as failure:
         raise LoadError(f"{wrong}: {failure}; {advice}") from None
     if types & set(_COMPILED_TYPES):
@@ -71,7 +73,7 @@ def module_from_json(text: str, name: str) -> ir.IRModule:
     if foreign := _foreign(types):
         raise LoadError(f"{wrong}: it names {foreign!r}, which is part of no module; {advice}")
     try:
-        mod = _loaded(text)
+        mod = _loaded(text, content)
         if not isinstance(mod, ir.IRModule):
             raise TvmJsonError(f"it holds a {type(mod).__name__}, not an IRModule")
         draw_all(mod)
@@ -113,9 +115,10 @@ def _check_objects(text: str) -> None:
     """Read and draw the objects in a text; runs in the worker."""
     try:
         with memory_for(len(text), MEMORY_RATIO):
-            if foreign := _foreign(_types(text)):
+            content = _parsed(text)
+            if foreign := _foreign(_types(content)):
                 raise TvmJsonError(f"it names {foreign!r}, which is part of no module")
-            objects = read_objects(text)
+            objects = _listed(_loaded(text, content))
             began = time.process_time()
             _draw_objects(objects)
             check_drawing_time(began)
@@ -125,13 +128,12 @@ def _check_objects(text: str) -> None:
         raise TvmJsonError(_reason(failure)) from None
 
 
-def _loaded(text: str) -> object:
-    """Return the object in a text.
+def _loaded(text: str, content: dict[str, Any]) -> object:
+    """Return the object in a text, of which `content` is what it says.
 
     `tvm.ir.load_json` looks through each text for what older versions of TVM wrote, which takes
     most of its time: a text of this version needs no such look.
     """
-    content = json.loads(text)
     if content.get("metadata") == {"tvm_version": tvm.__version__}:
         # written anew, so that TVM reads exactly what was checked
         return from_json_graph_str(json.dumps(content))
@@ -146,7 +148,10 @@ def _reason(failure: Exception) -> str:
 
 def read_objects(text: str) -> list[object]:
     """Return the objects of a text that was tried before."""
-    found = _loaded(text)
+    return _listed(_loaded(text, json.loads(text)))
+
+
+def _listed(found: object) -> list[object]:
     if not isinstance(found, tvm_ffi.Array):
         raise TvmJsonError(f"it holds a {type(found).__name__}, not a list of objects")
     return list(found)
@@ -184,8 +189,8 @@ def _ignore_error(function: Callable[..., object], *arguments: object) -> None:
 # --- types --------------------------------------------------------------------------------------
 
 
-def _types(text: str) -> set[str]:
-    """Return the types that a text names; raise TvmJsonError if it is not TVM's JSON."""
+def _parsed(text: str) -> dict[str, Any]:
+    """Return what a text says; raise TvmJsonError if it is not TVM's JSON."""
     if not text.strip():
         raise TvmJsonError("it is empty")
     try:
@@ -195,8 +200,14 @@ def _types(text: str) -> set[str]:
     nodes = content.get("nodes") if isinstance(content, dict) else None
     if not isinstance(nodes, list) or "root_index" not in content:
         raise TvmJsonError("it is JSON without TVM's 'nodes' and 'root_index'")
+    found: dict[str, Any] = content
+    return found
+
+
+def _types(content: dict[str, Any]) -> set[str]:
+    """Return the types that a text names; raise TvmJsonError for a node without one."""
     types = set()
-    for node in nodes:
+    for node in content["nodes"]:
         name = node.get("type") if isinstance(node, dict) else None
         if not isinstance(name, str):
             raise TvmJsonError("it has a node without a type")

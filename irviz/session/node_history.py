@@ -119,10 +119,9 @@ class NodeHistory:
         nodes: list[Node] = []
         edges: list[Edge] = []
         regions: list[Region] = []
+        before = ""
         for step in self.changes:
-            name = f"{step.stage.id} {step.stage.label}"
             known = {node.id for node in nodes}
-            before = f"{self.changes[len(regions) - 1].stage.id}/" if regions else ""
             if step.nodes:
                 graph = graph_of(step.stage, step.function)
                 for node in step.nodes:
@@ -130,10 +129,11 @@ class NodeHistory:
                     nodes.append(graph[node]._replace(id=one, region=len(regions)))
             for diff in step.diffs:
                 for source, target in itertools.product(diff.before, diff.after):
-                    ends = NodeId(f"{before}{source}"), NodeId(f"{step.stage.id}/{target}")
+                    ends = NodeId(f"{before}/{source}"), NodeId(f"{step.stage.id}/{target}")
                     if ends[0] in known and target in step.nodes:
                         edges.append(Edge(*ends, (len(edges),)))
-            regions.append(Region(RegionKind.PART, name))
+            regions.append(Region(RegionKind.PART, f"{step.stage.id} {step.stage.label}"))
+            before = step.stage.id
         last = tuple(node.id for node in nodes if node.region == len(regions) - 1)
         return Graph(self.steps[0].function, tuple(nodes), tuple(edges), tuple(regions), last)
 

@@ -77,22 +77,28 @@ class PipelineComparison:
         """Return whether a module differs, or one of the pipelines has a pass of its own."""
         return self.first is not None or any(None in (one.before, one.after) for one in self.passes)
 
-    @cached_property
+    @property
     def first(self) -> AlignedPass | None:
         """The first pass after which the modules differ by more than names, None for no such."""
-        different = (one for one in self.passes if not one.is_same)
-        return next((one for one in different if diff_modules(*one.modules, self.titles)), None)
+        return self._first_difference and self._first_difference[0]
 
-    @cached_property
+    @property
     def diff(self) -> Diff | None:
         """What differs after that pass, None where no module differs."""
-        if self.first is None:
-            return None
-        one, two = (
-            f"{title}: {stage.id} {stage.label}"
-            for title, stage in zip(self.titles, self.first.modules, strict=True)
-        )
-        return diff_modules(*self.first.modules, (one, two))
+        return self._first_difference and self._first_difference[1]
+
+    @cached_property
+    def _first_difference(self) -> tuple[AlignedPass, Diff] | None:
+        for aligned in self.passes:
+            if aligned.is_same:
+                continue
+            one, two = (
+                f"{title}: {stage.id} {stage.label}"
+                for title, stage in zip(self.titles, aligned.modules, strict=True)
+            )
+            if diff := diff_modules(*aligned.modules, (one, two)):
+                return aligned, diff
+        return None
 
     @cached_property
     def clear_differences(self) -> tuple[AlignedPass, ...]:

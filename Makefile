@@ -34,7 +34,7 @@ style: $(VENV)/installed-dev
 
 prose: $(VENV)/installed-dev
 	$(BIN)/codespell
-	$(BIN)/python docs/check_prose.py *.md docs/*.md bench/README.md
+	$(BIN)/python docs/check_prose.py *.md docs bench assets irviz notebooks
 
 types: $(VENV)/installed-dev
 	$(BIN)/mypy

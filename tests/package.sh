@@ -7,8 +7,8 @@ trap 'rm -rf "$work"' EXIT
 .venv/bin/python -m hatchling build -d "$work/dist" 2>/dev/null
 wheel=$(echo "$work"/dist/*.whl)
 bytes=$(stat -c %s "$wheel")
-if ((bytes > 2 << 20)); then
-  echo "$(basename "$wheel") has $bytes bytes, more than 2 MiB: is something in it that nobody needs?"
+if ((bytes > 1950000)); then
+  echo "$(basename "$wheel") has $bytes bytes, more than 1.95 MB: is something in it that nobody needs?"
   exit 1
 fi
 found=()

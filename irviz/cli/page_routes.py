@@ -21,7 +21,6 @@ _POLICY = {
     "script-src": "'self' blob:",  # anywidget imports from blobs
     "style-src": "'self' 'unsafe-inline'",  # anywidget and CodeMirror add style sheets
     "img-src": "'self' data: blob:",
-    "font-src": "'self' data:",
     "connect-src": "'self'",
     "base-uri": "'none'",
     "form-action": "'self'",

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from irviz.explorer.explorer import Explorer
+from irviz.ir.module_functions import relax_functions
+from irviz.session.blame import Blame
 from irviz.session.pipeline_comparison import PipelineComparison, compare_pipelines
 from irviz.session.session import Session
 from irviz.transforms.recordings.recording import Recording
@@ -22,6 +24,27 @@ class ExplorableRecording(Recording):
     def explore(self) -> Explorer:
         """Open the explorer on the stages; raise ValueError when no pass was run."""
         return Explorer(self.session())
+
+    def blame(self) -> Blame:
+        """Return the TVMScript of the last stage that has the function, line by line.
+
+        Each line has the pass that changed it last.
+
+        Raises:
+            StageError: No pass was run.
+
+        Example:
+            ```python
+            with irviz.record() as recording:
+                pipeline(mod)
+            print(recording.blame())
+            ```
+        """
+        session = self.session()
+        stages = [
+            one for one in session.tree.stages if session.function in relax_functions(one.module)
+        ]
+        return session.blame(stages[-1].id)
 
     def compare(
         self, other: ExplorableRecording | Session, titles: tuple[str, str] = ("before", "after")

@@ -320,7 +320,7 @@ def _kind_entry(node: Node) -> LegendEntry:
     lines: dict[str, str | float] = {"fill": fill, "stroke": stroke, "stroke_width": 1.4}
     add_shape(root, style.shape, Rect(2, 2, _SAMPLE.width - 2, _SAMPLE.height - 2), **lines)
     known = _RESOLUTIONS.get(node.resolution) if node.resolution else None
-    return {"sample": _sample(root), "words": known or STYLES[node.kind].name}
+    return {"sample": _sample(root), "words": known or style.name}
 
 
 def _sign_entry(sign: str) -> LegendEntry:

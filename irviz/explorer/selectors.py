@@ -306,6 +306,8 @@ def caption(state: State, side: Side) -> tuple[str, str, tuple[str, ...]]:
     if view is not None:
         if view.count != view.size:
             facts.append(f"{view.count:,} of {view.size:,} nodes")
+            groups = sum(node.kind is NodeKind.GROUP for node in view.graph.nodes)
+            facts += [f"{groups} group{'s' * (groups > 1)}"] if groups else []
         copies = [one.name for one in view.graph.regions if one.kind is RegionKind.REPEAT]
         facts += [f"equal layers {name}" for name in copies[:_MOST_NAMES]]
     return stage.id, stage.label, tuple(facts)

@@ -31,6 +31,7 @@ from irviz.explorer.viewer.schema import (
     Details,
     Found,
     FunctionRow,
+    PassTime,
     Selection,
     Status,
 )
@@ -38,7 +39,9 @@ from irviz.ir.read_module_contents import contents
 from irviz.model.runs.trace import NodeValue
 from irviz.session.run_overlays import OVERLAYS
 from irviz.session.session import Session
+from irviz.session.stage_times import stage_times
 from irviz.transforms.stage import INITIAL
+from irviz.units import format_duration
 from irviz.view.bidi_escapes import visible
 from irviz.view.text.details import value_html
 
@@ -62,6 +65,7 @@ def viewer_data(state: State) -> dict[str, object]:
         "search": state.search,
         "found": _found(state),
         "status": status_data(state),
+        "times": _times(state),
         "colours": _COLOURS,
         "colour": state.colour_by or "",
         "tab": state.tab,
@@ -197,6 +201,30 @@ def status_data(state: State) -> Status:
         "canDiffer": state.can_record(stage) and stage != reference,
         "isDimmed": state.is_dimmed,
     }
+
+
+@derived(lambda state: (state.session,))
+def _times(state: State) -> list[PassTime]:
+    """Return the flame graph of the passes that were recorded, [] where none was."""
+    stages = state.session.stages
+    if all(stage.seconds is None for stage in stages):
+        return []
+    root = stage_times(stages).root
+    return [
+        {
+            "name": visible(one.name),
+            "stage": one.stage,
+            "depth": depth - 1,
+            "left": one.start / (root.seconds or 1),
+            "width": one.seconds / (root.seconds or 1),
+            "own": format_duration(one.own),
+            "total": format_duration(one.seconds),
+            "isChanged": one.is_changed,
+            "error": visible(one.error),
+        }
+        for depth, one in root.walk()
+        if depth
+    ]
 
 
 def _clipboard(state: State) -> Clipboard:

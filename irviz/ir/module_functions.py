@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeVar
 
 from tvm import ir, relax, tirx
@@ -30,6 +31,12 @@ def prim_funcs(mod: ir.IRModule) -> dict[str, tirx.PrimFunc]:
 def _functions_of_class(mod: ir.IRModule, kind: type[_Function]) -> dict[str, _Function]:
     found = {gvar.name_hint: one for gvar, one in mod.functions.items() if isinstance(one, kind)}
     return dict(sorted(found.items()))
+
+
+def with_functions(mod: ir.IRModule, changed: Mapping[str, ir.BaseFunc]) -> ir.IRModule:
+    """Return a module with other functions in the place of those that it has of these names."""
+    functions = {gvar: changed.get(gvar.name_hint, one) for gvar, one in mod.functions.items()}
+    return ir.IRModule(functions, attrs=mod.attrs, global_infos=mod.global_infos)
 
 
 def drawable_functions(mod: ir.IRModule) -> dict[str, relax.Function | tirx.PrimFunc]:

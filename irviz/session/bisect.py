@@ -79,6 +79,11 @@ class Bisection:
         return next((one.words for one in self.checked if one.fails and one.id == self._id), "")
 
     @property
+    def is_too_long(self) -> bool:
+        """Whether the pass, or the run of what it made, was stopped by its limit of time."""
+        return "longer than" in self.words
+
+    @property
     def _id(self) -> str:
         return self.stage.id if self.stage else ""
 
@@ -346,9 +351,9 @@ class _Checks:
         return ratio.high < 1 / _MOST_TIMES, f"{ratio.median:.2g} times as fast as at first"
 
     def _times_as_long(self, at: int) -> float:
-        """Return how many times as long a run takes, if that is much; else 0: it is to be measured.
+        """Return how many times as long a run takes, or 0 if only a measurement can tell.
 
-        Where it is very much, one run of each is enough.
+        One run of each is enough where the times differ by much.
         """
         times = 0.0
         for _ in range(3):

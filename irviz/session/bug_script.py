@@ -23,7 +23,6 @@ from irviz.transforms.try_in_worker import try_transform
 _NAMES = ("before", "inputs", "results", "flat", "found", "expected")
 _NEEDS = ("import numpy as np", "from tvm import relax")
 _DOUBLE = 8
-_TOO_LONG = "longer than"
 _RUN = """\
 def inputs():
     return [
@@ -57,7 +56,7 @@ def bisection_script(mod: ir.IRModule, function: str, found: Bisection) -> str:
     script.begin(mod)
     first = Stage("0", mod, files=found.stage.files)
     made = apply_transform(first, transform, "1", isolate=config.isolate, seconds=config.seconds)
-    if _TOO_LONG in found.words:
+    if found.is_too_long:
         seconds = int(config.seconds) + 1
         script.add(
             f"signal.alarm({seconds})  # it does not end by itself", needs=("import signal",)

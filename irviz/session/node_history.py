@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from irviz.errors import NotFoundError
 from irviz.ir.module_functions import function_named, relax_functions
+from irviz.ir.source_lines import source_lines
 from irviz.model.diff.diff_result import FunctionDiff, NodeChange, NodeDiff
 from irviz.model.graph.graph import Edge, Graph, Node, NodeId, Region, RegionKind
 from irviz.model.graph.layers import layer_name
@@ -62,7 +63,12 @@ class HistoryStep:
 
     @property
     def words(self) -> str:
-        """What the pass did, such as `fused: lv0 + lv1`; "" in the first stage."""
+        """What the pass did, such as `fused: lv0 + lv1`.
+
+        In the first stage it is where the nodes were written, such as `model.py, line 23`.
+        """
+        if not self.diffs:
+            return source_lines(self.stage.module[self.function], self.nodes)
         words = []
         for change in self.changes:
             nodes = nodes_of(one.before for one in self.diffs if one.change is change)
@@ -168,7 +174,8 @@ def node_history(
     layers = layered_graph(stages[at], function)[NodeId(node)].layers
     own = _Place(function, (NodeId(node),))
     steps = [*_before(own, stages[: at + 1]), *_after(own, stages[at:])]
-    return NodeHistory(NodeId(node), stages[at].id, tuple(map(layer_name, layers)), tuple(steps))
+    names = tuple(filter(None, map(layer_name, layers)))
+    return NodeHistory(NodeId(node), stages[at].id, names, tuple(steps))
 
 
 class _Place(NamedTuple):

@@ -95,9 +95,9 @@ def reduce(
 ) -> Reduction:
     """Return a smaller module that still fails.
 
-    Bindings are left out, branches and bodies of called functions take the place of `if`s and
-    calls, what statements of PrimFuncs write becomes zero, and sizes become smaller, as long as the
-    module is well-formed and fails in the same way.
+    Bindings are left out. Branches and bodies of called functions take the place of `if`s and
+    calls. What statements of PrimFuncs write becomes zero, and sizes become smaller. A change is
+    kept where the module is still well-formed and fails in the same way.
 
     Args:
         failing: A module; or a bisection: the module that its pass was applied to, and the same
@@ -216,7 +216,7 @@ class _Search:
 def _try_seconds(found: Bisection) -> float:
     """Return the limit of a try: a tenth of the usual one where that is exceeded each time."""
     usual = found.session.run_config.seconds
-    return max(usual / 10, min(usual, 1.0)) if "longer than" in found.words else usual
+    return max(usual / 10, min(usual, 1.0)) if found.is_too_long else usual
 
 
 def _outcome_of_bisection(found: Bisection, seconds: float) -> Callable[[ir.IRModule], str]:

@@ -24,6 +24,7 @@ class _Passes:
     children: list[_Passes] = field(default_factory=list)
     is_changed: bool = False
     error: str = ""
+    stage: str = ""
 
     def timed(self, start: float) -> TimedPass:
         at, inner = start, []
@@ -31,7 +32,8 @@ class _Passes:
             inner.append(child.timed(at))
             at += inner[-1].seconds
         end = at + self.seconds
-        return TimedPass(self.name, start, end - start, tuple(inner), self.is_changed, self.error)
+        what = self.is_changed, self.error, self.stage
+        return TimedPass(self.name, start, end - start, tuple(inner), *what)
 
 
 def stage_times(stages: Sequence[Stage]) -> PassTimes:
@@ -57,6 +59,7 @@ def stage_times(stages: Sequence[Stage]) -> PassTimes:
                 around.children.append(enclosing[path])
             around = enclosing[path]
             around.is_changed |= is_changed
+            around.stage = stage.id  # the last one inside it is what it made
         last = around.children[-1] if around.children else None
         if last is not None and last.children and last.name == stage.label:
             made = last  # what it did itself after the passes inside it
@@ -65,6 +68,7 @@ def stage_times(stages: Sequence[Stage]) -> PassTimes:
             around.children.append(made)
         made.seconds += stage.seconds
         made.is_changed |= is_changed
+        made.stage = stage.id
         made.error = short_line(stage.error) if stage.error else ""
     if not root.children:
         raise StageError(

@@ -14,7 +14,12 @@ import tvm_ffi
 from tvm import ir, relax, tirx
 from tvm.relax.expr import _update_type
 
-from irviz.ir.module_functions import prim_funcs, relax_function, relax_functions
+from irviz.ir.module_functions import (
+    prim_funcs,
+    relax_function,
+    relax_functions,
+    with_functions,
+)
 
 Make = Callable[[], ir.IRModule]
 _LEAST_SIZE = 2
@@ -62,7 +67,7 @@ def keep_stores(mod: ir.IRModule, kept: Collection[int]) -> ir.IRModule:
         name: _without_unread(tvm_ffi.structural_map(one, (tirx.BufferStore, stored)))
         for name, one in prim_funcs(mod).items()
     }
-    return _with_functions(mod, changed)
+    return with_functions(mod, changed)
 
 
 def _without_unread(function: tirx.PrimFunc) -> tirx.PrimFunc:
@@ -129,13 +134,13 @@ def _with_branch(
         ]
     body = relax.BlockBuilder(mod).normalize(relax.SeqExpr(blocks, old.body.body))
     new = relax.Function(old.params, body, old.ret_ty, old.is_pure, old.attrs)
-    return relax.transform.CanonicalizeBindings()(_with_functions(mod, {function: new}))
+    return relax.transform.CanonicalizeBindings()(with_functions(mod, {function: new}))
 
 
 def _with_inlined(mod: ir.IRModule, function: str, callee: str) -> ir.IRModule:
     called = {mod.get_global_var(callee): mod[callee]}
     new = relax_function(mod, function).inline_functions(called)
-    inlined = relax.transform.Normalize()(_with_functions(mod, {function: new}))
+    inlined = relax.transform.Normalize()(with_functions(mod, {function: new}))
     return relax.transform.CanonicalizeBindings()(inlined)
 
 
@@ -162,8 +167,3 @@ def _called_names(function: relax.Function) -> set[str]:
     names = set[str]()
     tvm_ffi.structural_walk(function, (ir.GlobalVar, lambda gvar: names.add(gvar.name_hint)))
     return names
-
-
-def _with_functions(mod: ir.IRModule, changed: dict[str, ir.BaseFunc]) -> ir.IRModule:
-    functions = {gvar: changed.get(gvar.name_hint, one) for gvar, one in mod.functions.items()}
-    return ir.IRModule(functions, attrs=mod.attrs, global_infos=mod.global_infos)

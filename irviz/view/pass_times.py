@@ -106,7 +106,8 @@ class PassTimes:
 
         Each pass is a complete event with its begin and its duration in microseconds, to the
         nanosecond, sorted by begin; what runs inside another pass comes after it and ends with it
-        at the latest.
+        at the latest. Its category is whether it changed the module. Only a pass that failed has
+        arguments: speedscope adds them to the name, by which it adds up runs of the same pass.
         """
         events: list[Mapping[str, object]] = [
             _event("M", "process_name", args={"name": "irviz"}),
@@ -114,15 +115,12 @@ class PassTimes:
         ]
         for depth, one in self.root.walk():
             begin, end = (round(at * _NANOSECONDS) for at in (one.start, one.start + one.seconds))
-            changed = {"changed the module": one.is_changed} if depth else {}
-            failed = {"error": one.error} if one.error else {}
-            args: dict[str, object] = {
-                "own time": format_duration(one.own),
-                **changed,
-                **failed,
-            }
+            category = "changed the module" if one.is_changed else "changed nothing"
+            args = {"args": {"error": one.error}} if one.error else {}
             times = {"ts": begin / 1000, "dur": (end - begin) / 1000}
-            events.append(_event("X", one.name, cat="pass", args=args, **times))
+            events.append(
+                _event("X", one.name, cat=category if depth else "block", **times, **args)
+            )
         return {"traceEvents": events, "displayTimeUnit": "ns"}
 
     def save(self, path: str | os.PathLike[str], theme: ThemeName = "course") -> Path:

@@ -24,7 +24,8 @@ WIDE_FONTS = (
 """Fonts with Chinese and Korean letters, those of Debian, macOS and Windows."""
 _ADVANCE = 0.602  # the width of a character of the usual monospaced fonts, in ems
 _ASCENT, _DESCENT = 0.75, 0.22  # of these fonts, in ems
-_MAX_CHARACTERS = 44
+MAX_CHARACTERS = 44
+"""The most characters of a title or a note."""
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -117,14 +118,14 @@ def text_rect(text: str, position: Point, size: float, anchor: str = "middle") -
 def shorten(text: str) -> str:
     """Return one printable line of at most 44 characters."""
     line = printable(" ".join(text.split()))
-    return line if len(line) <= _MAX_CHARACTERS else line[: _MAX_CHARACTERS - 1] + "…"
+    return line if len(line) <= MAX_CHARACTERS else line[: MAX_CHARACTERS - 1] + "…"
 
 
-def shorten_name(text: str) -> str:
-    """Return a name as one printable line of at most 44 characters, which keeps both its ends."""
+def shorten_name(text: str, most: int = MAX_CHARACTERS) -> str:
+    """Return a name as one printable line of at most so many characters, with both its ends."""
     line = printable(" ".join(text.split()))
-    kept = _MAX_CHARACTERS // 2
-    return line if len(line) <= _MAX_CHARACTERS else f"{line[: kept - 1]}…{line[-kept:]}"
+    kept = most // 2
+    return line if len(line) <= most else f"{line[: most - kept - 1]}…{line[-kept:]}"
 
 
 def printable(text: str) -> str:

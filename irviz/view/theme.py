@@ -56,6 +56,7 @@ assert STYLES.keys() == set(NodeKind), "every kind of node has a style and a nam
 
 _LIBRARY = NodeStyle(NodeShape.BARRED_BOX, "library")
 _UNKNOWN = NodeStyle(NodeShape.BARRED_BOX, "unknown")
+_CALL_WITH_BUFFERS = NodeStyle(NodeShape.STACK, "call", "call with its buffers")
 
 
 def node_style(node: Node) -> NodeStyle:
@@ -64,7 +65,7 @@ def node_style(node: Node) -> NodeStyle:
         return _LIBRARY
     if node.resolution is Resolution.UNKNOWN:
         return _UNKNOWN
-    return STYLES[node.kind]
+    return _CALL_WITH_BUFFERS if node.kind is NodeKind.GROUP and node.callee else STYLES[node.kind]
 
 
 _LIGHT_CODE = {

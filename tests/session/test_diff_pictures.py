@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tvm import relax
+from tvm.relax.frontend import nn
 
 import irviz
 from irviz.course.digits import mlp_params
@@ -233,6 +234,25 @@ def test_a_frame_in_a_repeated_layer_can_be_collapsed():
     frames = [one.id for one in sides.union.regions if one.kind is RegionKind.FUSED]
     assert len(frames) == 3
     assert wrong(layers, split, Expansion(closed=frozenset(frames))) == []
+
+
+def test_another_name_of_the_result_is_where_a_call_became_several():
+    class Model(nn.Module):
+        def __init__(self):
+            self.layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(12)])
+            self.norm = nn.RMSNorm(4, [-1], bias=False)
+
+        def main(self, x: nn.Tensor):
+            for layer in self.layers:
+                x = layer(x)
+            return self.norm(x)
+
+    spec = {"main": {"x": nn.spec.Tensor((1, 4), "float32")}}
+    session = Session(Model().export_tvm(spec)[0])
+    for name in ("LegalizeOps", "ToNonDataflow", "CallTIRRewrite"):
+        session = session.apply(name)
+    figure = session.diff("2", "3").figure()
+    assert any("rms_norm" in one for one in texts(figure))
 
 
 def test_a_collapsed_layer_tells_what_it_holds_in_each_stage_and_what_became_of_that():

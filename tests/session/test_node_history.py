@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import tvm
 
 import irviz
+from irviz.course import mlp_high_level
 from irviz.course.mlp import MyModuleHighLevel
 from irviz.errors import NotFoundError
 from irviz.model.diff.diff_result import NodeChange
@@ -44,6 +47,9 @@ def test_a_node_is_followed_to_the_call_that_it_was_fused_into(fused: Session) -
 def test_a_call_is_led_back_to_all_that_was_fused_into_it(fused: Session) -> None:
     first = fused.history("lv").steps[0]
     assert (first.stage.id, first.nodes) == ("0", ("lv0", "lv1", "lv2"))
+    text = Path(mlp_high_level.__file__).read_text("utf-8").splitlines()
+    (written,) = (at for at, one in enumerate(text, start=1) if "lv1 = " in one)
+    assert first.words == f"mlp_high_level.py, lines {written - 1}, {written}, {written + 1}"
 
 
 def test_a_history_is_drawn_with_a_frame_for_each_stage_that_changed_the_node(
@@ -102,6 +108,19 @@ def test_a_node_that_is_not_there_is_refused(fused: Session) -> None:
 
 
 # --- blame -------------------------------------------------------------------------------------
+
+
+def test_a_recording_has_the_blame_of_its_last_relax_function() -> None:
+    mod = MyModuleHighLevel
+    with irviz.record() as recording:
+        for name in ("LegalizeOps", "AnnotateTIROpPattern", "FuseOps", "FuseTIR"):
+            mod = getattr(tvm.relax.transform, name)()(mod)
+        del mod["main"]
+        tvm.tirx.transform.StmtSimplify()(
+            mod
+        )  # as the passes of a compilation that come after Relax
+    stages = {line.text.strip().partition(" =")[0]: line.stage for line in recording.blame().lines}
+    assert stages["lv"].label == "FuseTIRInner"
 
 
 @pytest.mark.build

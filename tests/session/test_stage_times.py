@@ -9,6 +9,8 @@ from tvm import relax
 
 import irviz
 from irviz.course.mlp import MyModuleHighLevel
+from irviz.explorer.state import State
+from irviz.explorer.viewer_traits import viewer_data
 from irviz.model.runs.timed_pass import TimedPass
 from irviz.transforms.stage import Stage
 from irviz.view.pass_times import PassTimes
@@ -36,6 +38,7 @@ def test_trace_events_are_complete_events_that_nest_as_passes_do(recording, tmp_
         (events if event["ph"] == "X" else names).append(event)
     assert {one["name"] for one in names} == {"process_name", "thread_name"}
     assert [one["name"] for one in events[1:]] == [step.name for step in recording.walk()]
+    assert not [one for one in events if "args" in one]  # speedscope adds them to the name
     open_until = []
     for event in events:  # of one thread: each is inside of another one, or after it
         begin, end = (round(1000 * at) for at in (event["ts"], event["ts"] + event["dur"]))
@@ -59,6 +62,17 @@ def test_a_saved_recording_has_the_times_of_its_passes(recording, tmp_path):
         assert found[name].own == pytest.approx(known[name].own, abs=1e-5)
     passes = [one.name for _, one in times.root.walk()]
     assert passes[1:4] == ["sequential", "FoldConstant", "sequential"]
+
+
+def test_the_explorer_knows_the_stage_that_each_pass_made(recording):
+    session = recording.session()
+    shown = viewer_data(State(session))["times"]
+    made = {one["stage"]: one["name"] for one in shown}  # the innermost pass comes last
+    assert made == {stage.id: stage.label for stage in session.stages[1:]}
+    outermost = shown[0]
+    assert (outermost["name"], outermost["stage"]) == ("sequential", session.stages[-1].id)
+    assert (outermost["left"], outermost["width"]) == (0, 1)
+    assert viewer_data(State(irviz.Session(MyModuleHighLevel)))["times"] == []
 
 
 def test_a_flame_graph_shows_any_name_as_it_is():

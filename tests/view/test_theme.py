@@ -42,6 +42,7 @@ def test_a_prim_func_called_by_name_looks_like_one_called_by_reference():
 
 def test_every_theme_has_the_colours_of_every_style():
     used = {node_style(node(kind, r)).colour for kind in STYLES for r in (None, *Resolution)}
+    used.add(node_style(node(NodeKind.GROUP)._replace(callee="")).colour)
     for theme in THEMES.values():
         assert set(theme.colours) == used
 

@@ -21,7 +21,7 @@ const common = {
 const pages = await build({
   ...common,
   entryPoints: ["src/page.ts", "src/page.css"],
-  loader: { ".woff2": "dataurl", ".svg": "dataurl" },
+  loader: { ".svg": "dataurl" },
   inject: ["src/define.ts"], // anywidget is an AMD module
   alias: { "sanitize-html": "./src/sanitize.ts" },
 });

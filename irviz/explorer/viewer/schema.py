@@ -284,6 +284,23 @@ class Status(TypedDict):
     isDimmed: bool
 
 
+class PassTime(TypedDict):
+    """A pass in the flame graph, before those inside it; `left` and `width` are shares of all.
+
+    `stage` is what it made, "" where that is not known. `own` and `total` are times in words.
+    """
+
+    name: str
+    stage: str
+    depth: int
+    left: float
+    width: float
+    own: str
+    total: str
+    isChanged: bool
+    error: str
+
+
 class ColourChoice(TypedDict):
     """What nodes can be coloured by."""
 

@@ -48,6 +48,7 @@ class Viewer(anywidget.AnyWidget):
     search = traitlets.Unicode("").tag(sync=True)
     found = traitlets.Dict().tag(sync=True)
     status = traitlets.Dict().tag(sync=True)
+    times: traitlets.List[object] = traitlets.List().tag(sync=True)
     colours: traitlets.List[object] = traitlets.List().tag(sync=True)
     colour = traitlets.Unicode("").tag(sync=True)
     tabs = traitlets.List(traitlets.Unicode()).tag(sync=True)

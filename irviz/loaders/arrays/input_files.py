@@ -76,9 +76,9 @@ def read_inputs(
     """Read arrays for the `wanted` inputs from a file or a folder of images; run nothing in it.
 
     An .npz has arrays by name. An .npy is the only wanted input. An image, or each image of a
-    folder in alphabetical order, is one case of the only wanted input, converted to its channels
-    and size, as floats from 0 to 1 or integers from 0 to 255. The first bytes determine the kind of
-    file. Raises InputFileError for anything else.
+    folder in alphabetical order, is one case of the only wanted input. It is converted to that
+    input's channels and size, as floats from 0 to 1 or integers from 0 to 255. The first bytes
+    determine the kind of file. Raises InputFileError for anything else.
     """
     name, file = os.fspath(path), Path(path)
     try:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tvm import ir, relax
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     import onnx
     from torch.fx import Node
 
+_Origin = TypeVar("_Origin")
+_FRAME = re.compile(r'File "([^"\n]+)", line (\d+)')
+
 
 def torch_layers(mod: ir.IRModule, values: Mapping[Node, Any]) -> LayersByNode:
     """Return the layers of the bindings of a module that was imported from an exported program.
@@ -32,7 +36,30 @@ def torch_layers(mod: ir.IRModule, values: Mapping[Node, Any]) -> LayersByNode:
         modules = (node.meta.get("nn_module_stack") or {}).values()
         layer = layer_of_modules((name, _class_name(kind)) for name, kind in modules)
         found += [(layer, one) for one in _results(value) if node.op != "placeholder"]
-    return layers_of_bindings(mod["main"], found)
+    return {node: (layer,) for node, layer in by_binding(mod["main"], found).items()}
+
+
+def torch_source_lines(
+    mod: ir.IRModule, values: Mapping[Node, Any]
+) -> Mapping[NodeId, tuple[str, int]]:
+    """Return the file and line of the bindings of a module that was imported from torch.
+
+    They are those of the innermost call outside torch, noted when the program was exported.
+    """
+    found = [
+        (place, one)
+        for node, value in values.items()
+        if (place := source_place(node.meta.get("stack_trace"))) is not None
+        for one in _results(value)
+    ]
+    return by_binding(mod["main"], found)
+
+
+def source_place(stack_trace: str | None) -> tuple[str, int] | None:
+    """Return the file and line of the innermost call outside torch, or else of the innermost."""
+    frames = _FRAME.findall(stack_trace or "")
+    own = [frame for frame in frames if "torch" not in PurePath(frame[0]).parts] or frames
+    return (own[-1][0], int(own[-1][1])) if own else None
 
 
 def onnx_layers(
@@ -49,15 +76,16 @@ def onnx_layers(
         for output in node.output
         for one in _results(values.get(output))
     ]
-    return layers_of_bindings(mod["main"], found)
+    return {node: (layer,) for node, layer in by_binding(mod["main"], found).items()}
 
 
-def layers_of_bindings(
-    function: relax.Function, results: Iterable[tuple[Layer, ir.Expr]]
-) -> LayersByNode:
-    """Return the layers of bindings, from the results of each layer: variables, or their values.
+def by_binding(
+    function: relax.Function, results: Iterable[tuple[_Origin, ir.Expr]]
+) -> dict[NodeId, _Origin]:
+    """Return the origin of each binding, such as its layer, from the results of each origin.
 
-    The bindings between two results belong to the second one.
+    Results are variables, or their values. The bindings between two results belong to the second
+    one.
     """
     ids = {str(var.name): node_id for var, node_id in identify(function).items()}
     bound = [one for block in function.body.blocks for one in block.bindings]
@@ -65,16 +93,16 @@ def layers_of_bindings(
     for index, binding in enumerate(bound):
         places[str(binding.var.name)] = index
         places.setdefault(binding.value.__chandle__(), index)
-    ends: dict[int, Layer] = {}
-    for layer, result in results:
+    ends: dict[int, _Origin] = {}
+    for origin, result in results:
         key = str(result.name) if isinstance(result, relax.Var) else result.__chandle__()
         if key in places:
-            ends.setdefault(places[key], layer)
-    found: dict[NodeId, tuple[Layer, ...]] = {}
+            ends.setdefault(places[key], origin)
+    found: dict[NodeId, _Origin] = {}
     start = 0
-    for end, layer in sorted(ends.items()):
+    for end in sorted(ends):
         for binding in bound[start : end + 1]:
-            found[ids[str(binding.var.name)]] = (layer,)
+            found[ids[str(binding.var.name)]] = ends[end]
         start = end + 1
     return found
 

@@ -54,6 +54,7 @@ _SIZE_BITS, _MAX_BITS = 64, 8_192
 """The bits of a symbolic size, and of what is computed from sizes."""
 _PLAIN: Final = (None, "builtins.tuple", "builtins.list")
 _DROPPED: Final = "treespec_namedtuple_fields"
+_MAX_FRAMES: Final = 20
 _FRAME: Final = re.compile(r'File "([\w./\\ :<>+-]{1,300})", line (\d{1,7}), in ([\w<>]{1,100})')
 _LAYER: Final = r"[\w.@\[\]'-]{0,500}(?:,[\w.@\[\]'-]{0,500}){2}"
 _LAYERS: Final = re.compile(rf"{_LAYER}(?:;{_LAYER})*")
@@ -170,11 +171,12 @@ def _member(name: str, value: Any, owner: dict[str, Any], depth: int) -> Any:
 
 
 def _origin(metadata: dict[str, Any]) -> dict[str, str]:
-    """Return the layers of a node and the last line of its source, which torch only quotes."""
+    """Return the layers of a node and the lines of its source, which torch only quotes."""
     found = {}
     if frames := _FRAME.findall(str(metadata.get("stack_trace"))):
-        file, line, name = frames[-1]
-        found["stack_trace"] = f'File "{file}", line {line}, in {name}'
+        found["stack_trace"] = "\n".join(
+            f'File "{file}", line {line}, in {name}' for file, line, name in frames[-_MAX_FRAMES:]
+        )
     layers = metadata.get("nn_module_stack")
     if isinstance(layers, str) and _LAYERS.fullmatch(layers):
         found["nn_module_stack"] = layers

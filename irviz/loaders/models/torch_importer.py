@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError
+from irviz.ir.source_lines import with_source_lines
 from irviz.loaders.file_errors import one_line
 from irviz.loaders.loaded_model import Missing
-from irviz.loaders.models.imported_layers import torch_layers
+from irviz.loaders.models.imported_layers import source_place, torch_layers, torch_source_lines
 from irviz.loaders.models.importer_defects import mend
 from irviz.loaders.models.torch_operators import DerivedSizes, in_torch_dtype, own_operators
 from irviz.model.graph.infer_layers import LayersByNode
@@ -73,6 +73,7 @@ def import_program(
         value.name: node for node, value in importer.env.items() if isinstance(value, relax.Var)
     }
     layers = torch_layers(module, importer.env)
+    module = with_source_lines(module, "main", torch_source_lines(module, importer.env))
     module, mended = mend(module)
     remarks = (*mended, *converter.remarks)
     return ImportedProgram(module, decomposed, nodes, layers, tuple(converter.opaque), remarks)
@@ -86,13 +87,13 @@ def described(node: Node) -> str:
 
 
 def place_words(layers: Sequence[tuple[str, Any]], stack_trace: str | None) -> str:
-    """Return the innermost layer, of (name, class), and the last line of a node's source."""
+    """Return the innermost layer, of (name, class), and the line of a node's source."""
     words = ""
     if layers and layers[-1][0]:
         kind = str(getattr(layers[-1][1], "__name__", layers[-1][1])).rpartition(".")[2]
         words += f" of layer {layers[-1][0]} ({kind})"
-    frames = re.findall(r'File "([^"\n]+)", line (\d+)', stack_trace or "")
-    return f"{words}, {frames[-1][0]}, line {frames[-1][1]}" if frames else words
+    place = source_place(stack_trace)
+    return words if place is None else f"{words}, {place[0]}, line {place[1]}"
 
 
 def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:

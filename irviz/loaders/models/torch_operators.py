@@ -154,9 +154,10 @@ def _common_dtype(node: Node) -> torch.dtype | None:
 
 def _reduce(importer: ExportedProgramImporter, reduce: Any, node: Node) -> relax.Expr:
     """Import `x.amax(dims, keepdim)`, which TVM's importer lacks."""
-    source, axes, keeps = (*node.args, (), False)[:3] if len(node.args) < 3 else node.args
+    source, *rest = node.args
+    axes, keeps = (*rest, None, None)[:2]
     return importer.block_builder.emit(
-        reduce(importer.env[source], list(axes) or None, bool(keeps))
+        reduce(importer.env[source], list(axes or ()) or None, bool(keeps))
     )
 
 

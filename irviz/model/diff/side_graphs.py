@@ -61,7 +61,7 @@ def side_graphs(
 
     Runs of unchanged nodes are one node until they are opened.
     """
-    tree = container_tree(union.graph)
+    tree = container_tree(union.graph, folds_calls=False)
     containers = {one.id: one for one in _inner(tree.root)}
     expansion = expansion or Expansion()
     runs = {
@@ -250,10 +250,13 @@ class _Side:
             region = container.region if container else None
             is_same = leaf or len(_frames(self.union.graph.regions, region)) == depth
             return self.framed.get(region, where) if is_same else where
-        if leaf:
-            return self.own.get(where, node_id)
         around = _frames(self.drawn.regions, self.drawn[where].region)
-        return self.filled.get(around[-depth], node_id)
+        if not leaf:
+            return self.filled.get(around[-depth], node_id)
+        if where in self.own:
+            return self.own[where]
+        # another name of the result, drawn as what it names: here that fills a frame
+        return next((self.filled[one] for one in around if one in self.filled), node_id)
 
     def _edges(
         self, shown: Mapping[NodeId, NodeId], order: Mapping[NodeId, int]

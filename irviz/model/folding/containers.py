@@ -11,20 +11,23 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from irviz.gc_pause import gc_paused
+from irviz.model.folding.buffer_calls import buffer_calls
 from irviz.model.folding.folding_limits import (
     FIRST_RANKS,
     MAX_CHILDREN,
     MIN_LOOSE,
+    MIN_NODES,
     MIN_STAGED,
     PART_CHILDREN,
     SMALL_GRAPH,
+    SMALL_INPUTS,
 )
-from irviz.model.folding.group_facts import operation_name
+from irviz.model.folding.group_facts import STORAGE_ROTATES, operation_name
 from irviz.model.folding.layer_titles import layer_titles
 from irviz.model.folding.repeats import BoundNodes, bound_nodes, find_repeats
 from irviz.model.graph.graph import Graph, NodeId, RegionKind
 from irviz.model.graph.layers import Layer, LayerPart, common_layer, layer_name
-from irviz.model.graph.memory_operators import computing
+from irviz.model.graph.memory_operators import BUFFERS, computing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +60,11 @@ class Container:
         """The children that are containers."""
         return [child for child in self.children if isinstance(child, Container)]
 
+    @property
+    def parts(self) -> list[Container]:
+        """The children that may be expanded unasked: no calls with their buffers."""
+        return [one for one in self.inside if one.kind is not RegionKind.CALL]
+
 
 @dataclass(frozen=True, eq=False)
 class ContainerTree:
@@ -64,11 +72,13 @@ class ContainerTree:
 
     Attributes:
         has_layers: Whether the steps tell the layers of a model.
+        is_lowered: Whether calls write into buffers that the function allocates.
     """
 
     bound: BoundNodes
     root: Container
     has_layers: bool = False
+    is_lowered: bool = False
 
     @property
     def graph(self) -> Graph:
@@ -77,17 +87,21 @@ class ContainerTree:
 
 
 @gc_paused()
-def container_tree(graph: Graph) -> ContainerTree:
+def container_tree(graph: Graph, *, folds_calls: bool = True) -> ContainerTree:
     """Find the containers of a graph in O(n log n) time.
 
-    The only containers of a small graph are its regions. Layers are containers where consecutive
-    steps serve them; repeats begin and end where the layers inside of them do.
+    The only containers of a small graph are its regions, unless it has many parameters, which
+    would stand side by side. Layers are containers where consecutive steps serve them; repeats
+    begin and end where the layers inside of them do. A call is folded with its buffers, but in a
+    comparison, where the other stage may have no buffers.
     """
     bound = bound_nodes(graph)
-    builder = _Builder(bound, is_small=len(graph.nodes) <= SMALL_GRAPH)
+    inputs = len(graph.nodes) - len(bound.nodes)
+    is_small = len(graph.nodes) <= SMALL_GRAPH and inputs <= SMALL_INPUTS
+    builder = _Builder(bound, is_small=is_small, folds_calls=folds_calls)
     children = builder.contents(builder.units(None, 0, len(bound.nodes)))
     root = Container("", RegionKind.FUNCTION, graph.function, 0, len(bound.nodes), children)
-    return ContainerTree(bound, root, bool(builder.layers))
+    return ContainerTree(bound, root, bool(builder.layers), builder.is_lowered)
 
 
 Unit = Container | int
@@ -102,12 +116,13 @@ _MIN_INPUTS = 2
 
 
 class _Builder:
-    def __init__(self, bound: BoundNodes, *, is_small: bool) -> None:
-        self.bound, self.is_small = bound, is_small
+    def __init__(self, bound: BoundNodes, *, is_small: bool, folds_calls: bool) -> None:
+        self.bound, self.is_small, self.folds_calls = bound, is_small, folds_calls
         self._ids: set[str] = set(bound.graph.index)
         self._paths: dict[int, tuple[int, ...]] = {}
-        self._codes: dict[str, int] = {}
-        self.layers = () if is_small else _step_layers(bound)
+        self._codes: dict[str, tuple[int, int]] = {}
+        self.layers = [] if is_small else _step_layers(bound)
+        self.is_lowered = any(node.callee in BUFFERS for node in bound.nodes)
         self._outer = len(common_layer(self.layers))
 
     def units(self, region: int | None, start: int, stop: int) -> list[Unit]:
@@ -122,9 +137,25 @@ class _Builder:
             steps = list(group)
             if inner:
                 units.append(self._region(inner[0], steps[0], steps[-1] + 1))
+            elif self.is_lowered and self.folds_calls:
+                units += map(self._call, buffer_calls(self.bound, steps))
             else:
                 units += steps
         return units
+
+    def _call(self, steps: Sequence[int]) -> Unit:
+        """Return the container of a call with its buffers, or the only step."""
+        if len(steps) == 1:
+            return steps[0]
+        start, stop = steps[0], steps[-1] + 1
+        calls = computing(self.bound.nodes[start:stop])
+        found = self._id("call", start)
+        self._set_codes(found, "call", steps)
+        if self.layers:
+            layer = self.layers[self.bound.at[calls[0].id]]
+            self.layers[start:stop] = [layer] * len(steps)
+        name = ", ".join(dict.fromkeys(map(operation_name, calls)))
+        return Container(found, RegionKind.CALL, name, start, stop, tuple(steps))
 
     def contents(self, units: Sequence[Unit]) -> tuple[Container | int, ...]:
         """Put layers and repeats into containers, and fold what is still too long."""
@@ -166,12 +197,15 @@ class _Builder:
         full = layer_name(layer)
         inner = self._with_layers(units, depth)
         found = self._id(f"layer:{full}")
-        self._codes[found] = hash(("layer", *map(self._code, inner)))
+        self._set_codes(found, "layer", inner)
         title = f"{name} · {kind}" if kind else name
         children = self._folded(inner)
-        if len(children) == 1 and isinstance(children[0], Container) and children[0].layer:
-            self._codes[children[0].id] = self._codes[found]
-            return children[0]
+        if len(children) == 1 and isinstance(children[0], Container):
+            if children[0].layer:
+                self._codes[children[0].id] = self._codes[found]
+                return children[0]
+            if children[0].kind is RegionKind.CALL:
+                children = children[0].children
         return Container(found, RegionKind.LAYER, title, start, stop, children, layer=full)
 
     def _count_inputs(self, step: int) -> int:
@@ -180,7 +214,7 @@ class _Builder:
     def _folded(self, units: Sequence[Unit]) -> tuple[Unit, ...]:
         """Put repeats into containers, and what is long, or between the layers of a model."""
         units = self._with_stages(units)
-        runs = [list(run) for _, run in groupby(units, key=lambda unit: isinstance(unit, int))]
+        runs = [list(run) for _, run in groupby(units, key=_is_call)]
         if self.layers and len(runs) > 1:
             least = MIN_LOOSE if count_ranks(self.bound, units) <= FIRST_RANKS else 2
             units = [unit for run in runs for unit in self._between(run, least)]
@@ -213,16 +247,18 @@ class _Builder:
         layers = [unit for unit in inside if isinstance(unit, Container)]
         title, full = layer_titles([one.name for one in layers], [one.layer for one in layers])
         found = self._id(f"layer:{full}")
-        self._codes[found] = hash(("stage", *map(self._code, inside)))
+        self._set_codes(found, "stage", inside)
         return Container(found, RegionKind.LAYER, title, start, stop, tuple(children), layer=full)
 
     def _between(self, units: Sequence[Unit], least: int) -> Sequence[Unit]:
         """Put so many consecutive steps into a container, and a step that has several inputs."""
-        if not isinstance(units[0], int):
+        if not _is_call(units[0]):
             return units
-        if 1 < len(units) < least:
+        if len(units) > 1 and _stop(units[-1]) - _start(units[0]) < least:
             return [one for unit in units for one in self._between([unit], least)]
-        if len(units) == 1 and self._count_inputs(_start(units[0])) < _MIN_INPUTS:
+        if len(units) == 1 and (
+            not isinstance(units[0], int) or self._count_inputs(units[0]) < _MIN_INPUTS
+        ):
             return units
         return [self._steps("between", units)]
 
@@ -260,12 +296,15 @@ class _Builder:
     def _with_repeats(self, units: Sequence[Unit]) -> Sequence[Unit]:
         if self.is_small or len(units) < 2:
             return units
-        codes = [self._code(unit) for unit in units]
+        codes = list(zip(*map(self._code, units), strict=True))
         bounds = [_start(unit) for unit in units]
         bounds.append(_stop(units[-1]))
         children: list[Unit] = []
         index = 0
-        for start, period, copies in find_repeats(self.bound, codes, bounds, 0, len(units)):
+        found = find_repeats(self.bound, codes[0], bounds, 0, len(units))
+        if not found and self.layers:
+            found = find_repeats(self.bound, codes[1], bounds, 0, len(units))
+        for start, period, copies in found:
             children += units[index:start]
             index = start + period * copies
             children.append(self._repeat(units[start:index], period, copies))
@@ -276,7 +315,10 @@ class _Builder:
         start, stop = _start(units[0]), _stop(units[-1])
         named = [unit for unit in units if isinstance(unit, Container) and unit.layer]
         rotates = self.bound.has_rotation(start, (stop - start) // copies, copies)
-        note = " · storage rotates" if rotates else ""
+        note = f" · {STORAGE_ROTATES}" if rotates else ""
+        codes = [self._code(unit)[0] for unit in units]
+        if codes[period:] != codes[:-period]:
+            note = f" · functions differ{note}"
         if period == 1 and len(named) == copies and all(one.copies == 1 for one in named):
             first = named[0]
             found = self._id(f"repeat{copies}:{first.layer}")
@@ -301,10 +343,13 @@ class _Builder:
 
     def _divided(self, units: Sequence[Unit]) -> tuple[Unit, ...]:
         """Divide a long sequence into parts, at positions that few values cross."""
-        while len(units) > MAX_CHILDREN:
+        most, least = MAX_CHILDREN, max(PART_CHILDREN, -(-len(units) // MAX_CHILDREN))
+        if self.layers and self.is_lowered:  # a layer that runs as a long chain of calls
+            most, least = 2 * FIRST_RANKS, max(MIN_LOOSE, -(-len(units) // MIN_NODES))
+        while len(units) > most:
             parts: list[Unit] = []
             index = 0
-            size = min(max(PART_CHILDREN, -(-len(units) // MAX_CHILDREN)), MAX_CHILDREN // 2)
+            size = min(least, MAX_CHILDREN // 2)
             while index < len(units):
                 end = len(units)
                 if index + size + size // 2 < len(units):
@@ -333,7 +378,7 @@ class _Builder:
         name = "dataflow" if region.kind is RegionKind.DATAFLOW_BLOCK else region.name
         found = self._id(region.name or region.kind.value, start)
         branch = region.name if region.kind is RegionKind.BRANCH else ""
-        self._codes[found] = hash((region.kind.value, branch, *map(self._code, units)))
+        self._set_codes(found, f"{region.kind.value} {branch}", units)
         return Container(found, region.kind, name, start, stop, children, 1, region.owner, index)
 
     def _path(self, region: int | None) -> tuple[int, ...]:
@@ -347,8 +392,16 @@ class _Builder:
             self._paths[region] = (*around, region) if is_container else around
         return self._paths[region]
 
-    def _code(self, unit: Unit) -> int:
-        return self.bound.codes[unit] if isinstance(unit, int) else self._codes[unit.id]
+    def _code(self, unit: Unit) -> tuple[int, int]:
+        """Return a unit's code, and the one that is equal for similar calls as well."""
+        if isinstance(unit, int):
+            return self.bound.codes[unit], self.bound.similar[unit]
+        return self._codes[unit.id]
+
+    def _set_codes(self, container: str, kind: str, units: Sequence[Unit]) -> None:
+        codes = [self._code(unit) for unit in units]
+        exact, similar = (hash((kind, *column)) for column in zip(*codes, strict=True))
+        self._codes[container] = exact, similar
 
     def _id(self, prefix: str, start: int | None = None) -> str:
         found = prefix if start is None else f"{prefix}:{self.bound.nodes[start].id}"
@@ -371,6 +424,11 @@ def count_ranks(bound: BoundNodes, units: Sequence[Unit]) -> int:
     return max(ranks, default=0)
 
 
+def _is_call(unit: Unit) -> bool:
+    """Return whether a unit is a step, or a call with its buffers."""
+    return isinstance(unit, int) or unit.kind is RegionKind.CALL
+
+
 def _start(unit: Unit) -> int:
     return unit if isinstance(unit, int) else unit.start
 
@@ -384,10 +442,10 @@ def _part_at(depth: int) -> Callable[[tuple[Layer, Unit]], LayerPart | None]:
     return lambda pair: pair[0][depth] if len(pair[0]) > depth else None
 
 
-def _step_layers(bound: BoundNodes) -> Sequence[Layer]:
+def _step_layers(bound: BoundNodes) -> list[Layer]:
     """Return the layer of each step; none if no step has one."""
     if not any(node.layers for node in bound.nodes):
-        return ()
+        return []
     layers = [common_layer(node.layers) for node in bound.nodes]
     for output in bound.graph.outputs:
         step = bound.at.get(output, -1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from irviz.model.folding.containers import Container, ContainerTree, count_ranks
@@ -56,8 +56,10 @@ def expanded_containers(
     is alone is expanded; of a model's layers, as many levels as fit on one screen.
 
     While that shows fewer than `minimum` steps and collapsed containers (at most MIN_NODES), two
-    steps between layers are expanded, or else the largest container. They are within LIMIT: a
-    container has at most MAX_CHILDREN.
+    steps between layers are expanded, or else the largest container; calls with their buffers only
+    if there are too few inputs as well. They are within LIMIT: a container has at most
+    MAX_CHILDREN. The space of what the reader collapsed stays free: nothing else is
+    expanded because of it.
     """
     budget = _NodeBudget(tree)
     paths = dict(_paths(tree.root, ()))
@@ -65,25 +67,27 @@ def expanded_containers(
         for container in paths.get(container_id, ()):
             if container.id in expansion.closed or not budget.open(container, limit, 1):
                 break
+    opener = _LevelOpener(tree, budget, limit)
     if tree.has_layers:
-        _LevelOpener(tree, budget, expansion.closed, limit).open()
+        opener.open()
     else:
         level = [tree.root]
         while level:
-            inner = [one for around in level for one in around.inside]
+            inner = [one for around in level for one in around.parts]
             automatic = min(AUTOMATIC, limit)
-            level = [
-                one
-                for one in inner
-                if one.id not in expansion.closed and budget.open(one, automatic)
-            ]
+            level = [one for one in inner if budget.open(one, automatic)]
+    besides = _drawn_besides(tree)
     collapsed = tree.root.inside
-    while budget.count_items() < minimum and collapsed:
-        largest = max(collapsed, key=lambda one: (_is_pair(one), one.stop - one.start))
+    while collapsed:
+        largest = max(collapsed, key=opener.priority)
+        shown = budget.count_items() + (besides if largest.kind is RegionKind.CALL else 0)
+        if shown >= minimum:
+            break
         collapsed.remove(largest)
-        if largest.id not in expansion.closed and budget.open(largest, limit, 1):
+        if budget.open(largest, limit, 1):
             collapsed += largest.inside
-    return budget.is_open
+            opener.note(largest)
+    return budget.is_open - expansion.closed
 
 
 class _LevelOpener:
@@ -93,10 +97,8 @@ class _LevelOpener:
     such as one convolution, stay as they are.
     """
 
-    def __init__(
-        self, tree: ContainerTree, budget: _NodeBudget, closed: Collection[str], limit: int
-    ) -> None:
-        self._tree, self._budget, self._closed, self._limit = tree, budget, closed, limit
+    def __init__(self, tree: ContainerTree, budget: _NodeBudget, limit: int) -> None:
+        self._tree, self._budget, self._limit = tree, budget, limit
         self._ranks = 1.0 + count_ranks(tree.bound, tree.root.children)  # with inputs or the result
 
     def open(self) -> None:
@@ -120,6 +122,23 @@ class _LevelOpener:
                 level += inner
                 later += repeats
 
+    def priority(self, container: Container) -> tuple[bool, bool, bool, int]:
+        """Return a key that is largest for the container to expand first.
+
+        That is the largest one, or two steps between layers. Calls with their buffers are last,
+        and before them what makes a lowered model higher than the screen.
+        """
+        size = container.stop - container.start
+        is_pair = container.kind is RegionKind.PART and size == 2
+        fits = True
+        if self._tree.is_lowered and self._tree.has_layers:
+            fits = self._ranks + self._more_ranks(container) <= FIRST_RANKS
+        return container.kind is not RegionKind.CALL, fits, is_pair, size
+
+    def note(self, container: Container) -> None:
+        """Take into account that a container is expanded."""
+        self._ranks += self._more_ranks(container)
+
     def _more_ranks(self, container: Container) -> float:
         return count_ranks(self._tree.bound, container.children) - 1 + FRAME_RANKS
 
@@ -128,12 +147,12 @@ class _LevelOpener:
 
         A container that is alone is expanded at once.
         """
-        inner = [one for one in around.inside if one.id not in self._closed]
+        inner = around.parts
         if len(around.children) == len(inner) == 1 and self._budget.open(inner[0], self._limit, 1):
             self._ranks += self._more_ranks(inner[0])
             return self._inside(inner[0])
         innermost = (RegionKind.LAYER, RegionKind.PART)
-        inner = [one for one in inner if one.inside or not (one.layer or one.kind in innermost)]
+        inner = [one for one in inner if one.parts or not (one.layer or one.kind in innermost)]
         repeats = [one for one in inner if one.copies > 1]
         return [one for one in inner if one.copies == 1], repeats
 
@@ -179,8 +198,12 @@ class _NodeBudget:
         return len(container.children) + sum(min(count, most) for count in inputs)
 
 
-def _is_pair(container: Container) -> bool:
-    return container.kind is RegionKind.PART and container.stop - container.start == 2
+def _drawn_besides(tree: ContainerTree) -> int:
+    """Return how many inputs are drawn; less than 0 if a step is drawn as another one's name."""
+    if not any(node.layers for node in tree.graph.nodes):
+        return len(tree.graph.nodes) - len(tree.bound.nodes)
+    steps = (tree.bound.at.get(one, -1) for one in tree.graph.outputs)
+    return -tree.has_layers * sum(tree.bound.renamed(step) is not None for step in steps)
 
 
 def _paths(

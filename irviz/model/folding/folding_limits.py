@@ -17,12 +17,14 @@ MAX_INPUTS = 8
 MAX_CHILDREN = 120
 """The most children of a container; longer sequences are divided into parts."""
 PART_CHILDREN = 40
-"""About how many children such a part has; more in a very long sequence."""
+"""About how many children such a part has; more in a sequence that is still too long."""
 MIN_LOOSE = 3
 """So many consecutive steps between the layers of a model are a container, two on a long path."""
 MIN_STAGED = 8
 """Of so many layers in one, consecutive ones of a class that give the same type are a container."""
 SMALL_GRAPH = 60
 """The most nodes of a graph in which repeats are shown as they are."""
+SMALL_INPUTS = 6
+"""The most parameters and constants of such a graph."""
 MIN_REPEAT = 16
 """The fewest steps of all copies of a repeat; shorter ones are easier to read as they are."""

@@ -14,6 +14,8 @@ _MAX_NAMES = 3
 _UNITS = ("", " k", " M", " G", " T")
 
 UNKNOWN_FLOPS = "not known"
+STORAGE_ROTATES = "storage rotates"
+"""What the title of a repeat says whose copies use different storage from outside."""
 
 Facts = tuple[tuple[str, str], ...]
 """The attributes of a group."""

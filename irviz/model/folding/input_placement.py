@@ -132,6 +132,8 @@ class LeafPlacement:
 
         A parameter is part of its function, and of a repeat or part, which is not a scope.
         """
+        if kind is RegionKind.CALL:
+            return self._has_weights and not self._is_input(leaf)
         if leaf.kind is NodeKind.CONSTANT or kind in _CONTAINS_PARAMS:
             return not self._is_input(leaf)
         owner = None if leaf.region is None else self._scene.bound.graph.regions[leaf.region].owner

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
@@ -9,9 +10,11 @@ from typing import NamedTuple
 
 from irviz.model.folding.folding_limits import MIN_REPEAT
 from irviz.model.folding.tandem_repeats import tandem_repeats
-from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId, NodeKind
+from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId, NodeKind, Resolution
 from irviz.model.graph.memory_operators import KILLS, STORAGES
 
+_OF_MODULE = (Resolution.PRIM_FUNC, Resolution.FUNCTION)
+_DIGITS = re.compile(r"\d+")
 _MAX_STARTS = 3
 """The positions that are tried for the first copy, and as many more that lose one copy."""
 
@@ -32,6 +35,8 @@ class BoundNodes:
 
     Attributes:
         codes: Numbers that are equal for steps with the same operation and type.
+        similar: Numbers that are also equal for calls of functions of the module
+            whose names differ in digits.
         last: The last step that uses the value of each step.
         live: The number of values, made or used before each step, that it or a later step uses.
     """
@@ -41,6 +46,7 @@ class BoundNodes:
     at: Mapping[NodeId, int]
     operands: Sequence[Sequence[Operand]]
     codes: Sequence[int]
+    similar: Sequence[int]
     last: Sequence[int]
     live: Sequence[int]
 
@@ -100,7 +106,13 @@ def bound_nodes(graph: Graph) -> BoundNodes:
         changes[index + 1] += 1
         changes[used + 1] -= 1
     codes = [hash((node.structure, node.type_label)) for node in nodes]
-    return BoundNodes(graph, nodes, at, operands, codes, last, list(accumulate(changes)))
+    similar = [
+        hash((node.kind, _DIGITS.sub("", node.callee), node.type_label))
+        if node.resolution in _OF_MODULE
+        else code
+        for node, code in zip(nodes, codes, strict=True)
+    ]
+    return BoundNodes(graph, nodes, at, operands, codes, similar, last, list(accumulate(changes)))
 
 
 class Repeat(NamedTuple):

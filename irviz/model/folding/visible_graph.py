@@ -14,8 +14,9 @@ from irviz.model.folding.folding_limits import LIMIT
 from irviz.model.folding.group_facts import group_facts, with_parameters
 from irviz.model.folding.input_placement import DrawnBindings, LeafPlacement, Use
 from irviz.model.folding.repeats import BoundNodes, Operand
-from irviz.model.graph.graph import Edge, Graph, Node, NodeId, NodeKind, Region
+from irviz.model.graph.graph import Edge, Graph, Node, NodeId, NodeKind, Region, RegionKind
 from irviz.model.graph.layers import common_layer
+from irviz.model.graph.memory_operators import computing
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +233,9 @@ class _SceneBuilder:
         Where storage goes from layer to layer is seen in expanded layers.
         """
         groups = self.scene.groups
-        if not self._has_layers or source.step < 0 or item not in groups:
+        if source.step < 0 or item not in groups:
+            return False
+        if not self._has_layers and groups[item] is not RegionKind.CALL:
             return False
         made_in = self.scene.item_at[self.scene.same[source.step]]
         return made_in in groups and self.scene.bound.plans_memory(source, step)
@@ -283,15 +286,20 @@ def _group_node(bound: BoundNodes, container: Container, span: range) -> Node:
     one = bound.nodes[span.start : span.start + container.held]
     out = [bound.nodes[step] for step in span if bound.last[step] >= span.stop]
     out = [node for node in out if _is_result(bound, node, span)] or out
+    calls = computing(one)
+    call = calls[0] if container.kind is RegionKind.CALL and len(calls) == 1 else None
     return Node(
         NodeId(container.id),
         NodeKind.GROUP,
         container.name,
         _values(out),
+        callee=call.callee if call else "",
+        resolution=call.resolution if call else None,
+        operator=call.operator if call else "",
         attributes=group_facts(
             bound.nodes[span.start : span.stop], container.layer, container.copies
         ),
-        is_pure=all(node.is_pure for node in one),
+        is_pure=call is not None or all(node.is_pure for node in one),
         size=len(span),
         layers=one[0].layers and (common_layer(each for node in one for each in node.layers),),
     )

@@ -1,9 +1,9 @@
 """How many floating-point operations nodes take, by their shapes.
 
 A multiplication and an addition are one each, so a product of matrices takes 2·m·n·k (Golub and
-Van Loan, Matrix Computations, 1.1.15), and a convolution 2 for each of its results and each number
-that one filter has. What computes number by number, reduces or normalises takes one for each number
-of the largest of its operands and its result; what only moves numbers takes none.
+Van Loan, Matrix Computations, 1.1.15). A convolution takes 2 for each of its results and each
+number that one filter has. What computes number by number, reduces or normalises takes one for each
+number of the largest of its operands and its result; what only moves numbers takes none.
 """
 
 from __future__ import annotations

@@ -151,6 +151,7 @@ class RegionKind(Enum):
     FUSED = "fused"
     UNCHANGED = "unchanged"
     LAYER = "layer"
+    CALL = "call"
 
 
 DIFF_REGIONS = (RegionKind.FUSED, RegionKind.UNCHANGED)

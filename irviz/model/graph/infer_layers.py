@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId, NodeKind
-from irviz.model.graph.layers import Layer, common_layer, layer_of_parameter
+from irviz.model.graph.layers import Layer, common_layer, layer_of_parameter, previous_layer
 
 LayersByNode = Mapping[NodeId, tuple[Layer, ...]]
 """The layers that nodes serve: several for a node that others were fused into."""
@@ -20,11 +20,15 @@ def with_layers(graph: Graph, known: LayersByNode) -> Graph:
     Where none is known, the names of parameters tell them; a graph without such names stays as it
     is.
     """
-    known = {one: layers for one, layers in known.items() if layers} or _named(graph)
+    known = {one: layers for one, layers in known.items() if layers}
+    is_named = not known
+    known = known or _named(graph)
     if not known:
         return graph
     bound = [node for node in graph.nodes if node.kind not in INPUT_KINDS]
     found = _filled(graph, bound, known)
+    if is_named:
+        _end_with_siblings(bound, known, found)
     inputs = _number_of_inputs(graph)
     nodes: list[Node] = []
     params = 0
@@ -72,7 +76,7 @@ def _named(graph: Graph) -> dict[NodeId, tuple[Layer, ...]]:
     return found
 
 
-def _filled(graph: Graph, bound: list[Node], known: LayersByNode) -> Mapping[NodeId, Layer]:
+def _filled(graph: Graph, bound: list[Node], known: LayersByNode) -> dict[NodeId, Layer]:
     """Return one layer for each node: the innermost around those it serves, or that fits there.
 
     The layer of a node that is not known continues that of the node before or that of the next
@@ -90,6 +94,28 @@ def _filled(graph: Graph, bound: list[Node], known: LayersByNode) -> Mapping[Nod
             found[node.id] = _between(graph, node, before, following[node.id], found)
         before = found[node.id]
     return found
+
+
+def _end_with_siblings(bound: list[Node], known: LayersByNode, found: dict[NodeId, Layer]) -> None:
+    """Move what follows the last layer of a list out of it: it ends as the layer before it does.
+
+    Such as the reshape between the last block and the head, which continues that block.
+    """
+    ends: dict[Layer, list[Node]] = {}
+    for node in bound:
+        layer = found[node.id]
+        if node.id in known:
+            for depth in range(len(layer)):
+                ends[layer[: depth + 1]] = []
+        elif layer and node.kind is not NodeKind.VALUE:  # another name of the result
+            ends.setdefault(layer, []).append(node)
+    for layer, end in ends.items():
+        sibling = ends.get(previous_layer(layer))
+        if sibling and len(sibling) < len(end):
+            shared = list(zip(end, sibling, strict=False))
+            if all(one.operation == other.operation for one, other in shared):
+                for node in end[len(sibling) :]:
+                    found[node.id] = layer[:-1]
 
 
 def _is_input(node: Node) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from string import digits
 from typing import NamedTuple
 
 
@@ -40,6 +41,14 @@ def common_layer(layers: Iterable[Layer]) -> Layer:
             shared += 1
         found = found[:shared]
     return found or ()
+
+
+def previous_layer(layer: Layer) -> Layer:
+    """Return the layer with the number before: `h.2` for `h.3`, () for a layer without a number."""
+    part = layer[-1]
+    name = part.name.rstrip(digits)
+    number = int(part.name[len(name) :] or 0)
+    return (*layer[:-1], part._replace(name=f"{name}{number - 1}")) if number else ()
 
 
 def layer_of_modules(modules: Iterable[tuple[str, str]]) -> Layer:

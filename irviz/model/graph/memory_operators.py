@@ -1,4 +1,4 @@
-"""The operators that plans of memory are made of: they allocate and free, and compute nothing."""
+"""The operators that plans of memory are made of, and checks of arguments: they compute nothing."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,19 @@ STORAGES = ("relax.memory.alloc_storage", "relax.vm.alloc_storage")
 PLANNED_TENSORS = ("relax.memory.alloc_tensor", "relax.vm.alloc_tensor")
 BUFFERS = ("relax.builtin.alloc_tensor", *PLANNED_TENSORS)
 KILLS = ("relax.memory.kill_tensor", "relax.memory.kill_storage", "relax.vm.kill_object")
-_ALL = frozenset((*STORAGES, *BUFFERS, *KILLS))
+ALLOCATIONS = (*STORAGES, *BUFFERS, "vm.builtin.make_shape")
+"""What allocates memory, with the sizes that it needs."""
+CHECKS = (
+    "relax.null_value",  # in the place of a heap for shapes
+    "vm.builtin.alloc_shape_heap",
+    "vm.builtin.check_tensor_info",
+    "vm.builtin.check_shape_info",
+    "vm.builtin.check_tuple_info",
+    "vm.builtin.check_prim_value_info",
+    "vm.builtin.match_shape",
+    "vm.builtin.match_prim_value",
+)
+_ALL = frozenset((*ALLOCATIONS, *KILLS, *CHECKS[:2]))
 
 
 def computing(nodes: Sequence[Node]) -> Sequence[Node]:

@@ -17,6 +17,7 @@ class TimedPass:
         children: The passes inside it, in the order in which they ran.
         is_changed: Whether it changed the module.
         error: Why it failed, "" where it did not.
+        stage: The stage of a session that it made, "" where that is not known.
     """
 
     name: str
@@ -25,6 +26,7 @@ class TimedPass:
     children: tuple[TimedPass, ...] = ()
     is_changed: bool = False
     error: str = ""
+    stage: str = ""
 
     @property
     def own(self) -> float:

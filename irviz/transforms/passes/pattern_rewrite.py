@@ -11,7 +11,7 @@ from tvm import ir, relax
 from tvm.relax import dpl
 
 from irviz.errors import TransformError
-from irviz.ir.module_functions import relax_function
+from irviz.ir.module_functions import relax_function, relax_functions, with_functions
 from irviz.runtime.local.pickle_by_value import PortableFunction
 from irviz.transforms.passes.user_function_source import define_function
 from irviz.transforms.python_script import PythonScript, UnwritableError
@@ -78,11 +78,10 @@ class Rewrite(Transform):
         if self.function:
             relax_function(mod, self.function)
         rewrite = self._rewrite_function()
-        functions = dict(mod.functions.items())
-        for gvar, function in functions.items():
-            if isinstance(function, relax.Function) and self.function in ("", gvar.name_hint):
-                functions[gvar] = rewrite(function)
-        return ir.IRModule(functions, attrs=mod.attrs, global_infos=mod.global_infos)
+        chosen = relax_functions(mod)
+        if self.function:
+            chosen = {self.function: chosen[self.function]}
+        return with_functions(mod, {name: rewrite(one) for name, one in chosen.items()})
 
     def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:  # noqa: ARG002
         """Write the function that builds the pattern, and the loop that rewrites."""

@@ -8,7 +8,7 @@ from irviz.model.graph.graph import Graph, Node, Region, RegionKind
 from irviz.view.geometry import Point, Rect
 from irviz.view.graph import labels
 from irviz.view.graph.graphviz_layout import ClusterFrame
-from irviz.view.svg_primitives import add, add_rect, add_text, shorten_name, text_rect
+from irviz.view.svg_primitives import add, add_rect, add_text, text_rect
 from irviz.view.theme import Theme
 
 _TITLE_INSET = 14.0
@@ -44,7 +44,7 @@ def cluster_title(graph: Graph, index: int) -> str:
     region = graph.regions[index]
     if region.kind is RegionKind.DATAFLOW_BLOCK:
         return "dataflow"
-    return shorten_name(region.name)
+    return labels.group_title(region.name)
 
 
 def draw_cluster(

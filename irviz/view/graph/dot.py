@@ -19,6 +19,7 @@ from irviz.model.graph.graph import (
     Graph,
     Node,
     NodeId,
+    NodeKind,
     RegionKind,
 )
 from irviz.view.geometry import Size
@@ -89,6 +90,7 @@ def to_dot(
     given: LayoutInput | None = None,
     columns: Columns | None = None,
     rank_gap: str = "",
+    in_order: bool = True,
 ) -> str:
     """Return the graph in DOT, with sizes instead of text.
 
@@ -99,6 +101,7 @@ def to_dot(
 
     Args:
         rank_gap: The space between two ranks in inches, by default what suits the graph.
+        in_order: Whether groups with effects are above each other in the order in which they run.
 
     Raises:
         DrawError: For a direction other than "up" and "down".
@@ -121,7 +124,7 @@ def to_dot(
     _add_contents(source, graph, given, columns, spaces, labelloc)
     names = _names(graph)
     column_of = columns.column_of if columns else {}
-    for index, (first, second) in enumerate(_consecutive_effects(graph)):
+    for index, (first, second) in enumerate(_consecutive_effects(graph, in_order)):
         if column_of.get(first) == column_of.get(second):
             source.edge(names[first], names[second], id=f"o{index}", style="invis")
     turns, between = (columns.turns, columns.between) if columns else ((), ())
@@ -202,7 +205,7 @@ def _below_frames(graph: Graph) -> list[tuple[NodeId, NodeId]]:
     return [*product(inputs, first)]
 
 
-def _consecutive_effects(graph: Graph) -> list[tuple[NodeId, NodeId]]:
+def _consecutive_effects(graph: Graph, has_groups: bool) -> list[tuple[NodeId, NodeId]]:
     """Return each impure node with the next one of its block.
 
     An invisible edge between the two shows them in the order in which they run. Without it, calls
@@ -216,7 +219,7 @@ def _consecutive_effects(graph: Graph) -> list[tuple[NodeId, NodeId]]:
     last: dict[int | None, NodeId] = {}
     pairs = []
     for node in graph.nodes:
-        if not node.is_pure:
+        if not node.is_pure and (has_groups or node.kind is not NodeKind.GROUP):
             block = node.region
             while block is not None and graph.regions[block].kind in DIFF_REGIONS:
                 block = graph.regions[block].parent

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from irviz.model.folding.folding_limits import FIRST_NODES
-from irviz.model.graph.graph import Graph, NodeId
+from irviz.model.graph.graph import Graph, NodeId, NodeKind
 from irviz.view.figure import Figure
 from irviz.view.geometry import Point, Size
 from irviz.view.graph.change_marks import SideChanges
@@ -174,14 +174,30 @@ def _in_columns(
     if len(graph.nodes) > FIRST_NODES or not any(node.layers for node in graph.nodes):
         return dot, layout
     best, scale = (dot, layout), scale_on_screens(layout)
-    for columns in possible_columns(graph, layout, direction):
-        divided = to_dot(graph, direction, given, columns)
-        found = lay_out(divided, seconds)
-        if found and found.nodes.keys() == given.sizes.keys():
-            enlarged = scale_on_screens(found)
-            if enlarged == 1 or enlarged > _MIN_ENLARGED * scale:
-                turned = with_turns(found, columns, given.sizes, given.edges, direction)
-                best, scale = ((divided, turned), enlarged) if turned else (best, scale)
+    has_order = any(node.kind is NodeKind.GROUP and not node.is_pure for node in graph.nodes)
+    for in_order in (True, False) if has_order else (True,):
         if scale == 1:
             break
+        if not in_order:
+            dot = to_dot(graph, direction, given, in_order=False)
+            layout = lay_out(dot, seconds) or layout
+            best, scale = _better(best, scale, dot, layout)
+        for columns in possible_columns(graph, layout, direction):
+            divided = to_dot(graph, direction, given, columns, in_order=in_order)
+            found = lay_out(divided, seconds)
+            if found and found.nodes.keys() == given.sizes.keys():
+                turned = with_turns(found, columns, given.sizes, given.edges, direction)
+                best, scale = _better(best, scale, divided, turned)
+            if scale == 1:
+                break
     return best
+
+
+def _better(
+    best: tuple[str, Layout], scale: float, dot: str, layout: Layout | None
+) -> tuple[tuple[str, Layout], float]:
+    """Return a layout with its DOT and its scale if it is much larger on a screen, or the best."""
+    enlarged = scale_on_screens(layout) if layout else 0.0
+    if layout and (enlarged == 1 or enlarged > _MIN_ENLARGED * scale):
+        return (dot, layout), enlarged
+    return best, scale

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from irviz.model.folding.group_facts import UNKNOWN_FLOPS
+from collections.abc import Iterator, Mapping
+
+from irviz.model.folding.group_facts import STORAGE_ROTATES, UNKNOWN_FLOPS
 from irviz.model.graph.graph import Node, NodeKind, Resolution
 from irviz.model.graph.layers import layer_name
-from irviz.view.svg_primitives import shorten, shorten_name
+from irviz.view.svg_primitives import MAX_CHARACTERS, shorten, shorten_name
 
 NAME_SIZE = 13.0
-NOTE_SIZE = 10.0
-VALUE_SIZE = 11.0
+NOTE_SIZE = VALUE_SIZE = 11.0
+_MAX_HELD = 28
+"""The most characters of the names of what a group holds."""
 
 _CALLS = (
     NodeKind.CALL_TIR,
@@ -50,7 +53,23 @@ def title(node: Node) -> str:
             text = node.callee.removeprefix("relax.")
         case _:
             text = node.callee or node.name
-    return shorten_name(text)
+    return group_title(text)
+
+
+def group_title(text: str) -> str:
+    """Return the title of a group or a frame in one line of at most 44 characters.
+
+    Where it is longer, what is left out first is that storage rotates, and then the class of the
+    layer: its name, the repeat and the number of the copy stay.
+    """
+    name, *facts = text.split(" · ")
+    copy = [one for one in facts if one.startswith("copy ")]
+    for kept in (facts, [one for one in facts if one != STORAGE_ROTATES], copy):
+        found = " · ".join((name, *kept))
+        if len(found) <= MAX_CHARACTERS:
+            break
+    room = MAX_CHARACTERS - len(found) + len(name)
+    return shorten_name(name, room) + found[len(name) :]
 
 
 def note(node: Node) -> str:
@@ -65,23 +84,43 @@ def note(node: Node) -> str:
             is_known = flops not in ("", UNKNOWN_FLOPS)
             work = f"{flops} FLOPs" if is_known else _operators(facts["operators"])
             return shorten(" · ".join([*weights, work]))
-        holds = [v if key in ("holds", "they") else f"each: {v}" for key, v in facts.items()]
-        count = [f"{node.size:,} nodes"] if node.type_label else []
-        return shorten("; ".join([*weights, *count, *holds]))
+        return " · ".join([*weights, *_contents(node, facts)])
     if node.kind is NodeKind.FUNCTION:
         return "function"
     if node.kind is NodeKind.ALLOC:
         return shorten(" · ".join(text for _, text in node.attributes))
     if node.kind is NodeKind.BLOCK:
         return shorten(dict(node.attributes).get("axes", ""))
-    if node.kind not in _CALLS:
-        return ""
-    direct = "call" if node.kind is NodeKind.CALL_FUNCTION else node.kind.value
-    how = node.operator.removeprefix("relax.") or direct
-    is_plain = node.resolution is Resolution.PRIM_FUNC and how == "call_tir"
-    if node.resolution is None or is_plain:
+    return _call(node) if node.kind in _CALLS else ""
+
+
+def _call(node: Node) -> str:
+    """Return the kind of a call, and of what is called."""
+    is_direct = node.kind in (NodeKind.CALL_FUNCTION, NodeKind.GROUP)
+    how = node.operator.removeprefix("relax.") or ("call" if is_direct else node.kind.value)
+    if node.resolution is None or (node.resolution is Resolution.PRIM_FUNC and how == "call_tir"):
         return how
     return f"{how} · {_RESOLUTIONS[node.resolution]}"
+
+
+def _contents(node: Node, facts: Mapping[str, str]) -> Iterator[str]:
+    """Yield how many nodes a group has, and what they are, where its title says neither.
+
+    Of a call with its buffers that is how it is called.
+    """
+    if node.callee:
+        yield _call(node)
+        return
+    if node.type_label and not node.name.endswith(" operators"):
+        yield f"{node.size:,} nodes"
+    for key, held in facts.items():
+        names = [one for one in held.split(", ") if one != "…"]
+        if names[0].partition(" ×")[0] not in node.name:
+            while len(names) > 1 and len(", ".join(names)) > _MAX_HELD:
+                names.pop()
+            rest = ["…"] if held.count(", ") >= len(names) else []
+            text = shorten_name(", ".join((*names, *rest)))
+            yield f"each: {text}" if key == "each holds" else text
 
 
 def layers_label(node: Node) -> str:

@@ -21,7 +21,6 @@ from irviz.view.svg_primitives import (
 from irviz.view.theme import Theme, node_style
 
 _STUB = 3.0
-_EFFECT_SIZE = 9.0
 _IMPURE_CONTAINERS = (NodeKind.IF, NodeKind.GROUP)
 """Nodes that are impure only because of their contents."""
 
@@ -101,8 +100,8 @@ def effect_numbers(graph: Graph) -> dict[NodeId, int]:
 def draw_effect_number(parent: ElementTree.Element, number: int, rect: Rect, theme: Theme) -> None:
     """Write the number of a node's effect into its lower right corner; the others have marks."""
     text = f"!{number}"
-    middle = (rect.right - 5 - text_width(text, _EFFECT_SIZE) / 2, rect.bottom - 4)
-    mark = add_text(parent, text, middle, _EFFECT_SIZE, theme.quiet_text, css_class="effect")
+    middle = (rect.right - 5 - text_width(text, labels.NOTE_SIZE) / 2, rect.bottom - 4)
+    mark = add_text(parent, text, middle, labels.NOTE_SIZE, theme.quiet_text, css_class="effect")
     add_tooltip(mark, f"it may have an effect, number {number} of those drawn")
 
 

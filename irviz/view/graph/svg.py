@@ -22,7 +22,7 @@ from irviz.view.graph.nodes import (
 )
 from irviz.view.graph.overlay import Overlay, draw_overlay_legend, legend_size
 from irviz.view.graph.scene_geometry import SceneGeometry
-from irviz.view.svg_primitives import add, px, svg_document, svg_text
+from irviz.view.svg_primitives import add, add_tooltip, px, svg_document, svg_text
 from irviz.view.theme import Theme
 
 MARGIN = 16.0
@@ -101,7 +101,10 @@ def draw_scene(
         group = add(picture, "g", "title")
         is_fused = graph.regions[index].kind is RegionKind.FUSED
         colour = theme.changes["fused"] if is_fused else theme.quiet_text
-        draw_cluster_title(group, frame, cluster_title(graph, index), colour, theme)
+        title, whole = cluster_title(graph, index), graph.regions[index].name
+        draw_cluster_title(group, frame, title, colour, theme)
+        if whole and title != whole:
+            add_tooltip(group, whole)
         region = graph.regions[index].id
         if openable is not None and region:
             draw_toggle(group, region, scene.toggles[region], theme, is_open=True)

@@ -27,7 +27,7 @@ from irviz.view.graph import labels
 from irviz.view.graph.edges import draw_edge
 from irviz.view.graph.graph_figure import place_graph
 from irviz.view.graph.graphviz_layout import Route
-from irviz.view.graph.node_shapes import add_shape, bar_width, output_size, shape_size
+from irviz.view.graph.node_shapes import add_shape, output_size, shape_size
 from irviz.view.graph.nodes import draw_node, draw_output
 from irviz.view.graph.scene_geometry import SceneGeometry
 from irviz.view.graph.svg import draw_scene
@@ -149,18 +149,9 @@ class _Panel:
         for element in picture.iter("g"):
             if "param" in element.get("class", "").split():
                 _write_subscript(element)
-        if all(map(self._has_room, self.graph.nodes)):  # the smallest text decides the size
-            for element in picture.iter():
-                if element.get("font-size") == px(labels.NOTE_SIZE):
-                    element.set("font-size", px(labels.VALUE_SIZE))
         left, top, right, bottom = self.extent
         picture.set("transform", f"translate({px(-left)} {px(-top)})")
         return self.root, Size(right - left, bottom - top)
-
-    def _has_room(self, node: Node) -> bool:
-        """Return whether the note of a node has room in its shape when it is written larger."""
-        width = text_width(labels.note(node), labels.VALUE_SIZE) + 2 * _STACKED
-        return width <= self.shapes[node.id].width - 2 * bar_width(node)
 
     def _grow(self, rect: Rect) -> None:
         one = self.extent

@@ -40,6 +40,7 @@ TRAITS = {
     "details": schema.Details,
     "found": schema.Found,
     "status": schema.Status,
+    "times": list[schema.PassTime],
     "colours": list[schema.ColourChoice],
     "clipboard": schema.Clipboard,
     "forms": dict[str, str],  # references, where they are sent

@@ -1,5 +1,6 @@
 """PyTorch models open with their weights, compute what PyTorch computes, and run nothing."""
 
+import inspect
 import io
 import json
 import logging
@@ -693,6 +694,25 @@ def test_torch_itself_would_import_what_a_structure_names(saved):
     hostile = changed(saved, in_structure(kind, context.replace("antigravity", "no_such_module")))
     with pytest.raises(ModuleNotFoundError, match="no_such_module"):
         torch.export.load(io.BytesIO(hostile))
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.fc(x).relu()
+
+
+def test_a_node_is_led_back_to_the_line_of_the_model_that_it_was_written_in(tmp_path):
+    _, first = inspect.getsourcelines(Scaled.forward)
+    path = tmp_path / "scaled.pt2"
+    torch.export.save(torch.export.export(Scaled(), (torch.ones(1, 2),)), path)
+    for loaded in (irviz.load(Scaled(), inputs=(torch.ones(1, 2),)), irviz.load(path)):
+        lines = {str(loaded.history(one.id)) for one in loaded.graph().nodes if one.operator}
+        assert all(f"test_torch_models.py, line {first + 1}" in one for one in lines)
+        assert any("nn.relu" in one.callee for one in loaded.graph().nodes)
 
 
 def test_layers_and_lines_of_nodes_are_kept_where_they_are_no_more_than_that(saved):

@@ -259,3 +259,15 @@ def test_storage_that_a_layer_hands_to_others_is_no_edge_between_collapsed_layer
     edges = visible_graph(container_tree(model.graph())).graph.edges
     layers = [f"layer:model.{name}" for name in ("plan", *"abcdefgh")]
     assert [one[:2] for one in edges if one.source != "x"] == [*pairwise(layers[1:])]
+
+
+def test_a_small_model_with_many_weights_is_drawn_by_its_layers(graphs):
+    def mlp(layers):
+        model = Model(graphs)
+        for index in range(layers):
+            model.linear(f"fc{index + 1}")
+            model.step("relu")
+        return container_tree(model.graph())
+
+    assert [one.name for one in mlp(5).root.inside] == [f"fc{n} · Linear" for n in range(1, 6)]
+    assert mlp(2).root.inside == []  # its four weights fit beside each other

@@ -4,7 +4,7 @@ import random
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from irviz.model.folding.containers import Container, container_tree
@@ -182,6 +182,7 @@ def test_frames_are_what_is_open(graphs, seed):
 
 
 @given(seed=SEEDS)
+@example(seed=461)  # others would fit if it were collapsed by the reader
 def test_opening_and_closing_again_changes_nothing(graphs, seed):
     rng = random.Random(seed)
     of = container_tree(some_graph(graphs, rng))

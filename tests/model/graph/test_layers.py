@@ -89,6 +89,20 @@ def test_without_layers_the_names_of_parameters_tell_them(graphs):
     assert "x" not in found
 
 
+def test_the_last_layer_of_a_list_ends_as_those_before_it(graphs):
+    text = graphs.Text()
+    here = text.param("x")
+    for block in range(3):
+        weight = text.param(f"blocks.{block}.weight")
+        here = text.step("conv2d", here, weight, name=f"conv{block}")
+        here = text.step("relu", here, name=f"relu{block}")
+    here = text.step("reshape", here, name="flat")
+    text.step("matmul", here, text.param("head.weight"), name="head")
+    found = names(with_layers(text.graph(), {}))
+    assert found["relu2"] == ["blocks.2"]
+    assert found["flat"] == [""]  # continues the block, and yet no block before it has one
+
+
 def test_a_function_without_such_names_stays_as_it_is(graphs):
     text = graphs.Text()
     text.step("add", text.param("x"), text.param("w0"))

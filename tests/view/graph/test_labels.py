@@ -80,3 +80,26 @@ def test_a_node_says_what_it_is(drawn, title, note, value):
 def test_every_kind_has_words():
     for kind in NodeKind:
         assert labels.title(node(kind, callee="relax.f"))
+
+
+@pytest.mark.parametrize(
+    ("whole", "title"),
+    [
+        ("layers.0–3 ×4 · Block · copy 1", "layers.0–3 ×4 · Block · copy 1"),
+        (
+            "layers.1–2 ×2 · LlamaLayer · storage rotates · copy 1",
+            "layers.1–2 ×2 · LlamaLayer · copy 1",
+        ),
+        (
+            "stages.0.blocks.1–12 ×12 · ConvolutionalDecoderLayer · copy 12",
+            "stages.0.blocks.1–12 ×12 · copy 12",
+        ),
+        (
+            f"{'encoder.' * 8}layers.0–3 ×4 · copy 1",
+            "encoder.encoder.e…der.layers.0–3 ×4 · copy 1",
+        ),
+    ],
+)
+def test_a_long_title_keeps_the_name_the_repeat_and_the_copy(whole, title):
+    assert labels.group_title(whole) == title
+    assert len(title) <= 44

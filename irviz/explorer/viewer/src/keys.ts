@@ -59,6 +59,13 @@ export const KEYS: readonly Key[] = [
     },
   },
   {
+    keys: ["t"],
+    words: "where the time of the recorded passes went",
+    run(state) {
+      state.areTimesOpen.value = state.times.peek().length > 0;
+    },
+  },
+  {
     keys: ["?"],
     words: "this list",
     run(state) {
@@ -92,6 +99,8 @@ export const OTHER_KEYS: readonly { part: string; keys: readonly string[]; words
     keys: ["Alt+Enter"],
     words: "with Blame: to the pass that changed the line",
   },
+  { part: "Times", keys: ["Arrow keys"], words: "go to a pass beside, around or inside" },
+  { part: "Times", keys: ["Enter"], words: "to the stage that the pass made" },
   { part: "Everywhere", keys: ["Shift+F10"], words: "the menu of a node or stage" },
 ];
 

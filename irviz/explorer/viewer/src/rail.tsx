@@ -1,6 +1,7 @@
 // The rail: the tree of stages, and the functions of the module.
 
 import { type Signal, useComputed, useSignal } from "@preact/signals";
+import { Fragment } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Button } from "./button";
 import { Icon } from "./icons";
@@ -25,6 +26,17 @@ import type { State } from "./state";
 interface Tree {
   at: Signal<string>;
   folded: Signal<ReadonlySet<string>>;
+}
+
+/** Let a long name break before its words: `AnnotateTIROpPattern` before `TIROp` and `Pattern`. */
+function breakable(name: string) {
+  const words = name.split(/(?<=[a-z0-9])(?=[A-Z])|(?<=[._])(?=\w)/);
+  return words.map((word, index) => (
+    <Fragment key={`${index}`}>
+      {index > 0 && <wbr />}
+      {word}
+    </Fragment>
+  ));
 }
 
 function Guides({ guides }: { guides: readonly Guide[] }) {
@@ -144,7 +156,7 @@ function StageLine({ state, tree, item, guides }: LineProps<StageItem>) {
       {state.renamed.value === row.id ? (
         <NameField state={state} row={row} />
       ) : (
-        <span class="irviz-stage-label">{row.label}</span>
+        <span class="irviz-stage-label">{breakable(row.label)}</span>
       )}
       <span class="irviz-stage-end">
         {row.changes > 0 && (
@@ -182,7 +194,7 @@ function HeadingLine({ tree, item, guides }: LineProps<HeadingItem>) {
     >
       <Guides guides={guides} />
       <Icon name="chevron" />
-      <span class="irviz-stage-label">{item.name}</span>
+      <span class="irviz-stage-label">{breakable(item.name)}</span>
       {item.isFolded && <span class="irviz-delta">{item.count}</span>}
     </div>
   );
@@ -343,6 +355,15 @@ export function Rail({ state }: { state: State }) {
     <section class="irviz-rail" aria-label="Stages and functions">
       <div class="irviz-rail-head">
         <h2>Stages</h2>
+        {state.times.value.length > 0 && (
+          <Button
+            icon="times"
+            title="Where the time of the passes went (t)"
+            onPress={() => {
+              state.areTimesOpen.value = true;
+            }}
+          />
+        )}
         {state.host.isLive && (
           <>
             <Button

@@ -220,6 +220,20 @@ export interface Status {
   isDimmed: boolean;
 }
 
+/** A pass in the flame graph, before those inside it; `left` and `width` are shares of all. `stage` is
+ * what it made, "" where that is not known. `own` and `total` are times in words. */
+export interface PassTime {
+  name: string;
+  stage: string;
+  depth: number;
+  left: number;
+  width: number;
+  own: string;
+  total: string;
+  isChanged: boolean;
+  error: string;
+}
+
 /** What nodes can be coloured by. */
 export interface ColourChoice {
   kind: string;
@@ -257,6 +271,7 @@ export interface ViewerTraits {
   search: string;
   found: Found;
   status: Status;
+  times: PassTime[];
   colours: ColourChoice[];
   colour: string;
   tabs: string[];

@@ -74,6 +74,8 @@ export interface State extends Shared {
   /** The open group that is to be brought into the picture, "" for none. */
   readonly wantedGroup: Signal<string>;
   readonly isHelpOpen: Signal<boolean>;
+  /** Whether the flame graph of the passes is shown. */
+  readonly areTimesOpen: Signal<boolean>;
   readonly isInspectorOpen: Signal<boolean>;
   readonly isLarge: Signal<boolean>;
   readonly isFull: Signal<boolean>;
@@ -125,6 +127,7 @@ const TRAITS: readonly (keyof ViewerTraits)[] = [
     "search",
     "found",
     "status",
+    "times",
     "colours",
   ] as const),
   ...([
@@ -284,6 +287,7 @@ export function createState(host: Host, ended: AbortSignal): State {
     centreGroup: signal(""),
     wantedGroup: signal(""),
     isHelpOpen: signal(false),
+    areTimesOpen: signal(false),
     isInspectorOpen: signal(true),
     isLarge: signal(false),
     isFull: signal(false),

@@ -298,6 +298,16 @@ function everything(state: State): MenuItem[] {
     });
     add({ label: "Redo", isDisabled: isDisabled || !state.canRedo.peek(), run: redo });
   }
+  if (state.times.peek().length) {
+    add({
+      label: "Where the time of the passes went",
+      hint: "t",
+      isSeparate: true,
+      run: () => {
+        state.areTimesOpen.value = true;
+      },
+    });
+  }
   add({
     label: "Large type",
     isSeparate: true,

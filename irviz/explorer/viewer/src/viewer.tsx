@@ -16,6 +16,7 @@ import { MenuLayer } from "./menu";
 import { fileHost } from "./offline_host";
 import { showPage } from "./offline_page";
 import { makeSizes, type Sizes } from "./pane_sizes";
+import { PassTimes } from "./pass_times";
 import { Rail } from "./rail";
 import type { Download, Recording } from "./schema";
 import { ScriptPane } from "./script_pane";
@@ -111,6 +112,7 @@ function Viewer({ state, sizes }: { state: State; sizes: Sizes }) {
         Drop a file to open it as another first stage
       </div>
       <Help state={state} />
+      <PassTimes state={state} />
       <MenuLayer state={state} />
     </section>
   );

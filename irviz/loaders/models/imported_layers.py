@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tvm import ir, relax
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
 _Origin = TypeVar("_Origin")
 _FRAME = re.compile(r'File "([^"\n]+)", line (\d+)')
+_IN_TORCH = re.compile(r"[/\\](site|dist)-packages[/\\]torch[/\\]")
 
 
 def torch_layers(mod: ir.IRModule, values: Mapping[Node, Any]) -> LayersByNode:
@@ -58,7 +58,7 @@ def torch_source_lines(
 def source_place(stack_trace: str | None) -> tuple[str, int] | None:
     """Return the file and line of the innermost call outside torch, or else of the innermost."""
     frames = _FRAME.findall(stack_trace or "")
-    own = [frame for frame in frames if "torch" not in PurePath(frame[0]).parts] or frames
+    own = [frame for frame in frames if not _IN_TORCH.search(frame[0])] or frames
     return (own[-1][0], int(own[-1][1])) if own else None
 
 

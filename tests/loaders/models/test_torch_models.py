@@ -16,6 +16,7 @@ from irviz.errors import LoadError, RunError
 from irviz.loaders.file_errors import FileError
 from irviz.loaders.load import load, load_content
 from irviz.loaders.models import torch_importer
+from irviz.loaders.models.imported_layers import source_place
 from irviz.loaders.models.pt2_sanitizer import plain_archive
 from irviz.view.graph.labels import layers_label
 
@@ -713,6 +714,12 @@ def test_a_node_is_led_back_to_the_line_of_the_model_that_it_was_written_in(tmp_
         lines = {str(loaded.history(one.id)) for one in loaded.graph().nodes if one.operator}
         assert all(f"test_torch_models.py, line {first + 1}" in one for one in lines)
         assert any("nn.relu" in one.callee for one in loaded.graph().nodes)
+
+
+def test_a_model_in_a_folder_named_torch_is_no_part_of_torch():
+    of_the_model = 'File "/home/torch/model.py", line 7, in forward'
+    of_torch = 'File "/venv/lib/python3.11/site-packages/torch/nn/linear.py", line 9, in forward'
+    assert source_place(f"{of_the_model}\n{of_torch}") == ("/home/torch/model.py", 7)
 
 
 def test_layers_and_lines_of_nodes_are_kept_where_they_are_no_more_than_that(saved):

@@ -301,7 +301,7 @@ def test_a_file_that_cannot_be_read_is_a_sentence(tmp_path, name, content, words
 def test_what_is_no_file_is_a_sentence(tmp_path):
     assert refusal(tmp_path).endswith("is a directory: give the path of a file in it")
     assert refusal(tmp_path / "none").endswith("check its name and permissions")
-    assert "cannot be read (embedded null" in refusal("a\0b")
+    assert "embedded null" in refusal("a\0b")
     os.mkfifo(tmp_path / "pipe")
     assert refusal(tmp_path / "pipe").endswith(
         "is a device or a pipe: give the path of a regular file"

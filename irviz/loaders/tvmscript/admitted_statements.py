@@ -20,7 +20,8 @@ def check_function(node: ast.FunctionDef, scope: TextScope) -> str:
     decorator = check_decorator(node, ("T.prim_func", "R.function"), scope)
     if node.name in RESERVED or is_private(node.name.removeprefix(_OF_THE_VM)):
         raise scope.text.refused(node, f"a function called {node.name} is refused")
-    _check_type_parameters(node, scope)
+    sizes = _type_parameters(node, scope)
+    scope = scope.with_bound(sizes).with_sizes(sizes)
     names = scope.text.parameters(node, node.args)
     _check_signature(node, scope)
     _block(node.body, scope.with_bound(names))
@@ -73,14 +74,16 @@ def _check_options(decorator: ast.Call, name: str, scope: TextScope) -> None:
                 )
 
 
-def _check_type_parameters(node: ast.FunctionDef, scope: TextScope) -> None:
-    for one in getattr(node, "type_params", []):
+def _type_parameters(node: ast.FunctionDef, scope: TextScope) -> list[str]:
+    """Return the symbolic sizes that a function declares, as `n` in `def main[n](...)`."""
+    parameters = getattr(node, "type_params", [])  # Python 3.12 or newer
+    for one in parameters:
         bound = getattr(one, "bound", None)
         is_int = isinstance(bound, ast.Name) and bound.id == "int"
         has_default = getattr(one, "default_value", None) is not None
         if type(one).__name__ != "TypeVar" or has_default or not (bound is None or is_int):
             raise scope.text.refused(one, "this type parameter is refused: write a plain name")
-        scope.text.bind(one, one.name)
+    return [scope.text.bind(one, one.name) for one in parameters]
 
 
 def _block(body: Sequence[ast.stmt], scope: TextScope) -> TextScope:

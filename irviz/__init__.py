@@ -1,6 +1,6 @@
 """See, transform and rerun Apache TVM's IRModules.
 
-`explore`, `draw` and `load` take a module, a model or a file; `Session` is what they work on.
+`explore`, `draw` and `load` take a module, a model or a file; a `Session` holds the stages.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def __getattr__(name: str) -> object:
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """Give a notebook `%%tvmscript`; IPython calls this for `%load_ext irviz`."""
+    """Register the cell magic `%%tvmscript`; IPython calls this for `%load_ext irviz`."""
     importlib.import_module("irviz.explorer.cell_magic").register(shell)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class IrvizError(Exception):
-    """The base of all errors that irviz raises on purpose; the message says what to do."""
+    """The base class of irviz's own errors; the message says what to do."""
 
     def __str__(self) -> str:
         """Return the message as it is, also for what is a KeyError, too."""
@@ -12,7 +12,7 @@ class IrvizError(Exception):
 
 
 class LoadError(IrvizError, ValueError):
-    """A file or a model that cannot be opened."""
+    """A file or model cannot be opened."""
 
 
 class UntrustedError(IrvizError, PermissionError):
@@ -32,39 +32,39 @@ class UntrustedError(IrvizError, PermissionError):
 
 
 class SaveError(IrvizError, ValueError):
-    """Something that cannot be written to a file; the file is as it was."""
+    """Something cannot be written to a file; an existing file is left unchanged."""
 
 
 class NotFoundError(IrvizError, ValueError):
-    """A name of a stage, a function, a node or a pass that does not exist."""
+    """No stage, function, node or pass has the given name."""
 
 
 class StageError(IrvizError, ValueError):
-    """A change of the stages that is impossible, such as an undo where nothing was done."""
+    """A change to the stages is impossible, such as undo when nothing has been done."""
 
 
 class TransformError(IrvizError, ValueError):
-    """A transform that refuses its arguments or the module; nothing was applied."""
+    """A transform rejects its arguments or the module; nothing was applied."""
 
 
 class InputError(IrvizError, ValueError):
-    """Inputs, sizes or limits that a function cannot be called with."""
+    """A function cannot be called with the given inputs, sizes or limits."""
 
 
 class RunError(IrvizError, RuntimeError):
-    """A function that cannot be built or run, or that did not survive it."""
+    """A function cannot be built or run, or its process died while running it."""
 
 
 class CancelledRunError(RunError):
-    """A run that was cancelled."""
+    """A run was cancelled."""
 
 
 class NumPyError(IrvizError, ValueError):
-    """A function with a construct that NumPy does not have; the message has its line.
+    """A function uses a construct that NumPy lacks; the message gives its line.
 
     Attributes:
-        construct: The words for the construct alone.
-        origin: The binding or the statement that has it, None for the parameters.
+        construct: The construct in words.
+        origin: The binding or statement that contains it, None for the parameters.
     """
 
     def __init__(self, message: str, construct: str = "", origin: object = None) -> None:
@@ -74,4 +74,4 @@ class NumPyError(IrvizError, ValueError):
 
 
 class DrawError(IrvizError, ValueError):
-    """A theme, a direction or a kind of picture that does not exist or does not fit."""
+    """A theme, direction or kind of picture does not exist or does not suit what is drawn."""

@@ -69,11 +69,10 @@ class ExplorableRecording(Recording):
 
 @contextmanager
 def record() -> Iterator[ExplorableRecording]:
-    """Record every pass that the block runs, in code of whoever wrote it.
+    """Record every pass that runs inside the `with` block, in any code.
 
-    `with irviz.record() as recording: tvm.compile(mod, "llvm")`, then `recording.explore()`.
-    An exception goes on its way; what was recorded until then is kept, with the pass that
-    raised it.
+    `with irviz.record() as recording: tvm.compile(mod, "llvm")`, then `recording.explore()`. An
+    exception propagates; what was recorded until then is kept, with the pass that raised it.
     """
     with record_passes(ExplorableRecording) as recording:
         yield recording

@@ -125,14 +125,14 @@ _WRITTEN: Mapping[str, actions.FieldName] = {
 
 
 class Explorer(Pane):
-    """Show a session's stages, transform them, run them and compare them.
+    """A widget that shows the stages of a session, and transforms, runs and compares them.
 
-    It displays itself, and can be put into other widgets.
+    It displays itself and can be placed inside other widgets.
 
     Attributes:
-        session: The session as it is now; another one can be assigned. Observable.
+        session: The current session; assign to it to show another. Observable.
         selected: The id of the selected node, "" for none. Observable.
-        store: The state of all that is shown, which actions change.
+        store: Everything that is shown, as state that actions change.
         height: The height in px, 0 to fill the window.
     """
 
@@ -158,13 +158,13 @@ class Explorer(Pane):
         self.observe(lambda change: self._take(change.new), "session")
 
     def dispatch(self, action: Action) -> None:
-        """Do what an action says, as a click does; `irviz.explorer.actions` has them all."""
+        """Perform an action, as a click would; `irviz.explorer.actions` defines them all."""
         self.store.dispatch(action)
 
     def run(self) -> None:
-        """Run the current stage, and first those it is compared with that have not been run.
+        """Run the current stage, after any stage that it is compared with and that has no run yet.
 
-        In a notebook this returns at once; `results` has them when they are done.
+        In a notebook this returns at once, and `results` fills as the runs finish.
         """
         self.dispatch(actions.Run())
 
@@ -180,29 +180,29 @@ class Explorer(Pane):
 
     @property
     def graph(self) -> Viewer:
-        """The graph alone, as a widget of its own that shows the same state."""
+        """The graph alone, as a separate widget on the same state."""
         return self._pane("graph")
 
     @property
     def stages(self) -> Viewer:
-        """The stages alone, as a widget of its own that shows the same state."""
+        """The stages alone, as a separate widget on the same state."""
         return self._pane("stages")
 
     @property
     def script(self) -> Viewer:
-        """The TVMScript alone, as a widget of its own that shows the same state."""
+        """The TVMScript alone, as a separate widget on the same state."""
         self.dispatch(actions.SetField("has_script", True))
         return self._pane("script")
 
     def save_html(self, path: str | os.PathLike[str]) -> Path:
-        """Save what can be seen here as one HTML file, with the values that were recorded.
+        """Save what is shown as a single HTML file, with the values recorded so far.
 
         See `irviz.save_html`.
         """
         return write_html(self.store.state, path)
 
     def close(self) -> None:
-        """Cancel what runs, and remove everything from the page."""
+        """Cancel running work and remove the explorer from the page."""
         if effects := getattr(self, "_effects", None):
             effects.cancel()
             self._still.cancel()
@@ -276,22 +276,22 @@ def explore(
     """Open the explorer on a session, a module, a model or a file.
 
     Args:
-        what: A `Session`, or what `irviz.load` takes. Opening a file runs nothing that is in it.
+        what: A `Session`, or anything that `irviz.load` takes. Opening a file runs nothing in it.
         params: Arrays by parameter name, to bind and to run with.
-        inputs: An array for the remaining parameter, or a dict of arrays by name, with one case
-            a row; the example inputs of a model of torch.
+        inputs: An array for the remaining parameter, or a dict of arrays by name, with one case per
+            row; for a torch model, its example inputs.
         labels: The right class of each case, of shape (cases,).
         function: The function to begin with; by default "main", or else the first by its name.
-        name: One of the modules of a file that has several.
-        trust: Whether code of the file may be run without a question.
+        name: The module to open, if the file defines several.
+        trust: Whether code in the file may be run without asking.
         height: The height of the widget in px, 0 to fill the window.
 
     Returns:
-        A widget that displays itself, and can be put into other widgets. `explorer.session` is
-        the session as it is now.
+        A widget that displays itself and can be placed inside other widgets. `explorer.session` is
+        its current session.
 
     Raises:
-        ValueError: For what holds no module, or has no function to show.
+        ValueError: `what` holds no module, or the module has no function to show.
     """
     if not isinstance(what, Session):
         what = load(

@@ -34,20 +34,21 @@ _START = re.compile(r"(?P<name>[\w$]+) as showRecordedPage\b")
 
 
 def save_html(session: Session, path: str | os.PathLike[str], *, run: bool = False) -> Path:
-    """Write a session as one HTML file, completely or not at all.
+    """Write a session to a single HTML file, atomically.
 
-    A browser opens it from disk: the stages with each of their functions, what differs from the
-    stage before, TVMScript and facts. Nothing is fetched, and nothing in the file can be run.
+    A browser opens it from disk. It shows the stages with all their functions, the differences from
+    the stage before, TVMScript and facts. It fetches nothing, and its stages cannot be transformed
+    or run.
 
     Args:
-        path: A name ending in `.html`.
-        run: Whether to run the stages first. The file has the values of all nodes then, for the
-            first case, and how the results compare; else it has none.
+        path: A file name ending in `.html`.
+        run: Whether to run the stages first. The file then has the values of all nodes for the
+            first case, and how the results compare; otherwise it has neither.
 
     Raises:
-        SaveError: The name ends otherwise, or there is no such directory.
+        SaveError: The file name has another suffix, or there is no such directory.
         OSError: The file cannot be written.
-        UntrustedError: Stages of an opened file would be run; see `Session.trust`.
+        UntrustedError: Stages of an opened file would have to be run; see `Session.trust`.
     """
     target = target_path(path, [SUFFIX])
     state = State.of(session)

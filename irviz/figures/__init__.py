@@ -1,7 +1,7 @@
-"""Figures of a lecture, made from the programs that they show, and checked against them.
+"""Figures for a lecture, drawn from the programs that they show and checked against them.
 
-Each figure is a small declaration: a table of a `figures.toml`, or the decorator `irviz.figure` in
-a notebook.
+Each figure is declared by a table in `figures.toml`, or by the decorator `irviz.figure` in a
+notebook.
 """
 
 from irviz.figures.declaration import Declaration as Declaration

@@ -45,11 +45,11 @@ def figure(name: str, **options: Any) -> Callable[[Callable[[], object]], Declar
     """Declare a figure of the program that the decorated function returns.
 
     Args:
-        name: The name of its file; declaring a name again replaces the figure.
-        **options: The other attributes of `irviz.figures.Declaration`.
+        name: The file name without suffix; declaring a name again replaces the figure.
+        **options: Further attributes of `irviz.figures.Declaration`.
 
     Raises:
-        DrawError: An option has a value that is none of its choices.
+        DrawError: An option has an unknown value.
 
     Example:
         ```python

@@ -19,17 +19,17 @@ class RunConfig:
     """Where functions run, and the limits of a run.
 
     Attributes:
-        isolate: Whether to run in the worker. Otherwise they run in this process, where a fault
-            crashes it, and there are no limits.
-        seconds: The time limit.
-        memory: The memory limit in bytes; None for four fifths of what is free.
+        isolate: Whether to run in a worker process. If not, functions run in this process, without
+            limits, and a fault crashes it.
+        seconds: The time limit in seconds.
+        memory: The memory limit in bytes; None for four fifths of the free memory.
         device: "cpu" or "" for this machine; "host:port" or "host:port/key" for a machine with
             TVM's RPC server.
         target: The target of the device, as JSON or as in "llvm -mtriple=aarch64-linux-gnu".
-        build: How Relax functions are optimised before they are built: "plain" for not at all,
-            "default" as TVM's default pipeline for CPUs, "dlight" with DLight's schedules for
-            CPUs as well, "tuned" with the schedules of a database.
-        database: The folder of that database, as TVM's tuning leaves it.
+        build: How Relax functions are optimised before they are built: "plain" not at all,
+            "default" with TVM's default pipeline for CPUs, "dlight" with DLight's CPU schedules as
+            well, "tuned" with the schedules of a database.
+        database: The folder of that database, as written by TVM's tuning.
     """
 
     isolate: bool = True

@@ -42,7 +42,7 @@ _numbers = count()
 
 
 def forget_kernels() -> None:
-    """Forget all compiled kernels: those on disk, and those in memory, also of the workers."""
+    """Delete all compiled kernels: on disk, in memory, and in the workers."""
     for worker in (RUNS, TRIES):
         worker.stop()
     kernels.forget_kernels()

@@ -53,16 +53,16 @@ class CheckedStage:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bisection:
-    """Which pass first makes a check fail.
+    """The first pass that makes a check fail.
 
     Attributes:
         session: The stages that were checked.
-        stage: What the pass made, None where no stage fails.
-        before: The stage that the pass was applied to, which passes the check.
-        checked: The stages that were checked, in the order of the pipeline.
-        check: What was checked, with its tolerance.
-        is_exhaustive: Whether all stages up to the one that fails were checked. Otherwise the
-            check holds for `before` and fails for `stage`, and an earlier stage may fail too.
+        stage: The stage that the pass produced, None if no stage fails.
+        before: The stage that the pass was applied to; it passes the check.
+        checked: The ids of the stages that were checked, in pipeline order.
+        check: The check, with its tolerance.
+        is_exhaustive: Whether every stage up to the failing one was checked. If not, `before`
+            passes and `stage` fails, but an earlier stage may fail too.
     """
 
     session: Session
@@ -75,12 +75,12 @@ class Bisection:
 
     @property
     def words(self) -> str:
-        """What was found of the stage that fails, "" where none does."""
+        """Why the stage fails, in words; "" if none does."""
         return next((one.words for one in self.checked if one.fails and one.id == self._id), "")
 
     @property
     def is_too_long(self) -> bool:
-        """Whether the pass, or the run of what it made, was stopped by its limit of time."""
+        """Whether the pass, or the run of its result, hit its time limit."""
         return "longer than" in self.words
 
     @property
@@ -88,7 +88,7 @@ class Bisection:
         return self.stage.id if self.stage else ""
 
     def diff(self) -> Diff:
-        """Return what the pass changed; raise StageError where none fails."""
+        """Return what the pass changed; raise StageError if no stage fails."""
         if self.stage is None or self.before is None:
             raise StageError("no pass makes the check fail: there is nothing to compare")
         return self.session.diff(self.before.id, self.stage.id)
@@ -114,31 +114,30 @@ def bisect(
     cancel: threading.Event | None = None,
     **options: Any,
 ) -> Bisection:
-    """Find the pass that first makes a check fail.
+    """Find the first pass that makes a check fail.
 
-    A pass or a run that fails, crashes, hangs or takes too much memory fails any check. If the last
-    stage fails, half of the remaining stages are left out each time, so that there are few runs;
-    what is found fails, and the stage before it holds. Otherwise all stages are checked.
+    A pass or run that fails, crashes, hangs or exceeds the memory limit fails any check. If the
+    last stage fails, the search is binary, to save runs: the stage found fails, and the stage
+    before it passes. If the last stage passes, all stages are checked.
 
     Args:
-        mod: A module, or a session: the stages that led to its current one are checked, too.
-        passes: The passes, in their order: names of the catalog, `tvm.transform.Pass` objects
-            and functions from a module to a module; or one of these, such as a `Sequential`.
-        check: "values": the results equal those of the first stage; "time" and "memory": it takes
-            at most 1.1 times as much; or a function of the `RunResult` of a stage and that of the
-            first, which returns whether the first of them is right.
-        tolerance: For "values", in place of the one that suits the dtype.
-        every: Whether to check every stage, in turn, as an earlier one may fail, too.
-        inputs: The inputs of a module, as of `Session`.
-        progress: Called before each pass that is applied and each stage that is checked with the
-            number of steps that are done, the number of all, and what is done next. There may be
-            more steps in the end than in the beginning.
-        cancel: Once it is set, by any thread, what runs is stopped.
-        **options: What else `Session` takes.
+        mod: A module; or a session, whose stages up to the current one are checked too.
+        passes: The passes, in order: names in the catalog, `tvm.transform.Pass` objects and
+            functions from module to module; or a single one, such as a `Sequential`.
+        check: "values": the results equal those of the first stage; "time" or "memory": at most 1.1
+            times that of the first stage; or a function that takes the `RunResult` of a stage and
+            of the first stage, and returns whether the stage is right.
+        tolerance: The tolerance for "values"; by default it depends on the dtype.
+        every: Whether to check every stage, in order, because an earlier one may fail too.
+        inputs: The inputs of a module, as for `Session`.
+        progress: Called before each pass is applied and each stage is checked, with the number of
+            steps done, the total, and the next step. The total may grow.
+        cancel: An event that stops the search once it is set, from any thread.
+        **options: Further arguments of `Session`.
 
     Raises:
-        StageError: The first stage fails itself.
-        CancelledRunError: It was cancelled.
+        StageError: The first stage already fails.
+        CancelledRunError: The search was cancelled.
 
     Example:
         ```python

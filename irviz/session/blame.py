@@ -37,13 +37,13 @@ class BlamedLine:
 
 @dataclass(frozen=True, repr=False)
 class Blame:
-    """The TVMScript of a stage, line by line.
+    """The TVMScript of a stage, with the pass that last changed each line.
 
     Attributes:
         stage: The stage.
-        lines: Its lines. Those of nodes have the pass that changed the node last; those of other
-            functions the pass that changed the function last.
-        nodes: The stage whose pass changed each node of the function last.
+        lines: Its lines. A line that binds a node has the pass that last changed that node; a line
+            of another function has the pass that last changed that function.
+        nodes: By node of the function, the stage whose pass last changed it.
     """
 
     stage: Stage

@@ -27,14 +27,15 @@ from irviz.worker.supervisor import OnProgress
 
 @dataclass(frozen=True, eq=False)
 class DivergenceReport:
-    """A stage's trace compared with that of a reference, node by node.
+    """A stage's trace compared with a reference's, node by node.
 
     Attributes:
         stages: The ids of the stage and of the reference.
-        traces: Their traces, of the same input.
-        divergence: Where they first differ; None where they do not.
-        differences: How each node's value differs, by the nodes of the stage.
-        graph: The stage's function with all called functions in place: the nodes of its trace.
+        traces: Their traces on the same input.
+        divergence: Where they first differ, None if they do not.
+        differences: The difference of each node's value, by node of the stage.
+        graph: The stage's function with all called functions inlined, which has the nodes of its
+            trace.
     """
 
     stages: tuple[str, str]
@@ -53,7 +54,7 @@ class DivergenceReport:
         return divergence_summary(self.divergence, *self.stages, self.graph)
 
     def line_of(self, node_id: str) -> str:
-        """Return how a node's value compares with the reference's, "" where that is unknown."""
+        """Return how a node's value compares with the reference's, "" if unknown."""
         difference = self.differences.get(NodeId(node_id))
         return "" if difference is None else difference_summary(difference, self.stages[1])
 

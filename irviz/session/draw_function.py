@@ -10,15 +10,15 @@ from irviz.view.theme import ThemeName
 
 
 def graph(mod: object, function: str = "") -> Graph:
-    """Read a function as plain data: nodes, edges and regions, without TVM's objects.
+    """Read a function as plain data: nodes, edges and regions, without TVM objects.
 
     Args:
-        mod: A module, or what else `irviz.load` takes.
+        mod: A module, or anything that `irviz.load` takes.
         function: The name of a Relax function or a PrimFunc; by default "main", or else the
             first by its name.
 
     Raises:
-        LoadError: It is no model.
+        LoadError: It is not a model.
         NotFoundError: There is no function of this name.
     """
     return load(mod, function=function).graph()
@@ -34,12 +34,12 @@ def draw(
     theme: ThemeName = "course",
     direction: Direction = "up",
 ) -> GraphFigure:
-    """Draw a function; the figure shows itself in a notebook and saves itself as a file.
+    """Draw a function as a figure that displays itself in a notebook and can be saved.
 
-    Of repeated structure one copy is drawn, and of a large function what fits into 300 nodes.
+    Repeated structure is drawn once, and a large function is folded to at most 300 nodes.
 
     Args:
-        mod: A module, or what else `irviz.load` takes.
+        mod: A module, or anything that `irviz.load` takes.
         function: The name of a Relax function or a PrimFunc; by default "main", or else the
             first by its name.
         around: A variable, to draw only what is at most `steps` uses away from it.
@@ -49,7 +49,7 @@ def draw(
         direction: Where data flows to.
 
     Raises:
-        LoadError: It is no model.
+        LoadError: It is not a model.
         NotFoundError: There is no such function or variable, or no path.
         DrawError: There is no such theme or direction.
 

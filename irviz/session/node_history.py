@@ -97,12 +97,12 @@ class HistoryStep:
 
 @dataclass(frozen=True, repr=False)
 class NodeHistory:
-    """The line of a node through the stages, from the first that has it to the last.
+    """A node's history: what it was in each stage, from the first that has it to the last.
 
     Attributes:
         node: The node that was asked for.
         stage: The id of its stage.
-        layers: The names of the model's layers that it serves.
+        layers: The names of the model's layers that it belongs to.
         steps: The stages in their order.
     """
 
@@ -118,9 +118,9 @@ class NodeHistory:
 
     @property
     def graph(self) -> Graph:
-        """What it was after each change, in a frame, with edges to what became of it.
+        """The node after each change, one frame per stage, with edges to its successors.
 
-        The nodes' ids begin with the id of the stage: `3/lv`.
+        Node ids start with the id of the stage: `3/lv`.
         """
         nodes: list[Node] = []
         edges: list[Edge] = []
@@ -144,7 +144,7 @@ class NodeHistory:
         return Graph(self.steps[0].function, tuple(nodes), tuple(edges), tuple(regions), last)
 
     def figure(self, theme: ThemeName = "course", direction: Direction = "up") -> GraphFigure:
-        """Draw what it was after each change, from the first stage to the last.
+        """Draw the node after each change, from the first stage to the last.
 
         Example:
             ```python

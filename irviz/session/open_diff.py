@@ -13,19 +13,19 @@ from irviz.view.module_diff import Diff
 
 
 def diff(a: object, b: object, function: str = "", *, module: str = "") -> Diff:
-    """Return what differs between two modules: which functions and nodes became which, and how.
+    """Return the differences between two modules: what became of each function and node.
 
-    Nothing of a file is run.
+    Nothing in a file is run.
 
     Args:
-        a: The module before, or what else `irviz.load` takes. A stage of a saved session is given
-            as `"work.irviz#1"`; without a number it is the session's current stage.
-        b: The module after.
-        function: Only what became of the function of this name.
-        module: The name of the module to read, where files define several.
+        a: The module before, or anything that `irviz.load` takes. `"work.irviz#1"` names a stage of
+            a saved session; without the number it is the session's current stage.
+        b: The module after, likewise.
+        function: Compare only this function.
+        module: The name of the module to read, if a file defines several.
 
     Raises:
-        LoadError: One of the two is no model.
+        LoadError: One of the two is not a model.
         NotFoundError: There is no such stage, or no such function.
 
     Example:

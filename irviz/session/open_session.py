@@ -37,23 +37,23 @@ def load(
     """Open a file or a model as a session; nothing in a file is run.
 
     Args:
-        what: A path: TVMScript of any year (.py) or a notebook with it, TVM's JSON, .pt2, .onnx, or
-            a saved session (.irviz). Or a model: an IRModule, a `relax.Function`, a PrimFunc, a
-            module of `relax.frontend.nn`, of torch or of torch.fx, a program of torch.export or
-            torch.onnx, an ONNX model.
-        name: Which module, where a file defines several.
-        params: Arrays by parameter name, in the place of those that come with the model.
-        inputs: What functions are called with; modules of torch need them, as examples.
-        labels: The right class of each case.
-        function: The function to look at; by default "main", or else the first by its name, Relax
+        what: A path to TVMScript of any TVM version (.py, or a notebook with it), TVM's JSON, .pt2,
+            .onnx or a saved session (.irviz); or a model: an IRModule, a `relax.Function`, a
+            PrimFunc, a module of `relax.frontend.nn`, torch or torch.fx, a program of torch.export
+            or torch.onnx, or an ONNX model.
+        name: The name of the module to open, if a file defines several.
+        params: Arrays by parameter name, which replace those of the model.
+        inputs: What functions are called with; a torch module needs example inputs.
+        labels: The correct class of each case, of shape (cases,).
+        function: The function to show; by default "main", or else the first by name, Relax
             functions before PrimFuncs.
-        trust: Whether code of the file may be run, as by `Session.trust`.
+        trust: Whether code in the file may be run, as after `Session.trust`.
         dynamic_shapes: Sizes of a torch module that may vary, as `torch.export.export` takes them.
-        missing: What becomes of calls that TVM's importer lacks: "error" raises, "opaque"
-            makes them nodes without a definition, so that the model can be drawn.
+        missing: What to do with calls that TVM's importer does not support: "error" raises,
+            "opaque" imports them as nodes without a definition, so that the model can be drawn.
 
     Raises:
-        LoadError: It is something else, or damaged, or contains what could run.
+        LoadError: It is not a model, is damaged, or contains code that could run.
         NotFoundError: There is no function of this name.
 
     Example:

@@ -63,11 +63,11 @@ class AlignedPass:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PipelineComparison:
-    """What two pipelines have in common, and where they part; it is true where anything differs.
+    """What two pipelines have in common and where they diverge; true if anything differs.
 
     Attributes:
-        titles: What the two are called.
-        passes: The passes of both in their order; the first is the module that they begin with.
+        titles: The names of the two pipelines.
+        passes: The passes of both, in order; the first entry is the module that they start from.
     """
 
     titles: tuple[str, str]
@@ -79,12 +79,12 @@ class PipelineComparison:
 
     @property
     def first(self) -> AlignedPass | None:
-        """The first pass after which the modules differ by more than names, None for no such."""
+        """The first pass after which the modules differ in more than names, None if none."""
         return self._first_difference and self._first_difference[0]
 
     @property
     def diff(self) -> Diff | None:
-        """What differs after that pass, None where no module differs."""
+        """The differences after that pass, None if no module differs."""
         return self._first_difference and self._first_difference[1]
 
     @cached_property
@@ -102,12 +102,12 @@ class PipelineComparison:
 
     @cached_property
     def clear_differences(self) -> tuple[AlignedPass, ...]:
-        """The passes whose own time clearly differs.
+        """The passes whose own times differ by more than noise.
 
-        A recording has one time of each pass. The passes that did the same work in both pipelines
-        tell how much times vary: a difference is clear if it is three times as large as the largest
-        of theirs, and one time is 1.5 times the other. If fewer than five did the same work, it is
-        clear from 20 ms on.
+        A recording times each pass once. The noise is estimated from passes that did the same work
+        in both pipelines: a difference is clear if it is at least three times the largest of
+        theirs, and one time at least 1.5 times the other. With fewer than five such passes, a
+        difference is clear from 20 ms.
         """
         pairs = [(one, one.seconds) for one in self.passes]
         was_same = [False, *(one.is_same for one in self.passes)]
@@ -127,7 +127,7 @@ class PipelineComparison:
         return tuple(found)
 
     def session(self) -> Session:
-        """Return a session of the two modules after the first pass after which they differ.
+        """Return a session of the two modules after the first pass where they differ.
 
         `irviz.explore` shows them side by side, and `Session.save_html` writes them to a page.
 
@@ -144,7 +144,7 @@ class PipelineComparison:
         return Session.from_stages([first, second]).checkout("1")
 
     def to_dict(self) -> dict[str, object]:
-        """Return the comparison as dictionaries, lists and texts, as for JSON."""
+        """Return the comparison as dictionaries, lists and strings, ready for JSON."""
         clear = set(self.clear_differences)
         rows = [
             {

@@ -43,16 +43,16 @@ _NAME_END = re.compile(r"[:,;(]")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reduction:
-    """A smaller module that shows the same.
+    """A smaller module with the same failure.
 
     Attributes:
         module: The module.
-        function: The function that was made smaller.
-        bindings: How many bindings it had, and has.
-        tries: How many modules were tried.
-        seconds: The time that they took.
-        is_least: Whether none of its bindings can be left out; else time was up.
-        failing: The bisection, or the function, that it fails for.
+        function: The function that was reduced.
+        bindings: The number of bindings before and after.
+        tries: The number of modules tried.
+        seconds: The time that this took.
+        is_least: Whether no further binding can be left out; False if time ran out.
+        failing: The bisection or function that defines the failure.
     """
 
     module: ir.IRModule
@@ -64,10 +64,11 @@ class Reduction:
     failing: Bisection | Callable[[ir.IRModule], object] = field(repr=False)
 
     def to_python(self) -> str:
-        """Return a script that shows the failure with TVM alone, for a bug report.
+        """Return a script that reproduces the failure with TVM alone, for a bug report.
 
         Raises:
-            UnwritableError: A script cannot have the pass or the function, or show what fails.
+            UnwritableError: The pass or function cannot be written into a script, or a script
+                cannot show the failure.
 
         Example:
             ```python
@@ -95,21 +96,21 @@ def reduce(
 ) -> Reduction:
     """Return a smaller module that still fails.
 
-    Bindings are left out. Branches and bodies of called functions take the place of `if`s and
-    calls. What statements of PrimFuncs write becomes zero, and sizes become smaller. A change is
-    kept where the module is still well-formed and fails in the same way.
+    Bindings are removed, `if`s and calls are replaced by a branch or by the body of the called
+    function, statements in PrimFuncs write zero, and sizes shrink. A change is kept if the module
+    is still well-formed and still fails in the same way.
 
     Args:
-        failing: A module; or a bisection: the module that its pass was applied to, and the same
-            pass and check on each smaller one, with random inputs.
-        still_fails: Returns whether a module fails. It is called in the worker; where it ends that
-            process, or runs too long, for the module itself, so it must for a smaller one.
-        function: The Relax function that is made smaller; by default "main", or else the first.
-        seconds: When to stop. A pass or a run that does not end is stopped after a tenth of the
-            time that the bisection gave it, as each try takes that long.
+        failing: A module with `still_fails`, or a bisection, whose pass and check are then repeated
+            on each smaller version of the module that the pass was applied to, with random inputs.
+        still_fails: Takes a module and returns whether it fails. It is called in the worker. If it
+            kills that process or times out on the original module, it must do so on a smaller one.
+        function: The Relax function to reduce; by default "main", or else the first.
+        seconds: The time limit. If the failure is a pass or run that hangs, each try is stopped
+            after a tenth of the bisection's limit.
 
     Raises:
-        InputError: The module does not fail, or there is nothing to tell by.
+        InputError: The module does not fail, or there is no check for failure.
 
     Example:
         ```python

@@ -87,22 +87,22 @@ _PASS_FACTOR = 2
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Session(SessionState):
-    """An immutable tree of stages of one module; each verb returns a new session.
+    """An immutable tree of stages of one module; methods that change it return a new session.
 
-    A stage is a module and the transform that made it of another. Verbs start from the current
-    stage, and what they add becomes the current one. Passes are tried and stages run in another
-    process, so that they cannot end this one.
+    A stage is a module and the transform that produced it from another stage. Transforms apply to
+    the current stage, and the stage that they add becomes current. Passes are first tried, and
+    stages run, in another process, so that a crash cannot end this one.
 
-    In all verbs `stage` is the id of a stage, by default of the current one, `case` the number of
-    an input, `theme` the colours of a drawing and `direction` the one that data flows in. An
-    unknown stage raises NotFoundError, an unknown theme or direction DrawError, a stage that
-    cannot be run RunError, and inputs or a case that do not fit raise InputError.
+    In all methods, `stage` is the id of a stage, by default the current one, `case` is the index of
+    an input, `theme` sets the colours of a drawing and `direction` where data flows. An unknown
+    stage raises NotFoundError, an unknown theme or direction DrawError, and a stage that cannot be
+    run RunError. Inputs or a case that do not fit raise InputError.
 
     Attributes:
         tree: The stages, which of them is current, and what can be undone.
-        function: The name of the function that is looked at.
-        call_inputs: What functions are called with: inputs, params, labels, seed, sizes.
-        run_config: Where stages run, and what a run may take.
+        function: The name of the function shown.
+        call_inputs: What functions are called with: inputs, params, labels, seed and sizes.
+        run_config: Where stages run, and the limits of a run.
 
     Example:
         ```python
@@ -177,19 +177,19 @@ class Session(SessionState):
 
     @classmethod
     def from_state(cls, state: SessionState) -> Session:
-        """Return the session that holds a state."""
+        """Return a session with the given state."""
         session = cls.__new__(cls)
         SessionState.__init__(session, **vars(state))
         return session
 
     @classmethod
     def from_stages(cls, stages: Sequence[Stage]) -> Session:
-        """Return a session of stages that were made elsewhere.
+        """Return a session of existing stages.
 
-        The current stage is one that failed, or else the first that has a function.
+        The current stage is the one that failed, or else the first that has a function.
 
         Raises:
-            StageError: There is no stage, or none with a function to look at.
+            StageError: There is no stage, or none has a function to show.
         """
         drawable = next((stage for stage in stages if drawable_functions(stage.module)), None)
         if drawable is None:
@@ -200,49 +200,51 @@ class Session(SessionState):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, trust: bool = False) -> Session:
-        """Return the session of a file that `save` wrote; nothing in it is applied or run.
+        """Read a session from a file written by `save`; nothing in it is applied or run.
 
         Args:
-            trust: Whether code of the file may be run, as by `trust`.
+            trust: Whether code in the file may be run, as after `trust`.
 
         Raises:
-            SessionFileError: The file is missing, unreadable, damaged or something else.
+            SessionFileError: The file is missing, unreadable, damaged or not a session.
         """
         session = cls.from_state(load_session(path)).from_file(os.fspath(path))
         return session.trust() if trust else session
 
     def save(self, path: str | os.PathLike[str], *, params: bool = True) -> Path:
-        """Save the stages, how each came to be, and what they are called with, to one file.
+        """Save the stages, their transforms, and the inputs to one file.
 
-        Where runs take place is not saved, and neither is what can be undone.
+        The run configuration and the undo history are not saved.
 
         Args:
             path: The file, by convention with the suffix `.irviz`.
-            params: Whether to save the session's params; what is bound is saved anyway.
+            params: Whether to save the session's params; bound ones are saved anyway.
 
         Raises:
-            SessionFileError: Something cannot be saved or written; the file is as it was.
+            SessionFileError: Something cannot be saved or written; an existing file is left
+                unchanged.
         """
         return save_session(self, path, params=params)
 
     def save_html(self, path: str | os.PathLike[str], *, run: bool = False) -> Path:
-        """Save what an explorer of this session shows as one HTML file: see `irviz.save_html`."""
+        """Save the explorer of this session as a single HTML file; see `irviz.save_html`."""
         import irviz  # by its public name: the explorer is a layer above
 
         return irviz.save_html(self, path, run=run)
 
     def from_file(self, file: str) -> Session:
-        """Return this session with all its stages marked as those of an opened file.
+        """Mark all stages as coming from an opened file.
 
-        Whatever runs their code raises UntrustedError from then on, until `trust` is called.
+        From then on, anything that would run their code raises UntrustedError until `trust` is
+        called.
         """
         marked = tuple(replace(one, files=one.files | {file}) for one in self.stages)
         return self._with(tree=replace(self.tree, stages=marked))
 
     def trust(self, *files: str) -> Session:
-        """Let code of opened files be run, by default of all: in another process, as you.
+        """Allow code of opened files, by default of all, to run in another process.
 
-        It can do there what you can do on this machine.
+        There it can do anything that you can do on this machine.
         """
         chosen = frozenset(files).union(*(stage.files for stage in self.stages if not files))
         return self._with(trusted=self.trusted | chosen)
@@ -259,7 +261,7 @@ class Session(SessionState):
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """The stages, each behind the one that it was made from."""
+        """The stages, each after the one that it was made from."""
         return self.tree.stages
 
     @property
@@ -269,7 +271,7 @@ class Session(SessionState):
 
     @property
     def current(self) -> Stage:
-        """The stage that verbs start from."""
+        """The stage that methods use by default."""
         return self.tree.stage()
 
     @property
@@ -282,11 +284,11 @@ class Session(SessionState):
         return self._with(tree=self.tree.checkout(stage_id))
 
     def undo(self) -> Session:
-        """Undo the last change of the stages; raise StageError when there was none."""
+        """Undo the last change to the stages; raise StageError if there is none."""
         return self._with(tree=self.tree.undo())
 
     def redo(self) -> Session:
-        """Redo what was undone last; raise StageError when nothing was."""
+        """Redo the last undone change; raise StageError if there is none."""
         return self._with(tree=self.tree.redo())
 
     def rename(self, stage_id: str, label: str) -> Session:
@@ -294,7 +296,7 @@ class Session(SessionState):
         return self._with(tree=self.tree.rename(stage_id, label))
 
     def drop(self, stage_id: str) -> Session:
-        """Drop a stage and all that were made of it; raise StageError for the first stage."""
+        """Drop a stage and all that were made from it; raise StageError for the first stage."""
         return self._with(tree=self.tree.drop(stage_id))
 
     def lineage(self, stage: str | None = None) -> tuple[str, ...]:
@@ -302,15 +304,15 @@ class Session(SessionState):
         return tuple(one.id for one in self.tree.lineage(stage))
 
     def select_function(self, function: str) -> Session:
-        """Look at another function; raise NotFoundError when the current stage lacks it."""
+        """Show another function; raise NotFoundError if the current stage lacks it."""
         drawable_function(self.current.module, function)
         return self._with(function=function)
 
     def select_available_function(self, preferred: str) -> Session:
-        """Look at this function, or at another one where no stage of this module has it.
+        """Show this function, or another one if no stage of this module has it.
 
-        Where only the current stage lacks it, what became of it is said in the place of its graph.
-        Raises NotFoundError when the current stage has no function at all.
+        If only the current stage lacks it, a note on what became of it stands in place of its
+        graph. Raises NotFoundError if the current stage has no function at all.
         """
         available = self.functions
         if preferred in available:
@@ -324,20 +326,20 @@ class Session(SessionState):
     # --- transforms ---
 
     def add_stages(self, stages: Sequence[Stage]) -> Session:
-        """Add stages that were made elsewhere; the last of them becomes the current one."""
+        """Add existing stages; the last of them becomes current."""
         return self._with(tree=self.tree.add(stages))
 
     def apply(self, transform: object, /, **arguments: object) -> Session:
         """Apply a transform to the current stage.
 
-        A pass that fails adds a stage that has the error and its parent's module.
+        A pass that fails adds a stage with the error and its parent's module.
 
         Args:
             transform: The name of a pass, a `tvm.transform.Pass`, or a transform of irviz.
             **arguments: The arguments of a pass that is given by name.
 
         Raises:
-            TransformError: The transform refuses its arguments.
+            TransformError: The transform rejects its arguments.
 
         Example:
             ```python
@@ -360,14 +362,14 @@ class Session(SessionState):
 
     @property
     def unbound_params(self) -> dict[str, Array]:
-        """The session's params that are still parameters in the current stage."""
+        """The session's params that are not bound in the current stage yet."""
         function = drawable_functions(self.current.module).get(self.function)
         arrays = self.call_inputs.params
         params = function.params if isinstance(function, relax.Function) else ()
         return {param.name: arrays[param.name] for param in params if param.name in arrays}
 
     def bind(self, params: Mapping[str, Array] | None = None) -> Session:
-        """Bind parameters to constants: by default `unbound_params`.
+        """Bind parameters to constants, by default `unbound_params`.
 
         Raises:
             TransformError: A name is unknown, an array does not fit, or nothing is left to bind.
@@ -388,17 +390,17 @@ class Session(SessionState):
         node: str | None = None,
         matching: DFPattern | None = None,
     ) -> Session:
-        """Let calls of `callee` call `replacement`: by default all of them.
+        """Replace calls of `callee` by calls of `replacement`, by default all of them.
 
         Args:
             callee: The name of a callee, or a pattern of names such as "linear*".
             replacement: A PrimFunc of the module, a registered library function, or a definition
-                such as "topi.linear", of which a PrimFunc is made.
+                such as "topi.linear", from which a PrimFunc is made.
             node: The variable of the one call to change.
             matching: A pattern that the calls to change match.
 
         Raises:
-            TransformError: There is no such call, or the signatures do not fit.
+            TransformError: There is no such call, or the signatures do not match.
         """
         chosen = None if node is None else NodeId(node)
         return self.apply(Swap(callee, replacement, chosen, self.function, matching))
@@ -407,15 +409,16 @@ class Session(SessionState):
         """Replace a PrimFunc of the module.
 
         Raises:
-            TransformError: There is none of this name, or the new one does not fit its calls.
+            TransformError: There is no PrimFunc of this name, or its calls do not match the new
+                one.
         """
         return self.apply(UpdateFunction(name, prim_func))
 
     def schedule(self, function: str, steps: ScheduleFunction) -> Session:
-        """Schedule a PrimFunc as `steps` does with a `tvm.s_tir.Schedule`: a stage for each step.
+        """Schedule a PrimFunc: `steps` gets a `tvm.s_tir.Schedule`, and each step adds a stage.
 
         Raises:
-            IllegalStepError: TVM refuses a step; no stage is added.
+            IllegalStepError: TVM rejects a step; no stage is added.
         """
         module, stages = self.current.module, [self.current]
         recorded = record_schedule(module, function, steps, isolate=self.run_config.isolate)
@@ -424,16 +427,17 @@ class Session(SessionState):
         return self.add_stages(stages[1:])
 
     def apply_schedule_step(self, step: ScheduleStep) -> Session:
-        """Apply a schedule step; raise IllegalStepError where `apply` adds a stage that failed."""
+        """Apply a schedule step; raise IllegalStepError where `apply` would add a failed stage."""
         new = self.apply(step)
         if error := new.current.error:
             raise IllegalStepError(f"{step.source} is not done: {error}")
         return new
 
     def replay_schedule(self, function: str, steps: Sequence[ScheduleStep]) -> Session:
-        """Make these steps the schedule of a function that ends at the current stage.
+        """Make these steps the function's schedule up to the current stage.
 
-        The steps that it begins with already are kept: the others are a branch behind them.
+        The stages of leading steps that are already there are kept; the other steps branch off
+        after them.
 
         Raises:
             IllegalStepError: A step cannot be applied; no stage is added.
@@ -451,11 +455,10 @@ class Session(SessionState):
         return new
 
     def replay(self, stage: str | None = None, *, onto: ir.IRModule | str) -> Session:
-        """Apply the transforms that led to a stage once more, onto another module or stage.
+        """Apply the transforms that led to a stage again, to another module or stage.
 
-        Onto a module it is the whole path, in a new session; onto a stage of this session what
-        comes behind the last stage that both have. A step that does not fit adds a stage that has
-        the error.
+        On a module, all of them are applied, in a new session. On a stage of this session, those
+        after the last common stage are. A step that cannot be applied adds a stage with the error.
 
         Raises:
             UntrustedError: A pass would run code of an opened file; see `trust`.
@@ -480,13 +483,13 @@ class Session(SessionState):
                 self.check_trust(f"{what}, such as {step.label},", step, *targets)
 
     def to_python(self, stage: str | None = None, *, arrays_file: str | Path = "") -> str:
-        """Return a script that makes a stage with TVM alone.
+        """Return a script that recreates a stage with TVM alone.
 
-        Bound arrays are written into the script, or saved as `arrays_file` (.npz).
+        Bound arrays are written into the script, or saved to `arrays_file` (.npz).
 
         Raises:
             UntrustedError: A pass would run code of an opened file; see `trust`.
-            RunError: What came from a file takes too long, or ends the process that writes it.
+            RunError: Content of a file takes too long, or ends the process that writes the script.
         """
         stages = self.tree.lineage(stage)
         self._check_steps("writing the steps", stages)
@@ -506,26 +509,26 @@ class Session(SessionState):
         return script_of(self.stage(stage))
 
     def diff(self, before: str, after: str | None = None, function: str = "") -> Diff:
-        """Return what differs between two stages: which functions and nodes became which, and how.
+        """Return the differences between two stages: what became of each function and node.
 
-        Stages that are several steps apart are compared by way of those between.
+        Stages several steps apart are compared through the stages in between.
 
         Args:
             before: The id of the stage before.
             after: The id of the stage after, by default of the current one.
-            function: Only what became of the function of this name.
+            function: Compare only this function.
         """
         return diff_stages(self.tree, before, self.stage(after).id, function)
 
     def compare_layers(self, layer: str, other: str, *, stage: str | None = None) -> Diff:
-        """Return what differs between two layers of the function, such as two blocks of a model.
+        """Return the differences between two layers of the function, such as two blocks of a model.
 
         Args:
             layer: The name of a layer, or its last parts: `h.0` for `transformer.h.0`.
-            other: That of the layer to compare with.
+            other: The layer to compare it with, named likewise.
 
         Raises:
-            NotFoundError: No node serves such a layer.
+            NotFoundError: No node belongs to such a layer.
 
         Example:
             ```python
@@ -537,18 +540,18 @@ class Session(SessionState):
         return diff_modules(parts[0], parts[1], (layer, other))
 
     def view(self, stage: str | None = None, state: ViewState | None = None) -> StageView:
-        """Return what is drawn of a stage in a view state: by default the whole, folded.
+        """Return what is drawn of a stage in a view state; by default all of it, folded.
 
         Raises:
-            NotFoundError: The state names a node that is not there.
+            NotFoundError: The state names a node that does not exist.
         """
         return stage_view(self.stage(stage), self.function, state)
 
     def history(self, node: str, *, stage: str | None = None) -> NodeHistory:
-        """Return where a node comes from and what became of it, from pass to pass.
+        """Return where a node comes from and what became of it, pass by pass.
 
-        Its line leads through the stages that the stage was made of, and those made of it last.
-        Raises NotFoundError for an unknown node.
+        The history covers the stages that the stage was made from, and those most recently made
+        from it. Raises NotFoundError for an unknown node.
 
         Example:
             print(session.history("lv3"))
@@ -556,7 +559,7 @@ class Session(SessionState):
         return node_history(self.tree, self.function, node, stage)
 
     def blame(self, stage: str | None = None) -> Blame:
-        """Return the TVMScript of a stage, each line with the pass that changed it last.
+        """Return the TVMScript of a stage, with the pass that last changed each line.
 
         Example:
             print(session.blame())
@@ -564,10 +567,10 @@ class Session(SessionState):
         return blame(self.tree, self.function, stage)
 
     def pass_times(self) -> PassTimes:
-        """Return where the time of recorded passes went: a table, a flame graph, trace events.
+        """Return the times of recorded passes, as a table, flame graph or trace events.
 
         Raises:
-            StageError: No stage was recorded.
+            StageError: The session has no recorded stage.
 
         Example:
             irviz.load("work.irviz").pass_times().save("passes.json")
@@ -588,7 +591,7 @@ class Session(SessionState):
 
         Args:
             view: What is expanded, and which part is drawn.
-            overlay: Colours and marks of nodes; `session.overlays` makes them of a `view`.
+            overlay: Colours and marks of nodes, as `session.overlays` computes them for a `view`.
             dimmed: The ids of nodes to draw pale.
         """
         graph = self.view(stage, view).graph
@@ -601,12 +604,12 @@ class Session(SessionState):
         direction: Direction = "up",
         expansion: Expansion | None = None,
     ) -> list[GraphFigure]:
-        """Draw several stages with everything that stays in the same place.
+        """Draw several stages, with unchanged nodes in the same place in all of them.
 
-        Who steps through the pictures sees nothing move that is the same in both.
+        Stepping through the pictures, only what changes moves.
 
         Args:
-            stages: Their ids, in order; by default the current stage and all that it was made from.
+            stages: Their ids, in order; by default the lineage of the current stage.
             expansion: What is expanded in all of them.
 
         Raises:
@@ -635,10 +638,10 @@ class Session(SessionState):
         """Run a stage and draw it with its nodes coloured.
 
         Args:
-            by: What a colour stands for: the time that a node took, the size of its value, its
-                largest absolute value, or the largest absolute difference from `reference`.
-            reference: The stage that differences are from.
-            case: By default the first, or for differences the one whose outputs differ most.
+            by: What colour stands for: the time of a node, the size of its value, its largest
+                absolute value, or the largest absolute difference from `reference`.
+            reference: The stage to take differences from.
+            case: By default the first; for differences, the one whose outputs differ most.
 
         Raises:
             DrawError: Nodes cannot be coloured by this.
@@ -663,11 +666,11 @@ class Session(SessionState):
         case: int = 0,
         theme: ThemeName = "course",
     ) -> Figure:
-        """Run a stage and draw the value of a node, by default as what fits it best.
+        """Run a stage and draw the value of a node; by default the kind of picture suits the value.
 
         Raises:
-            DrawError: The kind does not fit the value.
-            KeyError: The node was not reached.
+            DrawError: The value cannot be drawn as this kind of picture.
+            KeyError: The run did not reach the node.
         """
         arrays = self.value(node, stage=stage, case=case)
         if not arrays:
@@ -680,11 +683,11 @@ class Session(SessionState):
         return draw_chart(kind or fitting[0], array, summarise(array), theme, title=node)
 
     def memory_use(self, *, stage: str | None = None) -> MemoryUse:
-        """Return what a stage allocates as it runs, when, and the most that it holds at once."""
+        """Return what a stage allocates at each step of a run, and its peak."""
         return memory_use(self.stage(stage).module, self.function, self.resolved_sizes(stage))
 
     def draw_memory(self, *, stage: str | None = None, theme: ThemeName = "course") -> Figure:
-        """Draw what a stage allocates as it runs, over its steps."""
+        """Draw the memory that a stage holds at each step of a run."""
         return memory_chart(self.memory_use(stage=stage), theme)
 
     def draw_destination_passing(
@@ -695,9 +698,9 @@ class Session(SessionState):
         theme: ThemeName = "course",
         direction: Direction = "up",
     ) -> GraphFigure:
-        """Draw a stage's buffers, and which call writes into which.
+        """Draw the buffers of a stage, and which call writes to which.
 
-        With `planned`, the storages that TVM plans for the buffers are named.
+        With `planned`, name the storage that TVM plans for each buffer.
         """
         graph = destination_passing(self.stage(stage).module, self.function, planned=planned)
         return draw_graph(graph, theme, direction)
@@ -717,16 +720,16 @@ class Session(SessionState):
         return self._with(call_inputs=CallInputs(inputs, params, labels, seed, dict(sizes or {})))
 
     def with_params(self, params: Mapping[str, Array]) -> Session:
-        """Add params by name, to bind and to run with."""
+        """Add params by name, for binding and running."""
         added = {**self.call_inputs.params, **params}
         return self._with(call_inputs=replace(self.call_inputs, params=added))
 
     def with_run_config(self, **changes: Any) -> Session:
-        """Change where stages run and what a run may take: the fields of `RunConfig` by name."""
+        """Change where stages run and the limits of a run, by fields of `RunConfig`."""
         return self._with(run_config=replace(self.run_config, **changes))
 
     def resolved_sizes(self, stage: str | None = None) -> Mapping[str, int]:
-        """Return the symbolic sizes of a run, by name; the session's own if it cannot be run."""
+        """Return the symbolic sizes of a run, or the session's own if the stage cannot be run."""
         call = self.call_inputs
         try:
             return call.plan(self.stage(stage).module, self.function).dims
@@ -743,13 +746,13 @@ class Session(SessionState):
     ) -> RunResult:
         """Build and run a stage.
 
-        Where stage 0 is a model of torch or ONNX, it is also run there, and `RunResult.origin` is
-        how its results compare with those of TVM.
+        If stage 0 was imported from torch or ONNX, the original is run too, and `RunResult.origin`
+        compares its results with TVM's.
 
         Args:
-            inputs: What to call the function with, in the place of the session's own inputs.
-            trace: What to record on the way, for the result's `trace`.
-            on_progress: Called with what is being done.
+            inputs: Inputs to use in place of the session's.
+            trace: What to record for the result's `trace`.
+            on_progress: Called with the current step, as text.
         """
         return run_stages.run_stage(self, stage, inputs, trace, on_progress)
 
@@ -764,7 +767,7 @@ class Session(SessionState):
         case: int = 0,
         on_progress: OnProgress | None = None,
     ) -> TimingTable:
-        """Measure stages in turn, by default all; ratios are to the first of them."""
+        """Time stages alternately, by default all; ratios are relative to the first."""
         chosen = [self.stage(one) for one in stages] or [s for s in self.stages if not s.error]
         self.check_trust("measuring stages", *chosen)
         seconds = measure(
@@ -780,10 +783,10 @@ class Session(SessionState):
         return TimingTable(Measurement(tuple(timings), self.run_config.clock))
 
     def report(self) -> StageTable:
-        """Run all stages and compare each with the first: a table, one row a stage.
+        """Run all stages, compare each with the first, and return a table with one row per stage.
 
-        A stage that failed, or that cannot be run, has a row with the reason; one that has only
-        other functions, as most of a compilation's do, has none.
+        A stage that failed or cannot be run has a row with the reason. A stage without the
+        function, as most stages of a compilation are, has no row.
         """
         rows: list[StageTableRow] = []
         first: RunResult | None = None
@@ -806,10 +809,10 @@ class Session(SessionState):
         return run_stages.trace_stage(self, stage, TraceRequest(case))
 
     def value(self, node: str, *, stage: str | None = None, case: int = 0) -> tuple[Array, ...]:
-        """Return the whole tensors of a node's value, however large: one, or those of a tuple.
+        """Return the full value of a node, however large: its tensor, or the tensors of its tuple.
 
-        `lv3/y` is the `y` of the function that `lv3` calls. Raises KeyError for a node that was
-        not reached.
+        `lv3/y` is the `y` of the function that `lv3` calls. Raises KeyError if the run did not
+        reach the node.
         """
         if SEPARATOR not in node and node not in self.graph(stage).index:
             node = node.replace("/", SEPARATOR)
@@ -820,7 +823,7 @@ class Session(SessionState):
     ) -> DivergenceReport:
         """Trace two stages and find the first node whose values differ.
 
-        The result also has how the values of all other nodes differ. The case is by default the
-        one whose outputs differ most.
+        The result also tells how the values of all other nodes differ. By default `case` is the one
+        whose outputs differ most.
         """
         return divergence_report.first_difference(self, stage, reference, case)

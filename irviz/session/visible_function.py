@@ -32,10 +32,10 @@ _MIN_CALLEE_NODES = 12
 
 @dataclass(frozen=True)
 class ViewState:
-    """What of a function is expanded, and which part of it is drawn.
+    """Which containers of a function are expanded, and which part of it is drawn.
 
     Attributes:
-        choices: What the user expanded and collapsed.
+        choices: The containers that the user expanded and collapsed.
         around: Draw only what is at most `steps` uses away from this node.
         steps: How many uses.
         to: Draw only what is on the paths between `around` and this node.
@@ -48,21 +48,21 @@ class ViewState:
 
     @property
     def whole(self) -> ViewState:
-        """This state without a part."""
+        """This state, but with the whole function drawn."""
         return replace(self, around=None, to=None, steps=1)
 
     def at(self, around: NodeId, steps: int = 1, to: NodeId | None = None) -> ViewState:
-        """Draw only what is near a node, or between two."""
+        """Draw only the neighbourhood of a node, or the paths between two."""
         return replace(self, around=around, steps=steps, to=to)
 
     def choose(self, choices: Expansion) -> ViewState:
-        """Expand and collapse other containers."""
+        """Return the state with other containers expanded and collapsed."""
         return replace(self, choices=choices)
 
     def toggle(self, one: str, now: Collection[str]) -> ViewState:
-        """Collapse a container that is open `now`, or expand another; the rest stays as it is.
+        """Collapse a container that is open `now`, or expand one that is not.
 
-        BEFORE and AFTER stand for what a part leaves out: they extend it by a step.
+        BEFORE and AFTER stand for what is left out of a part: they extend it by one step.
         """
         if one in (BEFORE, AFTER):
             return replace(self, steps=self.steps + 1, to=None)

@@ -15,15 +15,15 @@ from irviz.transforms.stage import Stage
 def assert_ir_equal(
     actual: object, expected: object, *, artefact: str | os.PathLike[str] = ""
 ) -> None:
-    """Raise AssertionError with the diff, unless two modules are equal up to names.
+    """Raise AssertionError with the diff unless two modules are equal up to names.
 
-    Names of variables, and the order of lines that do not depend on each other, do not matter.
+    Variable names and the order of independent lines are ignored.
 
     Args:
-        actual: A module, or what else `irviz.load` takes.
+        actual: A module, or anything that `irviz.load` takes.
         expected: Likewise.
-        artefact: An HTML file, ending in `.html`, that shows both beside each other where they
-            differ. Its folder is made.
+        artefact: If the modules differ, write an HTML page (`.html`) with both side by side to this
+            path. Its folder is created.
 
     Example:
         ```python

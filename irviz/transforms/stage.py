@@ -23,24 +23,24 @@ INITIAL = "initial module"
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """A module, and how it was made.
+    """A module, and the transform that produced it.
 
     Attributes:
-        id: A number, as text; "0" is the first.
-        module: The module; the parent's where the transform failed.
+        id: A number as text; "0" is the first stage.
+        module: The module; that of the parent if the transform failed.
         parent: The id of the stage that it was made from, None for a root.
-        error: Why the transform failed, "" where it did not.
-        stderr: What TVM wrote to standard error meanwhile.
-        seconds: How long a recorded pass took.
+        error: Why the transform failed, "" if it did not.
+        stderr: What TVM wrote to standard error during the transform.
+        seconds: The duration of a recorded pass.
         enclosing_passes: The passes that ran a recorded pass, outermost first.
         is_unchanged: Whether a recorded pass changed nothing.
-        files: The opened files that the module or the transform came from. Their code is run only
-            where the user said so, and never in this process.
-        made_from: The stage that it was made from, None for a root.
-        layers: The layers of a model that a root's bindings come from, by function.
-        positions: Where the nodes of a root that is a layer are in it: nodes of two such stages
-            correspond that have the same.
-        origin: What a root was imported from, if that can be run.
+        files: The opened files that the module or the transform came from. Their code runs only
+            with the user's consent, and never in this process.
+        made_from: The id of the stage that it was made from, None for a root.
+        layers: By function, the model's layers that the bindings of a root come from.
+        positions: For a root that is a layer, the position of each node in it: nodes of two such
+            stages with the same position correspond.
+        origin: The model that a root was imported from, if it can be run.
     """
 
     id: str

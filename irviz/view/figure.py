@@ -14,7 +14,7 @@ from irviz.view.convert_svg import svg_to_pdf, svg_to_png
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture as the text of an SVG document; `width` and `height` are in px."""
+    """A picture as an SVG document; `width` and `height` are in px."""
 
     svg: str
     width: float
@@ -29,11 +29,11 @@ class Figure:
 
     @property
     def formats(self) -> Sequence[str]:
-        """The suffixes of the files that it can be saved as."""
+        """The file suffixes that it can be saved with."""
         return (".svg", ".pdf", ".png")
 
     def content(self, suffix: str) -> bytes:
-        """Return the content of a file; raise SaveError for a suffix that is none of `formats`."""
+        """Return the picture as a file's content; raise SaveError for a suffix not in `formats`."""
         match suffix.lower():
             case ".svg":
                 return self.svg.encode()
@@ -44,11 +44,11 @@ class Figure:
         raise SaveError(f"there is no format {suffix!r}: choose one of {', '.join(self.formats)}")
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the picture to a file, completely or not at all; its suffix chooses the format.
+        """Write the picture to a file atomically; the suffix chooses the format.
 
         Raises:
-            SaveError: If the suffix is none of `formats`, or the directory does not exist.
-            OSError: If the file cannot be written.
+            SaveError: The suffix is not one of `formats`, or the directory does not exist.
+            OSError: The file cannot be written.
         """
         target = target_path(path, self.formats)
         content = self.content(target.suffix)

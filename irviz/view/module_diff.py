@@ -44,14 +44,14 @@ class FigureOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Diff:
-    """What differs between two modules; it is true where anything does.
+    """The differences between two modules; true if there are any.
 
     Attributes:
         before: The title of the module before.
         after: The title of the module after.
-        functions: What became of each function, also of those that are the same.
-        differences: What differs of the module itself.
-        transform: What was applied between the two, "" where this is not known.
+        functions: What became of each function, including unchanged ones.
+        differences: The differences of the modules themselves, such as their attributes.
+        transform: The transform between the two, "" if unknown.
         texts: The TVMScript of both modules.
     """
 
@@ -72,12 +72,13 @@ class Diff:
         return self.text()
 
     def text(self, *, colour: bool = False) -> str:
-        """Return TVMScript of both modules, with signs before the lines that differ.
+        """Return both modules as one TVMScript text, with signs in front of lines that differ.
 
-        Lines are matched by the nodes that they bind, so that a renamed variable is no difference.
+        Lines are matched by the nodes that they bind, so a renamed variable does not count as a
+        difference.
 
         Args:
-            colour: Whether to write the colours of a terminal.
+            colour: Whether to colour the text for a terminal.
         """
         none: Mapping[str, FunctionText] = {}
         one, two = self.texts or (None, None)
@@ -98,12 +99,13 @@ class Diff:
         overlay: bool = False,
         expansion: Expansion | None = None,
     ) -> Figure:
-        """Draw both modules, with everything that stays in the same place on both sides.
+        """Draw both modules, with unchanged nodes in the same place on both sides.
 
-        Long runs of unchanged nodes are one node, and large functions are folded alike.
+        A long run of unchanged nodes is drawn as one node, and large functions are folded the same
+        way on both sides.
 
         Args:
-            function: Only this function; by default those that differ, one below the other.
+            function: Draw only this function; by default all that differ, one below the other.
             around: A variable, to draw only what is at most `steps` uses away from it.
             steps: How many uses.
             to: Another variable, to draw only the paths between the two.
@@ -114,8 +116,7 @@ class Diff:
             expansion: What is expanded on both sides.
 
         Raises:
-            DrawError: Nothing differs that could be drawn, or there is no such theme, direction or
-                layout.
+            DrawError: No difference can be drawn, or there is no such theme, direction or layout.
             NotFoundError: There is no such function or variable, or no path, or the function
                 cannot be drawn.
 
@@ -163,7 +164,7 @@ class Diff:
         return shown
 
     def to_dict(self) -> dict[str, object]:
-        """Return the diff as dictionaries, lists and texts, as for JSON."""
+        """Return the diff as dictionaries, lists and strings, ready for JSON."""
         return {
             "before": self.before,
             "after": self.after,

@@ -36,20 +36,20 @@ class TimeOfPasses(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class PassTimes:
-    """The times of passes, which run inside each other.
+    """The times of nested passes.
 
     Attributes:
-        root: The block that ran them; its own time is what it took outside of passes.
+        root: The block that ran them; its own time is the time spent outside of passes.
     """
 
     root: TimedPass
 
     @property
     def by_name(self) -> tuple[TimeOfPasses, ...]:
-        """The times of all passes of one name, those with the longest own time first.
+        """The times of passes by name, longest own time first.
 
-        The own times add up to the time of the block. The total of a pass that runs itself again
-        is counted once.
+        Own times add up to the time of the block. In totals, a pass that runs itself is counted
+        once.
         """
         count: dict[str, int] = defaultdict(int)
         own: dict[str, float] = defaultdict(float)
@@ -94,7 +94,7 @@ class PassTimes:
         return Table(("pass", "runs", "own time", "share", "total"), shown, remarks=[sum_of_all])
 
     def figure(self, theme: ThemeName = "course") -> Figure:
-        """Draw the flame graph: a bar for each pass, below the pass that ran it.
+        """Draw a flame graph: a bar for each pass, below that of the pass that ran it.
 
         Raises:
             DrawError: There is no such theme.
@@ -104,10 +104,11 @@ class PassTimes:
     def to_trace_events(self) -> dict[str, object]:
         """Return the times in the trace-event format, which Perfetto and speedscope read.
 
-        Each pass is a complete event with its begin and its duration in microseconds, to the
-        nanosecond, sorted by begin; what runs inside another pass comes after it and ends with it
-        at the latest. Its category is whether it changed the module. Only a pass that failed has
-        arguments: speedscope adds them to the name, by which it adds up runs of the same pass.
+        Each pass is a complete event whose start and duration are in microseconds, to the
+        nanosecond. Events are sorted by start; a nested pass comes after the one around it and ends
+        no later. The category tells whether the pass changed the module. Only a failed pass has
+        arguments, because speedscope appends them to the name by which it sums up runs of the same
+        pass.
         """
         events: list[Mapping[str, object]] = [
             _event("M", "process_name", args={"name": "irviz"}),
@@ -124,10 +125,10 @@ class PassTimes:
         return {"traceEvents": events, "displayTimeUnit": "ns"}
 
     def save(self, path: str | os.PathLike[str], theme: ThemeName = "course") -> Path:
-        """Write the trace events to a .json file, or the flame graph to a .svg, .pdf or .png file.
+        """Write trace events to a .json file, or the flame graph to a .svg, .pdf or .png file.
 
         Raises:
-            SaveError: The name ends otherwise, or there is no such directory.
+            SaveError: The file name has another suffix, or there is no such directory.
             DrawError: There is no such theme.
 
         Example:

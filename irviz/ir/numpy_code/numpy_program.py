@@ -38,14 +38,14 @@ class NumPyFunction:
 
 @dataclass(frozen=True, eq=False)
 class NumPyProgram:
-    """Python functions over NumPy arrays.
+    """A Python program on NumPy arrays, written from TVM functions.
 
     Attributes:
-        source: Their text, with its imports.
-        name: The name of the function that was asked for.
-        constants: The arrays that the text calls `constants`.
-        lines: For each line of the text, from 1, the name of the function in the module, and the
-            binding or the statement that it was made of; the function itself for its `def`.
+        source: The source code, with its imports.
+        name: The name of the requested function.
+        constants: The arrays that the source refers to as `constants`.
+        lines: By line number, from 1: the name of the function in the module, and the binding or
+            statement that the line was written from; for a `def` line, the function itself.
     """
 
     source: str
@@ -58,7 +58,7 @@ class NumPyProgram:
         return self.source
 
     def compile(self) -> Callable[..., Any]:
-        """Return the function; a PrimFunc's writes its result into its last arguments."""
+        """Compile the source; a function made from a PrimFunc writes to its last arguments."""
         import ml_dtypes  # which few need
 
         known: dict[str, Any] = {
@@ -73,19 +73,19 @@ class NumPyProgram:
 
 
 def to_numpy(what: ir.IRModule | tirx.PrimFunc, function: str = "") -> NumPyProgram:
-    """Write a function as loops over NumPy arrays: readable Python that can be run.
+    """Translate a function to readable Python that loops over NumPy arrays.
 
-    A PrimFunc becomes a function `lnumpy_NAME` that takes its buffers as arrays, and writes into
-    those of its outputs. A Relax function becomes one that allocates the outputs of each call_tir,
-    with those of all PrimFuncs that it calls.
+    A PrimFunc becomes a function `lnumpy_NAME` that takes its buffers as arrays and writes to those
+    of its outputs. A Relax function becomes one that allocates the outputs of each call_tir; the
+    PrimFuncs that it calls are translated with it.
 
     Args:
         what: A PrimFunc, or a module.
-        function: Which function of the module; "main", or the only one, if it is left out.
+        function: The function of the module; by default "main", or the only one.
 
     Raises:
         NotFoundError: The module has no such function.
-        NumPyError: A construct that NumPy does not have; the message has its line.
+        NumPyError: The function uses a construct that NumPy lacks; the message gives its line.
     """
     if isinstance(what, tirx.PrimFunc):
         name = function or str((what.attrs or {}).get("global_symbol", "main"))

@@ -179,10 +179,10 @@ class Region(NamedTuple):
 
 @dataclass(frozen=True)
 class Graph:
-    """A function as nodes and edges, in the order of its text.
+    """A function as nodes and edges, in the order of its source.
 
-    The contents of a region come before its owner, so edges lead forwards, except those of a
-    recursive function.
+    The nodes of a region come before the node that owns it, so every edge leads forwards, except
+    those of recursive calls.
     """
 
     function: str
@@ -205,7 +205,7 @@ class Graph:
         )
 
     def with_nodes(self, nodes: Sequence[Node]) -> Graph:
-        """Return the graph with other descriptions of the same nodes, in the same order."""
+        """Return the graph with its nodes replaced by others of the same ids, in the same order."""
         made = replace(self, nodes=tuple(nodes))
         for name in ("index", "entering", "leaving", "_has_recursion"):
             vars(made)[name] = getattr(self, name)  # which need not be made again
@@ -213,17 +213,17 @@ class Graph:
 
     @cached_property
     def index(self) -> Mapping[NodeId, int]:
-        """The index in `nodes` of each id."""
+        """The index of each node id in `nodes`."""
         return {node.id: index for index, node in enumerate(self.nodes)}
 
     @cached_property
     def entering(self) -> Mapping[NodeId, Sequence[Edge]]:
-        """The edges that enter each node, in order; nodes without such edges are missing."""
+        """The incoming edges of each node, in order; nodes without any are absent."""
         return _grouped(self.edges, lambda edge: edge.target)
 
     @cached_property
     def leaving(self) -> Mapping[NodeId, Sequence[Edge]]:
-        """The edges that leave each node, in order; nodes without such edges are missing."""
+        """The outgoing edges of each node, in order; nodes without any are absent."""
         return _grouped(self.edges, lambda edge: edge.source)
 
     @cached_property
@@ -232,7 +232,7 @@ class Graph:
         return any(index[edge.source] >= index[edge.target] for edge in self.edges)
 
     def operands(self, node_id: NodeId) -> Sequence[Edge]:
-        """Return the edges that enter a node from nodes before it: recursion leads back."""
+        """Return the incoming edges from earlier nodes, which leaves out those of recursion."""
         edges = self.entering.get(node_id, ())
         if not self._has_recursion:
             return edges
@@ -242,9 +242,9 @@ class Graph:
     def to_networkx(self) -> nx.MultiDiGraph[NodeId]:
         """Return the graph as a `networkx.MultiDiGraph` with one edge for each use.
 
-        Nodes carry `kind`, `name`, `type_label`, `callee`, `operator`, `resolution`, `is_pure`
-        and `region`; an edge's key and `position` are the argument position it enters at. The
-        graph's own attributes are `function` and `outputs`.
+        Nodes carry `kind`, `name`, `type_label`, `callee`, `operator`, `resolution`, `is_pure` and
+        `region`; an edge's key and `position` are the position of the argument. The graph's own
+        attributes are `function` and `outputs`.
         """
         import networkx as nx  # which takes a tenth of a second
 

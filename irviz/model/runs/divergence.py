@@ -60,17 +60,17 @@ class NodeDifference:
 
 @dataclass(frozen=True)
 class Divergence:
-    """The node whose operation caused the first difference that matters.
+    """The node whose operation caused the first significant difference.
 
     Attributes:
-        difference: The difference of its value and its partner's.
-        upstream: The nodes that ran before and have the same values, in the order of the run.
-        drift: The largest |Δ| of these.
-        absorbed: The nodes that ran before and differ, without an effect on the result.
-        between: Operands of the node with unknown values, and theirs in turn: the difference may
-            come from one of these.
-        is_input: Whether the node is an input: the runs had other inputs or constants.
-        reaches_output: Whether the difference continues to the function's result.
+        difference: The difference between its value and that of its counterpart.
+        upstream: The nodes that ran before it with equal values, in execution order.
+        drift: The largest |Δ| among these.
+        absorbed: The nodes that ran before it and differ without affecting the result.
+        between: Operands with unknown values, and their operands in turn; the difference may come
+            from one of them.
+        is_input: Whether the node is an input, so that the runs had different inputs or constants.
+        reaches_output: Whether the difference reaches the function's result.
     """
 
     node: NodeId
@@ -84,7 +84,7 @@ class Divergence:
 
     @property
     def reference(self) -> NodeId:
-        """The partner of the node in the reference run."""
+        """The node's counterpart in the reference run."""
         return self.difference.reference
 
 

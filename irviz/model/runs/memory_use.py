@@ -48,16 +48,16 @@ class Allocation:
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """The memory that is allocated while a function runs; all sizes in bytes.
+    """The memory that a function allocates as it runs, in bytes.
 
-    Both branches of an `if` have steps, one branch after the other. Each begins with the memory
-    that is held before the `if`; what follows continues from the branch that holds more.
+    Both branches of an `if` have steps, one branch after the other. Each starts with the memory
+    held before the `if`; the code after it continues from the branch that holds more.
 
     Attributes:
-        live: The bytes that are held while each step runs.
-        unplanned: The sum of all buffers: the memory if each had its own until the end.
-        given: The bytes of parameters and constants, which are part of neither sum.
-        unseen: Calls that allocate their results themselves, so that the bytes are unknown.
+        live: The bytes held during each step.
+        unplanned: The total size of all buffers, as if none were reused or freed.
+        given: The bytes of parameters and constants, which `live` and `unplanned` leave out.
+        unseen: Calls that allocate their own results, so that their size is unknown.
         warnings: Problems of the memory plan.
     """
 
@@ -79,16 +79,16 @@ class MemoryUse:
 
     @property
     def peak(self) -> int:
-        """The largest number of bytes that are held at once."""
+        """The largest number of bytes held at once."""
         return max(self.live, default=0)
 
     @property
     def peak_step(self) -> int | None:
-        """The first step that holds the peak, None if nothing runs."""
+        """The first step at the peak, None if there are no steps."""
         return self.live.index(self.peak) if self.live else None
 
     def at(self, step: int) -> tuple[Allocation, ...]:
-        """Return the buffers that a step holds; raise IndexError for an unknown step."""
+        """Return the buffers held during a step; raise IndexError if there is no such step."""
         if not 0 <= step < len(self.steps):
             raise IndexError(f"there is no step {step}: {len(self.steps)} are counted from 0")
         return tuple(one for one in self.allocations if one.start <= step < one.stop)

@@ -21,13 +21,13 @@ class RunResult:
     """The outputs of a stage for all cases of its inputs.
 
     Attributes:
-        outputs: An array for each output; its first axis is the case.
+        outputs: One array per output, of shape (cases, ...).
         seconds: The median time of one case.
-        labels: The right classes, None if they are unknown.
-        trace: The values and times of the nodes in one case, None if they were not recorded.
-        warnings: What TVM warned of as it built the stage.
+        labels: The correct classes, None if unknown.
+        trace: The values and times of the nodes in one case, None if not recorded.
+        warnings: TVM's warnings from building the stage.
         build: How the function was optimised before it was built, "plain" for not at all.
-        origin: How the first case compares with what the stage was imported from, if it was.
+        origin: How the first case compares with the model that the stage was imported from, if any.
     """
 
     outputs: tuple[NDArray[np.generic], ...]
@@ -48,7 +48,7 @@ class RunResult:
 
     @property
     def cases(self) -> int:
-        """The number of calls of the function."""
+        """The number of cases: how often the function was called."""
         return len(self.outputs[0]) if self.outputs else 0
 
     @cached_property
@@ -62,7 +62,7 @@ class RunResult:
 
     @cached_property
     def correct(self) -> int | None:
-        """The number of right classes, None if there are no classes or no labels."""
+        """The number of correct predictions, None if there are no classes or no labels."""
         if self.classes is None or self.labels is None:
             return None
         return int((self.classes == self.labels).sum())
@@ -73,12 +73,13 @@ class Comparison:
     """A run compared with a reference run on the same inputs.
 
     Attributes:
-        verdict: The worst verdict of all outputs; it, `max_relative`, `max_ulp` and `past` are
-            those of `ArrayDiff` for all outputs together.
-        max_abs_diff: The largest |Δ| of all outputs, nan if they are not comparable.
-        same_classes: The number of cases with the same predicted class, None without classes.
-        time_ratio: The reference's median time of a case divided by this run's: above 1 is faster.
-        reason: Why the runs are not comparable, or a remark about the comparison.
+        verdict: The worst verdict of any output. It, `max_relative`, `max_ulp` and `past` mean the
+            same as in `ArrayDiff`, over all outputs together.
+        max_abs_diff: The largest |Δ| over all outputs, nan if they are not comparable.
+        same_classes: The number of cases with the same predicted class, None if there are no
+            classes.
+        time_ratio: The reference's median time per case divided by this run's: above 1 is faster.
+        reason: Why the runs cannot be compared, or a remark on the comparison.
         worst_case: The first case with the largest |Δ|, None if nothing differs.
     """
 

@@ -71,12 +71,11 @@ class Trace:
     """The values and times of one call of a function.
 
     Attributes:
-        visits: The visits of nodes in the order of the run. A node of a called function has its
-            id in the inlined graph (`inlined_id`). Nodes of a branch that was not taken are
-            missing.
-        seconds: The time of the call: the sum of its nodes' times.
-        untraced: The time of a call without a trace, in seconds.
-        cost: The time that recording the values took, in seconds.
+        visits: The visits of nodes, in execution order. A node of a called function has its id in
+            the inlined graph (`inlined_id`). Nodes of a branch not taken are absent.
+        seconds: The time of the call in seconds: the sum over its nodes.
+        untraced: The time of a call without tracing, in seconds.
+        cost: The cost of recording the values, in seconds.
     """
 
     function: str
@@ -100,7 +99,7 @@ class Trace:
         return visit
 
     def taken(self, node_id: str) -> float | None:
-        """Return the seconds of a node, including those of a function that it calls."""
+        """Return the time of a node in seconds, including the function that it calls."""
         own = self[node_id].seconds
         if own is None:
             return None
@@ -108,11 +107,11 @@ class Trace:
         return own + sum(visit.seconds or 0.0 for visit in inside)
 
     def share(self, node_id: str) -> float | None:
-        """Return the part of the call's time that a node took, from 0 to 1."""
+        """Return a node's fraction of the call's time, from 0 to 1."""
         seconds = self.taken(node_id)
         return None if seconds is None or not self.seconds else seconds / self.seconds
 
     @property
     def first_not_finite(self) -> NodeId | None:
-        """The first node whose value has a NaN or an infinity, None if there is no such node."""
+        """The first node whose value contains a NaN or infinity, None if there is none."""
         return next((one for one, visit in self.visits.items() if not visit.value.is_finite), None)

@@ -38,19 +38,19 @@ _NO_SIZES: Mapping[str, int] = MappingProxyType({})
 
 @dataclass(frozen=True, eq=False)
 class CallInputs:
-    """The inputs of a session, from which the arguments of any of its functions are made.
+    """The inputs of a session, from which the arguments of its functions are made.
 
     Attributes:
-        inputs: Arrays by parameter name, or one array if one parameter is left. An array with
-            one axis more than its parameter, or with more rows where the parameter has one, has
-            one case per row. "random" or "zeros" instead of an array, or of all of them, stands
-            for synthetic values; None is "random".
-        params: Arrays by parameter name, the same in each case; large ones are copied once, to
-            memory that workers map.
-        labels: The right class of each case.
-        seed: Random values depend on it and on the parameter's name: standard normal for floats,
-            0 to 9 for integers.
-        sizes: Symbolic dimensions by name, where arrays do not determine them; 8 by default.
+        inputs: Arrays by parameter name, or a single array if one parameter is left. An array with
+            one more axis than its parameter, or with more rows where the parameter has one, holds
+            one case per row. "random" or "zeros", in place of one array or of all of them, asks for
+            synthetic values; None means "random".
+        params: Arrays by parameter name, the same in every case. Large ones are copied once, into
+            memory that the workers map.
+        labels: The correct class of each case.
+        seed: Seed of the random values, which also depend on the parameter's name: floats are
+            standard normal, integers are from 0 to 9.
+        sizes: Values of symbolic dimensions, by name, where no array determines them; 8 by default.
     """
 
     inputs: Inputs = None

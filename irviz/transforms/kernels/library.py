@@ -1,7 +1,7 @@
 """Library kernels: registered functions that can replace a PrimFunc.
 
-The VM calls a kernel like a PrimFunc: inputs first, then the tensors to write. The kernel sees
-them as NumPy arrays over the VM's own memory (DLPack, no copy).
+The VM calls a kernel like a PrimFunc: inputs first, then the tensors to write. The kernel gets
+NumPy arrays that share the VM's memory (DLPack, no copy).
 """
 
 from __future__ import annotations

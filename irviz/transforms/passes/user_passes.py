@@ -18,10 +18,10 @@ _passes: dict[str, PortableFunction | Rewrite] = {}
 
 
 def register_pass(name: str) -> Callable[[Make], Make]:
-    """List the decorated function, which returns a `tvm.transform.Pass`, in the catalog.
+    """Add the decorated function, which returns a `tvm.transform.Pass`, to the catalog.
 
-    Its parameters are read from its signature, its summary from its docstring. Registering a
-    name again replaces the pass. Raises ValueError for an empty name.
+    The catalog takes the pass's parameters from the signature and its summary from the docstring.
+    Registering a name again replaces the pass. Raises ValueError for an empty name.
     """
     _check_name(name)
 
@@ -47,10 +47,10 @@ def register_rewrite(
     pattern: Pattern | ir.IRModule | Build | None = None,
     rewriter: Rewriter | None = None,
 ) -> Rewrite | Callable[[Build], Build]:
-    """List a rewrite of particular operators in the catalog, and return it; see `Rewrite`.
+    """Add a rewrite of particular operators to the catalog, and return it; see `Rewrite`.
 
-    Without a pattern this is a decorator for a function that returns pattern and rewriter.
-    Raises ValueError for an empty name, TransformError for what is not a pattern.
+    Without a pattern, this decorates a function that returns a pattern and a rewriter. Raises
+    ValueError for an empty name, TransformError if `pattern` is not a pattern.
     """
     _check_name(name)
     if pattern is None:

@@ -22,10 +22,10 @@ _NO_NAMES: Mapping[tvm.runtime.Tensor, str] = MappingProxyType({})
 
 
 class Recording:
-    """The passes that a block ran, with the modules before and after each.
+    """The passes that a block of code ran, with the module before and after each.
 
-    Inside the block it has the passes so far. Modules are compared on demand, not while passes
-    run.
+    Inside the block it holds the passes that have run so far. Modules are compared on demand, not
+    while passes run.
     """
 
     def __init__(self, log: PassLog) -> None:
@@ -34,52 +34,52 @@ class Recording:
 
     @property
     def steps(self) -> tuple[PassRun, ...]:
-        """The outermost passes, with those inside them as `children`."""
+        """The outermost passes, with nested ones as their `children`."""
         state = len(self._log.events), self._log.end
         if self._read[0] != state:
             self._read = state, self._log.read()
         return self._read[1]
 
     def walk(self) -> Iterator[PassRun]:
-        """Yield all passes in the order in which they began."""
+        """Yield all passes in the order in which they started."""
         for step in self.steps:
             yield from step.walk()
 
     @property
     def flat(self) -> tuple[PassRun, ...]:
-        """The passes without passes inside, in order."""
+        """The passes that contain no other, in order."""
         return tuple(step for step in self.walk() if not step.children)
 
     @property
     def given(self) -> ir.IRModule | None:
-        """The module before the first pass, None if no pass was run."""
+        """The module before the first pass, None if no pass ran."""
         return self.steps[0].before if self.steps else None
 
     @property
     def failed(self) -> tuple[PassRun, ...]:
-        """The passes that raised, in time order, even if the exception was caught."""
+        """The passes that raised, in chronological order, even if the exception was caught."""
         raised = (step for step in self.walk() if step.error)
         return tuple(sorted(raised, key=lambda step: (step.end, -step.depth)))
 
     @property
     def error(self) -> str:
-        """The exception that ended the block, "" if none did."""
+        """The exception that ended the block, as text; "" if none did."""
         return self._log.error
 
     @property
     def seconds(self) -> float:
-        """The duration of the block without the cost of recording."""
+        """The duration of the block in seconds, without the cost of recording."""
         return self._log.seconds
 
     @property
     def cost(self) -> float:
-        """The seconds that the recording itself took."""
+        """The cost of recording, in seconds."""
         return self._log.cost
 
     def pass_times(self) -> PassTimes:
-        """Return where the time went: per pass, own and in total, and outside of passes.
+        """Return where the time went: own and total time per pass, and the time outside of passes.
 
-        The time that recording took is in none of them.
+        None of these include the cost of recording.
         """
         passes = tuple(map(_timed, self.steps))
         return PassTimes(TimedPass("recording", 0.0, self.seconds, passes))
@@ -87,10 +87,10 @@ class Recording:
     def stages(
         self, constant_names: Mapping[tvm.runtime.Tensor, str] = _NO_NAMES
     ) -> tuple[Stage, ...]:
-        """Return the stages of the modules, with ids from "0", parents first.
+        """Return the recorded modules as stages, with ids from "0", parents first.
 
-        A module that does not derive from an earlier one is labelled as the first is.
-        `constant_names` are the names of constants when the recording began.
+        A module that does not derive from an earlier one is labelled like the first.
+        `constant_names` maps constants to their names at the start of the recording.
         """
         return stages_of(self.steps, constant_names)
 

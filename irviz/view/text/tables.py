@@ -68,7 +68,7 @@ class StageTableRow:
 
 @dataclass(frozen=True, repr=False)
 class StageTable(_ShownTable):
-    """A comparison of stages."""
+    """A table that compares stages, one row each."""
 
     rows: tuple[StageTableRow, ...]
 
@@ -111,16 +111,16 @@ def _verdict(result: RunResult, comparison: Comparison) -> str:
 
 @dataclass(frozen=True, repr=False)
 class TimingTable(_ShownTable):
-    """Times of stages."""
+    """A table of the times of stages."""
 
     measurement: Measurement
 
     def ratio(self, stage: str) -> MedianInterval:
-        """Return how many times as fast as the first a stage is: above 1 is faster."""
+        """Return a stage's speed-up over the first: above 1 is faster."""
         return self.measurement.ratio(stage)
 
     def is_clear(self, stage: str) -> bool:
-        """Return whether a stage differs from the first by more than the noise of the machine."""
+        """Return whether a stage's time differs from the first's by more than measurement noise."""
         return self.measurement.is_clear(stage)
 
     def _table(self) -> Table:

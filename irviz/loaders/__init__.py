@@ -1,4 +1,4 @@
-"""Load modules, weights, inputs and sessions from files and objects that nobody vouches for.
+"""Load modules, weights, inputs and sessions from untrusted files and objects.
 
 Threat model: the author of a file is hostile. Opening a file runs nothing in it, follows no path
 that it names (ONNX weights must lie in the model's own folder), and neither ends nor blocks this

@@ -1,4 +1,4 @@
-"""Read a file whole, or open an archive, within the limits for files."""
+"""Read a whole file, or open an archive, within the limits for files."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from irviz.loaders.file_errors import FileError, brief, one_line
 from irviz.loaders.file_limits import MAX_ARRAYS, MAX_BYTES, memory_share
 
 ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")
-"""The first bytes of a zip archive, and of an empty one."""
+"""The first bytes of a zip archive with entries, and of an empty one."""
 _ENTRY = re.compile(rb"PK\x01\x02")
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _IS_ENCRYPTED = 1
 
 
 def read_file(path: Path, most: int = MAX_BYTES) -> bytes:
-    """Return the bytes of a file; raise FileError if it cannot be read or has more than `most`.
+    """Return the bytes of a file; raise FileError if it is unreadable or longer than `most`.
 
-    It also raises FileError if the file takes too much of the free memory.
+    Also raises FileError if the file would take too much of the free memory.
     """
     size = file_size(path)
     most = min(most, memory_share())
@@ -36,7 +36,7 @@ def read_file(path: Path, most: int = MAX_BYTES) -> bytes:
 
 
 def open_archive(content: bytes) -> zipfile.ZipFile:
-    """Return a zip archive; raise FileError if unpacking it would take long for its size.
+    """Open a zip archive; raise FileError if it would take too long to unpack for its size.
 
     The entries are counted before `zipfile` makes an object of each.
     """

@@ -1,4 +1,4 @@
-"""Errors of files that cannot be read, and how values of files are written in them."""
+"""Errors for files that cannot be read, and how their messages quote a file's values."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from irviz.errors import IrvizError, LoadError
 
 
 class FileError(LoadError):
-    """A file that cannot be read; the message continues a sentence after the file's name."""
+    """A file cannot be read; the message continues a sentence that starts with its name."""
 
 
 @contextlib.contextmanager
 def named(name: str, error: type[IrvizError] = LoadError) -> Iterator[None]:
-    """Raise FileError as another error, whose message begins with the file's name."""
+    """Turn FileError into another error, whose message starts with the file's name."""
     try:
         yield
     except FileError as failure:
@@ -24,7 +24,7 @@ def named(name: str, error: type[IrvizError] = LoadError) -> Iterator[None]:
 
 @contextlib.contextmanager
 def file_errors(reason: str, advice: str) -> Iterator[None]:
-    """Raise FileError for errors of any class, which decoders raise for damaged files."""
+    """Turn the errors that decoders raise for damaged files, of any class, into FileError."""
     try:
         yield
     except FileError:
@@ -36,13 +36,13 @@ def file_errors(reason: str, advice: str) -> Iterator[None]:
 
 
 def one_line(failure: Exception) -> str:
-    """Return the reason of any error in one line."""
+    """Return an error's reason on one line."""
     words = str(getattr(failure, "strerror", None) or failure)
     return " ".join(words.split())[:500] or type(failure).__name__
 
 
 def brief(value: object) -> str:
-    """Return the repr of a value from a file, shortened, as it may be long or deep."""
+    """Return a shortened repr of a value from a file, which may be long or deeply nested."""
     return " ".join(_brief.repr(value).split())
 
 

@@ -1,4 +1,4 @@
-"""Detect what kind of file some bytes are, by their content first and by the name second."""
+"""Detect the kind of a file from its content, and from its name where that is ambiguous."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _UNREADABLE = {
 
 
 def detect_kind(content: bytes, name: str) -> FileKind:
-    """Return the kind of a file; raise LoadError if irviz reads no such file."""
+    """Return the kind of a file; raise LoadError if irviz does not read this kind."""
     named = _named_kind(name)
     if not content.strip():
         raise LoadError(f"{_wrong(name)}: it is empty; give {READABLE}")

@@ -1,4 +1,4 @@
-"""How large a file may be, and how much time and memory reading it may take."""
+"""Limits on the size of a file, and on the time and memory for reading it."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from irviz.loaders.file_errors import FileError
 from irviz.worker.memory_limit import free_memory, limited_memory
 
 MAX_BYTES = 1 << 31
-"""Larger files are not read, and larger inputs are not made of images."""
+"""The size limit of a file, and of inputs made from images."""
 SECONDS = 120.0
 """The time limit for opening a file."""
 _FREE_SHARE = 0.5
 """The share of the free memory that a file may take while it is read."""
 _MIN_MEMORY = 2 << 30
-"""A reader in the worker may take this many bytes for any file; importing PyTorch takes some."""
+"""The memory that a reader in the worker may take for any file; importing PyTorch takes some of
+it."""
 DRAWING_BYTES, DRAWING_SECONDS = 1 << 30, 30.0
-"""The memory and the processor time for drawing a module: the caller draws it again."""
+"""The memory and CPU time for drawing a module, which the caller will draw again."""
 MIN_UNPACKED, MAX_RATIO = 1 << 28, 20
-"""A file may become this many bytes, or this many times its own size.
+"""A file may unpack to this many bytes, or to this many times its own size.
 
 Trained weights do not even pack two to one, and TVMScript becomes about fifteen times as much JSON.
 """
 
 MAX_ARRAYS = 20_000
-"""More arrays are not read from a file: the smallest takes a tenth of a millisecond."""
+"""The number of arrays in a file is limited because even the smallest takes 0.1 ms."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ UPGRADE_LIMITS = SyntaxLimits(2_000_000, tokens=150_000, depth=100, admits_forma
 
 
 def max_unpacked(size: int) -> int:
-    """Return how many bytes a file may become in proportion to its size."""
+    """Return how many bytes a file of this size may unpack to."""
     return max(MIN_UNPACKED, MAX_RATIO * size)
 
 
@@ -61,7 +62,7 @@ def memory_share() -> int:
 
 
 def check_unpacked(size: int, unpacked: int, advice: str) -> None:
-    """Raise FileError if a file of `size` bytes would become too many bytes of arrays."""
+    """Raise FileError if a file of `size` bytes would unpack to too many bytes of arrays."""
     most = min(max_unpacked(size), memory_share() // 2)  # arrays are copied once
     if unpacked > most:
         raise FileError(
@@ -72,7 +73,7 @@ def check_unpacked(size: int, unpacked: int, advice: str) -> None:
 
 @contextlib.contextmanager
 def memory_for(size: int, ratio: int) -> Iterator[None]:
-    """Limit the memory for reading a file to `ratio` times its size, or the least for any file.
+    """Limit the memory for reading a file to `ratio` times its size, but no less than the minimum.
 
     Raises FileError beyond that.
     """
@@ -88,7 +89,7 @@ def memory_for(size: int, ratio: int) -> Iterator[None]:
 
 
 def check_result(result: object, size: int) -> None:
-    """Raise FileError if what was read of a file of `size` bytes is too large to be passed on."""
+    """Raise FileError if the content read from a file of `size` bytes is too large to pass on."""
     cloudpickle.dump(result, _Counter(size, min(max_unpacked(size), memory_share())))
 
 

@@ -1,4 +1,4 @@
-"""Load a module from a file or from an object in memory, with its weights and its inputs."""
+"""Load a module, with its weights and inputs, from a file or an object in memory."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ def load(
     dynamic_shapes: Any = None,
     missing: Missing = "error",
 ) -> Loaded:
-    """Load a module. Nothing in a file is run, and the worker reads it.
+    """Load a module. Files are read in the worker, and nothing in them is run.
 
     Args:
         source: The path of a file, which holds TVMScript, a notebook, TVM's JSON, a .pt2 program
             or ONNX; or an IRModule, a function, a `relax.frontend.nn` module, a module or
             GraphModule of PyTorch, a program of torch.export or torch.onnx, or an ONNX model.
         inputs: The inputs; PyTorch modules need them, as examples.
-        params: Arrays by the names of parameters; they replace the source's own.
+        params: Arrays by parameter name; they replace those of the source.
         name: The module to load from a file that defines several.
         dynamic_shapes: Sizes of a PyTorch module that may vary, as `torch.export.export` takes
             them.
-        missing: What becomes of calls that TVM's importer lacks: "error", or "opaque"
-            for calls without a definition.
+        missing: What to do with calls that TVM's importer does not support: "error", or "opaque" to
+            import them as calls without a definition.
 
     Raises:
-        LoadError: If no module can be loaded.
+        LoadError: No module can be loaded.
     """
     if missing not in get_args(Missing):
         raise LoadError(f"missing={missing!r} is unknown: give 'error' or 'opaque'")
@@ -70,7 +70,7 @@ def load(
 def load_content(content: bytes, file: str, *, name: str = "") -> Loaded:
     """Load a module from the bytes of a file; raise LoadError as `load` does.
 
-    ONNX that keeps weights in other files is refused.
+    ONNX models with external weights are refused.
     """
     with named(file):
         loaded = read_in_worker(read_content, content, file, name)

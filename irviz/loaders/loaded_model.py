@@ -16,20 +16,20 @@ from irviz.model.runs.origin import Origin
 
 Params = Mapping[str, NDArray[Any]]
 Missing = Literal["error", "opaque"]
-"""What becomes of a call that TVM's importer lacks: an error, or a node without a definition."""
+"""What to do with calls that TVM's importer does not support: raise, or import them undefined."""
 
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A module, and everything that was loaded with it.
+    """A module, with everything that was loaded with it.
 
     Attributes:
         module: The module.
         params: Arrays for its parameters, by name.
         inputs: Arrays for the other parameters, by name, or None.
         function: The function to show first, or "" for the module's default.
-        notes: What was changed to read the file, and what TVM wrote meanwhile.
-        origin: What the module was imported from, None where that cannot be run.
+        notes: Changes made to read the file, and what TVM wrote during that.
+        origin: The model that the module was imported from, None if it cannot be run.
         layers: The layers that bindings come from, by function.
     """
 
@@ -48,7 +48,7 @@ def to_numpy(tensor: tvm.runtime.Tensor) -> NDArray[Any]:
 
 
 def detach_weights(mod: ir.IRModule, function: str = "main") -> tuple[ir.IRModule, Params]:
-    """Return a module without the weights that TVM's importers keep in an attribute, and these."""
+    """Split a module from the weights that TVM's importers keep in an attribute."""
     import tvm.relax.frontend as frontend
 
     bare, kept = frontend.detach_params(mod)
@@ -62,6 +62,6 @@ def detach_weights(mod: ir.IRModule, function: str = "main") -> tuple[ir.IRModul
 
 
 def opaque_note(opaque: Sequence[str]) -> str:
-    """Return what is to be known of a model with calls that have no definition."""
+    """Return a note on a model's calls without a definition."""
     more = f" and {len(opaque) - 1} more" if len(opaque) > 1 else ""
     return f"TVM does not know {opaque[0]}{more}: the model can be drawn, but not run"

@@ -30,7 +30,7 @@ class CellModules:
 
 
 def read_cell(cell: str) -> CellModules:
-    """Upgrade a cell and read its modules; raise LoadError if it has none, or they are refused."""
+    """Upgrade a cell and read its modules; raise LoadError if it has none or they are refused."""
     with memory_for(len(cell), MEMORY_RATIO):
         (upgraded,) = upgrade_cells([cell])
         for note in upgraded.notes:

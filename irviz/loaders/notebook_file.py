@@ -11,9 +11,9 @@ from irviz.loaders.upgrade.cells import mask_magics
 
 
 def python_of_notebook(text: str, name: str) -> str:
-    """Return the Python of a notebook's cells, with `pass` for magics, and without other cells.
+    """Return the Python in a notebook's code cells, with `pass` in place of magics.
 
-    Raises LoadError if the text is not a notebook, or has no Python in it.
+    Raises LoadError if the text is not a notebook or contains no Python.
     """
     cells = _code_cells(text, name)
     length = sum(map(len, cells))

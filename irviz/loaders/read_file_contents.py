@@ -25,7 +25,7 @@ _RATIOS = {
 
 
 def read_path(path: Path, file: str, name: str, missing: Missing = "error") -> Loaded:
-    """Return what the file at an absolute path contains, which errors call `file`."""
+    """Return what the file at an absolute path contains; errors call the file `file`."""
     return read_content(read_file(path), file, name, path, missing)
 
 

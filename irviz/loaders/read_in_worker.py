@@ -27,10 +27,10 @@ Result = TypeVar("Result")
 def read_in_worker(
     read: Callable[..., Result], *arguments: object, seconds: float = SECONDS
 ) -> Result:
-    """Return what a function reads from a file, within one limit of time and one of memory.
+    """Read a file in the worker with `read`, within limits of time and memory.
 
     Raises:
-        FileError: If there is no answer: the time is up, the memory is full, or the worker crashed.
+        FileError: The time or memory limit was exceeded, or the worker crashed.
         Exception: Whatever `read` raises.
     """
     memory = memory_share()
@@ -52,9 +52,9 @@ def read_in_worker(
 
 
 def draw_all(mod: ir.IRModule) -> None:
-    """Do everything with a module that a picture of it needs.
+    """Do all the work on a module that drawing it requires.
 
-    Raises FileError if that takes too much memory, or time.
+    Raises FileError if that takes too much memory or time.
     """
     began = time.process_time()
     try:
@@ -70,7 +70,7 @@ def draw_all(mod: ir.IRModule) -> None:
 
 
 def check_drawing_time(began: float) -> None:
-    """Raise FileError if drawing took too much time of the processor since a moment."""
+    """Raise FileError if drawing has taken too much CPU time since `began`."""
     seconds = time.process_time() - began
     if seconds > DRAWING_SECONDS:
         raise FileError(

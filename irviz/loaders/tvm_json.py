@@ -1,9 +1,9 @@
 """Read IRModules and other objects from TVM's JSON (`tvm.ir.save_json`).
 
 TVM's reader trusts the text: it makes an object of any registered type, compiled code and parts of
-TVM's runtime included, and a wrong index ends the process. So the worker reads texts of others: it
-checks first that a text names only the types that a module consists of, reads it, and draws its
-modules. What a process gets from the worker is complete.
+TVM's runtime included, and a wrong index ends the process. So untrusted texts are read in the
+worker, which first checks that a text names only types that occur in modules, then reads it and
+draws its modules. Texts that come from the worker have passed all of this.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from irviz.loaders.read_in_worker import check_drawing_time, draw_all, read_in_w
 from irviz.worker.memory_limit import limited_memory
 
 MEMORY_RATIO = 100
-"""The memory for reading a text, in proportion to its size."""
+"""The memory for reading a text, as a multiple of its size."""
 _BASIC_TYPES = """
     None int bool float DataType Device ffi.String ffi.Bytes ffi.Shape ffi.Tensor ffi.Array ffi.Map
     ffi.List ffi.Dict ffi.BigInt target.Target target.TargetKind
@@ -50,13 +50,13 @@ _COMPILED_TYPES = ("ffi.Module", "runtime.Module")
 
 
 class TvmJsonError(IrvizError, ValueError):
-    """A text that is refused; the message follows a colon."""
+    """A text is refused; the message follows a colon."""
 
 
 def module_from_json(text: str, name: str) -> ir.IRModule:
     """Return the IRModule in a text; errors call the file `name`. Raises LoadError.
 
-    This is for the worker: a damaged text may crash it.
+    Runs in the worker, because a damaged text may crash the process.
     """
     wrong = f"{name!r} is not an IRModule in TVM's JSON"
     advice = "write one with open(path, 'w').write(tvm.ir.save_json(mod))"
@@ -88,10 +88,10 @@ def module_from_json(text: str, name: str) -> ir.IRModule:
 
 
 def objects_to_json(objects: Sequence[object]) -> str:
-    """Return modules, functions and tensors as one text; parts that they share occur once.
+    """Serialize modules, functions and tensors to one text; shared parts occur once.
 
-    So variables that several modules share are still the same objects when the text is read.
-    Raises TvmJsonError for an object that TVM cannot write.
+    So variables shared by several modules are the same objects again when the text is read. Raises
+    TvmJsonError for an object that TVM cannot write.
     """
     try:
         return str(tvm.ir.save_json(tvm_ffi.Array(list(objects))))
@@ -129,10 +129,10 @@ def _check_objects(text: str) -> None:
 
 
 def _loaded(text: str, content: dict[str, Any]) -> object:
-    """Return the object in a text, of which `content` is what it says.
+    """Return the object in a text whose parsed JSON is `content`.
 
-    `tvm.ir.load_json` looks through each text for what older versions of TVM wrote, which takes
-    most of its time: a text of this version needs no such look.
+    `tvm.ir.load_json` scans each text for what older versions of TVM wrote, which takes most of its
+    time. A text of this version is not scanned.
     """
     if content.get("metadata") == {"tvm_version": tvm.__version__}:
         # written anew, so that TVM reads exactly what was checked
@@ -141,13 +141,13 @@ def _loaded(text: str, content: dict[str, Any]) -> object:
 
 
 def _reason(failure: Exception) -> str:
-    """Return the last line of an error of TVM's, which has the reason."""
+    """Return the last line of a TVM error, which gives the reason."""
     lines = str(failure).strip().splitlines() or [type(failure).__name__]
     return lines[-1].strip()[:500]
 
 
 def read_objects(text: str) -> list[object]:
-    """Return the objects of a text that was tried before."""
+    """Return the objects in a text that the worker has already read."""
     return _listed(_loaded(text, json.loads(text)))
 
 
@@ -158,7 +158,7 @@ def _listed(found: object) -> list[object]:
 
 
 def _draw_objects(objects: Sequence[object]) -> None:
-    """Use objects as a session does, to see if the process survives it.
+    """Use objects as a session does, to see whether the process survives.
 
     An error is ignored: a module that cannot be printed can be saved, and must be read again.
     """
@@ -190,7 +190,7 @@ def _ignore_error(function: Callable[..., object], *arguments: object) -> None:
 
 
 def _parsed(text: str) -> dict[str, Any]:
-    """Return what a text says; raise TvmJsonError if it is not TVM's JSON."""
+    """Parse a text; raise TvmJsonError if it is not TVM's JSON."""
     if not text.strip():
         raise TvmJsonError("it is empty")
     try:
@@ -218,7 +218,7 @@ def _types(content: dict[str, Any]) -> set[str]:
 
 
 def _foreign(types: set[str]) -> str:
-    """Return a type that no module contains, or ""."""
+    """Return the first type that no module contains, or ""."""
     foreign = (
         name
         for name in types

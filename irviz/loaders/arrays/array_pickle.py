@@ -1,7 +1,8 @@
-"""Read arrays from a pickle without any function that the pickle could call.
+"""Read arrays from a pickle without giving it any function to call.
 
-A pickle can name any function of any module and call it. So the few names that NumPy writes lead to
-stand-ins of this module. These record their arguments, and the arrays are made from the records.
+A pickle can name any function of any module and call it. So the few names that NumPy writes resolve
+to stand-ins in this module, which only record their arguments; the arrays are made from the
+records.
 """
 
 import math

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 MAX_PIXELS = 1 << 26
-"""Images with more pixels are not read: a small file can declare any size."""
+"""The largest image that is read, in pixels: a small file can declare any size."""
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
 # No decoder of these starts a program.
@@ -28,15 +28,15 @@ _ROW, _PLANE, _CHANNELS_FIRST, _CHANNELS_LAST = "row", "HW", "CHW", "HWC"
 
 
 _Axes = tuple["int | None", int, str, "int | None", "int | None"]
-"""The batch, the channels, the order of the axes, the height and the width."""
+"""Batch, channels, order of the axes, height and width."""
 
 
 @dataclass(frozen=True)
 class ImageLayout:
-    """The array of an image: order and size of its axes, and its dtype.
+    """How an image is laid out as an array: order and size of the axes, and dtype.
 
-    `batch` is the size of the batch axis, None without one. `height` and `width` are None if the
-    image's own size is used.
+    `batch` is the size of the batch axis, None if there is none. `height` and `width` are None if
+    the image's own size is used.
     """
 
     batch: int | None
@@ -164,7 +164,7 @@ def _dtype(name: str, dtype: str | None) -> np.dtype[Any]:
 
 
 def _byte_image(image: Image, channels: int) -> Image:
-    """Return the image with one byte for each channel of each pixel."""
+    """Return the image with 8 bits per channel."""
     from PIL import Image
 
     if image.mode == "F":

@@ -36,7 +36,7 @@ _KINDS = "an .npy, an .npz or an image (.png, .jpg, .bmp), or a folder of images
 
 
 class InputFileError(InputError):
-    """A file from which no inputs can be read; the message says what would be right."""
+    """Inputs cannot be read from a file; the message says what it should contain."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class InputTensor:
 def missing_inputs(
     function: relax.Function | tirx.PrimFunc, params: Mapping[str, NDArray[Any]]
 ) -> dict[str, InputTensor]:
-    """Return the tensors that are parameters of a function and not among `params`, by name.
+    """Return the tensor parameters of a function that `params` lacks, by name.
 
-    Symbolic sizes are known from the params, or else None.
+    Symbolic sizes are taken from `params` where possible, and are None otherwise.
     """
     dims: dict[str, int] = {}
     types = parameter_types(function)
@@ -73,12 +73,12 @@ def missing_inputs(
 def read_inputs(
     path: str | os.PathLike[str], wanted: Mapping[str, InputTensor]
 ) -> dict[str, NDArray[Any]]:
-    """Read arrays for the `wanted` inputs from a file or a folder of images; run nothing in it.
+    """Read arrays for the `wanted` inputs from a file or a folder of images, running nothing in it.
 
-    An .npz has arrays by name. An .npy is the only wanted input. An image, or each image of a
-    folder in alphabetical order, is one case of the only wanted input. It is converted to that
-    input's channels and size, as floats from 0 to 1 or integers from 0 to 255. The first bytes
-    determine the kind of file. Raises InputFileError for anything else.
+    An .npz holds arrays by name, an .npy the only wanted input. An image, or each image of a folder
+    in alphabetical order, is one case of the only wanted input. It is converted to that input's
+    channels and size, as floats from 0 to 1 or integers from 0 to 255. The first bytes determine
+    the kind of file. Raises InputFileError for anything else.
     """
     name, file = os.fspath(path), Path(path)
     try:
@@ -162,7 +162,7 @@ def _from_folder(folder: Path, wanted: Mapping[str, InputTensor]) -> dict[str, N
 def _from_images(
     files: Sequence[Path], wanted: Mapping[str, InputTensor], *, are_in_folder: bool = False
 ) -> dict[str, NDArray[Any]]:
-    """Return the only wanted input, with one case for each image."""
+    """Return the only wanted input, one case per image."""
     name = _only(wanted, "an image" if len(files) == 1 else "images")
     layout = image_layout(name, wanted[name].shape, wanted[name].dtype)
     per_input = layout.batch or 1

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 def read_npy(file: IO[bytes], size: int) -> NDArray[Any]:
     """Return the array in a file of `size` bytes in NumPy's format.
 
-    Raises what NumPy raises for damaged files, and ValueError for a shape that is larger than the
-    file, which NumPy would get the memory for.
+    Raises what NumPy raises for damaged files, and ValueError for a shape larger than the file, for
+    which NumPy would allocate memory.
     """
     version = np.lib.format.read_magic(file)
     if version == (1, 0):

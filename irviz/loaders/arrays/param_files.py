@@ -22,13 +22,13 @@ _PICKLE_STARTS: Final = (b"\x80", b"(", b")", b"}", b"]", b"c")
 
 
 class ParamsError(LoadError):
-    """A file of parameters that was not read; the message says what would be right."""
+    """Parameters cannot be read from a file; the message says what it should contain."""
 
 
 def load_params(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
-    """Read arrays by name from an ``.npz``, a ``.safetensors`` or a pickle; run no code in it.
+    """Read arrays by name from an ``.npz``, a ``.safetensors`` or a pickle, running nothing in it.
 
-    The first bytes determine the kind of file, and the name only if these are ambiguous. Pickles
+    The first bytes determine the kind of file; the name decides only if they are ambiguous. Pickles
     may be from NumPy 1 or 2, in protocols 0 to 5.
 
     Returns:
@@ -36,7 +36,7 @@ def load_params(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
         ``.safetensors`` too), writeable, C-contiguous, in native byte order.
 
     Raises:
-        ParamsError: If the file cannot be read or holds anything else.
+        ParamsError: The file cannot be read, or holds anything else.
     """
     with named(os.fspath(path), ParamsError), file_errors("is damaged or cut short", SAVE):
         return _load(Path(path))

@@ -1,8 +1,8 @@
 """Read arrays from a .safetensors file: a header in JSON, then the bytes of all arrays.
 
-The safetensors library checks that the arrays lie one after the other, overlap nowhere and fill
-the file. Two checks are added: a key that occurs twice, for which readers differ in the value that
-they take, and unknown fields.
+The safetensors library checks that the arrays lie one after the other, overlap nowhere and fill the
+file. This module also rejects unknown fields and duplicate keys, for which readers choose different
+values.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LENGTH: Final = 8
 _LONGEST_HEADER: Final = 100_000_000
 """The longest header that the format allows, in bytes."""
 _MAX_HEADER: Final = 1 << 22
-"""The longest header that is read, that of some 30,000 arrays: it takes thirty times its size."""
+"""The longest header that is read, for some 30,000 arrays; reading takes thirty times its size."""
 _METADATA: Final = "__metadata__"
 _FIELDS: Final = {"dtype", "shape", "data_offsets"}
 _DTYPES: Final = {
@@ -36,7 +36,7 @@ _ADVICE: Final = "save the arrays with safetensors.numpy.save_file(params, path)
 
 
 def is_safetensors(content: bytes) -> bool:
-    """Tell whether bytes begin like a .safetensors file: with a length, then JSON."""
+    """Tell whether data starts like a .safetensors file: with a length, then JSON."""
     length = int.from_bytes(content[:_LENGTH], "little")
     return content[_LENGTH : _LENGTH + 1] == b"{" and length <= _LONGEST_HEADER
 

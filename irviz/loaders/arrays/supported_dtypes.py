@@ -14,7 +14,7 @@ DTYPES: Final = {"b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4
 
 
 def native_array(name: str, array: NDArray[Any]) -> NDArray[Any]:
-    """Return a writeable, C-contiguous copy in native byte order; raise FileError for others."""
+    """Copy an array: writeable, C-contiguous, native byte order. Raise FileError for others."""
     if array.dtype.str[1:] not in DTYPES:
         raise FileError(
             f"holds {brief(name)} of dtype {str(array.dtype)!r}, where {NUMBERS} is "

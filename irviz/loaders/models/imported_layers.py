@@ -1,6 +1,6 @@
 """Which layer of a model each binding of an imported function comes from.
 
-It is remembered, so that a recording of what was imported here has layers too.
+The layers are kept, so that a recording that starts from an imported module has them too.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _IN_TORCH = re.compile(r"[/\\](site|dist)-packages[/\\]torch[/\\]")
 
 
 def torch_layers(mod: ir.IRModule, values: Mapping[Node, Any]) -> LayersByNode:
-    """Return the layers of the bindings of a module that was imported from an exported program.
+    """Return the layers of the bindings of a module imported from an exported program.
 
-    `values` has what each node of the program's graph became.
+    `values` maps each node of the program's graph to what it was imported as.
     """
     found = []
     for node, value in values.items():
@@ -44,7 +44,7 @@ def torch_source_lines(
 ) -> Mapping[NodeId, tuple[str, int]]:
     """Return the file and line of the bindings of a module that was imported from torch.
 
-    They are those of the innermost call outside torch, noted when the program was exported.
+    They are the place of the innermost call outside torch, noted when the program was exported.
     """
     found = [
         (place, one)
@@ -67,7 +67,7 @@ def onnx_layers(
 ) -> LayersByNode:
     """Return the layers of the bindings of a module that was imported from ONNX.
 
-    `values` has what each of the graph's values became.
+    `values` maps each value of the graph to what it was imported as.
     """
     found = [
         (layer, one)

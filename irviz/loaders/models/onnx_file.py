@@ -1,4 +1,4 @@
-"""Read ONNX files, with the weights that they keep in files beside them."""
+"""Read ONNX files, with external weights from the same folder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def read_model(content: bytes, path: Path | None) -> onnx.ModelProto:
 
 
 def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a model with the nodes of its own functions in the place of their calls."""
+    """Return a model with calls of its own functions replaced by their nodes."""
     if not model.functions:
         return model
     from onnx.inliner import inline_local_functions

@@ -1,4 +1,4 @@
-"""Name the nodes that TVM's ONNX importer cannot convert, or make opaque calls of them."""
+"""Report the nodes that TVM's ONNX importer cannot convert, or import them as opaque calls."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ _WHOLE, _MOST_SIZES = ("int64", "int32"), 16
 
 
 def watch(importer: ONNXGraphImporter, model: onnx.ModelProto, missing: Missing) -> list[str]:
-    """Let an importer raise LoadError for a node that it cannot convert, or make it opaque.
+    """Make an importer raise LoadError for a node that it cannot convert, or import it as opaque.
 
-    It also makes constants of sizes. Return the list to which it adds the opaque nodes, described.
+    It also imports sizes as constants. Return a list that descriptions of opaque nodes are added
+    to.
     """
     opaque: list[str] = []
     nodes, convert = _in_order(model.graph), importer._convert_operator
@@ -50,10 +51,10 @@ def watch(importer: ONNXGraphImporter, model: onnx.ModelProto, missing: Missing)
 
 
 def _keep_sizes(importer: ONNXGraphImporter) -> None:
-    """Let an importer make constants, not parameters, of initializers with few whole numbers.
+    """Make an importer turn initializers of few integers into constants instead of parameters.
 
-    They are sizes and indices. As a parameter a size is not known: what TVM makes of such a model
-    takes LLVM hours to compile.
+    They are sizes and indices. The value of a parameter is unknown, and the code that TVM generates
+    for unknown sizes takes LLVM hours to compile.
     """
     parse = importer._parse_graph_initializers
 

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 _OLDEST = 3
 _MAX_MESSAGE = 2**31 - 1
-"""The limit of protobuf for the bytes of a message."""
+"""Protobuf's limit on the size of a message, in bytes."""
 
 
 def from_onnx_file(content: bytes, path: Path | None, missing: Missing = "error") -> Loaded:
-    """Return the model in an ONNX file; raise LoadError for others. This is for the worker.
+    """Return the model in an ONNX file; raise LoadError for others. Runs in the worker.
 
     External weights are read from the folder of `path` and from nowhere else.
     """
@@ -54,9 +54,9 @@ def from_model(model: onnx.ModelProto, missing: Missing = "error") -> Loaded:
 
 
 def _imported(model: onnx.ModelProto, missing: Missing) -> tuple[Loaded, dict[str, str]]:
-    """Return the imported model, and the names of its variables by those of the model's values.
+    """Return the imported model, and the names of its variables by the names of the ONNX values.
 
-    There are no names where the module cannot be run.
+    Without an origin that can be run, there are no names.
     """
     from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 

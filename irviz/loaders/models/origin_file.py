@@ -1,4 +1,4 @@
-"""The content of a file that a module was imported from, to be read again when it is run."""
+"""The file that a module was imported from, to be read again when the original is run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from irviz.errors import RunError
 
 @dataclass(frozen=True)
 class OriginFile:
-    """A file by its path and a hash of its content, or a content that has no path."""
+    """A file, as its path and a hash of its content, or the content itself if there is no path."""
 
     path: Path | None
     digest: bytes
@@ -19,7 +19,7 @@ class OriginFile:
 
     @classmethod
     def of(cls, content: bytes, path: Path | None) -> OriginFile:
-        """Return the file of a path, or the content where there is none."""
+        """Return the file at a path, or the content if there is no path."""
         return cls(path, _digest(content)) if path else cls(None, b"", content)
 
     def read(self) -> bytes:

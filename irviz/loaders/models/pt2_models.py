@@ -1,4 +1,4 @@
-"""Load .pt2 files, and run their programs beside the modules that were imported from them."""
+"""Load .pt2 files, and run their programs for comparison with the imported modules."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NEEDED = "it needs PyTorch: install irviz[torch], as in pip install 'irviz[torch
 def from_pt2(content: bytes, path: Path | None = None, missing: Missing = "error") -> Loaded:
     """Return the program in a .pt2 file, running nothing in it; raise LoadError for other files.
 
-    Parts that torch would run are removed first, or the file is refused. This is for the worker.
+    Parts that torch would run are removed first, or the file is refused. Runs in the worker.
     """
     imported, written = imported_program(_read_pt2(content), missing)
     mod, params = detach_weights(imported.module)
@@ -43,7 +43,7 @@ def program_of_pt2(content: bytes) -> ImportedProgram:
 
 @dataclass(frozen=True, eq=False)
 class Pt2Origin(Origin):
-    """The program of a .pt2 file, which is read again in the worker to be run there."""
+    """The program in a .pt2 file, which the worker reads again and runs."""
 
     file: OriginFile
     name = "torch"

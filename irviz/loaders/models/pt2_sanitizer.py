@@ -1,11 +1,11 @@
-"""Remove everything from a .pt2 archive that torch would run as it reads it.
+"""Remove everything from a .pt2 archive that torch would run while reading it.
 
-torch.export.load unpickles sample inputs, and does it again without its safe unpickler if that
+torch.export.load unpickles sample inputs, and falls back to the unsafe unpickler if the safe one
 refuses them. It unpickles old weights and constants, loads compiled libraries, evaluates the text
 of symbolic sizes, imports the names in the text of a structure, and writes names into Python code
-that it runs. So a new archive is made, of only the graph and plain numbers, and every string in it
-is checked: names are identifiers, operators are ATen's, sizes are arithmetic, and classes that hold
-inputs or outputs, such as a ModelOutput, are dicts and tuples.
+that it runs. So a new archive is written with only the graph and plain numbers, and every string in
+it is checked: names are identifiers, operators are ATen's, sizes are arithmetic, and classes that
+hold inputs or outputs, such as a ModelOutput, are dicts and tuples.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _ROOT: Final = "model"
 _MAX_GROWTH: Final = 1 << 26
 _NAME: Final = re.compile(r"[\w.]*")
 _PATH: Final = re.compile(r"[\w.-]*")
-"""The path of a module or parameter, which is no name in Python code."""
+"""The path of a module or parameter, which is not used as a name in Python code."""
 _PATHS: Final = ("parameter_name", "buffer_name", "tensor_constant_name", "fqn")
 _OPERATOR: Final = re.compile(
     r"torch\.ops\.aten\.(__(and|or|xor|lshift|rshift)__|_?[a-z]\w*)\.[A-Za-z]\w*"
 )
 _FORBIDDEN: Final = re.compile(r"torch\.ops\.aten\.(from_file|save|load|_print|_dir|name)\.")
-"""What reads files or prints, and attributes that are no operators."""
+"""Operators that read files or print, and attributes that are not operators."""
 _HIGHER: Final = re.compile(
     r"torch\.ops\.higher_order\.(cond|while_loop|wrap_with_set_grad_enabled|wrap_with_autocast)"
 )
@@ -51,7 +51,7 @@ _FUNCTIONS: Final = frozenset(_FUNCTION_NAMES.split())
 _POWERS: Final = ("Pow", "PowByNatural", "FloatPow", "LShift")
 _MAX_EXPONENT: Final = 64
 _SIZE_BITS, _MAX_BITS = 64, 8_192
-"""The bits of a symbolic size, and of what is computed from sizes."""
+"""The most bits of a symbolic size, and of a value computed from sizes."""
 _PLAIN: Final = (None, "builtins.tuple", "builtins.list")
 _DROPPED: Final = "treespec_namedtuple_fields"
 _MAX_FRAMES: Final = 20
@@ -66,9 +66,9 @@ _MAX_EXPRESSION: Final = 4_000  # characters of a symbolic size, which Python's 
 
 
 def plain_archive(content: bytes) -> bytes:
-    """Return an archive of only the graph and the numbers, for torch.export.load.
+    """Return an archive with only the graph and the numbers, for torch.export.load.
 
-    Raises FileError if the model needs anything else, or if it is not such an archive.
+    Raises FileError if the model needs anything else, or if this is not a .pt2 archive.
     """
     damaged = "is damaged or cut short"
     with file_errors(damaged, _AGAIN), zipfile.ZipFile(BytesIO(content)) as archive:
@@ -117,7 +117,7 @@ def _plain(archive: zipfile.ZipFile) -> bytes:
 
 
 def _other_archive(names: dict[str, zipfile.ZipInfo]) -> str:
-    """Name the other kind of zip archive."""
+    """Describe a zip archive that is not a .pt2 program."""
     if any(name.startswith("code/") for name in names):
         return "TorchScript, which is code"
     if "data.pkl" in names:
@@ -141,7 +141,7 @@ def _check_payload(read: Any, folder: str) -> None:
 
 
 def _checked(value: Any, key: str = "", depth: int = 0) -> Any:
-    """Return a part of the program without anything that torch could run; raise FileError."""
+    """Return a part of the program without anything that torch could run, or raise FileError."""
     if depth > _MAX_NESTING:
         raise FileError(f"is nested more than {_MAX_NESTING} deep; {_AGAIN}")
     match value:
@@ -171,7 +171,7 @@ def _member(name: str, value: Any, owner: dict[str, Any], depth: int) -> Any:
 
 
 def _origin(metadata: dict[str, Any]) -> dict[str, str]:
-    """Return the layers of a node and the lines of its source, which torch only quotes."""
+    """Return the layers and source lines of a node, which torch only quotes."""
     found = {}
     if frames := _FRAME.findall(str(metadata.get("stack_trace"))):
         found["stack_trace"] = "\n".join(
@@ -203,7 +203,7 @@ def _text(text: str, key: str) -> str:
 
 
 def _check_operator(text: str, node: dict[str, Any]) -> None:
-    """Raise FileError, which names the layer and line of the node, for what may not be called."""
+    """Raise FileError with the node's layer and line if an operator must not be called."""
     is_known = any(kind.fullmatch(text) for kind in (_OPERATOR, _HIGHER, _SCALARS))
     if is_known and not _FORBIDDEN.match(text):
         return
@@ -229,7 +229,7 @@ def _arithmetic(text: str) -> str:
 
 
 def _bits(node: ast.expr) -> int:
-    """Return a bound of the bits of a value; raise ValueError for more than arithmetic."""
+    """Return an upper bound on the bits of a value; raise ValueError for more than arithmetic."""
     match node:
         case ast.Constant(value=str() as name) if re.fullmatch(r"[A-Za-z_]\w*", name):
             return _SIZE_BITS
@@ -264,7 +264,7 @@ def _result_bits(nodes: list[ast.expr], *, is_power: bool) -> int:
 
 
 def _integer(node: ast.expr) -> float | None:
-    """Return a number that is written out, or None."""
+    """Return the value of an integer literal, or None."""
     match node:
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             value = _integer(operand)
@@ -277,7 +277,7 @@ def _integer(node: ast.expr) -> float | None:
 
 
 def _plain_structure(text: str) -> str:
-    """Return the text of a structure in which other classes than tuples and lists are dicts.
+    """Return the text of a structure with classes other than tuples and lists turned into dicts.
 
     torch imports the classes that a structure names; their parts are all that a module needs.
     """

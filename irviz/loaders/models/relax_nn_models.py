@@ -20,7 +20,7 @@ _SPEC = (
 )
 _METHODS = "give a dict of specs for each method, as in inputs={'prefill': {…}, 'decode': {…}}"
 _MODES = "$"
-"""Under this name a spec says how weights are passed."""
+"""The key under which a spec says how weights are passed."""
 
 
 def from_nn(model: nn.Module, inputs: Any) -> Loaded:
@@ -29,11 +29,11 @@ def from_nn(model: nn.Module, inputs: Any) -> Loaded:
     Args:
         model: The module.
         inputs: Specs or arrays for `forward`, in order or by name; or those of several methods, in
-            a dict by the method's name; or a ModuleSpec, which is by default what the model's own
-            `get_default_spec` returns, as the models of mlc-llm have it.
+            a dict by method name; or a ModuleSpec. By default, the model's `get_default_spec`, as
+            in mlc-llm, is used.
 
     Raises:
-        LoadError: If it cannot be exported.
+        LoadError: The module cannot be exported.
     """
     if inputs is None and hasattr(model, "get_default_spec"):
         inputs = model.get_default_spec()
@@ -54,7 +54,7 @@ def from_nn(model: nn.Module, inputs: Any) -> Loaded:
 
 
 def _exported(model: nn.Module, specs: Any, method: str, parameters: Mapping[str, Any]) -> Loaded:
-    """Return the exported model, with the arrays that were given for its first method."""
+    """Return the exported model, with the arrays passed for its first method."""
     try:
         mod, weights = model.export_tvm(specs, allow_extern=True)[:2]
     except Exception as failure:  # the model's own code raises anything

@@ -1,4 +1,4 @@
-"""Run an exported program by torch, beside the module that was imported from it."""
+"""Run an exported program with torch, for comparison with the imported module."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ProgramOrigin(Origin):
     is_isolated = False
 
     def run(self, arguments: Mapping[str, Array], budget: int) -> OriginRun:
-        """Run the program's graph node by node; raise RunError, which names the node that fails."""
+        """Run the program's graph node by node; raise RunError, naming the node, if one fails."""
         import torch
 
         program, nodes = self.imported.program, self.imported.nodes

@@ -1,4 +1,4 @@
-"""Import exported programs by TVM's importer, and name what it lacks."""
+"""Import exported programs with TVM's importer, and report what it does not support."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ImportedProgram:
-    """A module as TVM imports it, the program it was imported of, and the nodes of its variables.
+    """A module as TVM imports it, with its program and the nodes of its variables.
 
     Attributes:
         program: The exported program, decomposed into the operators that the importer knows.
         nodes: The nodes of its graph, by the names of the module's variables.
         layers: The layers that its bindings come from.
-        opaque: The calls that have no definition in TVM, described.
-        mended: What TVM's importer got wrong and was replaced, in words.
+        opaque: Descriptions of the calls that have no definition in TVM.
+        mended: Descriptions of what TVM's importer got wrong and irviz corrected.
     """
 
     module: ir.IRModule
@@ -47,7 +47,7 @@ class ImportedProgram:
 def import_program(
     program: torch.export.ExportedProgram, missing: Missing = "error"
 ) -> ImportedProgram:
-    """Import an exported program; raise LoadError, which names the operator, layer and line."""
+    """Import an exported program; raise LoadError with operator, layer and line."""
     from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
 
     decomposed = _decomposed(program)
@@ -80,14 +80,14 @@ def import_program(
 
 
 def described(node: Node) -> str:
-    """Return what a node calls, in which layer and line, as in 'erfinv.default of layer mlp'."""
+    """Describe a node by what it calls, its layer and line, as in 'erfinv.default of layer mlp'."""
     words = str(getattr(node.target, "__name__", node.target))
     layers = list((node.meta.get("nn_module_stack") or {}).values())
     return words + place_words(layers, node.meta.get("stack_trace"))
 
 
 def place_words(layers: Sequence[tuple[str, Any]], stack_trace: str | None) -> str:
-    """Return the innermost layer, of (name, class), and the line of a node's source."""
+    """Describe a node by its innermost layer, given as (name, class), and its source line."""
     words = ""
     if layers and layers[-1][0]:
         kind = str(getattr(layers[-1][1], "__name__", layers[-1][1])).rpartition(".")[2]
@@ -97,9 +97,9 @@ def place_words(layers: Sequence[tuple[str, Any]], stack_trace: str | None) -> s
 
 
 def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-    """Return the program in ATen's core operators, without inputs that are no tensors.
+    """Return the program in ATen's core operators, without inputs that are not tensors.
 
-    Those are constants of its graph. Sparse tensors cannot be decomposed.
+    Such inputs are constants in its graph. Sparse tensors cannot be decomposed.
     """
     import torch
 
@@ -114,7 +114,7 @@ def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedP
 
 
 def _run_decompositions(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-    """Decompose a program; each view of it may be a copy where torch cannot have it otherwise."""
+    """Decompose a program, turning views into copies where torch requires it."""
     import torch
 
     aten = torch.ops.aten
@@ -133,11 +133,11 @@ def _run_decompositions(program: torch.export.ExportedProgram) -> torch.export.E
 
 @dataclass
 class _Converter:
-    """Converts nodes, and remembers which have no definition, or another dtype than in torch.
+    """Converts nodes, and notes those without a definition or with another dtype than in torch.
 
     Attributes:
-        begin: What is to be done before the first node.
-        sizes: The sizes that may vary, by torch's words for them.
+        begin: Called before the first node.
+        sizes: The sizes that may vary, by their names in torch.
     """
 
     importer: ExportedProgramImporter
@@ -149,7 +149,7 @@ class _Converter:
     is_begun: bool = False
 
     def __call__(self, convert: Callable[[Node], relax.Expr] | None, node: Node) -> relax.Expr:
-        """Convert a node; raise LoadError where that is impossible and has to be."""
+        """Convert a node; raise LoadError if impossible and opaque calls are not allowed."""
         reason, failure = "its importer has no such operator", None
         if not self.is_begun:
             self.begin()
@@ -218,7 +218,7 @@ class _Converter:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What is to be known of dtypes."""
+        """Notes on dtypes that differ from torch."""
         if not self.unlike:
             return ()
         more = f" and {len(self.unlike) - 1} more" if len(self.unlike) > 1 else ""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import torch
 
 _OF_A_FAILED_IMPORT = "BlockBuilder destroyed with remaining blocks"
-"""What TVM writes some time after an import has failed, perhaps during the next one."""
+"""What TVM may write after an import has failed, even during the next one."""
 _NO_CACHE = "give 'use_cache': False among the inputs, as a cache is no tensor"
 _EXAMPLES = "give example inputs, as in irviz.load(model, inputs=(torch.ones(1, 784),))"
 
@@ -35,13 +35,12 @@ def from_module(
     Args:
         model: The module.
         inputs: Example inputs, which determine the shapes: a tensor or array, a sequence of them,
-            or a dict by the parameters of `forward`. For a GraphModule also pairs of shape and
-            dtype.
+            or a dict by parameter of `forward`. For a GraphModule, pairs of shape and dtype too.
         dynamic_shapes: Sizes that may vary, as `torch.export.export` takes them.
         missing: See `import_program`.
 
     Raises:
-        LoadError: If it cannot be imported.
+        LoadError: The model cannot be imported.
     """
     import torch
 
@@ -80,14 +79,14 @@ def from_program(
 def imported_program(
     program: torch.export.ExportedProgram, missing: Missing
 ) -> tuple[ImportedProgram, str]:
-    """Return the imported program, and what TVM wrote meanwhile."""
+    """Import a program; return it with what TVM wrote during that."""
     with quiet() as captured, load_errors("the exported program cannot be imported by TVM"):
         imported = import_program(program, missing)
     return imported, captured.text
 
 
 def notes_of(imported: ImportedProgram, written: str) -> tuple[str, ...]:
-    """Return what is to be known of an import."""
+    """Return notes on an import."""
     notes = []
     if imported.opaque:
         notes.append(opaque_note(imported.opaque))

@@ -1,4 +1,4 @@
-"""What torch computes where TVM's importer refuses a call, or computes something else."""
+"""Converters for calls that TVM's importer refuses or imports with another meaning than torch's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Convert = Callable[["Node"], relax.Expr]
 _LAST = 2**63 - 1
-"""What torch writes for the end of a dimension."""
+"""What torch uses for the end of a dimension."""
 
 
 def own_operators(importer: ExportedProgramImporter) -> dict[str, Convert]:
@@ -41,10 +41,10 @@ def own_operators(importer: ExportedProgramImporter) -> dict[str, Convert]:
 
 
 class DerivedSizes:
-    """The sizes of inputs that are computed from what no input has as its size.
+    """Sizes of inputs that are expressions of symbols which are themselves no input's size.
 
-    That is for example 8*s0. TVM cannot solve it, so the importer is made to give the input a size
-    n, and the first bindings cast it to n//8*8.
+    An example is 8*s0. TVM cannot solve for s0, so the importer gives the input a size n, and the
+    first bindings cast it to n//8*8.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class DerivedSizes:
 
 
 def _solution(wanted: Any, found: tirx.Expr) -> dict[str, tirx.Expr]:
-    """Return the symbol for which a size such as 8*s0 + 1 is the one that was found, or nothing."""
+    """Return the symbol's value for which a size such as 8*s0 + 1 is `found`, {} if impossible."""
     (symbol,) = wanted.free_symbols
     factor = wanted.coeff(symbol)
     rest = wanted - factor * symbol
@@ -103,9 +103,9 @@ def _solution(wanted: Any, found: tirx.Expr) -> dict[str, tirx.Expr]:
 
 @contextlib.contextmanager
 def in_torch_dtype(importer: ExportedProgramImporter, node: Node) -> Iterator[None]:
-    """Let an importer have a call's operands in the dtype in which torch computes it.
+    """Cast a call's operands to the dtype in which torch computes it.
 
-    TVM's importer computes `x * 0.5` of integers in integers.
+    TVM's importer computes `x * 0.5` in integers if `x` has integers.
     """
     changed: dict[Node, Any] = {}
     dtype = _common_dtype(node)
@@ -126,7 +126,7 @@ def in_torch_dtype(importer: ExportedProgramImporter, node: Node) -> Iterator[No
 
 
 def _operands(node: Node) -> list[Any]:
-    """Return the operands that have one dtype: nodes and numbers, or none of other operators."""
+    """Return the operands that must share a dtype: nodes and numbers; none for other operators."""
     import torch
 
     name = str(getattr(node.target, "__name__", "")).partition(".")[0]
@@ -136,9 +136,9 @@ def _operands(node: Node) -> list[Any]:
 
 
 def _common_dtype(node: Node) -> torch.dtype | None:
-    """Return the dtype in which an operator computes element by element, None where any is right.
+    """Return the dtype in which an elementwise operator computes, None if any will do.
 
-    That is one of its operands if it tells something of one value alone, such as isnan.
+    For a predicate on a single value, such as isnan, it is that of the operand.
     """
     import torch
 
@@ -162,7 +162,7 @@ def _reduce(importer: ExportedProgramImporter, reduce: Any, node: Node) -> relax
 
 
 def _cumsum(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
-    """Import a sum of bools or integers in torch's dtype: TVM's importer adds bools as bools."""
+    """Import a cumulative sum of bools or integers in torch's dtype: TVM's adds bools as bools."""
     source, axis = importer.env[node.args[0]], node.args[1]
     dtype = importer._convert_data_type(node.meta["val"].dtype)
     if str(source.ty.dtype) != dtype:
@@ -190,7 +190,7 @@ def _scaled(importer: ExportedProgramImporter, op: Any, convert: Convert, node: 
 
 
 def _elu(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
-    """Import ELU with its factors, as SELU has them: TVM's importer leaves out the second."""
+    """Import ELU with both factors, as in SELU: TVM's importer leaves out the second."""
     source, alpha, scale, within = (*node.args, 1.0, 1.0, 1.0)[:4]
     x, op = importer.env[source], relax.op
     number = partial(relax.const, dtype=str(x.ty.dtype))
@@ -207,9 +207,9 @@ def _upsample(
     method: str,
     align_corners: bool,
 ) -> relax.Expr:
-    """Import `interpolate` as torch samples, also of sizes that may vary.
+    """Import `interpolate` with torch's sampling, also for dynamic sizes.
 
-    TVM's importer takes the nearest of other places than torch.
+    TVM's importer rounds to other nearest positions than torch.
     """
     if size is None:
         factors = scale_factor if isinstance(scale_factor, list | tuple) else (scale_factor,) * 2
@@ -238,7 +238,7 @@ def _times(size: Any, factor: float) -> Any:
 
 
 def _upsample_smoothed(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
-    """Import interpolation with antialias=True where it makes no difference."""
+    """Import interpolation with antialias=True if that makes no difference."""
     source, result = node.args[0].meta["val"].shape, node.meta["val"].shape
     if any(not isinstance(to, int) or to < of for of, to in zip(source, result, strict=True)):
         raise ValueError("it makes an image smaller with antialias=True, which TVM cannot")
@@ -246,9 +246,10 @@ def _upsample_smoothed(importer: ExportedProgramImporter, node: Node) -> relax.E
 
 
 def _slice(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
-    """Import `x[start:end]` with the size that torch knows it to have.
+    """Import `x[start:end]` with the size that torch infers.
 
-    TVM's importer gives it the smaller one of two sizes that may vary, which equals no other size.
+    TVM's importer gives it the minimum of two dynamic sizes, which it cannot prove equal to any
+    other size.
     """
     args: list[Any] = [*node.args, *(None, 0, None, None)[len(node.args) :]]
     source, axis, start, end, *step = args
@@ -266,10 +267,10 @@ def _slice(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
 
 
 def _index_tensor(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
-    """Import `x[:, rows, columns]` as torch defines it, also with negative indices.
+    """Import `x[:, rows, columns]` with torch's meaning, also for negative indices.
 
-    TVM's importer refuses or mixes up dimensions where some are not indexed, and reads outside of
-    the operand at negative indices.
+    TVM's importer refuses or mixes up dimensions if some are not indexed, and reads out of bounds
+    at negative indices.
     """
     data, indices = importer.retrieve_args(node)
     emit = importer.block_builder.emit

@@ -1,4 +1,4 @@
-"""Admit a text for TVM's parser if all that parsing it can do is to build a module.
+"""Admit a text for TVM's parser if parsing it can do nothing but build a module.
 
 Every node of the syntax tree has to be one that TVMScript needs; anything unknown is refused. The
 imports of TVM's own script modules are removed from the text, and never executed.
@@ -41,7 +41,7 @@ _IMPORTS = "from tvm.script import ir as I, relax as R, tirx as T"
 
 @dataclass(frozen=True)
 class AdmittedText:
-    """A text that TVM may parse, with empty lines for its imports, and what they mean."""
+    """A text that TVM may parse, with its imports blanked out, and what they mean."""
 
     text: str
     name: str
@@ -57,7 +57,7 @@ class AdmittedText:
 def admit(
     text: str, name: str = "<text>", imported: Mapping[str, str] | None = None
 ) -> AdmittedText:
-    """Return a text for TVM's parser, or raise RefusedError if it is more than TVMScript.
+    """Return a text for TVM's parser; raise RefusedError if it contains more than TVMScript.
 
     `name` is the text's name in errors. `imported` are names that imports outside of it bind.
     """
@@ -77,7 +77,7 @@ def admit(
 
 
 def _without_imports(text: SourceText) -> str:
-    """Return the text with empty lines for the imports at its outermost level."""
+    """Return the text with its outermost imports replaced by empty lines."""
     taken: dict[int, ast.stmt] = {}
     imported: set[int] = set()
     for statement in text.tree.body:

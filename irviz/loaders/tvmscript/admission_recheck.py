@@ -1,8 +1,8 @@
 """Check every node of an admitted text again, wherever it stands.
 
-`admission` follows the text as TVM does, and knows the role of each node. Should it miss one, this
-check still finds it: no builtin of Python is called, no attribute is private, and every function of
-a dialect is known.
+`admission` follows the text as TVM does and knows the role of each node. This check does not, and
+so catches a node that `admission` missed: no builtin of Python is called, no attribute is private,
+and every function of a dialect is known.
 """
 
 from __future__ import annotations

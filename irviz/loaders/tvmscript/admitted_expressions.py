@@ -54,7 +54,7 @@ _CONTAINERS = (ast.Tuple, ast.List, ast.Dict, ast.ListComp)
 _INDEXED = (ast.Name, ast.Subscript, ast.Tuple, ast.Attribute, ast.Call)
 _CAST = (ast.BinOp, ast.Call, ast.Compare, ast.Subscript, ast.UnaryOp)
 _METHOD = "."
-"""Begins the name of a method, where a callee's name is asked for."""
+"""The prefix of a method's name where `_callee` returns the name of a callee."""
 _WAIT = "T.cuda.wait_until"
 
 
@@ -66,7 +66,7 @@ def check_expression(node: ast.expr, scope: TextScope) -> None:
 
 
 def _elements(node: ast.expr, scope: TextScope) -> None:
-    """Check the parts of an expression in which strings are admitted where it is."""
+    """Check the parts of an expression, in which strings are admitted as in the expression."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.expr):
             check_expression(child, scope)
@@ -92,7 +92,7 @@ def _constant(node: ast.Constant, scope: TextScope) -> None:
 
 
 def _unknown_string(node: ast.expr, scope: TextScope) -> None:
-    """Check a string that the text does not have here: no shape may evaluate it."""
+    """Check a string whose text is unknown here: no shape may evaluate it."""
     if scope.in_shape or not scope.allows_strings:
         raise scope.text.refused(node, "a string is refused here: only functions take strings")
 
@@ -164,7 +164,7 @@ def _subscript(node: ast.Subscript, scope: TextScope) -> None:
 
 
 def _indexer(node: ast.expr) -> ast.Attribute | None:
-    """Return the method of what only an index makes a buffer of, as `A.sub`, or None."""
+    """Return the method of `A.sub` and the like, which only an index makes a buffer, or None."""
     function = node.func if isinstance(node, ast.Call) else node
     if not isinstance(function, ast.Attribute) or dotted(function)[0] in FUNCTIONS:
         return None
@@ -172,7 +172,7 @@ def _indexer(node: ast.expr) -> ast.Attribute | None:
 
 
 def _refuse(node: ast.expr, part: ast.expr, scope: TextScope, reason: str) -> NoReturn:
-    """Raise RefusedError: the part's own, which may give a better reason, or else this one."""
+    """Raise the RefusedError of the part, whose reason is better, or else one with this reason."""
     check_expression(part, scope.having(allows_strings=False))
     raise scope.text.refused(node, reason)
 
@@ -210,7 +210,7 @@ def _member(node: ast.Attribute, scope: TextScope, admitted: frozenset[str]) -> 
 
 
 def _is_view(node: ast.expr) -> bool:
-    """Tell whether an expression makes a buffer of a buffer, as `A.view(4, 4)` or `A.sub[0]`."""
+    """Tell whether an expression derives a buffer from a buffer: `A.view(4, 4)` or `A.sub[0]`."""
     match node:
         case ast.Call(func=ast.Attribute(attr=name) as function):
             return name in VIEWS and dotted(function)[0] not in FUNCTIONS
@@ -263,7 +263,7 @@ def _arguments(name: str, node: ast.Call, scope: TextScope) -> None:
 
 
 def _longest(nodes: list[ast.expr]) -> int:
-    """Return the length of the longest list in expressions, which are one themselves."""
+    """Return the length of the longest list in `nodes`, counting `nodes` itself."""
     parts = [part for node in nodes for part in ast.walk(node)]
     lists = [part.elts for part in parts if isinstance(part, ast.Tuple | ast.List)]
     return max(map(len, [nodes, *lists]))

@@ -11,7 +11,7 @@ from irviz.loaders.tvmscript.source_text import RESERVED, TextScope, dotted, is_
 
 _TYPES = frozenset(f"R.{name}" for name in TYPES["R"]) | {"R.DTensor", "R.Prim"}
 _OF_THE_VM = "__vmtir__"
-"""What begins the names of the functions that TVM makes for its virtual machine."""
+"""The prefix of the functions that TVM makes for its virtual machine."""
 _NO_TARGET = "an assignment to this is refused: TVMScript assigns to names"
 
 
@@ -29,7 +29,7 @@ def check_function(node: ast.FunctionDef, scope: TextScope) -> str:
 
 
 def _check_signature(node: ast.FunctionDef, scope: TextScope) -> None:
-    """Check the types of parameters and the result, which use the parameters before them."""
+    """Check the types of parameters and the result, which may use earlier parameters."""
     types = [(one.arg, one.annotation) for one in node.args.args]
     parts = [part for _, one in types if one is not None for part in ast.walk(one)]
     quoted = [part.value for part in parts if isinstance(part, ast.Constant)]

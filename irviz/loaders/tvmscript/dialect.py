@@ -1,10 +1,10 @@
-"""The names of T, R, I and Tx that a text may use: an allowlist, as no blocklist is safe.
+"""The names of T, R, I and Tx that a text may use: an allowlist, because no blocklist is safe.
 
-T, R and I are Python modules. Besides TVMScript's functions they contain TVM's own means: modules
+T, R and I are Python modules. Besides TVMScript's functions they contain TVM's internals: modules
 (`T.external_kernel` contains `os`, `T.tile` contains `tvm`), decorators that run the decorated
-function, functions that open files or start a compiler. A name is in these lists for one reason:
-whatever a text passes to it, it makes a piece of IR and does nothing else, and its result contains
-no string of the caller's.
+function, functions that open files or start a compiler. A name is in these lists only if, whatever
+a text passes to it, it makes a piece of IR and does nothing else, and its result contains no string
+of the caller.
 
 `T.call_packed`, `T.call_extern` and the like make a call that happens when the module runs.
 """
@@ -141,7 +141,7 @@ TYPES = {
 """The names that may occur without a call. TVM calls them without arguments."""
 
 PLACED = EXTENTS | {"T.ptx", PTX_SINK} | {f"Axis.{name}" for name in AXES}
-"""The names that occur in one kind of expression alone: a layout, or an instruction of PTX."""
+"""The names that are only allowed in one kind of expression: a layout or a PTX instruction."""
 
 SHAPES = {
     "R.Tensor": "shape",
@@ -178,10 +178,10 @@ TEXT_ATTRIBUTES = frozenset({"dtype", "ty"})
 """The attributes of values that may be strings: they are read only where a string may be."""
 
 VIEWS = frozenset({"local", "permute", "rearrange", "view"})
-"""The methods that make a buffer of a buffer, and may follow each other: `A.view(4, 4).local()`."""
+"""The methods that derive a buffer from a buffer, and can be chained: `A.view(4, 4).local()`."""
 
 INDEXERS = frozenset({"chunk", "sub", "tile"})
-"""What makes a buffer by an index alone: `A.sub[0, :]`, `A.tile((0, (2, 4)))[:, i]`."""
+"""What must be indexed to make a buffer: `A.sub[0, :]`, `A.tile((0, (2, 4)))[:, i]`."""
 
 METHODS = VIEWS | {"access_ptr", "astype", "elem_offset_of", "ptr_to", "vload", "vstore"}
 """The methods of variables that may be called; `astype` also of expressions."""
@@ -200,7 +200,7 @@ TVM_CALLS = frozenset(
 
 METADATA_STRINGS = frozenset({"ffi.String", "ir.StringImm"})
 METADATA = METADATA_STRINGS | {"ffi.Tensor", "ir.GenericConst"}
-"""The types of constants in a text's JSON: plain values, of which some are strings."""
+"""The types of constants in a text's JSON: plain values, including strings."""
 
 _WHY = {
     "T.inline": "it defines a Python function",
@@ -231,7 +231,7 @@ def may_reference(root: str, path: str) -> bool:
 
 
 def keeps_arguments(root: str, path: str) -> bool:
-    """Tell whether TVM keeps what a function is given as it is, also a function of Python."""
+    """Tell whether TVM keeps an argument of a function as it is, even a Python function."""
     if root not in ("T", "Tx"):
         return (root, path) == ("R", "call_packed")
     return path.removeprefix("tile.") in TILE or (root, path) == ("T", "hint")
@@ -252,7 +252,7 @@ def _is_dtype(root: str, path: str) -> bool:
 
 
 def refusal_reason(root: str, path: str) -> str:
-    """Return the reason why a text may not use a name, to follow its place."""
+    """Return why a text may not use a name, to be appended to its place."""
     name = f"{root}.{path}"
     if name in _WHY:
         return f"{name} is refused: {_WHY[name]}"

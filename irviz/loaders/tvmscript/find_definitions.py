@@ -1,4 +1,4 @@
-"""Find the modules and functions that a text defines, and the lines that they take."""
+"""Find the modules and functions that a text defines, and their lines."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ _DECORATORS = ("ir_module", "prim_func", "function")
 
 @dataclass(frozen=True)
 class Definition:
-    """A module or a function that a text defines; the lines, from 1, include the decorators.
+    """A module or function that a text defines; its lines, from 1, include the decorators.
 
-    `check_well_formed` is what its decorator says, which TVM reads of a class or a function and
-    not of a text.
+    `check_well_formed` is the option of its decorator, which TVM ignores when it reads a text.
     """
 
     name: str
@@ -86,7 +85,7 @@ def python_lines(text: str) -> list[str]:
 
 
 def only_lines(text: str, kept: Collection[int]) -> str:
-    """Return a text with all other lines empty, so that errors name the lines of the text."""
+    """Return a text with all other lines blank, so that line numbers in errors stay correct."""
     lines = enumerate(python_lines(text), 1)
     return "\n".join(line if number in kept else "" for number, line in lines)
 

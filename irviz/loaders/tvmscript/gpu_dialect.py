@@ -1,8 +1,8 @@
-"""The names of TVMScript's language for GPUs and other accelerators, and what each kind does.
+"""The names of TVMScript's dialect for GPUs and other accelerators, and what each kind does.
 
-Each was read in the installed TVM: when a text is parsed, it makes a node of the IR of its
-arguments. None of them evaluates or compiles a string, opens a file, or counts to a number of the
-text; source code (`T.cuda.func_call`) and PTX stay text in the IR.
+The source of each in the installed TVM was reviewed: when a text is parsed, it makes a node of the
+IR from its arguments. None of them evaluates or compiles a string, opens a file, or loops as often
+as a number in the text says; source code (`T.cuda.func_call`) and PTX stay text in the IR.
 
 - `T.cuda`, `T.nki`, `T.nvshmem`, `T.s_tir`, `T.ptx_legacy`: a call of an operator.
 - `T.ptx.ld.global_.b32(…)`, `T.ptx["ld.global.b32"](…)`: the same, of the instruction that a table
@@ -11,8 +11,8 @@ text; source code (`T.cuda.func_call`) and PTX stay text in the IR.
 - `T.TileLayout(T.S[(8, 4) : (4, 1)] + 2 @ Axis.laneid)`: a Layout. TVM multiplies the extents.
 - `A.view(…)`, `A.sub[…]` and the like (`dialect.VIEWS`): a declaration of a buffer.
 
-Not listed is what keeps a Python object for later lines (`T.meta_var`, `T.meta_class`,
-`T.SMEMPool`, `T.cuda.timer_start`), and what changes TVM (`Axis.get` registers an axis).
+Left out are functions that keep a Python object for later lines (`T.meta_var`, `T.meta_class`,
+`T.SMEMPool`, `T.cuda.timer_start`), and those that change TVM (`Axis.get` registers an axis).
 """
 
 from __future__ import annotations
@@ -81,14 +81,15 @@ LAYOUTS = frozenset({"T.TileLayout", "T.ComposeLayout"})
 LAYOUT_FUNCTIONS = ("tcgen05_atom_layout", "tmem_datapath_layout", "wg_local_layout")
 """The functions of `tvm.tirx.layout` that make a layout of a few numbers."""
 EXTENTS = frozenset({"T.S", "T.R"})
-"""What extents and strides of a layout are indices of."""
+"""The objects whose indices are extents and strides of a layout."""
 MAX_EXTENTS = 64
-"""The most extents of a layout: TVM multiplies them all, and Python's integers have no limit."""
+"""The maximum number of extents in a layout: TVM multiplies them, and Python's integers are
+unbounded."""
 MAX_SWIZZLE = 32
 """The bound of the numbers of T.ComposeLayout, which are logarithms of sizes."""
 
 PTX_OPERANDS = frozenset({"T.ptx.addr", "T.ptx.pred"})
-"""The functions that mark an operand of an instruction, and occur nowhere else."""
+"""The functions that mark an operand of an instruction; they are allowed nowhere else."""
 PTX_SINK = "T.ptx.SINK"
 """The operand of an instruction that discards a result."""
 
@@ -100,8 +101,8 @@ _PTX_WORD = re.compile(r"[A-Za-z0-9_:.,]{0,100}")
 def is_ptx(path: str) -> bool:
     """Tell whether a path of T is an instruction of PTX, such as `ptx.ld.global_.b32`.
 
-    TVM finds it by its words in a table. Each has a letter first, as what begins with an underscore
-    are Python's own attributes.
+    TVM looks its words up in a table. Each word starts with a letter, because attributes that start
+    with an underscore are Python's own.
     """
     return _PTX.fullmatch(path) is not None and f"T.{path}" not in PTX_OPERANDS | {PTX_SINK}
 

@@ -1,4 +1,4 @@
-"""Admit layouts and instructions of GPUs, whose arguments are of their own kind."""
+"""Admit GPU layouts and instructions, whose arguments have a syntax of their own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from irviz.loaders.tvmscript.gpu_dialect import (
 from irviz.loaders.tvmscript.source_text import TextScope, dotted
 
 Check = Callable[[ast.expr, TextScope], None]
-"""Checks any other expression, and raises RefusedError."""
+"""Checks any other expression; raises RefusedError."""
 
 INSTRUCTION = "T.ptx"
 """Stands for the name of an instruction of PTX."""
@@ -123,4 +123,4 @@ OWN_ARGUMENTS: Mapping[str, Callable[[ast.Call, TextScope, Check], None]] = {
     "T.ComposeLayout": _compose_layout,
     "T.TileLayout": _tile_layout,
 }
-"""The functions whose arguments are of their own kind."""
+"""The functions whose arguments have a syntax of their own."""

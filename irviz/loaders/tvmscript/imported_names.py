@@ -1,4 +1,4 @@
-"""The names that a text imports from TVM's language for GPUs, and what they are called elsewhere.
+"""The names that a text imports from TVM's GPU dialect, and their full names.
 
 TVM's functions are written under imported names: `laneid` for `Axis.laneid`. No import is executed:
 the syntax tree gets the full names before it is checked, and TVM's parser the objects that they

@@ -11,9 +11,9 @@ import ast
 from irviz.loaders.tvmscript.source_text import TextScope, dotted
 
 MAX_NUMBER = 2**128
-"""More than any type of TVM can hold."""
+"""Larger than any value that a TVM type can hold."""
 MAX_REPEATS = 10_000
-"""The limit of evaluations of a comprehension's element, nested ones included."""
+"""The limit on evaluations of a comprehension's element, including nested ones."""
 _MAX_EXPONENT = 128
 _MAX_INTRINSIC = 2**20
 """LLVM has some ten thousand intrinsics."""

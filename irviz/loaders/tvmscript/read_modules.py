@@ -1,7 +1,7 @@
 """Read the IRModules that a TVMScript text defines.
 
-The text is admitted first (`admission`). TVM's parser may still crash, hang or fill the memory, so
-texts of others are read in the worker.
+The text is admitted first (`admission`). TVM's parser may still crash, hang or exhaust memory, so
+untrusted texts are read in the worker.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def modules_of(
     text's name in errors, and `imported` the names that imports outside of it bind.
 
     Raises:
-        RefusedError: If a part of the text is not TVMScript.
-        LoadError: If the text defines no module, or TVM cannot read it.
+        RefusedError: A part of the text is not TVMScript.
+        LoadError: The text defines no module, or TVM cannot read it.
     """
     admitted = admit(text, name, imported)
     names = [one.name for one in admitted.definitions]
@@ -61,7 +61,7 @@ def _module(admitted: AdmittedText, definition: Definition) -> ir.IRModule:
 
 
 def _explanation(failure: str, text: str, definition: str) -> str:
-    """Return the reason why TVM cannot read a definition, in one sentence."""
+    """Return why TVM cannot read a definition, in one sentence."""
     if (found := _DIAGNOSTIC.search(failure)) is not None:
         words = " ".join(found["words"].split()).replace("Traceback: ", "")[:500]
         place = f"line {found['line']}, column {found['column']}"

@@ -1,7 +1,7 @@
-"""Run TVM's parser of TVMScript without Python's builtins and without starting programs.
+"""Run TVM's TVMScript parser without Python's builtins and without starting programs.
 
-It gets only texts that `admission` admits. Should one of them contain hostile Python all the same,
-there is little that this could use.
+It gets only texts that `admission` admits. If hostile Python slips through all the same, it finds
+little here that it could use.
 """
 
 from __future__ import annotations

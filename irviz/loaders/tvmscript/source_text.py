@@ -18,7 +18,8 @@ RESERVED = frozenset({"Axis", "I", "R", "T", "Tx", "TypeVar", "range"})
 _FOREIGN = frozenset({"ir", "relax", "tir", "tirx", "tvm"}).union(
     name for name in dir(builtins) if not name.startswith("_")
 )
-"""Names that TVM's parser or Python define too. Other names can only be variables of the text."""
+"""Names that TVM's parser or Python also define. Any other name can only be a variable of the
+text."""
 
 
 _KINDS = {
@@ -44,7 +45,7 @@ _KINDS = {
     "TryStar": "try",
     "TypeAlias": "a type",
 }
-"""What errors call the kinds of nodes that TVMScript does not have."""
+"""What errors call the kinds of nodes that TVMScript lacks."""
 
 
 class SourceText:
@@ -65,12 +66,12 @@ class SourceText:
         self._tuples = _tuples(self.tree)
 
     def refused(self, node: ast.AST, reason: str) -> RefusedError:
-        """Return the error with a node's place and the reason."""
+        """Return an error with the node's place and the reason."""
         line, column = position(self._string or node, self.lines)
         return RefusedError(self.name, line, column, reason)
 
     def refused_kind(self, node: ast.expr | ast.stmt) -> RefusedError:
-        """Return the error for a node that TVMScript does not have."""
+        """Return the error for a kind of node that TVMScript lacks."""
         kind = type(node).__name__
         words = _KINDS.get(kind, f"Python's {kind}")
         return self.refused(node, f"{words} is refused: TVMScript does not have it")
@@ -91,14 +92,14 @@ class SourceText:
         raise self.refused(node, f"{value[:40]!r} as a size is refused: {reason}")
 
     def check_name(self, node: ast.AST, name: str, reason: str) -> None:
-        """Raise RefusedError, with the reason for a name that TVM uses, or for a private name."""
+        """Raise RefusedError for a private name, or, with this reason, for a name that TVM uses."""
         if is_private(name):
             raise self.refused(node, f"the name {name} is refused: it begins with underscores")
         if name in RESERVED or (name == "metadata" and self.has_metadata):
             raise self.refused(node, reason)
 
     def bind(self, node: ast.AST, name: str) -> str:
-        """Return a name that the text binds; raise RefusedError if it may not."""
+        """Return a name that the text binds; raise RefusedError if it may not bind it."""
         self.check_name(node, name, f"a variable called {name} is refused: TVM uses this name")
         if name in self._modules:
             raise self.refused(
@@ -123,7 +124,7 @@ class SourceText:
         return is_own and self.is_module(node.value)
 
     def may_be_tuple(self, node: ast.expr) -> bool:
-        """Tell whether a value in a PrimFunc may be a tuple of Python, or an element of one."""
+        """Tell whether a value in a PrimFunc may be a Python tuple, or an element of one."""
         return _may_be_tuple(node, self._tuples)
 
     def check_function(self, node: ast.Attribute) -> None:
@@ -154,8 +155,8 @@ class TextScope:
         in_string: Whether the expression is in such a string itself.
         in_signature: Whether this is the type of a parameter or a result, with sizes in quotes.
         sizes: The names of Python that the signature uses as sizes, such as `max`.
-        repeats: A bound of the number of evaluations, in comprehensions.
-        ranges: Bounds of the comprehensions' variables.
+        repeats: An upper bound on the number of evaluations, in comprehensions.
+        ranges: Upper bounds on the variables of comprehensions.
     """
 
     text: SourceText
@@ -182,14 +183,14 @@ class TextScope:
         return self.having(sizes=self.sizes.union(_FOREIGN.intersection(names)))
 
     def without_ranges(self, names: Sequence[str]) -> TextScope:
-        """Return the scope where these names are no variables of comprehensions."""
+        """Return the scope in which these names are not variables of comprehensions."""
         return self.having(ranges={k: v for k, v in self.ranges.items() if k not in names})
 
     def check_name(self, node: ast.Name) -> None:
         """Raise RefusedError unless a name can only be a variable of this text.
 
-        A size of a signature may have a name of Python: a shape calls nothing, and without a call
-        a function of Python does nothing.
+        A size in a signature may have the name of a Python function: a shape calls nothing, and a
+        function that is not called does nothing.
         """
         reason = f"{node.id} is refused here: it is used only before a dot or in a call"
         self.text.check_name(node, node.id, reason)

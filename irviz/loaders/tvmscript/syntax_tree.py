@@ -1,7 +1,7 @@
 """Parse Python into a syntax tree, within limits of size and depth.
 
-Python's parser takes a thousand times a text's size in memory. So the tokens outside strings and
-comments are counted first, by a scan that takes no memory.
+Python's parser takes a thousand times a text's size in memory. So a scan without allocations first
+counts the tokens outside strings and comments.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 class RefusedError(LoadError):
-    """A text, or a part of it, that is not admitted.
+    """A text, or a part of it, is not admitted.
 
     `line` and `column` are its place, counted from 1; `reason` says what is refused and why.
     """
@@ -83,7 +83,7 @@ def _parse(text: str, name: str) -> ast.Module:
 
 
 def too_deep(name: str) -> RefusedError:
-    """Return the error for a text that overflows the stack, which leaves no line."""
+    """Return the error for a text that overflows the stack, whose line is unknown."""
     return RefusedError(name, 1, 1, "an expression nested too deeply is refused")
 
 

@@ -1,1 +1,1 @@
-"""Rewrite Python in the TVM dialects of earlier years to today's, text to text."""
+"""Rewrite the source of Python for earlier versions of TVM for the current one."""

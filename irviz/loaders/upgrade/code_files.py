@@ -27,7 +27,7 @@ _DIRECTIVE: Final = re.compile(
 
 
 def upgrade_with_diff(text: str, name: str) -> tuple[Upgraded, str]:
-    """Return what `upgrade_document` returns, and its unified diff; this is for the worker."""
+    """Return the result of `upgrade_document` and its unified diff. Runs in the worker."""
     with memory_for(len(text), MEMORY_RATIO):
         result = upgrade_document(text, name)
         return result, unified_diff(text, result.text, name)
@@ -105,7 +105,7 @@ def _layout(notebook: object, text: str) -> Callable[[object], str]:
 
 
 def _chapter(text: str, suffix: str) -> Upgraded:
-    """Upgrade the code in a text of Markdown or reStructuredText, which .txt may be either of.
+    """Upgrade the code in Markdown or reStructuredText; a .txt file may be either.
 
     Code in a fence without a language is upgraded if it turns out to be Python.
     """

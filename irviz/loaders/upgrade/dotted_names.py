@@ -1,4 +1,4 @@
-"""Resolve the names in a text to full names, and write full names as the text can."""
+"""Resolve names in a text to full names, and spell full names with the text's imports."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def _short(meaning: str) -> str:
 
 
 def _imported_names(statement: cst.CSTNode) -> Iterator[tuple[str, str]]:
-    """Yield the names that an import binds, and the full name of what each is.
+    """Yield the names that an import binds, each with its full name.
 
     `import a.b` binds `a`, and `a.b` as far as libcst's scopes are concerned.
     """

@@ -16,7 +16,7 @@ _DIALECTS: Final = {"T": "tirx", "R": "relax", "I": "ir"}
 
 
 def rewrite_import(line: cst.SimpleStatementLine) -> list[cst.SimpleStatementLine]:
-    """Return the lines that import the same objects today, under the same names."""
+    """Return the lines that import the same objects from today's TVM under the same names."""
     match line.body:
         case [cst.Import(names=names) as statement]:
             return [
@@ -74,7 +74,7 @@ def _renamed(alias: cst.ImportAlias, name: str) -> cst.ImportAlias:
 
 
 def new_name(name: str) -> str:
-    """Return the full name by which an import finds today what had a name."""
+    """Return the full name under which an object is imported today."""
     if name == "tvm.script.tir" or name.startswith("tvm.script.tir."):
         return name.replace("tvm.script.tir", "tvm.script.tirx", 1)
     head, _, rest = moved(name).partition(".")

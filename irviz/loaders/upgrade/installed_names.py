@@ -1,7 +1,7 @@
 """Look up the names of a text in the installed TVM; TVM's modules are imported, nothing is called.
 
-Only what is certainly not there is reported: what an object of unknown type has, and what a module
-that cannot be imported here would have, is taken to be there.
+Only names that are certainly missing are reported. Attributes of objects of unknown type, and of
+modules that cannot be imported here, are assumed to exist.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _OPERATOR_PREFIX: Final = "relax."
 
 
 class _Unknown:
-    """What cannot be told without running code."""
+    """Stands for a value that cannot be known without running code."""
 
 
 def why_missing(name: str) -> str:
@@ -40,7 +40,7 @@ def why_missing(name: str) -> str:
 
 
 def unknown_keywords(name: str, keywords: Iterable[str]) -> list[str]:
-    """Return those keywords that the function of a dotted name does not take."""
+    """Return the keywords that the function with a dotted name does not accept."""
     head, dot, rest = name.partition(".")
     accepted = _keywords(_HOMES.get(head, head) + dot + rest)
     return [] if accepted is None else [word for word in keywords if word not in accepted]
@@ -82,7 +82,7 @@ def _operators() -> Collection[str]:
 
 @lru_cache(10_000)  # a text may have any number of names
 def _found(name: str) -> Any:
-    """Return what has a dotted name, _Unknown if that cannot be told, or None if nothing has it."""
+    """Return the object with a dotted name, _Unknown if that cannot be told, None if missing."""
     home, _, last = name.rpartition(".")
     owner: Any = _found(home) if home else None
     if home and not inspect.ismodule(owner):

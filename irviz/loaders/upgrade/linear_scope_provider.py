@@ -1,6 +1,6 @@
 # ruff: noqa: ARG002, N802
 # libcst determines the names and the parameters of a visitor's methods.
-"""The scopes of a text, found in time proportional to its length.
+"""The scopes of a text, found in linear time.
 
 libcst's own ScopeProvider also determines which assignment each use of a name may mean: that takes
 the number of uses times the number of assignments. It parses strings in annotations as well, and

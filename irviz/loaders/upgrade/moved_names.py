@@ -152,7 +152,7 @@ GONE: Final[dict[str, str]] = {
 
 
 def moved(meaning: str) -> str:
-    """Return today's place of a dotted name, which is the name itself if it has not moved."""
+    """Return the current full name for a dotted name, which may be unchanged."""
     parts = meaning.split(".")
     for length in range(len(parts), 0, -1):
         new = MOVED.get(".".join(parts[:length]))
@@ -162,7 +162,7 @@ def moved(meaning: str) -> str:
 
 
 def gone(meaning: str) -> str:
-    """Return the reason why a dotted name is gone, or "" if it is not."""
+    """Return why a dotted name was removed, or "" if it was not."""
     parts = meaning.split(".")
     heads = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
     return next((GONE[head] for head in heads if head in GONE), "")

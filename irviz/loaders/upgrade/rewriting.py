@@ -1,6 +1,6 @@
 # ruff: noqa: ARG002, D102, N802
 # libcst determines the names and the parameters of a visitor's methods.
-"""Walk over a text once, and apply to each node the rules for it."""
+"""Walk over a text once and apply the rules to each node."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from irviz.loaders.upgrade.upgrade_result import AddNote, Note
 
 
 class Rewriter(cst.CSTTransformer):
-    """Rewrites the nodes of a text from the leaves up; `notes` has what could not be rewritten.
+    """Rewrites the nodes of a text bottom-up; `notes` lists what could not be rewritten.
 
-    A rule gets the original node, which has a position and a scope, and the node with its parts
-    rewritten.
+    A rule gets the original node, which has a position and a scope, and the node with rewritten
+    parts.
     """
 
     def __init__(self, names: DottedNames, *, uses_tvm: bool) -> None:
@@ -143,7 +143,7 @@ class Rewriter(cst.CSTTransformer):
         return updated_node.with_changes(test=self._condition(updated_node.test))
 
     def _condition(self, test: cst.BaseExpression) -> cst.BaseExpression:
-        """Return a condition `self.bias` that asks for an expression of Relax as a comparison."""
+        """Rewrite a condition `self.bias`, which tests for a Relax expression, as a comparison."""
         owner = next((each for each in reversed(self._owners) if each is not None), None)
         if owner is None or owner.expressions.isdisjoint([".".join(parts(test))]):
             return test
@@ -247,7 +247,7 @@ class Rewriter(cst.CSTTransformer):
         return self._looked_up(original_node, updated_node, new, meaning)
 
     def _looked_up(self, old: cst.Call, same: cst.Call, new: cst.Call, meaning: str) -> cst.Call:
-        """Return a call after a look at its names: what a rule has replaced is there."""
+        """Return a call after checking that its names exist, unless a rule has replaced it."""
         if new.func is not same.func:
             self._unknown.pop(old.func, None)
             return new

@@ -1,1 +1,1 @@
-"""Sessions: a tree of stages, how they are run, and all that can be asked of them; no widgets."""
+"""Sessions: trees of stages, how they are run, and queries on them; no widgets."""

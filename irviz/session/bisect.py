@@ -1,7 +1,7 @@
-"""Find the pass that first makes a check of a module fail.
+"""Find the first pass that makes a check of a module fail.
 
 The stages of a session are the prefixes of a pipeline. Each is built as it is, by TVM's plain
-lowering, and compared with the first one.
+lowering, and compared with the first.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from irviz.view.text.run_results import comparison_summary
 from irviz.worker.supervisor import RUNS, TRIES
 
 Check = Literal["values", "time", "memory"] | Callable[[RunResult, RunResult], object]
-"""What must hold of a stage and the first one: a word, or a function of their results."""
+"""What must hold between a stage and the first one: a keyword, or a function of their results."""
 Progress = Callable[[int, int, str], None]
-"""Gets how many steps are done, how many there are, and what is done next; these may become more.
+"""Gets the number of steps done, their total, which may grow, and the next step.
 """
 _LOOK_SECONDS = 0.05
 _LONG_SECONDS, _CLEAR_TIMES, _VERY_MANY_TIMES = 0.05, 1.5, 10.0
-"""Three runs of so many seconds that each take clearly longer than those of the first stage need no
-measurement."""
+"""If three runs of this length each take clearly longer than the first stage's, measuring is
+unnecessary."""
 _MOST_TIMES = 1.1
-"""How many times the memory, or the time, of the first stage another may take."""
+"""How many times the memory or time of the first stage another stage may take."""
 
 
 @dataclass(frozen=True)
 class CheckedStage:
-    """A stage that was checked, or whose pass failed; `words` say what was found."""
+    """A stage that was checked, or whose pass failed; `words` describes the outcome."""
 
     id: str
     fails: bool
@@ -94,7 +94,7 @@ class Bisection:
         return self.session.diff(self.before.id, self.stage.id)
 
     def __repr__(self) -> str:
-        """Return the pass, what was found, and how many stages were checked for it."""
+        """Return the pass, what is wrong, and how many stages were checked."""
         runs = f"{len(self.checked)} stages were checked"
         if self.stage is None or self.before is None:
             return f"<no pass makes the check fail: {runs}>"
@@ -202,9 +202,9 @@ def _leaves(passes: object) -> Iterator[object]:
 
 
 def _checkable(session: Session) -> list[Stage]:
-    """Return the stages that have the function and another module than the one before.
+    """Return the stages that have the function and whose module differs from the one before.
 
-    The later ones of a compilation have other functions, and many passes change nothing.
+    Late stages of a compilation lack the function, and many passes change nothing.
     """
     stages: list[Stage] = []
     for stage in session.tree.lineage():
@@ -216,7 +216,7 @@ def _checkable(session: Session) -> list[Stage]:
 
 
 def _first_failing(checks: _Checks, high: int) -> int:
-    """Return a stage that fails after one that does not; the first holds, and `high` fails."""
+    """Return a failing stage that follows a passing one; the first passes and `high` fails."""
     low = 0
     while high - low > 1:
         middle = (low + high) // 2
@@ -228,23 +228,23 @@ def _first_failing(checks: _Checks, high: int) -> int:
 
 
 def _fewest_checks(stages: int) -> int:
-    """Return how many of so many stages are checked if the last one fails."""
+    """Return how many of this many stages are checked if the last one fails."""
     return min(stages, 2 + max(stages - 2, 0).bit_length())
 
 
 class _Steps:
-    """Tells how far a bisection is, and stops it when it is cancelled."""
+    """Reports the progress of a bisection, and stops it when it is cancelled."""
 
     def __init__(self, progress: Progress | None, cancel: threading.Event) -> None:
         self._progress, self._cancel = progress, cancel
         self._done = self._total = 0
 
     def expect(self, more: int) -> None:
-        """Expect so many steps after those that have begun."""
+        """Expect this many steps after those that have begun."""
         self._total = self._done + more
 
     def begin(self, words: str) -> None:
-        """Begin a step; raise CancelledRunError where it is not wanted any more."""
+        """Begin a step; raise CancelledRunError if the bisection was cancelled."""
         self.check_cancelled()
         self._total = max(self._total, self._done + 1)
         if self._progress is not None:
@@ -258,7 +258,7 @@ class _Steps:
 
     @contextlib.contextmanager
     def stop_when_cancelled(self) -> Iterator[None]:
-        """Stop what the workers do in the block when it is cancelled."""
+        """Stop the workers' tasks inside the block when the bisection is cancelled."""
         is_over = threading.Event()
 
         def watch() -> None:
@@ -278,7 +278,7 @@ class _Checks:
     """Checks stages, each once.
 
     Attributes:
-        found: What was found, by the place of the stage.
+        found: The outcomes, by position of the stage.
     """
 
     def __init__(
@@ -350,9 +350,9 @@ class _Checks:
         return ratio.high < 1 / _MOST_TIMES, f"{ratio.median:.2g} times as fast as at first"
 
     def _times_as_long(self, at: int) -> float:
-        """Return how many times as long a run takes, or 0 if only a measurement can tell.
+        """Return how many times as long a run takes, or 0 if it must be measured.
 
-        One run of each is enough where the times differ by much.
+        One run of each is enough if the times differ by a large factor.
         """
         times = 0.0
         for _ in range(3):

@@ -1,4 +1,4 @@
-"""Which pass changed each line of a stage last, as `git blame` tells which commit did."""
+"""Which pass last changed each line of a stage, as `git blame` does for commits."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from irviz.transforms.stage_tree import StageTree
 
 @dataclass(frozen=True)
 class BlamedLine:
-    """A line of TVMScript, and the pass that changed it last.
+    """A line of TVMScript, and the pass that last changed it.
 
     Attributes:
         text: The line.
-        stage: The stage that the pass made, None where none is known.
-        function: The function that the line is of in that stage.
-        node: The node that is bound on the line, as that stage calls it; "" for none.
+        stage: The stage that the pass made, None if unknown.
+        function: The function in that stage that the line belongs to.
+        node: The node bound on the line, by its name in that stage; "" for none.
     """
 
     text: str
@@ -51,7 +51,7 @@ class Blame:
     nodes: Mapping[NodeId, Stage]
 
     def __repr__(self) -> str:
-        """Return the script with a column for the passes; each is named where it begins."""
+        """Return the script with a column of passes, each named on its first line."""
         names = [f"{one.stage.id:>3} {one.stage.label}" if one.stage else "" for one in self.lines]
         width = max(map(len, names), default=0)
         shown = ["" if name == before else name for before, name in pairwise(["", *names])]
@@ -60,7 +60,7 @@ class Blame:
 
 
 def blame(tree: StageTree, function: str, stage_id: str | None = None) -> Blame:
-    """Return which pass changed each line last; see Session.blame."""
+    """Return which pass last changed each line; see `Session.blame`."""
     stages = tree.lineage(stage_id)
     stage, printed = stages[-1], script_of(stages[-1])
     texts = printed.text.splitlines()
@@ -87,7 +87,7 @@ def _is_between(line: str) -> bool:
 
 
 class _Origin(NamedTuple):
-    """The stage whose pass changed a node last, and what the node is in it."""
+    """The stage whose pass last changed a node, and the node there."""
 
     stage: Stage
     function: str
@@ -95,7 +95,7 @@ class _Origin(NamedTuple):
 
 
 def _origins(stages: Sequence[Stage], function: str) -> dict[NodeId, _Origin]:
-    """Return which pass changed each node of the last stage's function last."""
+    """Return the origin of each node of the last stage's function."""
     found: dict[NodeId, _Origin] = {}
     places: dict[NodeId, tuple[NodeId, ...]]
     places = {node.id: (node.id,) for node in graph_of(stages[-1], function).nodes}
@@ -118,7 +118,7 @@ def _origins(stages: Sequence[Stage], function: str) -> dict[NodeId, _Origin]:
 
 
 def _changed_last(stages: Sequence[Stage], name: str) -> Stage:
-    """Return the stage whose pass changed a function last."""
+    """Return the stage whose pass last changed a function."""
     for before, after in reversed(list(pairwise(stages))):
         mine, theirs = (function_named(one.module, name) for one in (before, after))
         if mine is None or not (mine.same_as(theirs) or tvm_ffi.structural_equal(mine, theirs)):

@@ -1,4 +1,4 @@
-"""A script of TVM alone that shows what a pass, or a module, does wrong."""
+"""Write a script that reproduces a failure of a pass or module with TVM alone."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def results(mod):
 
 
 def bisection_script(mod: ir.IRModule, function: str, found: Bisection) -> str:
-    """Return the script that shows that the pass of a bisection fails for a module.
+    """Return the script that reproduces the failure of a bisection's pass on a module.
 
-    Raises UnwritableError if it cannot have the pass, or if not values were compared.
+    Raises UnwritableError if the pass cannot be written, or if the check is not "values".
     """
     assert found.stage is not None, "there is a module to begin with"
     transform, config = found.stage.transform, found.session.run_config
@@ -95,9 +95,9 @@ def bisection_script(mod: ir.IRModule, function: str, found: Bisection) -> str:
 
 
 def check_script(mod: ir.IRModule, still_fails: Callable[[ir.IRModule], object]) -> str:
-    """Return the script that calls a function which tells whether a module fails.
+    """Return the script that calls a check function on a module.
 
-    Raises UnwritableError if it cannot have the function.
+    Raises UnwritableError if the function cannot be written.
     """
     script = PythonScript()
     script.begin(mod)
@@ -107,7 +107,7 @@ def check_script(mod: ir.IRModule, still_fails: Callable[[ir.IRModule], object])
 
 
 def _inputs(mod: ir.IRModule, function: str, script: PythonScript) -> list[str]:
-    """Return an expression for each argument, which gives the numbers that it failed with."""
+    """Return an expression for each argument that recreates the failing inputs."""
     (case,) = CallInputs("random").cases(mod, function)
     return [
         _input(param.name, value, script)

@@ -1,4 +1,4 @@
-"""What is drawn of two stages that are compared: both at the places of one layout."""
+"""What is drawn of two compared stages, positioned by one shared layout."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from irviz.view.theme import PageTheme, ThemeName
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SideView(StageView):
-    """What is drawn of one of two stages that are compared.
+    """What is drawn of one of two compared stages.
 
     Attributes:
-        side: The graph that is drawn, of which groups and regions are those of both stages.
+        side: The drawn graph, whose groups and regions are shared by both stages.
         placed: Its layout.
-        changes: What became of it.
+        changes: What became of its nodes.
     """
 
     side: SideGraph
@@ -53,7 +53,7 @@ class SideView(StageView):
         overlay: Overlay | None = None,
         dimmed: Collection[str] = (),
     ) -> GraphFigure:
-        """Draw it as `StageView.figure` does, with marks for what became of nodes."""
+        """Draw the view as `StageView.figure` does, marking what became of nodes."""
         return draw_placed(
             self.placed,
             theme,
@@ -74,7 +74,7 @@ class ComparedViews:
 
 
 def function_diff(tree: StageTree, before: str, after: str, function: str) -> FunctionDiff:
-    """Return what became of the function that has this name in the stage after.
+    """Return the diff of the function with this name in the later stage.
 
     Raises:
         NotFoundError: A stage lacks it.
@@ -92,7 +92,7 @@ def compared_views(
     """Return what is drawn of a function in two stages.
 
     Args:
-        function: Its name in the stage after.
+        function: Its name in the later stage.
         state: What is expanded, and which part is drawn, on both sides.
 
     Raises:

@@ -86,7 +86,7 @@ def first_difference(
 ) -> DivergenceReport:
     """Trace two stages for the same input and compare them; raise what `run` raises.
 
-    Without a case it is the one whose outputs differ most.
+    By default, the case is the one whose outputs differ most.
     """
     if case is None:
         case = compare_runs(run_stage(state, stage_id), run_stage(state, reference)).worst_case or 0
@@ -103,7 +103,7 @@ def compare_traces(
 ) -> DivergenceReport:
     """Compare two traces of the same input; raise what `run` raises.
 
-    Values that were too large to keep are recorded once more where they are not equal.
+    Values that were too large to keep are recorded again if they are not equal.
     """
     stage_of: dict[int, str] = {id(trace): one for one, trace in zip(stages, traces, strict=True)}
 

@@ -1,4 +1,4 @@
-"""Keep what is found of the functions of stages, for the stages that were asked for last."""
+"""Cache results for functions of stages, for the most recently used stages."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _Found = TypeVar("_Found")
 
 
 class kept_by_stage(Generic[_Arguments, _Found]):  # noqa: N801 - a decorator
-    """Keep what a function returns for a stage and further arguments, such as a function's name.
+    """Cache a function's results by stage and further arguments, such as a function's name.
 
-    A stage may have hundreds of functions, and a path between two stages asks for those of each.
-    So what is kept has no limit of its own: it is given up with the stage.
+    A stage may have hundreds of functions, and a path between two stages needs those of each. So
+    the results of a stage are not limited in number; they are dropped with the stage.
     """
 
     def __init__(self, find: Callable[Concatenate[Stage, _Arguments], _Found]) -> None:
@@ -29,7 +29,7 @@ class kept_by_stage(Generic[_Arguments, _Found]):  # noqa: N801 - a decorator
     def __call__(
         self, stage: Stage, *arguments: _Arguments.args, **named: _Arguments.kwargs
     ) -> _Found:
-        """Return what was kept, or find it."""
+        """Return the cached result, or compute it."""
         assert not named, "it is called by position"
         kept = self._of_stage(stage)
         if arguments not in kept:

@@ -1,4 +1,4 @@
-"""Layers of a model as stages of their own: they are compared, run and measured as others are."""
+"""Layers of a model as separate stages, to be compared, run and measured like others."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _MOST_NAMED = 8
 
 
 def layer_stage(stage: Stage, function: str, layer: str, stage_id: str = "0") -> Stage:
-    """Return a stage that has a layer of a function alone; what the layer uses are parameters.
+    """Return a stage with a single layer of a function, whose operands become parameters.
 
     Args:
         layer: The name of the layer, or the end of it: `h.3` for `transformer.h.3`.
 
     Raises:
-        NotFoundError: No node serves such a layer.
+        NotFoundError: No node belongs to such a layer.
     """
     graph = graph_of(stage, function)
     names = {
@@ -49,10 +49,10 @@ def layer_stage(stage: Stage, function: str, layer: str, stage_id: str = "0") ->
 
 
 def copy_stage(stage: Stage, function: str, node: NodeId, copy: int, stage_id: str = "0") -> Stage:
-    """Return a stage that has one copy of the innermost repeat around a node alone.
+    """Return a stage with a single copy of the innermost repeat around a node.
 
     Args:
-        copy: The number of the copy, from 0 on.
+        copy: The number of the copy, from 0.
 
     Raises:
         NotFoundError: The node is in no repeat, or the repeat has no such copy.
@@ -92,9 +92,9 @@ def _part(
 
 
 def _positions(graph: Graph, nodes: Collection[NodeId], around: Layer) -> dict[NodeId, Position]:
-    """Return where each node is in a layer: in which layer of it, and which of its kind there.
+    """Return each node's position in a layer: its sublayer, and its number among equals there.
 
-    So nodes of two layers correspond although their sizes differ.
+    By these, nodes of two layers correspond even if their sizes differ.
     """
     sources = {edge.source for node in nodes for edge in graph.entering.get(node, ())}
     counts: Counter[tuple[Layer, str]] = Counter()

@@ -1,4 +1,4 @@
-"""What is said of a function that a stage lacks, and what became of it."""
+"""Explain what became of a function that a stage lacks."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree
 
 _MOST_STEPS = 8
-"""So many stages are looked at for the last one that called the function."""
+"""How many stages are searched for the last one that called the function."""
 
 
 class LostFunction(NamedTuple):
-    """Why a stage has no function of a name; `instead` are functions of it to look at instead."""
+    """Why a stage lacks a function; `instead` lists functions to show instead."""
 
     words: str
     instead: tuple[str, ...]
 
 
 def is_lost(tree: StageTree, stage: Stage, function: str) -> bool:
-    """Tell whether a stage lacks a function that another stage of the same first module has."""
+    """Tell whether a stage lacks a function that another stage of the same root has."""
     return not _has(stage, function) and any(
         tree.lineage(one.id)[0] is tree.lineage(stage.id)[0]
         for one in tree.stages
@@ -34,7 +34,7 @@ def is_lost(tree: StageTree, stage: Stage, function: str) -> bool:
 
 
 def lost_function(tree: StageTree, stage: Stage, function: str) -> LostFunction:
-    """Say what became of a function that a stage lacks, as `is_lost` tells."""
+    """Explain what became of a function for which `is_lost` is true."""
     words = f"This stage has no function {function!r}"
     lineage = tree.lineage(stage.id)
     last = next((at for at in reversed(range(len(lineage))) if _has(lineage[at], function)), None)
@@ -60,7 +60,7 @@ def _has(stage: Stage, function: str) -> bool:
 def _became(
     lineage: Sequence[Stage], last: int, function: str, known: frozenset[str] = frozenset()
 ) -> list[str]:
-    """Return the functions of the last stage that do what one did that it lacks."""
+    """Return the functions of the last stage that replace one that it lacks."""
     for at in range(last, max(last - _MOST_STEPS, -1), -1):
         found = _in_next(lineage[at], lineage[at + 1], function) - {function} - known
         if found:
@@ -74,9 +74,9 @@ def _became(
 
 @lru_cache(maxsize=64)
 def _in_next(before: Stage, after: Stage, function: str) -> frozenset[str]:
-    """Return the functions of the next stage that do what one did in the stage before.
+    """Return the functions of the next stage that replace one of the stage before.
 
-    It is asked for each stage behind that one, and takes the diff of two modules.
+    This is called for each later stage, and needs the diff of two modules.
     """
     callers = [
         name
@@ -93,7 +93,7 @@ def _in_next(before: Stage, after: Stage, function: str) -> frozenset[str]:
 
 
 def _called_now(caller: FunctionDiff, function: str, after: Stage) -> Iterator[str]:
-    """Return what a caller calls in the place of a function, or the caller where it is fused."""
+    """Yield what a caller now calls in place of a function, or the caller if fused into it."""
     mine, theirs = caller.graphs
     if caller.after not in relax_functions(after.module):
         yield caller.after

@@ -1,4 +1,4 @@
-"""Where a node comes from, and what became of it: its line through all stages."""
+"""A node's history through all stages: where it comes from, and what became of it."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from irviz.view.theme import ThemeName
 
 @dataclass(frozen=True)
 class HistoryStep:
-    """What a node is in one stage, and what the pass that made the stage did to get there.
+    """What a node is in one stage, and what the pass that made the stage did to it.
 
     Attributes:
         stage: The stage.
         function: The function that the nodes are in.
-        nodes: The nodes that became the node, or that it became; none where it is gone.
-        diffs: What the pass did to them; none in the first stage.
+        nodes: The nodes that became the node, or that it became; empty once it is gone.
+        diffs: What the pass did to them; empty in the first stage.
     """
 
     stage: Stage
@@ -44,7 +44,7 @@ class HistoryStep:
 
     @property
     def changes(self) -> tuple[NodeChange, ...]:
-        """What the pass did: none in the first stage, SAME where it left the nodes alone."""
+        """What the pass did: empty in the first stage, SAME if it left the nodes alone."""
         changes = dict.fromkeys(one.change for one in self.diffs)
         if len(changes) > 1:
             changes.pop(NodeChange.SAME, None)
@@ -52,20 +52,20 @@ class HistoryStep:
 
     @property
     def changed_nodes(self) -> tuple[NodeId, ...]:
-        """Those of the nodes that the pass changed; all of them in the first stage."""
+        """The nodes that the pass changed; in the first stage, all of them."""
         changed = nodes_of(one.after for one in self.diffs if one.change is not NodeChange.SAME)
         return tuple(one for one in self.nodes if one in changed) or self.nodes
 
     @property
     def is_changed(self) -> bool:
-        """Whether the pass did anything to the nodes; the first stage counts, and another name."""
+        """Whether the pass changed or renamed the nodes; true in the first stage."""
         return self.changes != (NodeChange.SAME,) or bool(self._old_name)
 
     @property
     def words(self) -> str:
         """What the pass did, such as `fused: lv0 + lv1`.
 
-        In the first stage it is where the nodes were written, such as `model.py, line 23`.
+        In the first stage, this is where the nodes were written, such as `model.py, line 23`.
         """
         if not self.diffs:
             return source_lines(self.stage.module[self.function], self.nodes)
@@ -84,13 +84,13 @@ class HistoryStep:
 
     @property
     def _old_name(self) -> str:
-        """The name before of one node that has another one now, else ""."""
+        """The previous name of a single renamed node, else ""."""
         before = nodes_of(one.before for one in self.diffs)
         is_renamed = len(self.nodes) == len(before) == 1 and self.nodes != before
         return before[0] if is_renamed else ""
 
     def __str__(self) -> str:
-        """Return it in a line, such as `3 FuseOps: lv; fused: lv0 + lv1`."""
+        """Return the step on one line, such as `3 FuseOps: lv; fused: lv0 + lv1`."""
         words = "; ".join(filter(None, [", ".join(self.nodes), self.words]))
         return f"{self.stage.id} {self.stage.label}: {words}"
 
@@ -154,7 +154,7 @@ class NodeHistory:
         return draw_graph(self.graph, theme, direction)
 
     def __repr__(self) -> str:
-        """Return a line for each stage that changed it."""
+        """Return a line for each stage that changed the node."""
         layers = f", in {', '.join(self.layers)}" if self.layers else ""
         return "\n".join([f"{self.node} of stage {self.stage}{layers}", *map(str, self.changes)])
 
@@ -162,7 +162,7 @@ class NodeHistory:
 def node_history(
     tree: StageTree, function: str, node: str, stage_id: str | None = None
 ) -> NodeHistory:
-    """Return the line of a node; see Session.history."""
+    """Return the history of a node; see `Session.history`."""
     tree = tree if stage_id is None else tree.checkout(stage_id)
     stages, at = chain(tree), len(tree.lineage()) - 1
     graph = graph_of(stages[at], function)
@@ -186,7 +186,7 @@ class _Place(NamedTuple):
 
 
 def _before(place: _Place, stages: Sequence[Stage]) -> list[HistoryStep]:
-    """Return the steps from the first stage that has the nodes to the last of the stages."""
+    """Return the steps from the first stage that has the nodes to the last stage."""
     steps = []
     for before, after in reversed(list(pairwise(stages))):
         diffs, function = _beside(before, after, place, is_before=True)
@@ -198,7 +198,7 @@ def _before(place: _Place, stages: Sequence[Stage]) -> list[HistoryStep]:
 
 
 def _after(place: _Place, stages: Sequence[Stage]) -> Iterator[HistoryStep]:
-    """Yield the steps after the first of the stages, up to the one that has the nodes no more."""
+    """Yield the steps after the first stage, up to the one where the nodes are gone."""
     for before, after in pairwise(stages):
         if not relax_functions(after.module):  # what is left of a compilation has PrimFuncs alone
             return
@@ -210,16 +210,16 @@ def _after(place: _Place, stages: Sequence[Stage]) -> Iterator[HistoryStep]:
 
 
 def nodes_of(sides: Iterable[tuple[NodeId, ...]]) -> tuple[NodeId, ...]:
-    """Return the nodes of one side of several diffs, each once."""
+    """Return the nodes on one side of several diffs, each once."""
     return tuple(dict.fromkeys(itertools.chain.from_iterable(sides)))
 
 
 def _beside(
     before: Stage, after: Stage, place: _Place, *, is_before: bool
 ) -> tuple[tuple[NodeDiff, ...], str]:
-    """Return what became of nodes between two stages, and the name of the function in the other.
+    """Return what became of nodes between two stages, and the function's name in the other.
 
-    The nodes are those of the stage after, to be led back to the one before, or those of that.
+    The nodes are followed back from the later stage, or forward from the earlier one.
     """
     name = place.function
     if is_same_function(before, after, name):
@@ -234,7 +234,7 @@ def _beside(
 
 
 def is_same_function(before: Stage, after: Stage, name: str) -> bool:
-    """Return whether the pass between left a function as it was."""
+    """Return whether the pass between two stages left a function unchanged."""
     mine, theirs = (function_named(each.module, name) for each in (before, after))
     return mine is not None and bool(mine.same_as(theirs))
 
@@ -258,7 +258,7 @@ class DiffBeside:
 def diff_beside(before: Stage, after: Stage, name: str, *, is_before: bool) -> DiffBeside | None:
     """Return what became of a function of the stage after, or of the one before.
 
-    It is None where the other stage has no such function.
+    Returns None if the other stage lacks the function.
     """
     for one in diff_modules(before, after, ("", ""), name).functions:
         names = (one.after, one.before) if is_before else (one.before, one.after)

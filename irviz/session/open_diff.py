@@ -46,9 +46,9 @@ def diff(a: object, b: object, function: str = "", *, module: str = "") -> Diff:
 
 
 def recordings(a: str, b: str) -> tuple[Session, Session] | None:
-    """Return the sessions of two files of saved recordings, None if one of them is anything else.
+    """Return the sessions of two saved recordings, None if either file is something else.
 
-    A file with the number of a stage, such as `"work.irviz#1"`, is that stage.
+    A name with the number of a stage, such as `"work.irviz#1"`, is not a whole recording.
     """
     if any(not _is_session(path) or stage for path, stage in map(_split, (a, b))):
         return None
@@ -73,7 +73,7 @@ def _is_session(what: object) -> bool:
 
 
 def _title(what: object, label: str, default: str) -> str:
-    """Return what a module is called in the diff: its file, its name or its stage."""
+    """Return a module's title in the diff: its file, name or stage."""
     if isinstance(what, str | os.PathLike):
         return os.fspath(what)
     name = getattr(what, "__name__", "")

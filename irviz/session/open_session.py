@@ -90,8 +90,8 @@ def load(
 def add_file(session: Session, file: str, content: bytes) -> Session:
     """Add the module of a file to a session, as a stage without a parent.
 
-    The weights that come with it join the session's params, and its example inputs are those of a
-    session that has none. Raises LoadError.
+    Its weights are added to the session's params, and its example inputs are used if the session
+    has no inputs. Raises LoadError.
     """
     loaded = load_content(content, file)
     stage = Stage(

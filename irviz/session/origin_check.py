@@ -1,4 +1,4 @@
-"""Compare the first run of a model with what it was imported from."""
+"""Compare the first run of a model with the original that it was imported from."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from irviz.worker.memory_limit import default_memory_limit
 from irviz.worker.supervisor import RUNS, OnProgress
 
 _BUDGET = 1 << 28
-"""The bytes of values that are kept to find the first node that differs."""
+"""The bytes of values kept to find the first node that differs."""
 _MOST = 8
 _verdicts: OrderedDict[Hashable, object] = OrderedDict()
 
@@ -36,9 +36,9 @@ def origin_verdict(
     result: RunResult,
     on_progress: OnProgress | None = None,
 ) -> OriginVerdict | None:
-    """Return how a stage's results compare with its origin's, None where it has none.
+    """Return how a stage's results compare with its origin's, None if it has no origin.
 
-    Only the first case is compared. The verdict is kept for the next run with the same inputs.
+    Only the first case is compared. The verdict is cached for the next run with the same inputs.
     """
     origin = stage.origin
     if origin is None or state.function != "main" or not result.outputs:
@@ -112,7 +112,7 @@ def _first_difference(
     config: RunConfig,
     on_progress: OnProgress | None,
 ) -> str:
-    """Return the first node whose value is not the origin's, in words; "" if none is known."""
+    """Describe the first node whose value differs from the origin's; "" if none is known."""
     request = TraceRequest(budget=_BUDGET)
     try:
         trace = run(

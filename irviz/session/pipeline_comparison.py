@@ -1,4 +1,4 @@
-"""Two pipelines beside each other: passes that correspond, where they differ first, their times."""
+"""Compare two pipelines: corresponding passes, the first difference, and times."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LEAST_RATIO = 1.5
 _LEAST_SECONDS = 0.001
 _TIMES_NOISE = 3
 _LEAST_SECONDS_ALONE = 0.02
-"""The least clear difference of times if too few passes tell how much they vary."""
+"""The smallest clear difference of times if there are too few passes to estimate the noise."""
 _FEW = 5
 
 
@@ -31,9 +31,9 @@ class AlignedPass:
     """A pass of one pipeline and the corresponding pass of the other.
 
     Attributes:
-        before: The stage that the first pipeline's pass made, None where it has no such pass.
-        after: The stage that the second pipeline's pass made, None where it has no such pass.
-        modules: The last stages of both pipelines at this point: those above, or earlier ones.
+        before: The stage that the first pipeline's pass made, None if it lacks the pass.
+        after: The stage that the second pipeline's pass made, None if it lacks the pass.
+        modules: The latest stages of both pipelines at this point: those above, or earlier ones.
     """
 
     before: Stage | None
@@ -49,14 +49,14 @@ class AlignedPass:
 
     @cached_property
     def is_same(self) -> bool:
-        """Whether both pipelines have the same module after it; names of variables may differ."""
+        """Whether the modules after the pass are equal up to names."""
         one, two = (stage.module for stage in self.modules)
         # variables that attributes of lowered PrimFuncs name count as free ones
         return one.same_as(two) or structural_equal(one, two, map_free_vars=True)
 
     @property
     def seconds(self) -> tuple[float, float] | None:
-        """The own time of the pass in both pipelines, None where one was not recorded."""
+        """The pass's own time in both pipelines, None if not recorded."""
         one, two = (stage.seconds if stage else None for stage in (self.before, self.after))
         return None if one is None or two is None else (one, two)
 
@@ -74,7 +74,7 @@ class PipelineComparison:
     passes: tuple[AlignedPass, ...]
 
     def __bool__(self) -> bool:
-        """Return whether a module differs, or one of the pipelines has a pass of its own."""
+        """Return whether any module differs, or one pipeline has a pass that the other lacks."""
         return self.first is not None or any(None in (one.before, one.after) for one in self.passes)
 
     @property
@@ -168,7 +168,7 @@ class PipelineComparison:
         }
 
     def __str__(self) -> str:
-        """Return the passes that only one has, where the modules differ first, and the times."""
+        """Return the unmatched passes, the first difference, and the times."""
         return "\n".join(map(visible, self._lines()))
 
     __repr__ = __str__
@@ -208,12 +208,12 @@ class PipelineComparison:
 def compare_pipelines(
     before: Session, after: Session, titles: tuple[str, str] = ("before", "after")
 ) -> PipelineComparison:
-    """Compare the passes that made the stages of two sessions, and the modules after each."""
+    """Compare the passes that made the stages of two sessions, and the module after each."""
     return PipelineComparison(titles, tuple(_aligned(before.stages, after.stages)))
 
 
 def _aligned(before: Sequence[Stage], after: Sequence[Stage]) -> Iterator[AlignedPass]:
-    """Pair the stages of passes that have the same name inside of the same passes."""
+    """Pair the stages of passes with the same name inside of the same passes."""
     keys, other_keys = ([_key(one) for one in stages[1:]] for stages in (before, after))
     one, two = before[0], after[0]
     yield AlignedPass(one, two, (one, two))
@@ -228,7 +228,7 @@ def _aligned(before: Sequence[Stage], after: Sequence[Stage]) -> Iterator[Aligne
 
 
 def _key(stage: Stage) -> tuple[str, ...]:
-    """Return what a pass is called and what it is inside of, without arguments and numbers."""
+    """Return the names of a pass and of those around it, without arguments and numbers."""
     enclosing = (name.partition("#")[0] for name in stage.enclosing_passes)
     return (*enclosing, stage.label.partition("(")[0])
 

@@ -1,8 +1,8 @@
-"""Make a module that shows a bug smaller, as long as it shows the bug.
+"""Reduce a module that shows a bug to a smaller one that still shows it.
 
 The bindings of a Relax function, and the statements of PrimFuncs, are minimised by delta debugging
 (A. Zeller and R. Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE Transactions
-on Software Engineering 28, 2002). Any of the bindings make a function: see `keep_bindings`.
+on Software Engineering 28, 2002). Any subset of bindings makes a function: see `keep_bindings`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from irviz.units import format_duration
 from irviz.worker.supervisor import TRIES, WorkerError
 
 SECONDS = 60.0
-"""How long a module is made smaller, if no other time is given."""
+"""The default time limit of a reduction."""
 _TRY_SECONDS = 20.0
 _NAME_END = re.compile(r"[:,;(]")
 
@@ -80,7 +80,7 @@ class Reduction:
         return check_script(self.module, self.failing)
 
     def __repr__(self) -> str:
-        """Return how much smaller it is, and its TVMScript."""
+        """Return how much was removed, and the TVMScript of the result."""
         before, after = self.bindings
         least = "" if self.is_least else "; time was up"
         took = f"{self.tries} tries in {format_duration(self.seconds)}{least}"
@@ -144,7 +144,7 @@ def reduce(
 
 
 class _Search:
-    """The search for the smallest module that still fails."""
+    """The search for a smallest module that still fails."""
 
     def __init__(self, function: str, fails: Callable[[ir.IRModule], bool], seconds: float) -> None:
         self.tries = 0
@@ -162,7 +162,7 @@ class _Search:
         return self.spent > self._seconds
 
     def least(self, mod: ir.IRModule) -> ir.IRModule:
-        """Return a module that no step makes smaller."""
+        """Return a module that no step can reduce further."""
         mod = self._fewest_bindings(mod)
         while simpler := self._first(without_branch_or_call(mod, self._function)):
             mod = self._fewest_bindings(simpler)
@@ -178,7 +178,7 @@ class _Search:
     def _fewest(
         self, mod: ir.IRModule, count: int, keep: Callable[[Collection[int]], ir.IRModule]
     ) -> ir.IRModule:
-        """Return the module with parts of which none, and no half, quarter, …, can be left out."""
+        """Return the module with parts of which no half, quarter, … or single one is redundant."""
         kept, parts = list(range(count)), 2
         while len(kept) > 1 and not self.is_over:
             size = -(-len(kept) // parts)
@@ -196,13 +196,13 @@ class _Search:
 
     @staticmethod
     def _candidates(kept: Sequence[int], pieces: Sequence[list[int]]) -> list[list[int]]:
-        """Return each piece, and all but each piece; the later ones first, as they need less."""
+        """Return each piece and its complement; later ones first, as they need fewer operands."""
         alone = pieces[::-1]
         without = [[one for one in kept if one not in set(piece)] for piece in alone]
         return [*alone, *(without if len(pieces) > 2 else [])]
 
     def _first(self, candidates: Iterable[Make]) -> ir.IRModule | None:
-        """Return the first module that fails as the whole does."""
+        """Return the first module that fails in the same way as the whole."""
         for make in candidates:
             if self.is_over:
                 return None
@@ -215,13 +215,13 @@ class _Search:
 
 
 def _try_seconds(found: Bisection) -> float:
-    """Return the limit of a try: a tenth of the usual one where that is exceeded each time."""
+    """Return the time limit of a try: a tenth of the usual one if the failure is a timeout."""
     usual = found.session.run_config.seconds
     return max(usual / 10, min(usual, 1.0)) if found.is_too_long else usual
 
 
 def _outcome_of_bisection(found: Bisection, seconds: float) -> Callable[[ir.IRModule], str]:
-    """Return a function that says how the pass fails for a module, "" where it does not."""
+    """Return a function that says how the pass fails on a module, "" if it does not."""
     assert found.stage is not None
     transform, state, files = found.stage.transform, found.session, found.stage.files
 
@@ -243,7 +243,7 @@ def _outcome_of_bisection(found: Bisection, seconds: float) -> Callable[[ir.IRMo
 def _outcome_in_worker(
     still_fails: Callable[[ir.IRModule], object],
 ) -> Callable[[ir.IRModule], str]:
-    """Return a function that says what a check in the worker found, "" where all is well."""
+    """Return a function that says how a check in the worker fails, "" if it passes."""
     portable = PortableFunction(still_fails)
 
     def outcome(mod: ir.IRModule) -> str:
@@ -257,5 +257,5 @@ def _outcome_in_worker(
 
 
 def _call(still_fails: PortableFunction, packed: bytes) -> bool:
-    """Return whether a module fails; this runs in the worker."""
+    """Return whether a module fails. Runs in the worker."""
     return bool(still_fails(unpack_module(packed)))

@@ -19,7 +19,7 @@ _DECADES = 2
 
 
 def time_overlay(trace: Trace, view: StageView) -> Overlay:
-    """Return the share of the time that each node took; groups and closed calls have the sum."""
+    """Return each node's share of the time; groups and collapsed calls have the sum."""
     taken = {one: v.seconds for one, v in trace.visits.items() if v.seconds is not None}
     every = trace.seconds or sum(taken.values())
     times = {one: max(seconds, 0.0) for one, seconds in sum_values(view, taken).items()}
@@ -35,7 +35,7 @@ def time_overlay(trace: Trace, view: StageView) -> Overlay:
 
 
 def size_overlay(trace: Trace, view: StageView) -> Overlay:
-    """Return how many bytes each node's value has; groups have the sum."""
+    """Return the size of each node's value in bytes; groups have the sum."""
     bytes_ = {
         one: float(visit.value.nbytes)
         for one, visit in trace.visits.items()
@@ -50,7 +50,7 @@ def size_overlay(trace: Trace, view: StageView) -> Overlay:
 def value_overlay(trace: Trace, view: StageView) -> Overlay:
     """Return the largest |value| of each node; groups have the maximum.
 
-    Nodes with NaN or Inf are flagged, also inside of a closed call; the first one is marked.
+    Nodes with NaN or Inf are flagged, even inside a collapsed call; the first one is marked.
     """
     largest = {
         one: visit.value.largest
@@ -75,8 +75,8 @@ def difference_overlay(
 ) -> Overlay:
     """Return the largest |Δ| of each node from another stage; groups have the maximum.
 
-    The nodes of `first`, where the stages begin to differ, are flagged, as are differences that
-    are not finite.
+    The nodes in `first`, where the stages first differ, and differences that are not finite are
+    flagged.
     """
     found = reduce_values(view, differences, _largest)
     finite = {one: abs(value) for one, value in found.items() if math.isfinite(value)}
@@ -100,7 +100,7 @@ def difference_overlay(
 def dimmed_places(
     equal: Collection[NodeId], compared: Iterable[NodeId], view: StageView
 ) -> list[str]:
-    """Return the drawn nodes that show equal values alone; `compared` are all nodes compared."""
+    """Return the drawn nodes that show only equal values; `compared` are all compared nodes."""
     same = frozenset(equal)
     return [
         str(place)
@@ -112,10 +112,10 @@ def dimmed_places(
 def _shares(
     values: Mapping[NodeId, float], words: Callable[[float], str]
 ) -> tuple[dict[NodeId, float], str, str, str]:
-    """Return the share of each value between 0 and 1, the labels of 0 and 1, and of the scale.
+    """Scale values to 0–1; return them, the labels of 0 and 1, and the label of the scale.
 
-    It is linear from 0, or logarithmic from the least positive value where the values span more
-    than two decades.
+    The scale is linear from 0, or logarithmic from the smallest positive value if the values span
+    more than two decades.
     """
     positive = [value for value in values.values() if value > 0]
     if not positive:
@@ -133,7 +133,7 @@ def _shares(
 
 
 def _largest(values: Sequence[float]) -> float:
-    """Return the largest |value|; NaN is larger than any."""
+    """Return the largest |value|; NaN counts as larger than any number."""
     return max(map(abs, values), key=lambda one: math.inf if math.isnan(one) else one)
 
 
@@ -157,7 +157,7 @@ def _size(size: float) -> str:
 
 
 def _number(value: float) -> str:
-    """Return a number in few characters: `0.42`, `1.2e-6`, `3.1e12`."""
+    """Format a number in few characters: `0.42`, `1.2e-6`, `3.1e12`."""
     text = f"{value:.2g}" if not 1 <= abs(value) < 1e4 else f"{value:.3g}"
     if 100 <= abs(value) < 1e4:
         text = f"{value:.0f}"
@@ -173,10 +173,10 @@ OVERLAYS: Mapping[OverlayKind, str] = {
     "value": "max |value|",
     "difference": "|Δ|",
 }
-"""What nodes can be coloured by, and its label."""
+"""The quantities that nodes can be coloured by, with their labels."""
 
 
 def trace_overlay(kind: OverlayKind, trace: Trace, view: StageView) -> Overlay:
-    """Return an overlay of one trace: of any kind but "difference", which takes two."""
+    """Return an overlay of a trace, of any kind except "difference", which takes two traces."""
     made = {"time": time_overlay, "size": size_overlay, "value": value_overlay}
     return made[kind](trace, view)

@@ -21,7 +21,7 @@ from irviz.worker.supervisor import OnProgress
 
 
 def call_inputs_for(state: SessionState, inputs: Inputs) -> CallInputs:
-    """Return the session's call inputs, with other inputs (which have no labels) where given."""
+    """Return the session's call inputs; `inputs`, if given, replace its inputs and labels."""
     own = state.call_inputs
     return own if inputs is None else replace(own, inputs=inputs, labels=None)
 
@@ -35,7 +35,7 @@ def run_stage(
 ) -> RunResult:
     """Run a stage; raise what `run` raises, and UntrustedError.
 
-    The trace, if one is requested, begins with the values of the function's constants.
+    A requested trace starts with the values of the function's constants.
     """
     stage, call = state.stage(stage_id), call_inputs_for(state, inputs)
     state.check_trust(f"running stage {stage.id}", stage)
@@ -73,9 +73,9 @@ def node_arrays(
     case: int,
     on_progress: OnProgress | None = None,
 ) -> tuple[Array, ...]:
-    """Return the whole tensors of a node's value: the stage is run for them, constants are read.
+    """Return the full tensors of a node's value, by running the stage unless it is a constant.
 
-    Raises KeyError for a node that was not reached, and what `run` raises.
+    Raises KeyError if the run did not reach the node, and what `run` raises.
     """
     constant = array_of(state.stage(stage_id), state.function, node)
     if constant is not None:  # a trace leaves large ones out
@@ -85,7 +85,7 @@ def node_arrays(
 
 
 def input_of_case(inputs: Inputs, case: int) -> Array | None:
-    """Return the one input array of a case, or None where there are more inputs or none."""
+    """Return the input array of a case, or None unless there is exactly one."""
     arrays = list(inputs.values()) if isinstance(inputs, Mapping) else [inputs]
     chosen = arrays[0] if len(arrays) == 1 else None
     if not isinstance(chosen, np.ndarray) or chosen.ndim < 2 or not 0 <= case < len(chosen):
@@ -95,7 +95,7 @@ def input_of_case(inputs: Inputs, case: int) -> Array | None:
 
 
 def _with_constants(trace: Trace, stage: Stage, budget: int) -> Trace:
-    """Put the constants of the stage's function before what was recorded, if they fit a budget."""
+    """Prepend the constants of the stage's function to a trace, within a budget of bytes."""
     arrays = {
         node: array
         for node in constants_of(stage, trace.function)

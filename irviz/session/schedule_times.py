@@ -18,17 +18,17 @@ from irviz.view.text.step_times import StepRow, step_times_html, step_times_summ
 from irviz.worker.supervisor import OnProgress
 
 _SHORT_BUDGET = 0.2
-"""How many seconds of calls a quick measurement may take, where calls are short."""
+"""The time limit of a quick measurement in seconds, if calls are short."""
 _LONG_BUDGET = 3.0
-"""How many it may take where calls are long."""
+"""The same if calls are long."""
 _MAX_ROUNDS = 10
 _MAX_OTHERS = 9
-"""With the first and the last two, twelve: the worker keeps sixteen modules built."""
+"""With the first and the last two this makes twelve; the worker keeps sixteen built modules."""
 
 
 @dataclass(frozen=True, eq=False)
 class ScheduleStages:
-    """The stages of a schedule, and how the PrimFunc that it schedules is called in them."""
+    """The stages of a schedule, and the name of the scheduled PrimFunc in them."""
 
     stages: tuple[Stage, ...]
     function: str
@@ -37,11 +37,11 @@ class ScheduleStages:
 
     @property
     def call_inputs(self) -> CallInputs:
-        """Random inputs of the chosen sizes."""
+        """Random inputs with the chosen sizes."""
         return CallInputs(sizes=dict(self.sizes))
 
     def prim_func(self, stage: Stage) -> tirx.PrimFunc:
-        """Return the function as a stage has it."""
+        """Return the function in a stage."""
         return stage.module[self.function]
 
     def step(self, stage: Stage) -> str:
@@ -54,11 +54,11 @@ class ScheduleStages:
 
 @dataclass(frozen=True)
 class StepResult:
-    """What is known of a PrimFunc.
+    """The results known for a PrimFunc.
 
     Attributes:
         verdict: How its results compare with those of the first stage.
-        seconds: How long the call took that made these results.
+        seconds: The duration of the call that produced these results.
         error: Why it cannot be run.
         timing: Its times in the latest measurement.
     """
@@ -86,7 +86,7 @@ class ScheduleTimes:
     error: str = ""
 
     def is_of(self, schedule: ScheduleStages) -> bool:
-        """Tell whether these are of the same first PrimFunc, called and run in the same way."""
+        """Tell whether these are for the same first PrimFunc, inputs and run configuration."""
         own = self.schedule
         return (
             own is not None
@@ -96,7 +96,7 @@ class ScheduleTimes:
         )
 
     def summary(self, schedule: ScheduleStages) -> str:
-        """Compare the last stage with the one before and with the first, in one line."""
+        """Compare the last stage with the previous and the first one, on one line."""
         rows = self._rows(schedule)
         return rows[-1].error or self.error or step_times_summary(rows)
 
@@ -105,7 +105,7 @@ class ScheduleTimes:
         return step_times_html(self._rows(schedule), schedule.run_config.clock)
 
     def step(self, function: tirx.PrimFunc) -> StepResult:
-        """Return the result of a PrimFunc, an empty one where it was not run."""
+        """Return the result of a PrimFunc, an empty one if it was not run."""
         return self.steps.get(function, StepResult())
 
     def _rows(self, schedule: ScheduleStages) -> list[StepRow]:
@@ -123,11 +123,11 @@ def measure_schedule(
     everything: bool = False,
     on_progress: OnProgress | None = None,
 ) -> ScheduleTimes:
-    """Run the function of each stage that was not run yet, and measure the stages in turn.
+    """Run the function of each stage that has no run yet, then time the stages alternately.
 
-    These are the first stage, the last two, and of the others those that were run before, as many
-    as can be called often enough in a few seconds; with `everything` all, however long it takes.
-    The result has the reason where a stage cannot be run. Raises CancelledRunError.
+    Timed are the first stage, the last two, and as many of the others that were run before as can
+    be called often enough in a few seconds; with `everything`, all of them, however long it takes.
+    If a stage cannot be run, the result has the reason. Raises CancelledRunError.
     """
     if not known.is_of(schedule):
         known = ScheduleTimes()
@@ -198,7 +198,7 @@ def _measured(
 
 
 def _stages_to_measure(schedule: ScheduleStages, known: ScheduleTimes) -> list[Stage]:
-    """Return the first stage, the last two, and the known ones before them, while time lasts."""
+    """Return the first stage, the last two, and as many known ones before them as time allows."""
     stages = schedule.stages
     first, between, last = stages[:1], stages[1:-2], stages[1:][-2:]
     taken = sum(known.step(schedule.prim_func(stage)).seconds for stage in (*first, *last))

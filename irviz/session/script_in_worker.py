@@ -1,4 +1,4 @@
-"""Write the script of stages that came from a file in the worker, as it applies their passes."""
+"""Write the script of stages from an opened file in the worker, as that applies their passes."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _SECONDS = 120.0
 
 
 def script_in_worker(stages: Sequence[Stage], state: SessionState) -> PythonScript:
-    """Return the script that makes the last stage of a path, as `to_script` does.
+    """Return the script that recreates the last stage of a path, as `to_script` does.
 
-    The stages travel as the entries of a session's file. Raises RunError if it takes too long or
-    ends the worker, and SessionFileError if a stage cannot be sent.
+    The stages are sent as the entries of a session file. Raises RunError if writing takes too long
+    or ends the worker, and SessionFileError if a stage cannot be sent.
     """
     tree = StageTree(tuple(stages), stages[-1].id, 1 + max(int(stage.id) for stage in stages))
     function = next(name for stage in stages for name in drawable_functions(stage.module))
@@ -35,5 +35,5 @@ def script_in_worker(stages: Sequence[Stage], state: SessionState) -> PythonScri
 
 
 def _write_script(entries: Mapping[str, bytes]) -> PythonScript:
-    """Write the script; runs in the worker."""
+    """Write the script. Runs in the worker."""
     return to_script(decode_session(entries, "the session", read_objects).tree.stages)

@@ -1,4 +1,4 @@
-"""The session: stages of a module, and what can be done with them."""
+"""The session: the stages of a module, and operations on them."""
 
 from __future__ import annotations
 
@@ -133,26 +133,26 @@ class Session(SessionState):
         build: str = "plain",
         database: str = "",
     ) -> None:
-        """Begin with one stage, the module.
+        """Create a session with one stage, the module.
 
         Args:
             module: The module; it is never changed.
-            function: The function to look at; by default "main", or else the first by its name,
-                Relax functions before PrimFuncs.
-            params: Arrays by parameter name, to bind and to run with.
+            function: The function to show; by default "main", or else the first by name, Relax
+                functions before PrimFuncs.
+            params: Arrays by parameter name, for binding and running.
             inputs: The values of the other parameters: one array, arrays by name, "random" or
-                "zeros". An array with one axis more than its parameter holds one case a row.
-            labels: The right class of each case.
+                "zeros". An array with one more axis than its parameter holds one case per row.
+            labels: The correct class of each case, of shape (cases,).
             seed: The seed of random inputs.
             sizes: Symbolic sizes by name, where no array determines them.
-            layers: The layers of the model that bindings come from, by function; by default the
-                names of parameters tell them.
-            origin: What the module was imported from: see `RunResult.origin`.
+            layers: By function, the model's layers that bindings come from; by default, layers are
+                inferred from the names of parameters.
+            origin: The model that the module was imported from; see `RunResult.origin`.
             isolate: Whether stages run, and passes are tried, in another process.
-            seconds: How long a run may take; a pass may take twice as long.
-            memory: How many bytes a run may take; by default four fifths of what is free.
+            seconds: The time limit of a run; a pass may take twice as long.
+            memory: The memory limit of a run in bytes; by default four fifths of the free memory.
             device: Where to run: "cpu", or "host:port" of TVM's RPC server.
-            target: What to build for, as TVM writes targets; by default what suits the device.
+            target: The target to build for, in TVM's syntax; by default, one that suits the device.
             build: How Relax functions are optimised before a run: "plain", "default", "dlight" or
                 "tuned", as in `RunConfig`.
             database: The folder of MetaSchedule's database, for "tuned".
@@ -250,7 +250,7 @@ class Session(SessionState):
         return self._with(trusted=self.trusted | chosen)
 
     def __repr__(self) -> str:
-        """Return the stages by name, and which is current."""
+        """Return the labels of the stages, and which one is current."""
         names = ", ".join(f"{stage.id} {stage.label}" for stage in self.stages)
         return f"<Session of {self.function!r}: {names}; current: {self.current_id}>"
 

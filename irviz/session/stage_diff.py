@@ -60,10 +60,10 @@ from irviz.view.module_diff import Diff
 
 
 def diff_stages(tree: StageTree, before: str, after: str, function: str = "") -> Diff:
-    """Return what differs between two stages of a tree; `function` limits it to one.
+    """Return the differences between two stages of a tree, or those of one `function`.
 
-    Stages that are several steps apart are compared by way of those between. Raises NotFoundError
-    for an unknown stage, and where neither stage has the function.
+    Stages several steps apart are compared through those in between. Raises NotFoundError for an
+    unknown stage, and if neither stage has the function.
     """
     stages = _path_between(tree, before, after)
     with gc_paused():
@@ -71,7 +71,7 @@ def diff_stages(tree: StageTree, before: str, after: str, function: str = "") ->
 
 
 def diff_modules(before: Stage, after: Stage, titles: tuple[str, str], function: str = "") -> Diff:
-    """Return what differs between the modules of two stages that have nothing between them."""
+    """Return the differences between the modules of two stages, compared directly."""
     with gc_paused():
         return _diff_path((before, after), titles, function)
 
@@ -79,7 +79,7 @@ def diff_modules(before: Stage, after: Stage, titles: tuple[str, str], function:
 def graphs_along(
     tree: StageTree, stages: Sequence[str], function: str
 ) -> tuple[Sequence[Graph], Sequence[Sequence[NodeDiff]]]:
-    """Return the graphs of a function in several stages, and what became of the nodes in each step.
+    """Return the graphs of a function in several stages, and the node diffs of each step.
 
     Args:
         function: Its name in the first of the stages.
@@ -105,7 +105,7 @@ def graphs_along(
 
 
 def _path_between(tree: StageTree, before: str, after: str) -> tuple[Stage, ...]:
-    """Return the stages from one to the other, by way of the last that both were made from."""
+    """Return the stages from one to the other, through their last common ancestor."""
     mine, theirs = tree.lineage(before), tree.lineage(after)
     common = [stage for stage in mine if stage in theirs]
     if not common:  # a recording has several roots
@@ -146,7 +146,7 @@ def _diff_path(stages: Sequence[Stage], titles: tuple[str, str], function: str) 
 
 
 def _without_repeats(stages: Sequence[Stage]) -> Sequence[Stage]:
-    """Return the first stage, those whose module is another one than before, and the last."""
+    """Return the first stage, those whose module differs from the previous one, and the last."""
     changed = [two for one, two in pairwise(stages) if not two.module.same_as(one.module)]
     return [stages[0], *(one for one in changed if one is not stages[-1]), stages[-1]]
 
@@ -154,7 +154,7 @@ def _without_repeats(stages: Sequence[Stage]) -> Sequence[Stage]:
 def _with_callees(
     stages: Sequence[Stage], pairs: Sequence[FunctionPair], function: str
 ) -> Sequence[FunctionPair]:
-    """Return the pairs of a function and of those that it calls, which its calls depend on."""
+    """Return the pair of a function and those of its callees, on which its calls depend."""
     called: set[str] = set()
     for one in pairs:
         if function in (one.before, one.after) and one.before in relax_functions(stages[0].module):
@@ -226,7 +226,7 @@ def _relax_diff(
 def _plain_diff(
     before: Stage, after: Stage, pair: FunctionPair, *, is_same_body: bool
 ) -> FunctionDiff:
-    """Return what became of a function that is not a Relax function on both sides."""
+    """Return the diff of a function that is not a Relax function on both sides."""
     diff = FunctionDiff(pair.before, pair.after, FunctionChange.SAME, pair.by)
     if is_same_body:
         return diff
@@ -240,7 +240,7 @@ def _plain_diff(
 
 
 def _first_other_line(before: ir.BaseFunc, after: ir.BaseFunc) -> Difference:
-    """Return the first line that differs, or the place of a difference that is not printed."""
+    """Return the first line that differs, or the place of a difference not visible in the text."""
     lines = tvmscript(before).splitlines(), tvmscript(after).splitlines()
     for one, two in zip_longest(*lines, fillvalue=""):
         if one != two:
@@ -294,7 +294,7 @@ def _names_after(before: Stage, after: Stage) -> Mapping[str, str]:
 
 
 def _pairs_along(stages: Sequence[Stage]) -> Sequence[FunctionPair]:
-    """Match the functions of the first and the last stage by way of those between."""
+    """Match the functions of the first and the last stage through those in between."""
     first, *others = (_matched_functions(*step) for step in pairwise(stages))
     found = list(first)
     for step in others:
@@ -312,7 +312,7 @@ def _both(first: FunctionPair, second: FunctionPair) -> MatchedBy:
 
 
 def _links_along(stages: Sequence[Stage], pair: FunctionPair) -> NodeLinks:
-    """Relate the nodes of a function step by step: each step leaves most of them as they were."""
+    """Relate the nodes of a function step by step, because each step keeps most of them."""
     found: Step | None = None
     name = pair.before
     for before, after in pairwise(stages):

@@ -1,4 +1,4 @@
-"""How many operations the nodes of a stage take, those of the functions that they call too."""
+"""Count the floating-point operations of a stage's nodes, including called functions."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from irviz.session.stage_readings import reading_of
 from irviz.transforms.stage import Stage
 
 _MAX_CALLS = 3
-"""So deep in each other calls of functions are counted, as functions may call themselves."""
+"""The depth to which nested calls are counted, as functions may be recursive."""
 
 
 def counted_graph(stage: Stage, graph: Graph) -> Graph:
-    """Return the graph of a stage's function with FLOPs; that of a PrimFunc as it is."""
+    """Return the graph of a stage's function with FLOPs; that of a PrimFunc unchanged."""
     if isinstance(stage.module[graph.function], tirx.PrimFunc):
         return graph
     return with_flops(graph, _flops_of_functions(stage))
 
 
 def _flops_of_functions(stage: Stage) -> FlopsOfFunction:
-    """Return a function to the operations of each of a stage's functions, None if not all known."""
+    """Return a function from a function's name to its FLOPs, None if some are unknown."""
     functions = drawable_functions(stage.module)
 
     @cache

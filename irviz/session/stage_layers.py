@@ -1,4 +1,4 @@
-"""The layers of a model that the nodes of a stage serve, carried from stage to stage."""
+"""Carry the layers of a model's nodes from stage to stage."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from irviz.transforms.stage import Stage
 
 
 def layered_graph(stage: Stage, function: str) -> Graph:
-    """Return the graph of a stage's function, with the layers that its nodes serve.
+    """Return the graph of a stage's function, with the layers that its nodes belong to.
 
-    A node serves the layers of the nodes that it corresponds to in the stage before, and a call
-    those of the function that it calls. The blocks of a PrimFunc serve none. Raises NoFunctionError
-    when there is no such function.
+    A node belongs to the layers of its counterparts in the stage before, and a call to those of its
+    callee. The blocks of a PrimFunc have no layers. Raises NoFunctionError if there is no such
+    function.
     """
     reading = reading_of(stage, function)
     if isinstance(stage.module[function], tirx.PrimFunc):
@@ -33,7 +33,7 @@ def layered_graph(stage: Stage, function: str) -> Graph:
 
 @kept_by_stage
 def _layered(stage: Stage, function: str, reading: Reading) -> Graph:
-    """Return the graph of a function that was read now, with layers."""
+    """Return the graph of a current reading, with layers."""
     origins = [stage]
     while (origin := origins[-1].made_from) is not None:
         origins.append(origin)
@@ -46,9 +46,9 @@ _LAYERS: WeakKeyDictionary[Stage, dict[str, LayersByNode]] = WeakKeyDictionary()
 
 
 def _layers(stage: Stage, function: str) -> LayersByNode:
-    """Return the layers of a function's nodes, those of called functions too.
+    """Return the layers of a function's nodes, including those of called functions.
 
-    They stay the same when a library function is registered, although the reading changes.
+    Registering a library function changes the reading, but not the layers.
     """
     layers = _LAYERS.setdefault(stage, {})
     if function not in layers:

@@ -18,7 +18,7 @@ from irviz.transforms.stage_tree import StageTree
 
 @kept_by_stage
 def inlined_graph(stage: Stage, function: str) -> InlinedGraph:
-    """Return the graph of a stage's function with every function that it calls in place."""
+    """Return the graph of a stage's function with every called function inlined."""
     drawable_function(stage.module, function)
     names = {function, *relax_functions(stage.module)}
     return inline_calls(function, {name: reading_of(stage, name).graph for name in names})
@@ -27,10 +27,10 @@ def inlined_graph(stage: Stage, function: str) -> InlinedGraph:
 def node_correspondence(
     tree: StageTree, function: str, stage_id: str, reference: str
 ) -> Mapping[NodeId, NodeId]:
-    """Return the node of the reference for each node of a stage that has one.
+    """Return the reference's node for each node of a stage that has one.
 
-    Stages that are several steps apart are matched step by step, by way of the stage that both
-    were made from: each step leaves most nodes as they were.
+    Stages several steps apart are matched step by step, through their common ancestor, because each
+    step keeps most nodes.
     """
     ours, theirs = tree.lineage(stage_id), tree.lineage(reference)
     common = [stage for stage in ours if stage in theirs]
@@ -49,7 +49,7 @@ def node_correspondence(
 
 @kept_by_stage
 def match_stages(stage: Stage, reference: Stage, function: str) -> Mapping[NodeId, NodeId]:
-    """Return the node of another stage for each node of a stage that has one."""
+    """Return another stage's node for each node of a stage that has one."""
     known = known_pairs(stage, reference, function, function)
     return inlined_correspondence(
         inlined_graph(stage, function), inlined_graph(reference, function), known

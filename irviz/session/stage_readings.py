@@ -1,4 +1,4 @@
-"""Functions of stages as they are read, cached by the module and its library functions."""
+"""Read functions of stages; readings are cached by module and library functions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from irviz.transforms.stage import Stage
 
 
 class Reading:
-    """A function of a stage, as it is with the library functions that are registered now.
+    """A function of a stage as read with the currently registered library functions.
 
     Attributes:
         graph: Its graph, without the layers of nodes.
@@ -38,7 +38,7 @@ class Reading:
 
     @property
     def is_current(self) -> bool:
-        """Whether the same library functions are registered as when it was read."""
+        """Whether the registered library functions are the same as when it was read."""
         return all(resolve_registered(name) is was for name, was in self._registered.items())
 
 
@@ -48,7 +48,7 @@ def _read(stage: Stage, function: str) -> Reading:
 
 
 def reading_of(stage: Stage, function: str) -> Reading:
-    """Return a function of a stage; raise NoFunctionError when there is none."""
+    """Return the reading of a stage's function; raise NoFunctionError if there is none."""
     reading = _read(stage, function)
     if not reading.is_current:  # which is rare: a kernel was registered
         _read.cache_clear()

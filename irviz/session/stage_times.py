@@ -12,12 +12,12 @@ from irviz.transforms.stage import Stage
 from irviz.view.pass_times import PassTimes
 
 _DEEPEST = 50
-"""How many enclosing passes are told apart; a file may name any number."""
+"""How many enclosing passes are distinguished; a file may name any number."""
 
 
 @dataclass
 class _Passes:
-    """A pass with those inside it, while stages are read."""
+    """A pass with its nested passes, while stages are read."""
 
     name: str
     seconds: float = 0.0
@@ -39,8 +39,8 @@ class _Passes:
 def stage_times(stages: Sequence[Stage]) -> PassTimes:
     """Return the times of recorded passes, one after the other.
 
-    A stage has the time that its pass took itself. What enclosing passes took after the last stage
-    that they made, and the time outside of passes, are not known of stages.
+    A stage records its pass's own time. The time of enclosing passes after their last stage, and
+    the time outside of passes, are unknown.
 
     Raises:
         StageError: No stage was recorded.

@@ -1,4 +1,4 @@
-"""What is drawn of a stage: one function, partly expanded, with called functions in place."""
+"""What is drawn of a stage: one function, partly expanded, with called functions inlined."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from irviz.view.graph.overlay import Overlay
 from irviz.view.theme import PageTheme, ThemeName
 
 _MIN_CALLEE_NODES = 12
-"""A called function is drawn in place only where there is room for so many nodes."""
+"""A called function is inlined only if there is room for this many nodes."""
 
 
 @dataclass(frozen=True)
@@ -76,15 +76,15 @@ class ViewState:
 
 @dataclass(frozen=True, eq=False)
 class StageView:
-    """The graph that is drawn, and where each node of the function is in it.
+    """The drawn graph, and where each node of the function is in it.
 
     Attributes:
-        graph: What is drawn.
+        graph: The drawn graph.
         visible: The visible graph of the function alone.
-        inner: The views of called functions that are drawn in place, by the call.
-        size: How many nodes the function has.
-        part: The nodes of the part that is drawn; None for the whole.
-        placed: A layout that it shares with other stages; None for one of its own.
+        inner: The views of inlined functions, by call.
+        size: The number of nodes in the function.
+        part: The nodes of the drawn part; None for the whole function.
+        placed: A layout shared with other stages; None if it is laid out alone.
     """
 
     graph: Graph
@@ -101,7 +101,7 @@ class StageView:
 
     @property
     def count(self) -> int:
-        """How many nodes of the function are drawn as themselves."""
+        """The number of nodes of the function that are drawn individually."""
         known = self.whole.index.keys() - {BEFORE, AFTER}
         return sum(node.id in known for node in self.graph.nodes)
 
@@ -156,7 +156,7 @@ class StageView:
         overlay: Overlay | None = None,
         dimmed: Collection[str] = (),
     ) -> GraphFigure:
-        """Draw it with markers to expand and collapse; `dimmed` nodes are pale.
+        """Draw the view with markers to expand and collapse; `dimmed` nodes are pale.
 
         Raises DrawError for an unknown theme or direction.
         """
@@ -185,7 +185,7 @@ class StageView:
 def stage_view(stage: Stage, function: str, state: ViewState | None = None) -> StageView:
     """Return what is drawn of a stage's function.
 
-    Raises NotFoundError when there is no such function or node, or no path between two.
+    Raises NotFoundError if there is no such function or node, or no path between two.
     """
     chosen = state or ViewState()
     if chosen.around is None:
@@ -210,7 +210,7 @@ def stage_view(stage: Stage, function: str, state: ViewState | None = None) -> S
 def _view(
     stage: Stage, of: ContainerTree, choices: Expansion, limit: int, minimum: int = 0
 ) -> StageView:
-    """Return the view of a function with expanded calls in place, the latest first, if they fit."""
+    """Return the view of a function with expanded calls inlined, latest first, if they fit."""
     found = visible_graph(of, choices, limit, minimum)
     graph = found.graph
     inner: dict[NodeId, StageView] = {}
@@ -226,12 +226,12 @@ def _view(
 
 
 def _is_call(node: Node) -> bool:
-    """Tell whether a node calls a Relax function of the module, which can be drawn in place."""
+    """Tell whether a node calls a Relax function of the module, which can be inlined."""
     return node.kind is NodeKind.CALL_FUNCTION and node.resolution is Resolution.FUNCTION
 
 
 def _called(graph: Graph, choices: Expansion) -> list[NodeId]:
-    """Return the expanded calls, the one that the user changed last first."""
+    """Return the expanded calls, most recently changed first."""
     ages = {one: age for age, one in enumerate(choices.opened)}
     calls = [
         node.id
@@ -248,7 +248,7 @@ def _called(graph: Graph, choices: Expansion) -> list[NodeId]:
 
 
 def _inside(choices: Expansion, call: NodeId) -> Expansion:
-    """Return the choices inside of a call, with the ids that nodes have in the function."""
+    """Return the choices inside of a call, with node ids relative to the called function."""
     inner = {
         one: found
         for one in {*choices.opened, *choices.closed, *choices.copies}

@@ -1,1 +1,1 @@
-"""What differs between two modules, as plain data."""
+"""The differences between two modules, as plain data."""

@@ -1,4 +1,4 @@
-"""Which items of two lists correspond, in their order."""
+"""Align two lists: which items correspond, in order."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _Opcode = tuple[str, int, int, int, int]
 
 
 def aligned(mine: Sequence[object], theirs: Sequence[object]) -> Iterator[_Opcode]:
-    """Yield the opcodes of two lists of keys.
+    """Yield the opcodes that turn one list of keys into the other, as `SequenceMatcher` does.
 
-    Keys that each side has once are matched first, as many as keep their order. So the lists
-    between them, for which `SequenceMatcher` may take quadratic time, are short.
+    Keys that occur once on each side are matched first, as many as keep their order. So the lists
+    between them are short; on those, `SequenceMatcher` may take quadratic time.
     """
     counts = Counter(mine), Counter(theirs)
     place = {key: index for index, key in enumerate(mine) if counts[0][key] == 1}

@@ -1,4 +1,4 @@
-"""The names of sizes in a function, and graphs in which names tell no operations apart."""
+"""The names of sizes in a function, and graphs in which names do not distinguish operations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from irviz.model.graph.type_parts import TypeParts
 
 _WITH_SIZES = (*INPUT_KINDS, NodeKind.MATCH_CAST)
 _WORD = r"""'[^']*'|"[^"]*"|[^\W\d][\w.]*(?![\w.(])"""
-"""A quoted text, which stays, or a word that is not called."""
+"""A quoted text, which is kept, or a word that is not called."""
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _SIGN = re.compile(r"\W")
 _NUMBERED = re.compile(r"_\d+$")
@@ -22,8 +22,8 @@ class Names:
     """The names of a function's sizes, in the order in which they are defined.
 
     Attributes:
-        sizes: Those that only types define.
-        numbers: Those of nodes, whose uses in expressions have edges.
+        sizes: The names that only types define.
+        numbers: The names of nodes, whose uses in expressions have edges.
     """
 
     sizes: Sequence[str] = ()
@@ -58,10 +58,10 @@ def names_of_sizes(graph: Graph, type_parts: Callable[[Node], TypeParts]) -> Nam
 
 
 def common_names(before: Names, after: Names) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Return one name for both of a size before and one after, on each side by its own name.
+    """Return, for each side, a common name for each size by its own name.
 
-    Sizes of the same name are the same, and the others are if they have the same place among
-    these. Where all names are the same, nothing has to be replaced.
+    Sizes with the same name correspond, and the others correspond by position. If all names are the
+    same, nothing has to be replaced.
     """
     there: dict[str, str] = {}
     back: dict[str, str] = {}
@@ -75,7 +75,7 @@ def common_names(before: Names, after: Names) -> tuple[Mapping[str, str], Mappin
 
 
 def without_names(graph: Graph, sizes: Mapping[str, str], names: Names) -> Graph:
-    """Return a graph whose operations are the same as with other names of variables.
+    """Return a graph whose operations do not depend on the names of variables.
 
     Args:
         sizes: What to write for the names of sizes.
@@ -89,7 +89,7 @@ def without_names(graph: Graph, sizes: Mapping[str, str], names: Names) -> Graph
 
 
 class _Texts:
-    """Writes texts with other names; a node's text stays for one without names of sizes."""
+    """Rewrites texts with other names; texts without names of sizes stay the same objects."""
 
     def __init__(self, sizes: Mapping[str, str], names: Names) -> None:
         self.sizes = sizes
@@ -115,27 +115,27 @@ class _Texts:
 
 
 def token_pattern(names: Names, rest: str = "") -> re.Pattern[str]:
-    """Return a pattern of the names in a text, of quoted texts, and of what else is given."""
+    """Return a pattern for names, quoted texts, and the further patterns given."""
     odd = sorted((one for one in names.numbers if not one.isidentifier()), key=len, reverse=True)
     return re.compile("|".join([*map(re.escape, filter(None, odd)), _WORD, *filter(None, [rest])]))
 
 
 def without_signs(name: str) -> str:
-    """Return a name as TVM writes it in an expression."""
+    """Return a name as TVM prints it in an expression."""
     return _SIGN.sub("_", name)
 
 
 def base_name(word: str, names: frozenset[str]) -> str:
-    """Return which of the names a word in an expression stands for, "" for none.
+    """Return the name that a word in an expression stands for, "" if none.
 
-    TVM numbers the names that two variables of one expression share, and writes no signs in names.
+    TVM numbers variables of one expression that share a name, and replaces special characters.
     """
     plain = _NUMBERED.sub("", word)
     return word if word in names else plain if plain in names else ""
 
 
 class _Renamed:
-    """The label of a type with other names in it, made on first use."""
+    """The label of a type with names replaced, computed on first use."""
 
     __slots__ = ("_text", "_texts")
 
@@ -169,7 +169,7 @@ def _without_names(node: Node, graph: Graph, texts: _Texts, closures: Container[
 def _with_texts(
     node: Node, used: frozenset[tuple[int, ...]], texts: _Texts, of_attribute: Callable[[str], str]
 ) -> Node:
-    """Return a node with other names in its literals and attributes, or itself."""
+    """Return a node with names replaced in its literals and attributes, or the node itself."""
     literals = tuple(
         Literal(at, texts.numbered(text) if at in used else texts.mapped(text))
         for at, text in node.literals
@@ -181,7 +181,7 @@ def _with_texts(
 
 
 def with_contents(graph: Graph) -> Graph:
-    """Return a graph in which branches and inner functions are the operations inside of them."""
+    """Return a graph in which branches and inner functions are known by the operations in them."""
     owners = {region.owner for region in graph.regions if region.owner is not None}
     if not owners:
         return graph

@@ -34,9 +34,9 @@ def diff_nodes(
     blocks: Mapping[int | None, int | None],
     comparison: NodeComparison,
 ) -> tuple[NodeDiff, ...]:
-    """Return what became of every node, in the order of the text after.
+    """Return what became of every node, in the order of the function after.
 
-    A node that was removed stands behind the one that it followed before.
+    A removed node comes after the one that it followed before.
 
     Args:
         blocks: What `block_partners` returns for the groups.
@@ -108,7 +108,7 @@ def attribute_differences(
 def function_differences(
     pair: FunctionPair, before: FunctionFingerprint, after: FunctionFingerprint
 ) -> list[Difference]:
-    """Return what differs between two functions beside their bodies."""
+    """Return the differences between two functions other than those of their bodies."""
     found = []
     if pair.before != pair.after:
         found.append(Difference(Aspect.NAME, pair.before, pair.after))
@@ -118,7 +118,7 @@ def function_differences(
 
 
 def with_own_differences(diff: FunctionDiff, own: Sequence[Difference]) -> FunctionDiff:
-    """Return the diff of a function with what differs beside its body."""
+    """Return the diff of a function with the differences outside its body added."""
     differences = (*own, *diff.differences)
     is_same = not differences and not diff.changed_nodes
     change = FunctionChange.SAME if is_same else FunctionChange.CHANGED
@@ -128,9 +128,8 @@ def with_own_differences(diff: FunctionDiff, own: Sequence[Difference]) -> Funct
 def with_changed_callees(diffs: Sequence[FunctionDiff]) -> list[FunctionDiff]:
     """Mark the calls of functions whose own body differs.
 
-    A call is not marked where only a function that its callee calls differs: the call in the callee
-    is marked, and so on, so that the marks lead from each function to the one that was changed, and
-    no further up. A reader who sees a mark finds the difference in the callee itself.
+    If only a function that the callee calls differs, the call in the callee is marked instead. So a
+    mark always means that the callee itself differs.
     """
     changed = {
         one.before: one.after
@@ -214,14 +213,14 @@ def _with_move(
 
 
 def _has_order(node: Node) -> str:
-    """Return the kind of order that a node takes part in, "" for none."""
+    """Return the kind of order that constrains a node, "" for none."""
     if node.kind is NodeKind.PARAM:
         return "parameter" if node.region is None else ""
     return "" if node.is_pure or node.kind in INPUT_KINDS else "effect"
 
 
 def _out_of_order(groups: Iterable[NodeGroup], before: Graph, after: Graph) -> frozenset[NodeId]:
-    """Return the nodes after whose order changed: parameters, and nodes with effects."""
+    """Return the nodes after that are in another order: parameters and nodes with effects."""
     found: set[NodeId] = set()
     singles = [(one.before[0], one.after[0]) for one in groups if len(one.before + one.after) == 2]
     for kind in ("parameter", "effect"):
@@ -239,7 +238,7 @@ def _out_of_order(groups: Iterable[NodeGroup], before: Graph, after: Graph) -> f
 def block_partners(
     groups: Iterable[NodeGroup | NodeDiff], before: Graph, after: Graph
 ) -> dict[int | None, int | None]:
-    """Return the region after that holds the most of what became of each region before."""
+    """Return, for each region before, the region after that holds most of its nodes."""
     counts: dict[int | None, Counter[int | None]] = {}
     regions: dict[tuple[int | None, int | None], int] = {}
     for group in groups:

@@ -37,7 +37,7 @@ _WORD = re.compile(r"[^\W\d]\w*")
 
 
 class _Place(NamedTuple):
-    """A block, with the loops around it from the outside in, and its place in the text."""
+    """A block, with the loops around it, outermost first, and its position in the text."""
 
     block: Block
     loops: tuple[Loop, ...]
@@ -47,8 +47,8 @@ class _Place(NamedTuple):
 def diff_loop_nests(before: LoopNest, after: LoopNest) -> LoopNestDiff:
     """Return what became of the blocks, loops and buffers of a PrimFunc.
 
-    Blocks are matched by name if no other block has it, then by the buffers they write, then by
-    what they compute. Loops are matched by the axes of the block that they run through.
+    Blocks are matched by unique name, then by the buffers they write, then by what they compute.
+    Loops are matched by the axes of the block that they iterate over.
     """
     mine, theirs = _places(before), _places(after)
     pairs = _matched_blocks(mine, theirs)
@@ -74,7 +74,7 @@ def diff_loop_nests(before: LoopNest, after: LoopNest) -> LoopNestDiff:
 
 
 def _places(nest: LoopNest) -> list[_Place]:
-    """Return the blocks in the order of the text; one inside another has the loops around both."""
+    """Return the blocks in the order of the text; a nested block has the loops around both."""
     found: list[_Place] = []
 
     def visit(nodes: Iterable[LoopNode], loops: tuple[Loop, ...]) -> None:
@@ -184,7 +184,7 @@ def _has_axes_of(block: Block, other: Block) -> bool:
 
 
 def _body(block: Block) -> str:
-    """Return the statements of a block, without those of blocks inside."""
+    """Return the statements of a block, without those of nested blocks."""
     texts = []
     for init, nodes in (("init: ", block.init), ("", block.children)):
         waiting = list(reversed(nodes))
@@ -219,7 +219,7 @@ def _loop_groups(one: _Place, two: _Place) -> Iterator[LoopGroup]:
 
 
 def _loops_by_axes(one: _Place, two: _Place) -> list[_Loops]:
-    """Match the loops around a block by the axes whose values they make up."""
+    """Match the loops around a block by the axes whose values they determine."""
     there = _axes_by_variable(one.block, range(len(one.block.axes)))
     back = _axes_by_variable(two.block, _axis_numbers(one.block, two.block))
     left = {loop.variable: loop for loop in one.loops}
@@ -310,7 +310,7 @@ def _loop_changes(mine: Sequence[Loop], theirs: Sequence[Loop]) -> Iterator[Loop
 def _out_of_order(
     groups: Sequence[_Loops], before: Sequence[Loop], after: Sequence[Loop]
 ) -> set[int]:
-    """Return the groups whose loops are not in the order that they had."""
+    """Return the groups whose loops are in another order than before."""
     place = {loop.id: index for index, loop in enumerate(before)}
     sequence: dict[str, tuple[int, int]] = {}
     for index, (mine, theirs) in enumerate(groups):
@@ -325,7 +325,7 @@ def _out_of_order(
 def _split_pairs(
     diffs: Iterable[BlockDiff], mine: Sequence[_Place], theirs: Sequence[_Place]
 ) -> _Pairs:
-    """Return the blocks that were split, each with the one after that has its axes."""
+    """Return the blocks that were split, each with the resulting block that has its axes."""
     here = {place.block.id: place for place in mine}
     there = {place.block.id: place for place in theirs}
     found: _Pairs = []
@@ -339,7 +339,7 @@ def _split_pairs(
 
 
 def _moved(pairs: _Pairs) -> set[int]:
-    """Return the blocks after that came into or left the loops of another, or changed order."""
+    """Return the resulting blocks that entered or left the loops of another, or changed order."""
     moved: set[int] = set()
     nests: dict[str, list[tuple[_Place, _Place]]] = {}
     for one, two, _ in pairs:
@@ -358,11 +358,11 @@ def _moved(pairs: _Pairs) -> set[int]:
 
 
 def _owner(places: Sequence[tuple[_Place, _Place]]) -> str:
-    """Return the outermost loop before of the block that a nest of loops belonged to.
+    """Return the outermost loop, before the change, of the block that owned a loop nest.
 
-    Most of the loops that all blocks share now have names made of those of its loops, and so have
-    its other loops; of several it is the last, as a block usually goes into the loops of the block
-    that uses it.
+    That block is the one from whose loops most of the now shared loops, and its own, have derived
+    names. Of several it is the last, because a block usually moves into the loops of the block that
+    uses it.
     """
     shared = {loop.variable for loop in places[0][1].loops}
     for _, two in places:
@@ -379,7 +379,7 @@ def _owner(places: Sequence[tuple[_Place, _Place]]) -> str:
 
 
 def is_made_of(variable: str, sources: Iterable[str]) -> bool:
-    """Return whether a loop's name is one of others or begins with it, as `i_0` does."""
+    """Return whether a loop's name is derived from one of these, as `i_0` is from `i`."""
     return any(variable == each or variable.startswith(f"{each}_") for each in sources)
 
 
@@ -464,7 +464,7 @@ def _buffer_differences(one: Buffer | Scalar, two: Buffer | Scalar) -> Iterator[
 
 
 def _statements(before: LoopNest, after: LoopNest) -> Iterator[Difference]:
-    """Yield the statements outside of blocks, and the loops around them, that only one has."""
+    """Yield the statements outside of blocks, and their loops, that only one side has."""
     mine, theirs = Counter(_outside(before.body)), Counter(_outside(after.body))
     for text in (mine - theirs).elements():
         yield Difference(Aspect.STATEMENT, text, "")

@@ -1,4 +1,4 @@
-"""What differs between two nodes that correspond."""
+"""The differences between two corresponding nodes."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _KIND_ASPECTS = {
 
 @dataclass(frozen=True)
 class NodeComparison:
-    """What the comparison of nodes needs to know of their functions.
+    """What comparing nodes requires to know about their functions.
 
     Attributes:
-        functions: The name after of each function before that has a counterpart.
-        partners: The node before of each node after that has one.
-        values: The nodes before with the same value as a node after, beyond `partners`.
+        functions: The new name of each function that has a counterpart.
+        partners: For nodes after the change, the corresponding node before.
+        values: For nodes after the change, further nodes before with the same value.
         type_parts: Takes the type of a node apart.
-        is_same_type: Whether two nodes have one type, as seen at a glance.
+        is_same_type: Quickly tells whether two nodes have the same type.
         is_same_value: Whether the tensors of two constants, before and after, are equal.
     """
 
@@ -59,7 +59,7 @@ class NodeComparison:
     renaming: Renaming
 
     def differences(self, before: NodeId, after: NodeId) -> tuple[Difference, ...]:
-        """Return what differs between two nodes, apart from their names."""
+        """Return the differences between two nodes, apart from their names."""
         one, two = self.before[before], self.after[after]
         if self._is_same_operation(one, two) and not self._has_other_operands(one, two):
             return () if self.is_same_type(one, two) else self._type(one, two)
@@ -74,7 +74,7 @@ class NodeComparison:
         return tuple(found)
 
     def _is_same_operation(self, one: Node, two: Node) -> bool:
-        """Return whether two operations do not differ, not even in names, as is most often so."""
+        """Return whether two operations are identical, names included, which is the common case."""
         return (
             not self.renaming.knows_names
             and one.kind is not NodeKind.CONSTANT
@@ -99,7 +99,7 @@ class NodeComparison:
         )
 
     def is_other_operation(self, before: NodeId, after: NodeId) -> bool:
-        """Return whether two nodes have different operations; a lowered operator is the same."""
+        """Return whether two nodes have different operations; lowering counts as no difference."""
         one, two = self.before[before], self.after[after]
         if one.kind is NodeKind.OPERATOR and two.kind is NodeKind.OPERATOR:
             return one.callee != two.callee
@@ -193,7 +193,7 @@ def _type_differences(
 
 @lru_cache(maxsize=1024)
 def _plain_type_differences(was: TypeParts, now: TypeParts) -> tuple[Difference, ...]:
-    """Return the differences of types without names: a large module has few different ones."""
+    """Return the differences between types, ignoring names; a large module has few types."""
     return _type_differences(was, now, eq)
 
 

@@ -1,4 +1,4 @@
-"""The relation between the nodes of a function over two steps, one after the other."""
+"""Compose the relations between the nodes of a function over two consecutive steps."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ Ends = dict[NodeId, list[NodeId]]
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """The relation over one step, also between the nodes inside of functions that are called.
+    """The relation over one step, including nodes inside of called functions.
 
     Attributes:
-        inside: The step of the functions that two calls call, a call before and one after that are
-            the same operation; None where it is not known.
+        inside: Returns the step between the callees of two corresponding calls, None if unknown.
     """
 
     links: NodeLinks
@@ -30,30 +29,30 @@ class Step:
 
     @cached_property
     def whole(self) -> list[tuple[NodeId, NodeId]]:
-        """The pairs of nodes that correspond as a whole, and not by what is inside of them."""
+        """The pairs of nodes that correspond as a whole, rather than by their contents."""
         parts = self.links.parts
         explained = {(outermost(part.before), outermost(part.after)) for part in parts}
         return [pair for pair in self.links.pairs if pair not in explained]
 
     @cached_property
     def pairs(self) -> list[tuple[NodeId, NodeId]]:
-        """The pairs of nodes that correspond, those inside of calls instead of the calls."""
+        """The pairs of corresponding nodes, with nodes inside of calls in place of the calls."""
         return [*self.whole, *((part.before, part.after) for part in self.links.parts)]
 
     @cached_property
     def ends(self) -> tuple[Ends, Ends]:
-        """The partners by the node before, and by the node after."""
+        """The partners, by node before and by node after."""
         return _ends(self.pairs)
 
     @cached_property
     def whole_ends(self) -> tuple[Ends, Ends]:
-        """The partners as a whole by the node before, and by the node after."""
+        """The partners that correspond as a whole, by node before and by node after."""
         return self.ends if not self.links.parts else _ends(self.whole)
 
     def follow(self, node_id: NodeId, *, back: bool = False) -> Iterator[tuple[NodeId, bool]]:
-        """Yield what a node became, or with `back` what it was, and whether exactly that is known.
+        """Yield what a node became, or with `back` what it was, and whether that is exact.
 
-        For a node inside of a call it may be the call as a whole.
+        For a node inside of a call, it may be the whole call.
         """
         exact = self.ends[back].get(node_id)
         if exact:
@@ -111,7 +110,7 @@ def _composed_links(first: Step, second: Step) -> NodeLinks:
 
 
 def _joined(first: Step, second: Step) -> Iterator[tuple[NodeId, NodeId, NodeId, bool]]:
-    """Yield what each node became by way of a node between, and whether exactly that is known."""
+    """Yield what each node became through an intermediate node, and whether that is exact."""
     for before, middle in first.pairs:
         for after, is_exact in second.follow(middle):
             yield before, middle, after, is_exact
@@ -122,7 +121,7 @@ def _joined(first: Step, second: Step) -> Iterator[tuple[NodeId, NodeId, NodeId,
 
 
 def _values(first: Step, second: Step) -> dict[NodeId, frozenset[NodeId]]:
-    """Return the nodes before with the same value, beyond those that are partners."""
+    """Return the nodes before with the same value, other than partners."""
     mine, theirs = first.links.values, second.links.values
     middles: dict[NodeId, set[NodeId]] = {}
     if mine:
@@ -153,13 +152,13 @@ def _ends(pairs: Iterable[tuple[NodeId, NodeId]]) -> tuple[Ends, Ends]:
 def block_links(
     calls: Iterable[tuple[NodeId, Iterable[NodeId]]], blocks: Iterable[NodeId]
 ) -> list[tuple[NodeId, NodeId]]:
-    """Return the calls of a Relax function, with the blocks of the PrimFunc that it became.
+    """Pair the calls in a Relax function with the blocks of the PrimFunc that it became.
 
-    The blocks have the order of the calls; none are returned where the names tell otherwise.
+    The blocks are in the order of the calls. If the names contradict that, nothing is returned.
 
     Args:
-        calls: Each call of a PrimFunc, with the blocks of that.
-        blocks: The blocks of the PrimFunc that does all of it.
+        calls: Each call of a PrimFunc, with that PrimFunc's blocks.
+        blocks: The blocks of the PrimFunc that replaces all of them.
     """
     expected = [(call, block) for call, own in calls for block in own]
     found = list(blocks)
@@ -172,5 +171,5 @@ def block_links(
 
 
 def _base(name: str) -> str:
-    """Return the name of a block without the number that makes it the only one of its name."""
+    """Return the name of a block without the number that makes it unique."""
     return name.partition("#")[0].rstrip("0123456789").removesuffix("_")

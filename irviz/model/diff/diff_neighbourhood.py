@@ -1,4 +1,4 @@
-"""Part of a diff: what became of the nodes near a node, or between two."""
+"""A part of a diff: the nodes near a node, or between two."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from irviz.model.graph.neighbourhood import AFTER, BEFORE, neighbourhood, nodes_
 def diff_part(
     diff: FunctionDiff, around: NodeId, steps: int = 1, to: NodeId | None = None
 ) -> FunctionDiff:
-    """Return the diff of what is near a node on either side, or on the paths between two nodes.
+    """Return the diff of the neighbourhood of a node on both sides, or of the paths between two.
 
-    What became of a node of the part belongs to it, and so does what it was made of.
+    The part includes what its nodes became, and what they were made from.
 
     Args:
-        around: A node after or, where it was removed, before.
+        around: A node after the change or, if it was removed, before.
         steps: How many uses away a node may be.
-        to: The other end of the paths.
+        to: The node at the other end of the paths.
 
     Raises:
         NotFoundError: There is no such node, or no path between the two.
@@ -50,7 +50,7 @@ def diff_part(
 
 
 def functions_with(diffs: Sequence[FunctionDiff], node: str) -> list[FunctionDiff]:
-    """Return the functions that have a node before or after; raise NotFoundError for none."""
+    """Return the functions with a node before or after; raise NotFoundError if there are none."""
     found = [one for one in diffs if any(graph and node in graph.index for graph in one.graphs)]
     if not found:
         names = ", ".join(repr(one.name) for one in diffs) or "no function"

@@ -1,4 +1,4 @@
-"""The result of a diff, as data: what became of each node, function, loop and buffer."""
+"""The result of a diff: what became of each node, function, loop and buffer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from irviz.model.matching.node_matching import MatchedBy
 
 
 class Aspect(Enum):
-    """What differs between a node, a function or a module before and after."""
+    """The aspect in which a node, function or module differs."""
 
     CALLEE = "callee"
     BODY = "callee's body"
@@ -43,7 +43,7 @@ class Aspect(Enum):
 
 
 class Difference(NamedTuple):
-    """One difference, as text; "" stands for nothing.
+    """A difference, with both sides as text; "" means absent.
 
     Attributes:
         what: Which operand or attribute it is: `(0,)` is written `0`, `(1, 2)` is `1.2`.
@@ -77,10 +77,10 @@ class NodeChange(Enum):
 
 
 class Part(NamedTuple):
-    """A node and the node that it became inside of a function that is called.
+    """A node and the node inside of a called function that it became.
 
-    The one that is inside of a called function has an id as of `inlined_id`; in a PrimFunc it is a
-    block, or the call as a whole where it is not known which block.
+    A node inside of a called function has an id made by `inlined_id`. In a PrimFunc it is a block,
+    or the whole call if the block is unknown.
     """
 
     before: NodeId
@@ -96,10 +96,10 @@ class NodeDiff:
     Attributes:
         before: The nodes before, in the order of the text; none for ADDED.
         after: The nodes after; none for REMOVED.
-        by: What shows that they correspond; None for ADDED and REMOVED.
-        differences: What differs, also for nodes that were moved.
+        by: How they were matched; None for ADDED and REMOVED.
+        differences: The differences, including those of moved nodes.
         callee: The function that contains the nodes of the other side.
-        parts: The nodes of the group one by one, where the function was looked into.
+        parts: The individual nodes of the group, if the called function was examined.
     """
 
     change: NodeChange
@@ -131,12 +131,12 @@ class LoopChange(Enum):
 
 
 class LoopGroup(NamedTuple):
-    """Loops around a block that run through the same axes of it, before and after.
+    """Loops around a block that iterate over the same of its axes, before and after.
 
     Attributes:
-        before: The variables of the loops before, from the outside in.
+        before: The variables of the loops before, outermost first.
         after: The variables after.
-        changes: All that became of them; SAME alone where nothing did.
+        changes: What became of them; only SAME if nothing did.
         ids_before: The ids of the loops in the nest before.
         ids_after: The ids after.
     """
@@ -148,7 +148,7 @@ class LoopGroup(NamedTuple):
     ids_after: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Return it in words, such as `i → i_0, i_1: split`."""
+        """Describe the change, as in `i → i_0, i_1: split`."""
         words = ", ".join(change.value for change in self.changes)
         sides = [", ".join(names) or "none" for names in (self.before, self.after)]
         names = sides[0] if sides[0] == sides[1] else " → ".join(sides)
@@ -163,7 +163,7 @@ class BlockDiff(NamedTuple):
         after: The ids of the blocks after.
         name: The name of the block after or, where it was removed, before.
         by: What shows that they correspond.
-        loops: What became of the loops around it; of a block that was split, around the one after
+        loops: What became of the loops around it; for a split block, around the resulting block
             that has its axes.
     """
 
@@ -182,7 +182,7 @@ class BlockDiff(NamedTuple):
 
 
 class BufferDiff(NamedTuple):
-    """What became of a buffer; a name is "" where there is none."""
+    """What became of a buffer; a name is "" on a side without the buffer."""
 
     change: LoopChange
     before: str
@@ -202,7 +202,7 @@ class LoopNestDiff(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Whether it says of anything that it is not the same."""
+        """Whether anything differs."""
         changes = [*(one.change for one in self.blocks), *(one.change for one in self.buffers)]
         return bool(self.statements) or any(change is not LoopChange.SAME for change in changes)
 
@@ -223,15 +223,13 @@ class FunctionDiff:
     Attributes:
         before: Its name before, "" where it was added.
         after: Its name after, "" where it was removed.
-        by: What shows that it is one function; None where it was added or removed.
-        differences: What differs of the function itself: its name, attributes, result, purity.
-        nodes: What became of each node, those that are the same included, in the order of the
-            text; empty for functions that were added or removed.
-        loops: What became of the body of a PrimFunc; None where it is the same, and for others.
-        graphs: The graphs before and after; None where there is none, and for a PrimFunc that is
-            the same.
-        nests: The loop nests before and after of a PrimFunc that is not the same; None where there
-            is none.
+        by: How the two were matched; None if it was added or removed.
+        differences: The differences in name, attributes, result and purity.
+        nodes: What became of each node, including unchanged ones, in the order of the text; empty
+            for functions that were added or removed.
+        loops: What became of the body of a PrimFunc; None if unchanged, and for other functions.
+        graphs: The graphs before and after; None if there is none, and for an unchanged PrimFunc.
+        nests: The loop nests of a changed PrimFunc before and after; None if there is none.
     """
 
     before: str
@@ -260,7 +258,7 @@ class FunctionDiff:
 
     @property
     def frame_contents(self) -> dict[NodeId, str]:
-        """What a node of the other side consists of, as `matmul + add`, by the id of the node."""
+        """By node id, what a grouped node is on the other side, as in `matmul + add`."""
         found: dict[NodeId, str] = {}
         before, after = self.graphs
         for one in self.nodes:

@@ -1,4 +1,4 @@
-"""A longest increasing subsequence: what kept its order."""
+"""Longest increasing subsequences, which tell what kept its order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The TVMScript of a module, function by function, with the line of each node."""
+"""The TVMScript of a module by function, with the line of each node."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class FunctionText:
 
 
 class ModuleText:
-    """The texts of a module's functions by name, made on first use; pickled as plain data."""
+    """The texts of a module's functions by name, printed on first use; pickled as plain data."""
 
     def __init__(self, make: Callable[[], Mapping[str, FunctionText]]) -> None:
         self._make: Callable[[], Mapping[str, FunctionText]] | None = make

@@ -1,4 +1,4 @@
-"""The nodes of a function in groups: those that became each other, by link or by place."""
+"""Group the nodes of a function that became each other, by link or by position."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId, NodeKind
 from irviz.model.matching.node_matching import MatchedBy
 
 _MOST_STEPS = 4
-"""How many inserted nodes, such as casts, may follow an operation that is the same."""
+"""How many inserted nodes, such as casts, may follow an unchanged operation."""
 
 IsOtherOperation = Callable[[NodeId, NodeId], bool]
 
 
 @dataclass(frozen=True)
 class NodeGroup:
-    """Nodes before that became nodes after, and what shows it.
+    """Nodes before that became nodes after, and how they were matched.
 
     Attributes:
         value: A node before and a node after with the same value, where this is known.
@@ -30,7 +30,7 @@ class NodeGroup:
 
     @property
     def partners(self) -> tuple[NodeId, NodeId] | None:
-        """The two nodes that stand for each other among operands, None for none."""
+        """The two nodes that count as equal operands, None if there are none."""
         is_pair = len(self.before) == len(self.after) == 1
         return (self.before[0], self.after[0]) if is_pair else self.value
 
@@ -80,12 +80,11 @@ def group_by_place(
     after: Graph,
     is_other_operation: IsOtherOperation,
 ) -> list[NodeGroup]:
-    """Extend pairs of different operations by nodes without a partner that belong to them.
+    """Extend pairs of different operations by unmatched nodes that belong to them.
 
-    Where the same operation stands right before one of the two, it is the partner, and what
-    follows it was inserted or removed, as casts are. Otherwise nodes of one side that serve the
-    pair alone are grouped with it: an operation that was decomposed, fused, or folded into a
-    constant.
+    If the same operation directly precedes one of the two, it is the true partner, and what follows
+    it was inserted or removed, as casts are. Otherwise, unmatched nodes used only by the pair are
+    grouped with it: the operation was decomposed, fused, or folded into a constant.
 
     Args:
         is_other_operation: Whether the operations of a node before and one after differ.
@@ -130,7 +129,7 @@ class _Side:
     taken: set[NodeId]
 
     def above(self, node_id: NodeId) -> list[NodeId]:
-        """Return the nodes without a partner that a value comes from, one after the other."""
+        """Return the chain of unmatched nodes that a value comes from."""
         found: list[NodeId] = []
         while len(found) < _MOST_STEPS:
             sources = self._free_sources(node_id)
@@ -141,9 +140,9 @@ class _Side:
         return found
 
     def alone(self, node_id: NodeId) -> list[NodeId]:
-        """Return the nodes without a partner that serve a node and nothing else.
+        """Return the unmatched nodes that only a given node uses.
 
-        A call that writes into a buffer serves the nodes that use the buffer.
+        A call that writes to a buffer counts as used by the nodes that use the buffer.
         """
         found: dict[NodeId, None] = {}
         waiting = [node_id]
@@ -164,7 +163,7 @@ class _Side:
         return node.id not in self.taken and node.kind is not NodeKind.PARAM
 
     def _serving(self, node_id: NodeId, last: NodeId) -> Iterable[NodeId]:
-        """Yield what a node uses, and the calls before the last one that write into what it is."""
+        """Yield a node's unmatched operands, and unmatched calls before `last` that write to it."""
         yield from self._free_sources(node_id)
         for edge in self.graph.leaving.get(node_id, ()):
             user = self.graph[edge.target] if edge.target in self.graph.index else None
@@ -172,7 +171,7 @@ class _Side:
                 yield user.id
 
     def _is_effect(self, node: Node, last: NodeId) -> bool:
-        """Return whether a node without a partner has no user, and comes before the last one."""
+        """Return whether an unmatched node is unused and is not the last node."""
         is_used = self.graph.leaving.get(node.id) or node.id in self.graph.outputs
         is_before = self.graph.index[node.id] < self.graph.index[last]
         return not is_used and is_before and self._is_free(node)

@@ -23,7 +23,7 @@ _MATCHED_CALLS = (NodeKind.CALL_FUNCTION, NodeKind.CALL_TIR)
 
 @dataclass(frozen=True)
 class DiffSide:
-    """A function of one side of a diff, and the module's other functions that it may call, by name.
+    """A function on one side of a diff, with the module's functions that it may call, by name.
 
     Attributes:
         names: The names of its sizes.
@@ -36,15 +36,15 @@ class DiffSide:
 
 @dataclass(frozen=True)
 class NodeLinks:
-    """Which nodes of a function became which; one may become several, and several one.
+    """Which nodes of a function became which, many to many.
 
     Attributes:
-        pairs: What shows it, for each pair of a node before and a node after.
-        values: The nodes before that have the same value as a node after, where this is known
-            because a called function was looked into.
-        parts: The nodes inside of the functions that were looked into, one by one.
-        calls_before: The calls before whose function was looked into.
-        calls_after: The calls after whose function was looked into.
+        pairs: How each pair of a node before and a node after was matched.
+        values: The nodes before with the same value as a node after, known from examining a called
+            function.
+        parts: The individual nodes inside of the examined functions.
+        calls_before: The calls before whose callee was examined.
+        calls_after: The calls after whose callee was examined.
     """
 
     pairs: Mapping[tuple[NodeId, NodeId], MatchedBy]
@@ -62,8 +62,8 @@ def link_nodes(
 ) -> NodeLinks:
     """Match the nodes of a function before and after one step.
 
-    A call of a function that only one of the two modules has is looked into. Calls of functions
-    that correspond are the same operation.
+    If only one of the two modules has a callee, its nodes are examined. Calls of corresponding
+    functions are the same operation.
 
     Args:
         functions: The functions that correspond.
@@ -114,7 +114,7 @@ def _only_there(reading: DiffSide, matched: Iterable[str]) -> set[str]:
 
 
 def _link_directly(before: Graph, after: Graph, known: Mapping[NodeId, NodeId]) -> NodeLinks:
-    """Match two functions that call nothing that has to be looked into."""
+    """Match two functions without callees to examine."""
     found = correspondence_through_casts(after, before, known)
     return NodeLinks({(theirs, mine): found.steps[mine] for mine, theirs in found.items()}, {})
 
@@ -122,7 +122,7 @@ def _link_directly(before: Graph, after: Graph, known: Mapping[NodeId, NodeId]) 
 def _canonical_reading(
     reading: DiffSide, matched: Mapping[str, int], sizes: Mapping[str, str]
 ) -> DiffSide:
-    """Return a function to be matched, with those of the others that are looked into."""
+    """Return a function to be matched, with the callees that are examined."""
     others = {name: other for name, other in reading.others.items() if name not in matched}
     graphs = {
         name: _canonical_graph(without_names(each, sizes, reading.names), matched)
@@ -138,7 +138,7 @@ def _canonical_graph(graph: Graph, matched: Mapping[str, int]) -> Graph:
 
 
 def _canonical(node: Node, matched: Mapping[str, int]) -> Node:
-    """Return a call as the same operation whatever the matched callee's name and body are.
+    """Return a call whose operation ignores the name and body of a matched callee.
 
     A call of a Relax function is the same as a call of the PrimFunc that it became.
     """
@@ -163,7 +163,7 @@ def _looked_into(inlined: InlinedGraph) -> frozenset[NodeId]:
 def _values(
     before: InlinedGraph, after: InlinedGraph, found: Mapping[NodeId, NodeId]
 ) -> dict[NodeId, frozenset[NodeId]]:
-    """Return the nodes before with the same value, where a function has to be looked into."""
+    """Return the nodes before with the same value, where a callee was examined."""
     forwarding: dict[NodeId, set[NodeId]] = {}
     for node_id in before.same:
         if SEPARATOR not in node_id and _leads_inside(before, node_id):

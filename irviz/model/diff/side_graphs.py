@@ -1,4 +1,4 @@
-"""What is drawn of each stage, at the places of the graph of all stages."""
+"""What is drawn of each stage, at the positions of the union graph of all stages."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def side_graphs(
 
 
 def unfolded_sides(union: UnionGraph) -> SideGraphs:
-    """Return each stage with all that it has, in its own regions: nothing tells of other stages."""
+    """Return each stage in full, with only its own regions, as if there were no other stages."""
     numbers = {
         (edge.source, edge.target, edge.position): number
         for number, edge in enumerate(union.graph.edges)
@@ -128,7 +128,7 @@ def _inner(container: Container) -> list[Container]:
 
 
 class _Side:
-    """Reads what is drawn of one stage."""
+    """Collects what is drawn of one stage."""
 
     def __init__(
         self,
@@ -224,7 +224,7 @@ class _Side:
         return group._replace(size=len(nodes))
 
     def _order(self) -> dict[NodeId, int]:
-        """Return the places of nodes in the text; one that fills a frame stands last in it."""
+        """Return the order of the nodes; a node that fills a frame comes last in it."""
         order = [node.id for node in self.drawn.nodes]
         last: dict[int, int] = {}
         for number, node in enumerate(self.drawn.nodes):

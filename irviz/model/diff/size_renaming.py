@@ -1,4 +1,4 @@
-"""Names of two functions that stand for the same symbolic sizes."""
+"""Which names in two functions stand for the same symbolic sizes."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Renaming:
         self._back: dict[str, str] = {}
 
     def copy(self) -> Renaming:
-        """Return the relation as it is now; what one learns the other does not."""
+        """Return an independent copy."""
         made = copy(self)
         made._there, made._back = dict(self._there), dict(self._back)
         return made
 
     def is_equal(self, before: str, after: str) -> bool:
-        """Return whether two texts are equal but for names, and learn which these are."""
+        """Return whether two texts are equal up to names, and learn which names correspond."""
         if not self.knows_names:
             return before == after
         mine, theirs = self._names

@@ -1,4 +1,4 @@
-"""Which nodes of several stages are one, and which frames and regions they are in."""
+"""Merge the nodes of several stages, and find the frames and regions that contain them."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ class Element:
     Attributes:
         at: The node by the index of the stage; none for a frame that stands for no single node.
         scope: Its region, None for the function itself.
-        inside: The elements that it became or that became it: then it is a frame around these.
+        inside: The elements that it became or that became it; the element is then a frame around
+            them.
         frame: The frame around it.
-        title: What the frame is called; with counts where it is one of only one step.
+        title: The title of the frame, with counts if it belongs to a single step.
         is_changed: Whether anything became of it between two stages.
         order: Its place in the order of the text.
     """
@@ -61,7 +62,7 @@ class Element:
 
     @property
     def last_leaf(self) -> Element:
-        """The last element inside that is no frame, or the element itself."""
+        """The last element inside that is not a frame, or the element itself."""
         found = self
         while found.inside:
             found = found.inside[-1]
@@ -136,7 +137,7 @@ def _relate(
     after: Graph,
     at: int,
 ) -> None:
-    """Add what the nodes of a difference are in the next stage."""
+    """Add the nodes that a difference leads to in the next stage."""
     moved = any(one.aspect is Aspect.BLOCK for one in diff.differences)
     if _is_in_place(diff) and not moved:  # what moved to another block stands elsewhere
         one = mine[diff.before[0]]
@@ -222,7 +223,7 @@ def _kept_frames(frames: Iterable[Element]) -> list[Element]:
 
 
 def _number(elements: UnionElements) -> None:
-    """Set the order: that of the last stage, with other elements behind what they followed."""
+    """Set the order: that of the last stage, with other elements after what they followed."""
     order = list(dict.fromkeys(elements.of[-1].values()))
     for of in reversed(elements.of[:-1]):
         known = set(order)

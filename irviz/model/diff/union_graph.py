@@ -1,8 +1,8 @@
-"""One graph of several stages of a function: a node that stays is in it once.
+"""One graph of several stages of a function, in which an unchanged node occurs once.
 
-Several pictures that take their places from one layout of it show each node that stays in the same
-place; Archambault, Purchase and Pinaud, "Difference Map Readability for Dynamic Graphs" (2010) call
-such a graph a difference map, and Diehl and Görg, "Graphs, They Are Changing" (2002) a supergraph.
+Pictures that take their positions from one layout of it show each unchanged node in the same place;
+Archambault, Purchase and Pinaud, "Difference Map Readability for Dynamic Graphs" (2010) call such a
+graph a difference map, and Diehl and Görg, "Graphs, They Are Changing" (2002) a supergraph.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from irviz.model.diff.union_elements import Element, Scope, UnionElements, union
 from irviz.model.graph.graph import Edge, Graph, Node, NodeId, Region, RegionKind
 
 _MAX_UNFOLDED = 24
-"""Functions with more bindings than this show long runs of unchanged ones as one node."""
+"""In functions with more bindings than this, long runs of unchanged ones are drawn as one node."""
 _MIN_RUN = 4
 
 
@@ -89,7 +89,7 @@ def union_graph(
 
 
 class _Writer:
-    """Writes nodes and regions, from the outside in.
+    """Writes nodes and regions, outermost first.
 
     Attributes:
         ids: The node of each element that is no frame.
@@ -152,7 +152,7 @@ class _Writer:
         return self._folds and (is_plain or one.is_input)
 
     def _write_run(self, run: Sequence[Element], region: int | None) -> None:
-        """Write consecutive elements that stay, many of them as one region."""
+        """Write consecutive unchanged elements, as one region if there are many."""
         count, inner = sum(not one.is_input for one in run), region
         if count >= _MIN_RUN:
             inner = self._add_region(Region(RegionKind.UNCHANGED, f"{count} unchanged", region))
@@ -209,7 +209,7 @@ def _merged(scope: Scope, parent: int | None) -> Region:
 
 
 def _near_changes(elements: UnionElements) -> set[Element]:
-    """Return the elements that use or make a value of one that changed."""
+    """Return the elements that use a value of a changed one, or make one that it uses."""
     near: set[Element] = set()
     for of, graph in zip(elements.of, elements.stages, strict=True):
         for edge in graph.edges:
@@ -237,8 +237,8 @@ class _Edges:
     def along(self, at: int) -> list[Edge]:
         """Return the edge along which each edge of a stage runs.
 
-        An edge of a frame runs along one of the nodes inside, where there is one: what was fused
-        used the same value.
+        An edge of a frame runs along one of a node inside, if there is one, as what was fused used
+        the same value.
         """
         drawn = []
         served: Counter[tuple[Element, Element]] = Counter()

@@ -1,4 +1,4 @@
-"""What became of what is drawn, where groups of nodes are drawn as one."""
+"""What became of each drawn node, where groups of nodes are drawn as one."""
 
 from __future__ import annotations
 

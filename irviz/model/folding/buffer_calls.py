@@ -1,4 +1,4 @@
-"""Calls of a lowered function with the steps that allocate, name and free what they write."""
+"""Group calls in a lowered function with the steps that allocate, name and free their buffers."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _NAMES = (NodeKind.VALUE, NodeKind.TUPLE)
 def buffer_calls(bound: BoundNodes, steps: Sequence[int]) -> list[Sequence[int]]:
     """Divide consecutive steps into calls with their buffers, checks of arguments, and the rest.
 
-    A call has the allocations before it, and after it other names of what these allocate, and what
-    is freed. A step that has none of these is alone, and so is an allocation without a call.
+    A call takes the allocations before it, and the aliases and frees of these after it. Any other
+    step is a group of its own, as is an allocation without a call.
     """
     found: list[Sequence[int]] = []
     run: list[int] = []
@@ -46,7 +46,7 @@ def buffer_calls(bound: BoundNodes, steps: Sequence[int]) -> list[Sequence[int]]
 
 
 def _names(bound: BoundNodes, step: int, run: Sequence[int]) -> bool:
-    """Return whether a step only names what the steps of a run made."""
+    """Return whether a step only gives another name to a value of these steps."""
     operands = bound.operands[step]
     return (
         bound.nodes[step].kind in _NAMES and bool(operands) and all(o.step in run for o in operands)

@@ -12,7 +12,7 @@ from irviz.model.graph.graph import NodeId
 
 @dataclass(frozen=True, eq=False)
 class ContainerPosition:
-    """A container around a step: its first step there, and the copy that the step is in."""
+    """A container around a step: its first step there, and the copy that holds the step."""
 
     container: Container
     start: int
@@ -29,7 +29,7 @@ class RepeatCopies:
 
 
 def container_path(tree: ContainerTree, step: int) -> tuple[ContainerPosition, ...]:
-    """Return the containers around a step without the root, the outer ones first."""
+    """Return the containers around a step, outermost first, without the root."""
     places: list[ContainerPosition] = []
     inside, offset = tree.root.inside, 0
     while around := [one for one in inside if one.start + offset <= step < one.stop + offset]:
@@ -54,7 +54,7 @@ def reveal(tree: ContainerTree, expansion: Expansion, node_id: NodeId) -> Expans
 def repeat_copies(tree: ContainerTree, node_id: NodeId) -> RepeatCopies | None:
     """Return the corresponding nodes in the copies of the innermost repeat around a node.
 
-    None for a node outside repeats, and for a parameter or constant that all copies share.
+    Returns None for a node outside repeats, and for an input that all copies share.
     """
     bound = tree.bound
     step = _step(tree, node_id)
@@ -79,9 +79,9 @@ def repeat_copies(tree: ContainerTree, node_id: NodeId) -> RepeatCopies | None:
 
 
 def copy_around(tree: ContainerTree, node_id: NodeId, copy: int) -> frozenset[NodeId]:
-    """Return the nodes of a copy of the innermost repeat around a node, without inputs.
+    """Return the nodes in one copy of the innermost repeat around a node, without inputs.
 
-    Raises NotFoundError for a node outside of repeats, and a copy that there is not.
+    Raises NotFoundError for a node outside of repeats, or an unknown copy.
     """
     step = _step(tree, node_id)
     around = [] if step is None else container_path(tree, step)
@@ -93,7 +93,7 @@ def copy_around(tree: ContainerTree, node_id: NodeId, copy: int) -> frozenset[No
 
 
 def _step(tree: ContainerTree, node_id: NodeId) -> int | None:
-    """Return the step of a node, for an input that of its first user."""
+    """Return the step of a node; for an input, that of its first user."""
     bound = tree.bound
     if node_id in bound.at:
         return bound.at[node_id]

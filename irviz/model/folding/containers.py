@@ -1,6 +1,6 @@
 """The containers of a graph, which can be expanded and collapsed.
 
-They are regions, the model's layers, repeats, and parts of what is long.
+They are regions, the model's layers, repeats, and parts of long sequences.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from irviz.model.graph.memory_operators import BUFFERS, computing
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Container:
-    """The steps from `start` to before `stop`, which can be drawn as one node.
+    """The steps in range(start, stop), which can be drawn as one node.
 
     `children` are containers and steps; the children of a repeat are those of its first copy.
     `owner` is the node whose value a region makes, `region` the index of that region, `layer` the
@@ -62,7 +62,7 @@ class Container:
 
     @property
     def parts(self) -> list[Container]:
-        """The children that may be expanded unasked: no calls with their buffers."""
+        """The children that may be expanded automatically: not calls with their buffers."""
         return [one for one in self.inside if one.kind is not RegionKind.CALL]
 
 
@@ -71,7 +71,7 @@ class ContainerTree:
     """The containers of a graph; the root holds all of its steps.
 
     Attributes:
-        has_layers: Whether the steps tell the layers of a model.
+        has_layers: Whether the steps have layers of a model.
         is_lowered: Whether calls write into buffers that the function allocates.
     """
 
@@ -90,10 +90,10 @@ class ContainerTree:
 def container_tree(graph: Graph, *, folds_calls: bool = True) -> ContainerTree:
     """Find the containers of a graph in O(n log n) time.
 
-    The only containers of a small graph are its regions, unless it has many parameters, which
-    would stand side by side. Layers are containers where consecutive steps serve them; repeats
-    begin and end where the layers inside of them do. A call is folded with its buffers, but in a
-    comparison, where the other stage may have no buffers.
+    A small graph has no containers but its regions, unless it has many parameters, which would be
+    drawn side by side. A layer is a container if its steps are consecutive; repeats start and end
+    where the layers in them do. A call is folded with its buffers, except in a comparison, where
+    the other stage may have no buffers.
     """
     bound = bound_nodes(graph)
     inputs = len(graph.nodes) - len(bound.nodes)
@@ -107,12 +107,12 @@ def container_tree(graph: Graph, *, folds_calls: bool = True) -> ContainerTree:
 Unit = Container | int
 
 _LISTS = ("", "Sequential", "ModuleList")
-"""Classes of layers that say less than the class of the only layer inside."""
+"""Classes of layers that say less than the class of a single layer inside."""
 _MAX_NAMES = 3
 _MAX_BESIDE = 2
-"""The most steps after a step of a chain until the next one: a weight's own are between the two."""
+"""The most steps between two steps of a chain, such as those that prepare a weight."""
 _MIN_INPUTS = 2
-"""A step between layers with so many inputs, as a fused one has, is a container with these."""
+"""A step between layers with this many inputs, such as a fused call, is a container with them."""
 
 
 class _Builder:
@@ -144,7 +144,7 @@ class _Builder:
         return units
 
     def _call(self, steps: Sequence[int]) -> Unit:
-        """Return the container of a call with its buffers, or the only step."""
+        """Return the container of a call with its buffers, or a single step."""
         if len(steps) == 1:
             return steps[0]
         start, stop = steps[0], steps[-1] + 1
@@ -158,13 +158,13 @@ class _Builder:
         return Container(found, RegionKind.CALL, name, start, stop, tuple(steps))
 
     def contents(self, units: Sequence[Unit]) -> tuple[Container | int, ...]:
-        """Put layers and repeats into containers, and fold what is still too long."""
+        """Put layers and repeats into containers, and fold sequences that are still too long."""
         return self._folded(self._with_layers(units, self._outer))
 
     def _with_layers(self, units: Sequence[Unit], depth: int) -> Sequence[Unit]:
         """Put consecutive steps of a layer into a container; `depth` is that of the layers around.
 
-        A layer that holds all of them has no container: the one around it shows it.
+        A layer that holds all steps has no container of its own: it is shown by the one around it.
         """
         if not self.layers or len(units) < 2:
             return units
@@ -212,7 +212,7 @@ class _Builder:
         return sum(operand.step < 0 for operand in self.bound.operands[step])
 
     def _folded(self, units: Sequence[Unit]) -> tuple[Unit, ...]:
-        """Put repeats into containers, and what is long, or between the layers of a model."""
+        """Put repeats into containers, and long sequences, and steps between layers."""
         units = self._with_stages(units)
         runs = [list(run) for _, run in groupby(units, key=_is_call)]
         if self.layers and len(runs) > 1:
@@ -221,9 +221,9 @@ class _Builder:
         return self._divided(units)
 
     def _with_stages(self, units: Sequence[Unit]) -> Sequence[Unit]:
-        """Put repeats into containers, and where layers are many, those alike in class and result.
+        """Put repeats into containers; if there are many layers, similar ones too, as stages.
 
-        Such a stage of a model is consecutive layers whose results have the same type.
+        A stage of a model is a run of layers of one class whose results have the same type.
         """
         repeats = self._with_repeats(units)
         if sum(not isinstance(unit, int) and bool(unit.layer) for unit in repeats) < MIN_STAGED:
@@ -251,7 +251,7 @@ class _Builder:
         return Container(found, RegionKind.LAYER, title, start, stop, tuple(children), layer=full)
 
     def _between(self, units: Sequence[Unit], least: int) -> Sequence[Unit]:
-        """Put so many consecutive steps into a container, and a step that has several inputs."""
+        """Put long runs of steps into containers, and steps with several inputs."""
         if not _is_call(units[0]):
             return units
         if len(units) > 1 and _stop(units[-1]) - _start(units[0]) < least:
@@ -263,7 +263,7 @@ class _Builder:
         return [self._steps("between", units)]
 
     def _steps(self, prefix: str, units: Sequence[Unit]) -> Container:
-        """Return a container of consecutive steps, which is named by what these compute."""
+        """Return a container of consecutive steps, named by what they compute."""
         start, stop = _start(units[0]), _stop(units[-1])
         found = self._id(prefix, start)
         names = dict.fromkeys(map(operation_name, computing(self.bound.nodes[start:stop])))
@@ -271,9 +271,9 @@ class _Builder:
         return Container(found, RegionKind.PART, name, start, stop, self._divided(units))
 
     def _with_chains(self, units: tuple[Unit, ...]) -> tuple[Unit, ...]:
-        """Put steps of which each value goes to the next one alone, or the next but one, together.
+        """Put chains into containers: steps whose values are used by the next one or two only.
 
-        Only so many that one column of them fits on a screen are left as they are.
+        Steps that fit on a screen as one column are left as they are.
         """
         if not self.layers or count_ranks(self.bound, units) <= FIRST_RANKS:
             return units
@@ -311,7 +311,7 @@ class _Builder:
         return [*children, *units[index:]]
 
     def _repeat(self, units: Sequence[Unit], period: int, copies: int) -> Container:
-        """Return the container of a repeat; that of one layer shows what is in the layer."""
+        """Return the container of a repeat; a copy that is one layer shows the layer's contents."""
         start, stop = _start(units[0]), _stop(units[-1])
         named = [unit for unit in units if isinstance(unit, Container) and unit.layer]
         rotates = self.bound.has_rotation(start, (stop - start) // copies, copies)
@@ -342,7 +342,7 @@ class _Builder:
         return Container(found, RegionKind.REPEAT, name + note, start, stop, inner, copies)
 
     def _divided(self, units: Sequence[Unit]) -> tuple[Unit, ...]:
-        """Divide a long sequence into parts, at positions that few values cross."""
+        """Divide a long sequence into parts where few values cross."""
         most, least = MAX_CHILDREN, max(PART_CHILDREN, -(-len(units) // MAX_CHILDREN))
         if self.layers and self.is_lowered:  # a layer that runs as a long chain of calls
             most, least = 2 * FIRST_RANKS, max(MIN_LOOSE, -(-len(units) // MIN_NODES))
@@ -382,7 +382,7 @@ class _Builder:
         return Container(found, region.kind, name, start, stop, children, 1, region.owner, index)
 
     def _path(self, region: int | None) -> tuple[int, ...]:
-        """Return the regions around a region and itself, without binding blocks."""
+        """Return a region and the regions around it, without binding blocks."""
         if region is None:
             return ()
         if region not in self._paths:
@@ -393,7 +393,7 @@ class _Builder:
         return self._paths[region]
 
     def _code(self, unit: Unit) -> tuple[int, int]:
-        """Return a unit's code, and the one that is equal for similar calls as well."""
+        """Return a unit's code, and one that is also equal for similar calls."""
         if isinstance(unit, int):
             return self.bound.codes[unit], self.bound.similar[unit]
         return self._codes[unit.id]
@@ -438,7 +438,7 @@ def _stop(unit: Unit) -> int:
 
 
 def _part_at(depth: int) -> Callable[[tuple[Layer, Unit]], LayerPart | None]:
-    """Return a function to the part of a unit's layer at a depth, None for a shorter layer."""
+    """Return a function from a unit to the part of its layer at a depth, None if shallower."""
     return lambda pair: pair[0][depth] if len(pair[0]) > depth else None
 
 

@@ -1,4 +1,4 @@
-"""Which containers are expanded: those that the reader chose, and more while there is space."""
+"""Which containers are expanded: those that the user chose, and more while there is space."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from irviz.model.graph.graph import RegionKind
 
 @dataclass(frozen=True)
 class Expansion:
-    """What the reader expanded and collapsed.
+    """What the user expanded and collapsed.
 
     Attributes:
         opened: The expanded containers, the latest last.
         closed: The collapsed containers.
-        copies: The copy of each repeat that is shown, counted from 0; the first by default.
+        copies: The copy shown of each repeat, counted from 0; the first by default.
     """
 
     opened: tuple[str, ...] = ()
@@ -49,17 +49,17 @@ class Expansion:
 def expanded_containers(
     tree: ContainerTree, expansion: Expansion, limit: int = LIMIT, minimum: int = 0
 ) -> set[str]:
-    """Return the ids of the expanded containers, which show at most `limit` nodes together.
+    """Return the ids of the expanded containers, which show at most `limit` nodes in total.
 
-    The reader's choices come first, the latest of them before the others, then the outer
-    containers before the inner ones. The container around an expanded one is expanded too. One that
-    is alone is expanded; of a model's layers, as many levels as fit on one screen.
+    The user's choices come first, latest first, then outer containers before inner ones. The
+    containers around an expanded one are expanded too, and so is an only child. Of a model's
+    layers, as many levels are expanded as fit on one screen.
 
     While that shows fewer than `minimum` steps and collapsed containers (at most MIN_NODES), two
     steps between layers are expanded, or else the largest container; calls with their buffers only
     if there are too few inputs as well. They are within LIMIT: a container has at most
-    MAX_CHILDREN. The space of what the reader collapsed stays free: nothing else is
-    expanded because of it.
+    MAX_CHILDREN. The space of what the user collapsed stays free: nothing else is expanded because
+    of it.
     """
     budget = _NodeBudget(tree)
     paths = dict(_paths(tree.root, ()))
@@ -91,10 +91,10 @@ def expanded_containers(
 
 
 class _LevelOpener:
-    """Expands a model's layers level by level, each as a whole, while they fit on one screen.
+    """Expands a model's layers a whole level at a time while they fit on one screen.
 
-    Of a level that does not fit, repeats are expanded, the longest first. The innermost layers,
-    such as one convolution, stay as they are.
+    If a level does not fit, its repeats are expanded, longest first. The innermost layers, such as
+    a single convolution, stay collapsed.
     """
 
     def __init__(self, tree: ContainerTree, budget: _NodeBudget, limit: int) -> None:
@@ -125,8 +125,8 @@ class _LevelOpener:
     def priority(self, container: Container) -> tuple[bool, bool, bool, int]:
         """Return a key that is largest for the container to expand first.
 
-        That is the largest one, or two steps between layers. Calls with their buffers are last,
-        and before them what makes a lowered model higher than the screen.
+        That is the largest one, or two steps between layers. Calls with their buffers come last,
+        after containers that would make a lowered model taller than the screen.
         """
         size = container.stop - container.start
         is_pair = container.kind is RegionKind.PART and size == 2
@@ -136,16 +136,16 @@ class _LevelOpener:
         return container.kind is not RegionKind.CALL, fits, is_pair, size
 
     def note(self, container: Container) -> None:
-        """Take into account that a container is expanded."""
+        """Record that a container is expanded."""
         self._ranks += self._more_ranks(container)
 
     def _more_ranks(self, container: Container) -> float:
         return count_ranks(self._tree.bound, container.children) - 1 + FRAME_RANKS
 
     def _inside(self, around: Container) -> tuple[list[Container], list[Container]]:
-        """Return the containers to expand inside of one, and the repeats: these are a level deeper.
+        """Return the containers to expand inside of one, and the repeats, which are a level deeper.
 
-        A container that is alone is expanded at once.
+        An only child is expanded immediately.
         """
         inner = around.parts
         if len(around.children) == len(inner) == 1 and self._budget.open(inner[0], self._limit, 1):
@@ -160,8 +160,8 @@ class _LevelOpener:
 class _NodeBudget:
     """Counts the nodes that expanded containers show.
 
-    There are three counts: with up to `MAX_INPUTS` inputs for each step, with one node for all
-    inputs of a step, which is what a lack of space leads to, and without inputs.
+    There are three counts: with up to `MAX_INPUTS` inputs per step, with one node for all inputs of
+    a step (used if space is short), and without inputs.
     """
 
     def __init__(self, tree: ContainerTree) -> None:
@@ -199,7 +199,7 @@ class _NodeBudget:
 
 
 def _drawn_besides(tree: ContainerTree) -> int:
-    """Return how many inputs are drawn; less than 0 if a step is drawn as another one's name."""
+    """Return how many inputs are drawn; negative if a step is drawn as another name of a value."""
     if not any(node.layers for node in tree.graph.nodes):
         return len(tree.graph.nodes) - len(tree.bound.nodes)
     steps = (tree.bound.at.get(one, -1) for one in tree.graph.outputs)
@@ -209,7 +209,7 @@ def _drawn_besides(tree: ContainerTree) -> int:
 def _paths(
     container: Container, around: tuple[Container, ...]
 ) -> Iterator[tuple[str, tuple[Container, ...]]]:
-    """Yield the id of every container with the containers around it and itself."""
+    """Yield the id of every container, with the containers around it and itself."""
     for one in container.inside:
         yield one.id, (*around, one)
         yield from _paths(one, (*around, one))

@@ -1,4 +1,4 @@
-"""What a group says of its contents: the layer, parameters, operators, what is called most."""
+"""What a group says about its contents: layer, parameters, operators, most frequent callees."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _UNITS = ("", " k", " M", " G", " T")
 
 UNKNOWN_FLOPS = "not known"
 STORAGE_ROTATES = "storage rotates"
-"""What the title of a repeat says whose copies use different storage from outside."""
+"""A remark in the title of a repeat whose copies use different storage from outside."""
 
 Facts = tuple[tuple[str, str], ...]
 """The attributes of a group."""
 
 
 def group_facts(nodes: Sequence[Node], layer: str = "", copies: int = 1) -> Facts:
-    """Return what a group says of its nodes, of all copies where nothing else is said.
+    """Return the attributes of a group, over all copies unless they say otherwise.
 
     Args:
         nodes: The nodes of all copies, without parameters and constants.
         layer: The full name of the layer that it shows, "" for none.
-        copies: How many copies that are alike it has.
+        copies: The number of equal copies that it has.
     """
     names = Counter(map(operation_name, computing(nodes)))
     counts = [(name, count // copies) for name, count in names.most_common(_MAX_NAMES)]
@@ -42,7 +42,7 @@ def group_facts(nodes: Sequence[Node], layer: str = "", copies: int = 1) -> Fact
 
 
 def operation_name(node: Node) -> str:
-    """Return the name of what a node calls, or else its kind."""
+    """Return the name of a node's callee, or else its kind."""
     return node.callee.removeprefix("relax.").removeprefix("vm.builtin.") or node.kind.value
 
 
@@ -56,20 +56,20 @@ def _flops(nodes: Sequence[Node]) -> Facts:
 
 
 def with_parameters(group: Node, weights: int) -> Node:
-    """Return a group that says how many numbers its parameters have, where it has any."""
+    """Return a group with the number of elements in its parameters, if it has any."""
     if not weights:
         return group
     return group._replace(attributes=(("parameters", short_count(weights)), *group.attributes))
 
 
 def count_elements(leaf: Node) -> int:
-    """Return how many numbers a parameter has, 0 where its shape is not known."""
+    """Return the number of elements in a parameter, 0 if its shape is unknown."""
     shape = shape_in(leaf.type_label)
     return 0 if shape is None else math.prod(shape)
 
 
 def short_count(count: float) -> str:
-    """Return a number in three digits: `11.7 M`."""
+    """Format a number with three digits: `11.7 M`."""
     unit = 0
     while count >= 999.5 and unit < len(_UNITS) - 1:
         count, unit = count / 1000, unit + 1

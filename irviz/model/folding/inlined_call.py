@@ -12,7 +12,7 @@ from irviz.model.graph.inlined_ids import inlined_id, inlined_parts
 def inline_call(outer: Graph, call: NodeId, inner: VisibleGraph) -> Graph:
     """Insert a drawn function as a region before its call.
 
-    The arguments enter the function's parameters, and its results enter the call, which remains
+    The arguments lead to the function's parameters, and its results to the call, which is kept
     because it has the value's name. The ids of the function's nodes are those of `inlined_id`.
     """
     caller, frame = outer[call], len(outer.regions)

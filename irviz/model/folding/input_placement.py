@@ -1,4 +1,4 @@
-"""The region in which each leaf (a parameter or a constant) is drawn: where it is used."""
+"""Place each leaf (parameter or constant) in the region where it is used."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CONTAINS_PARAMS = (
     RegionKind.UNCHANGED,
     RegionKind.LAYER,
 )
-"""Containers that a parameter is drawn in if nothing outside uses it."""
+"""Containers in which a parameter is drawn if nothing outside uses it."""
 
 
 class Use(NamedTuple):
@@ -28,9 +28,9 @@ class Use(NamedTuple):
         source: The step or the input that is used.
         step: The step that uses it.
         item: The index of the scene's item that uses it.
-        frame: The region of the use, which is not the item's own for a use by another copy.
+        frame: The region of the use; for a use by another copy, it is not the item's own.
         is_carried: Whether the value goes from one copy of a repeat to the next.
-        is_other: Whether another copy than the one that is shown uses it.
+        is_other: Whether a copy other than the shown one uses it.
     """
 
     source: Operand
@@ -46,9 +46,9 @@ class DrawnBindings:
     """The drawn graph without its parameters and constants.
 
     Attributes:
-        same: The step that is drawn for each step.
+        same: The drawn step for each step.
         item_at: The index of the item for each step that is drawn.
-        groups: The kind of container for each item that is a collapsed one.
+        groups: The kind of container for each collapsed item.
         frames: The regions of the drawn graph.
     """
 
@@ -63,14 +63,14 @@ class DrawnBindings:
 class LeafPlacement:
     """Draws each parameter and constant in the innermost region around all of its uses.
 
-    Several inputs become one node if there would be more than `room` nodes otherwise. Of several
-    inputs with the same users the first ones remain nodes of their own, up to `minimum` nodes.
+    Inputs are merged into one node if there would be more than `room` nodes otherwise. Of inputs
+    with the same users, the first ones stay separate, up to `minimum` nodes.
 
     Attributes:
         places: The drawn node for each input.
         nodes: The drawn inputs, by their first input.
         held: The number of inputs inside each collapsed container.
-        weights: The number of numbers that the parameters among these have.
+        weights: The number of elements in the parameters among these.
     """
 
     def __init__(
@@ -140,17 +140,17 @@ class LeafPlacement:
         return owner is not None and self._frame_of(owner) == frame
 
     def _is_input(self, leaf: Node) -> bool:
-        """Return whether a leaf is an input of a model, where these are told from weights."""
+        """Return whether a leaf is an input of a model, if inputs can be told from weights."""
         is_param = leaf.kind is NodeKind.PARAM and leaf.region is None
         return self._has_weights and is_param and not leaf.layers
 
     def _is_left_out(self, leaf: Node) -> bool:
-        """Return whether a leaf that nothing uses is a weight, which says nothing then."""
+        """Return whether a leaf is an unused weight, which is not worth drawing."""
         outputs = self._scene.bound.graph.outputs
         return bool(leaf.layers) and leaf.kind is NodeKind.PARAM and leaf.id not in outputs
 
     def _put(self, leaves: Sequence[Node], alone: int, frame: int | None) -> None:
-        """Draw inputs in a region: the first ones as nodes of their own, the rest as one node."""
+        """Draw inputs in a region: the first ones separately, the rest as one node."""
         rest = leaves[alone:]
         for node in leaves[:alone]:
             self.nodes[node.id], self.places[node.id] = node, node.id
@@ -203,11 +203,11 @@ def _bundled(
     room: int,
     minimum: int,
 ) -> list[tuple[list[Node], int, int | None]]:
-    """Return sets of inputs, the number of those with nodes of their own, and the region of each.
+    """Return sets of inputs, how many in each are drawn separately, and the region of each.
 
-    A set of many inputs with the same users is one node, unless the reader expanded it and there
-    is space. If there is not enough space, all inputs with the same users are one node, then all
-    inputs of a region, then all inputs.
+    Many inputs with the same users are one node, unless the user expanded it and there is space. As
+    space runs short, all inputs with the same users become one node, then all inputs of a region,
+    then all inputs.
     """
     of_frame: dict[int | None, list[Node]] = {}
     for (frame, _), leaves in homes.items():

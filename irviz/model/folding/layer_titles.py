@@ -1,4 +1,4 @@
-"""Titles of consecutive layers: which they are, how many are alike, of which class."""
+"""Titles of consecutive layers: names, number of copies, and class."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ def layer_titles(names: Sequence[str], layers: Sequence[str], copies: int = 1) -
     """Return the title and the full name of consecutive layers.
 
     Args:
-        names: Their titles: the name in the layer around them, and the class.
+        names: For each, the name within the enclosing layer, and the class.
         layers: Their full names.
-        copies: How many they are, where they are alike.
+        copies: The number of copies, if they are equal.
     """
     kinds = {name.partition(" · ")[2] for name in names}
     kind = kinds.pop() if len(kinds) == 1 else ""

@@ -16,7 +16,7 @@ from irviz.model.graph.memory_operators import KILLS, STORAGES
 _OF_MODULE = (Resolution.PRIM_FUNC, Resolution.FUNCTION)
 _DIGITS = re.compile(r"\d+")
 _MAX_STARTS = 3
-"""The positions that are tried for the first copy, and as many more that lose one copy."""
+"""How many positions are tried for the first copy, and as many again that lose a copy."""
 
 
 class Operand(NamedTuple):
@@ -35,10 +35,10 @@ class BoundNodes:
 
     Attributes:
         codes: Numbers that are equal for steps with the same operation and type.
-        similar: Numbers that are also equal for calls of functions of the module
-            whose names differ in digits.
+        similar: Numbers that are also equal for calls of module functions whose names differ only
+            in digits.
         last: The last step that uses the value of each step.
-        live: The number of values, made or used before each step, that it or a later step uses.
+        live: Before each step, the number of values that it or a later step still uses.
     """
 
     graph: Graph
@@ -51,7 +51,7 @@ class BoundNodes:
     live: Sequence[int]
 
     def is_storage(self, *operands: Operand) -> bool:
-        """Return whether all of these operands are storage, which plans of memory hand around."""
+        """Return whether all of these operands are storage, which memory plans reuse."""
         steps = [operand.step for operand in operands]
         return all(step >= 0 and self.nodes[step].callee in STORAGES for step in steps)
 
@@ -71,7 +71,7 @@ class BoundNodes:
         )
 
     def renamed(self, step: int) -> int | None:
-        """Return the step of which a result is only another name, None for any other step."""
+        """Return the step that a step is only another name of, None for any other step."""
         is_result = step >= 0 and self.nodes[step].id in self.graph.outputs
         if not is_result or self.nodes[step].kind is not NodeKind.VALUE:
             return None
@@ -116,7 +116,7 @@ def bound_nodes(graph: Graph) -> BoundNodes:
 
 
 class Repeat(NamedTuple):
-    """The units from `start` to before `start + period * copies`; `period` units are a copy."""
+    """The units in range(start, start + period * copies); a copy has `period` units."""
 
     start: int
     period: int
@@ -126,12 +126,13 @@ class Repeat(NamedTuple):
 def find_repeats(
     bound: BoundNodes, codes: Sequence[int], bounds: Sequence[int], low: int, high: int
 ) -> list[Repeat]:
-    """Return the repeats among the units from `low` to before `high`, in order, without overlaps.
+    """Return the repeats among the units in range(low, high), in order and without overlaps.
 
-    A unit is a step or a region: unit u has the steps from bounds[u] to before bounds[u + 1]. Two
+    A unit is a step or a region: unit u has the steps in range(bounds[u], bounds[u + 1]). Two
     sequences of units are copies if their steps have the same operations and operands, whatever
-    their names. An operand may be of the same copy, of the copy before, or from outside: the same
-    for all copies, or for each copy another one of the same kind; storage from outside may be any.
+    their names. An operand may come from the same copy, from the copy before, or from outside. From
+    outside it is the same for all copies, or a different one of the same kind for each; storage may
+    be any.
     """
     found: list[Repeat] = []
     is_taken = [False] * (high - low)
@@ -203,7 +204,7 @@ def _covered(repeats: Sequence[Repeat]) -> tuple[int, int]:
 def _alike(
     bound: BoundNodes, bounds: Sequence[int], start: int, period: int, copies: int
 ) -> list[Repeat]:
-    """Return the repeats of at least two copies that are equal operand by operand."""
+    """Return the repeats whose copies, at least two, are equal operand by operand."""
     found = []
     first = 0
     held = bounds[start + period] - bounds[start]
@@ -223,8 +224,7 @@ def _alike(
 def _continues(bound: BoundNodes, start: int, held: int, first: int, seen: set[NodeId]) -> bool:
     """Return whether the steps after a copy are the next copy; the first one starts at `first`.
 
-    `seen` has the values from outside that the copies before this one use; those of these two
-    copies are added.
+    `seen` holds the outside values that earlier copies use; those of these two are added.
     """
     operands = bound.operands
     after: dict[NodeId, NodeId] = {}

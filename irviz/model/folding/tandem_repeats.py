@@ -1,4 +1,4 @@
-"""Tandem repeats of a sequence, found in O(n log n) time."""
+"""Find the tandem repeats of a sequence in O(n log n) time."""
 
 from __future__ import annotations
 

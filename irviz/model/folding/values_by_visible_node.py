@@ -1,4 +1,4 @@
-"""Values of a function's nodes, aggregated by the drawn node that shows or contains them."""
+"""Aggregate values of a function's nodes by the drawn node that shows or contains them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class DrawnFunction(Protocol):
 
 
 def visible_node(drawn: DrawnFunction, node_id: NodeId) -> NodeId | None:
-    """Return the drawn node that is a node, or contains it.
+    """Return the drawn node that shows or contains a node.
 
-    None for a node that is not drawn. That includes nodes in copies of a repeat that are not
-    shown: the node that is drawn there is a different one. A call that is not inlined contains
-    the nodes of the function that it calls.
+    Returns None for a node that is not drawn. That includes nodes in copies of a repeat that are
+    not shown, because the drawn node is a different one. A call that is not inlined contains the
+    nodes of the function that it calls.
     """
     call, is_inside, rest = node_id.partition(SEPARATOR)
     outer = _own_node(drawn.visible, NodeId(call))
@@ -41,7 +41,7 @@ def visible_node(drawn: DrawnFunction, node_id: NodeId) -> NodeId | None:
 
 
 def by_visible_node(drawn: DrawnFunction, node_ids: Iterable[NodeId]) -> dict[NodeId, list[NodeId]]:
-    """Group nodes by the drawn node that is one of them or contains them."""
+    """Group nodes by the drawn node that shows or contains them."""
     found: dict[NodeId, list[NodeId]] = {}
     for node_id in node_ids:
         where = visible_node(drawn, node_id)
@@ -63,8 +63,8 @@ def reduce_values(
 ) -> dict[NodeId, float]:
     """Reduce the values for each drawn node to one.
 
-    The value of a call is what its function returns, so the nodes in the function only count if
-    the call itself has no value.
+    The value of a call is its function's result, so nodes in the function count only if the call
+    itself has no value.
     """
     return {
         where: reduce([values[one] for one in nodes])

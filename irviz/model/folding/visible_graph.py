@@ -1,4 +1,4 @@
-"""The graph that is drawn: expanded containers are regions, collapsed ones are group nodes."""
+"""The drawn graph: expanded containers are regions, collapsed ones are group nodes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from irviz.model.graph.memory_operators import computing
 
 @dataclass(frozen=True, eq=False)
 class VisibleGraph:
-    """The graph that is drawn, and the position of everything of the whole graph in it.
+    """The drawn graph, and where everything of the whole graph is in it.
 
     A step is the index of a bound node (`BoundNodes`).
 
     Attributes:
-        same: The step that is drawn for each step: that of the copy that is shown for the steps
-            of the other copies of an expanded repeat.
+        same: The drawn step for each step: for steps in other copies of an expanded repeat, that in
+            the shown copy.
         places: The drawn node for each of these steps, and for parameters and constants.
         repeats: The expanded repeats, the outer ones first.
     """
@@ -39,9 +39,9 @@ class VisibleGraph:
     repeats: Sequence[OpenRepeat]
 
     def where(self, node_id: NodeId) -> NodeId | None:
-        """Return the drawn node that shows a node of the whole graph, or contains it.
+        """Return the drawn node that shows or contains a node of the whole graph.
 
-        None for a parameter that nothing uses, where such parameters are left out.
+        Returns None for an unused parameter that is left out.
         """
         bound = self.tree.bound
         step = bound.at.get(node_id)
@@ -69,7 +69,8 @@ class OpenRepeat(NamedTuple):
     Attributes:
         held: The number of steps in a copy.
         copy: The copy that is shown, counted from 0.
-        around: The region around the repeat in the drawn graph, None for the function itself.
+        around: The region that contains the repeat in the drawn graph, None for the function
+            itself.
     """
 
     start: int
@@ -84,7 +85,7 @@ class OpenRepeat(NamedTuple):
         return copy if is_in and copy < self.copies else None
 
     def in_place_of(self, step: int) -> int:
-        """Return the step of the shown copy that corresponds to a step of any copy."""
+        """Return the step in the shown copy that corresponds to a step in any copy."""
         copy = self.copy_of(step)
         return step if copy is None else step + (self.copy - copy) * self.held
 
@@ -96,10 +97,10 @@ def visible_graph(
     limit: int = LIMIT,
     minimum: int = 0,
 ) -> VisibleGraph:
-    """Return nodes that stand for the whole graph, and the edges between them.
+    """Return the graph to draw in place of the whole graph.
 
-    There are at most `limit` nodes, and at least `minimum` (up to MIN_NODES) if there are so many
-    where everything is expanded (of a repeat, one copy) and the reader collapsed nothing.
+    It has at most `limit` nodes, and at least `minimum` (up to MIN_NODES) if the expanded graph,
+    with one copy of each repeat, has as many and the user collapsed nothing.
     """
     expansion = expansion or Expansion()
     walk = _SceneBuilder(tree, expansion, expanded_containers(tree, expansion, limit, minimum))
@@ -141,7 +142,7 @@ def visible_graph(
 
 
 class _SceneBuilder:
-    """Builds the scene from the expanded containers, from the outside in."""
+    """Builds the scene from the expanded containers, outermost first."""
 
     def __init__(self, tree: ContainerTree, expansion: Expansion, is_open: Collection[str]) -> None:
         self.scene = DrawnBindings(tree.bound, list(range(len(tree.bound.nodes))))
@@ -178,7 +179,7 @@ class _SceneBuilder:
         scene.item_at[step] = item
 
     def _open(self, child: Container, offset: int, frame: int | None) -> None:
-        """Add a region with one copy of the contents; the other copies are drawn as that one."""
+        """Add a region with one copy of the contents, which stands for the other copies."""
         scene = self.scene
         copy = min(max(self._expansion.copies.get(child.id, 0), 0), child.copies - 1)
         name = child.name + (f" · copy {copy + 1}" if child.copies > 1 else "")
@@ -191,10 +192,10 @@ class _SceneBuilder:
             self.repeats.insert(0, OpenRepeat(start, held, child.copies, copy, frame))
 
     def uses(self) -> list[Use]:
-        """Return the uses that are drawn: those of the shown copies, and some of the others.
+        """Return the drawn uses: those in shown copies, and some in the others.
 
-        Those are the values that go from copy to copy, and the values from outside that only one
-        copy uses: steps, and inputs that are drawn for another use anyway.
+        The latter are of values passed from copy to copy, and of outside values that only one copy
+        uses: steps, and inputs that are drawn for another use anyway.
         """
         scene, operands = self.scene, self.scene.bound.operands
         found: list[Use] = []
@@ -228,9 +229,9 @@ class _SceneBuilder:
         return [*found, *more]
 
     def is_plan(self, source: Operand, step: int, item: int) -> bool:
-        """Return whether a use is one of a plan of memory between two collapsed containers.
+        """Return whether a use only belongs to a memory plan between two collapsed containers.
 
-        Where storage goes from layer to layer is seen in expanded layers.
+        How storage passes from layer to layer is visible in expanded layers.
         """
         groups = self.scene.groups
         if source.step < 0 or item not in groups:
@@ -281,7 +282,7 @@ def _ordered(scene: DrawnBindings, leaves: LeafPlacement) -> tuple[Node, ...]:
 def _group_node(bound: BoundNodes, container: Container, span: range) -> Node:
     """Return the node that stands for a collapsed container.
 
-    Its attributes say what it contains, its type which values are used outside.
+    Its attributes describe its contents, its type the values used outside.
     """
     one = bound.nodes[span.start : span.start + container.held]
     out = [bound.nodes[step] for step in span if bound.last[step] >= span.stop]
@@ -306,7 +307,7 @@ def _group_node(bound: BoundNodes, container: Container, span: range) -> Node:
 
 
 def _is_result(bound: BoundNodes, node: Node, span: range) -> bool:
-    """Return whether a value is used after these steps, by more than a plan of memory."""
+    """Return whether a value is used after these steps, and not only by a memory plan."""
     graph, operand = bound.graph, Operand(bound.at[node.id], node.id, ())
     users = (bound.at[edge.target] for edge in graph.leaving.get(node.id, ()))
     return node.id in graph.outputs or any(

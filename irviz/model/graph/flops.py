@@ -1,9 +1,9 @@
-"""How many floating-point operations nodes take, by their shapes.
+"""Count the floating-point operations of nodes from their shapes.
 
-A multiplication and an addition are one each, so a product of matrices takes 2·m·n·k (Golub and
-Van Loan, Matrix Computations, 1.1.15). A convolution takes 2 for each of its results and each
-number that one filter has. What computes number by number, reduces or normalises takes one for each
-number of the largest of its operands and its result; what only moves numbers takes none.
+A multiplication and an addition count as one each, so a matrix product takes 2·m·n·k (Golub and Van
+Loan, Matrix Computations, 1.1.15). A convolution takes 2 for each element of its result and each
+element of a filter. Elementwise operators, reductions and normalisations take one for each element
+of the largest of their operands and result; operators that only move data take none.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import lru_cache
 from irviz.model.graph.graph import Graph, Node, NodeKind, Resolution
 
 FlopsOfFunction = Callable[[str], float | None]
-"""Returns what a call of the module's function of this name takes."""
+"""Returns the operations of a call of the module's function with this name, None if unknown."""
 
 _SHAPE = re.compile(r"Tensor\[\(([\d, ]*)\)")
 _WORD = re.compile(r"\S+")
@@ -39,7 +39,7 @@ _NO_WORK = ("memory.", "vm.", "builtin.", "inspect.")
 
 
 def with_flops(graph: Graph, of_function: FlopsOfFunction) -> Graph:
-    """Return the graph with the operations that its nodes take, None where they are not known."""
+    """Return the graph with the FLOPs of its nodes, None where unknown."""
     return graph.with_nodes(
         [one._replace(flops=_flops(graph, one, of_function)) for one in graph.nodes]
     )
@@ -71,7 +71,7 @@ def _flops(graph: Graph, node: Node, of_function: FlopsOfFunction) -> float | No
 def _by_shapes(
     name: str, attributes: dict[str, str], shapes: Sequence[tuple[int, ...]]
 ) -> float | None:
-    """Return what an operator takes for a result and operands of these shapes."""
+    """Return the operations of an operator for a result and operands of these shapes."""
     sizes = [float(math.prod(shape)) for shape in shapes]
     match name, shapes:
         case "matmul", [_, left, _, *_] if left:

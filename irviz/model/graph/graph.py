@@ -19,7 +19,7 @@ NodeId = NewType("NodeId", str)
 
 
 class UnknownNodeError(NotFoundError, KeyError):
-    """A node that does not exist, or has no value; the message lists what there is."""
+    """A node does not exist or has no value; the message lists those that do."""
 
 
 OUTPUT = NodeId("return")
@@ -86,8 +86,8 @@ class Node(NamedTuple):
         is_pure: Whether the node has no effect.
         structure: A number that is equal for nodes with the same operation, whatever their names.
         size: The number of nodes that a group stands for.
-        layers: The layers of the model that it serves, as `model.graph.layers` has them.
-        flops: The floating-point operations that it takes, None if that is not known.
+        layers: The model's layers that it belongs to; see `model.graph.layers`.
+        flops: Its floating-point operations, None if unknown.
     """
 
     id: NodeId
@@ -126,7 +126,7 @@ class Edge(NamedTuple):
             and 2, a FUNCTION its result at 0.
         uses: The number of uses that an edge of a group stands for.
         is_carried: Whether the value goes from one copy of a repeat to the next.
-        is_other: Whether it comes from, or is used by, another copy than the one that is drawn.
+        is_other: Whether it comes from, or is used by, a copy that is not drawn.
         is_write: Whether the target is a buffer and the source a call that writes to it.
     """
 
@@ -155,14 +155,14 @@ class RegionKind(Enum):
 
 
 DIFF_REGIONS = (RegionKind.FUSED, RegionKind.UNCHANGED)
-"""The kinds of regions that are no part of the function, only of a diff."""
+"""The kinds of regions that belong to a diff and not to the function."""
 
 
 class Region(NamedTuple):
     """A part of a function that contains nodes and regions: a block, a branch, an inner function.
 
-    In the graph of several stages, a region may also contain the nodes that were fused, or a run
-    of nodes that are unchanged.
+    In the union graph of several stages, a region may also contain nodes that were fused, or a run
+    of unchanged nodes.
 
     Attributes:
         parent: The index of the region around it, None for the function itself.

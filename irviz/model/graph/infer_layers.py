@@ -1,4 +1,4 @@
-"""The layers of nodes that came from no layer, or whose layer was not kept: by what is around."""
+"""Infer the layers of nodes whose layer is unknown from the nodes around them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId, NodeKind
 from irviz.model.graph.layers import Layer, common_layer, layer_of_parameter, previous_layer
 
 LayersByNode = Mapping[NodeId, tuple[Layer, ...]]
-"""The layers that nodes serve: several for a node that others were fused into."""
+"""The layers that nodes belong to: several for a node that others were fused into."""
 
 _MIN_LAYERS = 3
-"""With fewer layers the names of parameters tell no structure."""
+"""With fewer layers, names of parameters are not taken as structure."""
 
 
 def with_layers(graph: Graph, known: LayersByNode) -> Graph:
-    """Return the graph with the layers of its nodes: those that are known, and those in between.
+    """Return the graph with layers on all nodes: known ones, and inferred ones in between.
 
-    Where none is known, the names of parameters tell them; a graph without such names stays as it
-    is.
+    If none is known, layers are taken from the names of parameters; a graph without such names is
+    returned unchanged.
     """
     known = {one: layers for one, layers in known.items() if layers}
     is_named = not known
@@ -48,13 +48,13 @@ def with_layers(graph: Graph, known: LayersByNode) -> Graph:
 
 
 def _number_of_inputs(graph: Graph) -> int:
-    """Return how many of the first parameters are inputs, 0 if that is not known."""
+    """Return how many of the first parameters are inputs, 0 if unknown."""
     text = dict(graph.attributes).get("num_input", "")
     return int(text) if text.isdecimal() else 0
 
 
 def _named(graph: Graph) -> dict[NodeId, tuple[Layer, ...]]:
-    """Return the layers of nodes that use parameters, from the names of these."""
+    """Return the layers of nodes that use parameters, from the parameters' names."""
     weights: dict[NodeId, list[Layer]] = {}
     for node in graph.nodes:
         if node.kind in INPUT_KINDS:
@@ -77,10 +77,10 @@ def _named(graph: Graph) -> dict[NodeId, tuple[Layer, ...]]:
 
 
 def _filled(graph: Graph, bound: list[Node], known: LayersByNode) -> dict[NodeId, Layer]:
-    """Return one layer for each node: the innermost around those it serves, or that fits there.
+    """Return one layer per node: the innermost around those that it belongs to, or an inferred one.
 
-    The layer of a node that is not known continues that of the node before or that of the next
-    one: it is where its operands or its first user are, or else what these two share.
+    An unknown layer continues that of the previous or the next node: it is that of the operands or
+    of the first user, or else the common part of the two.
     """
     found = {one: common_layer(layers) for one, layers in known.items()}
     following: dict[NodeId, Layer] = {}
@@ -97,9 +97,9 @@ def _filled(graph: Graph, bound: list[Node], known: LayersByNode) -> dict[NodeId
 
 
 def _end_with_siblings(bound: list[Node], known: LayersByNode, found: dict[NodeId, Layer]) -> None:
-    """Move what follows the last layer of a list out of it: it ends as the layer before it does.
+    """End the last layer of a list where its siblings end, by moving what follows out of it.
 
-    Such as the reshape between the last block and the head, which continues that block.
+    An example is the reshape between the last block and the head.
     """
     ends: dict[Layer, list[Node]] = {}
     for node in bound:

@@ -1,4 +1,4 @@
-"""The layers of a model that nodes come from, as the model's author named them."""
+"""The named layers of a model that nodes come from."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def previous_layer(layer: Layer) -> Layer:
 
 
 def layer_of_modules(modules: Iterable[tuple[str, str]]) -> Layer:
-    """Return a layer from the modules around it: the full name and the class of each."""
+    """Return a layer from the full names and classes of the modules around it."""
     parts: list[LayerPart] = []
     around = ""
     for name, kind in modules:
@@ -65,7 +65,7 @@ def layer_of_modules(modules: Iterable[tuple[str, str]]) -> Layer:
 
 
 def layer_of_parameter(name: str) -> Layer | None:
-    """Return the layer that a parameter's name tells, such as `layers.0.attn.q.weight`, or None.
+    """Return the layer in a parameter's name, such as `layers.0.attn.q.weight`, or None.
 
     A number belongs to the list before it: the parts of that name are `layers.0`, `attn` and `q`.
     """

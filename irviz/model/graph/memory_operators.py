@@ -1,4 +1,4 @@
-"""The operators that plans of memory are made of, and checks of arguments: they compute nothing."""
+"""Operators that compute nothing: those of memory plans, and checks of arguments."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ PLANNED_TENSORS = ("relax.memory.alloc_tensor", "relax.vm.alloc_tensor")
 BUFFERS = ("relax.builtin.alloc_tensor", *PLANNED_TENSORS)
 KILLS = ("relax.memory.kill_tensor", "relax.memory.kill_storage", "relax.vm.kill_object")
 ALLOCATIONS = (*STORAGES, *BUFFERS, "vm.builtin.make_shape")
-"""What allocates memory, with the sizes that it needs."""
+"""Operators that allocate memory, and those that compute the sizes for it."""
 CHECKS = (
     "relax.null_value",  # in the place of a heap for shapes
     "vm.builtin.alloc_shape_heap",
@@ -24,6 +24,6 @@ _ALL = frozenset((*ALLOCATIONS, *KILLS, *CHECKS[:2]))
 
 
 def computing(nodes: Sequence[Node]) -> Sequence[Node]:
-    """Return the nodes that do more than plan memory or rename, or all if there are none."""
+    """Return the nodes that do more than plan memory or rename values, or all if none do."""
     found = [one for one in nodes if one.callee not in _ALL and one.kind is not NodeKind.VALUE]
     return found or nodes

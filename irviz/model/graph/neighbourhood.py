@@ -10,7 +10,7 @@ from dataclasses import replace
 from irviz.model.graph.graph import Edge, Graph, Node, NodeId, NodeKind
 
 BEFORE, AFTER = NodeId("more:before"), NodeId("more:after")
-"""The groups for the nodes that a subgraph leaves out: its operands and its users."""
+"""The groups that stand for the operands and users left out of a subgraph."""
 
 
 def neighbourhood(graph: Graph, node_id: NodeId, steps: int) -> frozenset[NodeId]:
@@ -21,7 +21,7 @@ def neighbourhood(graph: Graph, node_id: NodeId, steps: int) -> frozenset[NodeId
 
 
 def nodes_between(graph: Graph, start: NodeId, end: NodeId) -> frozenset[NodeId]:
-    """Return the nodes on all paths from one node to another, or back from that to the first.
+    """Return the nodes on all paths between two nodes, in either direction.
 
     Empty if there is no path.
     """

@@ -1,4 +1,4 @@
-"""What the nodes of a graph compute, to be compared with what they compute in another."""
+"""Descriptions of what nodes compute, for comparison between graphs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeId, NodeKind, Resolu
 
 
 class Description(NamedTuple):
-    """What a node computes: two nodes with equal descriptions compute the same."""
+    """A description of a node: nodes with equal descriptions compute the same."""
 
     kind: NodeKind
     callee: str
@@ -18,7 +18,7 @@ class Description(NamedTuple):
 
 
 def descriptions(graph: Graph) -> dict[NodeId, Description]:
-    """Return what each node computes; inputs are identified by name, or by id without one.
+    """Return a description of each node; inputs are identified by name, or else by id.
 
     Types are ignored: nearly all of them change when symbolic sizes become known. A constant with
     the name of the parameter that it replaced is the same input.

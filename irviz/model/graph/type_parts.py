@@ -1,4 +1,4 @@
-"""The type of a node's value, taken apart for comparison."""
+"""The parts of a node's type, for comparison."""
 
 from __future__ import annotations
 

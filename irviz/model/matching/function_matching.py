@@ -9,7 +9,7 @@ from irviz.model.matching.node_matching import MatchedBy
 
 
 class FunctionFingerprint(NamedTuple):
-    """What a function does, without its name: equal for functions that do the same.
+    """What a function does, regardless of its name: equal for functions that do the same.
 
     Attributes:
         kind: The class of the function, such as "PrimFunc".
@@ -38,7 +38,7 @@ def match_functions(
 
     Functions with the same name and the same body come first, then those with the same body and
     another name, and last those with the same name. A function that can be called from outside
-    corresponds to the function that is called by the same name there, whatever it does.
+    always corresponds to the one with the same public name.
     """
     pairs: dict[str, FunctionPair] = {}
     left = dict.fromkeys(after)

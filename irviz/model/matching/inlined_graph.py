@@ -34,8 +34,8 @@ class InlinedGraph:
 
     Attributes:
         graph: The graph; nodes of called functions have the ids of `inlined_id`.
-        same: The source of each node that only forwards a value: the result of the called
-            function for a call, the argument for a parameter, the element for an item of a tuple.
+        same: The source of each node that only forwards a value: for a call, the callee's result;
+            for a parameter, the argument; for an item of a tuple, the element.
     """
 
     graph: Graph
@@ -73,7 +73,7 @@ def inlined_correspondence(
 
     So a node inside a fused function is matched with the node that it was before. Nodes that
     forward a value are matched with each other. A call without such a partner is matched with the
-    node that computes its value: the only case in which two nodes have the same partner.
+    node that computes its value; only then do two nodes share a partner.
     """
     known = dict(identical or {})
     origins = {inlined.origin(one): reference.origin(other) for one, other in known.items()}
@@ -110,7 +110,7 @@ def inlined_correspondence(
 def _expected_partners(
     node: Node, known: Mapping[NodeId, NodeId], found: Mapping[NodeId, NodeId]
 ) -> Iterator[NodeId]:
-    """Yield the partners that a forwarding node should have: known, or in its call's partner."""
+    """Yield the partners expected of a forwarding node: known, or in its call's partner."""
     if node.id in known:
         yield known[node.id]
     call, _, own = node.id.rpartition(SEPARATOR)
@@ -231,9 +231,9 @@ class _InlinedGraphBuilder:
 def _called_inner_functions(
     graph: Graph,
 ) -> tuple[dict[NodeId, dict[Position, NodeId]], frozenset[int]]:
-    """Return what forwards a value at the only call of an inner function, and their regions.
+    """Return the forwarding nodes at the only call of inner functions, and their regions.
 
-    Functions for a library have what they compute in such functions. The parameters forward the
+    Functions for a library keep their computation in inner functions. The parameters forward the
     arguments, which must come before the function, and the call forwards the result.
     """
     forwarded: dict[NodeId, dict[Position, NodeId]] = {}

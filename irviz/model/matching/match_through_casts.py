@@ -20,10 +20,10 @@ _DTYPE = re.compile(r", (?:b?float|u?int)\w+")
 def correspondence_through_casts(
     graph: Graph, reference: Graph, identical: Mapping[NodeId, NodeId]
 ) -> Correspondence:
-    """Return the correspondence of two graphs whose nodes may differ in what is cast before.
+    """Match two graphs that may differ in casts of operands.
 
-    What is left without casts and dtypes is matched first, then the casts. A variable that both
-    have may be an operation and a cast of it, and is no pair then.
+    The graphs are matched without casts and dtypes first, then the casts. A variable in both may
+    name an operation in one and a cast of it in the other; that is not a pair.
     """
     if not any(node.callee == _CAST for each in (graph, reference) for node in each.nodes):
         return correspondence(graph, reference, identical)
@@ -40,7 +40,7 @@ def correspondence_through_casts(
 
 
 def _without_casts(graph: Graph) -> Graph:
-    """Return a graph in which the users of a cast use what it casts: a node, or a literal."""
+    """Return a graph whose nodes use the operands of casts in place of the casts."""
     sources: dict[NodeId, NodeId] = {}
     numbers: dict[NodeId, str] = {}
     for node in graph.nodes:
@@ -87,7 +87,7 @@ def _attributes_without_dtype(attributes: _Attributes) -> _Attributes:
 
 
 def _without_dtype(node: Node, more: Sequence[Literal]) -> Node:
-    """Return a node whose operation names no dtype, with the literals that casts gave it."""
+    """Return a node whose operation has no dtype, with literals in place of cast literals."""
     literals = tuple(sorted((*node.literals, *more))) if more else node.literals
     attributes = _attributes_without_dtype(node.attributes)
     if literals is node.literals and len(attributes) == len(node.attributes):

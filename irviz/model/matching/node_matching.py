@@ -38,7 +38,7 @@ _NONE_BY: Mapping[NodeId, MatchedBy] = MappingProxyType({})
 
 
 class MatchedBy(Enum):
-    """What shows that two nodes correspond; the value completes "matched by"."""
+    """How two nodes were matched; the value completes "matched by"."""
 
     KNOWN = "variable or tensor"
     NAME = "name"
@@ -51,7 +51,7 @@ class MatchedBy(Enum):
 
 
 class Correspondence(dict[NodeId, NodeId]):
-    """The node of a reference for each node that has one; `steps` says what shows it."""
+    """The reference's node for each node that has one; `steps` says how they were matched."""
 
     def __init__(
         self, pairs: Mapping[NodeId, NodeId] = _NONE, steps: Mapping[NodeId, MatchedBy] = _NONE_BY
@@ -82,11 +82,11 @@ def correspondence(
 
     Args:
         reference: The graph that its nodes are matched with.
-        identical: Pairs that are known, such as nodes of the same variable.
-        type_label: What two nodes have in common that have the same type.
+        identical: Known pairs, such as nodes of the same variable.
+        type_label: Returns a key that is equal for nodes of the same type.
 
     Returns:
-        The node of the reference for each node that has one, and what shows it.
+        The reference's node for each node that has one, and how they were matched.
     """
     side, other = _Side(graph), _Side(reference)
     matching = _Matching(side, other, type_label)
@@ -176,8 +176,8 @@ class _Side:
     def is_one_value(self, node: Node) -> bool:
         """Return whether the same operation on the same values gives the same value.
 
-        A node with an effect or without operands is a value of its own: two allocations of storage
-        look the same and are not.
+        A node with an effect or without operands is always distinct: two allocations of storage
+        look the same but are not.
         """
         return node.is_pure and bool(self.graph.operands(node.id))
 
@@ -280,7 +280,7 @@ class _Matching:
             side.values[node.id] = self.other.values[side.partners[node.id]]
 
     def outputs(self, *, even_elsewhere: bool = False) -> None:
-        """Match outputs by position; at first only those whose operation is nowhere else."""
+        """Match outputs by position, first only those whose operation occurs nowhere else."""
         mine, theirs = self.side.graph.outputs, self.other.graph.outputs
         own = {node.operation for node in self.side.free()}
         others = {node.operation for node in self.other.free()}
@@ -319,7 +319,7 @@ class _Matching:
                     self.pair(one, other, MatchedBy.USE)
 
     def exchange(self) -> None:
-        """Exchange the partners of nodes with the same value, where their users tell them apart."""
+        """Exchange the partners of nodes with the same value if their users tell them apart."""
         values = self.other.values
         if len(set(values.values())) == len(values):  # no two nodes have the same
             return
@@ -336,7 +336,7 @@ class _Matching:
                     settled.add(edge.source)
 
     def _exchange(self, node_id: NodeId, wanted: NodeId, settled: set[NodeId]) -> None:
-        """Give a node the partner that its user asks for, if both have the same value."""
+        """Give a node the partner that its user calls for, if both have the same value."""
         mine, theirs = self.side.partners, self.other.partners
         found, holder = mine.get(node_id), theirs.get(wanted)
         if found is None or holder is None or wanted in (found, holder) or found == node_id:

@@ -1,1 +1,1 @@
-"""A session as a file: the archive, its index, and the values and transforms in it."""
+"""Session files: the archive, its index, and how values and transforms are stored."""

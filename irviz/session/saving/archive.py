@@ -21,21 +21,21 @@ INDEX, OBJECTS = "index.json", "objects.json"
 _NAMES = re.compile(r"index\.json|objects\.json|arrays/(?:0|[1-9][0-9]{0,8})\.npy")
 _SIGNATURE = b"PK\x03\x04"
 _MAX_INDEX = 1 << 24
-"""The bytes of an index: that of a session with a thousand stages has one million."""
+"""The largest index in bytes; that of a session with a thousand stages has a million."""
 _AGAIN = "save the session again, or take a copy of the file"
 
 
 class SessionFileError(LoadError, SaveError):
-    """A session that cannot be saved, or a file that holds none; the message says why."""
+    """A session cannot be saved, or a file does not hold one; the message says why."""
 
 
 def array_entry(index: int) -> str:
-    """Return the name of an array's entry."""
+    """Return the entry name of an array."""
     return f"arrays/{index}.npy"
 
 
 def write_archive(path: str | os.PathLike[str], entries: Mapping[str, bytes]) -> Path:
-    """Write the entries to a file, completely or not at all; raise SessionFileError on failure."""
+    """Write the entries to a file atomically; raise SessionFileError on failure."""
     name = os.fspath(path)
     try:
         with atomic_write(path) as partial:

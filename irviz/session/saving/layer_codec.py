@@ -1,4 +1,4 @@
-"""The layers of a model's bindings as JSON: a list of all layers, and indices into it."""
+"""Encode the layers of bindings as JSON: a list of all layers, and indices into it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def encode_layers(layers: Mapping[str, LayersByNode]) -> dict[str, object]:
 
 
 def decode_layers(data: object) -> dict[str, LayersByNode]:
-    """Return what `encode_layers` was given; raise EncodingError for anything else."""
+    """Reverse `encode_layers`; raise EncodingError for other data."""
     match data:
         case {"layers": list() as rows, "functions": dict() as functions}:
             layers = [_layer(row) for row in rows]

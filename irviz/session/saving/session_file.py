@@ -1,8 +1,8 @@
-"""A session as one file: a zip archive of an index, TVM's objects and arrays.
+"""Save a session as a zip archive of an index, TVM objects and arrays.
 
-The index is JSON; all modules are one text of TVM's JSON, so that variables and tensors that stages
-share stay shared, and the file grows only with the differences between stages. Nothing in a file is
-run, and every part is checked before it is used.
+The index is JSON. All modules are one text of TVM's JSON, so variables and tensors shared by stages
+stay shared, and the file grows only with the differences between stages. Nothing in a file is run,
+and every part is checked before it is used.
 """
 
 from __future__ import annotations
@@ -44,23 +44,23 @@ from irviz.version import __version__
 FORMAT = 1
 _VERSION = "irviz session"
 _MAX_SECONDS = 1e9
-"""More than the time of any pass; NaN and infinity are no times either."""
+"""Longer than any pass; larger times, NaN and infinity are rejected."""
 
 ConstantLists = dict[tuple[tuple[int, str], ...], int]
-"""The number of each list of constants: the indices of tensors in the table, and names."""
+"""Numbers the distinct lists of constants, each of tensor indices in the table, and names."""
 
 
 def save_session(state: SessionState, path: str | os.PathLike[str], *, params: bool = True) -> Path:
-    """Write a session to a file, completely or not at all, and return its path.
+    """Write a session to a file atomically, and return its path.
 
-    What can be undone is left out, and so is the RunConfig, which belongs to the machine. Raises
-    SessionFileError, and leaves an existing file as it was, if something cannot be saved.
+    The undo history is left out, and so is the RunConfig, which belongs to the machine. Raises
+    SessionFileError if something cannot be saved; an existing file is left unchanged.
     """
     return write_archive(path, encode_session(state, params=params))
 
 
 def encode_session(state: SessionState, *, params: bool = True) -> dict[str, bytes]:
-    """Return the entries of a session's file; raise SessionFileError for what cannot be saved."""
+    """Return the entries of a session's file; raise SessionFileError if it cannot be saved."""
     table, constants = ObjectTable(), ConstantLists()
     call, tree = state.call_inputs, state.tree
     stages = [_encode_stage(stage, table, constants) for stage in tree.stages]
@@ -110,7 +110,7 @@ def decode_session(
     name: str,
     read_objects: Callable[[str], list[object]] = objects_from_json,
 ) -> SessionState:
-    """Return the session of a file's entries; raise SessionFileError if they are damaged."""
+    """Return the session in a file's entries; raise SessionFileError if they are damaged."""
     try:
         index = json.loads(entries[archive.INDEX])
     except (ValueError, RecursionError) as failure:
@@ -123,7 +123,7 @@ def decode_session(
 
 
 def _check_version(name: str, index: object) -> str:
-    """Raise SessionFileError for another format; return a note on another version of TVM, or ""."""
+    """Raise SessionFileError for an unknown format; return a note if the TVM version differs."""
     version = index.get(_VERSION) if isinstance(index, dict) else None
     if not isinstance(index, dict) or type(version) is not int or version < 1:
         raise SessionFileError(

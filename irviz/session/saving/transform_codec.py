@@ -1,4 +1,4 @@
-"""Transforms to and from plain values, which a session file can hold."""
+"""Convert transforms to and from plain values that a session file can hold."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _INDEX_MAP = "index map"
 
 @dataclass(frozen=True)
 class LabelOnly(Transform):
-    """A transform of which a file has only the label: it can be neither applied nor written.
+    """A transform of which a file has only the label; it can be neither applied nor written.
 
     `is_pass` says that the label is the name of a pass.
     """
@@ -55,7 +55,7 @@ class LabelOnly(Transform):
         )
 
     def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:
-        """Write the catalog's pass of this name, if that makes the same module."""
+        """Write the catalog's pass of this name, if it makes the same module."""
         reason = f"{self.label} {_LABEL_ONLY}"
         if not self.is_pass:
             raise UnwritableError(reason)
@@ -76,7 +76,7 @@ _KINDS: Mapping[str, tuple[Callable[..., Transform], Mapping[str, type | UnionTy
 
 
 def describe(transform: Transform) -> Description:
-    """Return the values that `restore` needs, or else the transform's label."""
+    """Return the values that `restore` needs, or else only the transform's label."""
     described: object = transform
     if not _is_described(transform):
         described = LabelOnly(transform.label, isinstance(transform, TVMPass))
@@ -93,7 +93,7 @@ def describe(transform: Transform) -> Description:
 
 
 def _is_described(transform: Transform) -> bool:
-    """Tell whether the fields of its kind are plain values and all that there is to a transform."""
+    """Tell whether a transform is fully described by its kind's fields, as plain values."""
     match transform:
         case Swap(matching=matching):
             return matching is None
@@ -108,7 +108,7 @@ def _is_described(transform: Transform) -> bool:
 
 
 def restore(description: Description) -> Transform:
-    """Return the transform of a description, without applying it; raise EncodingError."""
+    """Return the described transform without applying it; raise EncodingError."""
     kind = description.get("kind")
     if not isinstance(kind, str) or kind not in _KINDS:
         raise EncodingError(f"{brief(kind)} is no kind of transform")
@@ -148,14 +148,14 @@ def _pass_call(name: str, arguments: Mapping[str, object]) -> PassCall:
 
 
 def _without_tensors(value: object) -> object:
-    """Return an argument with arrays for tensors, of which the pass makes tensors of its own."""
+    """Return an argument with arrays in place of tensors; the pass converts them back."""
     if isinstance(value, dict):
         return {key: _without_tensors(one) for key, one in value.items()}
     return value.numpy() if isinstance(value, tvm.runtime.Tensor) else value
 
 
 def _check(parameter: PassParameter, value: object) -> None:
-    """Raise EncodingError for an argument that `named_pass` takes from code alone."""
+    """Raise EncodingError for an argument that `named_pass` only accepts from code."""
     if parameter.kind is ParameterKind.DEVICE and value is not None:
         is_valid = isinstance(value, tuple) and tuple(map(type, value)) == (str, int, str)
     elif parameter.kind is ParameterKind.PATTERNS:

@@ -26,7 +26,7 @@ _OBJECTS = (ir.IRModule, ir.BaseFunc, tvm.runtime.Tensor, tirx.IndexMap)
 
 
 class EncodingError(IrvizError, ValueError):
-    """A value that cannot be encoded, or JSON that cannot be decoded; the message has both."""
+    """A value cannot be encoded, or JSON cannot be decoded; the message quotes it."""
 
 
 @dataclass
@@ -38,14 +38,14 @@ class ObjectTable:
     _indices: dict[object, int] = field(default_factory=dict)
 
     def add_object(self, value: object) -> int:
-        """Add an object of TVM if it is new, and return its index."""
+        """Add a TVM object if it is new, and return its index."""
         key = (type(value), hash(value))
         if isinstance(value, tvm.runtime.Object):
             key = (tvm.runtime.Object, value.__chandle__())
         return self._add(self.objects, key, value)
 
     def add_array(self, value: NDArray[Any]) -> int:
-        """Add an array if no equal one is there, and return its index."""
+        """Add an array unless an equal one is present, and return its index."""
         digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).digest()
         return self._add(self.arrays, (value.dtype.str, value.shape, digest), value)
 
@@ -72,7 +72,7 @@ def _at(values: list[Any], index: object, what: str) -> Any:
 
 
 def encode(value: object, table: ObjectTable) -> object:
-    """Return a value as JSON has it; raise EncodingError if it is not a plain value."""
+    """Return a value in JSON's types; raise EncodingError if it is not a plain value."""
     match value:
         case None | bool() | str():
             return value
@@ -129,7 +129,7 @@ def array_to_npy(array: NDArray[Any]) -> bytes:
 
 
 def array_from_npy(content: bytes) -> NDArray[Any]:
-    """Return the array in NumPy's format; raise EncodingError unless it is one of numbers."""
+    """Return the array in data in NumPy's format; raise EncodingError unless it is numeric."""
     try:
         file = BytesIO(content)
         array = read_npy(file, len(content))
@@ -165,7 +165,7 @@ def _decode_dict(content: list[object], table: ObjectTable) -> dict[str, object]
 
 
 def _decode_scalar(form: object, content: Any, table: ObjectTable) -> object | None:
-    """Return a shape, an address or an array of small floats, or None if this is none."""
+    """Return a shape, an address or an array of small floats, or None if it is none of these."""
     match form, content:
         case "shape", [*sizes] if all(type(one) is int and one >= 0 for one in sizes):
             return ShapeValue(tuple(sizes))

@@ -1,4 +1,4 @@
-"""Make a stage of another one by a transform, which the worker tries first."""
+"""Apply a transform to a stage, after trying it in the worker."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def apply_transform(
     isolate: bool = True,
     seconds: float = SECONDS,
 ) -> Stage:
-    """Return the stage that a transform makes of another.
+    """Return the stage that a transform produces from another.
 
-    With `isolate`, the worker first tries what might end the process; then it is applied here
-    again, so that variables keep their identity. A transform that fails, or ends the worker, makes
-    a stage with an error. Raises TransformError or NotFoundError, and makes no stage, when the
-    transform refuses its arguments.
+    With `isolate`, a transform that might crash is first tried in the worker and then applied again
+    here, so that variables keep their identity. If it fails or kills the worker, the stage has an
+    error. Raises TransformError or NotFoundError, and makes no stage, if the transform rejects its
+    arguments.
     """
     module, error, stderr = stage.module, "", ""
     tried = transform.tried_as if isolate else None
@@ -61,7 +61,7 @@ def apply_transform(
 def _apply_in_worker(
     mod: ir.IRModule, transform: Transform, seconds: float
 ) -> tuple[ir.IRModule, str, str]:
-    """Return the module that a transform makes in the worker, its error and what TVM wrote.
+    """Apply a transform in the worker; return the module, the error and what TVM wrote.
 
     Raises TransformError if the transform cannot be sent.
     """

@@ -1,4 +1,4 @@
-"""BindParams: parameters become constants."""
+"""BindParams turns parameters into constants."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from irviz.transforms.transform import Transform
 from irviz.worker.shared_arrays import is_shared, writable
 
 _MOST_NAMED = 8
-"""A label names no more parameters than this: a transformer has hundreds."""
+"""The most parameters that a label names: a transformer has hundreds."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class BindParams(Transform):
 
 
 def bind_params(params: Mapping[str, np.ndarray], function: str = "main") -> BindParams:
-    """Return the transform that binds these arrays, with their values copied now or shared.
+    """Return the transform that binds these arrays; their values are shared, or copied now.
 
     Raises TransformError for an array that TVM cannot convert to a tensor.
     """

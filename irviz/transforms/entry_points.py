@@ -1,4 +1,4 @@
-"""Passes and kernels of other installed packages."""
+"""Load passes and kernels of other installed packages."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ PASSES, KERNELS = "irviz.passes", "irviz.kernels"
 
 @cache
 def load_entry_points(group: str) -> None:
-    """Import what installed packages name in an entry point group, once.
+    """Import the modules that installed packages name in an entry point group, once.
 
-    What is imported registers passes by `irviz.register_pass`, kernels by
-    `irviz.library.register`. Where that fails, a warning names the package.
+    These modules register passes by `irviz.register_pass` and kernels by `irviz.library.register`.
+    If an import fails, a warning names the package.
     """
     for entry in metadata.entry_points(group=group):
         _load(entry)

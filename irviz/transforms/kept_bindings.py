@@ -1,4 +1,4 @@
-"""A smaller module: one of some bindings of a function, with what they use as its parameters."""
+"""Make a module of some of a function's bindings, with their other operands as parameters."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def count_bindings(mod: ir.IRModule, function: str) -> int:
 
 
 def keep_bindings(mod: ir.IRModule, function: str, kept: Collection[int]) -> ir.IRModule:
-    """Return a module of a function with some of its bindings, and of what it calls.
+    """Return a module with some bindings of a function, and the functions that they call.
 
-    A variable that they use and that another binding defines is a parameter, before those that the
-    function has; all variables that they do not use themselves are returned. Raises what TVM raises
-    for types that need others.
+    A variable that they use and that a removed binding defines becomes a parameter, before the
+    function's own; all variables that they do not use themselves are returned. Raises what TVM
+    raises if a type depends on a removed binding.
 
     Args:
-        kept: The numbers of the bindings, in the order of the text, from 0 on.
+        kept: The indices of the bindings in the order of the text, from 0.
     """
     old = relax_function(mod, function)
     numbered = itertools.count()
@@ -60,7 +60,7 @@ def _rewritten(
     params: Mapping[ir.Var, ir.Var],
     outputs: Mapping[ir.Var, ir.Var],
 ) -> list[relax.Binding]:
-    """Return bindings that use parameters; what is returned is bound to variables for that."""
+    """Return bindings that use parameters; results are bound to variables for that."""
     new = []
     for binding in bindings:
         var, value = outputs.get(binding.var, binding.var), _substituted(binding.value, params)
@@ -72,7 +72,7 @@ def _rewritten(
 
 
 def _substituted(value: ir.Expr, params: Mapping[ir.Var, ir.Var]) -> ir.Expr:
-    """Return an expression with other variables in the place of some."""
+    """Return an expression with some variables replaced."""
     changed = {var for var in relax.analysis.free_vars(value) if params.get(var, var) is not var}
     if not changed:
         return value
@@ -88,7 +88,7 @@ def _substituted(value: ir.Expr, params: Mapping[ir.Var, ir.Var]) -> ir.Expr:
 
 
 def _with_callees(mod: ir.IRModule, gvar: ir.GlobalVar, function: relax.Function) -> ir.IRModule:
-    """Return a module of a function and of those of the other module that it needs."""
+    """Return a module of a function and the functions of another module that it needs."""
     functions: dict[ir.GlobalVar, ir.BaseFunc] = {gvar: function}
     by_name = {one.name_hint: one for one in mod.functions}
     todo: list[ir.BaseFunc] = [function]

@@ -36,7 +36,7 @@ class PythonScript:
     """Collects statements in order, with the imports, definitions and arrays that they need.
 
     The module is always named `mod`. Arrays are written into the script or to a file. `names` has
-    the values of the global names that users' functions use, so that a clash is noticed.
+    the values of globals that users' functions use, to detect clashes.
     """
 
     def __init__(self) -> None:
@@ -175,7 +175,7 @@ def _array_source(value: NDArray[np.generic]) -> str:
 
 
 def _packed(content: bytes, level: int) -> str:
-    """Return the expression for bytes, which are compressed at this level."""
+    """Return the expression for bytes, compressed at this level."""
     text = base64.b64encode(zlib.compress(content, level)).decode()
     lines = textwrap.wrap(text, _WIDTH)
     literal = f'"{text}"' if len(lines) < 2 else '"""\n' + "\n".join(lines) + '\n"""'

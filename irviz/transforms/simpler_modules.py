@@ -1,6 +1,6 @@
-"""Modules that are one step simpler than another: a branch, a call or a size less.
+"""Modules that are one step simpler than another: without a branch or call, or with a smaller size.
 
-Each is made by a function without arguments, which raises what TVM raises.
+Each is returned by a function without arguments, which may raise what TVM raises.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from irviz.ir.module_functions import (
 
 Make = Callable[[], ir.IRModule]
 _LEAST_SIZE = 2
-"""What sizes become at least, before 1: a pass may treat axes of size 1 in a way of its own."""
+"""The smallest size tried before 1, because a pass may treat axes of size 1 specially."""
 
 
 def without_branch_or_call(mod: ir.IRModule, function: str) -> Iterator[Make]:
-    """Yield the module with one branch in the place of an `if`, or the body of a called function.
+    """Yield the module with an `if` replaced by a branch, or a call by the function's body.
 
-    A function that calls others is not put in the place of its calls, as it may call itself.
+    A function that calls others is not inlined, as it may be recursive.
     """
     for block in relax_function(mod, function).body.blocks:
         for binding in block.bindings:
@@ -43,7 +43,7 @@ def without_branch_or_call(mod: ir.IRModule, function: str) -> Iterator[Make]:
 
 
 def count_stores(mod: ir.IRModule) -> int:
-    """Return how many statements of PrimFuncs write into a buffer."""
+    """Return how many statements of PrimFuncs write to a buffer."""
     stores: list[tirx.BufferStore] = []
     for one in prim_funcs(mod).values():
         tvm_ffi.structural_walk(one.body, (tirx.BufferStore, stores.append))
@@ -51,9 +51,9 @@ def count_stores(mod: ir.IRModule) -> int:
 
 
 def keep_stores(mod: ir.IRModule, kept: Collection[int]) -> ir.IRModule:
-    """Return the module with zeros in the place of what the other statements write.
+    """Return the module with all other statements of PrimFuncs writing zero.
 
-    Of those that follow each other, one is left out if no other reads what it writes.
+    In a sequence, a statement is removed if no other reads what it writes.
     """
     numbers = itertools.count()
 
@@ -71,7 +71,7 @@ def keep_stores(mod: ir.IRModule, kept: Collection[int]) -> ir.IRModule:
 
 
 def _without_unread(function: tirx.PrimFunc) -> tirx.PrimFunc:
-    """Return a PrimFunc without the statements of sequences that write what no other reads."""
+    """Return a PrimFunc without the statements in sequences whose results no other reads."""
     read = Counter(_read_names(function))
     read.update(param.name for param in function.params)
 
@@ -88,7 +88,7 @@ def _without_unread(function: tirx.PrimFunc) -> tirx.PrimFunc:
 
 
 def _read_names(part: object) -> list[str]:
-    """Return the name of a buffer for each time that it is read; several may have one name."""
+    """Return the name of the buffer for each read; several buffers may share a name."""
     names: list[str] = []
     tvm_ffi.structural_walk(part, (ir.TensorLoad, lambda load: names.append(load.source.name)))
     return names
@@ -101,7 +101,7 @@ def _written_names(part: object) -> list[str]:
 
 
 def with_smaller_sizes(mod: ir.IRModule) -> Iterator[Make]:
-    """Yield the module with a size that is smaller, and so are its multiples where that fits."""
+    """Yield the module with one size reduced, and its multiples too where possible."""
     if prim_funcs(mod):
         return  # their indices depend on the sizes, and what reads elsewhere gives any value
     sizes = set[int]()

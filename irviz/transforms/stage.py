@@ -1,4 +1,4 @@
-"""A stage: a module, and what made it of another one."""
+"""A stage: a module, and the transform that produced it from another."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from irviz.model.runs.origin import Origin
 from irviz.transforms.transform import Transform
 
 Position = tuple[Layer, str, int]
-"""The layer inside of another that a node is in, its operator, and how many are before it there."""
+"""A node's sublayer, its operator, and how many such nodes come before it there."""
 
 INITIAL = "initial module"
-"""The label of a stage that was made from no other one."""
+"""The label of a stage that was not made from another."""
 
 
 @dataclass(frozen=True, eq=False)

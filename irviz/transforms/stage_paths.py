@@ -1,4 +1,4 @@
-"""Paths through a tree of stages: replay them on other modules, write them as scripts."""
+"""Replay paths through a tree of stages on other modules, and write them as scripts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from irviz.transforms.stage import Stage
 
 
 def path(stages: Sequence[Stage], stage_id: str) -> tuple[Stage, ...]:
-    """Return the stages from a root to this one, each made of the one before."""
+    """Return the stages from a root to this one, each made from the one before."""
     by_id = {stage.id: stage for stage in stages}
     stages_up = [by_id[stage_id]]
     while (parent := stages_up[-1].parent) is not None:
@@ -23,10 +23,10 @@ def path(stages: Sequence[Stage], stage_id: str) -> tuple[Stage, ...]:
 
 
 def replay(steps: Sequence[Stage], on: Stage, first_id: int, *, isolate: bool) -> list[Stage]:
-    """Apply the transforms of these stages to another stage, one after the other.
+    """Apply the transforms of these stages to another stage, in order.
 
-    A step that refuses the module makes a stage with the error; the next step goes on with the
-    module as it is. A step that came from a file is one of that file here, too.
+    A step that rejects the module makes a stage with the error, and the next step continues with
+    the unchanged module. A step from an opened file stays marked as from that file.
     """
     made: list[Stage] = []
     for step in steps:
@@ -54,8 +54,8 @@ def replay(steps: Sequence[Stage], on: Stage, first_id: int, *, isolate: bool) -
 def to_script(steps: Sequence[Stage]) -> PythonScript:
     """Return the script that makes the last module of a path from the first.
 
-    Where a step has no statements, the script begins with the module that the step made, and the
-    steps before it are comments.
+    If a step cannot be written as statements, the script starts with the module that the step made,
+    and earlier steps are comments.
     """
     done = [stage for stage in steps if not stage.error]
     begin, reason = 0, ""

@@ -16,8 +16,8 @@ class StageTree:
 
     Attributes:
         stages: The stages, each after its parent.
-        current_id: The stage that verbs start from.
-        count: How many stages were ever made, so that no id is used twice.
+        current_id: The stage that methods use by default.
+        count: The number of stages ever made, so that ids are not reused.
         past: What undo returns.
         future: What redo returns.
     """
@@ -53,13 +53,13 @@ class StageTree:
         return replace(new, count=self.count + len(made))
 
     def undo(self) -> StageTree:
-        """Return the tree before its last change; raise StageError when there was none."""
+        """Return the tree before its last change; raise StageError if there was none."""
         if self.past is None:
             raise StageError("there is nothing to undo: the session is as it began")
         return replace(self.past, future=self, count=self.count)
 
     def redo(self) -> StageTree:
-        """Return the tree before the last undo; raise StageError when there was none."""
+        """Return the tree before the last undo; raise StageError if there was none."""
         if self.future is None:
             raise StageError("there is nothing to redo: no change was undone since the last one")
         return replace(self.future, count=self.count)
@@ -75,7 +75,7 @@ class StageTree:
         )
 
     def drop(self, stage_id: str) -> StageTree:
-        """Drop a stage and all that were made of it; raise StageError for the first stage.
+        """Drop a stage and all that were made from it; raise StageError for the first stage.
 
         If the current stage is among them, the parent of the dropped one becomes current.
         """

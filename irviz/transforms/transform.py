@@ -1,4 +1,4 @@
-"""What every transform can do, whatever it does."""
+"""The interface of transforms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Apply = Callable[[ir.IRModule], ir.IRModule]
 
 
 class Transform(ABC):
-    """A function from a module to a module that has a label and can be written as Python."""
+    """A function from module to module that has a label and can be written as Python."""
 
     @property
     @abstractmethod
@@ -28,7 +28,7 @@ class Transform(ABC):
 
     @property
     def tried_as(self) -> Apply | None:
-        """What the worker tries first; None where all that can go wrong is checked before."""
+        """What the worker tries first; None if everything that can fail is checked before."""
         return None
 
     @property
@@ -38,12 +38,12 @@ class Transform(ABC):
 
     @abstractmethod
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
-        """Return the new module and leave the old one as it is."""
+        """Return the new module, leaving the old one unchanged."""
 
     @abstractmethod
     def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:
-        """Write the statements that make `after` of `before`; raise UnwritableError if none can."""
+        """Write statements that turn `before` into `after`; raise UnwritableError if impossible."""
 
     def write_failing(self, script: PythonScript) -> None:  # noqa: ARG002 - passes write
-        """Write the statements of a transform that fails; raise UnwritableError if none can."""
+        """Write the statements of a failing transform; raise UnwritableError if impossible."""
         raise UnwritableError(f"{self.label} has no statements of TVM alone")

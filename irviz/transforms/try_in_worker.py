@@ -1,4 +1,4 @@
-"""Try a transform in a process of its own, which it may end."""
+"""Try a transform in a separate process, which it may crash."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def try_transform(
 
 
 def _try_in_worker(sent: bytes, look: bool, keep: bool) -> TrialOutcome:
-    """Apply the transform; this runs in the worker."""
+    """Apply the transform. Runs in the worker."""
     try:
         packed, transform = cloudpickle.loads(sent)
         mod = unpack_module(packed)

@@ -1,1 +1,1 @@
-"""Change what calls call: library kernels, TE definitions, and which are equal."""
+"""Change the callees of calls: library kernels, TE definitions, and their equivalence."""

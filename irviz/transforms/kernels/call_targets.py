@@ -1,4 +1,4 @@
-"""The callees of calls, and the callees that could replace them by their signatures."""
+"""The callees of calls, and those that could replace them according to their signatures."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def call_target(mod: ir.IRModule, name: str) -> CallTarget | None:
 
 
 def call_targets(mod: ir.IRModule) -> dict[str, CallTarget]:
-    """Return everything that calls of the module could call, by name.
+    """Return every possible callee of the module's calls, by name.
 
     PrimFuncs come first, then kernels in the order of registration, definitions, and the
     functions registered with TVM directly that the module calls.

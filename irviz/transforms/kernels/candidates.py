@@ -85,7 +85,7 @@ class Candidate:
 _tried: OrderedDict[
     tuple[ir.IRModule, str, NodeId], tuple[Mapping[str, CallTarget], tuple[Candidate, ...]]
 ] = OrderedDict()
-"""The candidates of the calls that were asked about last, and what they were found among."""
+"""The candidates of recent calls, and the functions that they were chosen from."""
 _tried_lock = Lock()
 
 
@@ -101,10 +101,10 @@ def candidates(mod: ir.IRModule, function: str, node: NodeId) -> tuple[Candidate
 def iter_candidates(
     mod: ir.IRModule, function: str, node: NodeId
 ) -> Iterator[tuple[Candidate, ...]]:
-    """Yield the candidates several times: matched by signature, then with more of them tried.
+    """Yield the candidates repeatedly: first matched by signature, then with more of them tried.
 
-    Those of a call that was asked about before are yielded once, as long as the same functions are
-    there: who steps through stages comes back to it.
+    Candidates of a recent call are cached and yielded once, as long as the same functions exist:
+    users stepping through stages return to the same call.
     """
     here = dps_calls(relax_function(mod, function)).get(node)
     if here is None:
@@ -147,7 +147,7 @@ def _iter_candidates(
 
 
 def equivalence(mod: ir.IRModule, name: str, prim_func: tirx.PrimFunc) -> EquivalenceResult:
-    """Compare a PrimFunc with the module's one of this name, on the shapes of its first call."""
+    """Compare a PrimFunc with that of this name in the module, on the shapes of its first call."""
     for function in relax_functions(mod).values():
         for found in dps_calls(function).values():
             if found.callee == name:

@@ -97,7 +97,7 @@ def redirect_calls(
     replacement: str,
     at: Collection[str] | None = None,
 ) -> ir.IRModule:
-    """Let the calls of `callee` in a Relax function call `replacement`.
+    """Replace calls of `callee` in a Relax function by calls of `replacement`.
 
     `at` limits this to the calls bound to these variables, with `#2` for the second of a name.
     """

@@ -121,7 +121,7 @@ def _each(
 def _answer(
     samples: SampleSpec, callee: bytes, candidates: Mapping[str, bytes], with_references: bool
 ) -> _Answer:
-    """Compare the candidates that were sent; this runs in the worker."""
+    """Compare the candidates that were sent. Runs in the worker."""
     # the worker may be unable to import the module of a function
     loaded, verdicts = _each(candidates, cloudpickle.loads, "it cannot be read where it is tried")
     try:
@@ -205,11 +205,11 @@ def _outputs(function: Runnable, inputs: list[Array], outputs: list[Array]) -> l
 
 
 _built: OrderedDict[int, Callable[..., None] | Exception] = OrderedDict()
-"""PrimFuncs by structural hash, and why one does not compile."""
+"""Compiled PrimFuncs by structural hash, or why one does not compile."""
 
 
 def _build(functions: list[Runnable]) -> None:
-    """Build the PrimFuncs that are not built yet, in one module if that compiles."""
+    """Build the PrimFuncs that are not built yet, in a single module if that compiles."""
     wanted = {
         tvm_ffi.structural_hash(function): function.with_attr("global_symbol", f"f{number}")
         for number, function in enumerate(functions)

@@ -1,4 +1,4 @@
-"""Sample calls: the sizes at which a call is tried, and arrays on which functions differ."""
+"""Sample calls: sizes at which a call is tried, and arrays that reveal differences."""
 
 from __future__ import annotations
 

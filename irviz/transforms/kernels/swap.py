@@ -30,7 +30,7 @@ from irviz.transforms.transform import Transform
 
 @dataclass(frozen=True)
 class Swap(Transform):
-    """Let calls of `callee` call `replacement` instead.
+    """Replace calls of `callee` by calls of `replacement`.
 
     Attributes:
         callee: A name, or a pattern of names such as "linear*".

@@ -1,4 +1,4 @@
-"""Arguments of a pass: checked when they are given, looked up in a module, and written as Python.
+"""Arguments of a pass: checking them, looking them up in a module, and writing them as Python.
 
 A checked argument is a plain value: text stands for targets, and names for functions and variables.
 """
@@ -66,7 +66,7 @@ def plain_argument(parameter: PassParameter, value: object, owner: str) -> objec
 
 
 def resolve_argument(parameter: PassParameter, value: object, scope: NameScope) -> object:
-    """Return a checked argument as TVM takes it.
+    """Return a checked argument in the form that TVM takes.
 
     Raises TransformError or NoFunctionError for a name that the module does not have.
     """
@@ -203,7 +203,7 @@ def _variables(value: Any) -> tuple[str, ...]:
 
 
 def _arrays(value: Any) -> Mapping[str, tvm.runtime.Tensor]:
-    """Return tensors by name, with the values copied now."""
+    """Return tensors by name, with their values copied now."""
     given: Mapping[Any, Any] = {} if value == () else _instance(value, Mapping)
     return bind_params({_name(name): array for name, array in given.items()}).params
 
@@ -366,7 +366,7 @@ def _code_source(value: object, script: PythonScript) -> str:
 
 
 class _Kind(NamedTuple):
-    """An example of an argument of a kind, and how one is checked, resolved and written."""
+    """A kind of argument: an example, and how it is checked, resolved and written."""
 
     example: str
     check: Callable[[Any], object] = lambda value: value

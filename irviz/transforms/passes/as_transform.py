@@ -1,4 +1,4 @@
-"""Transforms from what the user gives: a pass object, a catalog name, or a transform."""
+"""Make a transform from what the user passes: a name, a pass object, a function or a transform."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class TVMPass(Transform):
 
     @property
     def evaluates_code(self) -> bool:
-        """Whether a pass in it does, or is none of the catalog's: TVM's pipelines have no names."""
+        """Whether a pass in it does, or is not in the catalog: TVM's pipelines have no names."""
         named = default_pass_call(self.label)
         if named is None and None in self._parts:
             return True
@@ -54,7 +54,7 @@ class TVMPass(Transform):
         return tuple(map(default_pass_call, _leaf_names(self.wrapped)))
 
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
-        """Run the pass; where it asks for a target and there is none, for the catalog's default."""
+        """Run the pass; if it needs a target and there is none, use the catalog's default."""
         names = (name.rpartition(".")[2] for name in _leaf_names(self.wrapped))
         wanted = next(filter(None, map(pass_facts.AROUND_OBJECTS.get, names)), None)
         if wanted is None or tvm.target.Target.current(allow_none=True):
@@ -66,7 +66,7 @@ class TVMPass(Transform):
             return self.wrapped(mod)
 
     def __reduce__(self) -> NoReturn:
-        """Raise TypeError: what TVM pickles of a pass lacks its function."""
+        """Raise TypeError, because TVM pickles a pass without its function."""
         raise TypeError(f"the pass object {self.label} cannot be pickled")
 
     def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:
@@ -87,12 +87,12 @@ class TVMPass(Transform):
 
 @dataclass(frozen=True)
 class _InOrder:
-    """Passes that run one after the other."""
+    """Passes that run in sequence."""
 
     calls: tuple[PassCall, ...]
 
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
-        """Run each on what the one before made."""
+        """Run each pass on the result of the one before."""
         for call in self.calls:
             mod = call(mod)
         return mod

@@ -1,4 +1,4 @@
-"""The catalog: every pass of TVM, its pipelines and the user's own, found by name and by words."""
+"""The catalog of TVM's passes and pipelines and the user's own, with search by name and words."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class CatalogEntry:
     Attributes:
         make: Creates the pass, or a transform of irviz in its place.
         python: The expression that creates the pass, up to its arguments.
-        is_measured: Whether it measures, so that it gives another module each time.
+        is_measured: Whether it takes measurements, so that each run gives another module.
         evaluates_code: Whether it runs code of the module, or of a file that an argument names.
-        own: The user's function or rewrite, where it is not a pass of TVM.
+        own: The user's function or rewrite, if it is not a pass of TVM.
     """
 
     name: str
@@ -80,7 +80,7 @@ class CatalogEntry:
 
     @property
     def code_only(self) -> str:
-        """How to apply it from code, "" where a form can give all its arguments."""
+        """How to apply it from code, "" if a form can provide all its arguments."""
         required = [one for one in self.parameters if one.is_required]
         names = " and ".join(one.name for one in required if one.kind is ParameterKind.CODE)
         if not names:
@@ -91,7 +91,7 @@ class CatalogEntry:
         )
 
     def parameter(self, name: str) -> PassParameter:
-        """Return a parameter by its name; raise TransformError with the names there are."""
+        """Return a parameter by name; raise TransformError, listing the known names."""
         for parameter in self.parameters:
             if parameter.name == name:
                 return parameter
@@ -110,8 +110,8 @@ def catalog() -> tuple[CatalogEntry, ...]:
 def find(name: str) -> CatalogEntry:
     """Return the entry of this name, such as "StmtSimplify" or "tirx.StmtSimplify".
 
-    A short name that several entries have stands for that of Relax. Raises TransformError with
-    the nearest names when there is no such entry, or several.
+    If several entries share a short name, it stands for that of Relax. Raises TransformError with
+    the nearest names if there is no such entry or several.
     """
     entries = catalog()
     found = [entry for entry in entries if name in (entry.name, entry.full_name)]
@@ -218,7 +218,7 @@ def _with_target(entry: CatalogEntry) -> CatalogEntry:
 
 
 def _bind(func_name: str, params: dict[str, tvm.runtime.Tensor]) -> BindParams:
-    """Return irviz's own transform, which first checks shapes and dtypes, as TVM does not."""
+    """Return irviz's own transform, which first checks shapes and dtypes, unlike TVM's."""
     return BindParams(params, func_name)
 
 

@@ -1,4 +1,4 @@
-"""A pass that is a plain function of Python."""
+"""A pass that is a plain Python function."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class FunctionPass(Transform):
 
     @property
     def tried_as(self) -> FunctionPass:
-        """The same, with the code of the function."""
+        """The same pass, with the function's code."""
         return replace(self, function=PortableFunction(self.function))
 
     @property
     def evaluates_code(self) -> bool:
-        """It may: what the function does is unknown."""
+        """Always true, because what the function does is unknown."""
         return True
 
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
-        """Call the function; raise TypeError where it returns no module."""
+        """Call the function; raise TypeError unless it returns a module."""
         made = self.function(mod)
         if not isinstance(made, ir.IRModule):
             raise TypeError(

@@ -49,9 +49,9 @@ class PassParameter:
     """A parameter of a pass.
 
     Attributes:
-        first: The initial value in a form, where there is no default.
+        first: The initial value in a form if there is no default.
         item: The type of a LIST's items, or the enum whose member names are the choices.
-        also: Another kind that code may give instead.
+        also: Another kind that code may pass instead.
     """
 
     name: str
@@ -72,7 +72,7 @@ class PassParameter:
 
 @dataclass(frozen=True)
 class ParameterHint:
-    """What the signature does not tell about a parameter."""
+    """What the signature does not say about a parameter."""
 
     kind: ParameterKind | None = None
     choices: tuple[object, ...] = ()
@@ -124,7 +124,7 @@ def read_parameters(
 
 
 def _read(name: str, annotation: object) -> PassParameter:  # noqa: C901 - one case a kind
-    """Return a parameter of the kind that an annotation stands for."""
+    """Return a parameter of the kind that an annotation denotes."""
     parameter = functools.partial(PassParameter, name)
     members = _members(annotation)
     if tvm.target.Target in members:
@@ -180,7 +180,7 @@ def _members(annotation: object) -> tuple[object, ...]:
 
 
 def first_sentence(value: object) -> str:
-    """Return the first sentence of an object's docstring, which may go on over several lines."""
+    """Return the first sentence of an object's docstring, which may span several lines."""
     return _sentence((inspect.getdoc(value) or "").strip())
 
 

@@ -38,9 +38,9 @@ _HOST = "llvm"  # splitting a PrimFunc needs a target with a host
 class PassCall(Transform):
     """A catalog entry by its full name, with plain arguments.
 
-    Variables, functions and targets are given by name and looked up when the pass is applied, so
-    a call can be pickled and applied to other modules. `own` is the user's function or rewrite
-    where the entry is not TVM's.
+    Variables, functions and targets are given by name and looked up when the pass is applied, so a
+    call can be pickled and applied to other modules. `own` is the user's function or rewrite if the
+    entry is not TVM's.
     """
 
     name: str
@@ -73,9 +73,9 @@ class PassCall(Transform):
 
     @property
     def tried_as(self) -> PassCall | None:
-        """Itself, because any pass may crash; None for one that measures.
+        """The call itself, because any pass may crash; None for a pass that measures.
 
-        Measuring takes as long as the user asked for, and uses processes of its own.
+        Measuring takes as long as the user asked for, and runs in separate processes anyway.
         """
         measures = any(self.arguments.get(name) for name in pass_facts.TRIALS)
         if self.entry.is_measured and measures:
@@ -182,13 +182,13 @@ class PassCall(Transform):
         return f"{entry.python}{given}".removesuffix(", ") + ")"
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Replace tensors by arrays: using an unpickled tensor crashes the process."""
+        """Replace tensors by arrays, because using an unpickled tensor crashes the process."""
         arguments = {name: _picklable(value) for name, value in self.arguments.items()}
         return _unpickled_call, (self.name, self.own, arguments)
 
 
 def named_pass(name: str, /, **arguments: object) -> PassCall:
-    """Return a call of a catalog entry; raise TransformError for a wrong name or argument."""
+    """Return a call of a catalog entry; raise TransformError for an invalid name or argument."""
     return _checked_call(find(name), arguments)
 
 

@@ -1,4 +1,4 @@
-"""What the signatures of TVM's passes do not tell, from its docstrings and from experiments."""
+"""Facts about TVM's passes that signatures do not give, from docstrings and experiments."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ ONLY_LOWERING = frozenset({"default", "default_build"})
 """TVM's pipelines that contain none of these; the others fold constants."""
 
 PATHS = frozenset({"work_dir"})
-"""The parameters that name a place on the disk."""
+"""The parameters that name a path on disk."""
 
 TRIALS = ("max_trials_global", "total_trials")
 """The parameters for the number of measurements."""

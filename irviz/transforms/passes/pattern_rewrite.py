@@ -43,7 +43,7 @@ class Rewrite(Transform):
     function: str = ""
 
     def __post_init__(self) -> None:
-        """Check the pattern, and that a rewriter is given only where it is needed."""
+        """Check the pattern, and that a rewriter is given exactly if it is needed."""
         if not isinstance(self.pattern, (*_PATTERNS, ir.IRModule, PortableFunction)):
             if not callable(self.pattern):
                 raise TransformError(
@@ -70,7 +70,7 @@ class Rewrite(Transform):
 
     @property
     def tried_as(self) -> Rewrite | None:
-        """Itself; None for a pattern object, which cannot be sent to another process."""
+        """The rewrite itself; None for a pattern object, which cannot be sent to a worker."""
         return None if isinstance(self.pattern, _PATTERNS) else self
 
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:

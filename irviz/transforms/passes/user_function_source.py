@@ -19,7 +19,7 @@ _RESERVED = frozenset({"arrays", "function", "functions", "gvar", "mod", "params
 
 
 def define_function(function: Callable[..., object], script: PythonScript) -> str:
-    """Define a user's function in the script, with the globals it uses; return its name.
+    """Define a user's function in a script, with the globals that it uses; return its name.
 
     Globals may be imports of TVM, NumPy or the standard library, literals, and functions of the
     same module. Raises UnwritableError for anything else.

@@ -1,4 +1,4 @@
-"""Log every pass that a thread runs, in whatever PassContext it runs.
+"""Log every pass that a thread runs, in any PassContext.
 
 Contexts do not inherit instruments from each other. So while there is a log, entering a context
 adds our instruments to it, and leaving it removes them again.
@@ -120,7 +120,7 @@ _FIELDS = {one.name: one for one in PassContext.__tvm_ffi_type_info__.fields}
 
 @dataclass
 class _Instrumented:
-    """A context with our instruments, its own ones, and how often it has been entered."""
+    """A context that has our instruments, with its own ones and how often it has been entered."""
 
     context: PassContext
     before: tvm_ffi.Array[Any]
@@ -180,7 +180,7 @@ Method = Callable[..., Any]
 
 
 class _Hooks:
-    """Wraps methods of TVM's classes while there are logs, in whichever thread."""
+    """Wraps methods of TVM's classes while any thread has a log."""
 
     def __init__(self, wrappers: dict[tuple[type, str], Method]) -> None:
         self._wrappers = wrappers

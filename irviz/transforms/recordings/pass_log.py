@@ -16,10 +16,10 @@ from irviz.units import format_duration
 
 @dataclass(frozen=True, eq=False)
 class PassRun:
-    """A pass that was run: the modules before and after, its time, the passes inside it.
+    """A pass that ran: the modules before and after, its time, and the passes inside it.
 
-    `after` is None when it did not finish; `error` is the reason, empty when a pass inside it
-    failed. Times are in seconds, `start` since the recording began.
+    `after` is None if it did not finish; `error` is the reason, empty if a pass inside it failed.
+    Times are in seconds, `start` since the recording began.
     """
 
     name: str
@@ -33,7 +33,7 @@ class PassRun:
 
     @property
     def end(self) -> float:
-        """When it ended, in seconds since the recording began."""
+        """The end time, in seconds since the recording began."""
         return self.start + self.seconds
 
     @cached_property
@@ -44,7 +44,7 @@ class PassRun:
         return not structural_equal(self.before, self.after)
 
     def walk(self) -> Iterator[PassRun]:
-        """Yield it and the passes inside it, in the order in which they began."""
+        """Yield this pass and the passes inside it, in the order in which they began."""
         yield self
         for child in self.children:
             yield from child.walk()

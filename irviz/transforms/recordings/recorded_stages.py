@@ -64,7 +64,7 @@ class RecordedPass(Transform):
 
 
 def stages_of(steps: Sequence[PassRun], constant_names: ConstantNames) -> tuple[Stage, ...]:
-    """Return a stage for each module that the passes made, with the stage it was made from."""
+    """Return a stage for each module that the passes made."""
     builder = _StageBuilder(constant_names)
     for step in steps:
         builder.begin(step)
@@ -74,8 +74,9 @@ def stages_of(steps: Sequence[PassRun], constant_names: ConstantNames) -> tuple[
 class _StageBuilder:
     """Builds a tree of stages; `_at` is the stage where the next pass begins.
 
-    What a pass does itself, before, between or after the passes inside it, is a stage too. A
-    module that it builds on the side, as FoldConstant does, is not: no part of it is used.
+    Changes that a pass makes itself, before, between or after the passes inside it, are stages too.
+    A module that it builds on the side, as FoldConstant does, is not, because no part of it is
+    used.
     """
 
     def __init__(self, constant_names: ConstantNames) -> None:

@@ -98,7 +98,7 @@ class Recording:
         return f"<Recording: {self._summary()}>"
 
     def __str__(self) -> str:
-        """Return an outline: a line per pass with its time, a dot where it changed nothing."""
+        """Return an outline: a line per pass with its time, and a dot if it changed nothing."""
         return "\n".join([self._summary(), *map(_line, self.walk())])
 
     def _summary(self) -> str:
@@ -125,9 +125,9 @@ RecordingType = TypeVar("RecordingType", bound=Recording)
 def record_passes(kind: type[RecordingType] = Recording) -> Iterator[RecordingType]:  # type: ignore[assignment]
     """Record every pass that this thread runs inside the block.
 
-    Passes are recorded in every PassContext that the block enters, beside its instruments, and
-    every context is restored afterwards. Exceptions are propagated; the recording keeps what was
-    run until then, with the pass that raised. Passes of other threads are not recorded.
+    Passes are recorded in every PassContext that the block enters, next to its own instruments, and
+    every context is restored afterwards. Exceptions propagate; the recording keeps the passes up to
+    then, including the one that raised. Passes of other threads are not recorded.
     """
     log = PassLog()
     with logging_passes(log):

@@ -1,4 +1,4 @@
-"""The primitives of `tvm.s_tir.Schedule`: their parameters, read from TVM's signatures."""
+"""The primitives of `tvm.s_tir.Schedule`, with parameters read from TVM's signatures."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ADDRESSES: Mapping[ArgumentKind, tuple[tuple[type[ScheduleAddress], bool], ...]]
     ArgumentKind.LOOP_OR_BLOCK: ((LoopAddress, False), (BlockAddress, False)),
     ArgumentKind.LOOP_OR_BLOCKS: ((LoopAddress, False), (BlockAddress, True)),
 }
-"""The kinds that are selected in the loop nest: the types of their values, and if in a list."""
+"""The kinds that are selected in the loop nest: types of their values, and whether in a list."""
 
 _NAMES: Mapping[ArgumentKind, str] = {
     ArgumentKind.BLOCK: "block reduction_block epilogue_block",
@@ -128,7 +128,7 @@ _SUMMARIES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class PrimitiveParameter:
-    """A parameter of a primitive; `default` is None where it is required."""
+    """A parameter of a primitive; `default` is None if it is required."""
 
     name: str
     kind: ArgumentKind
@@ -138,7 +138,7 @@ class PrimitiveParameter:
 
     @property
     def is_named(self) -> bool:
-        """Whether it is passed by keyword: everything but required loops and blocks."""
+        """Whether it is passed by keyword, as everything but required loops and blocks is."""
         return self.kind not in ADDRESSES or not (self.is_required or self.is_variadic)
 
 
@@ -163,7 +163,7 @@ class Primitive:
 
     @property
     def needs(self) -> str:
-        """What has to be selected in the loop nest, in words."""
+        """A description of what has to be selected in the loop nest."""
         return " and ".join(one.kind.value for one in self.addresses)
 
     @property
@@ -224,7 +224,7 @@ def primitives() -> dict[str, Primitive]:
 
 
 def primitive(name: str) -> Primitive:
-    """Return the primitive of this name; raise TransformError with the reason if there is none."""
+    """Return the primitive of this name; raise TransformError if there is none."""
     if name in primitives():
         return primitives()[name]
     if name in QUERIES:

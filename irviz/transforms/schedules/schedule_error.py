@@ -42,7 +42,7 @@ class ScheduleTraceError(TransformError):
 
 
 def refused(tree: ast.expr | ast.stmt, words: str) -> ScheduleTraceError:
-    """Return the error of a part of a syntax tree."""
+    """Return an error that points to a part of a syntax tree."""
     return ScheduleTraceError(words, tree.lineno, tree.col_offset + 1)
 
 

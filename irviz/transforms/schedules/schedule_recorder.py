@@ -1,4 +1,4 @@
-"""Record a schedule written in Python: each primitive it calls becomes a step."""
+"""Record a schedule written in Python: each primitive that it calls becomes a step."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def record_schedule(
 
 
 class ScheduleRecorder:
-    """Has the methods of TVM's Schedule, and records the primitives that are called."""
+    """Offers the methods of TVM's Schedule, and records the primitives that are called."""
 
     def __init__(self, mod: ir.IRModule, function: str, *, isolate: bool = True) -> None:
         self.steps: list[ScheduleStep] = []
@@ -68,7 +68,7 @@ class ScheduleRecorder:
         return functools.partial(self._do, name)
 
     def work_on(self, func_name: str) -> None:
-        """Accept the function that is recorded; raise TransformError for another one."""
+        """Accept the scheduled function; raise TransformError for any other."""
         if func_name != self._function:
             raise TransformError(
                 f"the schedule of {self._function!r} is recorded: record that of {func_name!r} "
@@ -128,7 +128,7 @@ class ScheduleRecorder:
         return BlockAddress(unique) if is_block else LoopAddress(unique, depth)
 
     def _with_text(self, step: ScheduleStep, before: ir.IRModule) -> ScheduleStep:
-        """Return the last step with its index map as text, where that has the same effect."""
+        """Return the last step with its index map as text, if that has the same effect."""
         if isinstance(step.arguments.get("index_map"), IndexMapText | None):
             return step
         done = self._sch.trace.insts[-1]

@@ -58,7 +58,7 @@ class ScheduleStep(Transform):
 
     @property
     def source(self) -> str:
-        """The line of Python, or only the primitive where there is none."""
+        """The line of Python, or only the primitive if there is none."""
         try:
             return self.line
         except UnwritableError:
@@ -76,7 +76,7 @@ class ScheduleStep(Transform):
         return sch.mod
 
     def _try(self, mod: ir.IRModule) -> ir.IRModule:
-        """Do the step if it is legal, and print the result, because that may crash too."""
+        """Apply the step if it is legal, and print the result, because printing may crash too."""
         try:
             made = self(mod)
         except TransformError:

@@ -1,7 +1,7 @@
 """The trace of a schedule: its steps as stages, and as lines of Python that are parsed strictly.
 
-Nothing of the text is run: a line must be a call of a primitive of `sch`, whose arguments are
-loops and blocks looked up by name, literals and index maps.
+Nothing in the text is run: a line must be a call of a primitive of `sch`, whose arguments are loops
+and blocks looked up by name, literals and index maps.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Text whose order on the page is the order of its characters."""
+"""Escape bidirectional control characters, so that text is shown in the order of its characters."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ _BIDIRECTIONAL = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def visible(text: str) -> str:
-    """Write bidirectional control characters as escapes with their numbers.
+    """Replace bidirectional control characters by escapes with their code points.
 
-    As they are, they would show the names in a file in another order than they have (Unicode
-    Technical Report 36, section 2.5).
+    Unescaped, they could display names in a file in a misleading order (Unicode Technical Report
+    36, section 2.5).
     """
     return _BIDIRECTIONAL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

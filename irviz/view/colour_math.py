@@ -1,4 +1,4 @@
-"""Colours as `#rrggbb`: their channels, and mixtures that look evenly spaced."""
+"""Colours as `#rrggbb`: channels, and perceptually uniform mixtures."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def mix_colours(start: str, end: str, fraction: float) -> str:
 
 
 def oklab(colour: str) -> NDArray[np.float64]:
-    """Return lightness and two hues: black and white are 1 apart."""
+    """Return the Oklab coordinates: black and white are 1 apart."""
     channels = np.array(rgb(colour)) / 255
     curved = ((channels + 0.055) / 1.055) ** 2.4
     linear = np.where(channels <= 0.04045, channels / 12.92, curved)

@@ -1,4 +1,4 @@
-"""SVG as PDF and PNG, by Typst, which keeps lines and texts as they are."""
+"""Convert SVG to PDF and PNG with Typst, which keeps lines and text as vectors."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _PAGE = b"""#set document(date: none)
 """
 _POINTS_PER_PIXEL = 0.75
 _PIXELS_PER_INCH = 192.0
-"""Two pixels for each unit of the SVG."""
+"""This gives two pixels for each unit of the SVG."""
 
 
 def svg_to_pdf(svg: str, width: float, height: float) -> bytes:
-    """Return a picture of this size in px as a page of its size, with its fonts."""
+    """Return a picture of this size in px as a one-page PDF with embedded fonts."""
     import typst  # which is large, and seldom needed
 
     return typst.compile(_PAGE, sys_inputs=_inputs(svg, width, height), format="pdf")
 
 
 def svg_to_png(svg: str, width: float, height: float) -> bytes:
-    """Return a picture of this size in px with two pixels for each of these.
+    """Return a picture of this size in px as a PNG at twice the resolution.
 
-    The size is rounded: of a part of a pixel Typst leaves out a row in the middle of the picture.
+    The size is rounded, because for a fractional size Typst drops a row of pixels in the middle.
     """
     import typst
 
@@ -43,7 +43,7 @@ def _inputs(svg: str, width: float, height: float) -> dict[str, str]:
 
 
 def _warn_of_missing_letters(svg: str) -> None:
-    """Warn where a picture has Chinese or Korean letters and no font of this machine has them."""
+    """Warn if a picture has Chinese or Korean letters that no font on this machine has."""
     import typst
 
     if any(is_wide(char) for char in svg if not char.isascii()):

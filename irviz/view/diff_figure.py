@@ -38,7 +38,7 @@ from irviz.view.svg_primitives import (
 from irviz.view.theme import Theme, get_theme
 
 DiffLayout = Literal["beside", "above"]
-"""Where the picture before is: at the left of the one after, or above it."""
+"""Where the picture before is: to the left of the one after, or above it."""
 
 _MARGIN = 20.0
 _TITLE_SIZE, _TEXT_SIZE, _LEGEND_SIZE = 15.0, 12.0, 11.0
@@ -52,10 +52,10 @@ _EDGE_SIGNS = {"added": "+", "removed": "−"}
 
 @dataclass(frozen=True)
 class DiffTitles:
-    """The words of the picture: what is before, what is after, and what was applied.
+    """The titles of the picture: before, after, and the transform.
 
     Attributes:
-        notes: Lines below the pictures, about what they do not show.
+        notes: Lines below the pictures that mention what they leave out.
     """
 
     before: str
@@ -74,13 +74,13 @@ def draw_diff(
     overlay: bool = False,
     expansion: Expansion | None = None,
 ) -> Figure:
-    """Draw what became of functions, one below the other.
+    """Draw the diffs of functions, one below the other.
 
     Args:
-        functions: Those to draw; `drawn_functions` chooses them.
+        functions: The functions to draw, as `drawn_functions` returns them.
         layout: Where the picture before is.
         overlay: Whether to draw both stages of a graph in one picture.
-        expansion: What is open in the pictures of both sides.
+        expansion: What is expanded on both sides.
 
     Raises:
         DrawError: There is no such theme, direction or layout, or nothing to draw.
@@ -116,7 +116,7 @@ def draw_diff(
 def drawn_functions(functions: Sequence[FunctionDiff], name: str = "") -> list[FunctionDiff]:
     """Return the functions that differ and can be drawn, those of Relax first.
 
-    A function that only calls others whose body differs is left out where these are drawn.
+    A function that differs only in calling changed functions is left out if these are drawn.
 
     Raises:
         NotFoundError: There is no function of this name.
@@ -154,7 +154,7 @@ class _Painter:
         self.y += _TITLE_HEIGHT
 
     def note(self, text: str) -> None:
-        """Write a line as wide as the pictures at most."""
+        """Write a line, at most as wide as the pictures."""
         text = _fitting(text, max(self.width, _MIN_NOTE), _TEXT_SIZE)
         at = (0.0, self.y + 12)
         add_text(self.picture, text, at, _TEXT_SIZE, self.theme.quiet_text, "start")
@@ -224,7 +224,7 @@ class _Painter:
         draw_marks(group, scene, changes, self.theme)
 
     def _overlay(self, diff: PlacedDiff) -> None:
-        """Draw both stages in one picture: nodes as after, or as before where they were removed."""
+        """Draw both stages in one picture: removed nodes as before, all others as after."""
         union = diff.union
         self._title(f"{self.titles.before} → {self.titles.after}", (0.0, self.y + 14))
         at = px(self.y + _TITLE_HEIGHT)
@@ -261,7 +261,7 @@ class _Painter:
         add_text(group, text, place, _TEXT_SIZE, self.theme.text, anchor, font_weight="600")
 
     def legend(self) -> None:
-        """Explain the signs that occur."""
+        """Draw a legend of the signs that occur."""
         group = add(self.picture, "g", "legend")
         x, y = 0.0, self.y + 6
         for sign, (_, meaning) in LEGEND.items():
@@ -283,7 +283,7 @@ class _Painter:
 
 
 def _fitting(text: str, room: float, size: float) -> str:
-    """Return as much of a text as fits into a width, at most 400 characters."""
+    """Return as much of a text as fits a width, at most 400 characters."""
     if len(text) > _MAX_CHARACTERS:
         text = f"{text[:_MAX_CHARACTERS]}…"
     while text_width(text, size) > room and len(text) > 1:

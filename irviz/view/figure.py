@@ -1,4 +1,4 @@
-"""A finished picture: SVG that shows itself in a notebook and saves itself as a file."""
+"""A finished picture: an SVG that displays itself in a notebook and can be saved."""
 
 from __future__ import annotations
 

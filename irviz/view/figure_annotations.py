@@ -1,4 +1,4 @@
-"""What is added to a finished picture: a title above it, and a frame around nodes."""
+"""Annotate a finished picture with a title, or with outlines around nodes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def with_title(figure: Figure, title: str, theme: ThemeName = "course") -> Figur
 
 
 def with_highlight(figure: Figure, nodes: Collection[str], theme: ThemeName = "course") -> Figure:
-    """Return the picture with a thick outline around these nodes, where they are drawn."""
+    """Return the picture with thick outlines around those of the nodes that are drawn."""
     root = _parsed(figure)
     colour = get_theme(theme).changes["changed"]
     for group in list(root.iter("g")):
@@ -50,7 +50,7 @@ def with_highlight(figure: Figure, nodes: Collection[str], theme: ThemeName = "c
 
 
 def _parsed(figure: Figure) -> ElementTree.Element:
-    """Return the root, with names as they are written."""
+    """Return the root element, keeping names as they are written."""
     root = ElementTree.fromstring(figure.svg)  # noqa: S314 - irviz wrote it
     for one in root.iter():
         one.tag = one.tag.removeprefix(f"{{{_SVG}}}")

@@ -1,4 +1,4 @@
-"""The flame graph of passes: a bar for each, as wide as it took time, below the one that ran it."""
+"""The flame graph of passes: a bar for each, as wide as its time, below that of its caller."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ _LEAST_NAME = 4
 def flame_graph(root: TimedPass, theme: str = "course") -> Figure:
     """Draw a bar for each pass, from left to right in the order in which they ran.
 
-    The part of a bar with none below it is the pass's own time. What took place outside of passes
-    is told in the title and takes no width, as it is often most of the time. Passes that changed
+    The part of a bar without others below it is the pass's own time. Time outside of passes is
+    given in the title and takes no width, because it is often most of the time. Passes that changed
     the module are coloured, passes that failed have a thick outline.
 
     Raises:
-        DrawError: For an unknown theme.
+        DrawError: There is no such theme.
     """
     return _FlameGraph(root, theme).draw()
 
 
 class _FlameGraph:
-    """The parts of the picture; x is by time without gaps, y by how deep a pass is in others."""
+    """The parts of the picture; x is time without gaps, y the depth of nesting."""
 
     def __init__(self, root: TimedPass, theme: str) -> None:
         self._theme = get_theme(theme)
@@ -64,7 +64,7 @@ class _FlameGraph:
         self._root = svg_document(self._size, "flame-graph", self._title, self._theme)
 
     def _place(self, passes: Sequence[TimedPass], left: float, top: float) -> None:
-        """Place passes beside each other, and those inside them below."""
+        """Place passes side by side, with nested ones below."""
         for one in passes:
             width = one.seconds * self._scale
             if width >= _LEAST_WIDTH:
@@ -104,7 +104,7 @@ class _FlameGraph:
         self._draw_name(group, one, rect)
 
     def _draw_name(self, group: ElementTree.Element, one: TimedPass, rect: Rect) -> None:
-        """Write the name and the time, the name, or the beginning of it, as much as fits."""
+        """Write the name and time, or the name, or the start of it: as much as fits."""
         name, space = " ".join(one.name.split()), rect.width - 2 * _PADDING
         longest = int(space / text_width("m", _FONT_SIZE))
         texts = [f"{name} {format_duration(one.seconds)}", name]

@@ -50,7 +50,7 @@ class Rect(NamedTuple):
         return ((self.left + self.right) / 2, (self.top + self.bottom) / 2)
 
     def overlaps(self, other: Rect) -> bool:
-        """Return whether two rectangles share a point that is not on the border of one."""
+        """Return whether two rectangles overlap in more than a border."""
         return (
             self.left < other.right
             and other.left < self.right

@@ -1,4 +1,4 @@
-"""Two loop nests side by side: which rows correspond, and what became of each."""
+"""Align two loop nests side by side: which rows correspond, and what became of each."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _DETAILS = {
 _NAME = re.compile(r"[^\W\d]\w*")
 _INSIDE = (RowKind.LOOP, RowKind.STATEMENT)
 _HEADS = (RowKind.LOOP, RowKind.BLOCK, RowKind.BUFFER, RowKind.PARAMETER)
-"""Rows that get a line to where they moved; the others move with them."""
+"""Rows that get a line to where they moved; other rows move with them."""
 
 
 class RowMark(NamedTuple):
     """What became of a row.
 
     Attributes:
-        sign: It is read without colours: "+", "−", "~", "⊃ 2 → 1", "⊂ 1 → 2" or "↕"; "" for what
-            moves with another row.
+        sign: "+", "−", "~", "⊃ 2 → 1", "⊂ 1 → 2" or "↕", readable without colour; "" for rows that
+            move with another one.
         change: The colour, by its name in `Theme.changes`.
         word: What differs.
     """
@@ -54,7 +54,7 @@ class Link(NamedTuple):
 
 @dataclass
 class Side:
-    """The rows of one loop nest, and what became of those that are not the same."""
+    """The rows of one loop nest, and what became of the changed ones."""
 
     rows: Sequence[Row]
     marks: dict[int, RowMark] = field(default_factory=dict)
@@ -64,8 +64,8 @@ class SideBySide(NamedTuple):
     """Two loop nests.
 
     Attributes:
-        lines: The rows that stand beside each other, by their numbers.
-        links: What is connected by a line.
+        lines: The rows that are side by side, by number.
+        links: The rows connected by a line.
         partners: The row after of each row before that corresponds to one.
     """
 
@@ -81,8 +81,8 @@ def side_by_side(
 ) -> SideBySide:
     """Put two loop nests side by side.
 
-    Rows that correspond stand beside each other, as many as keep their order. Where one nest is
-    missing, all rows of the other are marked.
+    Corresponding rows are side by side, as many as keep their order. If one nest is missing, all
+    rows of the other are marked.
     """
     before, after = nests
     if before is None or after is None or diff is None:
@@ -141,7 +141,7 @@ class _Alignment:
         return SideBySide(self._before, self._after, lines, self._links, self._pairs)
 
     def _pair(self, one: int, two: int) -> bool:
-        """Note that two rows correspond, unless one of them has a partner."""
+        """Record that two rows correspond, unless one of them already has a partner."""
         if one in self._pairs or two in self._taken:
             return False
         self._pairs[one] = two
@@ -197,7 +197,7 @@ class _Alignment:
     def _mark_bundle(
         self, here: Sequence[int], there: Sequence[int], *, is_reordered: bool
     ) -> None:
-        """RowMark loops that were split or fused."""
+        """Mark loops that were split or fused."""
         count = f"{len(here)} → {len(there)}"
         order = ", reordered" if is_reordered else ""
         is_split = len(here) <= len(there)
@@ -286,7 +286,7 @@ class _Alignment:
     def _match_bodies(
         self, before: str, after: str, diff: BlockDiff, names: Mapping[str, str]
     ) -> None:
-        """Match the statements of a block; those without changes may differ in names."""
+        """Match the statements of a block; unchanged ones may differ in names."""
         mine, theirs = self._free(self._bodies[0].get(before, ()), self._bodies[1].get(after, ()))
         is_same = diff.change is not LoopChange.SPLIT and not _differs(diff, Aspect.STATEMENT)
         is_alike = len(mine) == len(theirs) and all(map(self._is_same_kind, mine, theirs))
@@ -414,7 +414,7 @@ class _Alignment:
         return sorted(firm)
 
     def _mark_moved(self, anchors: Iterable[tuple[int, int]]) -> None:
-        """RowMark the rows that do not stand beside their partners, and link their heads."""
+        """Mark the rows that are not beside their partners, and link their heads."""
         beside = {one for one, _ in anchors}
         linked = {one for link in self._links for one in link.before}
         for one, two in self._pairs.items():
@@ -429,7 +429,7 @@ class _Alignment:
                 self._links.append(Link((one,), (two,), "moved"))
 
     def _mark_rest(self) -> None:
-        """RowMark the rows without a partner."""
+        """Mark the rows without a partner."""
         sides = (
             (self._before, self._pairs.keys(), RowMark("−", "removed")),
             (self._after, self._taken, RowMark("+", "added")),
@@ -440,7 +440,7 @@ class _Alignment:
                     side.marks.setdefault(at, mark)
 
     def _lines(self, anchors: Iterable[tuple[int, int]]) -> Iterator[tuple[int | None, int | None]]:
-        """Yield the rows that stand beside each other, by their numbers."""
+        """Yield the rows that are side by side, by number."""
         here, there = 0, 0
         for one, two in [*anchors, (len(self._before.rows), len(self._after.rows))]:
             yield from zip_longest(range(here, one), range(there, two))
@@ -452,7 +452,7 @@ class _Alignment:
 def _others_loops(diff: BlockDiff) -> tuple[bool, int]:
     """Return whether a block moved, and how many of its loops are not made of those it had.
 
-    Loops that several blocks share now belong to the one for which this is least.
+    Loops that several blocks now share belong to the block for which this is smallest.
     """
     new = [
         name for loops in diff.loops for name in loops.after if not is_made_of(name, loops.before)

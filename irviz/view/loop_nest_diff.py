@@ -1,4 +1,4 @@
-"""Draw what became of a loop nest: the nest before and the nest after, side by side."""
+"""Draw the diff of a loop nest: before and after, side by side."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _BAND_OPACITY = "0.3"
 _PART = re.compile(r"\w+|\s+|[^\w\s]")
 
 _Parts = list[tuple[str, bool]]
-"""Text in parts, and whether each differs."""
+"""Parts of a text, and whether each differs."""
 
 
 class DrawnSize(NamedTuple):
@@ -68,7 +68,7 @@ def draw_loop_nest_diff(
 
     Rows that correspond have the same height where the order allows it; a sign before a row says
     what became of it, and bands lead from loops to those that they were split into or fused to.
-    Rows that are the same are pale, and long runs of them are folded.
+    Unchanged rows are pale, and long runs of them are folded.
 
     Args:
         parent: The element that the picture is added to.

@@ -1,4 +1,4 @@
-"""Which rows of two loop nests side by side are shown, and which are only counted."""
+"""Fold aligned loop nests: which rows are shown, and which are only counted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ONE_SIDED = ("added", "removed")
 
 
 class Folding(NamedTuple):
-    """How many rows are shown at both ends of a long run, and the longest runs that are not."""
+    """How many rows are shown at both ends of a long run, and the longest run shown in full."""
 
     context: int
     unchanged: int
@@ -36,10 +36,10 @@ class Slot(NamedTuple):
 
 
 def folded(sides: SideBySide, folding: Folding = USUAL) -> Iterator[Slot]:
-    """Yield the lines; in long runs of those that are the same, most are one.
+    """Yield the lines, with most of a long run of unchanged ones folded into one.
 
-    The loops and blocks around a change stay, and what is next to it. Of many statements that were
-    added or removed, as by an unrolled loop, the first and the last ones stay.
+    The loops and blocks around a change, and the rows next to it, are shown. Of many added or
+    removed statements, as of an unrolled loop, the first and the last ones are shown.
     """
     words = [_word(sides, *line) for line in sides.lines]
     around = [_around(side) for side in (sides.before, sides.after)]
@@ -69,7 +69,7 @@ def folded(sides: SideBySide, folding: Folding = USUAL) -> Iterator[Slot]:
 
 
 def _word(sides: SideBySide, one: int | None, two: int | None) -> str:
-    """Return what a row is that may be folded, "" for others."""
+    """Return the kind of a row that may be folded, "" for others."""
     if one is not None and two is not None:
         is_same = one not in sides.before.marks and two not in sides.after.marks
         return _UNCHANGED if is_same else ""
@@ -81,7 +81,7 @@ def _word(sides: SideBySide, one: int | None, two: int | None) -> str:
 
 
 def _around(side: Side) -> frozenset[int]:
-    """Return the loops, blocks and statements around the rows that are not the same."""
+    """Return the loops, blocks and statements around changed rows."""
     found: set[int] = set()
     open_rows: list[int] = []
     for at, row in enumerate(side.rows):

@@ -1,4 +1,4 @@
-"""A loop nest as rows of text: the words of TVMScript in short."""
+"""A loop nest as rows of text, in abbreviated TVMScript."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Row(NamedTuple):
     Attributes:
         node: The id of the loop, block or statement that the row belongs to; a buffer's name.
         block: The id of the innermost block around a loop or a statement, "" for none.
-        name: Which view or annotation it is.
+        name: The name of the view or annotation.
     """
 
     kind: RowKind

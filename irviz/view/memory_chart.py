@@ -36,7 +36,7 @@ _TICKS = 4
 
 
 def memory_chart(use: MemoryUse, theme: str = "course") -> Figure:
-    """Draw the memory that is held at each step.
+    """Draw the memory held at each step.
 
     The curve above is the sum, with a mark at its peak. Below, each storage is a dashed frame from
     the step that allocates it to the step that frees it, at an address where it would fit, and the
@@ -95,7 +95,7 @@ class _MemoryChart:
         return _TOP + _CURVE_HEIGHT + _GAP + _BARS_HEIGHT * (1 - offset / self._top)
 
     def _rect(self, start: int, stop: int, offset: int, nbytes: int) -> Rect:
-        """Return the rectangle of memory that is held from one step to before another."""
+        """Return the rectangle of memory held from step `start` until before `stop`."""
         left, right = self._x(start), self._x(max(stop, start))
         top, bottom = self._bar_y(offset + nbytes), self._bar_y(offset)
         return Rect(left, top, max(right, left + 1.0), max(bottom, top + 0.8))
@@ -130,7 +130,7 @@ class _MemoryChart:
         add(self._root, "path", "live", d=curve, fill=fill, stroke=stroke, stroke_width=1.4)
 
     def _draw_peak(self, step: int) -> None:
-        """Mark the first step at which the most is held."""
+        """Mark the first step at the peak."""
         x, colour = self._x(step + 0.5), self._theme.flag
         group = add(self._root, "g", "peak")
         line = {"d": path("M", x, _TOP - 8, "V", self._bar_y(0)), "stroke": colour}

@@ -1,4 +1,4 @@
-"""The diff of two modules: data that shows itself as text and as pictures."""
+"""The diff of two modules, which displays itself as text and as pictures."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class Diff:
         return self.figure(function, **options).save(path)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        """Show the text in a notebook, and the figure: one above the other where it is wide."""
+        """Show the text and the figure in a notebook, above each other if it is wide."""
         shown = {"text/plain": self.text()}
         if drawn_functions(self.functions):
             figure = self.figure()
@@ -175,7 +175,7 @@ class Diff:
 
 
 def _one_sided(functions: Sequence[FunctionDiff]) -> tuple[str, ...]:
-    """Return a line for the functions that only one of the modules has."""
+    """Return a line listing the functions that only one module has."""
     found = []
     for change in (FunctionChange.ADDED, FunctionChange.REMOVED):
         names = [one.name for one in functions if one.change is change]
@@ -185,7 +185,7 @@ def _one_sided(functions: Sequence[FunctionDiff]) -> tuple[str, ...]:
 
 
 def _plain(value: object) -> object:
-    """Return records as dictionaries, without what does not take part in comparisons."""
+    """Return records as dictionaries, without fields that are not compared."""
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value):

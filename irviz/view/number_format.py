@@ -1,4 +1,4 @@
-"""Numbers as text for pictures: short, with a true minus sign, and different where they differ."""
+"""Format numbers for pictures: short, with a true minus sign, and distinct if they differ."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def format_number(value: float, digits: int = 4) -> str:
 
 
 def format_numbers(values: Sequence[float], digits: int = 3) -> list[str]:
-    """Return numbers with as many digits as tell those apart that differ, at least `digits`."""
+    """Return numbers with enough digits, at least `digits`, to tell different ones apart."""
     distinct = len(set(values))
     for tried in range(digits, 18):
         texts = [format_number(value, tried) for value in values]

@@ -1,4 +1,4 @@
-"""Where the time of passes goes: data that shows itself as a table and as a flame graph."""
+"""The times of passes, which display themselves as a table and as a flame graph."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NANOSECONDS = 1_000_000_000
 
 
 class TimeOfPasses(NamedTuple):
-    """How many runs passes of one name had, and their time in seconds, own and in total."""
+    """For the passes of one name, the number of runs, and own and total time in seconds."""
 
     name: str
     runs: int
@@ -145,7 +145,7 @@ class PassTimes:
         return target
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        """Show the flame graph in a notebook, and the table where there are no pictures."""
+        """Show the flame graph in a notebook, or the table where pictures are not supported."""
         return {"text/plain": str(self), "image/svg+xml": self.figure().svg}
 
 

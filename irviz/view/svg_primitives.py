@@ -1,4 +1,4 @@
-"""The SVG document, its elements, and text and numbers in the form that every picture writes."""
+"""SVG documents and elements, and the formatting of text and numbers in all pictures."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def shorten(text: str) -> str:
 
 
 def shorten_name(text: str, most: int = MAX_CHARACTERS) -> str:
-    """Return a name as one printable line of at most so many characters, with both its ends."""
+    """Shorten a name to one printable line that keeps both its ends."""
     line = printable(" ".join(text.split()))
     kept = most // 2
     return line if len(line) <= most else f"{line[: most - kept - 1]}…{line[-kept:]}"

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def render(template: str, **values: object) -> Markup:
     """Render `templates/<template>.html.j2`; a missing variable is an error.
 
-    The HTML is inserted by other templates as it is. Join it with f-strings or `str.join`: `+`
-    escapes the other operand, as long as that is not Markup itself.
+    Other templates insert the HTML without escaping. Join it with f-strings or `str.join`: `+`
+    would escape an operand that is not Markup.
     """
     from markupsafe import Markup
 
@@ -26,14 +26,14 @@ def render(template: str, **values: object) -> Markup:
 
 
 def escape(text: str) -> Markup:
-    """Return a text as HTML that shows it as it is."""
+    """Return a text as HTML that displays it literally."""
     from markupsafe import escape as escape_html
 
     return escape_html(visible(text))
 
 
 def _visible_value(value: object) -> object:
-    """Return what is written for a value: HTML as it is."""
+    """Return the text to write for a value; HTML is kept."""
     if isinstance(value, str) and not hasattr(value, "__html__"):
         return visible(value)
     return value

@@ -26,7 +26,7 @@ class NodeShape(Enum):
 
 @dataclass(frozen=True, slots=True)
 class NodeStyle:
-    """A shape, the name of its pair of colours in a theme, and what the kind of node is called."""
+    """A shape, the name of its pair of colours in a theme, and the name of the kind of node."""
 
     shape: NodeShape
     colour: str

@@ -1,4 +1,4 @@
-"""Layouts of several stages in which everything that stays has one place."""
+"""Layouts of several stages in which unchanged parts have the same position."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from irviz.view.theme import get_theme
 
 _ARROW = 7.0
 _PARTS = 16
-"""The parts of a Bézier curve that are looked at to find where it enters a rectangle."""
+"""The number of parts of a Bézier curve that are checked to find where it enters a rectangle."""
 
 Widths = Sequence[Mapping[NodeId, float]]
 """For each stage, the width of what is written inside of nodes beside their texts, in px."""
@@ -30,10 +30,10 @@ Widths = Sequence[Mapping[NodeId, float]]
 def draw_sides(
     sides: SideGraphs, theme: str = "course", direction: str = "up"
 ) -> list[GraphFigure]:
-    """Draw each of several stages, all of the same size; the arguments are those of `draw_graph`.
+    """Draw each of several stages in the same size; the arguments are those of `draw_graph`.
 
     Raises:
-        DrawError: For an unknown theme or direction.
+        DrawError: There is no such theme or direction.
     """
     get_theme(theme)
     return [draw_placed(one, theme) for one in place_sides(sides, direction)[1]]
@@ -45,9 +45,9 @@ def place_sides(
     seconds: float = LAYOUT_SECONDS,
     widths: Widths = (),
 ) -> tuple[PlacedGraph, list[PlacedGraph]]:
-    """Lay out the graph of all stages, and take the layout of each stage from it.
+    """Lay out the union graph of all stages, and derive the layout of each stage from it.
 
-    A node has the largest size that it has in any stage. A node that others were fused into, or
+    A node gets the largest size that it has in any stage. A node that others were fused into, or
     that was split, fills the frame around these, and edges to it end at the frame.
     """
     shapes: dict[NodeId, Size] = {}
@@ -129,7 +129,7 @@ def _side(
 
 
 def _shape(placed: PlacedGraph, place: NodeId, size: Size) -> Rect:
-    """Return the shape of this size, without the label of its value, at a place."""
+    """Return the rectangle of a shape of this size, without the value's label, at a position."""
     x, y = placed.layout.nodes[f"n{placed.graph.index[place]}"]
     flow = 1.0 if placed.direction == "down" else -1.0
     return Rect.around((x, y - flow * VALUE_HEIGHT / 2), size)
@@ -140,7 +140,7 @@ def _output_numbers(placed: PlacedGraph, side: SideGraph) -> list[int]:
 
 
 def _has_own_size(node: Node) -> bool:
-    """Return whether a node keeps its size: a parameter may have become a constant."""
+    """Return whether a node keeps its own size, as a parameter that became a constant does not."""
     return node.kind in INPUT_KINDS
 
 
@@ -189,7 +189,7 @@ def _with_arrow(curves: Sequence[tuple[Point, ...]], last: float) -> Route:
 
 
 def _base_of_arrow(curve: tuple[Point, ...], far: float, near: float, tip: Point) -> float:
-    """Return the parameter where an arrow begins, between one that is far enough and one not."""
+    """Return the curve parameter at which an arrow begins, by bisection between two others."""
     for _ in range(20):
         middle = (far + near) / 2
         if math.dist(_point(curve, middle), tip) >= _ARROW:

@@ -1,4 +1,4 @@
-"""What became of nodes, as signs and words that need no colour."""
+"""Marks for what became of nodes, as signs and words that do not rely on colour."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ChangeMark(NamedTuple):
     Attributes:
         kind: A key of `Theme.changes`.
         text: The sign, and a word or numbers.
-        tooltip: All that differs.
+        tooltip: All differences.
     """
 
     kind: str
@@ -68,7 +68,7 @@ class ChangeMark(NamedTuple):
 
 
 class SideMarks(NamedTuple):
-    """The marks of the drawn nodes of one stage, and the nodes without any difference."""
+    """The marks of one stage's drawn nodes, and the nodes without any difference."""
 
     marks: Mapping[NodeId, ChangeMark]
     unchanged: frozenset[NodeId]
@@ -98,13 +98,13 @@ def draw_marks(
 
 
 def node_change_mark(diff: NodeDiff) -> ChangeMark | None:
-    """Return the mark of what became of nodes, None where they are the same."""
+    """Return the mark of what became of nodes, None if they are unchanged."""
     kind = _kind(diff)
     return _mark(diff, kind) if kind else None
 
 
 def side_marks(side: SideGraph, diffs: Sequence[NodeDiff], *, is_before: bool) -> SideMarks:
-    """Return what the drawn nodes of the stage before, or after, became."""
+    """Return the marks of the drawn nodes of the earlier or the later stage."""
     found: dict[NodeId, ChangeMark] = {}
     counts: dict[NodeId, Counter[str]] = {}  # of the nodes by their sign, "" for unchanged ones
     for diff in diffs:
@@ -135,7 +135,7 @@ def _without(count: Counter[str]) -> Counter[str]:
 
 
 def _kind(diff: NodeDiff) -> str:
-    """Return the key of `Theme.changes` of what became of nodes, "" for one that is the same."""
+    """Return the key of `Theme.changes` for what became of nodes, "" if unchanged."""
     if diff.change is NodeChange.SAME:
         return ""
     kind: str = diff.change.value
@@ -159,7 +159,7 @@ def _mark(diff: NodeDiff, kind: str) -> ChangeMark:
 
 
 def _word(differences: Sequence[Difference]) -> str:
-    """Return the word for what matters most of what differs."""
+    """Return the word for the most important difference."""
     aspects = {one.aspect: one for one in differences}
     found = next((aspect for aspect in _WORDS if aspect in aspects), None)
     if found is None:

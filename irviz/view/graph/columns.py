@@ -1,8 +1,8 @@
-"""Columns: the steps of a tall frame in several columns, so that a picture fits on a screen.
+"""Divide the steps of a tall frame into columns, so that a picture fits on a screen.
 
-A frame is divided where one edge leads on. That edge leaves the last step of a column, goes through
-the gap to the next one, and enters its first step. Where a frame cannot be divided so, a few edges
-may lead past that step, as a residual connection does.
+A frame is divided where a single edge crosses. That edge leaves the last step of a column, runs
+through the gap, and enters the first step of the next. If there is no such place, a few edges may
+bypass that step, as a residual connection does.
 """
 
 from __future__ import annotations
@@ -18,21 +18,22 @@ from irviz.view.graph.clusters import cluster_contents
 from irviz.view.graph.graphviz_layout import Layout, Route
 
 SCREENS = (Size(1002.0, 921.0), Size(1588.0, 1141.0))
-"""The largest layouts that are read at once on the explorer's page of 1440×900 and 1920×1080 px.
+"""The largest layouts that are readable without zooming on the explorer's page at 1440×900 and
+1920×1080 px.
 
-Their text is 9 px high then.
+Their text is then 9 px high.
 """
 MARGIN = 16.0
 """The space around the steps of a column, for the edges that lead from column to column."""
 _TO_END = 2.0
-"""The space between such an edge and the end of a column."""
+"""The distance between such an edge and the end of a column."""
 _ARROW, _RADIUS = 7.0, 8.0
 _MAX_COLUMNS = 3
 _MAX_CROSSING = 4
 """The most edges between two columns."""
 _MAX_TRIES = 4
 _MAX_SHARE = 0.75
-"""How high a column may be, as a part of what is divided."""
+"""The largest height of a column, as a fraction of what is divided."""
 
 Item = Node | int
 """A node or the index of a cluster, as in `cluster_contents`."""
@@ -40,15 +41,15 @@ Item = Node | int
 
 @dataclass(frozen=True)
 class Columns:
-    """What of a frame is in which column.
+    """The assignment of a frame's contents to columns.
 
     Attributes:
         region: The region of the frame, None for the whole graph.
         items: The nodes and clusters of each column.
         column_of: The column of each node, also of those inside of clusters.
         turns: The edge that leads from each column to the next, by its index.
-        between: All edges between columns; the layout engine routes those that are no turns.
-        users: The names in DOT of what uses values of the frame, and is after all columns.
+        between: All edges between columns; the layout engine routes those that are not turns.
+        users: The DOT names of the nodes after all columns that use values of the frame.
     """
 
     region: int | None
@@ -65,13 +66,13 @@ def column_name(column: int) -> str:
 
 
 def scale_on_screens(layout: Layout) -> float:
-    """Return how large a layout is where all of it is seen; at 1, it can be read at once."""
+    """Return the scale at which all of a layout is visible; at 1 it is readable."""
     scales = (min(one.width / layout.width, one.height / layout.height, 1.0) for one in SCREENS)
     return math.prod(scales)
 
 
 def possible_columns(graph: Graph, layout: Layout, direction: str) -> Iterator[Columns]:
-    """Yield columns with which a layout that is too tall for the screen may fit, at most a few."""
+    """Yield a few divisions into columns that may make a tall layout fit the screen."""
     room = SCREENS[0].height
     if layout.height <= room:
         return
@@ -101,9 +102,9 @@ def _divide(
     most_crossing: int,
     direction: str,
 ) -> Columns | None:
-    """Divide a frame into columns that are about equally high; None where it cannot be divided.
+    """Divide a frame into columns of about equal height; return None if impossible.
 
-    At most so many edges are between two columns; inputs are in the column that uses them first.
+    At most `most` edges lie between two columns; an input is in the column that first uses it.
     """
     items = contents[region]
     nodes = [_nodes(contents, item) for item in items]
@@ -175,9 +176,9 @@ def with_turns(
     edges: Sequence[tuple[str, str, str, float]],
     direction: str,
 ) -> Layout | None:
-    """Give the edges between columns their routes, and leave out the clusters of the columns.
+    """Route the edges between columns, and remove the clusters of the columns.
 
-    Returns None where such an edge would cross a node.
+    Returns None if such an edge would cross a node.
     """
     flow = 1.0 if direction == "down" else -1.0
     boxes = {name: Rect.around(centre, sizes[name]) for name, centre in layout.nodes.items()}

@@ -1,4 +1,4 @@
-"""Graph -> DOT, the input of the layout engine."""
+"""Write a graph as DOT, the input of the layout engine."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _NARROW_SPACES = {"nodesep": "0.2", "ranksep": "0.2", "margin": "8", "title": "6
 
 
 class LayoutInput(NamedTuple):
-    """What a layout needs: node `n3` is the fourth of the graph, edge `e3` the fourth edge.
+    """The input of a layout; node `n3` is the graph's fourth node, edge `e3` its fourth edge.
 
     The edges to the output follow the graph's own.
 
@@ -56,7 +56,7 @@ class LayoutInput(NamedTuple):
 
 
 def layout_input(graph: Graph, sizes: Mapping[NodeId, Size] = MappingProxyType({})) -> LayoutInput:
-    """Return the sizes, edges and clusters of a graph; `sizes` are those that are known."""
+    """Return the sizes, edges and clusters of a graph; `sizes` are those already known."""
     names = _names(graph)
     by_name = {
         names[node.id]: sizes.get(node.id)
@@ -101,10 +101,10 @@ def to_dot(
 
     Args:
         rank_gap: The space between two ranks in inches, by default what suits the graph.
-        in_order: Whether groups with effects are above each other in the order in which they run.
+        in_order: Whether groups with effects are stacked in execution order.
 
     Raises:
-        DrawError: For a direction other than "up" and "down".
+        DrawError: `direction` is neither "up" nor "down".
     """
     if direction not in RANKDIRS:
         raise DrawError(f"there is no direction {direction!r}; choose one of {', '.join(RANKDIRS)}")
@@ -186,10 +186,10 @@ def _names(graph: Graph) -> dict[NodeId, str]:
 
 
 def _below_frames(graph: Graph) -> list[tuple[NodeId, NodeId]]:
-    """Return each input of a model with layers, with the nodes in frames that begin its paths.
+    """Pair each input of a model with layers with the nodes in frames that its paths reach first.
 
-    An invisible edge between the two places the input below the frames, and not beside them, where
-    the picture would be wider by all inputs.
+    An invisible edge between the two places the input below the frames instead of beside them,
+    which would widen the picture.
     """
     if not any(node.layers for node in graph.nodes):
         return []
@@ -206,11 +206,11 @@ def _below_frames(graph: Graph) -> list[tuple[NodeId, NodeId]]:
 
 
 def _consecutive_effects(graph: Graph, has_groups: bool) -> list[tuple[NodeId, NodeId]]:
-    """Return each impure node with the next one of its block.
+    """Pair each impure node with the next one in its block.
 
-    An invisible edge between the two shows them in the order in which they run. Without it, calls
-    that only have effects would all be placed side by side. Of a frame around nodes that were
-    fused, or that a node became, the last node is connected with the first one of the next frame.
+    An invisible edge between the two shows them in execution order. Without it, calls that only
+    have effects would be placed side by side. For frames of a diff, the last node of one is
+    connected to the first of the next.
     """
     ends: dict[int, list[NodeId]] = {}
     for node in graph.nodes:

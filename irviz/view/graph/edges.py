@@ -30,7 +30,7 @@ def draw_edge(
     """Draw an edge along its route; return the group.
 
     Args:
-        is_dashed: Whether it is dashed as the outline of a removed node is.
+        is_dashed: Whether it is dashed, like the outline of a removed node.
     """
     kinds = " carried" * edge.is_carried + " other_copy" * edge.is_other + " write" * edge.is_write
     group = add(parent, "g", f"edge{kinds}", data_source=edge.source, data_target=edge.target)

@@ -1,7 +1,7 @@
 """A simple layout in rows, for graphs that Graphviz cannot lay out in time.
 
-No two nodes overlap, and a frame contains its nodes and nothing else. It does not look for short
-edges, and an edge may cross a node. Its time is linear in the size of the graph.
+Nodes do not overlap, and a frame contains its own nodes only. Edges are not shortened and may cross
+nodes. It takes linear time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from irviz.view.graph.graphviz_layout import ClusterFrame, Layout, Route
 FRAME_MARGIN = 12.0
 FRAME_TITLE_HEIGHT = 20.0
 MIN_FRAME_WIDTH = 96.0
-"""Enough for a title at the upper left, beside the edges to and from the middle."""
+"""Wide enough for a title at the upper left, beside the edges to and from the middle."""
 
 
 @dataclass(eq=False, slots=True)
@@ -38,7 +38,7 @@ class _Box:
     before: list[_Box] = field(default_factory=list)
 
     def rect(self, turned_at: float | None) -> Rect:
-        """Return the box's rectangle, in a picture of this height that is turned upside down."""
+        """Return the box's rectangle in a picture of this height, flipped vertically."""
         top = self.y if turned_at is None else turned_at - self.y - self.height
         return Rect.at((self.x, top), self.width, self.height)
 
@@ -137,7 +137,7 @@ def _fill(box: _Box) -> None:
 
 
 def _rows(boxes: Sequence[_Box]) -> list[list[_Box]]:
-    """Put each box into the row after its operands, and an input directly before its first user."""
+    """Put each box into the row after its operands, and an input right before its first user."""
     users: dict[_Box, int] = {}
     for box in boxes:
         box.row = 1 + max((needed.row for needed in box.before), default=-1)

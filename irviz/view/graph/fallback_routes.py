@@ -1,4 +1,4 @@
-"""Routes of edges for which Graphviz gives none; they may cross nodes."""
+"""Route the edges that Graphviz leaves out; the routes may cross nodes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from irviz.view.graph.graphviz_layout import Layout, Route
 NODE_GAP, ROW_GAP = 18.0, 36.0
 _ARROW = 7.0
 _TURN_AT_SOURCE, _TURN_AT_TARGET, _BEND = 18.0, 12.0, 6.0
-"""How far an edge that leads back turns beyond its ends: round their corners, within the margin."""
+"""How far a backward edge extends beyond its ends: around their corners, within the margin."""
 
 
 def add_missing_routes(
@@ -52,7 +52,7 @@ def route(source: Rect, target: Rect, entry: float, flow: float) -> Route:
 
 
 def _along_row(leaving: Point, end: Point, source: Rect, flow: float) -> tuple[Point, ...]:
-    """Return the points of a line in the gap before a row, past what stands in the row."""
+    """Return the points of a line in the gap before a row, past the boxes in the row."""
     inlets = end[1], source.centre[1] - flow * (source.height / 2 + _ARROW)
     line = min(inlets, key=lambda y: y * flow) - flow * _BEND
     along = math.copysign(_BEND, end[0] - leaving[0])

@@ -31,9 +31,9 @@ Direction = Literal["up", "down"]
 """Where data flows."""
 
 _MIN_ENLARGED = 1.08
-"""How much larger a picture in columns is on a screen, at least, unless all of it can be read."""
+"""The least enlargement for which columns are used, unless they make all text readable."""
 _MAX_EDGES, _MAX_EDGES_PER_NODE = 100, 3
-"""With more edges Graphviz takes many seconds, and its layout shows no order either."""
+"""With more edges Graphviz takes many seconds, and its layout is unreadable anyway."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -42,8 +42,8 @@ class GraphFigure(Figure):
 
     Attributes:
         dot: The graph in DOT, as the layout engine got it.
-        places: The upper right corner of each node, and of each cluster that can be collapsed, by
-            its id: where the button is, or would be.
+        places: By id, the upper right corner of each node and of each collapsible cluster, where
+            its button is or would be.
         note: A remark about the layout, "" for none.
     """
 
@@ -53,11 +53,11 @@ class GraphFigure(Figure):
 
     @property
     def formats(self) -> Sequence[str]:
-        """The suffixes of the files that it can be saved as."""
+        """The file suffixes that it can be saved with."""
         return (*super().formats, ".dot")
 
     def content(self, suffix: str) -> bytes:
-        """Return the content of a file; raise SaveError for a suffix that is none of `formats`."""
+        """Return the picture as a file's content; raise SaveError for a suffix not in `formats`."""
         return self.dot.encode() if suffix.lower() == ".dot" else super().content(suffix)
 
 
@@ -111,7 +111,7 @@ def draw_placed(
     """Draw a graph at the positions of its layout; the arguments are those of `draw_graph`.
 
     Args:
-        changes: What became of it, which is marked.
+        changes: What became of its nodes and edges, which is marked.
     """
     scene = SceneGeometry(placed.graph, placed.layout, placed.direction)
     size = picture_size(scene, overlay)
@@ -132,7 +132,7 @@ def place_graph(
     sizes: Mapping[NodeId, Size] = MappingProxyType({}),
     rank_gap: str = "",
 ) -> PlacedGraph:
-    """Lay out a graph; `sizes` are those of nodes that get more space than their texts need.
+    """Lay out a graph; `sizes` are those of nodes that need more space than their texts.
 
     `rank_gap` is the space between two ranks, as in `to_dot`.
 
@@ -196,7 +196,7 @@ def _in_columns(
 def _better(
     best: tuple[str, Layout], scale: float, dot: str, layout: Layout | None
 ) -> tuple[tuple[str, Layout], float]:
-    """Return a layout with its DOT and its scale if it is much larger on a screen, or the best."""
+    """Return a layout with its DOT and scale if it is much larger on screen, else the best."""
     enlarged = scale_on_screens(layout) if layout else 0.0
     if layout and (enlarged == 1 or enlarged > _MIN_ENLARGED * scale):
         return (dot, layout), enlarged

@@ -1,4 +1,4 @@
-"""The layout engine, Graphviz, in a worker of its own: a call of it cannot be interrupted."""
+"""Run the layout engine, Graphviz, in its own worker, because a call cannot be interrupted."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ _TRIAL = 'digraph { a [label=<<TABLE><TR><TD PORT="p"></TD></TR></TABLE>>] b -> 
 def run_dot(dot: str, seconds: float) -> str | None:
     """Lay out a DOT text with Graphviz's dot.
 
-    Calls wait for each other; the time of one begins when the engine is free.
+    Calls are serialised; the time limit of one starts when the engine is free.
 
     Returns:
-        Graphviz's JSON, None if the time is up or the process crashes. The process is stopped then.
+        Graphviz's JSON, None if the time limit is exceeded, which stops the process, or if it
+        crashes.
 
     Raises:
-        ValueError: For text that is not DOT, with the message of Graphviz.
-        ImportError: If pygraphviz cannot be loaded.
+        ValueError: The text is not DOT; the message is Graphviz's.
+        ImportError: pygraphviz cannot be loaded.
     """
     if not seconds > 0:
         return None
@@ -37,7 +38,7 @@ def run_dot(dot: str, seconds: float) -> str | None:
 def _draw(dot: str, seconds: float) -> bytes:
     """Lay out a DOT text in the worker, which exits when the time is up.
 
-    It does so even without its parent, and while C code holds the GIL.
+    The limit also works if the parent is gone, and while C code holds the GIL.
     """
     try:
         import pygraphviz
@@ -62,7 +63,7 @@ def _draw(dot: str, seconds: float) -> bytes:
 
 
 def _load() -> None:
-    """Load everything that the first layout needs, and ignore Ctrl-C, which is for the parent."""
+    """Load everything that the first layout needs, and leave Ctrl-C to the parent process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(ImportError):  # a layout raises it
         _draw(_TRIAL, _MAX_SECONDS)

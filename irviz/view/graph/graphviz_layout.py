@@ -53,8 +53,8 @@ class Layout:
 def lay_out(dot: str, seconds: float = LAYOUT_SECONDS) -> Layout | None:
     """Place the parts of a DOT text, which has an id for every edge, with Graphviz's dot.
 
-    It returns None and raises as `run_dot` does, and raises ValueError as `read_layout` does.
-    Layouts are kept: many passes leave all sizes as they are, and so the DOT text.
+    Returns None and raises as `run_dot` does, and raises ValueError as `read_layout` does. Layouts
+    are cached, because many passes change no sizes and so give the same DOT text.
     """
     try:
         return _laid_out(dot, seconds)
@@ -63,7 +63,7 @@ def lay_out(dot: str, seconds: float = LAYOUT_SECONDS) -> Layout | None:
 
 
 class _NoAnswerError(Exception):
-    """The engine gave no answer, which it may give the next time: an exception is not kept."""
+    """The engine gave no answer. It may the next time, and an exception is not cached."""
 
 
 @lru_cache(maxsize=16)
@@ -79,7 +79,7 @@ def without_mirrored_routes(
     edges: Sequence[tuple[str, str, str, float]],
     direction: str = "up",
 ) -> Layout:
-    """Leave out routes that begin at the side of a node where its operands enter.
+    """Remove routes that start at the side of a node where its operands enter.
 
     Where data flows upwards, Graphviz exchanges the sides of an edge between nodes of one rank.
     """
@@ -95,12 +95,12 @@ def without_mirrored_routes(
 def read_layout(answer: str) -> Layout:
     """Read Graphviz's JSON: lengths in points, which become px, with y upwards.
 
-    Graphviz fails for single edges ("lost n66 n89 edge") and leaves out their `pos`. Nodes,
-    clusters and edges without a usable position are missing in the layout, too.
+    Graphviz fails for individual edges ("lost n66 n89 edge") and omits their `pos`. Nodes, clusters
+    and edges without a usable position are absent from the layout.
 
     Raises:
-        ValueError: For text that is not the JSON of a graph with a size, or a position that does
-            not consist of finite numbers.
+        ValueError: The text is not the JSON of a graph with a size, or a position does not consist
+            of finite numbers.
     """
     placed = json.loads(answer)
     if not isinstance(placed, dict):
@@ -123,7 +123,7 @@ def read_layout(answer: str) -> Layout:
 
 
 def _frame(item: Mapping[str, str], height: float) -> ClusterFrame:
-    """Read a cluster; without a label, the middle of its upper side stands in for the label."""
+    """Read a cluster; if it has no label, use the middle of its upper side."""
     left, bottom, right, top = _numbers(item["bb"], 4)
     x, y = _numbers(item["lp"], 2) if "lp" in item else ((left + right) / 2, top)
     return ClusterFrame(Rect(left, height - top, right, height - bottom), (x, height - y))

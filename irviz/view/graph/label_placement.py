@@ -1,4 +1,4 @@
-"""Labels of an overlay, each beside its node where it covers as little as possible.
+"""Place each label of an overlay next to its node where it covers as little as possible.
 
 A greedy form of the candidate-position model of map labelling (Christensen, Marks and Shieber,
 1995): each label in turn takes the best free one of a few positions.
@@ -31,13 +31,13 @@ _RANK_COST = 0.6
 
 
 class OccupiedArea:
-    """The part of a picture that is drawn on already.
+    """The occupied part of a picture.
 
-    A grid of cells finds what is near a position without going through everything.
+    A grid of cells makes lookups near a position fast.
     """
 
     def __init__(self, picture: Rect, obstacles: Iterable[Rect], lines: Iterable[Point]) -> None:
-        """Take rectangles that a label must not overlap, and points that it should not cover."""
+        """Take the rectangles that labels must not overlap, and points that they should avoid."""
         self._picture = picture
         self._obstacles: dict[tuple[int, int], list[Rect]] = {}
         self._points: dict[tuple[int, int], _Points] = {}

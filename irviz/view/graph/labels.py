@@ -12,7 +12,7 @@ from irviz.view.svg_primitives import MAX_CHARACTERS, shorten, shorten_name
 NAME_SIZE = 13.0
 NOTE_SIZE = VALUE_SIZE = 11.0
 _MAX_HELD = 28
-"""The most characters of the names of what a group holds."""
+"""The most characters for the names of a group's contents."""
 
 _CALLS = (
     NodeKind.CALL_TIR,
@@ -59,8 +59,8 @@ def title(node: Node) -> str:
 def group_title(text: str) -> str:
     """Return the title of a group or a frame in one line of at most 44 characters.
 
-    Where it is longer, what is left out first is that storage rotates, and then the class of the
-    layer: its name, the repeat and the number of the copy stay.
+    If it is longer, the remark on rotating storage is left out first, then the class of the layer;
+    the name, the repeat and the number of the copy stay.
     """
     name, *facts = text.split(" · ")
     copy = [one for one in facts if one.startswith("copy ")]
@@ -104,9 +104,9 @@ def _call(node: Node) -> str:
 
 
 def _contents(node: Node, facts: Mapping[str, str]) -> Iterator[str]:
-    """Yield how many nodes a group has, and what they are, where its title says neither.
+    """Yield the number of nodes in a group, and their names, if its title says neither.
 
-    Of a call with its buffers that is how it is called.
+    For a call with its buffers, this is the kind of call.
     """
     if node.callee:
         yield _call(node)
@@ -124,7 +124,7 @@ def _contents(node: Node, facts: Mapping[str, str]) -> Iterator[str]:
 
 
 def layers_label(node: Node) -> str:
-    """Return the names of the layers that a node serves, "" for none."""
+    """Return the names of the layers that a node belongs to, "" for none."""
     names = dict.fromkeys(layer_name(layer) for layer in node.layers)
     return ", ".join(name for name in names if name)
 

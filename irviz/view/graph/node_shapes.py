@@ -80,7 +80,7 @@ def add_shape(
 
 
 def _outline(shape: NodeShape, rect: Rect) -> str:
-    """Return the outline of a shape that is neither a box nor a circle, "" for one that is."""
+    """Return the outline of a shape, "" for boxes and circles."""
     x, y, width, height = rect.left, rect.top, rect.width, rect.height
     if shape is NodeShape.SLANTED_BOX:
         top = width - 2 * _CUT
@@ -93,7 +93,7 @@ def _outline(shape: NodeShape, rect: Rect) -> str:
 
 
 def _lines(shape: NodeShape, rect: Rect) -> str:
-    """Return the lines that a shape has beside its outline, "" for none."""
+    """Return the lines that a shape has in addition to its outline, "" for none."""
     (x, y, right, _), height = rect, rect.height
     if shape is NodeShape.BARRED_BOX:
         return path("M", x + _BAR, y, "v", height, "M", right - _BAR, y, "v", height)

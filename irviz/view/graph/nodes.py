@@ -30,7 +30,7 @@ def draw_node(
 ) -> ElementTree.Element:
     """Draw a node's shape, title and note; return the group.
 
-    An overlay replaces the colour of the shape, so that a colour has only one meaning.
+    An overlay replaces the colour of the shape, so that colour has only one meaning.
     """
     classes = ["node", node.kind.value, *([node.resolution.value] if node.resolution else [])]
     mark = overlay.marks.get(node.id) if overlay else None
@@ -92,13 +92,13 @@ def value_label_rect(node: Node, outlet: Point, outward: float) -> Rect:
 
 
 def effect_numbers(graph: Graph) -> dict[NodeId, int]:
-    """Return the numbers of the nodes that may have an effect, in the order in which they run."""
+    """Return the numbers of the nodes that may have an effect, in execution order."""
     impure = [n.id for n in graph.nodes if not n.is_pure and n.kind not in _IMPURE_CONTAINERS]
     return {node_id: number for number, node_id in enumerate(impure, start=1)}
 
 
 def draw_effect_number(parent: ElementTree.Element, number: int, rect: Rect, theme: Theme) -> None:
-    """Write the number of a node's effect into its lower right corner; the others have marks."""
+    """Write the number of a node's effect into its lower right corner; marks take the others."""
     text = f"!{number}"
     middle = (rect.right - 5 - text_width(text, labels.NOTE_SIZE) / 2, rect.bottom - 4)
     mark = add_text(parent, text, middle, labels.NOTE_SIZE, theme.quiet_text, css_class="effect")

@@ -50,12 +50,12 @@ class Mark:
 class Overlay:
     """The marks of nodes, and the texts of their legend.
 
-    A node without a mark keeps its shape and loses its colour, because colours mean shares now.
+    A node without a mark keeps its shape and loses its colour, because colour now means a share.
 
     Attributes:
         low: The value of share 0.
         high: The value of share 1.
-        flag: What a warning means.
+        flag: The meaning of a warning.
     """
 
     title: str
@@ -66,7 +66,7 @@ class Overlay:
 
 
 def tint(group: ElementTree.Element, mark: Mark, theme: Theme) -> str:
-    """Return the colour of a mark, and let a page mix its own from the group's `--share`."""
+    """Return the colour of a mark; a page can mix its own from the group's `--share`."""
     first = " first" * mark.is_first
     group.set("class", f"{group.get('class')} tinted{first}")
     group.set("style", f"--share:{px(100 * mark.share)}%")
@@ -103,7 +103,7 @@ def draw_overlay_legend(
 
 
 def _draw_scale(group: ElementTree.Element, corner: Point, theme: Theme) -> None:
-    """Draw the tints side by side: a gradient would need an id, which must be unique in a page."""
+    """Draw the tints side by side; a gradient would need an id that is unique in the page."""
     left, top = corner
     width = _SCALE.width / _CELLS
     for index in range(_CELLS):

@@ -23,7 +23,7 @@ from irviz.view.graph.graph_figure import PlacedGraph
 
 @dataclass(frozen=True, eq=False)
 class PlacedDiff:
-    """Both sides of a diff at the places of the graph of both.
+    """Both sides of a diff, positioned by their union graph.
 
     Attributes:
         sides: What is drawn of each side.
@@ -52,7 +52,7 @@ class PlacedDiff:
 def place_diff(
     diff: FunctionDiff, direction: str = "up", expansion: Expansion | None = None
 ) -> PlacedDiff:
-    """Lay out the graphs of a function before and after, which it must have."""
+    """Lay out the graphs of a function before and after; both must exist."""
     before, after = diff.graphs
     assert before is not None
     assert after is not None
@@ -74,14 +74,14 @@ def place_diff(
 
 
 def _routes(side: SideGraph) -> set[int]:
-    """Return the edges of the graph of both stages that a stage has."""
+    """Return the edges of the union graph that a stage has."""
     return {number for number in side.routes if number is not None}
 
 
 def _edge_changes(
     union: Graph, side: SideGraph, others: set[int], marks: SideMarks, *, is_after: bool
 ) -> dict[int, str]:
-    """Return what became of the edges of a stage: those of both stages are pale."""
+    """Return what became of the edges of a stage; unchanged ones are pale."""
     found: dict[int, str] = {}
     stays = _staying(union, others)
     graph = side.graph
@@ -97,9 +97,9 @@ def _edge_changes(
 
 
 def _staying(union: Graph, numbers: Collection[int]) -> set[int]:
-    """Return the edges between whatever some edges connect; a frame is one with what is inside.
+    """Return edges as pairs of what they connect, with a frame and its contents as one.
 
-    What was fused may have used a value twice that the fused node uses once.
+    Fused nodes may have used a value twice that the fused call uses once.
     """
 
     def ends(edge: Edge) -> tuple[object, object]:

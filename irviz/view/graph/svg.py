@@ -1,4 +1,4 @@
-"""Graph and positions -> SVG, for files and for the explorer's canvas."""
+"""Draw a graph with positions as SVG, for files and for the explorer's canvas."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def draw_scene(
 
 
 def picture_size(scene: SceneGeometry, overlay: Overlay | None = None) -> Size:
-    """Return the size of a picture: a legend makes it higher, and wider where it has to."""
+    """Return the size of a picture; a legend makes it taller, and wider if necessary."""
     width, height = scene.size.width + 2 * MARGIN, scene.size.height + 2 * MARGIN
     if overlay is None:
         return Size(width, height)

@@ -30,10 +30,10 @@ class Span(NamedTuple):
 
 
 def wrapped(line: str, width: int, depth: int = 0) -> list[str]:
-    """Return a line of code in lines of at most `width` characters, where it can be broken.
+    """Break a line of code into lines of at most `width` characters, as far as possible.
 
-    It is broken behind commas and before operators that are inside of few brackets, the later ones
-    of these first. `depth` is the number of brackets that are open where it begins.
+    It is broken after commas and before operators at the lowest bracket depth, as late as possible.
+    `depth` is the number of brackets open at its start.
     """
     indent = " " * (len(line) - len(line.lstrip()))
     quote = ""

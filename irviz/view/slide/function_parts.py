@@ -1,4 +1,4 @@
-"""What a function is made of: its TVMScript with a labelled frame around each part."""
+"""The parts of a function: its TVMScript with a labelled frame around each part."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def draw_function_parts(
 
 
 def _needed(part: Part, lines: Sequence[str]) -> float:
-    """Return how wide the row of a label has to be, for the label to stand behind its code."""
+    """Return the width that a label's row needs for the label to follow its code."""
     if not part.label:
         return 0.0
     label = text_width(part.label, LABEL_SIZE) + 8

@@ -1,7 +1,7 @@
-"""A graph as it is drawn on a blackboard: the chain of calls, with all else at their sides.
+"""A graph in blackboard style: the chain of calls, with everything else at the sides.
 
-Parameters that one call alone takes stand at its left, buffers at the right of the call that writes
-them, and callouts, which show text, behind all of these. What is left is laid out as any graph.
+Parameters of a single call are at its left, buffers at the right of the call that writes them, and
+callouts, which show text, further out. The rest is laid out like any graph.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from irviz.view.svg_primitives import add, add_rect, add_text, path, px, text_wi
 from irviz.view.theme import Theme, node_style
 
 _SECONDS = 60.0
-"""The time limit of a layout: another one must not come out on a machine that is busy."""
+"""The time limit of a layout, long enough that a busy machine gives the same one."""
 _RANK_GAP = "0.17"
 _GAP = 20.0
 _STACKED = 5.0
@@ -48,11 +48,11 @@ _SUBSCRIPT = re.compile(r"([A-Za-z]+)_?(\d+)")
 
 @dataclass(frozen=True)
 class GraphWords:
-    """What is added to a graph.
+    """Texts and marks added to a graph.
 
     Attributes:
         callouts: The lines of TVMScript beside a node.
-        notes: A few words beside a node.
+        notes: Short notes beside nodes.
         highlight: The nodes with a thick outline.
         width: The most characters of a line of a callout.
         has_input_types: Whether the types of the inputs at the left are written.
@@ -71,8 +71,8 @@ def draw_graph_panel(
     """Return a group with the drawn graph, and its size.
 
     Raises:
-        DrawError: Something names a node that is not there, or there was no layout in time.
-        UnknownNodeError: A node that is named does not exist.
+        DrawError: A text or mark names an unknown node, or the layout took too long.
+        UnknownNodeError: A named node does not exist.
     """
     words = words or GraphWords()
     for name in (*words.callouts, *words.notes, *words.highlight):
@@ -83,7 +83,7 @@ def draw_graph_panel(
 
 
 def _side_inputs(graph: Graph) -> dict[NodeId, list[Node]]:
-    """Return the inputs that stand beside each node: those behind its first operand, used once."""
+    """Return the inputs placed beside each node: those after its first operand, used once."""
     found: dict[NodeId, list[Node]] = {}
     for node in graph.nodes:
         operands = graph.entering.get(node.id, ())
@@ -121,7 +121,7 @@ class _Panel:
         self.shapes: dict[NodeId, Rect] = dict(self.scene.shapes)
 
     def _place(self) -> None:
-        """Lay out all that does not stand at the sides."""
+        """Lay out everything that is not at the sides."""
         self.rest, self.hidden = _chain(self.graph, self.inputs, self.buffers)
         placed = place_graph(self.rest, self.direction, _SECONDS, rank_gap=_RANK_GAP)
         if placed.note:
@@ -313,7 +313,7 @@ class _Callout:
 def _chain(
     graph: Graph, inputs: Mapping[NodeId, Sequence[Node]], buffers: Mapping[NodeId, Node]
 ) -> tuple[Graph, Collection[Edge]]:
-    """Return the graph without what stands at the sides, and edges that only hold it together.
+    """Return the graph without what is at the sides, and edges that only hold it together.
 
     A call that reads a buffer follows the calls that write it.
     """

@@ -1,4 +1,4 @@
-"""A figure of a lecture: panels in a row, fitted to a slide."""
+"""Lecture figures: panels in a row, fitted to a slide."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from irviz.view.theme import Theme
 SLIDE = Size(960.0, 540.0)
 """A slide of 16:9, in points."""
 MIN_TEXT = 14.0
-"""The smallest text that is read from the last row, in points on such a slide."""
+"""The smallest text that is readable from the last row, in points on such a slide."""
 _MAX_TEXT = 26.0
 _PX_PER_POINT = 4 / 3
 _MARGIN = 6.0
@@ -37,10 +37,10 @@ _FONTS = MONOSPACE.replace("monospace", ", ".join([*map(repr, WIDE_FONTS), "mono
 
 
 class TooSmallError(DrawError):
-    """A picture in which a text would be smaller than was asked for.
+    """A text in the picture would be smaller than allowed.
 
     Attributes:
-        points: How large its smallest text would be.
+        points: The size of its smallest text.
     """
 
     def __init__(self, message: str, points: float) -> None:
@@ -62,8 +62,8 @@ class SlideText:
 
     Attributes:
         title: The line above the picture, "" for none.
-        label: What screen readers call it.
-        description: What they read of its contents.
+        label: The name for screen readers.
+        description: The description for screen readers.
         programs: The text of the programs that it shows, which is kept in the file.
     """
 
@@ -85,8 +85,8 @@ def slide_figure(
 
     Args:
         arrows: The words above the fat arrow before each panel but the first; "" is drawn as space.
-        size: What the figure may take of the slide, in points.
-        min_text: The smallest size of text that is accepted, in points.
+        size: The space for the figure on the slide, in points.
+        min_text: The smallest text size allowed, in points.
 
     Raises:
         TooSmallError: A text would be smaller.

@@ -1,4 +1,4 @@
-"""A diff as text: TVMScript of both modules, lines matched by the nodes that they bind."""
+"""A diff as text: TVMScript of both modules, with lines matched by the nodes that they bind."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _LONGEST_MARKED = 1000
 class Line(NamedTuple):
     """A line of the text: a sign, the text, a remark, and the parts that differ.
 
-    The sign is "-" for a line that is only before, "+" for one that is only after, "~" for one
-    that moved, "#" for a heading and " " for one that is the same.
+    The sign is "-" for a removed line, "+" for an added one, "~" for a moved one, "#" for a heading
+    and " " for an unchanged line.
     """
 
     sign: str
@@ -54,7 +54,7 @@ def diff_text(
     *,
     colour: bool,
 ) -> str:
-    """Return what differs, function by function, with unchanged stretches folded."""
+    """Return the differences by function, with unchanged stretches folded."""
     changed = [one for one in functions if one.change is not FunctionChange.SAME]
     if not changed and not differences:
         first, second = map(_printable, titles)
@@ -74,7 +74,7 @@ def diff_text(
 
 
 def function_lines(diff: FunctionDiff, before: FunctionText, after: FunctionText) -> Iterator[Line]:
-    """Yield the lines of a function; a removed line stands where it was, a moved one where it is.
+    """Yield the lines of a function: a removed line where it was, a moved one where it is now.
 
     Lines of nodes are matched by their nodes, all others by their text.
     """
@@ -159,7 +159,7 @@ def _is_param(node: NodeDiff, diff: FunctionDiff) -> bool:
 def _constants(
     diff: FunctionDiff, before: FunctionText, after: FunctionText
 ) -> Mapping[NodeId, str]:
-    """Return what became of constants, whose values no line has, by the nodes that use them."""
+    """Return what became of constants, whose values are not in the text, by their users."""
     found: dict[NodeId, list[str]] = {}
     graph = diff.graphs[1]
     for one in diff.changed_nodes:
@@ -250,7 +250,7 @@ def _heading(diff: FunctionDiff) -> str:
 
 
 def _loop_lines(diff: LoopNestDiff) -> Iterator[Line]:
-    """Yield what became of blocks and buffers that are not the same, one a line."""
+    """Yield what became of changed blocks and buffers, one per line."""
     for block in diff.blocks:
         words = [f"loop {each}" for each in block.changed_loops]
         words += [each.aspect.value for each in block.differences]
@@ -265,7 +265,7 @@ def _loop_lines(diff: LoopNestDiff) -> Iterator[Line]:
 
 
 def _signature(text: FunctionText, sign: str) -> Iterable[Line]:
-    """Return the line of a function's `def`, and how many follow."""
+    """Return the line of a function's `def`, and the number of lines after it."""
     start = next((at for at, line in enumerate(text.lines) if line.startswith("def ")), None)
     if start is None:
         return []
@@ -279,7 +279,7 @@ def _names_only(texts: tuple[Mapping[str, FunctionText], Mapping[str, FunctionTe
 
 
 def _printable(text: str) -> str:
-    """Return a text without what a terminal would obey."""
+    """Return a text without characters that control a terminal."""
     plain = visible(text)
     if plain.isprintable():
         return plain

@@ -13,7 +13,7 @@ _MAX_NAMES = 3
 
 
 def node_path(node_id: str) -> str:
-    """Return an id for reading: `lv3/y` for the `y` of the function that `lv3` calls."""
+    """Return a node's id for display: `lv3/y` for the `y` of the function that `lv3` calls."""
     return node_id.replace(SEPARATOR, "/")
 
 
@@ -25,7 +25,7 @@ def divergence_summary(
     For example `stages 2 and 0 differ first at lv1 (relu0): max |Δ| 0.5, 3 of 12,800 numbers;
     everything before is equal`.
 
-    `divergence` is the first one, None if no value is known to differ; `graph` is the stage's.
+    `divergence` is None if no value is known to differ; `graph` is that of the stage.
     """
     if divergence is None:
         return f"stages {stage} and {reference} do not diverge: no value is known to differ"
@@ -58,7 +58,7 @@ def difference_amount(difference: NodeDifference) -> str:
 
 
 def difference_summary(difference: NodeDifference, reference: str) -> str:
-    """Compare the value of a node with that of its partner in the reference stage, in one line.
+    """Compare a node's value with that of its counterpart in the reference, in one line.
 
     For example `within tolerance of lv1 in stage 0, max |Δ| 9.5e-07`.
     """

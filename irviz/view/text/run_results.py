@@ -59,7 +59,7 @@ def run_summary(result: RunResult) -> str:
 
 
 def badge_html(result: RunResult | None, comparison: Comparison | None, error: str) -> Markup:
-    """Return the badge of a stage that does not run now; `comparison` is None for the reference."""
+    """Return the badge of a stage that is not running; `comparison` is None for the reference."""
     if error:
         return _badge("✕ failed", "bad", tooltip=error)
     if result is None:
@@ -89,7 +89,7 @@ def _origin_badge(verdict: OriginVerdict, note: str) -> Markup:
 
 
 def running_badge_html(*, is_waiting: bool = False) -> Markup:
-    """Return the badge of a stage that runs now, or waits for the run of another stage."""
+    """Return the badge of a stage that is running, or waiting for another stage's run."""
     return _badge("… waiting" if is_waiting else "… running", "running")
 
 
@@ -102,7 +102,7 @@ def outputs_html(result: RunResult, case: int, *, is_classified: bool = True) ->
     """Return the outputs of one case: a row of a few scores as bars, other arrays as numbers.
 
     Args:
-        is_classified: Whether a row of scores says which class the input is of.
+        is_classified: Whether a row of scores is a classification of the input.
     """
     prediction = scores = None
     outputs = result.outputs

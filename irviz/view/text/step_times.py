@@ -1,4 +1,4 @@
-"""How long a PrimFunc takes after each step of its schedule, in a line and as a table."""
+"""The times of a PrimFunc after each step of its schedule, as a line and as a table."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _RESULTS = {
 
 @dataclass(frozen=True)
 class StepRow:
-    """A step of a schedule, how long a call takes after it, and how its results compare.
+    """A step of a schedule, with the time of a call after it and the verdict on its results.
 
-    `verdict` is None where the function was not run, `timing` where it was not measured with the
+    `verdict` is None if the function was not run, `timing` is None if it was not measured with the
     others, and `error` says why it cannot be run.
     """
 
@@ -33,7 +33,7 @@ class StepRow:
 
 
 def step_times_summary(rows: Sequence[StepRow]) -> str:
-    """Compare the last step with the one before and with the first, in one line."""
+    """Compare the last step with the previous and the first one, in one line."""
     first, last = rows[0].timing, rows[-1]
     if last.error or last.timing is None:
         return last.error
@@ -57,7 +57,7 @@ def step_times_html(rows: Sequence[StepRow], clock: str) -> str:
 
 
 def _cells(row: StepRow, first: StepRow) -> tuple[str, str, str, str]:
-    """Return the median, its interval, the ratio and a warning; or one text, which spans all."""
+    """Return the median, its interval, the ratio and a warning; or one text that spans them."""
     if row.error or row.timing is None:
         unmeasured = "not measured with the others" if row.verdict else "not measured"
         return row.error or unmeasured, "", "", ""
@@ -73,7 +73,7 @@ def _cells(row: StepRow, first: StepRow) -> tuple[str, str, str, str]:
 
 
 def _ratio(reference: Timing, timing: Timing, words: str = "") -> str:
-    """Return a ratio, and why it may be noise, where it is no more than that."""
+    """Return a ratio, with a warning if it is within noise."""
     both = Measurement((reference, timing))
     text = f"{both.ratio(timing.stage).median:.2f}×{words}"
     if both.is_clear(timing.stage):

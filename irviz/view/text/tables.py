@@ -14,7 +14,7 @@ from irviz.view.text.run_results import comparison_details, comparison_summary, 
 
 @dataclass(frozen=True)
 class Table:
-    """Cells of text below headings; `tooltips` are by row and column, `remarks` stand below."""
+    """Cells of text below headings; `tooltips` are by row and column, `remarks` go below."""
 
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -38,7 +38,7 @@ class Table:
 
 
 class _ShownTable:
-    """A table that shows itself as text and, in a notebook, as HTML."""
+    """A table that displays itself as text and, in a notebook, as HTML."""
 
     def __str__(self) -> str:
         """Return the table in aligned columns."""

@@ -6,6 +6,8 @@ import numpy as np
 import tvm
 from numpy.typing import NDArray
 
+from irviz.ir.tensor_array import tensor_array
+
 Array = NDArray[np.generic]
 
 _FEW = 1009
@@ -20,7 +22,7 @@ def is_equal_tensor(one: tvm.runtime.Tensor | None, other: tvm.runtime.Tensor | 
     if (one.dtype, tuple(one.shape)) != (other.dtype, tuple(other.shape)):
         return False
     try:
-        mine, theirs = (np.ascontiguousarray(each.numpy()) for each in (one, other))
+        mine, theirs = (np.ascontiguousarray(tensor_array(each)) for each in (one, other))
     except Exception:  # a dtype that NumPy does not know, or a device that is not this one
         return False
     return is_equal_array(mine, theirs)

@@ -90,7 +90,8 @@ def memory_for(size: int, ratio: int) -> Iterator[None]:
 
 def check_result(result: object, size: int) -> None:
     """Raise FileError if the content read from a file of `size` bytes is too large to pass on."""
-    cloudpickle.dump(result, _Counter(size, min(max_unpacked(size), memory_share())))
+    counter = _Counter(size, min(max_unpacked(size), memory_share()))
+    cloudpickle.dump(result, counter, buffer_callback=counter.write)
 
 
 class _Counter:
@@ -99,13 +100,11 @@ class _Counter:
     def __init__(self, size: int, most: int) -> None:
         self._size, self._most, self._count = size, most, 0
 
-    def write(self, content: bytes | pickle.PickleBuffer) -> int:
+    def write(self, content: bytes | pickle.PickleBuffer) -> None:
         """Count more bytes; raise FileError if there are too many."""
-        count = memoryview(content).nbytes
-        self._count += count
+        self._count += memoryview(content).nbytes
         if self._count > self._most:
             raise FileError(
                 f"becomes more than {self._most:,} bytes, the limit for a file of {self._size:,} "
                 "bytes: give a smaller model, or one with its weights in the file"
             )
-        return count

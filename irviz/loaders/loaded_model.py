@@ -11,6 +11,7 @@ import tvm
 from numpy.typing import NDArray
 from tvm import ir
 
+from irviz.ir.tensor_array import tensor_array
 from irviz.model.graph.infer_layers import LayersByNode
 from irviz.model.runs.origin import Origin
 
@@ -48,7 +49,10 @@ def to_numpy(tensor: tvm.runtime.Tensor) -> NDArray[Any]:
 
 
 def detach_weights(mod: ir.IRModule, function: str = "main") -> tuple[ir.IRModule, Params]:
-    """Split a module from the weights that TVM's importers keep in an attribute."""
+    """Split a module from the weights that TVM's importers keep in an attribute.
+
+    The arrays share the importer's memory, which for PyTorch is that of the model's tensors.
+    """
     import tvm.relax.frontend as frontend
 
     bare, kept = frontend.detach_params(mod)
@@ -56,9 +60,12 @@ def detach_weights(mod: ir.IRModule, function: str = "main") -> tuple[ir.IRModul
     count = int(bare[function].attrs.get("num_input", len(params)))
     weights = params[count:]
     tensors = kept.get(function, [])
-    return bare, {
-        param.name: to_numpy(tensor) for param, tensor in zip(weights, tensors, strict=True)
+    arrays = {
+        param.name: tensor_array(tensor) for param, tensor in zip(weights, tensors, strict=True)
     }
+    for array in arrays.values():
+        array.flags.writeable = False  # a worker and its parent share what cannot be written
+    return bare, arrays
 
 
 def opaque_note(opaque: Sequence[str]) -> str:

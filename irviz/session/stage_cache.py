@@ -10,6 +10,7 @@ import tvm
 from numpy.typing import NDArray
 from tvm import ir
 
+from irviz.ir.tensor_array import tensor_array
 from irviz.ir.text.tvmscript_lines import Script, script
 from irviz.model.folding.containers import ContainerTree, container_tree
 from irviz.model.graph.graph import Graph, NodeId
@@ -51,12 +52,9 @@ def array_of(stage: Stage, function: str, node_id: NodeId) -> NDArray[np.generic
     if tensor is None:
         return None
     try:
-        array = np.from_dlpack(tensor)
-    except Exception:  # a dtype that only `numpy` can give, or memory of a device
-        try:
-            array = np.asarray(tensor.numpy())
-        except Exception:  # a dtype that NumPy does not know, or a device that is not this one
-            return None
+        array = tensor_array(tensor)
+    except Exception:  # a dtype that NumPy does not know, or a device that is not this one
+        return None
     array.setflags(write=False)
     return array
 

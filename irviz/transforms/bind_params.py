@@ -12,6 +12,7 @@ from tvm import ir, relax
 from irviz.errors import TransformError
 from irviz.ir.module_functions import relax_function
 from irviz.ir.shapes.check_arguments import TypeMismatchError, check_tensor
+from irviz.ir.tensor_array import tensor_array
 from irviz.transforms.python_script import PythonScript
 from irviz.transforms.transform import Transform
 from irviz.worker.shared_arrays import is_shared, writable
@@ -60,7 +61,7 @@ class BindParams(Transform):
         dims: dict[str, int] = {}
         try:
             for name, tensor in self.params.items():
-                check_tensor(name, _seen(tensor), params[name].ty, dims)
+                check_tensor(name, tensor_array(tensor), params[name].ty, dims)
         except TypeMismatchError as misfit:
             raise TransformError(str(misfit)) from misfit
         return relax.transform.BindParams(self.function, dict(self.params))(mod)
@@ -83,11 +84,3 @@ def bind_params(params: Mapping[str, np.ndarray], function: str = "main") -> Bin
                 f"numpy.asarray({name}, dtype='float32')"
             ) from failure
     return BindParams(tensors, function)
-
-
-def _seen(tensor: tvm.runtime.Tensor) -> np.ndarray:
-    """Return a tensor as an array, without a copy where NumPy knows its dtype."""
-    try:
-        return np.from_dlpack(tensor)
-    except Exception:  # TVM raises what its C++ side threw, of any class
-        return np.asarray(tensor.numpy())

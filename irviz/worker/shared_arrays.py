@@ -1,21 +1,24 @@
-"""Arrays in memory that workers map, so that large weights are not sent with each call.
+"""Arrays in memory that workers and their parent share, so that large weights are not sent.
 
-They are anonymous files of this process, which vanish with it. A worker maps them anew for each
-call, and what it writes there stays its own. Only Linux has them: elsewhere, arrays are sent.
+They are anonymous files of the parent, which vanish with it. A worker maps arguments anew for each
+call, and what it writes there stays its own; the arrays of its answer it writes into an empty file.
+Only Linux has such files: elsewhere, arrays are sent.
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
 import mmap
 import os
+import pickle
 import secrets
 import sys
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import cloudpickle
 import numpy as np
@@ -64,7 +67,7 @@ def shared(arrays: Mapping[str, Any]) -> dict[str, Any]:
     offsets, size = dict[str, int](), 0
     for name, array in new.items():
         offsets[name] = size
-        size += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
+        size += _aligned(array.nbytes)
     if not _CAN_SHARE or size < LEAST_BYTES:
         return dict(arrays)
     try:
@@ -117,57 +120,167 @@ def loads(packed: bytes) -> Any:
         _mapped.clear()  # the next call gets maps of its own
 
 
+class Place(NamedTuple):
+    """An anonymous file of a process: its descriptor there, and its name."""
+
+    process: int
+    number: int
+    name: str
+
+    def open(self, flags: int) -> int:
+        """Return a descriptor of the file in this process; raise UnsharedError."""
+        path = Path(f"/proc/{self.process}/fd/{self.number}")
+        try:
+            if self.name not in path.readlink().name:
+                raise UnsharedError(f"{path} is another file by now")
+            return os.open(path, flags)
+        except OSError as failure:
+            raise UnsharedError(str(failure)) from failure
+
+
+class _Apart(NamedTuple):
+    """Arrays of an answer: `(offset, size, is_read_only)` in a file, or their own bytes."""
+
+    spans: Sequence[tuple[int, int, bool]] = ()
+    sent: Sequence[bytes | bytearray] = ()
+
+
+@contextlib.contextmanager
+def answer_place() -> Iterator[Place | None]:
+    """Yield an empty file for the arrays of one answer, None where there is none."""
+    number = None
+    name = _new_name()
+    with contextlib.suppress(OSError):
+        number = os.memfd_create(name, os.MFD_ALLOW_SEALING) if _CAN_SHARE else None
+    try:
+        yield None if number is None else Place(os.getpid(), number, name)
+    finally:
+        if number is not None:
+            os.close(number)
+
+
+def dumps_answer(value: object, place: Place | None) -> bytes:
+    """Pickle a value for the process of `place`, with its large arrays in the file there."""
+    views: list[memoryview] = []
+
+    def is_small(buffer: pickle.PickleBuffer) -> bool:
+        if (view := buffer.raw()).nbytes < LEAST_BYTES:
+            return True
+        views.append(view)
+        return False
+
+    content = cloudpickle.dumps(value, buffer_callback=is_small)
+    try:
+        apart = _Apart(spans=_written(views, place)) if views and place else None
+    except OSError:  # another process's files are hidden here, or there is no room
+        apart = None
+    sent = [bytes(view) if view.readonly else bytearray(view) for view in views]
+    return pickle.dumps((content, apart or _Apart(sent=sent)))
+
+
+def loads_answer(answer: bytes, place: Place | None) -> Any:
+    """Unpickle what `dumps_answer` gave in a worker; raise what unpickling raises.
+
+    Arrays that the worker could not write stay read-only; where all are, they are shared.
+    """
+    content, apart = pickle.loads(answer)  # noqa: S301 - from our own process
+    buffers: Sequence[object] = apart.sent
+    if place and apart.spans:
+        memory = memoryview(_adopted(place, is_shared=all(span[2] for span in apart.spans)))
+        views = [memory[offset : offset + size] for offset, size, _ in apart.spans]
+        read_only = [span[2] for span in apart.spans]
+        buffers = [
+            view.toreadonly() if fixed else view
+            for view, fixed in zip(views, read_only, strict=True)
+        ]
+    return cloudpickle.loads(content, buffers=buffers)
+
+
+def _written(views: Sequence[memoryview], place: Place) -> list[tuple[int, int, bool]]:
+    """Write buffers into the file at a place, and return where they are; raise OSError."""
+    spans, end = [], 0
+    for view in views:
+        spans.append((end, view.nbytes, view.readonly))
+        end += _aligned(view.nbytes)
+    number = place.open(os.O_RDWR)
+    try:
+        os.posix_fallocate(number, 0, end)
+        for view, (offset, size, _) in zip(views, spans, strict=True):
+            done = 0
+            while done < size:
+                done += os.pwrite(number, view[done:], offset + done)
+    finally:
+        os.close(number)
+    return spans
+
+
+def _adopted(place: Place, *, is_shared: bool) -> mmap.mmap:
+    """Map an own file in which a worker wrote; workers can map it, too, where `is_shared`."""
+    import fcntl  # of systems that have such files
+
+    number = os.dup(place.number)
+    try:
+        # the worker may have it open still: from now on it cannot cut it off
+        fcntl.fcntl(number, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
+        memory = mmap.mmap(number, 0)
+    except BaseException:
+        os.close(number)
+        raise
+    if is_shared:
+        return _registered(memory, place.name, number)
+    os.close(number)
+    return memory
+
+
 class _Pickler(cloudpickle.CloudPickler):  # type: ignore[misc] # it has no types
     def reducer_override(self, value: object) -> Any:
         if type(value) is np.ndarray and (segment := _segment_of(value)) and segment.number:
-            source = (os.getpid(), segment.number, segment.name, segment.size)
+            place = Place(os.getpid(), segment.number, segment.name)
             offset = _address(value) - segment.begin
-            return _attached, (*source, offset, value.shape, value.dtype)
+            return _attached, (place, segment.size, offset, value.shape, value.dtype)
         return super().reducer_override(value)
 
 
 def _attached(
-    process: int,
-    number: int,
-    name: str,
-    size: int,
-    offset: int,
-    shape: tuple[int, ...],
-    dtype: np.dtype[Any],
+    place: Place, size: int, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> Array:
     """Map another process's memory, and return an array in there."""
-    if name not in _mapped:
-        path = Path(f"/proc/{process}/fd/{number}")
+    if place.name not in _mapped:
+        number = place.open(os.O_RDONLY)
         try:
-            if name not in path.readlink().name:
-                raise UnsharedError(f"{path} is another file by now")
-            with path.open("rb") as file:
-                private = mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE
-                _mapped[name] = _registered(mmap.mmap(file.fileno(), size, *private), name, None)
+            private = mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE
+            _mapped[place.name] = _registered(mmap.mmap(number, size, *private), place.name, None)
         except OSError as failure:
             raise UnsharedError(str(failure)) from failure
-    return _array(_mapped[name], offset, shape, dtype)
+        finally:
+            os.close(number)
+    return _array(_mapped[place.name], offset, shape, dtype)
 
 
 def _new_memory(size: int) -> mmap.mmap:
     """Return memory that other processes can map; raise OSError."""
-    name = f"irviz-{secrets.token_hex(8)}"
+    name = _new_name()
     number = os.memfd_create(name)
     try:
         os.posix_fallocate(number, 0, size)  # which fails where there is no room
-        memory = _registered(mmap.mmap(number, size), name, number)
+        return _registered(mmap.mmap(number, size), name, number)
     except OSError:
         os.close(number)
         raise
-    weakref.finalize(memory, os.close, number)
-    return memory
+
+
+def _new_name() -> str:
+    return f"irviz-{secrets.token_hex(8)}"
 
 
 def _registered(memory: mmap.mmap, name: str, number: int | None) -> mmap.mmap:
+    """Remember a map; the descriptor `number`, if any, is closed with it."""
     begin = _address(np.frombuffer(memory, np.uint8))
     own = name if number is not None else f"{name} at {begin}"
     _segments[own] = _Segment(weakref.ref(memory), begin, len(memory), name, number)
     weakref.finalize(memory, _segments.pop, own, None)
+    if number is not None:
+        weakref.finalize(memory, os.close, number)
     return memory
 
 
@@ -180,6 +293,10 @@ def _segment_of(array: Array) -> _Segment | None:
         if one.begin <= begin and begin + array.nbytes <= one.begin + one.size:
             return one
     return None
+
+
+def _aligned(size: int) -> int:
+    return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
 def _address(array: Array) -> int:

@@ -19,6 +19,7 @@ import cloudpickle
 
 from irviz.errors import LoadError
 from irviz.worker.inherited_environment import Surroundings
+from irviz.worker.shared_arrays import Place, answer_place, loads_answer
 from irviz.worker.start_methods import (
     DirectProcess,
     ForkedProcess,
@@ -111,24 +112,25 @@ class WorkerHandle:
                     future.set_exception(failure)
 
     def _answer(self, request: bytes) -> Any:
-        try:
-            answer = self._exchange(request)
-        except Exception:  # a pipe that is closed or cut off, and whatever unpickling raises
-            raise EndedError from None
-        try:
-            value, failure, text = cloudpickle.loads(answer)
-        except Exception:  # its classes may raise anything, or exist only in the worker
-            raise UnreadableAnswerError from None
+        with answer_place() as place:
+            try:
+                answer = self._exchange(request, place)
+            except Exception:  # a pipe that is closed or cut off, and whatever unpickling raises
+                raise EndedError from None
+            try:
+                value, failure, text = loads_answer(answer, place)
+            except Exception:  # its classes may raise anything, or exist only in the worker
+                raise UnreadableAnswerError from None
         if failure is not None:
             # where code of the user's failed helps; of a file that is refused, the message says all
             raise failure from (None if isinstance(failure, LoadError) else WorkerTraceback(text))
         return value
 
-    def _exchange(self, request: bytes) -> bytes:
-        """Send a request and receive the answer, each as the pickle of bytes."""
+    def _exchange(self, request: bytes, place: Place | None) -> bytes:
+        """Send a request and receive the answer, the pickle of bytes."""
         requests, answers = self._started.requests, self._started.answers
         self.doing = ""
-        pickle.dump(request, requests)
+        pickle.dump((request, place), requests)
         requests.flush()
         while isinstance(answer := pickle.load(answers), str):  # noqa: S301 - from our own process
             self.doing = answer

@@ -20,6 +20,7 @@ from irviz.gc_pause import gc_paused
 from irviz.worker.inherited_environment import Surroundings
 from irviz.worker.memory_limit import limited_memory
 from irviz.worker.progress import send, set_answers
+from irviz.worker.shared_arrays import Place, dumps_answer
 from irviz.worker.stdout_capture import buffer_lines, flush_stdout
 
 Result = TypeVar("Result")
@@ -29,7 +30,10 @@ _SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
 
 
 def main() -> None:
-    """Answer requests until the parent closes the pipe; each is the pickle of bytes."""
+    """Answer requests until the parent closes the pipe.
+
+    Each is the pickle of a pickled call, and of the place for large arrays of the answer.
+    """
     requests = os.fdopen(os.dup(0), "rb")
     set_answers(os.fdopen(os.dup(1), "wb"))
     os.dup2(2, 1)  # the file in which the parent reads what is printed
@@ -38,19 +42,21 @@ def main() -> None:
     os.dup2(nothing, 2)
     with contextlib.suppress(EOFError, OSError):  # the parent is gone
         while True:
-            send(_answer(pickle.load(requests)))  # noqa: S301 - from the parent
+            send(_answer(*pickle.load(requests)))  # noqa: S301 - from the parent
     os._exit(0)
 
 
-def _answer(request: bytes) -> bytes:
-    """Return the pickle of what the requested call returns, its exception, and a traceback."""
+def _answer(request: bytes, place: Place | None) -> bytes:
+    """Return the pickle of what the requested call returns, its exception, and a traceback.
+
+    Large arrays are written to `place`.
+    """
     try:
         function, arguments = cloudpickle.loads(request)
-        answer: bytes = cloudpickle.dumps((function(*arguments), None, ""))
+        return dumps_answer((function(*arguments), None, ""), place)
     except BaseException as failure:
         text = "".join(traceback.format_exception(failure))
-        answer = cloudpickle.dumps((None, _portable(failure), text))
-    return answer
+        return dumps_answer((None, _portable(failure), text), None)
 
 
 def initialize(prepare: Callable[[], None], parent: int, surroundings: Surroundings) -> None:

@@ -69,7 +69,8 @@ def from_program(
     Raises LoadError if TVM cannot import it.
     """
     imported, written = imported_program(program, missing)
-    mod, params = detach_weights(imported.module)
+    mod, weights = detach_weights(imported.module)
+    params = {name: array.copy() for name, array in weights.items()}  # the model may be trained on
     examples = _by_name(mod, params, inputs or program.example_inputs)
     origin = None if imported.opaque else ProgramOrigin(imported)
     notes, layers = notes_of(imported, written), {"main": imported.layers}

@@ -17,6 +17,7 @@ from tvm import ir, relax
 
 from irviz.errors import RunError
 from irviz.ir.shapes.check_arguments import ShapeValue
+from irviz.ir.tensor_array import tensor_array
 from irviz.model.runs.trace import Array
 from irviz.runtime.local.build_module import build_prim_funcs, build_relax, release_constants
 from irviz.runtime.local.build_recipe import AS_IT_IS, BuildRecipe
@@ -162,19 +163,13 @@ def _to_tensor(array: Array, device: tvm.runtime.Device) -> tvm.runtime.Tensor:
 def to_arrays(value: object) -> list[Array]:
     """Return the tensors and numbers in a value as arrays; raise RunError for anything else."""
     if isinstance(value, tvm.runtime.Tensor):
-        return [_to_array(value)]
+        return [np.array(tensor_array(value))]
     if isinstance(value, tuple | list | tvm.ir.Array):
         return [array for item in value for array in to_arrays(item)]
     array = np.asarray(value)
     if array.dtype.hasobject:  # unpickling such an object could run code
         raise RunError(f"an output is a {type(value).__name__}: give tensors and numbers only")
     return [array]
-
-
-def _to_array(tensor: tvm.runtime.Tensor) -> Array:
-    with contextlib.suppress(Exception):  # a dtype that NumPy lacks, or another device
-        return np.array(np.from_dlpack(tensor))  # ten times as fast as TVM's own
-    return np.asarray(tensor.numpy())
 
 
 def stack_cases(outputs: Sequence[Sequence[Array]]) -> tuple[Array, ...]:

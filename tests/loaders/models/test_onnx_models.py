@@ -1,5 +1,7 @@
 """ONNX models open with their weights, compute the right values, and read no other files."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from irviz.course.mlp import MyModule
 from irviz.errors import LoadError
 from irviz.loaders.load import load, load_content
 from irviz.session.open_session import add_file
+from irviz.worker.shared_arrays import is_shared
 
 pytestmark = pytest.mark.worker
 
@@ -171,6 +174,26 @@ def test_the_functions_of_a_model_are_inlined(tmp_path):
 
 def test_weights_beside_the_model_are_read(outside):
     check(irviz.load(outside, trust=True), SOURCE.normal(size=(2, 4)).astype("float32"))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux shares memory")
+def test_large_weights_are_read_into_memory_that_every_process_maps(tmp_path):
+    weight = SOURCE.normal(size=(200, 200)).astype("float32")
+    ends = [helper.make_tensor_value_info(one, onnx.TensorProto.FLOAT, [1, 200]) for one in "xy"]
+    node = helper.make_node("MatMul", ["x", "weight"], ["y"])
+    graph = helper.make_graph(
+        [node], "g", *([one] for one in ends), [numpy_helper.from_array(weight, "weight")]
+    )
+    path = tmp_path / "large.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+    loaded = load(path)
+    assert is_shared(loaded.params["weight"])
+    session = irviz.load(path, trust=True)
+    np.testing.assert_array_equal(session.call_inputs.params["weight"], weight)
+    x = SOURCE.normal(size=(1, 200)).astype("float32")
+    np.testing.assert_allclose(
+        session.run({"x": x}).outputs[0][0], x @ weight, rtol=1e-3, atol=1e-4
+    )
 
 
 def test_weights_in_files_need_the_path_of_the_model(outside):

@@ -1,11 +1,17 @@
-"""`irviz reduce FILE --check SCRIPT`: the smallest module for which a function of yours is true."""
+"""`irviz reduce FILE --check SCRIPT`: the smallest module for which a function of yours is true.
+
+Ctrl-C ends the search, and the smallest module found so far is printed.
+"""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,12 +50,40 @@ def _run(options: argparse.Namespace) -> None:
     loaded = load(options.file, name=options.module)
     print_notes(loaded.notes)
     function = options.function or loaded.function
-    found = reduce(loaded.module, still_fails, function=function, seconds=options.seconds)
+    with _cancelled_by_interrupt() as cancel:
+        found = reduce(
+            loaded.module,
+            still_fails,
+            function=function,
+            seconds=options.seconds,
+            progress=_tell if sys.stderr.isatty() else None,
+            cancel=cancel,
+        )
     print(found)  # noqa: T201
     if options.output:
         text = found.to_python()
         with atomic_write(options.output) as partial:
             partial.write_text(text, encoding="utf-8")
+
+
+def _tell(done: int, total: int, words: str) -> None:
+    print(f"\r{done} of {total} bindings removed, {words} ", end="", file=sys.stderr)  # noqa: T201
+
+
+@contextlib.contextmanager
+def _cancelled_by_interrupt() -> Iterator[threading.Event]:
+    """Yield an event that the first Ctrl-C sets; the second one raises KeyboardInterrupt."""
+    cancel = threading.Event()
+
+    def interrupted(*_: object) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        cancel.set()
+
+    before = signal.signal(signal.SIGINT, interrupted)
+    try:
+        yield cancel
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _check(path: Path) -> Callable[[ir.IRModule], Any]:

@@ -146,7 +146,7 @@ def bisect(
     """
     session = mod if isinstance(mod, Session) else Session(mod, inputs=inputs, **options)
     steps = _Steps(progress, cancel or threading.Event())
-    with steps.stop_when_cancelled():
+    with cancelled_by(steps.cancel):
         return _bisect(session, list(_leaves(passes)), check, tolerance, every, steps)
 
 
@@ -232,11 +232,29 @@ def _fewest_checks(stages: int) -> int:
     return min(stages, 2 + max(stages - 2, 0).bit_length())
 
 
+@contextlib.contextmanager
+def cancelled_by(cancel: threading.Event) -> Iterator[None]:
+    """Stop the workers' tasks inside the block once an event is set."""
+    is_over = threading.Event()
+
+    def watch() -> None:
+        while not is_over.wait(_LOOK_SECONDS):
+            if cancel.is_set():
+                TRIES.cancel()
+                RUNS.cancel()
+
+    threading.Thread(target=watch, name="irviz cancel", daemon=True).start()
+    try:
+        yield
+    finally:
+        is_over.set()
+
+
 class _Steps:
     """Reports the progress of a bisection, and stops it when it is cancelled."""
 
     def __init__(self, progress: Progress | None, cancel: threading.Event) -> None:
-        self._progress, self._cancel = progress, cancel
+        self._progress, self.cancel = progress, cancel
         self._done = self._total = 0
 
     def expect(self, more: int) -> None:
@@ -253,25 +271,8 @@ class _Steps:
 
     def check_cancelled(self) -> None:
         """Raise CancelledRunError if it was cancelled."""
-        if self._cancel.is_set():
+        if self.cancel.is_set():
             raise CancelledRunError("the bisection was cancelled")
-
-    @contextlib.contextmanager
-    def stop_when_cancelled(self) -> Iterator[None]:
-        """Stop the workers' tasks inside the block when the bisection is cancelled."""
-        is_over = threading.Event()
-
-        def watch() -> None:
-            while not is_over.wait(_LOOK_SECONDS):
-                if self._cancel.is_set():
-                    TRIES.cancel()
-                    RUNS.cancel()
-
-        threading.Thread(target=watch, name="irviz bisect", daemon=True).start()
-        try:
-            yield
-        finally:
-            is_over.set()
 
 
 class _Checks:

@@ -9,29 +9,31 @@ from __future__ import annotations
 
 import contextlib
 import re
+import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from tvm import ir, relax
 
-from irviz.errors import InputError, IrvizError, StageError
+from irviz.errors import CancelledRunError, InputError, IrvizError, StageError, TransformError
 from irviz.ir.module_functions import default_function
 from irviz.ir.text.tvmscript import tvmscript
 from irviz.runtime.local.module_bytes import pack_module, unpack_module
 from irviz.runtime.local.pickle_by_value import PortableFunction
-from irviz.session.bisect import Bisection, bisect
+from irviz.session.bisect import Bisection, Progress, bisect, cancelled_by
 from irviz.session.bug_script import bisection_script, check_script
 from irviz.session.session import Session
 from irviz.transforms.kept_bindings import count_bindings, keep_bindings
 from irviz.transforms.simpler_modules import (
-    Make,
+    Step,
     count_stores,
     keep_stores,
     with_smaller_sizes,
     without_branch_or_call,
 )
+from irviz.transforms.try_in_worker import try_transform
 from irviz.units import format_duration
 from irviz.worker.supervisor import TRIES, WorkerError
 
@@ -51,7 +53,7 @@ class Reduction:
         bindings: The number of bindings before and after.
         tries: The number of modules tried.
         seconds: The time that this took.
-        is_least: Whether no further binding can be left out; False if time ran out.
+        is_least: Whether no further binding can be left out; False if the search was stopped.
         failing: The bisection or function that defines the failure.
     """
 
@@ -82,7 +84,7 @@ class Reduction:
     def __repr__(self) -> str:
         """Return how much was removed, and the TVMScript of the result."""
         before, after = self.bindings
-        least = "" if self.is_least else "; time was up"
+        least = "" if self.is_least else "; stopped early"
         took = f"{self.tries} tries in {format_duration(self.seconds)}{least}"
         return f"# {before} bindings became {after}: {took}\n{tvmscript(self.module)}"
 
@@ -93,12 +95,14 @@ def reduce(
     *,
     function: str = "",
     seconds: float = SECONDS,
+    progress: Progress | None = None,
+    cancel: threading.Event | None = None,
 ) -> Reduction:
     """Return a smaller module that still fails.
 
     Bindings are removed, `if`s and calls are replaced by a branch or by the body of the called
     function, statements in PrimFuncs write zero, and sizes shrink. A change is kept if the module
-    is still well-formed and still fails in the same way.
+    is still well-formed and still fails in the same way. Workers make and check the modules.
 
     Args:
         failing: A module with `still_fails`, or a bisection, whose pass and check are then repeated
@@ -108,9 +112,14 @@ def reduce(
         function: The Relax function to reduce; by default "main", or else the first.
         seconds: The time limit. If the failure is a pass or run that hangs, each try is stopped
             after a tenth of the bisection's limit.
+        progress: Called before each try with the number of bindings removed, the number at first,
+            and the try in words.
+        cancel: An event that stops the search once it is set, from any thread; the smallest module
+            found so far is returned.
 
     Raises:
         InputError: The module does not fail, or there is no check for failure.
+        CancelledRunError: The search was cancelled before the module was checked.
 
     Example:
         ```python
@@ -127,11 +136,19 @@ def reduce(
     else:
         mod, function = failing, function or default_function(failing)
         outcome = _outcome_in_worker(still_fails)
-    wanted = outcome(mod)
-    if not wanted:
-        raise InputError("the module does not fail: give one for which still_fails returns True")
-    search = _Search(function, lambda one: outcome(one) == wanted, seconds)
-    least = search.least(mod)
+    cancel = cancel or threading.Event()
+    with cancelled_by(cancel):
+        wanted = outcome(mod)
+        if cancel.is_set():
+            raise CancelledRunError("the reduction was cancelled before anything was removed")
+        if not wanted:
+            raise InputError(
+                "the module does not fail: give one for which still_fails returns True"
+            )
+        search = _Search(
+            mod, function, lambda one: outcome(one) == wanted, seconds, progress, cancel
+        )
+        least = search.least()
     return Reduction(
         least,
         function,
@@ -146,9 +163,18 @@ def reduce(
 class _Search:
     """The search for a smallest module that still fails."""
 
-    def __init__(self, function: str, fails: Callable[[ir.IRModule], bool], seconds: float) -> None:
+    def __init__(
+        self,
+        mod: ir.IRModule,
+        function: str,
+        fails: Callable[[ir.IRModule], bool],
+        seconds: float,
+        progress: Progress | None,
+        cancel: threading.Event,
+    ) -> None:
         self.tries = 0
-        self._function, self._fails, self._seconds = function, fails, seconds
+        self._mod, self._function, self._fails, self._seconds = mod, function, fails, seconds
+        self._progress, self._cancel = progress, cancel
         self._start = time.monotonic()
 
     @property
@@ -158,33 +184,33 @@ class _Search:
 
     @property
     def is_over(self) -> bool:
-        """Whether time is up."""
-        return self.spent > self._seconds
+        """Whether time is up, or the search was cancelled."""
+        return self.spent > self._seconds or self._cancel.is_set()
 
-    def least(self, mod: ir.IRModule) -> ir.IRModule:
+    def least(self) -> ir.IRModule:
         """Return a module that no step can reduce further."""
-        mod = self._fewest_bindings(mod)
-        while simpler := self._first(without_branch_or_call(mod, self._function)):
+        mod = self._fewest_bindings(self._mod)
+        while simpler := self._first(mod, without_branch_or_call(mod, self._function)):
             mod = self._fewest_bindings(simpler)
-        mod = self._fewest(mod, count_stores(mod), partial(keep_stores, mod))
-        while smaller := self._first(with_smaller_sizes(mod)):
+        mod = self._fewest(mod, count_stores(mod), keep_stores)
+        while smaller := self._first(mod, with_smaller_sizes(mod)):
             mod = smaller
         return mod
 
     def _fewest_bindings(self, mod: ir.IRModule) -> ir.IRModule:
         count = count_bindings(mod, self._function)
-        return self._fewest(mod, count, partial(keep_bindings, mod, self._function))
+        return self._fewest(mod, count, partial(keep_bindings, function=self._function))
 
     def _fewest(
-        self, mod: ir.IRModule, count: int, keep: Callable[[Collection[int]], ir.IRModule]
+        self, mod: ir.IRModule, count: int, keep: Callable[..., ir.IRModule]
     ) -> ir.IRModule:
         """Return the module with parts of which no half, quarter, … or single one is redundant."""
-        kept, parts = list(range(count)), 2
+        whole, kept, parts = mod, list(range(count)), 2
         while len(kept) > 1 and not self.is_over:
             size = -(-len(kept) // parts)
             pieces = [kept[at : at + size] for at in range(0, len(kept), size)]
             for candidate in self._candidates(kept, pieces):
-                if smaller := self._first([partial(keep, candidate)]):
+                if smaller := self._first(whole, [partial(keep, kept=candidate)]):
                     mod, kept = smaller, candidate
                     parts = 2 if len(kept) <= size else max(parts - 1, 2)
                     break
@@ -201,17 +227,29 @@ class _Search:
         without = [[one for one in kept if one not in set(piece)] for piece in alone]
         return [*alone, *(without if len(pieces) > 2 else [])]
 
-    def _first(self, candidates: Iterable[Make]) -> ir.IRModule | None:
-        """Return the first module that fails in the same way as the whole."""
-        for make in candidates:
+    def _first(self, mod: ir.IRModule, steps: Iterable[Step]) -> ir.IRModule | None:
+        """Return the first simpler module that fails in the same way as the whole."""
+        for step in steps:
             if self.is_over:
                 return None
             self.tries += 1
-            with contextlib.suppress(Exception):  # TVM raises what its C++ side threw
-                mod = make()
-                if relax.analysis.check_well_formed(mod) and self._fails(mod):
-                    return mod
+            if self._progress is not None:
+                now, first = (count_bindings(one, self._function) for one in (mod, self._mod))
+                self._progress(first - now, first, f"try {self.tries}")
+            well_formed = partial(_well_formed, step=step)
+            simpler = try_transform(mod, well_formed, keep=True, seconds=_TRY_SECONDS).module
+            with contextlib.suppress(Exception):  # the check may raise anything
+                if simpler is not None and self._fails(simpler):
+                    return simpler
         return None
+
+
+def _well_formed(mod: ir.IRModule, *, step: Step) -> ir.IRModule:
+    """Return the simpler module; raise TransformError if it is not well-formed."""
+    simpler = step(mod)
+    if not relax.analysis.check_well_formed(simpler):
+        raise TransformError("the module is not well-formed")
+    return simpler
 
 
 def _try_seconds(found: Bisection) -> float:

@@ -1,13 +1,14 @@
 """Modules that are one step simpler than another: without a branch or call, or with a smaller size.
 
-Each is returned by a function without arguments, which may raise what TVM raises.
+A step is a function from the module to the simpler one. It can be sent to a worker, because it may
+crash TVM; it raises what TVM raises.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 
 import tvm_ffi
@@ -21,25 +22,26 @@ from irviz.ir.module_functions import (
     with_functions,
 )
 
-Make = Callable[[], ir.IRModule]
+Step = Callable[[ir.IRModule], ir.IRModule]
 _LEAST_SIZE = 2
 """The smallest size tried before 1, because a pass may treat axes of size 1 specially."""
 
 
-def without_branch_or_call(mod: ir.IRModule, function: str) -> Iterator[Make]:
-    """Yield the module with an `if` replaced by a branch, or a call by the function's body.
+def without_branch_or_call(mod: ir.IRModule, function: str) -> Iterator[Step]:
+    """Yield the steps that replace an `if` by a branch, or a call by the function's body.
 
     A function that calls others is not inlined, as it may be recursive.
     """
-    for block in relax_function(mod, function).body.blocks:
-        for binding in block.bindings:
+    for block_at, block in enumerate(relax_function(mod, function).body.blocks):
+        for at, binding in enumerate(block.bindings):
             if isinstance(binding.value, relax.If):
-                for branch in (binding.value.true_branch, binding.value.false_branch):
-                    yield partial(_with_branch, mod, function, binding, branch)
+                for taken in (True, False):
+                    place = partial(_with_branch, function=function, block_at=block_at, at=at)
+                    yield partial(place, taken=taken)
     others = relax_functions(mod)
     for name in sorted(_called_names(others[function]) & others.keys()):
         if not _called_names(others[name]) & others.keys():
-            yield partial(_with_inlined, mod, function, name)
+            yield partial(_with_inlined, function=function, callee=name)
 
 
 def count_stores(mod: ir.IRModule) -> int:
@@ -100,8 +102,8 @@ def _written_names(part: object) -> list[str]:
     return names
 
 
-def with_smaller_sizes(mod: ir.IRModule) -> Iterator[Make]:
-    """Yield the module with one size reduced, and its multiples too where possible."""
+def with_smaller_sizes(mod: ir.IRModule) -> Iterator[Step]:
+    """Yield the steps that reduce one size, and its multiples too where possible."""
     if prim_funcs(mod):
         return  # their indices depend on the sizes, and what reads elsewhere gives any value
     sizes = set[int]()
@@ -110,41 +112,39 @@ def with_smaller_sizes(mod: ir.IRModule) -> Iterator[Make]:
     for size in sorted((one for one in sizes if one > 1), reverse=True):
         for least in (1, _LEAST_SIZE):
             if size > least:
-                yield partial(_with_sizes, mod, {size: least})
+                yield partial(_with_sizes, sizes={size: least})
                 multiples = {one: one // size * least for one in sizes if one % size == 0 and one}
-                yield partial(_with_sizes, mod, multiples)
+                yield partial(_with_sizes, sizes=multiples)
 
 
 def _with_branch(
-    mod: ir.IRModule, function: str, chosen: relax.Binding, branch: relax.SeqExpr
+    mod: ir.IRModule, *, function: str, block_at: int, at: int, taken: bool
 ) -> ir.IRModule:
+    """Return the module with a branch in the place of the `if` that a binding of a block is."""
     old = relax_function(mod, function)
-    blocks: list[relax.BindingBlock] = []
-    for block in old.body.blocks:
-        places = [at for at, one in enumerate(block.bindings) if one.same_as(chosen)]
-        if not places:
-            blocks.append(block)
-            continue
-        (place,) = places
-        result = relax.VarBinding(chosen.var, branch.body)
-        blocks += [
-            relax.BindingBlock(block.bindings[:place]),
-            *branch.blocks,
-            relax.BindingBlock([result, *block.bindings[place + 1 :]]),
-        ]
+    blocks = list(old.body.blocks)
+    bindings = blocks[block_at].bindings
+    chosen = bindings[at]
+    branch = chosen.value.true_branch if taken else chosen.value.false_branch
+    result = relax.VarBinding(chosen.var, branch.body)
+    blocks[block_at : block_at + 1] = [
+        relax.BindingBlock(bindings[:at]),
+        *branch.blocks,
+        relax.BindingBlock([result, *bindings[at + 1 :]]),
+    ]
     body = relax.BlockBuilder(mod).normalize(relax.SeqExpr(blocks, old.body.body))
     new = relax.Function(old.params, body, old.ret_ty, old.is_pure, old.attrs)
     return relax.transform.CanonicalizeBindings()(with_functions(mod, {function: new}))
 
 
-def _with_inlined(mod: ir.IRModule, function: str, callee: str) -> ir.IRModule:
+def _with_inlined(mod: ir.IRModule, *, function: str, callee: str) -> ir.IRModule:
     called = {mod.get_global_var(callee): mod[callee]}
     new = relax_function(mod, function).inline_functions(called)
     inlined = relax.transform.Normalize()(with_functions(mod, {function: new}))
     return relax.transform.CanonicalizeBindings()(inlined)
 
 
-def _with_sizes(mod: ir.IRModule, sizes: dict[int, int]) -> ir.IRModule:
+def _with_sizes(mod: ir.IRModule, *, sizes: Mapping[int, int]) -> ir.IRModule:
     def resized(number: tirx.IntImm) -> tirx.IntImm:
         size = int(number.value)
         return tirx.IntImm(number.ty, sizes[size]) if size in sizes else number

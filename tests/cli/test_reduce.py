@@ -1,6 +1,10 @@
 """`irviz reduce` makes the module of a file smaller, as a script of the user's tells."""
 
 import runpy
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -34,3 +38,25 @@ def test_a_script_that_does_not_tell_is_refused(tmp_path, capsys, text, words):
     check.write_text(text)
     assert main(["reduce", str(file), "--check", str(check)]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_the_first_interrupt_ends_the_search_and_the_smallest_module_is_printed(tmp_path):
+    file, check, tried = (tmp_path / name for name in ("model.py", "check_it.py", "tried"))
+    file.write_text(MyModuleHighLevel.script())
+    check.write_text(
+        "import time\n"
+        "def still_fails(mod):\n"
+        f"    with open({str(tried)!r}, 'a') as file:\n"
+        "        file.write('.')\n"
+        "    time.sleep(0.3)\n"
+        "    return 'nn.relu' in mod.script()\n"
+    )
+    command = [sys.executable, "-m", "irviz.cli.main", "reduce", str(file), "--check", str(check)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        while process.poll() is None and not (tried.exists() and len(tried.read_text()) > 2):
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        printed, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "stopped early" in printed
+    assert "R.nn.relu" in printed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import PIPE, Popen
@@ -18,7 +19,8 @@ from tvm.relax.dpl import is_op, rewrite_call, wildcard
 
 import irviz
 from irviz.course.mlp import MyModule, MyModuleHighLevel
-from irviz.errors import InputError
+from irviz.errors import CancelledRunError, InputError
+from irviz.session import reduce as reduce_module
 from irviz.session.reduce import Reduction
 from irviz.transforms.kept_bindings import count_bindings, keep_bindings
 from tests.constructs.drawing import random_modules
@@ -226,8 +228,32 @@ def has_relu(mod: IRModule) -> bool:
     return "R.nn.relu" in mod.script()
 
 
+def test_a_step_that_ends_its_process_is_no_step(monkeypatch: Any) -> None:
+    ends: Any = lambda mod: os._exit(7)  # noqa: ARG005, E731
+    monkeypatch.setattr(reduce_module, "with_smaller_sizes", lambda mod: [ends])  # noqa: ARG005
+    found = irviz.reduce(MyModuleHighLevel, calls("nn.relu"))
+    assert operators(found.module) == ["relax.nn.relu"]
+
+
+def test_one_sees_how_far_a_reduction_is_and_can_end_it(modules: Any) -> None:
+    cancel, seen = threading.Event(), []
+
+    def progress(done: int, total: int, words: str) -> None:
+        seen.append((done, total, words))
+        if done:
+            cancel.set()
+
+    found = irviz.reduce(modules.stack(4), calls("exp"), progress=progress, cancel=cancel)
+    assert seen[0] == (0, 26, "try 1")
+    assert seen[-1] == (26 - found.bindings[1], 26, f"try {found.tries}")
+    assert found.bindings[1] < 26
+    assert not found.is_least
+    with pytest.raises(CancelledRunError, match="before anything was removed"):
+        irviz.reduce(modules.stack(4), calls("exp"), cancel=cancel)
+
+
 def test_when_time_is_up_what_was_found_is_returned(modules: Any) -> None:
     found: Reduction = irviz.reduce(modules.stack(4), calls("exp"), seconds=0)
     assert found.bindings[0] == found.bindings[1]
     assert not found.is_least
-    assert "time was up" in repr(found)
+    assert "stopped early" in repr(found)

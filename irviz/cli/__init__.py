@@ -1,1 +1,1 @@
-"""The command line, one module a command, and the server of the page."""
+"""The command line, with one module per command, and the server of the page."""

@@ -1,4 +1,4 @@
-"""`irviz demo`: the lecture's MLP, from the given module to a library call, checked."""
+"""`irviz demo`: the course's MLP, from its module to a library call, with checked results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def demo_session() -> Session:
-    """Return a session on the lecture's MLP with its weights and the held-out digits."""
+    """Return a session on the course's MLP with its weights and the held-out digits."""
     from irviz.course.digits import digits, mlp_params
     from irviz.course.mlp import MyModule
     from irviz.session.session import Session
@@ -43,5 +43,5 @@ def demo_session() -> Session:
 
 
 def demo_stages() -> Session:
-    """Return the session with its weights bound and then ReLU swapped for the library's."""
+    """Return the session with bound weights, and then ReLU swapped for a library kernel."""
     return demo_session().bind().swap("relu0", "env.relu")

@@ -1,4 +1,4 @@
-"""The page in a window of its own: of pywebview, or of a Chromium-based browser."""
+"""Show the page in a desktop window, by pywebview or a Chromium-based browser."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SIZE = "1440,900"
 
 
 class WindowError(IrvizError, RuntimeError):
-    """No window can be opened here."""
+    """No window can be opened on this machine."""
 
 
 def has_webview() -> bool:
@@ -37,14 +37,15 @@ def has_webview() -> bool:
 
 @contextlib.contextmanager
 def own_window(page: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Show a page in a window until the block ends; its process ends when it is closed.
+    """Show a page in a window until the block ends; the window's process ends when it is closed.
 
     Args:
-        page: A file that leads to the page, in a folder that only this user may read; the window
-            keeps its files there, too. No command line has the address, which has a token.
+        page: A file that redirects to the page, in a folder that only this user may read, where the
+            window also keeps its files. So the address, which has a token, appears on no command
+            line.
 
     Raises:
-        WindowError: There is neither pywebview nor such a browser.
+        WindowError: Neither pywebview nor such a browser is installed.
     """
     process = subprocess.Popen(  # noqa: S603
         _command(page),

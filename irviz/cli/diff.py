@@ -1,4 +1,4 @@
-"""`irviz diff A B`: what differs between two modules or recordings, as text or as a picture."""
+"""`irviz diff A B`: the differences between two modules or recordings, as text or a picture."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _draw(options: argparse.Namespace, found: Diff | None) -> None:
-    """Draw what differs to the file of the options, if anything does."""
+    """Draw the differences, if any, to the output file."""
     if not found:
         print_notes([f"nothing differs: {options.output} is not written"])
         return
@@ -78,7 +78,7 @@ def _draw(options: argparse.Namespace, found: Diff | None) -> None:
 
 
 def _run_recordings(options: argparse.Namespace, before: Session, after: Session) -> int:
-    """Print or draw where the passes of two recordings part."""
+    """Print or draw where two recordings diverge."""
     from irviz.session.pipeline_comparison import compare_pipelines
 
     found = compare_pipelines(before, after, (options.before, options.after))

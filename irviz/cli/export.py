@@ -1,4 +1,4 @@
-"""`irviz export FILE -o OUT`: a page that needs no kernel and no network, or times of passes."""
+"""`irviz export FILE -o OUT`: a page that needs no kernel or network, or times of passes."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""What the command line says of what went wrong."""
+"""The error messages of the command line."""
 
 from __future__ import annotations
 
 from irviz.errors import IrvizError
 
 FAILURES = (IrvizError, OSError, ValueError, RuntimeError, ImportError, MemoryError)
-"""What a command may fail with; anything else is a defect of irviz."""
+"""The errors that a command may fail with; any other is a bug in irviz."""
 
 
 def failure_words(failure: BaseException) -> str:
-    """Return one sentence about what a command failed with."""
+    """Describe a command's error in one sentence."""
     if isinstance(failure, ImportError):
         return f"{failure}: install what irviz needs with pip install irviz"
     if isinstance(failure, MemoryError):

@@ -1,4 +1,4 @@
-"""`irviz figures`: the figures of a lecture, made from their programs, or checked against them."""
+"""`irviz figures`: draw the figures of a lecture from their programs, or check them."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _COMMANDS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; return its exit code, or 2 after one sentence about what is wrong."""
+    """Run a command and return its exit code, which is 2 after an error message."""
     options = _parser().parse_args(arguments)
     try:
         return options.run(options) or 0
@@ -47,10 +47,10 @@ def _fail(message: str) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line."""
+    """A parser that reports errors on one line."""
 
     def error(self, message: str) -> NoReturn:
-        """Print what is wrong and end with exit code 2."""
+        """Print the error and exit with code 2."""
         self.exit(2, f"irviz: {message}; see {self.prog} --help\n")
 
 

@@ -1,4 +1,4 @@
-"""What the page shows."""
+"""Create the explorer that the page shows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from irviz.explorer.explorer import Explorer, explore
 
 
 def explorer_of_page(request: PageRequest) -> Explorer:
-    """Return the explorer on what the page was asked for."""
+    """Return the explorer for a page request."""
     if request.what == DEMO:
         return explore(demo_session(), height=0)
     return explore(request.what, name=request.name, function=request.function, height=0)

@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
-"""What `add_subparsers` returns: a command adds its parser to it."""
+"""The result of `add_subparsers`, to which each command adds its parser."""
 
 
 def add_file(parser: argparse.ArgumentParser, *, is_optional: bool = False) -> None:
-    """Add the file to read a module from, and the module's name."""
+    """Add the options for the file to read and the module in it."""
     words = ".py, .ipynb, .json, .pt2, .onnx" + (
         "; without it: a list to choose from" * is_optional
     )
@@ -23,14 +23,14 @@ def add_file(parser: argparse.ArgumentParser, *, is_optional: bool = False) -> N
 
 
 def add_function(parser: argparse.ArgumentParser) -> None:
-    """Add the function to begin with."""
+    """Add the option for the function to show first."""
     parser.add_argument(
         "--function", default="", metavar="NAME", help='default: "main", or the first by its name'
     )
 
 
 def add_page(parser: argparse.ArgumentParser) -> None:
-    """Add how the explorer is served."""
+    """Add the options for serving the explorer."""
     parser.add_argument("--port", type=_port, default=0, help="default: any free one")
     place = parser.add_mutually_exclusive_group()
     for option, name, words in _PLACES:
@@ -52,6 +52,6 @@ def _port(text: str) -> int:
 
 
 def print_notes(notes: Sequence[str]) -> None:
-    """Print each note as a line of standard error."""
+    """Print each note on a line of standard error."""
     for note in notes:
         print(f"irviz: {note}", file=sys.stderr)  # noqa: T201

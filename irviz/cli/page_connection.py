@@ -1,4 +1,4 @@
-"""Comms between the widgets of this process and the pages that show them, over web sockets."""
+"""Comms between this process's widgets and the pages that show them, over web sockets."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _TYPES = ("comm_open", "comm_msg", "comm_close")
 
 
 class Pages:
-    """The pages that are open: each is told what any widget says, and any may answer.
+    """The open pages: each receives the messages of all widgets, and any may answer.
 
-    A message is JSON, followed by its buffers. The page numbers its messages; what is said because
-    of one has its number as `parent`, and "idle" says that it has been dealt with.
+    A message is JSON, followed by its buffers. The page numbers its messages; messages caused by
+    one have its number as `parent`, and "idle" reports that it has been handled.
     """
 
     def __init__(self) -> None:
@@ -29,25 +29,25 @@ class Pages:
         self._parent = ""
 
     def connect_widgets(self, control: Callable[[BaseComm, dict[str, Any]], None]) -> None:
-        """Let widgets that are made from now on talk to the pages.
+        """Connect widgets created from now on to the pages.
 
         Args:
-            control: What answers a page that asks for the state of all widgets.
+            control: Handles a page's request for the state of all widgets.
         """
         self._manager.register_target("jupyter.widget.control", control)
         comm.get_comm_manager = lambda: self._manager
         comm.create_comm = lambda *given, **options: PageComm(self, *given, **options)
 
     def add(self, socket: WebSocketHandler) -> None:
-        """Begin to tell a page what widgets say."""
+        """Start sending messages of widgets to a page."""
         self._sockets.add(socket)
 
     def remove(self, socket: WebSocketHandler) -> None:
-        """End that."""
+        """Stop sending messages to a page."""
         self._sockets.discard(socket)
 
     def hear(self, message: dict[str, Any], buffers: list[memoryview]) -> None:
-        """Give a page's message to the widget that it is for."""
+        """Deliver a page's message to its widget."""
         if message["type"] not in _TYPES:
             raise ValueError(f"a page sends no {message['type']!r}, but one of {_TYPES}")
         full = {**message, "header": {"msg_id": message["id"]}, "buffers": buffers}
@@ -56,7 +56,7 @@ class Pages:
             self._tell({"type": "idle", "parent": message["id"], "buffers": 0}, [])
 
     def say(self, message: dict[str, Any], buffers: list[bytes]) -> None:
-        """Tell every page what a widget says, from whatever thread."""
+        """Send a widget's message to every page, from any thread."""
         message["parent"] = self._parent
         try:
             is_here = asyncio.get_running_loop() is self._loop
@@ -88,7 +88,7 @@ class Pages:
 
 
 class PageComm(BaseComm):
-    """A comm whose other end is in every page."""
+    """A comm whose other end is every page."""
 
     def __init__(self, pages: Pages, *given: Any, **options: Any) -> None:
         self._pages = pages

@@ -13,7 +13,7 @@ PAGE = Path(__file__).parent / "page"
 
 
 def start_page(token: str, error: str = "") -> str:
-    """Return the page on which a file is chosen; `error` says why the last one was not opened."""
+    """Return the page for choosing a file; `error` says why the last one was not opened."""
     return template("start").render(token=token, error=error, recent=recent_files(), demo=DEMO)
 
 

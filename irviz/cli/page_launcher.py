@@ -1,4 +1,4 @@
-"""The explorer in a browser without a notebook: a page served on this machine."""
+"""Show the explorer in a browser without a notebook, as a page served on this machine."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _HANGUP = getattr(signal, "SIGHUP", None)  # which Windows has not
 
 
 class ServeError(IrvizError, RuntimeError):
-    """A page that cannot be served."""
+    """The page cannot be served."""
 
 
 def serve(
@@ -41,14 +41,14 @@ def serve(
 
     Args:
         what: A file that `irviz.load` takes, DEMO, or START.
-        name: A module, where the file defines several.
-        function: The function to begin with, where the module has several.
-        port: A port; 0 for any free one.
-        place: Where the page is shown: in a "window" of its own, in the "browser", in "any" of
-            these (a window where pywebview is installed), or "nowhere": its address is printed.
+        name: The module to open, if the file defines several.
+        function: The function to show first, if the module has several.
+        port: The port; 0 for any free one.
+        place: Where the page is shown: in a desktop "window", in the "browser", in "any" of these
+            (a window if pywebview is installed), or "nowhere", which prints its address.
 
     Raises:
-        ServeError: The server does not start, or ends by itself.
+        ServeError: The server does not start, or exits unexpectedly.
         WindowError: No window can be opened here.
     """
     with (
@@ -75,10 +75,10 @@ def serve(
 
 @contextlib.contextmanager
 def _redirecting_file(url: str) -> Iterator[Path]:
-    """Yield a page that leads to an address, so that no command line has the address's token.
+    """Yield a file that redirects to an address, so that its token is on no command line.
 
-    Only this user may read the file and its folder. It is where this user's data is, because a
-    browser in a sandbox may have no /tmp.
+    Only this user may read the file and its folder. It is in the user's data folder, because a
+    sandboxed browser may have no /tmp.
     """
     data = platformdirs.user_data_path("irviz")
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -93,8 +93,8 @@ def _redirecting_file(url: str) -> Iterator[Path]:
 def interruptible() -> Iterator[None]:
     """Raise KeyboardInterrupt at SIGINT, SIGTERM and SIGHUP until the block ends.
 
-    The first two do so even where they were ignored at the start, as by `nohup irviz demo &`. A
-    SIGHUP that was ignored stays ignored: this is what nohup is for.
+    The first two do so even if they were ignored at the start, as by `nohup irviz demo &`. An
+    ignored SIGHUP stays ignored, which is the purpose of nohup.
     """
     numbers = [signal.SIGINT, signal.SIGTERM]
     if _HANGUP is not None and signal.getsignal(_HANGUP) is not signal.SIG_IGN:
@@ -111,7 +111,7 @@ def interruptible() -> Iterator[None]:
 def served(
     what: str, port: int = 0, name: str = "", function: str = ""
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Serve a page until the block ends, which begins when it answers: process and address."""
+    """Serve a page until the block ends; yield process and address once it answers."""
     token = secrets.token_urlsafe(24)
     request = PageRequest(what, name, function, port, token, os.getpid(), str(Path.cwd()))
     environment = {**os.environ, "PYTHONSAFEPATH": "1", "MPLBACKEND": "agg"}
@@ -139,7 +139,7 @@ def served(
 def _listening_port(process: subprocess.Popen[str], request: PageRequest) -> int:
     """Wait until the server listens, and return its port.
 
-    Nothing is sent to the port before: another program may listen there.
+    Nothing is sent to the port before, because another program may listen there.
     """
     assert process.stdin is not None
     assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""What the document of the page shows before its script has run: what the explorer shows."""
+"""Prerender the explorer for the document of the page, until its script has run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def initial_picture(explorer: Explorer) -> dict[str, object]:
-    """Return what the page's template shows."""
+    """Return the values for the page's template."""
     sides = [explorer.scene.get(side) for side in ("reference", "current")]
     return {
         "model": explorer.model_id,
@@ -23,7 +23,7 @@ def initial_picture(explorer: Explorer) -> dict[str, object]:
 
 
 def _picture(side: dict[str, Any]) -> dict[str, str]:
-    """Return a picture's label and address; an image runs nothing, whatever is in it."""
+    """Return a picture's label and data URL; an image runs no scripts, whatever it contains."""
     start, closed, rest = side["svg"].partition(">")
     svg = f"{start}{closed}<style>{system_css()}</style>{rest}"
     data = base64.b64encode(svg.encode()).decode()

@@ -1,4 +1,4 @@
-"""What the page's server answers, and to whom: one user of this machine and no other site."""
+"""The routes of the page's server, which answers one user of this machine and no other site."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _HEADERS = {
 }
 _REFUSED = "This is not the address that irviz printed, which ends with a token: open that one."
 MAX_BYTES = 2**30
-"""The largest file that is dropped onto a page."""
+"""The largest file that can be dropped onto a page, in bytes."""
 
 
 def page_application(shown: PageSession) -> Application:
-    """Return what answers requests."""
+    """Return the web application."""
     private = {"shown": shown}
     return Application(
         [
@@ -54,7 +54,7 @@ def page_application(shown: PageSession) -> Application:
 
 
 class _Guarded(RequestHandler):
-    """Refuses requests for another host: of a site whose name was made to lead here."""
+    """Refuses requests for another host name, which DNS rebinding would make."""
 
     def set_default_headers(self) -> None:
         for name, value in _HEADERS.items():
@@ -77,11 +77,11 @@ class _Missing(_Guarded):
 
 
 class _Static(_Guarded, StaticFileHandler):
-    """The page's script and style sheet, which are the same for everybody."""
+    """The page's script and style sheet, which are not private."""
 
 
 class _Private(_Guarded):
-    """Refuses requests without the token. There is no cookie, which other ports would get too."""
+    """Refuses requests without the token. Cookies would reach other ports too."""
 
     def initialize(self, shown: PageSession) -> None:
         self.shown = shown
@@ -94,7 +94,7 @@ class _Private(_Guarded):
 
 
 class _Document(_Private):
-    """The page, with the picture of what it will show; or a list of what it could show."""
+    """The page, with a picture of what it will show; or the page for choosing a file."""
 
     def get(self) -> None:
         self.set_header("Cache-Control", "no-store")
@@ -105,7 +105,7 @@ class _Document(_Private):
 
 
 class _Open(_Private):
-    """Opens the file that was chosen in the page, or sent by it."""
+    """Opens a file chosen in the page or uploaded by it."""
 
     def post(self) -> None:
         if self.shown.explorer is None:
@@ -125,7 +125,7 @@ class _Open(_Private):
 
 
 class _Connection(_Private, WebSocketHandler):
-    """A page's connection. Tornado lets no page of another origin connect."""
+    """A page's web socket. Tornado refuses pages of other origins."""
 
     def open(self) -> None:
         self.message: dict[str, Any] = {}

@@ -1,6 +1,6 @@
-"""The process that serves the page. The explorer and its session are in it, too.
+"""The process that serves the page and holds the explorer and its session.
 
-So a page that is loaded again shows what it showed before, and its first picture needs no kernel.
+So a reloaded page shows what it showed before, and its first picture needs no kernel.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from irviz.worker.worker_main import exit_with_parent
 
 
 def main() -> None:
-    """Serve the page that standard input asks for, and tell standard output where."""
+    """Serve the page requested on standard input, and print its port to standard output."""
     answer = _own_stdout()
     request = PageRequest(**json.load(sys.stdin))
     exit_with_parent(request.parent)
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 async def _serve(request: PageRequest, answer: TextIO) -> None:
-    """Serve until this process is ended; say the port, or why nothing is served."""
+    """Serve until this process ends; report the port, or why the page cannot be served."""
     try:
         sockets = bind_sockets(request.port, ADDRESS)
     except OSError as failure:
@@ -75,7 +75,7 @@ def _say(answer: TextIO, **said: object) -> None:
 
 
 def _own_stdout() -> TextIO:
-    """Return the pipe to the parent; what is printed goes to standard error from now on."""
+    """Return the pipe to the parent, and redirect standard output to standard error."""
     pipe = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return pipe

@@ -1,4 +1,4 @@
-"""What the pages show, and what opens it."""
+"""The explorer that the pages show, and how it is opened."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass
 class PageSession:
-    """What the pages show.
+    """The state behind the pages.
 
     Attributes:
-        request: What the command asked for.
-        pages: The pages that are open.
-        folder: Where the files are that a page sends; only this user may read it.
-        explorer: None while nothing has been opened.
+        request: The request of the command.
+        pages: The open pages.
+        folder: The folder for files that a page uploads; only this user may read it.
+        explorer: The explorer, None until something is opened.
     """
 
     request: PageRequest
@@ -31,7 +31,7 @@ class PageSession:
     explorer: Explorer | None = None
 
     def open(self, request: PageRequest) -> None:
-        """Open what is asked for; its widgets are made when pages can be told of them."""
+        """Open what was requested, after connecting widgets to the pages."""
         from irviz.cli.open_explorer import explorer_of_page
         from irviz.explorer.explorer import Explorer
 
@@ -41,11 +41,11 @@ class PageSession:
             add_recent_file(Path(request.what))
 
     def open_chosen(self, what: str) -> None:
-        """Open what is chosen in a page."""
+        """Open a file chosen in a page."""
         self.open(dataclasses.replace(self.request, what=what))
 
     def open_sent(self, name: str, content: bytes) -> None:
-        """Open a file that a page sends."""
+        """Open a file uploaded by a page."""
         path = self.folder / (Path(name).name or "file")
         path.write_bytes(content)
         self.open_chosen(str(path))

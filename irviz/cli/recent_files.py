@@ -1,4 +1,4 @@
-"""The files that were opened last."""
+"""The list of recently opened files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST = 10
 
 
 def recent_files() -> list[Path]:
-    """Return the files that were opened last and are still there, the last one first."""
+    """Return the recently opened files that still exist, latest first."""
     try:
         names = json.loads(_list().read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):  # it is damaged
@@ -26,7 +26,7 @@ def recent_files() -> list[Path]:
 
 
 def add_recent_file(path: Path) -> None:
-    """Put a file at the beginning of the list; where that cannot be written it stays as it was."""
+    """Put a file at the head of the list; if the list cannot be written, it stays unchanged."""
     path = path.resolve()
     paths = [path, *(other for other in recent_files() if other != path)]
     with contextlib.suppress(OSError):

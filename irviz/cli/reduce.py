@@ -1,4 +1,4 @@
-"""`irviz reduce FILE --check SCRIPT`: the smallest module for which a function of yours is true.
+"""`irviz reduce FILE --check SCRIPT`: the smallest module for which your function is true.
 
 Ctrl-C ends the search, and the smallest module found so far is printed.
 """
@@ -87,7 +87,7 @@ def _cancelled_by_interrupt() -> Iterator[threading.Event]:
 
 
 def _check(path: Path) -> Callable[[ir.IRModule], Any]:
-    """Run the user's script and return its function; raise InputError where it has none."""
+    """Run the user's script and return its function; raise InputError if it has none."""
     spec = importlib.util.spec_from_file_location(_MODULE, path)
     if spec is None or spec.loader is None:
         raise InputError(f"{path} is no .py file: give one that defines {_FUNCTION}(mod)")

@@ -1,4 +1,4 @@
-"""`irviz upgrade FILE`: course code of any year, in the dialect of the installed TVM."""
+"""`irviz upgrade FILE`: rewrite course code of any year for the installed TVM."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def add_upgrade(commands: Commands) -> None:
 
 
 def run_upgrade(options: argparse.Namespace) -> None:
-    """Print the changes as a diff, and as notes what is left to do; write the file if asked to.
+    """Print the changes as a diff, and notes on what is left to do; optionally write the file.
 
-    Raises LoadError for a file that is not text or not code.
+    Raises LoadError if the file is not text or not code.
     """
     from irviz.loaders.file_errors import named
     from irviz.loaders.read_in_worker import read_in_worker

@@ -1,4 +1,4 @@
-"""The process of a window of pywebview, which shows the page that a file leads to."""
+"""The process of a pywebview window, which shows the page that a file redirects to."""
 
 from __future__ import annotations
 

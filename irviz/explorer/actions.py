@@ -1,7 +1,7 @@
-"""What can be done in the explorer: each action is a value, sent to the store by whoever acts.
+"""The actions of the explorer: values that panels, the page and jobs send to the store.
 
-The fields of an action and their types are its schema: `viewer.schema` reads by it what the
-page sends.
+The fields of an action and their types are its schema, by which `viewer.schema` reads messages of
+the page.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Checkout(Action):
 
 @dataclass(frozen=True)
 class Apply(Action):
-    """Apply a transform, which is also what a session file and a script write of a stage."""
+    """Apply a transform, which is also what session files and scripts record of the stage."""
 
     transform: Transform
 
@@ -52,7 +52,7 @@ class TryTransform(Action):
 
 @dataclass(frozen=True)
 class ForgetPreview(Action):
-    """Show no longer what a transform would do."""
+    """Stop showing what a transform would do."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class ReplaySchedule(Action):
 
 @dataclass(frozen=True)
 class ReplayBranch(Action):
-    """Apply what led to the current stage to another stage."""
+    """Apply the transforms that led to the current stage to another stage."""
 
     stage: str
 
@@ -87,17 +87,17 @@ class Drop(Action):
 
 @dataclass(frozen=True)
 class Undo(Action):
-    """Undo the last change of the stages."""
+    """Undo the last change to the stages."""
 
 
 @dataclass(frozen=True)
 class Redo(Action):
-    """Redo what was undone last."""
+    """Redo the last undone change."""
 
 
 @dataclass(frozen=True)
 class OpenFile(Action):
-    """Open a file as another first stage."""
+    """Open a file as another root stage."""
 
     name: str
     content: bytes = field(repr=False)
@@ -112,7 +112,7 @@ class SetSession(Action):
 
 @dataclass(frozen=True)
 class SetInputs(Action):
-    """Call functions with other inputs, made with a seed, and sizes that no array determines."""
+    """Set the inputs, the seed of random ones, and the sizes that no array determines."""
 
     inputs: Inputs
     seed: int = 0
@@ -124,7 +124,7 @@ LimitName = Literal["isolate", "seconds", "memory", "device", "build"]
 
 @dataclass(frozen=True)
 class SetLimit(Action):
-    """Set where stages run, or what a run may take: a field of the session's RunConfig."""
+    """Set where stages run or a limit of runs: a field of the session's RunConfig."""
 
     name: LimitName
     value: bool | float | int | str | None
@@ -153,21 +153,21 @@ FieldName = Literal[
 
 @dataclass(frozen=True)
 class Look(Action):
-    """Do what changes the picture, when the new one is drawn."""
+    """Perform an action that changes the picture, once the new one has been drawn."""
 
     wanted: Action
 
 
 @dataclass(frozen=True)
 class Show(Action):
-    """Do what was asked for, the pictures of which are drawn now."""
+    """Perform a requested action, now that its pictures have been drawn."""
 
     wanted: tuple[Action, ...]
 
 
 @dataclass(frozen=True)
 class SetField(Action):
-    """Set a field of the state that nothing else follows from."""
+    """Set a field of the state on which nothing else depends."""
 
     name: FieldName
     value: Any
@@ -175,7 +175,7 @@ class SetField(Action):
 
 @dataclass(frozen=True)
 class Focus(Action):
-    """Look at another function."""
+    """Show another function."""
 
     function: str
 
@@ -190,7 +190,7 @@ class Select(Action):
 
 @dataclass(frozen=True)
 class Toggle(Action):
-    """Open what is closed in one of the pictures, or close what is open."""
+    """Expand a collapsed container in one of the pictures, or collapse an expanded one."""
 
     container: str
     side: Side = "current"
@@ -198,7 +198,7 @@ class Toggle(Action):
 
 @dataclass(frozen=True)
 class CloseAround(Action):
-    """Close what is around a node of one of the pictures."""
+    """Collapse the container around a node in one of the pictures."""
 
     node: str
     side: Side = "current"
@@ -214,7 +214,7 @@ class ShowCopy(Action):
 
 @dataclass(frozen=True)
 class CompareCopies(Action):
-    """Show the copy of a repeat that a node is in beside another one, each as a stage of its own.
+    """Show the copy of a repeat that a node is in next to another copy, as separate stages.
 
     Copies are counted from 0.
     """
@@ -226,7 +226,7 @@ class CompareCopies(Action):
 
 @dataclass(frozen=True)
 class CompareLayers(Action):
-    """Show two layers of the function side by side, each as a stage of its own."""
+    """Show two layers of the function side by side, as separate stages."""
 
     layer: str
     other: str
@@ -234,9 +234,9 @@ class CompareLayers(Action):
 
 @dataclass(frozen=True)
 class LookAround(Action):
-    """Look at what is at most `steps` uses away from a node, or between it and `to`.
+    """Show what is at most `steps` uses away from a node, or between it and `to`.
 
-    Without a node it is the whole function.
+    Without a node, show the whole function.
     """
 
     node: str = ""
@@ -246,9 +246,9 @@ class LookAround(Action):
 
 @dataclass(frozen=True)
 class Reveal(Action):
-    """Go to a node of a function, opening what hides it, and select it.
+    """Go to a node of a function, expanding the containers around it, and select it.
 
-    Without a node it is the function, and without a stage the shown one.
+    Without a node, go to the function; without a stage, stay in the current one.
     """
 
     function: str
@@ -265,19 +265,19 @@ class Compare(Action):
 
 @dataclass(frozen=True)
 class ColourBy(Action):
-    """Colour nodes by what a run did, "" for nothing."""
+    """Colour nodes by a quantity of a run, "" for none."""
 
     kind: OverlayKind | Literal[""]
 
 
 @dataclass(frozen=True)
 class ShowFirstDifference(Action):
-    """Go to the first node whose value differs, with all before it drawn pale; or stop that."""
+    """Go to the first node whose value differs and dim everything before it; or stop dimming."""
 
 
 @dataclass(frozen=True)
 class Say(Action):
-    """Say something in the status bar."""
+    """Show a message in the status bar."""
 
     words: str
     is_error: bool = False
@@ -288,9 +288,9 @@ class Say(Action):
 
 @dataclass(frozen=True)
 class Run(Action):
-    """Run stages that were not run, and those that they are compared with.
+    """Run stages that have no run, and those that they are compared with.
 
-    Without `stages` it is the current one; that is run once more with `again`.
+    By default, that is the current stage, which `again` runs once more.
     """
 
     stages: tuple[str, ...] = ()
@@ -304,33 +304,33 @@ class RecordValues(Action):
 
 @dataclass(frozen=True)
 class Measure(Action):
-    """Measure the current stage in turn with those that it is compared with, or every stage."""
+    """Time the current stage alternately with those that it is compared with, or all stages."""
 
     every: bool = False
 
 
 @dataclass(frozen=True)
 class MeasureSteps(Action):
-    """Measure the steps of the schedule: the last of them with a few others, or every one."""
+    """Time the steps of the schedule: the last one and a few others, or all of them."""
 
     every: bool = False
 
 
 @dataclass(frozen=True)
 class FindPass(Action):
-    """Find the pass up to the current stage that first makes a check fail, and go to it."""
+    """Find the first pass, up to the current stage, that makes a check fail, and go to it."""
 
     check: CheckName
 
 
 @dataclass(frozen=True)
 class FetchValue(Action):
-    """Run once more for the whole value of the selected node."""
+    """Run again to get the full value of the selected node."""
 
 
 @dataclass(frozen=True)
 class Ask(Action):
-    """Ask whether code of files may be run, which `then` needs."""
+    """Ask whether code of files may be run, as `then` requires."""
 
     then: Action
     files: frozenset[str]
@@ -338,7 +338,7 @@ class Ask(Action):
 
 @dataclass(frozen=True)
 class Trust(Action):
-    """Let code of files be run from now on, and do what needed it."""
+    """Allow code of files to be run from now on, and perform the action that needed it."""
 
     then: Action
     files: frozenset[str]
@@ -353,17 +353,17 @@ class Answer(Action):
 
 @dataclass(frozen=True)
 class Distrust(Action):
-    """Leave what needs code of a file undone."""
+    """Drop the action that needs code of a file."""
 
 
 @dataclass(frozen=True)
 class Cancel(Action):
-    """Cancel what is being done and what waits."""
+    """Cancel running and waiting jobs."""
 
 
 @dataclass(frozen=True)
 class Report(Action):
-    """Report what a job returned, or the exception that it raised; `state` has the keys of jobs."""
+    """Report a job's result or exception; `state` defines the keys of jobs."""
 
     key: Hashable
     answer: object = field(repr=False)
@@ -374,14 +374,14 @@ class Report(Action):
 
 @dataclass(frozen=True)
 class Save(Action):
-    """Give the browser a file of what is shown."""
+    """Send the browser a file of what is shown."""
 
     wanted: Saved
 
 
 @dataclass(frozen=True)
 class SaveDrawing(Action):
-    """Give the browser a picture that is shown, under a name whose suffix is the format."""
+    """Send the browser a shown picture; the suffix of the name is the format."""
 
     drawing: Figure | GraphFigure
     name: str
@@ -389,18 +389,18 @@ class SaveDrawing(Action):
 
 @dataclass(frozen=True)
 class CopyScript(Action):
-    """Copy a script that makes the current stage."""
+    """Copy a script that recreates the current stage."""
 
 
 @dataclass(frozen=True)
 class Made(Action):
-    """Give the browser a file that was made."""
+    """Send the browser a finished file."""
 
     file: File
 
 
 @dataclass(frozen=True)
 class Copied(Action):
-    """Put a text on the clipboard of the page."""
+    """Put a text on the page's clipboard."""
 
     text: str

@@ -1,4 +1,4 @@
-"""`%%tvmscript`: a lecture's cell of any year, pasted as it is, opened in the explorer."""
+"""The cell magic `%%tvmscript`, which opens a pasted lecture cell of any TVM version."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 
 
 def register(shell: InteractiveShell) -> None:
-    """Give a notebook's shell the cell magic `%%tvmscript [name]`."""
+    """Register the cell magic `%%tvmscript [name]` in a notebook's shell."""
 
     @no_var_expand
     def tvmscript(line: str, cell: str) -> None:
-        """Open the TVMScript of this cell in the explorer, upgraded from the dialect of any year.
+        """Open the TVMScript of this cell in the explorer, upgraded from any older dialect.
 
-        Its modules go into the notebook's namespace by their names; of several, [name] is the one
-        that is opened, and a single one is called so. Other Python in the cell is not run.
+        Its modules are added to the notebook's namespace by name. If there are several, [name]
+        chooses the one to open; a single one is given this name. Other Python in the cell is not
+        run.
         """
         open_cell(shell, line.strip(), cell)
 
@@ -37,9 +38,9 @@ def register(shell: InteractiveShell) -> None:
 
 
 def open_cell(shell: InteractiveShell, name: str, cell: str) -> None:
-    """Upgrade a cell, read its modules, name them in the notebook, and open one of them.
+    """Upgrade a cell, read its modules, add them to the notebook, and open one of them.
 
-    Raises UsageError, which a notebook shows as one line, for what cannot be read or named.
+    Raises UsageError, which notebooks show as one line, if the cell cannot be read or named.
     """
     try:
         read = read_in_worker(read_cell, cell)
@@ -77,7 +78,7 @@ def _chosen(name: str, script: CellDefinitions) -> str:
 
 
 def _told(read: CellModules, names: list[str]) -> str:
-    """Return what was done as HTML: the names, what was left out, the changes behind a fold."""
+    """Report in HTML what was done: names, what was left out, and the changes, collapsed."""
     words = [f"{', '.join(names)}: read from this cell."]
     if read.script.others:
         lines = ", ".join(map(str, read.script.others))

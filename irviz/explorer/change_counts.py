@@ -1,4 +1,4 @@
-"""How much each stage changed: the "Δ n" of its row."""
+"""Count how much each stage changed: the "Δ n" of its row."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from irviz.transforms.change_summary import compare_modules
 from irviz.transforms.stage import Stage
 
 Counts = Mapping[tuple[Stage, str], int]
-"""How many nodes of a stage's function differ from the stage that it was made from.
+"""By stage and function, how many nodes differ from the parent stage.
 
-With "" it is how many functions; -1 where that cannot be known.
+For the function "" it is the number of functions; -1 if it cannot be known.
 """
 
 _MOST_NODES_AT_ONCE = 200
 _MOST_STAGES_AT_ONCE = 40
-"""Of larger functions, and of more stages, changes are counted beside the kernel's other work."""
+"""For larger functions or more stages, changes are counted in the background."""
 _MOST_NODES = 10_000
-"""Of even larger functions they are not counted."""
+"""For even larger functions, changes are not counted."""
 _TELL_SECONDS = 0.5
 
 
 def change_count(state: State, stage: Stage) -> int:
-    """Return how many nodes differ from those of the stage it was made from, -1 if not known.
+    """Return how many nodes differ from the parent stage, -1 if unknown.
 
-    They are those of the function that is looked at; a stage that lacks it has the number of
-    functions that differ.
+    The nodes are those of the shown function; for a stage that lacks it, differing functions are
+    counted.
     """
     if stage.parent is None or stage.error:
         return -1
@@ -45,10 +45,10 @@ def change_count(state: State, stage: Stage) -> int:
 
 
 def iter_change_counts(state: State, wait: Callable[[], object] = lambda: None) -> Iterator[Counts]:
-    """Count the changes that `change_count` does not; tell them now and then.
+    """Count the changes that `change_count` does not, and yield the counts now and then.
 
     Args:
-        wait: Is called before each stage, and returns when there is time for it.
+        wait: Called before each stage; returns when there is time for it.
     """
     found: dict[tuple[Stage, str], int] = {}
     told = time.monotonic()
@@ -66,7 +66,7 @@ def iter_change_counts(state: State, wait: Callable[[], object] = lambda: None) 
 
 
 def _function(state: State, stage: Stage) -> str:
-    """Return the function that is looked at, "" where a stage lacks it."""
+    """Return the shown function, "" if a stage lacks it."""
     names = _functions(stage)
     return next((one for one in (state.wanted_function, state.function) if one in names), "")
 

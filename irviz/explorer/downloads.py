@@ -1,4 +1,4 @@
-"""Files of what is shown, for the browser to save."""
+"""Make files of what is shown, for the browser to save."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _TYPES = {
     ".zip": "application/zip",
 }
 _MOST_WRITTEN = 100_000
-"""The most bytes of arrays that a script holds itself; more are in a file beside it."""
+"""The most bytes of arrays inside a script; larger arrays go into a file next to it."""
 
 
 @dataclass(frozen=True)
 class PictureOptions:
-    """How a picture is saved.
+    """Options for saving a picture.
 
     Attributes:
         title: The line above it, "" for none.
-        has_highlight: Whether the selected node has a frame.
+        has_highlight: Whether the selected node is outlined.
     """
 
     title: str = ""
@@ -50,7 +50,7 @@ class PictureOptions:
 
 @dataclass(frozen=True)
 class Saved:
-    """What is to be saved, and how."""
+    """What to save, and how."""
 
     format: SaveFormat
     picture: PictureOptions = field(default_factory=PictureOptions)
@@ -58,7 +58,7 @@ class Saved:
 
 
 def file_of(state: State, wanted: Saved) -> File:
-    """Return a file of what is shown; `html_file` makes those that are HTML.
+    """Return a file of what is shown; HTML files are made by `html_file`.
 
     Raises:
         UntrustedError: A script would run a pass on code of an opened file.
@@ -96,7 +96,7 @@ def session_content(session: Session, *, params: bool = True) -> bytes:
 
 
 def _picture(state: State, options: PictureOptions) -> Figure:
-    """Draw what is shown, with what was chosen for the file."""
+    """Draw what is shown, with the options chosen for the file."""
     theme = options.theme
     drawn = shown_figure(state, theme=theme, direction=options.direction)
     if options.has_highlight:

@@ -1,6 +1,6 @@
-"""What the reader asks to see is drawn in a thread, and shown when its picture is there.
+"""Draw requested pictures in a thread, and show them when they are ready.
 
-Meanwhile the kernel reads messages: a drawing can be cancelled, and a newer wish replaces it.
+Meanwhile the kernel handles messages: a drawing can be cancelled, and a newer request replaces it.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from irviz.explorer.store import Store
 from irviz.explorer.viewer_traits import viewer_data
 
 _TOLD_SECONDS = 0.3
-"""After so long it is told what is being drawn."""
+"""After this long, the status bar says what is being drawn."""
 _turn = threading.Lock()
-"""Of two pictures that are drawn at once both would be late."""
+"""Held while a picture is drawn: two at once would both be late."""
 _WAIT_SECONDS = 0.03
-"""So long the kernel waits for a picture: with one that is there two threads take turns for longer.
+"""How long the kernel waits for a picture: with a cached one, switching threads would take longer.
 """
 _CHOICES = (
     *(actions.Checkout, actions.Compare, actions.Focus),
     *(actions.ColourBy, actions.LookAround),
 )
-"""Actions that take the place of one of their kind whose picture is not there yet."""
+"""Actions that replace a pending one of the same kind."""
 
 
 class Drawings:
-    """Do what the reader asks for when it is drawn.
+    """Performs actions once their pictures are drawn.
 
-    Until then all is as it was: no picture ever stands under another stage's name, and what is
-    cancelled has changed nothing. Pictures are kept where they are derived, and not here.
+    Until then nothing changes: no picture ever appears under another stage's name, and a cancelled
+    action has no effect. Pictures are cached where they are derived, not here.
 
     Attributes:
-        thread: In which is drawn what was asked for last.
+        thread: The thread that draws for the latest request.
     """
 
     def __init__(self, store: Store) -> None:
@@ -52,11 +52,11 @@ class Drawings:
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is drawn that the reader waits for."""
+        """Whether a picture that the user waits for is being drawn."""
         return bool(self._asked)
 
     def leave(self) -> None:
-        """Leave all as it is."""
+        """Drop the pending action."""
         self.thread.leave()
         self._end()
 
@@ -97,7 +97,7 @@ class Drawings:
         self._tell()
 
     def _tell(self) -> None:
-        """Tell which stage is being drawn, "" for none."""
+        """Report which stage is being drawn, "" for none."""
         shown = [self._store.state.stage_id] if self._asked else [""]
         moves = (actions.Checkout, actions.Reveal)
         chosen = [one.stage for one in self._asked if isinstance(one, moves) and one.stage]
@@ -110,7 +110,7 @@ def _drawn(state: State, wanted: actions.Show) -> Iterator[actions.Show]:
 
 
 def draw(state: State, action: Action) -> None:
-    """Draw what an action leads to, when nothing else is drawn any more."""
+    """Draw the pictures that an action leads to, after any other drawing has ended."""
     with _turn:
         check_wanted()
         with suppress(Exception):  # it is said when it is shown

@@ -1,6 +1,7 @@
-"""What happens beside the state: runs, measurements, tries and files.
+"""Side effects of actions: runs, measurements, trials and files.
 
-Everything that takes long or leaves something behind is started here, and reported as an action.
+Everything slow, and everything with an effect outside the state, is started here and reported as an
+action.
 """
 
 from __future__ import annotations
@@ -53,18 +54,18 @@ from irviz.transforms.transform import Transform
 from irviz.worker.supervisor import RUNS, OnProgress
 
 _IDLE_SECONDS, _LOOK_SECONDS = 2.0, 0.1
-"""Changes are counted when nobody has done anything for so long: two threads share one processor.
+"""Changes are counted after this much idle time, because two threads share one processor.
 """
 _LONG_SECONDS = 0.5
 _Step = TypeVar("_Step")
 _TOLD_SECONDS = 0.3
-"""So often it is told how far a file is: the explorer then looks at all that it shows."""
+"""How often the progress of a file is reported, as each report updates the whole explorer."""
 _Made = str | File
-"""Words of how far a file is, and in the end the file."""
+"""Progress messages of a file, and finally the file."""
 
 
 class Effects:
-    """Start what a state or an action asks for; report by actions, in the kernel's own thread."""
+    """Starts what a state or an action requires; reports by actions, in the kernel's thread."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -83,7 +84,7 @@ class Effects:
         store.listen(self._perform)
 
     def cancel(self) -> None:
-        """Cancel all jobs and tries."""
+        """Cancel all jobs and trials."""
         self._cancelled.set()
         self._queue.cancel()
         self._making.leave()
@@ -110,7 +111,7 @@ class Effects:
             self._counts.follow_later(iter_change_counts(state, self._wait))
 
     def _wait(self) -> None:
-        """Return when nobody has done anything for a while."""
+        """Wait until the user has been idle for a while."""
         while time.monotonic() - self._acted < _IDLE_SECONDS:
             time.sleep(_LOOK_SECONDS)
 
@@ -119,7 +120,7 @@ class Effects:
             self._store.dispatch(actions.Report(ChangesKey(), counts))
 
     def _try(self, state: State) -> None:
-        """Try what could be called in the place of the selected call."""
+        """Try replacements for the callee of the selected call."""
         call = call_key(state)
         if call is not None and not state.session.is_trusted(call.stage):
             call = None
@@ -133,7 +134,7 @@ class Effects:
             self._tries.follow(self._behind_runs(found), 0 if self._queue.jobs.keys else 1)
 
     def _behind_runs(self, steps: Iterator[_Step]) -> Iterator[_Step]:
-        """Take each step when no stage runs, or one does so for long."""
+        """Take steps while no stage runs, or while one runs for long."""
         self._wait_for_runs()
         for step in steps:
             yield step
@@ -149,7 +150,7 @@ class Effects:
             self._store.dispatch(actions.Report(self._tried, found))
 
     def _inquire(self, state: State, inquiry: Inquiry) -> None:
-        """Record what is missing, or compare what was recorded."""
+        """Record missing traces, or compare the recorded ones."""
         if inquiry.is_recorded:
             self._compare(state)
             return
@@ -159,7 +160,7 @@ class Effects:
                 self._run_stage(state, stage_id, inquiry.case)
 
     def _compare(self, state: State) -> None:
-        """Compare two traces: values that were not kept are fetched for it."""
+        """Compare two traces, fetching values that were not kept."""
         session, pair, traces = state.session, state.pair, state.traces
         if traces is not None:
             self._do(
@@ -171,7 +172,7 @@ class Effects:
     # --- what actions ask for ------------------------------------------------------------------
 
     def _perform(self, action: Action, state: State) -> None:
-        """Do what an action asks for besides its change of the state, or ask whether it may be."""
+        """Perform the side effect of an action, or ask for permission."""
         if not isinstance(action, actions.Report):
             self._acted = time.monotonic()
         try:
@@ -260,7 +261,7 @@ class Effects:
         self._do(key, "finding the pass", job)
 
     def _show_pass(self, found: Bisection) -> None:
-        """Show the stage that fails beside the one before it."""
+        """Show the failing stage next to the one before it."""
         wanted: list[Action] = []
         if found.stage is not None and found.before is not None:
             wanted = [actions.Checkout(found.stage.id), actions.Compare(found.before.id)]
@@ -283,7 +284,7 @@ class Effects:
         self._do(key, f"measuring {wanted.function}", job)
 
     def _preview(self, state: State, transform: Transform) -> None:
-        """Try a transform; the answer names the nodes that it would change."""
+        """Try a transform; the result names the nodes that it would change."""
         if transform.evaluates_code:
             state.session.check_trust(f"trying {transform.label}", state.stage)
         key = PreviewKey(state.stage, state.function, transform)
@@ -315,7 +316,7 @@ class Effects:
     # --- how it is done ------------------------------------------------------------------------
 
     def _run(self, state: State, stage_ids: Sequence[str], *, again: bool = False) -> None:
-        """Run stages that have not been run, or all of these again; only those that are trusted."""
+        """Run stages that have no run, or all of these again; only trusted ones."""
         for stage_id in dict.fromkeys(stage_ids):
             is_running = state.is_run_by(stage_id, self._queue.jobs.keys)
             is_known = is_running or (stage_id in state.function_runs.results and not again)
@@ -334,7 +335,7 @@ class Effects:
         self._do(key, f"stage {stage_id}" if case is None else f"values of stage {stage_id}", job)
 
     def _do(self, key: Hashable, name: str, job: Job) -> None:
-        """Do a job when those before it are done, and report its answer."""
+        """Queue a job, and report its result."""
         dispatch = self._store.dispatch
         self._queue.do(key, name, job, lambda answer: dispatch(actions.Report(key, answer)))
 
@@ -342,7 +343,7 @@ class Effects:
         self._store.dispatch(actions.SetField("jobs", self._queue.jobs))
 
     def _give(self, action: Action, name: str, steps: Iterator[_Made]) -> None:
-        """Make a file and give it to the browser; or say why it cannot be made."""
+        """Make a file and send it to the browser, or report why it cannot be made."""
         self._store.dispatch(actions.SetField("making", Making(name)))
         self._making.follow(_told(action, name, steps), at_once=0)
 
@@ -364,7 +365,7 @@ def _once(make: Callable[[], File]) -> Iterator[_Made]:
 
 
 def _told(action: Action, name: str, steps: Iterator[_Made]) -> Iterator[Action]:
-    """Return what is told of a file that is made, its progress now and then."""
+    """Yield actions that report a file's progress now and then, and then the file."""
     told = time.monotonic()
     try:
         for made in steps:

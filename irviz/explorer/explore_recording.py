@@ -15,23 +15,23 @@ from irviz.transforms.recordings.recording import record_passes as record_passes
 
 
 class ExplorableRecording(Recording):
-    """A recording whose passes are the stages of a session."""
+    """A recording whose passes can be explored as the stages of a session."""
 
     def session(self) -> Session:
-        """Return a session with a stage for each pass; raise ValueError when none was run."""
+        """Return a session with a stage for each pass; raise ValueError if none ran."""
         return Session.from_stages(self.stages())
 
     def explore(self) -> Explorer:
-        """Open the explorer on the stages; raise ValueError when no pass was run."""
+        """Open the explorer on the stages; raise ValueError if no pass ran."""
         return Explorer(self.session())
 
     def blame(self) -> Blame:
-        """Return the TVMScript of the last stage that has the function, line by line.
+        """Return the TVMScript of the last stage that has the function, with blame.
 
-        Each line has the pass that changed it last.
+        Each line has the pass that last changed it.
 
         Raises:
-            StageError: No pass was run.
+            StageError: No pass ran.
 
         Example:
             ```python
@@ -49,11 +49,11 @@ class ExplorableRecording(Recording):
     def compare(
         self, other: ExplorableRecording | Session, titles: tuple[str, str] = ("before", "after")
     ) -> PipelineComparison:
-        """Compare the passes with those of another recording, and the modules after each.
+        """Compare the passes with those of another recording, and the module after each.
 
         Args:
             other: The other recording, or its session, such as `irviz.load("work.irviz")`.
-            titles: What the two are called.
+            titles: The names of the two recordings.
 
         Raises:
             StageError: One of the two ran no pass.

@@ -1,4 +1,4 @@
-"""The explorer: a session in the viewer, with the forms that act on it."""
+"""The explorer: a session in the viewer, with forms that act on it."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ _FORMS: Mapping[str, tuple[type[Panel], ...]] = {
     "Profile": (TimingPanel, MemoryPanel),
     "Save": (SavePanel, PythonPanel),
 }
-"""The forms of each tab; those of the node stand below its facts."""
+"""The forms of each tab; those of the node are below its facts."""
 
 
 class Pane(Viewer):
-    """A viewer of a store: what the reader does in it changes the store's state."""
+    """A viewer of a store; what the user does in it changes the store's state."""
 
     def __init__(self, store: Store, **options: object) -> None:
         self.store = store
@@ -88,7 +88,7 @@ class Pane(Viewer):
             self.show(data)
 
     def _act(self, action: Action) -> None:
-        """Do what the page asks for."""
+        """Perform an action that the page requests."""
         question = self.store.state.question
         if isinstance(action, _DRAWN):
             self.store.dispatch(actions.Look(action))
@@ -112,7 +112,7 @@ _DRAWN = (
     *(actions.Checkout, actions.Compare, actions.Focus, actions.ColourBy, actions.Reveal),
     *(actions.Toggle, actions.CloseAround, actions.ShowCopy, actions.LookAround),
 )
-"""What lets the reader look at another picture, and does nothing else."""
+"""Actions that only lead to another picture."""
 _WRITTEN: Mapping[str, actions.FieldName] = {
     "search": "search",
     "tab": "tab",
@@ -121,7 +121,7 @@ _WRITTEN: Mapping[str, actions.FieldName] = {
     "hasBlame": "has_blame",
     "isDark": "is_dark",
 }
-"""The traits that the page writes, and the fields of the state that they set."""
+"""The traits that the page writes, with the fields of the state that they set."""
 
 
 class Explorer(Pane):
@@ -222,7 +222,7 @@ class Explorer(Pane):
         return pane
 
     def _ipython_display_(self) -> None:
-        """Show the widget, and a still picture that the widget hides while it is there."""
+        """Show the widget, and a static picture that the widget hides while it is live."""
         widget = self._repr_mimebundle_()
         if widget is not None:
             display(widget[0], metadata=widget[1], raw=True)  # type: ignore[no-untyped-call]
@@ -230,7 +230,7 @@ class Explorer(Pane):
             self._still.show(self.store.state)
 
     def _take(self, session: Session) -> None:
-        """Show a session that was assigned; one that the state has comes from there."""
+        """Show an assigned session, unless it came from the state itself."""
         if session is not self.store.state.session:
             self.dispatch(actions.SetSession(session))
 
@@ -244,7 +244,7 @@ class Explorer(Pane):
             self._open_form(state.tab)
 
     def _open_form(self, tab: str) -> None:
-        """Make the forms of a tab, unless they are there: hundreds of widgets take seconds."""
+        """Create the forms of a tab on first use, because hundreds of widgets take seconds."""
         if tab in self.forms or tab not in _FORMS:
             return
         panels = [kind(self.store) for kind in _FORMS[tab]]
@@ -255,7 +255,7 @@ class Explorer(Pane):
 
 
 def _inside(widget: widgets.Widget) -> list[widgets.Widget]:
-    """Return all widgets inside of another one, with what these look like."""
+    """Return all widgets inside another one, with their layouts and styles."""
     looks = (getattr(widget, name, None) for name in ("layout", "style"))
     parts = [*getattr(widget, "children", ()), *looks]
     inside = [one for one in parts if isinstance(one, widgets.Widget)]
@@ -280,8 +280,8 @@ def explore(
         params: Arrays by parameter name, to bind and to run with.
         inputs: An array for the remaining parameter, or a dict of arrays by name, with one case per
             row; for a torch model, its example inputs.
-        labels: The right class of each case, of shape (cases,).
-        function: The function to begin with; by default "main", or else the first by its name.
+        labels: The correct class of each case, of shape (cases,).
+        function: The function to show first; by default "main", or else the first by name.
         name: The module to open, if the file defines several.
         trust: Whether code in the file may be run without asking.
         height: The height of the widget in px, 0 to fill the window.

@@ -1,4 +1,4 @@
-"""A session as one HTML file, which shows it without a kernel and without a network."""
+"""Write a session to one HTML file, which shows it without a kernel or a network."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from irviz.view.templating import render
 SUFFIX = ".html"
 _LONG = 100
 _MANY = 6
-"""The least fields of a record that is written once however often it occurs."""
+"""Records with at least this many fields are written once, however often they occur."""
 _NUMBER = "$"
-"""The only key of what stands for a text."""
+"""The only key of an object that stands for a text."""
 _EXPORTS = re.compile(r"export\{(?P<names>[^{}]*)\};(?=\s*(/\*!.*\*/\s*)?\Z)", re.DOTALL)
 _START = re.compile(r"(?P<name>[\w$]+) as showRecordedPage\b")
 
@@ -56,7 +56,7 @@ def save_html(session: Session, path: str | os.PathLike[str], *, run: bool = Fal
 
 
 def write_html(state: State, path: str | os.PathLike[str]) -> Path:
-    """Write what an explorer in this state can show, with the values that it has."""
+    """Write everything that an explorer in this state can show, with its recorded values."""
     target = target_path(path, [SUFFIX])
     content = page_content(html_page(state))
     with atomic_write(target) as partial:
@@ -77,7 +77,7 @@ def html_page(state: State) -> str:
 def page_in_steps(state: State) -> Generator[str, None, str]:
     """Return the page: the viewer, its style sheet and a recording of what it shows.
 
-    What is done next is yielded in words.
+    Yields progress messages.
     """
     recording = yield from record_in_steps(state)
     values: dict[str, int] = {}
@@ -100,10 +100,10 @@ def page_in_steps(state: State) -> Generator[str, None, str]:
 
 
 def _shortened(value: object, values: dict[str, int]) -> object:
-    """Return data with each long text and record as its number: stages have much in common.
+    """Return data with long texts and records replaced by numbers, as stages have much in common.
 
-    gzip alone finds nothing again that is more than 32 kB away. A record's own texts come before
-    it in `values`, which are JSON.
+    gzip alone finds no repetition more than 32 kB apart. A record's texts come before it in
+    `values`, which are JSON.
     """
     match value:
         case str() if len(value) > _LONG:
@@ -119,7 +119,7 @@ def _shortened(value: object, values: dict[str, int]) -> object:
 
 
 def _program(bundle: str) -> str:
-    """Return the viewer's module, which instead of exporting names shows the recording."""
+    """Return the viewer's module, changed to show the recording instead of exporting names."""
     exports = _EXPORTS.search(bundle)
     start = exports and _START.search(exports["names"])
     assert exports is not None, "the bundle ends in its exports"

@@ -1,4 +1,4 @@
-"""The functions of a module as NumPy, with the lines of TVMScript that their lines were made of."""
+"""The functions of a module as NumPy, with the lines of TVMScript that they come from."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from irviz.ir.text.tvmscript_lines import Script
 from irviz.view.bidi_escapes import visible
 
 _MOST_FUNCTIONS = 300
-"""How many functions are written: about a second."""
+"""The most functions that are translated; this takes about a second."""
 
 
 def numpy_texts(mod: ir.IRModule, script: Script) -> list[NumPyText]:
     """Return a module's functions as NumPy, in the order of its TVMScript.
 
-    A function with a construct that NumPy does not have is a comment that names it and its line.
+    For a function with a construct that NumPy lacks, there is a comment with the construct and its
+    line.
     """
     functions = drawable_functions(mod)
     names = sorted(
@@ -34,7 +35,7 @@ def numpy_texts(mod: ir.IRModule, script: Script) -> list[NumPyText]:
 
 
 def unwritten(why: str) -> list[NumPyText]:
-    """Return a comment in the place of functions that are not written."""
+    """Return a comment in place of functions that are not translated."""
     words = f"{why} irviz.to_numpy(mod, name) writes any of them."
     return [{"function": "", "text": _comment(words), "lines": []}]
 

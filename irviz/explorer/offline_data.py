@@ -1,4 +1,4 @@
-"""All that a viewer can show of a session, as data for a file without a kernel."""
+"""Everything that a viewer can show of a session, as data for a file without a kernel."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from irviz.view.values.chart_kinds import HISTOGRAM, draw_chart, fitting_charts
 
 Value = TypeVar("Value")
 _MOST_SCENES = 400
-"""Of a session with more pictures, those of the current function come first."""
+"""The most pictures; those of the current function come first."""
 _MOST_TOGGLED_NODES = 4_000
-"""How many nodes the pictures with something opened or closed have together: some seconds, and
-three quarters of a megabyte."""
+"""The most nodes in all pictures with something expanded or collapsed: some seconds, and three
+quarters of a megabyte."""
 _MOST_NUMPY_FUNCTIONS = 1_000
-"""How many functions are written as NumPy: some seconds, and a tenth of a megabyte."""
+"""The most functions translated to NumPy: some seconds, and a tenth of a megabyte."""
 _MOST_OF_CHARTS = 1_000_000
-"""How many characters the pictures of values have together, beside histograms."""
+"""The most characters in all pictures of values, apart from histograms."""
 
 
 class _Charts:
-    """Pictures of the values in a file, each drawn once, as long as there is room."""
+    """Pictures of the values in a file, each drawn once, while there is room."""
 
     def __init__(self) -> None:
         self._room = _MOST_OF_CHARTS
         self._drawn: dict[bytes, str] = {}
 
     def of(self, value: NodeValue) -> str:
-        """Return the pictures of a value's first tensor: what it looks like, and its histogram."""
+        """Return the pictures of a value's first tensor: the default kind, and its histogram."""
         if not value.summaries:
             return ""
         summary, array = value.summaries[0], value.arrays[0] if value.arrays else None
@@ -66,9 +66,9 @@ def record_view(state: State) -> Recording:
 def record_in_steps(state: State) -> Generator[str, None, Recording]:
     """Return the stages, pictures, comparisons with the stage before, texts, and values.
 
-    Every stage is there with each of its functions, and beside the stage that it was made from;
-    values are those that were recorded. It begins as the state is. Nothing is run. What is done
-    next is yielded in words, so that others can do something meanwhile.
+    Every stage is recorded with each of its functions, alone and next to its parent; values are
+    those already recorded, and nothing is run. The recording starts in the given state. Progress
+    messages are yielded, so that other work can be done in between.
     """
     start = replace(state, has_script=True, selection=Selection(), search="", tab="Node")
     for counts in iter_change_counts(start):
@@ -111,9 +111,9 @@ def record_in_steps(state: State) -> Generator[str, None, Recording]:
 
 
 def _scripts(state: State) -> Generator[str, None, list[Script]]:
-    """Return the texts of all stages, with the passes that changed their lines last.
+    """Return the texts of all stages, with the passes that last changed their lines.
 
-    The NumPy is that of as many functions as there is room for.
+    As many functions as there is room for are translated to NumPy.
     """
     found: dict[str, Script] = {}
     stages = state.session.stages
@@ -129,7 +129,7 @@ def _scripts(state: State) -> Generator[str, None, list[Script]]:
 
 
 def last(steps: Generator[str, None, Value]) -> Value:
-    """Take all steps, and return what they give in the end."""
+    """Take all steps, and return the final result."""
     try:
         while True:
             next(steps)
@@ -138,7 +138,7 @@ def last(steps: Generator[str, None, Value]) -> Value:
 
 
 def _states(state: State) -> Iterator[State]:
-    """Return a state for each function of each stage, alone and beside its parent."""
+    """Return a state for each function of each stage, alone and next to its parent."""
     stages = state.session.stages
     by_stage = {stage.id: list(drawable_functions(stage.module)) for stage in stages}
     every = dict.fromkeys([state.function, *(one for names in by_stage.values() for one in names)])
@@ -161,9 +161,9 @@ def _pair(state: State, stage: Stage, function: str) -> Iterator[State]:
 def _toggled(
     states: Sequence[State], charts: _Charts
 ) -> Generator[str, None, tuple[list[ToggledScene], list[Details]]]:
-    """Return the scenes with one container opened, then those with one closed, and their details.
+    """Return the scenes with one container expanded, then those with one collapsed, with details.
 
-    The first states come first, as long as there is room.
+    Earlier states come first, while there is room.
     """
     toggled: list[ToggledScene] = []
     found: list[Details] = []
@@ -194,10 +194,10 @@ def _containers(state: State, kind: Literal["openable", "closable"]) -> list[str
 def _details(
     state: State, charts: _Charts, known: Mapping[str, Scene], before: Scene | None = None
 ) -> list[Details]:
-    """Return what is known of each node of the pictures, and of none.
+    """Return the details of each node of the pictures, and those for no selection.
 
-    A comparison has only what those of its stages lack that are `known` by themselves, and a
-    scene in which something was opened what the one `before` lacks.
+    A comparison only has details that are missing in the scenes of its single stages (`known`); a
+    scene with something expanded only has those missing in the scene `before`.
     """
     scene = scene_data(state)
     sides: tuple[tuple[Side, Picture | None], ...]

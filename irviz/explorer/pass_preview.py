@@ -1,4 +1,4 @@
-"""What a transform would do to a stage, found out without making one."""
+"""Preview what a transform would do to a stage."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.try_in_worker import try_transform
 
 _MOST_COMPARED = 2000
-"""Of a function with more bindings the nodes are not looked for: that takes seconds."""
+"""In functions with more bindings, changed nodes are not determined, which would take seconds."""
 
 
 def preview(key: PreviewKey) -> Preview:
-    """Try a transform in the worker; say what it would change, and which nodes of the function."""
+    """Try a transform in the worker; return what it would change, and which nodes."""
     stage, transform = key.stage, key.transform
     tried = transform.tried_as
     outcome = try_transform(stage.module, tried, look=True) if tried is not None else None
@@ -29,7 +29,7 @@ def preview(key: PreviewKey) -> Preview:
 
 
 def _changed_nodes(key: PreviewKey) -> tuple[NodeId, ...]:
-    """Return the nodes of the stage's function that would be removed, changed or become others."""
+    """Return the nodes of the stage's function that would be removed, changed or replaced."""
     stage, transform, function = key.stage, key.transform, key.function
     if stage.files or function not in relax_functions(stage.module):
         return ()  # what comes from a file is transformed in the worker alone

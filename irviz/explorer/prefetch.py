@@ -1,4 +1,4 @@
-"""The stages beside the shown one are drawn while nothing else is to be done."""
+"""Draw the stages next to the current one during idle time."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from irviz.explorer.state import State
 from irviz.explorer.store import Store
 
 _IDLE_SECONDS = 0.2
-"""Stages are drawn when the reader has changed nothing for so long, and so long after another."""
+"""Stages are drawn after this much idle time, and this long after one another."""
 
 
 class StagesAhead:
-    """Draw the next stage and the one before, so that a step to them finds its picture made.
+    """Draws the next and the previous stage in advance.
 
-    What is drawn is kept where pictures are, so nothing is kept here. It gives way to what the
-    reader asks for. Without an event loop nobody steps, and nothing is drawn.
+    Pictures are cached where they are derived, not here. The user's requests take precedence.
+    Without an event loop nothing is drawn.
     """
 
     def __init__(self, store: Store, drawings: Drawings) -> None:
@@ -32,7 +32,7 @@ class StagesAhead:
         store.subscribe(self._follow)
 
     def leave(self) -> None:
-        """Draw nothing more."""
+        """Stop drawing."""
         if self._waiting is not None:
             self._waiting.cancel()
 
@@ -51,7 +51,7 @@ class StagesAhead:
 
 
 def _drawn(state: State, stages: list[str]) -> Iterator[Never]:
-    """Draw stages, and give nothing: what is drawn is kept."""
+    """Draw stages for the cache; yield nothing of use."""
     yield from ()
     for stage in stages:
         draw(state, actions.Checkout(stage))
@@ -59,7 +59,7 @@ def _drawn(state: State, stages: list[str]) -> Iterator[Never]:
 
 
 def neighbours(state: State) -> list[str]:
-    """Return the stages that a step leads to: the next, the one before, and those that differ."""
+    """Return the stages that a step leads to: next, previous, and those that differ."""
     rows = stage_rows(state)
     at = next((place for place, row in enumerate(rows) if row["isShown"]), 0)
     beside = [rows[at + 1 :], rows[:at][::-1]]

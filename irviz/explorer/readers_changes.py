@@ -1,4 +1,4 @@
-"""Widgets report every change of a value: which of them are the reader's."""
+"""Tell the user's changes to widgets from those made by irviz."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 
 class ReadersChanges:
-    """Pass on what the reader changes, and not what irviz itself sets."""
+    """Passes on the user's changes, but not those made by irviz."""
 
     def __init__(self) -> None:
         self.are_paused = False
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Set traits until the block ends: what widgets report meanwhile is not the reader's."""
+        """Ignore changes inside the block, in which irviz sets traits."""
         before, self.are_paused = self.are_paused, True
         try:
             yield

@@ -1,4 +1,4 @@
-"""What each action does to the state."""
+"""The effect of each action on the state."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ from irviz.view.text.tables import TimingTable
 
 
 def reduce(state: State, action: Action) -> State:
-    """Return the state after an action; one that is refused leaves all but the words as it was."""
+    """Return the state after an action; a rejected action only adds a message."""
     if isinstance(action, actions.Show):
         for one in action.wanted:
             state = reduce(state, one)
@@ -76,7 +76,7 @@ def reduce(state: State, action: Action) -> State:
 
 
 def _after(action: Action, state: State) -> State:  # noqa: C901 - one case an action
-    """Return the state after an action; what only effects act on changes nothing."""
+    """Return the state after an action; actions that only have side effects change nothing."""
     session = state.session
     match action:
         case actions.Checkout(stage):
@@ -178,7 +178,7 @@ def _after(action: Action, state: State) -> State:  # noqa: C901 - one case an a
 
 
 def _fresh(state: State, **changes: Any) -> State:
-    """Change the state by an action of the reader: what was said of another one is gone."""
+    """Change the state by an action of the user, and clear the message of an earlier one."""
     return replace(state, message=None, failure=None, anchor="", **changes)
 
 
@@ -237,7 +237,7 @@ def _selected(state: State, node: str, side: Side = "current") -> State:
 
 
 def _toggled(state: State, container: str, side: Side = "current") -> State:
-    """Open or close a container of a picture; anything else changes nothing."""
+    """Expand or collapse a container of a picture; anything else changes nothing."""
     view = view_or_none(state, side)
     if view is None or container not in view.closable | view.openable:
         return state
@@ -252,14 +252,14 @@ def _toggled(state: State, container: str, side: Side = "current") -> State:
 
 
 def _looking(state: State, view: ViewState) -> State:
-    """Look at the function otherwise; raise ValueError for what cannot be shown."""
+    """Change the view of the function; raise ValueError if it cannot be shown."""
     if view.around is not None:
         stage_view(state.stage, state.function, view)
     return _fresh(state, views={**state.views, state.view_key: view})
 
 
 def _revealed(state: State, function: str, node_id: str) -> State:
-    """Show and select a node that may be inside of calls, which are opened."""
+    """Show and select a node, expanding the calls that it is in."""
     *calls, _node = call_path(node_id)
     after = _shown_in(_focused(state, function), NodeId(calls[0] if calls else node_id))
     for call in calls:
@@ -273,7 +273,7 @@ def _revealed(state: State, function: str, node_id: str) -> State:
 
 
 def _shown_in(state: State, node_id: NodeId) -> State:
-    """Show and select a node of the function, opening what hides it."""
+    """Show and select a node of the function, expanding the containers around it."""
     whole = state.view.whole
     tree = tree_of(state.stage, state.function)
     if node_id not in graph_of(state.stage, state.function).index:
@@ -292,7 +292,7 @@ def _shown_in(state: State, node_id: NodeId) -> State:
 
 
 def _reported(state: State, key: object, answer: object) -> State:  # noqa: C901 - one case a job
-    """Return the state after a job; one that was cancelled says nothing."""
+    """Return the state after a job; a cancelled one adds no message."""
     match key, answer:
         case RunKey(function, stage, case, epoch), _:
             if epoch != state.epoch:  # stages are given other inputs now
@@ -331,7 +331,7 @@ def _reported(state: State, key: object, answer: object) -> State:  # noqa: C901
 
 
 def _previewed(state: State, key: PreviewKey, failure: object) -> State:
-    """Return the state after a try that failed, which a cancelled one did not."""
+    """Return the state after a failed trial; a cancelled one did not fail."""
     if was_cancelled(failure) or key.stage is not state.stage:
         return state
     return replace(state, preview=Preview(key, str(failure), is_error=True))
@@ -373,7 +373,7 @@ def _incomparable(state: State, traces: tuple[Trace, Trace], why: object) -> Sta
 
 
 def _comparing(state: State, goes_there: bool = False) -> Inquiry:
-    """Return an inquiry into the difference of the pair, for the input that differs most."""
+    """Return an inquiry into the difference of the pair, on the input that differs most."""
     compared = comparison(state, *state.pair)
     worst = None if compared is None else compared.worst_case
     case = state.case if worst is None else worst
@@ -381,7 +381,7 @@ def _comparing(state: State, goes_there: bool = False) -> Inquiry:
 
 
 def _inquiring(state: State, inquiry: Inquiry) -> State:
-    """Begin an inquiry; what could not be recorded before is tried again."""
+    """Begin an inquiry; recordings that failed before are retried."""
     stages = map(state.session.stage, inquiry.stages)
     state.session.check_trust("recording values", *stages)
     runs = state.function_runs.touch(inquiry.stages)
@@ -389,7 +389,7 @@ def _inquiring(state: State, inquiry: Inquiry) -> State:
 
 
 def _coloured(state: State) -> tuple[str, ...]:
-    """Return the stages that the colours need the traces of: those of both pictures."""
+    """Return the stages whose traces the colours need: those of both pictures."""
     if not state.colour_by:
         return ()
     if state.colour_by == "difference":
@@ -400,7 +400,7 @@ def _coloured(state: State) -> tuple[str, ...]:
 
 
 def _asking_for_colours(state: State) -> State:
-    """Record what the colours need, where that is not known."""
+    """Record what the colours need and is not known yet."""
     stages = _coloured(state)
     if state.colour_by == "difference":
         is_known = not stages or state.divergence is not None
@@ -413,7 +413,7 @@ def _asking_for_colours(state: State) -> State:
 
 
 def _settled(state: State, before: State) -> State:
-    """Return a state in which everything belongs to the current stage, function and inputs."""
+    """Return a state in which everything refers to the current stage, function and inputs."""
     if state.session is not before.session:
         state = _of_session(state, before)
     if (state.function, state.pair) != (before.function, before.pair):
@@ -433,7 +433,7 @@ def _settled(state: State, before: State) -> State:
 
 
 def _at_prim_func(state: State) -> State:
-    """Look at the schedule of the PrimFunc that the selected node calls, if it calls one."""
+    """Show the schedule of the PrimFunc that the selected node calls, if any."""
     found = location(state)
     if found is None or found.inner not in found.graph.index:
         return state
@@ -469,7 +469,7 @@ def _of_session(state: State, before: State) -> State:
 
 
 def _with_colours(state: State) -> State:
-    """Record what the colours need of another stage, unless that was tried in vain."""
+    """Record what the colours need of another stage, unless that failed before."""
     stages = _coloured(state)
     if not stages or state.inquiry is not None:
         return state
@@ -482,7 +482,7 @@ def _with_colours(state: State) -> State:
 
 
 def _advanced(state: State) -> State:
-    """Go on with an inquiry when its traces are there, or cannot be recorded."""
+    """Continue an inquiry once its traces are recorded or cannot be."""
     inquiry, runs = state.inquiry, state.function_runs
     if inquiry is None:
         return state
@@ -512,7 +512,7 @@ def _advanced(state: State) -> State:
 
 
 def _not_finite(trace: Trace | None) -> Message | None:
-    """Say where a NaN or an infinity appears first, None where none does."""
+    """Say where a NaN or an infinity first appears, None if nowhere."""
     first = trace.first_not_finite if trace is not None else None
     if trace is None or first is None:
         return None

@@ -1,4 +1,4 @@
-"""What the viewer shows of one or two stages, as plain data: pictures, facts and changes."""
+"""What the viewer shows of one or two stages: pictures, facts and changes, as plain data."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ from irviz.view.text.details import Facts, constant_facts, copies_html, node_htm
 from irviz.view.theme import STYLES, get_theme, node_style
 
 _MOST_NUMBERS = 10_000
-"""Of larger constants no statistics are taken for the facts."""
+"""The facts of larger constants have no statistics."""
 _SAMPLE = Size(26.0, 16.0)
 _THEME = get_theme("page")
 
@@ -70,7 +70,7 @@ _THEME = get_theme("page")
     )
 )
 def scene_data(state: State) -> Scene:
-    """Return what is looked at; `moved` is left to whoever knows what was shown before."""
+    """Return the scene; `moved` is left to the caller, who knows what was shown before."""
     both = compared(state)
     views = [view_or_none(state, "current")]
     if state.reference:
@@ -90,7 +90,7 @@ def scene_data(state: State) -> Scene:
 
 
 def scene_key(state: State) -> str:
-    """Return what tells scenes apart: the function and the ids of both stages."""
+    """Return the key of a scene: the function and the ids of both stages."""
     return f"{state.function}/{state.stage_id}/{state.reference}"
 
 
@@ -115,7 +115,7 @@ def picture(state: State, side: Side) -> Picture:
 
 
 def _groups(graph: Graph) -> dict[str, Group]:
-    """Return the groups that are open, by their ids."""
+    """Return the expanded groups, by id."""
 
     def parent(region: Region) -> str:
         around = None if region.parent is None else graph.regions[region.parent]
@@ -189,7 +189,7 @@ def _nodes(state: State, side: Side) -> dict[str, NodeFacts]:
 
 
 def _numbers(stage: Stage, function: str, node: Node) -> Facts:
-    """Return the facts of a constant that is not large; a form has those of a large one."""
+    """Return the facts of a small constant; a form shows those of a large one."""
     tensor = constants_of(stage, function).get(node.id) if node.kind is NodeKind.CONSTANT else None
     if tensor is None or prod(tensor.shape) > _MOST_NUMBERS:
         return ()
@@ -207,7 +207,7 @@ def _lines(state: State, stage: Stage, graph: Graph) -> Mapping[tuple[str, NodeI
 
 
 def value_words(trace: Trace | None, node: str) -> str:
-    """Say in a line what a node's recorded value is, "" where it is not known."""
+    """Describe a node's recorded value in one line, "" if unknown."""
     if trace is None or node not in trace.visits:
         return ""
     value = trace[node].value
@@ -227,7 +227,7 @@ def value_words(trace: Trace | None, node: str) -> str:
 
 
 def _part(state: State) -> str:
-    """Say what part of the function is shown, "" for all of it."""
+    """Describe the part of the function that is shown, "" for all of it."""
     look = state.view
     if look.around is None:
         return ""
@@ -239,7 +239,7 @@ def _part(state: State) -> str:
 
 
 def _changes(both: ComparedViews) -> Iterable[Change]:
-    """Return what became of nodes, in the order of the text; what looks alike is one change."""
+    """Return what became of nodes, in the order of the text, with similar changes merged."""
     known: set[tuple[object, ...]] = set()
     for diff in both.diff.changed_nodes:
         mark = node_change_mark(diff)
@@ -273,7 +273,7 @@ def _names(diff: NodeDiff) -> str:
 
 
 def _summary(both: ComparedViews | Exception | None) -> str:
-    """Return how many nodes became what, `3 changed · 5 → 1 fused`, or why that is not known."""
+    """Count the changes, as in `3 changed · 5 → 1 fused`, or say why they are unknown."""
     if both is None:
         return ""
     if not isinstance(both, ComparedViews):
@@ -296,7 +296,7 @@ def _summary(both: ComparedViews | Exception | None) -> str:
 
 
 def _legend(views: Sequence[StageView], changes: Sequence[Change]) -> list[LegendEntry]:
-    """Explain the kinds of nodes, and the signs of changes, that are in the pictures."""
+    """Explain the kinds of nodes and the signs of changes in the pictures."""
     kinds: dict[object, Node] = {}
     for view in views:
         for node in view.graph.nodes:

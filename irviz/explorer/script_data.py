@@ -37,7 +37,7 @@ def scripts(state: State) -> Scripts:
 
 
 def blamed_lines(state: State, stage: Stage) -> list[BlamedLine]:
-    """Return which pass changed each line of a stage last; nothing where it is not printed."""
+    """Return which pass last changed each line of a stage; empty if it is not printed."""
     try:
         lines = blame(state.session.tree, state.function, stage.id).lines
     except Exception:  # TVM does not print every module that it makes
@@ -62,7 +62,7 @@ def printed(stage: Stage) -> tvmscript_lines.Script | Exception:
 
 @lru_cache(maxsize=8)
 def script_data(stage: Stage, has_numpy: bool = False) -> Script:
-    """Return the script of a stage; one that cannot be printed says why."""
+    """Return the script of a stage, or the reason why it cannot be printed."""
     label = visible(stage.label)
     script = printed(stage)
     if isinstance(script, Exception):
@@ -94,7 +94,7 @@ def script_data(stage: Stage, has_numpy: bool = False) -> Script:
 
 
 def _functions(script: tvmscript_lines.Script) -> list[ScriptFunction]:
-    """Return the functions from their decorators on, in the order of the text."""
+    """Return the functions, starting at their decorators, in the order of the text."""
     lines = script.text.splitlines()
     starts = sorted((_first(lines, line), name) for name, line in script.functions.items())
     nexts = [*(first for first, _ in starts[1:]), len(lines) + 1]
@@ -112,7 +112,7 @@ def _first(lines: list[str], line: int) -> int:
 
 
 def _last(lines: list[str], line: int) -> int:
-    """Return the last line up to this one that is not empty."""
+    """Return the last line, at or before this one, that is not empty."""
     while line > 1 and not lines[line - 1].strip():
         line -= 1
     return line

@@ -1,7 +1,7 @@
-"""What the page shows, as functions of the state: pictures, marks, facts and words.
+"""What the page shows, as functions of the state: pictures, marks, facts and texts.
 
-Each function is given the whole state and looks at some parts of it. What takes long is computed
-once for these parts, however many panels ask for it.
+Each function gets the whole state and reads some parts of it. Expensive results are computed once
+for these parts, however many panels need them.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ P = ParamSpec("P")
 Result = TypeVar("Result")
 
 MOST_FOUND = 200
-"""How many of the nodes that were found are listed."""
+"""The most search results that are listed."""
 _SIZE = 128
-"""What a symbolic size is measured with, when nothing else is said."""
+"""The default value of a symbolic size in measurements."""
 _KEPT = 8
-"""How many results of each function are kept: two pictures, before and after a few clicks."""
+"""How many results of each function are cached: two pictures, before and after a few clicks."""
 _MOST_NAMES, _MOST_SHARING = 2, 6
 _MOST_TAKEN = 262_144
-"""How many numbers of a weight its mean and its histogram are of: a click waits for them."""
+"""The most elements of a weight used for its mean and histogram, which a click waits for."""
 _MOST_SEARCHED = 50
 _PLAIN = (str, int, float, bool, frozenset, type(None))
 _VALUELESS = (
@@ -96,9 +96,9 @@ def unchanged(before: Sequence[object], after: Sequence[object]) -> bool:
 def derived(
     parts: Callable[Concatenate[State, P], tuple[object, ...]],
 ) -> Callable[[Callable[Concatenate[State, P], Result]], Callable[Concatenate[State, P], Result]]:
-    """Compute a function of the state once for the `parts` that it depends on.
+    """Cache a function of the state by the `parts` that it depends on.
 
-    In a thread it ends here when nobody wants the result any more.
+    In a thread, the computation ends here if its result is no longer wanted.
     """
 
     def decorate(
@@ -128,10 +128,10 @@ def derived(
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A stage as it is drawn, or why it cannot be.
+    """A drawn stage, or why it cannot be drawn.
 
-    `view` is None where the stage cannot be read, `figure` where it cannot be drawn; `error` then
-    says why. `instead` are functions to look at where the stage lacks the one that is looked at.
+    `view` is None if the stage cannot be read, `figure` if it cannot be drawn; `error` then says
+    why. If the stage lacks the shown function, `instead` lists others to show.
     """
 
     stage: Stage
@@ -143,7 +143,7 @@ class Scene:
 
 @dataclass(frozen=True, eq=False)
 class Location:
-    """The selected node: in the picture of which stage, and in which function of that."""
+    """The selected node, with the stage and the function that contain it."""
 
     stage: Stage
     view: StageView
@@ -174,7 +174,7 @@ def _graph_or_none(stage: Stage, function: str) -> Graph | None:
     )
 )
 def compared(state: State) -> ComparedViews | Exception | None:
-    """Return the views of the two stages, why there are none, or None for one stage."""
+    """Return the views of the two stages, why there are none, or None for a single stage."""
     if not state.reference:
         return None
     ids = state.reference, state.stage_id
@@ -195,14 +195,14 @@ def compared(state: State) -> ComparedViews | Exception | None:
     )
 )
 def _shared_layouts(state: State) -> Mapping[Stage, SharedLayout]:
-    """Return the layouts that stages share through which the reader can step."""
+    """Return the layouts shared by stages that the user can step through."""
     return shared_layouts(
         chain_part(state.session.tree, state.function), state.function, state.view
     )
 
 
 def _shared_layout(state: State) -> PlacedGraph | None:
-    """Return the layout that the current stage has from one for several, None for its own."""
+    """Return the current stage's layout from a shared one, None if it is laid out alone."""
     try:
         shared = _shared_layouts(state).get(state.stage)
         return None if shared is None else shared.of(state.stage)
@@ -235,7 +235,7 @@ def _view(state: State, side: Side) -> StageView | Exception:
 
 
 def view_or_none(state: State, side: Side) -> StageView | None:
-    """Return what is drawn of the stage of a side, None where it cannot be read."""
+    """Return what is drawn of the stage on a side, None if it cannot be read."""
     found = _view(state, side)
     return found if isinstance(found, StageView) else None
 
@@ -247,7 +247,7 @@ def view_or_none(state: State, side: Side) -> StageView | None:
     )
 )
 def overlay(state: State, side: Side) -> Overlay | None:
-    """Return what nodes are coloured by: each side by its own trace, None without one."""
+    """Return the overlay of a side from its own trace, None without one."""
     view, stage_id = view_or_none(state, side), stage_id_of(state, side)
     trace = state.function_runs.traces.get(stage_id)
     if trace is None or view is None or not state.colour_by:
@@ -260,7 +260,7 @@ def overlay(state: State, side: Side) -> Overlay | None:
 
 @derived(lambda state, side: (side, state.stage_of(side), _view(state, side), overlay(state, side)))
 def scene(state: State, side: Side) -> Scene:
-    """Draw the stage of a side; whatever fails is said in the scene. Raises for no stage."""
+    """Draw the stage on a side; the scene reports any failure."""
     stage = state.stage_of(side)
     if stage is None:
         raise ValueError("there is no second stage")
@@ -285,7 +285,7 @@ def scene(state: State, side: Side) -> Scene:
     )
 )
 def dimmed(state: State, side: Side) -> list[str]:
-    """Return the nodes to draw pale: what is equal before the first difference."""
+    """Return the nodes to dim: those that are equal before the first difference."""
     view, report = view_or_none(state, side), state.divergence
     if view is None or report is None or not state.is_dimmed:
         return []
@@ -293,12 +293,12 @@ def dimmed(state: State, side: Side) -> list[str]:
 
 
 def stage_id_of(state: State, side: Side) -> str:
-    """Return the id of the stage of a side."""
+    """Return the id of the stage on a side."""
     return state.stage_id if side == "current" else state.reference
 
 
 def caption(state: State, side: Side) -> tuple[str, str, tuple[str, ...]]:
-    """Return which stage a picture is of, its label, and how much of it is drawn."""
+    """Return the caption of a picture: stage, label, and how much of it is drawn."""
     stage, view = state.stage_of(side), view_or_none(state, side)
     if stage is None:
         return "", "", ()
@@ -317,7 +317,7 @@ def caption(state: State, side: Side) -> tuple[str, str, tuple[str, ...]]:
 
 
 def shown_selection(state: State, side: Side) -> str:
-    """Return what shows the selected node in the picture of a side, "" where it is not there."""
+    """Return the drawn node that shows the selected node on a side, "" if none does."""
     chosen, view = state.selection, view_or_none(state, side)
     if chosen.side != side or chosen.function != state.function or view is None:
         return ""
@@ -348,13 +348,13 @@ def location(state: State) -> Location | None:
 
 
 def selected_call(state: State) -> Node | None:
-    """Return the selected call, of the current stage's function, whose callee can be replaced."""
+    """Return the selected call in the current stage's function if its callee can be replaced."""
     node = selected_node(state)
     return node if node is not None and node.kind in _REPLACEABLE else None
 
 
 def selected_node(state: State) -> Node | None:
-    """Return the selected node where it is one of the current stage's function."""
+    """Return the selected node if it belongs to the current stage's function."""
     found = location(state)
     if found is None or found.stage is not state.stage or found.function != state.function:
         return None
@@ -370,13 +370,13 @@ def call_key(state: State) -> CallKey | None:
 
 @derived(lambda state: (state.stage,))
 def module_facts(state: State) -> str:
-    """Return as HTML what the current stage's module holds."""
+    """Describe the contents of the current stage's module as HTML."""
     return str(module_html(contents(state.stage.module)))
 
 
 @derived(lambda state: (state.stage, state.function, location(state)))
 def node_source(state: State) -> str:
-    """Return as HTML the selected node's line of TVMScript, and the PrimFunc behind it."""
+    """Return the selected node's line of TVMScript and its PrimFunc as HTML."""
     try:
         return _node_source(state)
     except Exception as failure:  # TVM does not print every module that it makes
@@ -409,7 +409,7 @@ def _source_html(stage: Stage, name: str, line: str = "", number: int = 0) -> st
 
 @derived(lambda state: (location(state), state.session.stages))
 def history(state: State) -> tuple[HistoryStep, ...]:
-    """Return the passes that changed the selected node; none where no Relax function has it."""
+    """Return the passes that changed the selected node; empty if no Relax function has it."""
     found = location(state)
     if found is None or found.function not in relax_functions(found.stage.module):
         return ()
@@ -425,7 +425,7 @@ def history(state: State) -> tuple[HistoryStep, ...]:
 
 @dataclass(frozen=True, eq=False)
 class ShownValue:
-    """The value of the selected node, None where it is not known; `words` say more of it."""
+    """The value of the selected node, None if unknown, with remarks in `words`."""
 
     value: NodeValue | None = None
     label: str = ""
@@ -458,20 +458,20 @@ def selected_value(state: State) -> ShownValue:
 
 
 def _whole(state: State, value: NodeValue) -> NodeValue:
-    """Return a value with its tensors, where they were fetched."""
+    """Return a value with its tensors if they were fetched."""
     if state.fetched is None or state.fetched[0] is not value:
         return value
     return NodeValue(value.summaries, state.fetched[1], value.text)
 
 
 def _weight(state: State, found: Location) -> NodeValue | None:
-    """Return the value of a constant, or what the session has for a parameter."""
+    """Return the value of a constant, or of a parameter from the session's arrays."""
     array = _weight_array(state, found, found.inner)
     return None if array is None else NodeValue((summarise(array, _MOST_TAKEN),), (array,))
 
 
 def _weight_array(state: State, found: Location, node_id: NodeId) -> Array | None:
-    """Return the numbers of a constant, or what the session has for a parameter."""
+    """Return the array of a constant, or the session's array for a parameter."""
     if found.function == state.function and node_id in found.graph.index:
         node = found.graph[node_id]
         if node.kind is NodeKind.PARAM:
@@ -480,7 +480,7 @@ def _weight_array(state: State, found: Location, node_id: NodeId) -> Array | Non
 
 
 def _shared_words(state: State, found: Location) -> str:
-    """Say who uses a weight where several do, and which other weights have the same numbers."""
+    """List the users of a shared weight, and other weights with equal values."""
     graph = graph_of(found.stage, found.function)
     if found.inner not in graph.index or graph[found.inner].kind not in INPUT_KINDS:
         return ""
@@ -488,9 +488,9 @@ def _shared_words(state: State, found: Location) -> str:
 
 
 def _equal_words(state: State, found: Location) -> str:
-    """Say which other weights have the same numbers, as tied ones have that were imported twice.
+    """List other weights with equal values, such as tied weights that were imported twice.
 
-    Weights of one number, such as new norms have, are not compared.
+    Weights whose elements are all equal, as in untrained norms, are not compared.
     """
     own = _weight_array(state, found, found.inner)
     if own is None or own.size < 2 or not (own != own.flat[0]).any():
@@ -510,7 +510,7 @@ def _equal_words(state: State, found: Location) -> str:
 
 
 def _users_words(graph: Graph, found: Location) -> str:
-    """Say who uses a weight where several do, also as another constant of the same tensor."""
+    """List the users of a shared weight, including uses as another constant of the same tensor."""
     tensors = constants_of(found.stage, found.function)
     own = tensors.get(found.inner)
     same = [] if own is None else [one for one in tensors if tensors[one].same_as(own)]
@@ -525,7 +525,7 @@ def _users_words(graph: Graph, found: Location) -> str:
 
 
 def _time(trace: Trace, node_id: str) -> str:
-    """Say how long a node took, and which part of the call that is."""
+    """Describe a node's time and its share of the call."""
     taken, share = trace.taken(node_id), trace.share(node_id)
     if taken is None or share is None:
         return ""
@@ -533,7 +533,7 @@ def _time(trace: Trace, node_id: str) -> str:
 
 
 def cost_words(trace: Trace | None) -> str:
-    """Say what the recording of a trace cost, "" for none."""
+    """Describe the cost of recording a trace, "" without one."""
     if trace is None:
         return ""
     untraced, cost = format_duration(trace.untraced), format_duration(trace.cost)
@@ -544,7 +544,7 @@ def cost_words(trace: Trace | None) -> str:
 
 
 def comparison(state: State, stage_id: str, reference: str) -> Comparison | None:
-    """Return how the results of two stages compare, None where not both were run."""
+    """Return how the results of two stages compare, None unless both were run."""
     results = state.function_runs.results
     if stage_id == reference or not {stage_id, reference} <= results.keys():
         return None
@@ -564,14 +564,14 @@ def _compared(result: RunResult, reference: RunResult) -> Comparison:
 
 
 def verdict(state: State) -> str:
-    """Say how the results of the two stages compare, "" where they were not both run."""
+    """Describe how the results of the two stages compare, "" unless both were run."""
     compared = comparison(state, state.stage_id, state.reference)
     # one run of each tells nothing about their times
     return "" if compared is None else f"results of B against A: {comparison_summary(compared)}"
 
 
 def bisection_words(found: Bisection | str) -> str:
-    """Say which pass was found, and how far one can be sure of it; or why there is none."""
+    """Name the pass that was found and how certain that is, or say why there is none."""
     if isinstance(found, str):
         return found
     count = f"{len(found.checked)} of {len(found.session.lineage())} stages were checked."
@@ -584,7 +584,7 @@ def bisection_words(found: Bisection | str) -> str:
 
 
 def status(state: State) -> Message | None:
-    """Return what was said last, or what is wrong with the current stage, or what TVM wrote."""
+    """Return the last message, or the current stage's error, or what TVM wrote."""
     stage = state.stage
     if state.message is not None and state.message.words:
         return state.message
@@ -611,7 +611,7 @@ def prim_funcs(state: State) -> tuple[str, ...]:
 
 
 def prim_func(state: State) -> str:
-    """Return the PrimFunc whose schedule is looked at, "" where the stage has none."""
+    """Return the PrimFunc whose schedule is shown, "" if the stage has none."""
     names = prim_funcs(state)
     return state.prim_func if state.prim_func in names else next(iter(names), "")
 
@@ -636,7 +636,7 @@ def loop_addresses(state: State) -> Mapping[str, ScheduleAddress]:
 
 
 def steps_to_time(state: State) -> ScheduleStages | None:
-    """Return the stages of the schedule, and how they are measured; None for no PrimFunc."""
+    """Return the stages of the schedule and how to measure them; None without a PrimFunc."""
     name = prim_func(state)
     if not name:
         return None
@@ -653,7 +653,7 @@ def steps_to_time(state: State) -> ScheduleStages | None:
 
 @dataclass(frozen=True)
 class Found:
-    """The nodes that were searched for: function, id and line of each; and what went wrong."""
+    """The search results: function, id and line of each node; and the error, if any."""
 
     nodes: tuple[tuple[str, NodeId, str], ...] = ()
     errors: tuple[str, ...] = ()
@@ -684,7 +684,7 @@ def found_nodes(state: State) -> Found:
 
 
 def _line(node: Node, width: int, function: str) -> str:
-    """Return the words that a node is found by, in columns."""
+    """Return the texts that a node can be found by, in columns."""
     what = node.callee.removeprefix("relax.") or STYLES[node.kind].name
     line = f"{node.id:<{width}}  {what:<16}  {node.type_label}"
     return f"{line}  in {function}" if function else line

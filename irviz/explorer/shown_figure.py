@@ -1,4 +1,4 @@
-"""The picture of what is looked at, as a figure."""
+"""The current picture as a figure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of the tree of stages: what each was made from, and how its results compare."""
+"""The rows of the tree of stages: the parent of each, and how its results compare."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Place:
 
     @property
     def is_inside(self) -> bool:
-        """Whether the pass that it was recorded in is the stage before: that needs no heading."""
+        """Whether the enclosing pass is the stage before, which needs no heading."""
         within, at = self.stage.enclosing_passes, len(self.around)
         inside = within[at:] if within[:at] == self.around else ()
         return bool(inside) and inside[0].split("#")[0] == self.label

@@ -1,4 +1,4 @@
-"""What a notebook shows of an explorer where no kernel runs: the last picture, with the stages."""
+"""The static picture that a notebook shows of an explorer without a kernel."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from irviz.view.templating import render
 
 _MOST_STAGES = 60
 _SECONDS = 0.3
-"""The picture is drawn when the reader has changed nothing for so long."""
+"""The picture is drawn after this much idle time."""
 
 
 class StillPicture:
-    """An output of a cell, which the notebook saves; the widget hides it while it is there.
+    """An output of a cell that the notebook saves; the widget hides it while it is live.
 
     Attributes:
         name: The CSS class by which the widget finds it.
@@ -39,7 +39,7 @@ class StillPicture:
         self._output = display(content, raw=True, display_id=True)  # type: ignore[no-untyped-call]
 
     def update(self, state: State, before: State) -> None:
-        """Draw what is looked at now, unless the reader goes on soon."""
+        """Draw the current picture soon, unless the user continues."""
         parts = (state.session, state.function, state.reference, state.view)
         is_same = parts == (before.session, before.function, before.reference, before.view)
         if self._output is None or is_same:
@@ -50,7 +50,7 @@ class StillPicture:
             self._waiting = loop.call_later(_SECONDS, self._draw, state)
 
     def cancel(self) -> None:
-        """Do not draw what waits."""
+        """Cancel a pending update."""
         if self._waiting is not None:
             self._waiting.cancel()
         self._drawn.leave()

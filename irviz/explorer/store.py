@@ -1,4 +1,4 @@
-"""The explorer's state, and the one way to change it: actions."""
+"""The store: the explorer's state, which only actions change."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from irviz.explorer.reducer import reduce
 from irviz.explorer.state import State
 
 Subscriber = Callable[[State, State], None]
-"""Is called with the state and the one before."""
+"""Called with the state and the previous one."""
 Listener = Callable[[Action, State], None]
-"""Is called with an action and the state after it."""
+"""Called with an action and the state after it."""
 
 _log = logging.getLogger(__name__)
 
 
 class Store:
-    """Hold the state; let actions change it, and subscribers follow.
+    """Holds the state, changes it by actions, and notifies subscribers.
 
-    An action that is dispatched while another one is dealt with waits for its turn. What a
-    subscriber raises is said in the status bar, and the others are called all the same.
+    An action dispatched while another is being handled waits for its turn. An exception in a
+    subscriber is shown in the status bar, and the other subscribers are still called.
 
     Attributes:
         state: The current state.
@@ -36,16 +36,16 @@ class Store:
         self._is_busy = False
 
     def subscribe(self, subscriber: Subscriber) -> None:
-        """Call a function now, and once behind each action that changed the state."""
+        """Call a function now, and after each action that changes the state."""
         self._subscribers.append(subscriber)
         self._call(subscriber, self.state, self.state)
 
     def listen(self, listener: Listener) -> None:
-        """Call a function behind every action, when the subscribers were called."""
+        """Call a function after every action and its subscribers."""
         self._listeners.append(listener)
 
     def dispatch(self, action: Action) -> None:
-        """Change the state by an action, and tell whoever follows it."""
+        """Change the state by an action, and notify subscribers and listeners."""
         self._waiting.append(action)
         if self._is_busy:
             return
@@ -57,7 +57,7 @@ class Store:
             self._is_busy = False
 
     def close(self) -> None:
-        """Tell nobody of what is dispatched from now on."""
+        """Stop notifying anyone."""
         self._subscribers, self._listeners = [], []
 
     def _do(self, action: Action) -> None:

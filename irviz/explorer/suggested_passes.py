@@ -1,4 +1,4 @@
-"""The passes of the course that find something to do in a stage, in the order of its chapters."""
+"""Suggest passes of the course that apply to a stage, in the order of its chapters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from irviz.transforms.stage import Stage
 
 @dataclass
 class _Contents:
-    """What a module has, as far as passes look for it."""
+    """The contents of a module that passes look for."""
 
     kinds: set[NodeKind] = field(default_factory=set)
     operators: set[str] = field(default_factory=set)
@@ -23,7 +23,7 @@ class _Contents:
     has_prim_funcs: bool = False
 
     def has(self, *names: str) -> bool:
-        """Tell whether there is one of these operators of Relax."""
+        """Tell whether there is one of these Relax operators."""
         return any(f"relax.{name}" in self.operators for name in names)
 
 
@@ -48,7 +48,7 @@ _SUGGESTIONS: Mapping[str, Callable[[_Contents], bool]] = {
 
 
 def suggested_passes(stage: Stage) -> tuple[str, ...]:
-    """Return the names of the passes that find something to do; none if it cannot be read."""
+    """Return the names of applicable passes; none if the module cannot be read."""
     try:
         found = _contents(stage)
     except Exception:  # why is said in the place of the picture

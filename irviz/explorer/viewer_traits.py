@@ -1,4 +1,4 @@
-"""All that the viewer shows, as plain data that is a function of the state."""
+"""Everything that the viewer shows, as plain data computed from the state."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _MOST_FUNCTIONS = 2000
 
 
 def viewer_data(state: State) -> dict[str, object]:
-    """Return the traits of the viewer but for those that do not depend on the state."""
+    """Return the traits of the viewer that depend on the state."""
     session = state.session
     return {
         "title": title(session),
@@ -81,7 +81,7 @@ _COLOURS: list[ColourChoice] = [{"kind": kind, "label": label} for kind, label i
 
 
 def title(session: Session) -> str:
-    """Return what is open: the name of its file, or that of its first stage."""
+    """Return the title: the name of the file, or that of the first stage."""
     files = sorted(Path(name).name for name in session.stages[0].files)
     label = session.stages[0].label
     return visible(files[0] if files else "IRModule" if label == INITIAL else label)
@@ -100,9 +100,9 @@ def _kind(kind: str) -> str:
 
 
 def moved(state: State, before: State) -> list[float]:
-    """Return how far what stays is from where it was drawn before, [] where nothing does.
+    """Return how far the anchor moved since the last picture, [] if there is none.
 
-    It is what was opened or closed, or in another stage most of the nodes that both have.
+    The anchor is what was expanded or collapsed, or, in another stage, most of the shared nodes.
     """
     drawn = [scene(one, "current").figure for one in (before, state)]
     if state.function != before.function or drawn[0] is None or drawn[1] is None:
@@ -118,7 +118,7 @@ def moved(state: State, before: State) -> list[float]:
 
 @derived(lambda state: (state.preview, view_or_none(state, "current")))
 def marked(state: State) -> list[str]:
-    """Return the nodes that the transform that is tried would change."""
+    """Return the nodes that the previewed transform would change."""
     view = view_or_none(state, "current")
     return [] if state.preview is None or view is None else view.marks(state.preview.nodes)
 
@@ -135,9 +135,10 @@ def _selection(state: State) -> Selection:
     )
 )
 def details(state: State, charts: Callable[[NodeValue], str] | None = None) -> Details:
-    """Return code and history of the selected node, or what the module is where there is none.
+    """Return code and history of the selected node, or describe the module if there is none.
 
-    With `charts`, which draws values, they have its value too, which in a notebook a form shows.
+    With `charts`, which draws values, the details include its value, which a form shows in a
+    notebook.
     """
     found = location(state)
     value = module_facts(state) if found is None else ""
@@ -181,7 +182,7 @@ def _found(state: State) -> Found:
 
 
 def status_data(state: State) -> Status:
-    """Return what was said last, what is being done, and what is asked."""
+    """Return the last message, the running jobs, and the pending question."""
     said, question, jobs, making = status(state), state.question, state.jobs, state.making
     asked = ""
     if question is not None:
@@ -205,7 +206,7 @@ def status_data(state: State) -> Status:
 
 @derived(lambda state: (state.session,))
 def _times(state: State) -> list[PassTime]:
-    """Return the flame graph of the passes that were recorded, [] where none was."""
+    """Return the flame graph of the recorded passes, [] if there are none."""
     stages = state.session.stages
     if all(stage.seconds is None for stage in stages):
         return []

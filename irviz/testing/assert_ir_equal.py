@@ -1,4 +1,4 @@
-"""Assert that two modules are equal, and show what differs where they are not."""
+"""Assert that two modules are equal, and show the differences if they are not."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def assert_ir_equal(
 
 
 def _write(actual: object, expected: object, path: Path) -> Path:
-    """Write a page of both modules, as a stage and one that was made of it."""
+    """Write a page of both modules, as a stage and its child."""
     before, after = (load(one).current.module for one in (expected, actual))
     stages = [Stage("0", before, "expected"), Stage("1", after, "actual", "0")]
     path.parent.mkdir(parents=True, exist_ok=True)

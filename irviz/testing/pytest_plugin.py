@@ -1,6 +1,6 @@
-"""The pytest plugin: a fixture that compares a module with the one that was reviewed.
+"""The pytest plugin: a fixture that compares a module with a reviewed one.
 
-It imports nothing of irviz before a test asks for it, as pytest loads it in every project.
+It imports irviz only when a test uses it, because pytest loads it in every project.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def ir_snapshot(request: pytest.FixtureRequest) -> Callable[..., None]:
-    """Return a function that compares a module with the one in `ir_snapshots/` beside the test.
+    """Return a function that compares a module with the one in `ir_snapshots/` next to the test.
 
     `ir_snapshot(mod)`; a second module of one test needs a name: `ir_snapshot(other, "other")`.
     """

@@ -1,4 +1,4 @@
-"""The file of a snapshot: TVMScript, or TVM's JSON for a module that TVMScript does not keep."""
+"""Snapshot files: TVMScript, or TVM's JSON for modules that TVMScript cannot represent."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from irviz.session.open_session import load
 
 
 def find_snapshot(stem: Path) -> Path | None:
-    """Return the file of a snapshot, None where there is none."""
+    """Return the file of a snapshot, None if there is none."""
     files = (Path(f"{stem}{suffix}") for suffix in (".py", ".json"))
     return next((file for file in files if file.exists()), None)
 
 
 def write_snapshot(mod: ir.IRModule, stem: Path) -> Path:
-    """Write a module in the place of what was there, and return the file."""
+    """Write a snapshot, replacing an earlier one, and return the file."""
     stem.parent.mkdir(parents=True, exist_ok=True)
     old = find_snapshot(stem)
     script, file = tvmscript(mod) + "\n", Path(f"{stem}.py")

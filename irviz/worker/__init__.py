@@ -1,1 +1,1 @@
-"""Worker processes, for what might crash, hang, or take too much memory."""
+"""Worker processes, which run anything that might crash, hang, or take too much memory."""

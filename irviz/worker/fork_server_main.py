@@ -1,4 +1,4 @@
-"""The fork server itself: a process that has TVM loaded, and forks itself for each worker."""
+"""The main module of the fork server, a process that loads TVM once and forks for each worker."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from irviz.worker import worker_main
 MESSAGE_BYTES = 64
 _DESCRIPTORS = 3
 _pids: dict[bytes, int] = {}
-"""The workers by their numbers."""
+"""The process ids of workers, by worker number."""
 
 
 def main(parent: int) -> None:
-    """Load TVM and answer the parent until it is gone.
+    """Load TVM and answer the parent until the parent exits.
 
-    A number with descriptors asks for a worker that has them as its standard streams. The number
-    alone asks to kill that worker with its children; the answer, sent when it is gone, is the
-    number and the worker's exit code, if there was a worker.
+    A number with file descriptors requests a worker with these as its standard streams. A number
+    alone requests to kill that worker and its children; the answer, sent once it has exited, is the
+    number and the worker's exit code, if there was such a worker.
     """
     worker_main.end_with_parent(parent, signal.SIGTERM)
     with contextlib.suppress(Exception):  # each worker tries again, and says what is wrong
@@ -37,7 +37,7 @@ def main(parent: int) -> None:
 
 
 def _serve(parent: socket.socket) -> None:
-    """Start and end workers; return in the process of a worker."""
+    """Start and end workers; returns only in a worker process."""
     server = os.getpid()
     while True:
         number, descriptors, _, _ = socket.recv_fds(parent, MESSAGE_BYTES, _DESCRIPTORS)
@@ -58,7 +58,7 @@ def _serve(parent: socket.socket) -> None:
 
 
 def _fork() -> int | None:
-    """Fork; return None where that fails, which the parent sees as the worker's pipes close."""
+    """Fork; return None on failure, which the parent notices because the worker's pipes close."""
     with warnings.catch_warnings():
         # Python warns of threads: those of NumPy's BLAS, which ends them before a fork
         warnings.simplefilter("ignore")
@@ -78,7 +78,7 @@ def _become_worker(server: int, descriptors: list[int]) -> None:
 
 
 def _end(pid: int) -> bytes:
-    """Kill a worker and its children; return its exit code when it is gone."""
+    """Kill a worker and its children, and return its exit code."""
     _kill(pid)
     return b"%d" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 

@@ -1,4 +1,4 @@
-"""What a worker inherits from its parent, also where a fork server is between them."""
+"""What a worker inherits from its parent, even through a fork server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Where modules are looked for, the current folder, None if it is deleted, and variables."""
+    """The module path, the current directory (None if deleted) and the environment variables."""
 
     path: list[str]
     folder: str | None
@@ -24,7 +24,7 @@ class Surroundings:
 
     @classmethod
     def of_a_worker(cls) -> Surroundings:
-        """Return what a worker gets that this process starts now."""
+        """Return what a worker started by this process would get now."""
         path, folder = [one for one in sys.path if one], None
         with contextlib.suppress(OSError):
             folder = str(Path.cwd())
@@ -33,7 +33,7 @@ class Surroundings:
         return cls(path, folder, {**os.environ, **_SETTINGS})
 
     def adopt(self) -> None:
-        """Give them to this process."""
+        """Apply them to this process."""
         sys.path[:] = self.path
         if self.folder is not None:
             with contextlib.suppress(OSError):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 _SHARE = 0.8
 _NO_MEMORY = "std::bad_alloc"
-"""What TVM's C++ code says in a RuntimeError."""
+"""The messages with which TVM's C++ code reports out of memory in a RuntimeError."""
 _CGROUP = Path("/sys/fs/cgroup")
 
 
@@ -24,14 +24,14 @@ def default_memory_limit() -> int | None:
 
 
 def free_memory() -> int | None:
-    """Return the free memory in bytes, that of the container if it has a limit, or None."""
+    """Return the free memory in bytes, or that of a limited container; None if unknown."""
     free = [size for size in (_free_in_system(), _free_in_container()) if size is not None]
     return min(free, default=None)
 
 
 @contextlib.contextmanager
 def limited_memory(nbytes: int | None) -> Iterator[None]:
-    """Let this process allocate so many more bytes; beyond that, allocations raise MemoryError.
+    """Limit this process to allocating `nbytes` more; beyond that, MemoryError is raised.
 
     Inside another limit, the lower one applies. Shared memory and other processes are not counted.
     This has an effect only on Linux.
@@ -75,7 +75,7 @@ def _free_in_container() -> int | None:
 
 
 def _numbers(path: Path) -> dict[str, int]:
-    """Return the first number of each line by the word before it, {} if there is no such file."""
+    """Return the first number on each line by the word before it, {} if the file does not exist."""
     try:
         lines = path.read_text(encoding="ascii").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""What a worker sends to its parent: progress messages, and the answer that follows them."""
+"""Send progress messages, and finally the answer, from a worker to its parent."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Arrays in memory that workers and their parent share, so that large weights are not sent.
+"""Share arrays between workers and their parent in mapped memory, so that they are not sent.
 
-They are anonymous files of the parent, which vanish with it. A worker maps arguments anew for each
-call, and what it writes there stays its own; the arrays of its answer it writes into an empty file.
-Only Linux has such files: elsewhere, arrays are sent.
+They are in anonymous files of the parent, which vanish with it. A worker maps arguments privately
+for each call, so others do not see what it writes; it writes the arrays of its answer to an empty
+file. This needs Linux; elsewhere, arrays are sent.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 Array = NDArray[np.generic]
 
 LEAST_BYTES = 1 << 16
-"""Less than this is sent."""
+"""Smaller arrays are sent."""
 _ALIGNMENT = 64
-"""What TVM's kernels expect."""
+"""The alignment that TVM's kernels expect."""
 _CAN_SHARE = sys.platform.startswith("linux") and hasattr(os, "memfd_create")
 
 
@@ -39,7 +39,7 @@ class UnsharedError(OSError):
 
 @dataclass(frozen=True)
 class _Segment:
-    """A part of this process's memory: a file of its own, or a private map of another's.
+    """A segment of memory: an anonymous file, or a private map of another process's file.
 
     `number` is the file's descriptor, None for a private map.
     """
@@ -52,13 +52,13 @@ class _Segment:
 
 
 _segments: dict[str, _Segment] = {}
-"""Those of this process, by name."""
+"""The segments of this process, by name."""
 _mapped: dict[str, mmap.mmap] = {}
-"""What has been mapped for the objects that are being unpickled, by name."""
+"""The maps made for the objects that are being unpickled, by name."""
 
 
 def shared(arrays: Mapping[str, Any]) -> dict[str, Any]:
-    """Return read-only copies in shared memory; what is there, small or no array as it is."""
+    """Return read-only copies in shared memory; small, already shared or other values are kept."""
     new = {
         name: array
         for name, array in arrays.items()
@@ -97,7 +97,7 @@ def is_shared(array: Array) -> bool:
 
 
 def writable(array: Array) -> Array:
-    """Return a shared array as one that can be written, as DLPack wants it."""
+    """Return a shared array as a writable one, as DLPack requires."""
     segment = _segment_of(array)
     memory = None if segment is None else segment.memory()
     if segment is None or memory is None:
@@ -106,14 +106,14 @@ def writable(array: Array) -> Array:
 
 
 def dumps(value: object, *, whole: bool = False) -> bytes:
-    """Pickle a value by cloudpickle, with the places of arrays that are shared unless `whole`."""
+    """Pickle a value by cloudpickle; shared arrays are sent as references unless `whole`."""
     with io.BytesIO() as file:
         (cloudpickle.CloudPickler if whole else _Pickler)(file).dump(value)
         return file.getvalue()
 
 
 def loads(packed: bytes) -> Any:
-    """Unpickle what `dumps` gave in another process; raise UnsharedError, and what it raises."""
+    """Unpickle the result of `dumps` in another process; raise UnsharedError if that fails."""
     try:
         return cloudpickle.loads(packed)
     finally:
@@ -244,7 +244,7 @@ class _Pickler(cloudpickle.CloudPickler):  # type: ignore[misc] # it has no type
 def _attached(
     place: Place, size: int, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> Array:
-    """Map another process's memory, and return an array in there."""
+    """Map another process's memory, and return an array in it."""
     if place.name not in _mapped:
         number = place.open(os.O_RDONLY)
         try:
@@ -285,7 +285,7 @@ def _registered(memory: mmap.mmap, name: str, number: int | None) -> mmap.mmap:
 
 
 def _segment_of(array: Array) -> _Segment | None:
-    """Return the segment that an array lies in, None for none or an array with gaps."""
+    """Return the segment with an array, None if there is none or the array is not contiguous."""
     if not _segments or not array.flags.c_contiguous or not array.nbytes:
         return None
     begin = _address(array)

@@ -1,4 +1,4 @@
-"""How a worker process is started and ended: by `subprocess`, or forked where TVM is loaded."""
+"""Start and end worker processes, by `subprocess` or by forking a process that has loaded TVM."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from irviz.worker.{module} import main
 main({arguments})
 """
 _PATIENCE_SECONDS = 10.0
-"""How long a fork server may take to end a worker; it is busy only while it loads TVM."""
+"""How long a fork server may take to end a worker; only loading TVM keeps it busy."""
 
 
 class Started(Protocol):
@@ -33,10 +33,10 @@ class Started(Protocol):
     requests: BinaryIO
     answers: BinaryIO
     parent: int
-    """The process that it must end with."""
+    """The process whose exit must end this one."""
 
     def end(self) -> int | None:
-        """Kill it and its children; return its exit code, None if that is not known."""
+        """Kill the process and its children; return its exit code, None if unknown."""
 
 
 class DirectProcess:
@@ -58,7 +58,7 @@ class DirectProcess:
 
 
 class ForkServer:
-    """A process that has TVM loaded, and forks itself for each worker: that takes milliseconds."""
+    """A process that has loaded TVM and forks for each worker, which takes milliseconds."""
 
     def __init__(self) -> None:
         self._numbers, self._lock = itertools.count(1), threading.Lock()
@@ -71,18 +71,18 @@ class ForkServer:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it can be asked for workers."""
+        """Whether it can start workers."""
         return self._popen.poll() is None
 
     def start_worker(self, *descriptors: int) -> int:
-        """Ask for a worker with these standard streams, without waiting; return its number."""
+        """Request a worker with these standard streams without waiting; return its number."""
         with self._lock:
             number = next(self._numbers)
             socket.send_fds(self._socket, [b"%d" % number], list(descriptors))
             return number
 
     def end_worker(self, number: int) -> int | None:
-        """Kill a worker and its children; return its exit code, None if that is not known."""
+        """Kill a worker and its children; return its exit code, None if unknown."""
         with self._lock:
             try:
                 self._socket.send(b"%d" % number)
@@ -95,7 +95,7 @@ class ForkServer:
         return int(status) if status else None
 
     def end(self) -> None:
-        """End it, which ends its workers."""
+        """End the server, which ends its workers."""
         end_process(self._popen)
         self._socket.close()
 
@@ -120,14 +120,14 @@ class ForkedProcess:
             os.close(its_answers)
 
     def end(self) -> int | None:
-        """Kill it and its children; return its exit code, None if that is not known."""
+        """Kill the process and its children; return its exit code, None if unknown."""
         return self._server.end_worker(self._number)
 
 
 def _python(
     module: str, arguments: str, stdin: int, stdout: int, stderr: int
 ) -> subprocess.Popen[bytes]:
-    """Start `main` of a module beside this one in another Python."""
+    """Start `main` of a module next to this one in another Python process."""
     surroundings = Surroundings.of_a_worker()
     start = _START.format(module=module, arguments=arguments)
     return subprocess.Popen(  # noqa: S603 - Python itself

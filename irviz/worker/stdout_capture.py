@@ -1,4 +1,4 @@
-"""What a worker prints, in a file that its parent reads, also after the worker has crashed."""
+"""Capture what a worker prints in a file that its parent can read even after a crash."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LINE_BUFFERED = 1  # _IOLBF of C's stdio
 
 
 class StdoutCapture:
-    """The file, which has no name; a worker gets its descriptor."""
+    """An anonymous file whose descriptor a worker gets."""
 
     def __init__(self) -> None:
         descriptor, path = tempfile.mkstemp(prefix="irviz-")
@@ -52,7 +52,7 @@ class StdoutCapture:
 
 
 def buffer_lines() -> None:
-    """Let Python and C write each line of standard output at once."""
+    """Make Python and C write standard output line by line."""
     with contextlib.suppress(AttributeError):  # there may be no stream
         sys.stdout.reconfigure(  # type: ignore[union-attr]
             encoding="utf-8", errors="replace", line_buffering=True

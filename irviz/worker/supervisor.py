@@ -1,7 +1,7 @@
-"""Workers: processes that run what might crash, hang, or take too much memory.
+"""Workers: processes for anything that might crash, hang, or take too much memory.
 
-Each is started ahead of need, serves one call after another, and is replaced when it crashes,
-times out or its call is cancelled. Functions and arguments are sent by cloudpickle.
+Each is started ahead of need, serves calls in sequence, and is replaced if it crashes, times out or
+its call is cancelled. Functions and arguments are sent by cloudpickle.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SECONDS = 60.0
 """The default time limit of a call."""
 _POLL_SECONDS = 0.05
 _PING_SECONDS = 5.0
-"""How long a process that is ready may take to answer; one that takes longer is replaced."""
+"""How long a ready process may take to answer a ping before it is replaced."""
 _NO_START = "the process for it could not be started"
 
 
@@ -60,12 +60,12 @@ class _TimeUpError(Exception):
 
 
 class Worker:
-    """A process that is replaced when it ends.
+    """A process that is replaced whenever it ends.
 
     Args:
-        prepare: What each new process does first.
+        prepare: Called first in each new process.
         start_seconds: The time limit for that.
-        ends_on_error: Whether a process is replaced also when a call raises an exception.
+        ends_on_error: Whether an exception in a call also replaces the process.
     """
 
     def __init__(
@@ -107,9 +107,9 @@ class Worker:
             seconds: The time limit.
             memory: The memory limit in bytes; beyond it, the function gets MemoryError.
             on_progress: Gets each new progress message.
-            on_output: Gets what was printed, also when the call failed.
-            since: The value of `cancels` when a longer operation began, of which this call is a
-                part; it is cancelled with that operation.
+            on_output: Gets the printed output, even if the call failed.
+            since: The value of `cancels` when an operation began that this call is part of;
+                cancelling that operation cancels the call.
 
         Raises:
             StartError, CrashedError, TimedOutError, CancelledError: There is no answer; the next
@@ -138,7 +138,7 @@ class Worker:
                     on_output(text)
 
     def cancel(self) -> None:
-        """Cancel the running call and those that wait for it; any thread may do so."""
+        """Cancel the running call and the calls waiting for it, from any thread."""
         with self._changes:
             self.cancels += 1
             if not self._is_busy:
@@ -148,7 +148,7 @@ class Worker:
             process.end()
 
     def stop(self) -> None:
-        """Kill the process, whatever it does."""
+        """Kill the process, whatever it is doing."""
         with self._changes:
             self.cancels += self._is_busy
             process, self._process = self._process, None
@@ -173,7 +173,7 @@ class Worker:
             raise CancelledError("it was cancelled")
 
     def _ready_process(self, since: int) -> WorkerHandle:
-        """Return a process that is ready; raise StartError or CancelledError."""
+        """Return a ready process; raise StartError or CancelledError."""
         while True:
             with self._changes:
                 self._check(since)
@@ -227,7 +227,7 @@ class Worker:
         seconds: float,
         on_progress: OnProgress | None = None,
     ) -> Result:
-        """Wait for a result, and pass on progress messages meanwhile."""
+        """Wait for a result, passing on progress messages."""
         deadline, last = time.monotonic() + seconds, ""
         while not wait([future], min(_POLL_SECONDS, seconds)).done:
             if time.monotonic() >= deadline:
@@ -248,13 +248,13 @@ class Worker:
 _workers: weakref.WeakSet[Worker] = weakref.WeakSet()
 
 TRIES = Worker()
-"""The worker in which transforms and library functions are tried."""
+"""The worker that tries transforms and library functions."""
 RUNS = Worker()
-"""The worker in which stages run, so that trials need not wait for long runs."""
+"""The worker that runs stages, so that trials need not wait for long runs."""
 
 
 def _why(failure: Exception) -> str:
-    """Return why there is no process, "" if its exit status tells."""
+    """Return why there is no process, "" if the exit status says it."""
     if isinstance(failure, EndedError):
         return ""
     if isinstance(failure, _TimeUpError):

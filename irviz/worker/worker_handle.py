@@ -1,4 +1,4 @@
-"""A worker process as its parent sees it: started, asked, and killed."""
+"""A parent's handle of a worker process: starting, calling and killing it."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from irviz.worker.worker_main import initialize, load_tvm
 Result = TypeVar("Result")
 
 _CAN_FORK = sys.platform.startswith("linux")
-"""Elsewhere there is no fork, or the system's libraries do not work after it."""
+"""Other systems lack fork, or their libraries do not work after it."""
 _alive: weakref.WeakSet[WorkerHandle] = weakref.WeakSet()
 _starters: dict[int, ThreadPoolExecutor] = {}
 _servers: dict[int, ForkServer] = {}
 _lock = threading.RLock()
 _inherited: list[object] = []
-"""The processes of the parent of a fork, kept so that nothing finalizes them."""
+"""The processes of a fork's parent, kept so that they are not finalized here."""
 
 
 class EndedError(Exception):
@@ -54,7 +54,7 @@ class WorkerTraceback(Exception):  # noqa: N818 - only ever the cause of an erro
 
 
 class WorkerHandle:
-    """A process that serves one call after another; `ready` is done when it has been prepared.
+    """A process that serves calls in sequence; `ready` is done once it is prepared.
 
     Requests are written to its standard input; progress messages and answers are read from its
     standard output. `doing` is the last message of the last call, also after a crash.
@@ -75,7 +75,7 @@ class WorkerHandle:
         )
 
     def submit(self, function: Callable[..., Result], *arguments: object) -> Future[Result]:
-        """Request a call; raise what pickling raises.
+        """Request a call, and return a future of its result; raise what pickling raises.
 
         The future raises what the function raises, EndedError or UnreadableAnswerError.
         """
@@ -84,7 +84,7 @@ class WorkerHandle:
         return future
 
     def end(self) -> None:
-        """Kill the process and its children; any thread may do so, any number of times."""
+        """Kill the process and its children; can be called from any thread, repeatedly."""
         with self._ending:
             if self._is_ended:
                 return
@@ -152,7 +152,7 @@ def _start(prepare: Callable[[], None], printed: int) -> Started:
 
 
 def _starter() -> ThreadPoolExecutor:
-    """Return the thread that starts processes; it lasts as long as this process.
+    """Return the thread that starts processes, which lives as long as this process.
 
     Linux kills a process when the thread that started it ends, if the process asks for that.
     """
@@ -171,7 +171,7 @@ def _end_all() -> None:
 
 
 def _reset_after_fork() -> None:
-    """Forget the parent's processes; the lock may be held by a thread that is not here."""
+    """Forget the parent's processes; the lock may be held by a thread that the fork lacks."""
     global _lock
     _lock = threading.RLock()
     _inherited.extend([*_alive, *_servers.values()])

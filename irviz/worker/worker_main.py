@@ -1,4 +1,4 @@
-"""The worker process itself: it is prepared, serves calls, and exits with its parent."""
+"""The main module of a worker process, which serves calls and exits with its parent."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def _answer(request: bytes, place: Place | None) -> bytes:
-    """Return the pickle of what the requested call returns, its exception, and a traceback.
+    """Run the requested call; return its pickled result, or exception and traceback.
 
     Large arrays are written to `place`.
     """
@@ -60,7 +60,7 @@ def _answer(request: bytes, place: Place | None) -> bytes:
 
 
 def initialize(prepare: Callable[[], None], parent: int, surroundings: Surroundings) -> None:
-    """Bind this process to its parent, let its output be read at once, then prepare."""
+    """Tie this process to its parent, unbuffer its output, then prepare it."""
     exit_with_parent(parent)
     surroundings.adopt()
     buffer_lines()
@@ -68,7 +68,7 @@ def initialize(prepare: Callable[[], None], parent: int, surroundings: Surroundi
 
 
 def exit_with_parent(parent: int) -> None:
-    """Exit this process when the parent is gone, however that ended.
+    """Make this process exit when its parent does, however that ends.
 
     On Linux the system kills it when the thread that started it ends. Elsewhere a thread polls,
     which is not enough alone: it waits while a call holds the GIL.
@@ -78,7 +78,7 @@ def exit_with_parent(parent: int) -> None:
 
 
 def end_with_parent(parent: int, by: int = getattr(signal, "SIGKILL", 0)) -> None:
-    """Let Linux send this process a signal when the thread that started it ends."""
+    """Make Linux send this process a signal when the thread that started it ends."""
     if sys.platform.startswith("linux"):
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, by)
@@ -87,7 +87,7 @@ def end_with_parent(parent: int, by: int = getattr(signal, "SIGKILL", 0)) -> Non
 
 
 def ping() -> None:
-    """Do nothing: an answer shows that the process is alive."""
+    """Do nothing; the answer shows that the process is alive."""
 
 
 def load_tvm() -> None:
@@ -105,7 +105,7 @@ def load_tvm() -> None:
 def call_with_limit(
     memory: int | None, function: Callable[..., Result], *arguments: object
 ) -> Result:
-    """Call a function that may allocate so many bytes."""
+    """Call a function with a limit on the bytes that it may allocate."""
     try:
         with limited_memory(memory):
             return function(*arguments)
@@ -126,7 +126,7 @@ def _portable(failure: BaseException) -> Exception:
 
 
 def _clear_frames(failure: BaseException) -> None:
-    """Free what the functions that failed refer to, which may be most of the memory."""
+    """Free what the failed functions refer to, which may be most of the memory."""
     chain: list[BaseException | None] = [failure]
     seen = set[int]()
     while chain:

@@ -1,4 +1,4 @@
-"""What takes long is done step by step in a thread, and the kernel does other things meanwhile."""
+"""Take the steps of slow work in a thread, while the kernel does other things."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from irviz.explorer.jobs.job_queue import soon
 Value = TypeVar("Value")
 
 _thread = threading.local()
-"""Has `is_wanted` in a thread that takes steps: whether these are still those to take."""
+"""In a thread that takes steps, `is_wanted` tells whether they are still wanted."""
 
 
 class AbandonedError(BaseException):
-    """The step that this thread takes is not wanted any more; nothing else has failed."""
+    """The step that this thread takes is no longer wanted; nothing failed."""
 
 
 def check_wanted() -> None:
-    """Raise AbandonedError in a thread whose steps nobody wants any more."""
+    """Raise AbandonedError in a thread whose steps are no longer wanted."""
     is_wanted: Callable[[], bool] | None = getattr(_thread, "is_wanted", None)
     if is_wanted is not None and not is_wanted():
         raise AbandonedError
 
 
 class Incremental(Generic[Value]):
-    """Takes the steps of what was asked for last, in a thread where a kernel's event loop runs.
+    """Takes the steps of the latest request, in a thread if a kernel's event loop runs.
 
-    All are taken at once where there is no loop. What a step gave is passed on in the kernel's own
-    thread, and only as long as nothing else is asked for. A step that is under way then ends where
-    it next calls `check_wanted`.
+    Without a loop, all steps are taken immediately. The results of steps are passed on in the
+    kernel's thread until there is another request; the running step then ends at its next call of
+    `check_wanted`.
     """
 
     def __init__(self, shown: Callable[[Value], None]) -> None:
@@ -40,9 +40,9 @@ class Incremental(Generic[Value]):
         self._wanted: Iterator[Value] = iter(())
 
     def follow(self, steps: Iterator[Value], at_once: int = 1, wait: float = 0.0) -> None:
-        """Pass on what these steps give, and nothing more of those before them.
+        """Pass on the results of these steps, and nothing more of earlier ones.
 
-        So many are taken before this returns, and all that are taken within so many seconds.
+        `at_once` steps are taken before this returns, and any that finish within `wait` seconds.
         """
         self._wanted = steps
         for value in islice(steps, at_once):
@@ -52,12 +52,12 @@ class Incremental(Generic[Value]):
                 self._shown(value)
 
     def follow_later(self, steps: Iterator[Value]) -> None:
-        """Do as `follow`, but take no step at once, and none where there is no loop."""
+        """Like `follow`, but take no step immediately, and none without a loop."""
         self._wanted = steps
         self._begin(steps)
 
     def leave(self) -> None:
-        """Pass on nothing more."""
+        """Stop passing on results."""
         self._wanted = iter(())
 
     def _begin(self, steps: Iterator[Value], wait: float = 0.0) -> bool:

@@ -1,4 +1,4 @@
-"""What takes long is done beside the kernel, so that it can be watched and cancelled."""
+"""Run slow work next to the kernel, with progress and cancellation."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from irviz.errors import CancelledRunError
 from irviz.worker.supervisor import CancelledError, OnProgress
 
 Job = Callable[[OnProgress], object]
-"""Does something, and tells in words how far it is."""
+"""A job, which gets a function that reports progress as text."""
 Done = Callable[[object], None]
-"""Is given what a job returned, or the exception that it raised."""
+"""Gets the result of a job, or the exception that it raised."""
 
 _LOOK_SECONDS = 0.05
 _turn = threading.Lock()
-"""Whose turn it is: all explorers of a kernel run stages in one other process."""
+"""Held by the queue whose turn it is: all explorers of a kernel share one worker process."""
 _turns = threading.Lock()
-"""Held while a turn ends, and while what has it is cancelled: else another's might be."""
+"""Held while a turn ends, and while a turn is cancelled, so that the right job is cancelled."""
 
 
 @dataclass(frozen=True)
 class Jobs:
-    """What is being done beside the kernel: the current job, its progress, and what waits."""
+    """The current job, its progress, and the waiting jobs."""
 
     name: str = ""
     progress: str = ""
@@ -47,12 +47,12 @@ class _Task:
 
 
 class JobQueue:
-    """Does one job after another in a thread, where a kernel's event loop runs; else at once.
+    """Runs jobs in sequence, in a thread if a kernel's event loop runs, else immediately.
 
-    Jobs of several such wait for each other, and each can be cancelled by its own alone. What is
-    told, and what is done with an answer, happens in the kernel's own thread, between its other
-    work. `changed` is called whenever a job begins, tells something or ends, `failed` with an
-    exception of this or of what is done with an answer.
+    Jobs of several queues wait for each other, and each queue cancels only its own. Progress and
+    results are delivered in the kernel's thread, between its other work. `changed` is called
+    whenever a job begins, reports progress or ends; `failed` gets exceptions raised by it or by
+    handling a result.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class JobQueue:
 
     @property
     def jobs(self) -> Jobs:
-        """What is under way, and what waits."""
+        """The running and the waiting jobs."""
         current, waiting = self._current, self._waiting
         tasks = [*waiting, current] if current else waiting
         keys = frozenset(task.key for task in tasks if not task.is_cancelled)
@@ -78,9 +78,9 @@ class JobQueue:
         return Jobs(current.name, self._words, len(waiting), current.key, keys)
 
     def do(self, key: Hashable, name: str, job: Job, done: Done) -> None:
-        """Do a job when those before it are done, and then something with its answer.
+        """Queue a job, and call `done` with its result.
 
-        Jobs of one key are the same: one that is under way or waits is not asked for again.
+        Jobs with the same key are the same: one that is running or waiting is not queued again.
         """
         self._forget_if_closed()
         if key in self.jobs.keys:
@@ -97,7 +97,7 @@ class JobQueue:
             self._next(self._loop)
 
     def cancel(self) -> None:
-        """Cancel the job that is under way, and forget those that wait."""
+        """Cancel the running job and forget the waiting ones."""
         self._waiting.clear()
         task = self._current
         if task is not None:
@@ -157,26 +157,26 @@ class JobQueue:
             self._safely(self._changed)
 
     def _safely(self, call: Callable[..., None], *arguments: object) -> None:
-        """Call something; nobody else would hear of what it raises."""
+        """Call a function and report what it raises, which would otherwise be lost."""
         try:
             call(*arguments)
         except Exception as failure:
             self._failed(failure)
 
     def _forget_if_closed(self) -> None:
-        """Begin anew where the kernel's loop ended: what was under way is told to nobody."""
+        """Start over if the kernel's loop has ended; running jobs are not reported."""
         if self._loop is not None and self._loop.is_closed():
             self._loop, self._current, self._words = None, None, ""
             self._waiting.clear()
 
 
 def was_cancelled(answer: object) -> bool:
-    """Tell whether an answer says that the job was cancelled, by whomever."""
+    """Tell whether a result means that the job was cancelled."""
     return isinstance(answer, CancelledError | CancelledRunError)
 
 
 def _in_turn(task: _Task, on_progress: OnProgress) -> object:
-    """Return what a job returns or raises, when no other explorer does anything."""
+    """Wait for this queue's turn; return what a job returns or raises."""
     if not _turn.acquire(blocking=False):
         on_progress("waiting for what another explorer runs")
         while not _turn.acquire(timeout=_LOOK_SECONDS):

@@ -1,4 +1,4 @@
-"""Which pass first makes the results differ, a call slower, or its memory larger."""
+"""Find the first pass that makes results differ, a call slower, or its memory larger."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CHECKS = (
 
 
 class BisectionPanel(Panel):
-    """Ask which pass up to the current stage first makes a check fail, and say it."""
+    """Searches for the first pass up to the current stage that makes a check fail."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)

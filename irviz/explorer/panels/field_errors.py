@@ -1,4 +1,4 @@
-"""What is wrong with a field is said below it, until the field changes."""
+"""Show the error of a field below it until the field changes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ _WRONG = "irviz-wrong"
 
 
 class CheckedField(widgets.VBox):  # type: ignore[misc] # ipywidgets has no types
-    """A control, and below it what is wrong with its value.
+    """A control with an error message below it.
 
-    The page (`viewer/src/field_errors.ts`) marks the control for assistive technology and lets it
-    have the focus.
+    The page (`viewer/src/field_errors.ts`) marks the control for assistive technology and focuses
+    it.
 
     Args:
-        control: The control, whose next value takes the words away.
-        shown: What is shown of it, with a button beside it for example; by default itself.
+        control: The control; a new value removes the message.
+        shown: The widget to show, such as the control with a button next to it; by default the
+            control.
     """
 
     def __init__(self, control: widgets.Widget, shown: widgets.Widget | None = None) -> None:
@@ -30,11 +31,11 @@ class CheckedField(widgets.VBox):  # type: ignore[misc] # ipywidgets has no type
 
     @property
     def error(self) -> str:
-        """What is said below it, as HTML."""
+        """The message, as HTML."""
         return str(self._words.value)
 
     def say(self, words: str) -> None:
-        """Say what is wrong with the value, which one would be right, or with "" nothing."""
+        """Show an error message, which says what would be right; "" removes it."""
         self._words.value = paragraph(words, "irviz-error", "alert")
         if words:
             self.add_class(_WRONG)
@@ -43,7 +44,7 @@ class CheckedField(widgets.VBox):  # type: ignore[misc] # ipywidgets has no type
 
 
 class FieldError(IrvizError, ValueError):
-    """A field that is empty or wrong."""
+    """A field is empty or has an invalid value."""
 
     def __init__(self, field: CheckedField, words: object) -> None:
         super().__init__(str(words))

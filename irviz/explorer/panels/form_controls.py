@@ -19,9 +19,9 @@ def field(
     is_aligned: bool = False,
     **options: Any,
 ) -> Any:
-    """Return a control with its CSS class and description, by default as wide as there is room.
+    """Return a control with a CSS class and description, by default as wide as possible.
 
-    The description is as wide as its words, or where it `is_aligned` as those of its neighbours.
+    The description is as wide as its text, or, if it `is_aligned`, as those of its neighbours.
     """
     style = {} if is_aligned else {"style": {"description_width": "initial"}}
     # a layout of its own: to hide one widget is not to hide another
@@ -32,7 +32,7 @@ def field(
 def button(
     text: str, tooltip: str, act: Callable[[], object], icon: str = "", name: str = ""
 ) -> widgets.Button:
-    """Return a button as wide as its words that calls `act`; `name` is its CSS class."""
+    """Return a button as wide as its label that calls `act`; `name` is its CSS class."""
     layout = widgets.Layout(width="auto")
     made = widgets.Button(description=text, tooltip=tooltip, icon=icon, layout=layout)
     made.on_click(lambda _: act())
@@ -40,7 +40,7 @@ def button(
 
 
 def html(name: str) -> widgets.HTML:
-    """Return an empty place for HTML, with its CSS class."""
+    """Return an empty HTML widget with a CSS class."""
     return classed(widgets.HTML(), name)
 
 
@@ -55,7 +55,7 @@ def classed(widget: widgets.Widget, name: str) -> Any:
 
 
 def paragraph(text: str, kind: str = "", role: str = "") -> str:
-    """Return words as a paragraph of HTML with a class and a role; "" for no words."""
+    """Return text as an HTML paragraph with a class and a role; "" for no text."""
     marks = "".join(
         f' {name}="{value}"' for name, value in (("role", role), ("class", kind)) if value
     )
@@ -63,14 +63,14 @@ def paragraph(text: str, kind: str = "", role: str = "") -> str:
 
 
 def show_if(widget: widgets.Widget, is_shown: bool) -> None:
-    """Show a widget, or hide it with the room that it takes."""
+    """Show a widget, or hide it and free its space."""
     widget.layout.display = "" if is_shown else "none"
 
 
 def offer(
     dropdown: widgets.Dropdown | widgets.Select, options: Sequence[object], value: object
 ) -> None:
-    """Change what is offered, and what of it is chosen, where these differ."""
+    """Set the options of a control and its value, if they differ."""
     wanted = tuple(options)
     # in one message: a reader who chose between two of them would lose the choice
     with dropdown.hold_sync():

@@ -1,4 +1,4 @@
-"""What a run is given: the reader's own inputs, random ones, zeros or a file, and which sizes."""
+"""Choose the inputs of runs: the user's own, random ones, zeros or a file; and sizes."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _AS_BEFORE = "runs are still given what was chosen before"
 
 
 class InputsPanel(Panel):
-    """Choose where inputs come from, the seed, and the sizes that nothing tells.
+    """Choose the source of inputs, the seed, and the sizes that nothing determines.
 
-    A choice is sent when the function can be called with it; why it cannot be is said in the
-    panel, and what was chosen before holds. Choices stay while stages change, and what a file held
-    stays as it was read, so that all stages are given the same.
+    A choice takes effect if the function can be called with it; otherwise the panel says why not,
+    and the previous choice remains. Choices persist while stages change, and a file's contents stay
+    as they were read, so that all stages get the same inputs.
     """
 
     def __init__(self, store: Store) -> None:
@@ -93,7 +93,7 @@ class InputsPanel(Panel):
         return state.stage.module, state.function, state.session.call_inputs.params
 
     def _show(self, state: State) -> None:
-        """Show what the function will be given; with one that cannot be called nothing."""
+        """Show the inputs of the function, or nothing if it cannot be called."""
         function = function_named(state.stage.module, state.function)
         is_known = isinstance(function, relax.Function | tirx.PrimFunc)
         self._function = function if is_known else None
@@ -106,7 +106,7 @@ class InputsPanel(Panel):
             self._render()
 
     def _choose(self) -> None:
-        """Take another source or file."""
+        """Use another source or file."""
         self._read = {}
         path, failed = self._path.value.strip(), ""
         if self.source == FILE and path and self._function is not None:
@@ -122,7 +122,7 @@ class InputsPanel(Panel):
         self._report()
 
     def _report(self, failed: str = "") -> None:
-        """Say that something else was chosen, if the function can be called with it."""
+        """Send the choice, if the function can be called with it."""
         if self._function is None:
             return
         if self.source == FILE and not self._read:
@@ -136,7 +136,7 @@ class InputsPanel(Panel):
             self.send(actions.SetInputs(self._inputs(), seed, sizes))
 
     def _render(self) -> None:
-        """Set every part from what is chosen."""
+        """Update all controls from the choices."""
         show_if(self._seed, self._is_random())
         show_if(self._file, self.source == FILE)
         error, plan = self._plan()
@@ -150,7 +150,7 @@ class InputsPanel(Panel):
             self._line.value = _lines_html(lines)
 
     def _plan(self) -> tuple[str, Plan | None]:
-        """Return what the function will be called with, or why it cannot be."""
+        """Return the plan of the function's arguments, or why it cannot be called."""
         call: dict[str, Any] = {"seed": int(self._seed.value), "sizes": self._said_sizes()}
         try:
             return "", plan_inputs(self._callee, self._own(), self._params, **call)
@@ -158,7 +158,7 @@ class InputsPanel(Panel):
             return str(failure), None
 
     def _ask(self, dims: Mapping[str, int]) -> None:
-        """Show a field for each size that nothing tells."""
+        """Show a field for each size that nothing determines."""
         asked = self._asked()
         if list(self._fields) != list(asked):
             self._fields = {name: self._size_field(name) for name in asked}
@@ -192,7 +192,7 @@ class InputsPanel(Panel):
         return symbolic_sizes(self._callee, told)
 
     def _said_sizes(self) -> dict[str, int]:
-        """Return the sizes that the reader said, but those that arrays tell here."""
+        """Return the sizes that the user entered, except those that arrays determine here."""
         told = set(symbolic_sizes(self._callee)) - set(self._asked())
         return {name: size for name, size in self._sizes.items() if name not in told}
 
@@ -204,12 +204,12 @@ class InputsPanel(Panel):
         return ZEROS if self.source == ZEROS else RANDOM
 
     def _own(self) -> Inputs:
-        """Return what of the inputs is the function's."""
+        """Return the inputs that belong to the function."""
         is_prim_func = isinstance(self._callee, tirx.PrimFunc)
         return own_inputs(self._callee, self._inputs()) if is_prim_func else self._inputs()
 
     def _others(self) -> dict[str, str]:
-        """Return words for what no file holds, such as shapes and numbers."""
+        """Describe parameters that cannot come from a file, such as shapes and numbers."""
         there = {*self._params, *self._read}
         return {
             name: RANDOM

@@ -1,4 +1,4 @@
-"""What memory the shown stage takes as it runs, and the buffers that its calls write into."""
+"""Show the memory of the current stage as it runs, and the buffers that its calls write to."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from irviz.view.templating import render
 from irviz.view.theme import THEMES
 
 _SIZE = 128
-"""What a symbolic size is, when nothing else is said."""
+"""The default value of a symbolic size."""
 _MOST_NAMES = 6
 
 
 class _Shown:
-    """A picture that was asked for, with a button to save it."""
+    """A requested picture, with a button to save it."""
 
     def __init__(self, kind: str, send: Callable[[actions.Action], None]) -> None:
         self.picture: Figure | GraphFigure | None = None
@@ -54,13 +54,13 @@ class _Shown:
         self.clear("")
 
     def clear(self, name: str) -> None:
-        """Show nothing; what is shown next is saved under this name."""
+        """Clear the picture; the next one is saved under this name."""
         self.picture, self._html.value = None, ""
         self._file = f"{name}-{self._kind}.svg"
         show_if(self.widget, False)
 
     def show(self, picture: Figure | GraphFigure) -> None:
-        """Show a picture in a part of the page of its own: it may be wider than the panel."""
+        """Show a picture in an isolated part of the page, as it may be wider than the panel."""
         self.picture = picture
         frame = "overflow: auto; max-height: 600px"
         self._html.value = f'<div style="{frame}">{picture.svg}</div>'
@@ -72,7 +72,7 @@ class _Shown:
 
 
 class MemoryPanel(Panel):
-    """Show what a function holds as it runs, when that is asked for; `use` is what was found."""
+    """Shows a function's memory over a run on request; `use` is the result."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -117,7 +117,7 @@ class MemoryPanel(Panel):
         return stage.id, stage.module, state.function, call, state.is_dark
 
     def _show(self, state: State) -> None:
-        """Take the current function; what was shown of another is taken away."""
+        """Switch to the current function, and clear what was shown for another."""
         stage, function = state.stage, state.function
         self._theme.value = "dark" if state.is_dark else "course"
         known = dict(state.session.resolved_sizes())
@@ -159,7 +159,7 @@ class MemoryPanel(Panel):
         self.buffers.show(draw_graph(graph, self._theme.value))
 
     def _redraw(self) -> None:
-        """Draw what is shown in the chosen theme."""
+        """Redraw the pictures in the chosen theme."""
         if self.chart.picture is not None and self.use is not None:
             self.chart.show(memory_chart(self.use, self._theme.value))
         if self.buffers.picture is not None:
@@ -176,7 +176,7 @@ class MemoryPanel(Panel):
 
 
 def facts_html(use: MemoryUse) -> str:
-    """Return what a function holds in a few numbers, and what is wrong with its plan."""
+    """Return the memory of a function in a few numbers, with the problems of its plan."""
     facts = [("peak", format_bytes(use.peak))]
     if use.peak_step is not None:
         facts[0] = ("peak", f"{facts[0][1]} at step {use.peak_step}, {_step(use)}")

@@ -18,9 +18,9 @@ from irviz.explorer.store import Store
 
 
 class Panel(ABC):
-    """Show some parts of the state in `widget`, and send actions; know no other panel.
+    """Shows parts of the state in `widget` and sends actions, independently of other panels.
 
-    A panel keeps nothing but its widgets with what the reader has not sent yet.
+    A panel has no state but its widgets, with what the user has not sent yet.
     """
 
     widget: widgets.Widget
@@ -44,7 +44,7 @@ class Panel(ABC):
         """Set the traits of the widgets from a state."""
 
     def update(self, state: State, _: State | None = None) -> None:
-        """Show a state, unless it differs from the last one in other parts alone."""
+        """Show a state, unless it differs from the last one only in other parts."""
         parts = self._parts(state)
         if self._shown is not None and unchanged(self._shown, parts):
             return
@@ -55,7 +55,7 @@ class Panel(ABC):
     def on_change(
         self, widget: widgets.Widget, act: Callable[[Any], None], trait: str = "value"
     ) -> None:
-        """Call a function with each new value that the reader gives a trait of a widget."""
+        """Call a function with each new value that the user gives a trait of a widget."""
         widget.observe(self.changes.to(act), trait)
 
     def button(
@@ -71,15 +71,15 @@ class Panel(ABC):
         return button(text, tooltip, call, icon, name)
 
     def sets(self, widget: widgets.Widget, name: FieldName, trait: str = "value") -> None:
-        """Set a field of the state to each new value that the reader gives a trait."""
+        """Set a field of the state to each new value that the user gives a trait."""
         self.on_change(widget, lambda value: self.send(SetField(name, value)), trait)
 
     def send(self, action: Action) -> None:
-        """Dispatch an action of the reader."""
+        """Dispatch an action of the user."""
         self._store.dispatch(action)
 
     def try_to_send(self, make: Callable[[], Action]) -> None:
-        """Send an action; or say why there is none: at the field, else in the status bar."""
+        """Send an action, or show why there is none, at the field or else in the status bar."""
         try:
             action = make()
         except FieldError as failure:

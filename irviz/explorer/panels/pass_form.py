@@ -1,4 +1,4 @@
-"""What a pass takes, as a form: a fitting control for each parameter."""
+"""The form of a pass: a suitable control for each parameter."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MOST_ROWS = 6
 
 
 class PassForm:
-    """Ask for the arguments of a pass; what was given stays while it is the same pass."""
+    """Asks for the arguments of a pass; entries are kept while the pass stays the same."""
 
     def __init__(self, session: Session, changed: Callable[[], None]) -> None:
         self.fields: dict[str, widgets.Widget] = {}
@@ -49,7 +49,7 @@ class PassForm:
         self._session, self._changed = session, changed
 
     def ask(self, parameters: tuple[PassParameter, ...]) -> None:
-        """Ask for these parameters, beginning with their defaults."""
+        """Ask for these parameters, starting with their defaults."""
         self._parameters = parameters
         formed = [one for one in parameters if one.kind is not ParameterKind.CODE]
         self.fields = {one.name: _field(one) for one in formed}
@@ -72,7 +72,7 @@ class PassForm:
         self._offer()
 
     def arguments(self) -> dict[str, object]:
-        """Return the arguments that are not the defaults; raise FieldError for a wrong one."""
+        """Return the arguments other than defaults; raise FieldError for an invalid one."""
         found: dict[str, object] = {}
         scope = NameScope(self._session.current.module, self._function())
         for one in self._parameters:
@@ -92,7 +92,7 @@ class PassForm:
         return found
 
     def _function(self) -> str | None:
-        """Return the function that the pass applies to, None where it names none."""
+        """Return the function that the pass applies to, None if it names none."""
         kinds = ((one.kind, one.name) for one in self._parameters)
         names = [name for kind, name in kinds if kind is ParameterKind.FUNCTION]
         return str(self.fields[names[0]].value or "") or None if names else None
@@ -118,7 +118,7 @@ class PassForm:
         self._changed()
 
     def _offer(self, is_new: bool = False) -> None:
-        """Set what is chosen from: the functions first, then what belongs to the chosen one."""
+        """Set the options: functions first, then what belongs to the chosen function."""
         function = ""
         for one in self._parameters:
             if one.kind is ParameterKind.FUNCTION:
@@ -197,7 +197,7 @@ def _explained(parameter: PassParameter) -> str:
 
 
 def _read(parameter: PassParameter, text: str) -> object:
-    """Return what a text says for a parameter; raise TransformError with what would be right."""
+    """Parse a parameter's text; raise TransformError, which says what would be right."""
     try:
         is_whole = parameter.item is int
         return _whole(text) if is_whole else _READERS.get(parameter.kind, str)(text)
@@ -239,7 +239,7 @@ _READERS: dict[ParameterKind, Callable[[str], object]] = {
 def _keep(
     select: widgets.SelectMultiple, names: list[str], first: object, is_new: bool = False
 ) -> None:
-    """Change what is offered, and keep what was chosen of it."""
+    """Set the options of a control, keeping its value if possible."""
     chosen = first if is_new else select.value
     if list(select.options) != names:
         select.value = ()

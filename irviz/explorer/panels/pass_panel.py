@@ -28,7 +28,7 @@ from irviz.view.templating import render
 
 
 class BindPanel(Panel):
-    """Choose parameters and bind them to the session's arrays."""
+    """Chooses parameters and binds them to the session's arrays."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -52,7 +52,7 @@ class BindPanel(Panel):
         return state.stage, state.function, state.session.call_inputs.params
 
     def _show(self, state: State) -> None:
-        """Offer the parameters that are not bound and that the session has arrays for."""
+        """List the unbound parameters for which the session has arrays."""
         session = state.session
         names = tuple(session.unbound_params)
         self._names.value = ()  # the page fails where what is chosen is no option
@@ -82,7 +82,7 @@ _ALL, _FITTING = "all passes", "suggested for this stage"
 
 
 class PassPanel(Panel):
-    """Find a pass by name or words, fill in its form, preview it, apply it."""
+    """Finds a pass by name or words, shows its form, previews it and applies it."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -126,7 +126,7 @@ class PassPanel(Panel):
         return state.session, state.preview, len(catalog())  # more passes may be registered
 
     def _show(self, state: State) -> None:
-        """Offer what the current stage has; what was typed and chosen stays."""
+        """List what the current stage has, keeping what was typed and chosen."""
         found = state.preview
         if found is not None:
             kind = "irviz-error" if found.is_error else "irviz-said"
@@ -140,7 +140,7 @@ class PassPanel(Panel):
             self._search()  # another stage has other suggestions, and passes may be registered
 
     def _listed(self) -> tuple[CatalogEntry, ...]:
-        """Return the passes of the group; what is typed is looked for in all."""
+        """Return the passes of the group, or of all groups if words are typed."""
         group, words = self._group.value, self._name.value
         if group == _FITTING and not words.strip():
             known = {entry.name: entry for entry in catalog() if entry.namespace == "relax"}
@@ -148,7 +148,7 @@ class PassPanel(Panel):
         return tuple(e for e in search(words) if group in (_FITTING, _ALL, e.group))
 
     def _search(self) -> None:
-        """List what fits the words; a name that is written out is chosen."""
+        """List the passes that match the words, and choose one whose full name is typed."""
         typed, entries = self._name.value.strip(), self._listed()
         exact = [entry for entry in entries if typed in (entry.name, entry.full_name)]
         kept = self._chosen.full_name if self._chosen else None
@@ -172,7 +172,7 @@ class PassPanel(Panel):
         self._forget()
 
     def _call(self) -> PassCall:
-        """Return what is to be applied; what was typed where no pass was chosen."""
+        """Return the transform to apply, or the typed text if no pass is chosen."""
         if self._chosen is not None:
             return named_pass(self._chosen.full_name, **self.form.arguments())
         typed = self._name.value.strip()
@@ -185,14 +185,14 @@ class PassPanel(Panel):
         raise FieldError(self._checked_name, words)
 
     def _forget(self) -> None:
-        """Take away a preview: it was about something else."""
+        """Remove a preview, which was of something else."""
         if not self.changes.are_paused:
             self._words.value = ""
             self.send(actions.ForgetPreview())
 
 
 def _line(entry: CatalogEntry) -> str:
-    """Return the entry's line in the list: its name, its group and how its summary begins."""
+    """Return the entry's line in the list: name, group and the start of its summary."""
     text = f"{entry.name}  · {entry.group} ·  {entry.summary}"
     return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"
 
@@ -206,7 +206,7 @@ def _described(entry: CatalogEntry) -> str:
 
 
 class ReplayPanel(Panel):
-    """Choose a stage, and replay the current stage's branch behind it."""
+    """Chooses a stage, and replays the current stage's branch onto it."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -224,7 +224,7 @@ class ReplayPanel(Panel):
         return (state.session,)
 
     def _show(self, state: State) -> None:
-        """Offer the stages that the current one was not made from."""
+        """List the stages that the current one was not made from."""
         session = state.session
         own = session.lineage()
         others = [(f"{s.id}  {s.label}", s.id) for s in session.stages if s.id not in own]

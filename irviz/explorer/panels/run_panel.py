@@ -1,4 +1,4 @@
-"""Run the current stage, where and with which limits, and look at its outputs case by case."""
+"""Run the current stage, set where and with which limits, and show its outputs by case."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from irviz.view.values.image import as_image, grey_png
 
 
 class RunButton(Panel):
-    """Run the current stage now, and each new one by itself."""
+    """Runs the current stage now, and new ones automatically."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -46,7 +46,7 @@ class RunButton(Panel):
 
 
 class RunPanel(Panel):
-    """Show the outputs of the current stage for one case, and that input where it is an image."""
+    """Shows the outputs of the current stage for one case, and the input if it is an image."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -101,7 +101,7 @@ _LIMITS: Mapping[LimitName, tuple[type[widgets.Widget], str, Mapping[str, Any]]]
 
 
 class LimitsPanel(Panel):
-    """Choose the process or machine that runs stages, and the time and memory of a run."""
+    """Chooses the process or machine that runs stages, and the limits of a run."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)

@@ -1,4 +1,4 @@
-"""Save what is shown: a picture, the whole session, or a script that makes the current stage."""
+"""Save a picture, the whole session, or a script that recreates the current stage."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PICTURES = {"SVG": "svg", "PDF": "pdf", "PNG": "png", "DOT": "dot"}
 
 
 class SavePanel(Panel):
-    """Save the picture that is shown, of one stage or of two, or all stages."""
+    """Saves the shown picture, of one stage or two, or all stages."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -68,7 +68,7 @@ class SavePanel(Panel):
 
 
 class PythonPanel(Panel):
-    """Give the script that makes the current stage from the first, with TVM alone."""
+    """Provides the script that recreates the current stage from the first with TVM alone."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)

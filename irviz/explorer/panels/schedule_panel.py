@@ -36,14 +36,12 @@ from irviz.view.text.loop_nest_html import loop_nest_html
 
 
 class LoopView(anywidget.AnyWidget):
-    """Show a loop nest and let the reader choose loops and blocks of it.
+    """Shows a loop nest and lets the user choose loops and blocks.
 
-    Traits:
-        html: What is shown, of `view.loops`, "" for nothing; see `viewer/src/loops.ts`.
-        label: Accessible name, such as "loops of mm_relu, stage 2".
-        chosen: Ids of the chosen nodes, in the order of the clicks; written by the widget.
-        marked: Ids of the nodes that an error means.
-        many: Whether a click adds to what is chosen, as it does with ctrl, ⌘ or shift.
+    Traits: html: The loop nest, from `view.loops`, "" for none; see `viewer/src/loops.ts`. label:
+        Accessible name, such as "loops of mm_relu, stage 2". chosen: Ids of the chosen nodes, in
+        the order of the clicks; written by the widget. marked: Ids of the nodes that an error
+        means. many: Whether a click adds to the selection, as it does with ctrl, ⌘ or shift.
     """
 
     _esm = STATIC / "loops.js"
@@ -55,7 +53,7 @@ class LoopView(anywidget.AnyWidget):
     many = traitlets.Bool(False).tag(sync=True)
 
     def show(self, nest: LoopNest, choosable: Collection[str], label: str) -> None:
-        """Show a nest; what was chosen and is gone, or is no choice any more, is not chosen now."""
+        """Show a nest, and drop chosen nodes that are gone or can no longer be chosen."""
         there = {node.id for node in walk(nest)}
         with self.hold_sync():
             self.html, self.label = loop_nest_html(nest, choosable), label
@@ -68,7 +66,7 @@ class LoopView(anywidget.AnyWidget):
 
 
 class SchedulePanel(Panel):
-    """Choose a PrimFunc, loops and blocks of it, and a primitive to apply to these."""
+    """Chooses a PrimFunc, loops and blocks of it, and a primitive to apply to them."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -110,7 +108,7 @@ class SchedulePanel(Panel):
         return (name, loops, state.stage, *prim_funcs(state), *options, _refusal(state, name))
 
     def _show(self, state: State) -> None:
-        """Show the PrimFunc's loops; what was chosen of them stays while they are the same."""
+        """Show the PrimFunc's loops, keeping the selection while they are the same."""
         names, function = prim_funcs(state), prim_func(state)
         offer(self._functions, names or [("none in this stage", "")], function)
         self._automatic.value = state.measures_steps
@@ -132,7 +130,7 @@ class SchedulePanel(Panel):
             self.send(actions.SetField("prim_func", name))
 
     def _show_choice(self) -> None:
-        """Offer the primitives, first those that fit what is chosen."""
+        """List the primitives, first those that fit the selection."""
         chosen = self._chosen()
         fitting, others = list[tuple[str, str]](), list[tuple[str, str]]()
         for one in primitives().values():
@@ -191,9 +189,9 @@ class SchedulePanel(Panel):
         return [self._addresses[one] for one in self.view.chosen if one in self._addresses]
 
     def _marks(self, refused: Exception | None) -> list[str]:
-        """Return what TVM's refusal points at, and the chosen loops if it points at no loop.
+        """Return the nodes that TVM's error refers to, and the chosen loops if it refers to none.
 
-        A refusal that points at nothing is about the other arguments.
+        An error that refers to nothing is about the other arguments.
         """
         if not isinstance(refused, IllegalStepError):
             return []
@@ -204,7 +202,7 @@ class SchedulePanel(Panel):
         return marks
 
     def _name(self, node_id: str) -> str:
-        """Return what a reader calls a node."""
+        """Return a node's name for display."""
         node = next((one for one in walk(self._nest) if one.id == node_id), None)
         match node:
             case Loop(variable=name):
@@ -215,7 +213,7 @@ class SchedulePanel(Panel):
 
 
 class TracePanel(Panel):
-    """Show the trace of the PrimFunc's schedule as text, to be edited and replayed."""
+    """Shows the trace of the PrimFunc's schedule as text, to be edited and replayed."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -250,7 +248,7 @@ class TracePanel(Panel):
 
 
 def _refusal(state: State, function: str) -> Exception | None:
-    """Return why the last step of a PrimFunc's schedule was refused, None where it was not."""
+    """Return why the last step of a PrimFunc's schedule was rejected, None if it was not."""
     if state.failure is None:
         return None
     match state.failure.action:
@@ -262,7 +260,7 @@ def _refusal(state: State, function: str) -> Exception | None:
 
 
 def refusal_html(refused: Exception | None) -> str:
-    """Return why a step was refused, and behind a fold all that TVM says; "" for no refusal."""
+    """Return why a step was rejected, with TVM's full message collapsed; "" if it was not."""
     if refused is None:
         return ""
     words, details = str(refused), getattr(refused, "details", "")

@@ -1,4 +1,4 @@
-"""The plain values of a step, as a small form."""
+"""A form for the plain values of a schedule step."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _BUFFERS = (ArgumentKind.READ, ArgumentKind.WRITTEN, ArgumentKind.BUFFER)
 
 
 class StepForm:
-    """Ask for what a primitive takes beside loops and blocks."""
+    """Asks for the arguments of a primitive other than loops and blocks."""
 
     def __init__(self) -> None:
         self.fields: dict[str, widgets.Widget] = {}
@@ -48,7 +48,7 @@ class StepForm:
     def show(
         self, primitive: Primitive | None, chosen: Sequence[ScheduleAddress], nest: LoopNest
     ) -> None:
-        """Ask for the values of a primitive; what was written stays while it is the same one."""
+        """Ask for the values of a primitive, keeping entries while it stays the same."""
         if primitive != self._primitive:
             self._primitive = primitive
             values = primitive.values if primitive else ()
@@ -60,7 +60,7 @@ class StepForm:
                 _offer_buffers(self.fields[parameter.name], parameter.kind, _block(chosen, nest))
 
     def values(self) -> dict[str, object]:
-        """Return what was written, by parameter; raise FieldError with what would be right."""
+        """Return the entries by parameter; raise FieldError, which says what would be right."""
         parameters = self._primitive.values if self._primitive else ()
         return {
             one.name: value
@@ -106,7 +106,7 @@ def _offer_buffers(offered: widgets.Dropdown, kind: ArgumentKind, block: Block |
 
 
 def _value(parameter: PrimitiveParameter, checked: CheckedField) -> object:
-    """Return a field's value as TVM takes it, None for an empty one that may be left out."""
+    """Return a field's value as TVM takes it, None for an empty optional one."""
     example = _EXAMPLES.get(parameter.kind)
     value = given = checked.control.value
     if isinstance(given, str):
@@ -126,7 +126,7 @@ def _value(parameter: PrimitiveParameter, checked: CheckedField) -> object:
 
 
 def _read(kind: ArgumentKind, text: str) -> object:
-    """Return what a text says, None for an empty one; raise ScheduleTraceError for another kind."""
+    """Parse a text, None if empty; raise ScheduleTraceError for a value of another kind."""
     if not text:
         return None
     if kind is ArgumentKind.BLOCKS:

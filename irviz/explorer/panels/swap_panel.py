@@ -1,4 +1,4 @@
-"""Replace what calls call: one call by what computes the same, or a PrimFunc for all its calls."""
+"""Replace the callee of one call by an equivalent, or a PrimFunc for all its calls."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from irviz.view.templating import escape, render
 
 
 class SwapPanel(Panel):
-    """Offer what computes the same as what the selected call calls, and swap it."""
+    """Lists equivalents of the selected call's callee, and swaps it."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -64,7 +64,7 @@ class SwapPanel(Panel):
         return (*(call or (None,)), _candidates(state, call), state.session.trusted)
 
     def _show(self, state: State) -> None:
-        """Offer what computes the same, as far as it is known."""
+        """List the equivalents found so far."""
         call, node = call_key(state), selected_call(state)
         show_if(self.widget, call is not None)
         if call is None or node is None:
@@ -127,7 +127,7 @@ def _counted(found: tuple[Candidate, ...]) -> str:
 
 
 def _reasons_html(found: tuple[Candidate, ...]) -> str:
-    """Return two lists that open: what fits and is not offered, and what does not fit."""
+    """Return two collapsed lists: callees that fit but are not listed, and those that do not."""
     others = [each for each in found if not (each.computes_the_same or each.is_pending)]
     misfits = [each for each in others if each.verdict is Equivalence.MISFIT]
     tried = [each for each in others if each.verdict is not Equivalence.MISFIT]
@@ -154,13 +154,13 @@ Variables = Callable[[], Mapping[str, object]]
 
 
 def notebook_variables() -> Mapping[str, object]:
-    """Return the variables of the notebook; none where Python runs without one."""
+    """Return the variables of the notebook; empty outside a notebook."""
     shell = get_ipython()
     return {} if shell is None else dict(shell.user_ns)
 
 
 class UpdatePanel(Panel):
-    """Offer the notebook's PrimFuncs that fit all calls of the selected call's PrimFunc."""
+    """Lists the notebook's PrimFuncs that fit all calls of the selected call's PrimFunc."""
 
     def __init__(self, store: Store, variables: Variables = notebook_variables) -> None:
         super().__init__(store)
@@ -185,7 +185,7 @@ class UpdatePanel(Panel):
         return state.stage, state.selection, selected_node(state)
 
     def _show(self, state: State) -> None:
-        """Offer what fits, where the selected call calls a PrimFunc; nothing is tried yet."""
+        """List what fits if the selected call calls a PrimFunc; nothing is tried yet."""
         node = selected_node(state)
         self._name, self._found = node.callee if node is not None else "", self._offered(state)
         self._heading.value = f"<h3>Replace {escape(self._name)} everywhere</h3>"

@@ -1,4 +1,4 @@
-"""How long stages take, and each step of a schedule."""
+"""Measure the times of stages, and of each step of a schedule."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from irviz.runtime.inputs.symbolic_dims import parse_sizes
 
 
 class TimingPanel(Panel):
-    """Ask for a measurement of some stages, or of all, and show it."""
+    """Measures some or all stages, and shows the times."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -49,7 +49,7 @@ class TimingPanel(Panel):
 
 
 class StepTiming(Panel):
-    """Measure the stages of a schedule, and show their times."""
+    """Measures the stages of a schedule, and shows their times."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -74,7 +74,7 @@ class StepTiming(Panel):
         return (schedule_trace(state), state.session.run_config, *measured)
 
     def _show(self, state: State) -> None:
-        """Show what is being done, or what was found, and ask for the symbolic sizes."""
+        """Show the progress or the results, and ask for symbolic sizes."""
         steps, jobs = steps_to_time(state), _jobs(state)
         show_if(self.widget, steps is not None)
         show_if(self._cancel, bool(jobs.name))

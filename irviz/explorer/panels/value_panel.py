@@ -1,4 +1,4 @@
-"""The value of the selected node: facts, pictures, and the way to the whole of it."""
+"""The value of the selected node: facts, pictures, and access to the full value."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from irviz.view.values.image import images_shape
 from irviz.view.values.image_strip import most_images
 
 _UNSAFE = re.compile(r"[^\w.-]+")
-"""What a file is better not called."""
+"""Characters to avoid in file names."""
 
 
 class ValuePanel(Panel):
-    """Show the value of the selected node in numbers and pictures, and save these.
+    """Shows the value of the selected node in numbers and pictures, and saves pictures.
 
-    What the reader chose last, a tensor of a tuple or a kind of picture, stays from node to node
-    where it fits.
+    The user's last choices, a tensor of a tuple or a kind of picture, are kept from node to node if
+    they fit.
     """
 
     def __init__(self, store: Store) -> None:
@@ -63,7 +63,7 @@ class ValuePanel(Panel):
         return shown.value, shown.label, shown.words, state.is_dark
 
     def _show(self, state: State) -> None:
-        """Show the value; one that is shown already is not drawn again."""
+        """Show the value, unless it is already shown."""
         before, theme = (self._known, self._theme), "dark" if state.is_dark else "course"
         self._known, self._theme = selected_value(state), theme
         self._value = self._known.value or NodeValue()
@@ -77,13 +77,13 @@ class ValuePanel(Panel):
 
     @property
     def _summary(self) -> ArraySummary | None:
-        """What is known of the chosen tensor; None where the value is none."""
+        """The statistics of the chosen tensor; None if the value is not a tensor."""
         summaries = self._value.summaries
         return summaries[self._tensor] if summaries else None
 
     @property
     def _array(self) -> Array | None:
-        """The chosen tensor, where it was kept or fetched."""
+        """The chosen tensor, if it was kept or fetched."""
         arrays = self._value.arrays
         return arrays[self._tensor] if self._tensor < len(arrays) else None
 
@@ -92,7 +92,7 @@ class ValuePanel(Panel):
         return self._summary is not None and self._summary.nbytes > 0 and self._array is None
 
     def _show_value(self) -> None:
-        """Set every control from what is chosen, and draw."""
+        """Update all controls from the choices, and draw."""
         show_if(self.widget, self._known.value is not None or bool(self._known.words))
         summaries = enumerate(self._value.summaries)
         names = [f"{place}: {one.dtype} {one.shape}" for place, one in summaries]
@@ -115,7 +115,7 @@ class ValuePanel(Panel):
         self._facts.value = facts
 
     def _show_kind(self) -> None:
-        """Offer what can be chosen of a kind of picture, suggest a file for it, and draw it."""
+        """Show the options of a kind of picture, suggest a file name, and draw it."""
         boxes = _places(self._kind, self._summary.shape if self._summary is not None else ())
         for box in boxes:
             box.observe(lambda _: self._draw(), "value")
@@ -155,7 +155,7 @@ class ValuePanel(Panel):
         show_if(self._saving, self._drawing is not None)
 
     def _index(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """Return the chosen slice or image; dimensions of one number have no control."""
+        """Return the chosen slice or image; dimensions of size 1 have no control."""
         chosen = iter(int(box.value) for box in self._places.children)
         if self._kind != HEAT_MAP:
             return tuple(chosen)
@@ -178,7 +178,7 @@ class ValuePanel(Panel):
 
 
 class RecordButton(Panel):
-    """Record the values at every node of the current stage, and say what that took."""
+    """Records the values at every node of the current stage, and shows what that cost."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -201,7 +201,7 @@ class RecordButton(Panel):
 
 
 def _places(kind: str, shape: Sequence[int]) -> tuple[widgets.BoundedIntText, ...]:
-    """Return the controls for what a picture does not show at once: slices, or further images."""
+    """Return controls for what one picture does not show: slices, or further images."""
     if kind == IMAGES:
         images = images_shape(shape)
         if images is None or images[0] <= most_images(*images[1:3]):

@@ -1,4 +1,4 @@
-"""What Python and the page exchange: records that the page shows, and messages that it sends.
+"""The protocol between Python and the page: records to show, and messages from the page.
 
 The page's side is `src/schema.ts`; a test compares the two. Messages are actions: a message has
 the action's name as `action`, and all its fields but those that Python adds.
@@ -21,7 +21,7 @@ PaneName = Literal["toolbar", "stages", "graph", "script", "node", "status"]
 
 
 class Heading(TypedDict):
-    """A pass that the stages below it were recorded in."""
+    """A pass that encloses the recorded stages below it."""
 
     name: str
     depth: int
@@ -48,14 +48,14 @@ class StageRow(TypedDict):
 
 
 class FunctionRow(TypedDict):
-    """A function of the module: `kind` is "Relax", "PrimFunc" or what else it is."""
+    """A function of the module: `kind` is "Relax", "PrimFunc" or another class."""
 
     name: str
     kind: str
 
 
 class NodeFacts(TypedDict):
-    """What a drawn node is.
+    """The description of a drawn node.
 
     `facts` is HTML; a link in it is a button that has `data-function` and `data-goto`. `group` is
     the frame around it, "" for none, and `groupName` what that is called; `isOpenable` tells that

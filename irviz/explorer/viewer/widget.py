@@ -1,4 +1,4 @@
-"""The widget that shows what is looked at, as the page's program draws it."""
+"""The widget that displays the explorer's data in the page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEIGHT = 560
 
 
 class Viewer(anywidget.AnyWidget):
-    """Show the data that it is given; report what the reader wants done.
+    """Displays its data, and reports the actions that the user requests.
 
     The traits are those of `ViewerTraits` in `src/schema.ts`. The page writes `selection`,
     `search`, `tab`, `hasScript`, `hasNumPy`, `hasBlame` and `isDark`, and sends MESSAGES.
@@ -61,14 +61,14 @@ class Viewer(anywidget.AnyWidget):
     clipboard = traitlets.Dict().tag(sync=True)
 
     def show(self, data: Mapping[str, object]) -> None:
-        """Set those of the traits that differ."""
+        """Set the traits that differ."""
         with self.hold_sync():
             for name, value in data.items():
                 if getattr(self, name) is not value:
                     self.set_trait(name, value)
 
     def on_action(self, act: Callable[[Action], None]) -> None:
-        """Call a function with each action that the page asks for; other messages are ignored."""
+        """Call a function with each action that the page requests; ignore other messages."""
 
         def receive(_: object, content: object, buffers: Sequence[memoryview]) -> None:
             file = bytes(buffers[0]) if len(buffers) == 1 else None

@@ -58,7 +58,7 @@ def save_html(session: Session, path: str | os.PathLike[str], *, run: bool = Fal
 def write_html(state: State, path: str | os.PathLike[str]) -> Path:
     """Write everything that an explorer in this state can show, with its recorded values."""
     target = target_path(path, [SUFFIX])
-    content = page_content(html_page(state))
+    content = page_content(last(page_in_steps(state)))
     with atomic_write(target) as partial:
         partial.write_bytes(content)
     return target
@@ -67,11 +67,6 @@ def write_html(state: State, path: str | os.PathLike[str]) -> Path:
 def page_content(page: str) -> bytes:
     """Return the content of the file."""
     return page.encode("utf-8", "replace")  # a file's name may be no text
-
-
-def html_page(state: State) -> str:
-    """Return all of `page_in_steps` at once."""
-    return last(page_in_steps(state))
 
 
 def page_in_steps(state: State) -> Generator[str, None, str]:

@@ -58,11 +58,6 @@ class _Charts:
         return self._drawn[summary.digest]
 
 
-def record_view(state: State) -> Recording:
-    """Return all of `record_in_steps` at once."""
-    return last(record_in_steps(state))
-
-
 def record_in_steps(state: State) -> Generator[str, None, Recording]:
     """Return the stages, pictures, comparisons with the stage before, texts, and values.
 

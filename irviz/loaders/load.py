@@ -67,13 +67,13 @@ def load(
     return replace(loaded, params={**loaded.params, **params}) if params else loaded
 
 
-def load_content(content: bytes, file: str, *, name: str = "") -> Loaded:
+def load_content(content: bytes, file: str) -> Loaded:
     """Load a module from the bytes of a file; raise LoadError as `load` does.
 
     ONNX models with external weights are refused.
     """
     with named(file):
-        loaded = read_in_worker(read_content, content, file, name)
+        loaded = read_in_worker(read_content, content, file)
     remember_layers(loaded.module, loaded.layers)
     return loaded
 

@@ -48,18 +48,18 @@ def to_numpy(tensor: tvm.runtime.Tensor) -> NDArray[Any]:
     return np.asarray(tensor.numpy())
 
 
-def detach_weights(mod: ir.IRModule, function: str = "main") -> tuple[ir.IRModule, Params]:
-    """Split a module from the weights that TVM's importers keep in an attribute.
+def detach_weights(mod: ir.IRModule) -> tuple[ir.IRModule, Params]:
+    """Split a module from the weights that TVM's importers keep in an attribute of `main`.
 
     The arrays share the importer's memory, which for PyTorch is that of the model's tensors.
     """
     import tvm.relax.frontend as frontend
 
     bare, kept = frontend.detach_params(mod)
-    params = bare[function].params
-    count = int(bare[function].attrs.get("num_input", len(params)))
+    params = bare["main"].params
+    count = int(bare["main"].attrs.get("num_input", len(params)))
     weights = params[count:]
-    tensors = kept.get(function, [])
+    tensors = kept.get("main", [])
     arrays = {
         param.name: tensor_array(tensor) for param, tensor in zip(weights, tensors, strict=True)
     }

@@ -20,10 +20,10 @@ def format_number(value: float, digits: int = 4) -> str:
     return _EXPONENT.sub(r"e\1\2", text).replace("-", "−")
 
 
-def format_numbers(values: Sequence[float], digits: int = 3) -> list[str]:
-    """Return numbers with enough digits, at least `digits`, to tell different ones apart."""
+def format_numbers(values: Sequence[float]) -> list[str]:
+    """Return numbers with enough significant digits, at least 3, to tell different ones apart."""
     distinct = len(set(values))
-    for tried in range(digits, 18):
+    for tried in range(3, 18):
         texts = [format_number(value, tried) for value in values]
         if len(set(texts)) == distinct:
             return texts

@@ -8,7 +8,7 @@ import pytest
 from irviz.explorer import change_counts, effects
 from irviz.explorer.change_counts import change_count, iter_change_counts
 from irviz.explorer.explorer import Explorer
-from irviz.explorer.offline_data import record_view
+from irviz.explorer.offline_data import last, record_in_steps
 from irviz.explorer.state import State
 from irviz.session.session import Session
 
@@ -72,5 +72,5 @@ def test_a_stage_that_lacks_the_function_counts_the_functions_that_differ(module
 
 
 def test_a_saved_file_has_the_changes_of_all_stages(session):
-    rows = record_view(State.of(session))["traits"]["rows"]
+    rows = last(record_in_steps(State.of(session)))["traits"]["rows"]
     assert [row["changes"] > 0 for row in rows] == [False, True, True]

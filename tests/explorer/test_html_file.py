@@ -18,7 +18,8 @@ import pytest
 import irviz
 from irviz.cli.demo import demo_stages
 from irviz.explorer.actions import SetField
-from irviz.explorer.html_file import html_page
+from irviz.explorer.html_file import page_in_steps
+from irviz.explorer.offline_data import last
 from irviz.explorer.state import Clipboard, State
 from irviz.explorer.store import Store
 from irviz.session.session import Session
@@ -77,7 +78,7 @@ def session() -> Session:
 
 @pytest.fixture(scope="module")
 def page(session: Session) -> str:
-    return html_page(State.of(session))
+    return last(page_in_steps(State.of(session)))
 
 
 def test_the_page_has_every_stage_with_each_function_alone_and_beside_its_parent(page: str) -> None:
@@ -101,7 +102,7 @@ def test_the_page_refers_to_nothing_and_lets_only_its_own_script_run(page: str) 
 
 
 def test_the_same_session_gives_the_same_page(session: Session, page: str) -> None:
-    assert html_page(State.of(session)) == page
+    assert last(page_in_steps(State.of(session))) == page
 
 
 def test_the_page_of_the_lecture_is_small(page: str) -> None:
@@ -112,7 +113,7 @@ def test_what_was_copied_searched_and_said_is_not_in_the_page(session: Session) 
     store = Store(State.of(session))
     store.dispatch(SetField("search", "secret words"))
     state = replace(store.state, clipboard=Clipboard("secret text", 3))
-    recorded = json.dumps(recording_in(html_page(state)))
+    recorded = json.dumps(recording_in(last(page_in_steps(state))))
     assert "secret" not in recorded
     assert "linear0" in recorded
 
@@ -182,7 +183,7 @@ HOSTILE = "</script><script>window.hurt = 1</script><img src=x onerror='window.h
 
 def test_no_text_of_a_session_ends_its_element(session: Session) -> None:
     named = session.rename("2", HOSTILE).rename("0", HOSTILE)
-    page = html_page(State.of(named))
+    page = last(page_in_steps(State.of(named)))
     assert recording_in(page)["traits"]["title"] == HOSTILE
     assert [tag for tag, _ in Parts(page).attributes].count("script") == 2
     assert "hurt" not in re.sub(r"<title>.*</title>", "", page)

@@ -12,7 +12,7 @@ import pytest
 from irviz.course.mlp import MyModuleStatic
 from irviz.explorer import actions, offline_data
 from irviz.explorer.jobs.job_queue import Jobs
-from irviz.explorer.offline_data import record_view
+from irviz.explorer.offline_data import last, record_in_steps
 from irviz.explorer.reducer import reduce
 from irviz.explorer.scene_data import scene_data
 from irviz.explorer.selectors import view_or_none
@@ -35,7 +35,7 @@ def state(modules: Any) -> State:
 
 
 def keys(state: State) -> list[str]:
-    return [scene["key"] for scene in record_view(state)["scenes"]]
+    return [scene["key"] for scene in last(record_in_steps(state))["scenes"]]
 
 
 def do(state: State, *done: actions.Action) -> State:
@@ -58,7 +58,7 @@ def test_every_stage_is_there_with_each_function_alone_and_beside_its_parent(sta
 
 def test_the_pictures_are_the_same_whichever_stage_it_is_opened_at(state: State) -> None:
     recorded = [
-        {one["key"]: one["current"]["svg"] for one in record_view(begun)["scenes"]}  # type: ignore[index]
+        {one["key"]: one["current"]["svg"] for one in last(record_in_steps(begun))["scenes"]}  # type: ignore[index]
         for begun in (state, do(state, actions.Checkout("0")))
     ]
     shown = scene_data(do(state, actions.Checkout("2")))
@@ -84,7 +84,7 @@ def check_details(recording: Any) -> None:
 
 
 def test_each_stage_has_its_text_and_each_picture_the_facts_of_its_nodes(state: State) -> None:
-    recording = record_view(state)
+    recording = last(record_in_steps(state))
     assert [script["stage"] for script in recording["scripts"]] == ["0", "1", "2"]
     assert all("def first" in script["text"] for script in recording["scripts"])
     check_details(recording)
@@ -95,7 +95,7 @@ def test_each_stage_has_its_text_and_each_picture_the_facts_of_its_nodes(state: 
 def test_a_node_that_only_a_comparison_draws_has_its_code(modules: Any) -> None:
     """A stage by itself shows one of many layers, a comparison those that differ."""
     ones = {"up_7": np.ones((8, 8), "float32")}
-    recording: Any = record_view(State.of(Session(modules.stack(24)).bind(ones)))
+    recording: Any = last(record_in_steps(State.of(Session(modules.stack(24)).bind(ones))))
     check_details(recording)
     scene = next(one for one in recording["scenes"] if one["key"] == "main/1/0")
     alone = next(one for one in recording["scenes"] if one["key"] == "main/0/")
@@ -113,7 +113,7 @@ def test_it_begins_as_the_explorer_is(modules: Any) -> None:
         actions.Select("x"),
         actions.SetField("search", "gelu"),
     )
-    recording = record_view(seen)
+    recording = last(record_in_steps(seen))
     traits: Any = recording["traits"]
     assert traits["scene"]["key"] == recording["scenes"][0]["key"] == "main/1/0"
     assert traits["scene"]["current"]["svg"] == (scene_data(seen)["current"] or {})["svg"]
@@ -130,7 +130,7 @@ def test_what_is_being_done_and_asked_is_not_in_it(state: State) -> None:
         actions.Say("no such file", is_error=True),
         actions.Ask(actions.Run(), frozenset({"mlp.py"})),
     )
-    status: Any = record_view(busy)["traits"]["status"]
+    status: Any = last(record_in_steps(busy))["traits"]["status"]
     assert (status["job"], status["progress"], status["waiting"]) == ("", "", 0)
     assert (status["words"], status["question"]) == ("", "")
 
@@ -139,7 +139,7 @@ def test_nothing_is_run(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
     coloured = do(state, actions.ColourBy("time"), actions.SetField("tab", "Results"))
     for worker in (supervisor.RUNS, supervisor.TRIES):
         monkeypatch.setattr(worker, "call", lambda *_, **__: pytest.fail("it was run"))
-    recording = record_view(coloured)
+    recording = last(record_in_steps(coloured))
     assert not any(
         "tinted" in (one["current"] or {"svg": ""})["svg"] for one in recording["scenes"]
     )
@@ -152,7 +152,7 @@ def test_values_that_were_recorded_are_in_it() -> None:
     trace = Trace("main", {NodeId("lv0"): visit}, 1.0, 1.0, 1.0)
     result = RunResult((array[None],), 1.0, trace=trace)
     state = do(State.of(Session(MyModuleStatic)), actions.Report(RunKey("main", "0", 0, 0), result))
-    recording = record_view(state)
+    recording = last(record_in_steps(state))
     values = {one["node"]: one["value"] for one in recording["details"] if one["key"] == "main/0/"}
     assert "<svg" in values["lv0"]
     assert "float32" in values["lv0"]
@@ -172,13 +172,13 @@ def test_of_a_session_with_many_pictures_those_of_the_current_function_come_firs
 
 
 def test_it_is_plain_data(state: State) -> None:
-    recording = record_view(state)
+    recording = last(record_in_steps(state))
     assert json.loads(json.dumps(recording, allow_nan=False)) == recording
 
 
 def test_a_stage_that_failed_or_has_no_function_is_no_picture_but_a_row(modules: Any) -> None:
     session = Session(modules.SameTwice).apply("MergeCompositeFunctions")
-    recording = record_view(State.of(session))
+    recording = last(record_in_steps(State.of(session)))
     traits: Any = recording["traits"]
     assert [row["id"] for row in traits["rows"]] == ["0", "1"]
     assert [scene["key"] for scene in recording["scenes"]]
@@ -189,7 +189,7 @@ def test_what_is_closed_can_be_opened_and_the_other_way_round(modules: Any) -> N
     state = State.of(Session(modules.stack(24)))
     view = view_or_none(state, "current")
     repeat = next(one for one in view.closable if one.startswith("repeat"))
-    recording: Any = record_view(do(state, actions.Toggle(repeat)))
+    recording: Any = last(record_in_steps(do(state, actions.Toggle(repeat))))
     (scene,) = (one for one in recording["scenes"] if one["key"] == "main/0/")
     closed = {name for name, node in scene["current"]["nodes"].items() if node["isOpenable"]}
     assert closed
@@ -210,7 +210,7 @@ def test_pictures_with_something_opened_take_no_more_room_than_there_is(
     modules: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(offline_data, "_MOST_TOGGLED_NODES", 0)
-    assert record_view(State.of(Session(modules.stack(24))))["toggled"] == []
+    assert last(record_in_steps(State.of(Session(modules.stack(24)))))["toggled"] == []
 
 
 def test_stages_have_their_numpy_as_long_as_there_is_room(
@@ -219,10 +219,10 @@ def test_stages_have_their_numpy_as_long_as_there_is_room(
     def written() -> list[bool]:
         return [any(one["function"] for one in each["numpy"]) for each in found["scripts"]]
 
-    found = record_view(state)
+    found = last(record_in_steps(state))
     assert written() == [True, True, True]
     monkeypatch.setattr(offline_data, "_MOST_NUMPY_FUNCTIONS", len(state.stage.module.functions))
-    found = record_view(state)
+    found = last(record_in_steps(state))
     assert written() == [one["isShown"] for one in found["traits"]["rows"]]
     assert all("to_numpy" in each["numpy"][0]["text"] for each in found["scripts"][:2])
 
@@ -233,7 +233,9 @@ def test_pictures_of_values_have_the_colours_of_the_page() -> None:
     trace = Trace("main", {NodeId("lv0"): visit}, 1.0, 1.0, 1.0)
     result = RunResult((array[None],), 1.0, trace=trace)
     state = do(State.of(Session(MyModuleStatic)), actions.Report(RunKey("main", "0", 0, 0), result))
-    drawn = next(one["value"] for one in record_view(state)["details"] if one["node"] == "lv0")
+    drawn = next(
+        one["value"] for one in last(record_in_steps(state))["details"] if one["node"] == "lv0"
+    )
     assert "fill: var(--irviz-picture-operator-line)" in drawn
     histogram = drawn[drawn.rindex("<svg") :]  # numbers in cells are read on their cells' colours
     assert "#" not in "".join(re.findall(r'(?:fill|stroke): [^;"]*', histogram))
@@ -246,7 +248,7 @@ def test_weights_are_drawn_in_the_file_as_long_as_there_is_room(
     state = State.of(Session(MyModuleStatic, params=weights))
 
     def pictures() -> list[int]:
-        found = {one["node"]: one["value"] for one in record_view(state)["details"]}
+        found = {one["node"]: one["value"] for one in last(record_in_steps(state))["details"]}
         return [found[name].count("<svg") for name in weights]
 
     assert pictures() == [2, 2]

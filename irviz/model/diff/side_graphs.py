@@ -54,10 +54,8 @@ class SideGraphs:
     sides: Sequence[SideGraph]
 
 
-def side_graphs(
-    union: UnionGraph, expansion: Expansion | None = None, limit: int = LIMIT
-) -> SideGraphs:
-    """Return what is drawn of each stage: at most `limit` nodes of all stages together.
+def side_graphs(union: UnionGraph, expansion: Expansion | None = None) -> SideGraphs:
+    """Return what is drawn of each stage: at most `LIMIT` nodes of all stages together.
 
     Runs of unchanged nodes are one node until they are opened.
     """
@@ -70,7 +68,7 @@ def side_graphs(
         if one.region is not None and union.graph.regions[one.region].kind is RegionKind.UNCHANGED
     }
     expansion = replace(expansion, closed=expansion.closed | (runs - set(expansion.opened)))
-    visible = visible_graph(tree, expansion, limit)
+    visible = visible_graph(tree, expansion, LIMIT)
     regions = tuple(
         region._replace(name=f"{region.name}, all alike")
         if region.kind is RegionKind.REPEAT

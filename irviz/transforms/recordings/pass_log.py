@@ -159,8 +159,8 @@ def error_text(failure: BaseException) -> str:
     return f"{name}: {text}" if text else name
 
 
-def short_line(text: str, most: int = 80) -> str:
-    """Return a name or a message in one short printable line."""
+def short_line(text: str) -> str:
+    """Return a name or a message in one printable line of at most 80 characters."""
     line = " ".join(text.split())
     line = line if line.isprintable() else ascii(line)[1:-1]
-    return (line if len(line) <= most else f"{line[: most - 1]}…") or "(no name)"
+    return (line if len(line) <= 80 else f"{line[:79]}…") or "(no name)"

@@ -347,12 +347,12 @@ def _across(start: Point, end: Point) -> Route:
     return Route((start, (middle, start[1]), (middle, end[1]), near), end)
 
 
-def _apart(wanted: Sequence[tuple[float, float]], top: float, gap: float = 8.0) -> list[float]:
-    """Return the tops of boxes of these centres and heights, so that none overlaps another."""
+def _apart(wanted: Sequence[tuple[float, float]], top: float) -> list[float]:
+    """Return the tops of boxes of these centres and heights, at least 8 px apart."""
     tops: list[float] = []
     for centre, height in wanted:
         tops.append(max(centre - height / 2, top))
-        top = tops[-1] + height + gap
+        top = tops[-1] + height + 8
     return tops
 
 

@@ -13,7 +13,7 @@ import traitlets
 
 from irviz.explorer import actions
 from irviz.explorer.downloads import Saved
-from irviz.explorer.offline_data import record_view
+from irviz.explorer.offline_data import last, record_in_steps
 from irviz.explorer.panels.schedule_panel import LoopView
 from irviz.explorer.viewer import schema
 from irviz.explorer.viewer.schema import MESSAGES, action_of
@@ -204,7 +204,7 @@ def test_what_the_page_is_told_is_of_the_types_that_are_declared(page: Any) -> N
 
 @pytest.mark.worker
 def test_a_recording_is_of_the_types_that_are_declared(page: Any) -> None:
-    recording = record_view(page.state)
+    recording = last(record_in_steps(page.state))
     assert misfit(recording, schema.Recording, "recording") == ""
     assert recording["traits"].keys() == own_traits(Viewer).keys()
 

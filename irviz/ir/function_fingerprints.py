@@ -36,7 +36,8 @@ def function_fingerprints(
         elif isinstance(function, tirx.PrimFunc):
             for attribute, _ in attrs:
                 function = function.without_attr(attribute)
-            body = int(tvm_ffi.structural_hash(function))
+            # variables that attributes inside a lowered PrimFunc name count as free ones
+            body = int(tvm_ffi.structural_hash(function, map_free_vars=True))
         else:
             body = _NO_BODY
         found[name] = FunctionFingerprint(kind, body, own, symbol is not None)

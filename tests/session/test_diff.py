@@ -94,6 +94,28 @@ def test_one_changed_binding_is_the_only_difference():
     assert list(map(str, node.differences)) == ["callee: relax.nn.relu → relax.nn.gelu"]
 
 
+def test_another_operand_of_the_same_name_is_called_another():
+    text = """
+from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        with R.dataflow():
+            {first} = R.exp(x)
+            {second} = R.tanh({first})
+            gv = R.add({first}, R.nn.relu(b))
+            R.output(gv)
+        return gv
+"""
+    one, two = (
+        load_content(text.format(first=first, second=second).encode(), "m.py").module
+        for first, second in (("a", "b"), ("b", "a"))
+    )
+    assert "operand 0: b → another b" in irviz.diff(one, two).text()
+
+
 def test_a_lowered_operator_says_both_names():
     session = Session(MyModuleHighLevel, isolate=False).apply("LegalizeOps")
     nodes = {one.after: one for one in nodes_of(session.diff("0"))}

@@ -2,7 +2,9 @@
 """Each schedule primitive is named by the diff of the PrimFunc before and after it."""
 
 import pytest
+import tvm
 from tvm import relax, s_tir
+from tvm_ffi import structural_equal
 
 import irviz
 from irviz.course.mlp import MyModule
@@ -260,6 +262,21 @@ def test_other_names_in_a_function_without_blocks_are_no_difference():
     renamed = without_blocks(*names, ("b: T", "out: T"), ("a: T", "in_: T"))
     assert "out[k] = in_[k]" in renamed.script()
     assert not irviz.diff(without_blocks(), renamed)
+
+
+@pytest.mark.build
+def test_two_equal_builds_have_no_differences_in_lowered_functions():
+    one, two = (_packed(MyModule) for _ in range(2))
+    assert not structural_equal(one, two)  # attributes name variables of their own
+    assert not irviz.diff(one, two)
+
+
+def _packed(mod):
+    """Return the module after MakePackedAPI as TVM compiles it."""
+    with irviz.record() as recording:
+        tvm.compile(mod, "llvm")
+    stages = recording.session().stages
+    return next(one.module for one in stages if one.label == "tirx.MakePackedAPI")
 
 
 def test_what_the_loop_nest_does_not_tell_is_said_by_the_first_line_that_differs():

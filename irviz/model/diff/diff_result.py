@@ -59,7 +59,9 @@ class Difference(NamedTuple):
         what = f"{self.aspect.value} {self.what}".strip()
         if not self.before and not self.after:
             return what
-        return f"{what}: {self.before or 'none'} → {self.after or 'none'}"
+        is_other = self.aspect is Aspect.OPERAND and self.before == self.after
+        other = "another " if is_other else ""  # two values of the same name
+        return f"{what}: {self.before or 'none'} → {other}{self.after or 'none'}"
 
 
 class NodeChange(Enum):

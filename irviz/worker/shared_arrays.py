@@ -18,13 +18,15 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cloudpickle
-import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.generic]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.generic]
 
 LEAST_BYTES = 1 << 16
 """Smaller arrays are sent."""
@@ -59,6 +61,8 @@ _mapped: dict[str, mmap.mmap] = {}
 
 def shared(arrays: Mapping[str, Any]) -> dict[str, Any]:
     """Return read-only copies in shared memory; small, already shared or other values are kept."""
+    import numpy as np  # in functions alone: every worker imports this module, few need arrays
+
     new = {
         name: array
         for name, array in arrays.items()
@@ -234,6 +238,8 @@ def _adopted(place: Place, *, is_shared: bool) -> mmap.mmap:
 
 class _Pickler(cloudpickle.CloudPickler):  # type: ignore[misc] # it has no types
     def reducer_override(self, value: object) -> Any:
+        import numpy as np
+
         if type(value) is np.ndarray and (segment := _segment_of(value)) and segment.number:
             place = Place(os.getpid(), segment.number, segment.name)
             offset = _address(value) - segment.begin
@@ -275,6 +281,8 @@ def _new_name() -> str:
 
 def _registered(memory: mmap.mmap, name: str, number: int | None) -> mmap.mmap:
     """Remember a map; the descriptor `number`, if any, is closed with it."""
+    import numpy as np
+
     begin = _address(np.frombuffer(memory, np.uint8))
     own = name if number is not None else f"{name} at {begin}"
     _segments[own] = _Segment(weakref.ref(memory), begin, len(memory), name, number)
@@ -304,4 +312,6 @@ def _address(array: Array) -> int:
 
 
 def _array(memory: mmap.mmap, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    import numpy as np
+
     return np.ndarray(shape, dtype, memory, offset)

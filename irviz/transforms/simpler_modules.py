@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 
 import tvm_ffi
-from tvm import ir, relax, tirx
+from tvm import ir, relax, s_tir, tirx
 from tvm.relax.expr import _update_type
 
 from irviz.ir.module_functions import (
@@ -104,8 +104,6 @@ def _written_names(part: object) -> list[str]:
 
 def with_smaller_sizes(mod: ir.IRModule) -> Iterator[Step]:
     """Yield the steps that reduce one size, and its multiples too where possible."""
-    if prim_funcs(mod):
-        return  # their indices depend on the sizes, and what reads elsewhere gives any value
     sizes = set[int]()
     for one in relax_functions(mod).values():
         tvm_ffi.structural_walk(one, (tirx.IntImm, lambda number: sizes.add(int(number.value))))
@@ -160,7 +158,9 @@ def _with_sizes(mod: ir.IRModule, *, sizes: Mapping[int, int]) -> ir.IRModule:
     changes = ((tirx.IntImm, resized), (ir.GlobalVar, retyped))
     functions = {retyped(gvar): one for gvar, one in mod.functions.items()}
     made = {gvar: tvm_ffi.structural_map(one, changes) for gvar, one in functions.items()}
-    return ir.IRModule(made, attrs=mod.attrs, global_infos=mod.global_infos)
+    resized_mod = ir.IRModule(made, attrs=mod.attrs, global_infos=mod.global_infos)
+    # an index that is a constant may be outside now, where a PrimFunc reads any value
+    return s_tir.analysis.OOBChecker()(resized_mod)
 
 
 def _called_names(function: relax.Function) -> set[str]:

@@ -14,7 +14,7 @@ import pytest
 import tvm
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tvm import IRModule, relax
+from tvm import IRModule, relax, tirx
 from tvm.relax.dpl import is_op, rewrite_call, wildcard
 
 import irviz
@@ -187,6 +187,22 @@ def test_sizes_become_smaller_together_where_they_must() -> None:
         builder.emit_func_output(builder.emit(relax.op.permute_dims(split, [1, 0, 2])))
     found = irviz.reduce(builder.get(), calls("reshape", "permute_dims"))
     assert tuple(found.module["main"].params[0].ty.shape) == (1, 1)
+
+
+def test_sizes_of_prim_funcs_become_smaller_with_those_of_their_calls() -> None:
+    lowered = relax.transform.LegalizeOps()(MyModuleHighLevel)
+    found = irviz.reduce(lowered, prints("R.call_tir(cls.relu"))
+    assert tuple(found.module["main"].params[0].ty.shape) == (1, 1)
+    (relu,) = (one for one in found.module.functions.values() if isinstance(one, tirx.PrimFunc))
+    assert [tuple(buffer.shape) for buffer in relu.params] == [(1, 1), (1, 1)]
+    irviz.Session(found.module).run()
+
+
+def test_no_size_becomes_so_small_that_an_index_is_outside() -> None:
+    fourth = BRANCHING.replace("a[v] * T.float32(2)", "a[T.min(v, 0) + 3]")
+    found = irviz.reduce(tvm.script.from_source(fourth), prints("= a[T.min(v, 0) + 3]"))
+    steps = found.module["steps"]
+    assert tuple(steps.params[0].shape) == (8,)
 
 
 def ends_the_process(mod: IRModule) -> IRModule:

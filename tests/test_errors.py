@@ -106,7 +106,7 @@ def test_each_kind_means_one_thing(tmp_path) -> None:
 def test_a_node_that_is_not_there_is_a_key_error_too() -> None:
     with pytest.raises(KeyError) as caught:
         irviz.graph(MyModule)["nowhere"]
-    assert str(caught.value).startswith("'nowhere' is no node of 'main'; its nodes are 'x'")
+    assert str(caught.value).startswith("'nowhere' is not a node of 'main'; its nodes are 'x'")
 
 
 @pytest.mark.worker

@@ -48,7 +48,7 @@ _PLACES = (
 def _port(text: str) -> int:
     if text.isdecimal() and int(text) < 2**16:
         return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is no port: give a number from 0 to 65535")
+    raise argparse.ArgumentTypeError(f"{text!r} is not a port: give a number from 0 to 65535")
 
 
 def print_notes(notes: Sequence[str]) -> None:

@@ -90,7 +90,7 @@ def _check(path: Path) -> Callable[[ir.IRModule], Any]:
     """Run the user's script and return its function; raise InputError if it has none."""
     spec = importlib.util.spec_from_file_location(_MODULE, path)
     if spec is None or spec.loader is None:
-        raise InputError(f"{path} is no .py file: give one that defines {_FUNCTION}(mod)")
+        raise InputError(f"{path} is not a .py file: give one that defines {_FUNCTION}(mod)")
     module = sys.modules[_MODULE] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)

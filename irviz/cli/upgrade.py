@@ -35,7 +35,7 @@ def run_upgrade(options: argparse.Namespace) -> None:
     from irviz.loaders.upgrade.code_files import upgrade_with_diff
 
     if options.write and options.output is not None:
-        raise SaveError("-w writes FILE and --output another one: give one of them")
+        raise SaveError("-w overwrites FILE and --output writes another file: give one of them")
     path: Path = options.file
     old = _text(path)
     try:
@@ -57,7 +57,7 @@ def run_upgrade(options: argparse.Namespace) -> None:
 
 def _text(path: Path) -> str:
     if path.exists() and not path.is_file():  # a pipe or a device may never end
-        raise LoadError(f"{path} is no regular file: name one")
+        raise LoadError(f"{path} is not a regular file: name one")
     size = path.stat().st_size
     if size > MOST_BYTES:
         raise LoadError(f"{path} has {size:,} bytes; at most {MOST_BYTES:,} are read")

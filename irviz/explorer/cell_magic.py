@@ -67,7 +67,7 @@ def _show(html: str) -> None:
 def _chosen(name: str, script: CellDefinitions) -> str:
     if name and not name.isidentifier():
         raise UsageError(
-            f"{name!r} is no name: write %%tvmscript alone, or with one name behind it"
+            f"{name!r} is not a name: write %%tvmscript alone, or followed by one name"
         )
     if not name or len(script.names) == 1:
         return name or script.names[-1]

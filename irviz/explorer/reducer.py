@@ -245,7 +245,7 @@ def _toggled(state: State, container: str, side: Side = "current") -> State:
     is_more = container in (BEFORE, AFTER)  # which may be there still, with others
     new = view_or_none(after, side)
     if container in view.openable and not is_more and new and container in new.openable:
-        words = f"There is no room to open this: a picture has at most {LIMIT} nodes."
+        words = f"There is no room to expand this: a picture has at most {LIMIT} nodes."
         hint = "Close something, or look at what is nearby."
         return replace(after, message=Message(f"{words} {hint}"))
     return after
@@ -278,7 +278,7 @@ def _shown_in(state: State, node_id: NodeId) -> State:
     tree = tree_of(state.stage, state.function)
     if node_id not in graph_of(state.stage, state.function).index:
         raise NotFoundError(
-            f"{node_id!r} is no node of {state.function!r}: give the name of one of its variables"
+            f"{node_id!r} is not a node of {state.function!r}: give one of its variables"
         )
     after = _looking(state, whole.choose(reveal(tree, whole.choices, node_id)))
     view = view_or_none(after, "current")

@@ -91,7 +91,9 @@ class Declaration:
     def __post_init__(self) -> None:
         """Check what has a few choices; raise DrawError for another one."""
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
-            raise DrawError(f"{self.name!r} is no name of a figure: use letters, digits, - and _")
+            raise DrawError(
+                f"{self.name!r} is not a name for a figure: use letters, digits, - and _"
+            )
         chosen = [("kind", self.kind, get_args(Kind)), ("direction", self.direction, _DIRECTIONS)]
         chosen += [("language", one, get_args(Language)) for one in self.languages]
         chosen += [("callout", one, _CALLOUTS) for one in self.callouts.values()]
@@ -138,7 +140,7 @@ def read_declarations(path: Path) -> FigureList:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise LoadError(f"{path} is no TOML: {error}") from None
+        raise LoadError(f"{path} is not TOML: {error}") from None
     known = {"folder": str, "formats": list, "defaults": dict, "figure": list}
     _check(str(path), data, known)
     formats = tuple(data.get("formats", ["svg"]))

@@ -96,7 +96,7 @@ def _why(old: str, new: str) -> str:
     try:
         before = _parts(old)
     except ElementTree.ParseError:
-        return "the file is no SVG that irviz wrote"
+        return "the file is not an SVG that irviz wrote"
     after = _parts(new)
     for one, two in zip(before["program"], after["program"], strict=False):
         if one != two:

@@ -46,7 +46,7 @@ def figure_session(declaration: Declaration, root: Path) -> Session:
     if declaration.schedule:
         steps = _resolve(declaration.schedule, root)
         if not callable(steps):
-            raise LoadError(f"{declaration.schedule!r} is no function that takes a Schedule")
+            raise LoadError(f"{declaration.schedule!r} is not a function that takes a Schedule")
         session = session.schedule(session.function, steps)
     return session
 

@@ -89,4 +89,4 @@ def _named_kind(name: str) -> FileKind | None:
 
 def _wrong(name: str) -> str:
     kind = _named_kind(name)
-    return f"{name!r} is {f'not {kind.title}' if kind else 'none of the files that are read'}"
+    return f"{name!r} is {f'not {kind.title}' if kind else 'not a kind of file that irviz reads'}"

@@ -91,6 +91,6 @@ def _read_python(text: str, file: str, name: str, kind: FileKind) -> Loaded:
         is_guess = kind is FileKind.SCRIPT and not file.endswith(".py")
         if is_guess and refusal.reason.startswith("this is not Python"):
             raise LoadError(
-                f"{title} is none of the files that are read: give {READABLE}"
+                f"{title} is not a kind of file that irviz reads: give {READABLE}"
             ) from refusal
         raise

@@ -71,7 +71,7 @@ def module_from_json(text: str, name: str) -> ir.IRModule:
             "save the module without its external_mods"
         )
     if foreign := _foreign(types):
-        raise LoadError(f"{wrong}: it names {foreign!r}, which is part of no module; {advice}")
+        raise LoadError(f"{wrong}: it names {foreign!r}, which no module contains; {advice}")
     try:
         mod = _loaded(text, content)
         if not isinstance(mod, ir.IRModule):
@@ -117,7 +117,7 @@ def _check_objects(text: str) -> None:
         with memory_for(len(text), MEMORY_RATIO):
             content = _parsed(text)
             if foreign := _foreign(_types(content)):
-                raise TvmJsonError(f"it names {foreign!r}, which is part of no module")
+                raise TvmJsonError(f"it names {foreign!r}, which no module contains")
             objects = _listed(_loaded(text, content))
             began = time.process_time()
             _draw_objects(objects)

@@ -70,7 +70,7 @@ def perform(
     try:
         return work(mods.__getitem__)
     except MemoryError as failure:
-        raise RunError(f"{name!r} asked for more memory than there is") from failure
+        raise RunError(f"{name!r} needs more memory than there is") from failure
 
 
 def _perform_in_worker(
@@ -113,7 +113,7 @@ def _perform_in_worker(
     except MemoryError:
         most = "there is" if memory is None else f"the {_size(memory)} that it may take"
         raise RunError(
-            f"{name!r} asked for more memory than {most}{_while(RUNS.doing)}: give it more with "
+            f"{name!r} needs more memory than {most}{_while(RUNS.doing)}: give it more with "
             "memory=…, in bytes, or smaller inputs"
         ) from None
     except WorkerError as failure:

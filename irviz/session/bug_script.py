@@ -64,11 +64,11 @@ def bisection_script(mod: ir.IRModule, function: str, found: Bisection) -> str:
     if made.error:
         tried = transform.tried_as
         if tried is None or not try_transform(mod, tried, seconds=config.seconds).error:
-            raise UnwritableError(f"{transform.label} was given with arguments that no script has")
+            raise UnwritableError(f"{transform.label} has arguments that a script cannot contain")
         transform.write_failing(script)
         return script.text()
     if found.check != "values":
-        raise UnwritableError("a script shows what TVM alone tells: wrong values, and failures")
+        raise UnwritableError("a script with TVM alone can show wrong values and failures only")
     script.add("before, mod = mod, mod.clone()")
     try:
         transform.write(script, mod, made.module)

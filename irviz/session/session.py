@@ -163,7 +163,7 @@ class Session(SessionState):
         """
         if not isinstance(module, ir.IRModule):
             raise LoadError(
-                f"{module!r} is no tvm.IRModule: give one, such as a class decorated with "
+                f"{module!r} is not a tvm.IRModule: give one, such as a class decorated with "
                 "@I.ir_module"
             )
         name = function or default_function(module)
@@ -674,7 +674,7 @@ class Session(SessionState):
         """
         arrays = self.value(node, stage=stage, case=case)
         if not arrays:
-            raise DrawError(f"the value of {node!r} is no tensor: draw that of another node")
+            raise DrawError(f"the value of {node!r} is not a tensor: draw that of another node")
         array = arrays[0]
         fitting = fitting_charts(array.shape)
         if kind and kind not in fitting:

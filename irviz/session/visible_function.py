@@ -194,7 +194,7 @@ def stage_view(stage: Stage, function: str, state: ViewState | None = None) -> S
     for node_id in (chosen.around, chosen.to):
         if node_id is not None and node_id not in graph.index:
             raise NotFoundError(
-                f"{node_id!r} is no node of {function!r}: give the name of one of its variables"
+                f"{node_id!r} is not a node of {function!r}: give the name of one of its variables"
             )
     start, end = chosen.around, chosen.to
     if end is None:

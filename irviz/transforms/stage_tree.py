@@ -55,7 +55,7 @@ class StageTree:
     def undo(self) -> StageTree:
         """Return the tree before its last change; raise StageError if there was none."""
         if self.past is None:
-            raise StageError("there is nothing to undo: the session is as it began")
+            raise StageError("there is nothing to undo: no change has been made")
         return replace(self.past, future=self, count=self.count)
 
     def redo(self) -> StageTree:
@@ -68,7 +68,7 @@ class StageTree:
         """Give a stage another label; raise StageError for an empty one."""
         stage = self.stage(stage_id)
         if not label.strip():
-            raise StageError(f"stage {stage.id!r} needs a label: give some words")
+            raise StageError(f"stage {stage.id!r} needs a label: give one that is not empty")
         renamed = replace(stage, label=label.strip())
         return self._changed(
             tuple(renamed if one is stage else one for one in self.stages), self.current_id

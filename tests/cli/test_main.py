@@ -139,7 +139,7 @@ def test_a_part_can_be_drawn_and_a_node_that_is_not_there_is_named(tmp_path, sav
     assert target.read_text(encoding="utf-8") == irviz.draw(MyModuleStatic, around="lv1").svg
     assert main(["draw", str(saved), "-o", str(target), "--around", "x", "--to", "out"]) == 0
     assert main(["draw", str(saved), "-o", str(target), "--around", "lv9"]) == 2
-    assert "'lv9' is no node of 'main'" in capsys.readouterr().err
+    assert "'lv9' is not a node of 'main'" in capsys.readouterr().err
 
 
 def test_a_plainer_layout_is_said(tmp_path, capsys):

@@ -159,5 +159,5 @@ def test_a_number_that_is_no_port_is_refused_in_a_sentence(port):
         env={**os.environ, "NO_COLOR": "1"},
     )
     assert done.returncode == 2
-    assert f"'{port}' is no port" in done.stderr
+    assert f"'{port}' is not a port" in done.stderr
     assert len(done.stderr.splitlines()) == 1

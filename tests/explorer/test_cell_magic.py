@@ -102,7 +102,7 @@ def test_kernels_alone_are_opened_too(run):
     [
         ("", "x = 1\n", "has no TVMScript"),
         ("", "def f(a, ...):\n    pass\n", "line 1: it is left unchanged; this is not Python"),
-        ("a b", MODULE, "is no name"),
+        ("a b", MODULE, "is not a name"),
         ("", MODULE.replace("T.float32(0)", "__import__('os').abort()"), "the cell, line 8"),
         ("", MODULE.replace("call_tir(relu", "call_tir(nothing"), "nothing"),
     ],
@@ -118,7 +118,7 @@ def test_nothing_of_its_line_is_evaluated(shell, run):
     shell.user_ns["called"] = []
     shell.run_line_magic("pwd", "{called.append('by any other magic')}")
     assert shell.user_ns["called"] == ["by any other magic"]
-    with pytest.raises(UsageError, match=r"'\{called.append\(1\)\}' is no name"):
+    with pytest.raises(UsageError, match=r"'\{called.append\(1\)\}' is not a name"):
         run("{called.append(1)}", MODULE)
     assert shell.user_ns["called"] == ["by any other magic"]
 

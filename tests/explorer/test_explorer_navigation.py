@@ -444,7 +444,7 @@ def to_exp(mod, _):
 def test_draw_takes_a_node_to_look_around_and_says_what_is_none(modules):
     figure = irviz.draw(modules.stack(3), around="lv2", steps=1)
     assert figure.svg.count('class="node') == 6
-    with pytest.raises(ValueError, match="'nobody' is no node of 'main': give the name"):
+    with pytest.raises(ValueError, match="'nobody' is not a node of 'main': give the name"):
         irviz.draw(modules.stack(3), around="nobody")
     with pytest.raises(ValueError, match="no path leads from"):
         irviz.draw(modules.stack(3), around="up_0", to="norm_0")

@@ -269,7 +269,7 @@ def test_a_name_is_for_files():
     [
         ("m.py", b"", "is not TVMScript: it is empty"),
         ("m.py", b" \n", "is not TVMScript: it is empty"),
-        ("m", b"", "is none of the files that are read: it is empty"),
+        ("m", b"", "is not a kind of file that irviz reads: it is empty"),
         ("m.py", SCRIPT[: SCRIPT.index("R.call_tir(") + 12].encode(), "this is not Python"),
         ("m.py", b"x = 1", "defines no module: write `@I.ir_module`"),
         ("m.py", b"\x89PNG\r\n\x1a\n", "it is not text in UTF-8, as byte 0 is 0x89"),
@@ -285,7 +285,7 @@ def test_a_name_is_for_files():
         ("m.gguf", b"GGUF\x03", "is GGUF, which holds weights and no graph"),
         ("m.so", b"\x7fELF\x02", "is compiled, and no IRModule can be read from it"),
         ("m.npy", b"\x93NUMPY\x01", "is an array: give it as params or inputs"),
-        ("notes.txt", b"Dear reader,", f"is none of the files that are read: give {READABLE}"),
+        ("notes.txt", b"Dear reader,", f"is not a kind of file that irviz reads: give {READABLE}"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_a_sentence(tmp_path, name, content, words):

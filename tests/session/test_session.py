@@ -140,7 +140,7 @@ def test_another_function_can_be_looked_at(modules):
 
 @pytest.mark.parametrize("other", [None, "main", object, MyModuleStatic["main"], {}])
 def test_what_is_no_module_is_refused(other):
-    with pytest.raises(ValueError, match=r"is no tvm\.IRModule: give one, such as a class decorat"):
+    with pytest.raises(ValueError, match=r"is not a tvm\.IRModule: give one, such as a class"):
         Session(other)
 
 

@@ -181,7 +181,7 @@ class PassPanel(Panel):
                 return named_pass(typed)
         except TransformError as failure:
             raise FieldError(self._checked_name, failure) from None
-        words = "no pass is chosen: choose one of the list, or write its name, such as LegalizeOps"
+        words = "no pass is chosen: choose one from the list, or type its name, such as LegalizeOps"
         raise FieldError(self._checked_name, words)
 
     def _forget(self) -> None:
@@ -235,5 +235,5 @@ class ReplayPanel(Panel):
 
     def _replay(self) -> actions.Action:
         if not self._stage.value:
-            raise FieldError(self._checked, "no stage is chosen: choose the one to go on from")
+            raise FieldError(self._checked, "no stage is chosen: choose the one to continue from")
         return actions.ReplayBranch(self._stage.value)

@@ -257,7 +257,7 @@ def _scalar_type(param: ir.Var) -> str:
     if isinstance(param.ty, ir.PrimType):
         dtype = dtype_of(param)
         return "bool" if dtype == "bool" else "float" if "float" in dtype else "int"
-    raise NumPyError(f"{param.name} of type {param.ty}, which is no buffer")
+    raise NumPyError(f"{param.name} of type {param.ty}, which is not a buffer")
 
 
 def _is_number(expr: ir.Expr, number: int) -> bool:

@@ -130,7 +130,7 @@ class RelaxWriter:
                 )
             case ir.Call() if isinstance(value.op, ir.Op):
                 raise NumPyError(
-                    f"the operator {value.op.name}, which is no call of a PrimFunc: apply "
+                    f"the operator {value.op.name}, which is not a call of a PrimFunc: apply "
                     "LegalizeOps first"
                 )
         if isinstance(value.ty, ir.PrimType):

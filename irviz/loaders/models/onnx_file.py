@@ -90,7 +90,7 @@ def _places(locations: list[str], folder: Path | None) -> list[Path]:
     for location in locations:
         if "\0" in location:
             raise FileError(
-                f"wants weights from {brief(location)}, which is no file's name: {_AGAIN}"
+                f"wants weights from {brief(location)}, which is not a file name: {_AGAIN}"
             )
         parts = {*PurePosixPath(location).parts, *PureWindowsPath(location).parts}
         is_absolute = PurePosixPath(location).is_absolute() or PureWindowsPath(location).anchor

@@ -233,7 +233,7 @@ def _times(size: Any, factor: float) -> Any:
     if isinstance(size, int | tirx.IntImm):
         return int(int(size) * factor)
     if factor != int(factor):
-        raise ValueError(f"a size that may vary is scaled by {factor}, which is no whole number")
+        raise ValueError(f"a size that may vary is scaled by {factor}, which is not an integer")
     return size * int(factor)
 
 

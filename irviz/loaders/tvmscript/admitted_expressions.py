@@ -313,7 +313,7 @@ def _callee(node: ast.expr, scope: TextScope) -> str:
         return ""
     if isinstance(node, ast.Subscript) and dotted(node.value) == ("T", "ptx"):
         if ptx_instruction(node) is None:
-            raise scope.text.refused(node, "this is refused: it is no instruction of PTX")
+            raise scope.text.refused(node, "this is refused: it is not a PTX instruction")
         return INSTRUCTION
     if not isinstance(node, ast.Attribute):
         _refuse(node, node, scope, "a call of an expression is refused: TVMScript calls names")

@@ -201,7 +201,7 @@ class Graph:
         known = ", ".join(repr(str(node.id)) for node in self.nodes[:20])
         more = f" and {len(self.nodes) - 20} more" if len(self.nodes) > 20 else ""
         raise UnknownNodeError(
-            f"{node_id!r} is no node of {self.function!r}; its nodes are {known}{more}"
+            f"{node_id!r} is not a node of {self.function!r}; its nodes are {known}{more}"
         )
 
     def with_nodes(self, nodes: Sequence[Node]) -> Graph:

@@ -93,7 +93,7 @@ class Trace:
         visit = self.visits.get(NodeId(node_id))
         if visit is None:
             raise UnknownNodeError(
-                f"no value of {node_id!r} was recorded: it is no node of {self.function!r}, or "
+                f"no value of {node_id!r} was recorded: it is not a node of {self.function!r}, or "
                 "stands in a branch that was not taken"
             )
         return visit

@@ -67,7 +67,7 @@ def as_array(name: str, value: object) -> Array:
     if converted.dtype == object:
         raise InputError(
             f"{name!r} is not an array of numbers but of Python objects: give "
-            f"numpy.asarray({name}, 'float32'), or of the dtype that is wanted"
+            f"numpy.asarray({name}, 'float32'), or with the dtype that you want"
         )
     if converted.dtype.isnative and converted.flags.c_contiguous:
         return converted  # the same object, so that it is sent once for many cases

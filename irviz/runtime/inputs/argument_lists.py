@@ -200,8 +200,7 @@ def _given(inputs: Inputs, open_names: Sequence[str]) -> dict[str, object]:
     if isinstance(inputs, str):
         if inputs not in WORDS:
             raise InputError(
-                f"{inputs!r} is neither an array nor a word for one: give {_listed(WORDS)}, "
-                "or arrays"
+                f"{inputs!r} is neither an array nor a keyword: give {_listed(WORDS)}, or arrays"
             )
         return dict.fromkeys(open_names, inputs)
     if len(open_names) != 1:
@@ -230,7 +229,7 @@ def _check_names(
     for name, value in given.items():
         if isinstance(value, str) and value not in WORDS:
             raise InputError(
-                f"{name!r} is {value!r}, which is neither an array nor a word for one: give "
+                f"{name!r} is {value!r}, which is neither an array nor a keyword: give "
                 f"{_listed(WORDS)}, or an array"
             )
 

@@ -36,7 +36,7 @@ def parse_sizes(text: str) -> dict[str, int]:
     for part in filter(None, map(str.strip, text.split(","))):
         name, _, size = part.partition("=")
         if not name.strip() or not size.strip().isdecimal():
-            raise InputError(f"{part!r} is no size: write sizes such as n=128, m=784")
+            raise InputError(f"{part!r} is not a size: write sizes such as n=128, m=784")
         found[name.strip()] = int(size)
     check_sizes(found)
     return found
@@ -46,7 +46,7 @@ def check_sizes(sizes: Mapping[str, int]) -> None:
     """Raise InputError for a size that is not a positive integer."""
     for name, size in sizes.items():
         if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < 1:
-            raise InputError(f"the size of {name!r} is {size!r}: give a whole number from 1 on")
+            raise InputError(f"the size of {name!r} is {size!r}: give an integer of 1 or more")
 
 
 def resolve_sizes(
@@ -66,7 +66,7 @@ def resolve_sizes(
     for name, size in sizes.items():
         if dims.get(name, size) != size:
             raise InputError(
-                f"the size of {name!r} is {size}, and the values that are given make it "
+                f"the size of {name!r} is {size}, but the given values make it "
                 f"{dims[name]}: leave it out, or give values of that size"
             )
     dims |= {name: int(size) for name, size in sizes.items() if name in names}

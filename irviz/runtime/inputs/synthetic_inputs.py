@@ -39,7 +39,7 @@ def generator_for(name: str, seed: int) -> np.random.Generator:
     added or removed from stage to stage. Raises InputError for an invalid seed.
     """
     if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
-        raise InputError(f"the seed is {seed!r}: give a whole number from 0 on")
+        raise InputError(f"the seed is {seed!r}: give an integer of 0 or more")
     return np.random.default_rng([int(seed), zlib.crc32(name.encode())])
 
 

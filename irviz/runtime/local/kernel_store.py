@@ -144,7 +144,7 @@ def _contents(path: Path, most: int) -> bytes:
     with os.fdopen(number, "rb") as file:
         info = os.fstat(number)
         if not stat.S_ISREG(info.st_mode) or info.st_uid != os.geteuid() or info.st_size > most:
-            raise OSError(f"{path} is no file of this user of at most {most} bytes")
+            raise OSError(f"{path} is not a file of this user of at most {most} bytes")
         return file.read(most)
 
 

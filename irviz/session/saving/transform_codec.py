@@ -111,7 +111,7 @@ def restore(description: Description) -> Transform:
     """Return the described transform without applying it; raise EncodingError."""
     kind = description.get("kind")
     if not isinstance(kind, str) or kind not in _KINDS:
-        raise EncodingError(f"{brief(kind)} is no kind of transform")
+        raise EncodingError(f"{brief(kind)} is not a kind of transform")
     made, fields = _KINDS[kind]
     values: dict[str, Any] = {name: description.get(name) for name in fields}
     for name, expected in fields.items():
@@ -137,7 +137,7 @@ def _pass_call(name: str, arguments: Mapping[str, object]) -> PassCall:
     except TransformError as refusal:
         raise EncodingError(str(refusal)) from None
     if call.own is not None:
-        raise EncodingError(f"{call.name!r} is no pass of TVM's")
+        raise EncodingError(f"{call.name!r} is not a pass of TVM")
     if paths := call.arguments.keys() & pass_facts.PATHS:
         raise EncodingError(
             f"its {min(paths)} names a place on the disk, which no session's file may do"
@@ -197,7 +197,7 @@ def _restored_argument(value: object) -> object:
                 raise EncodingError(failure.words) from None
             # the text becomes a part of scripts, where a # would cut the line off
             if not text.isprintable() or "#" in text:
-                raise EncodingError(f"{brief(text)} is no index map in one line")
+                raise EncodingError(f"{brief(text)} is not an index map on one line")
             return index_map
     return value
 

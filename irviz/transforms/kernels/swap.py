@@ -108,7 +108,7 @@ class Swap(Transform):
                 reason = misfit(mod, found.call, self.replacement)
                 if reason:
                     raise TransformError(
-                        f"{self.replacement!r} cannot take the place of {found.callee!r} "
+                        f"{self.replacement!r} cannot replace {found.callee!r} "
                         f"at {str(node)!r}: {reason}"
                     )
                 names[signature] = self.replacement

@@ -81,7 +81,7 @@ class TVMPass(Transform):
         calls = [named] if named is not None else self._parts
         for call in calls:
             if call is None:
-                raise UnwritableError(f"{self.label} was given as an object, which no script has")
+                raise UnwritableError(f"{self.label} is an object, which a script cannot contain")
             call.write_failing(script)
 
 

@@ -72,4 +72,4 @@ def registered_passes() -> Mapping[str, PortableFunction | Rewrite]:
 
 def _check_name(name: str) -> None:
     if not isinstance(name, str) or not name.strip():
-        raise ValueError(f"a pass needs a name to be found by, not {name!r}: give some words")
+        raise ValueError(f"a pass needs a name, not {name!r}: give one that is not empty")

@@ -57,7 +57,7 @@ def test_sizes_that_cannot_be_read_are_refused(memory, written):
     desk = memory(MODULES["MyModule"])
     desk.button("sizes").value = written
     desk.press("Show memory")
-    words = f"{written!r} is no size: write sizes such as n=128"
+    words = f"{written!r} is not a size: write sizes such as n=128"
     assert words in desk.error_at("irviz-memory-sizes")
     desk.button("sizes").value = "n=4"
     assert desk.error_at("irviz-memory-sizes") == ""

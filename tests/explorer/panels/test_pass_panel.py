@@ -313,7 +313,7 @@ def test_a_name_that_is_none_is_refused_with_what_is_near(desk):
     desk.type("")
     assert desk.error_at(below) == ""
     desk.apply()
-    assert "no pass is chosen: choose one of the list" in desk.error_at(below)
+    assert "no pass is chosen: choose one from the list" in desk.error_at(below)
     assert len(desk.session.stages) == 1
 
 

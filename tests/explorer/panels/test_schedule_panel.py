@@ -533,7 +533,7 @@ def test_symbolic_sizes_can_be_chosen_for_the_measurement(hosted, machines):
     asked = [(function, sizes) for function, sizes, _ in machines.ran]
     assert asked == [("add", {"n": 128}), ("add", {"n": 16})]
     sizes.value = "sixteen"
-    assert "'sixteen' is no size: write sizes such as n=128" in host.error_at("irviz-step-sizes")
+    assert "'sixteen' is not a size: write sizes such as n=128" in host.error_at("irviz-step-sizes")
     assert host.state.step_sizes == {"n": 16}
 
 

@@ -247,7 +247,7 @@ def test_an_old_version_is_said():
 
 def test_the_name_of_a_file_with_a_nul_is_a_sentence(outside):
     redirect(outside, "a\0b")
-    assert r"wants weights from 'a\x00b', which is no file's name" in refusal(outside)
+    assert r"wants weights from 'a\x00b', which is not a file name" in refusal(outside)
 
 
 def test_weights_of_any_size_in_other_files_are_not_read(outside):

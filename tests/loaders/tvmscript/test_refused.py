@@ -312,7 +312,7 @@ def test_each_reason_says_what_is_meant():
         "a layout of no layout": "this layout is refused",
         "a swizzled layout of nothing": "this layout is refused",
         "a marked operand in a variable": "it marks an operand of an instruction",
-        "an instruction of a variable": "it is no instruction of PTX",
+        "an instruction of a variable": "it is not a PTX instruction",
         "an instruction without a call": "it must be called",
         "a type for a tile operation": "a type in attributes is refused",
         "a type in a hint": "a type in attributes is refused",

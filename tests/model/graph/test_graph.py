@@ -27,7 +27,7 @@ def test_a_node_is_found_by_its_id():
 
 
 def test_an_unknown_id_is_named_with_those_there_are():
-    with pytest.raises(KeyError, match="'z' is no node of 'main'; its nodes are 'x', 'y'"):
+    with pytest.raises(KeyError, match="'z' is not a node of 'main'; its nodes are 'x', 'y'"):
         _ = small()["z"]
 
 

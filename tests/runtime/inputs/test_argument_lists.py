@@ -242,10 +242,10 @@ def test_params_that_do_not_fit_are_refused_too():
 @pytest.mark.parametrize(
     ("inputs", "words"),
     [
-        ("abc", "'abc' is neither an array nor a word for one: give 'random', 'zeros', or arrays"),
+        ("abc", "'abc' is neither an array nor a keyword: give 'random', 'zeros', or arrays"),
         (
             {"x": "zero"},
-            "'x' is 'zero', which is neither an array nor a word for one: give 'random'",
+            "'x' is 'zero', which is neither an array nor a keyword: give 'random'",
         ),
         ([[None]], "'x' is not an array of numbers but of Python objects: give numpy.asarray(x"),
     ],
@@ -332,7 +332,7 @@ def test_a_parameter_keeps_its_random_numbers_when_others_come_and_go():
 
 @pytest.mark.parametrize("seed", [-1, 0.5, None, True, "1"])
 def test_a_seed_that_is_none_is_refused(seed):
-    with pytest.raises(InputError, match=f"the seed is {seed!r}: give a whole number from 0 on"):
+    with pytest.raises(InputError, match=f"the seed is {seed!r}: give an integer of 0 or more"):
         argument_lists(MAIN, None, {}, seed=seed)
 
 
@@ -353,7 +353,7 @@ def test_sizes_that_nothing_tells_are_said_or_taken_as_one_that_suits(modules):
 def test_sizes_come_from_the_arrays_before_all():
     (case,) = argument_lists(SYMBOLIC, {**WEIGHTS, "x": "random"}, {}, sizes={})
     assert case[0].shape == (1, 784)
-    words = "the size of 'm' is 4, and the values that are given make it 784: leave it out"
+    words = "the size of 'm' is 4, but the given values make it 784: leave it out"
     with pytest.raises(InputError, match=words):
         argument_lists(SYMBOLIC, None, WEIGHTS, sizes={"m": 4})
     argument_lists(SYMBOLIC, None, WEIGHTS, sizes={"m": 784})
@@ -366,7 +366,7 @@ def test_sizes_that_a_pass_made_known_are_left_out():
 @pytest.mark.parametrize("size", [0, -3, 2.0, "4", None, True])
 def test_a_size_that_is_none_is_refused(size):
     with pytest.raises(
-        InputError, match=f"the size of 'n' is {size!r}: give a whole number from 1"
+        InputError, match=f"the size of 'n' is {size!r}: give an integer of 1 or more"
     ):
         argument_lists(SYMBOLIC, None, {}, sizes={"n": size})
 
@@ -527,7 +527,7 @@ def test_shapes_numbers_and_tuples_are_given(shape):
         ("k", True, "'k' is True, the function wants int64: give a whole number"),
         ("k", 2**63, "'k' is 9223372036854775808, the function wants int64: give a number from"),
         ("k", [1, 2], "'k' is [1, 2], the function wants int64: give a number"),
-        ("k", "one", "'k' is 'one', which is neither an array nor a word for one"),
+        ("k", "one", "'k' is 'one', which is neither an array nor a keyword"),
         ("a", False, "'a' is False, the function wants float32: give a number"),
         ("b", 1, "'b' is 1, the function wants bool: give True or False"),
         (

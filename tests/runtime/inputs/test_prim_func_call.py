@@ -182,16 +182,16 @@ def test_symbolic_sizes_are_given_or_read_from_the_inputs():
 @pytest.mark.parametrize(
     ("name", "inputs", "sizes", "words"),
     [
-        ("linear0", {}, {"m": 4, "n": 0}, "the size of 'n' is 0: give a whole number from 1 on"),
+        ("linear0", {}, {"m": 4, "n": 0}, "the size of 'n' is 0: give an integer of 1 or more"),
         ("linear0", {}, {"m": 10**12}, "which is more than 2,147,483,648: give smaller sizes"),
-        ("linear0", "ones", {}, "'ones' is neither an array nor a word for one"),
+        ("linear0", "ones", {}, "'ones' is neither an array nor a keyword"),
         (
             *("linear0", {"X": np.ones((1, 4))}, {"m": 4, "n": 2}),
             "'X' has dtype float64, the function wants float32",
         ),
         (
             *("linear0", {"X": np.ones((1, 5), "float32")}, {"m": 4, "n": 2}),
-            "the size of 'm' is 4, and the values that are given make it 5",
+            "the size of 'm' is 4, but the given values make it 5",
         ),
         (
             *("linear0", {"X": np.ones((3, 5), "float32")}, {}),
@@ -250,7 +250,7 @@ def test_a_run_can_be_cancelled_and_says_what_it_does():
 
 @pytest.mark.parametrize("memory", [100_000_000, 225_000_000], ids=["to send", "to copy"])
 def test_what_takes_more_memory_than_it_may_is_told(memory):
-    with pytest.raises(RunError, match=r"^'large' asked for more memory than the \d+ MB that it "):
+    with pytest.raises(RunError, match=r"^'large' needs more memory than the \d+ MB that it "):
         call(Odd, "large", "zeros", memory=memory)
 
 
@@ -259,7 +259,7 @@ def test_too_little_memory_here_is_told(monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr("irviz.runtime.run.run_job", refuse)
-    with pytest.raises(RunError, match="'count' asked for more memory than there is"):
+    with pytest.raises(RunError, match="'count' needs more memory than there is"):
         run(Odd, "count", config=HERE)
 
 

@@ -205,7 +205,7 @@ def test_too_little_memory_here_is_told(monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr(running, "time_in_turn", refuse)
-    with pytest.raises(RunError, match="'work' asked for more memory than there is"):
+    with pytest.raises(RunError, match="'work' needs more memory than there is"):
         measure([Once], "work", config=HERE)
 
 

@@ -338,9 +338,9 @@ MAP = "index map"
 @pytest.mark.parametrize(
     ("description", "words"),
     [
-        ({}, "None is no kind of transform"),
-        ({"kind": "exec"}, "'exec' is no kind"),
-        ({"kind": ["pass"]}, "is no kind"),
+        ({}, "None is not a kind of transform"),
+        ({"kind": "exec"}, "'exec' is not a kind"),
+        ({"kind": ["pass"]}, "is not a kind"),
         ({"kind": "pass", "name": "no.Such", "arguments": {}}, "no.Such"),
         ({"kind": "pass", "name": "os.system", "arguments": {}}, "os.system"),
         ({"kind": "pass", "name": 3, "arguments": {}}, "its name is 3, where a str was expected"),

@@ -438,7 +438,7 @@ def test_what_is_no_part_of_a_module_is_not_made(path, kind, data):
     content = json.loads(TEXT)
     content["nodes"].append({"type": kind, "data": data})
     message = refusal(changed(path, entries={"objects.json": json.dumps(content)}))
-    assert f"its modules cannot be read: it names {kind!r}, which is part of no module" in message
+    assert f"its modules cannot be read: it names {kind!r}, which no module contains" in message
 
 
 # --- files that are none -----------------------------------------------------------------------

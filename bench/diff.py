@@ -11,15 +11,19 @@ TVM's structural equality of each binding.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import time
 import tracemalloc
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import pairwise
+from statistics import median
 
 import made_modules
+import tvm
 from children import in_children
 from from_tests import from_tests
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -47,6 +51,7 @@ def main() -> None:
     parts: dict[str, Callable[[], None]] = {
         "time": times,
         "pictures": pictures,
+        "pipeline": pipeline,
         "memory": memory,
         "values": values,
         "structure": structure,
@@ -134,6 +139,31 @@ def pictures() -> None:
         found = stage_diff.diff_modules(Stage("0", before), Stage("1", after), ("before", "after"))
         taken = [_timed(found.figure) for _ in range(8)]
         against(f"{what}: picture", taken[1:], "ms", bar)
+
+
+def pipeline() -> None:
+    """Measure text and picture of each pair of neighbours in the default pipeline of 32 layers."""
+    mod = made_modules.exported(32 * made_modules.BINDINGS)
+    found: dict[str, list[float]] = defaultdict(list)
+    for _ in range(3):
+        with irviz.record() as recording, tvm.target.Target("llvm"):
+            relax.get_pipeline("default")(mod)
+        session = recording.session()
+        ids = [stage.id for stage in session.stages]
+        for before, after in (*pairwise(ids), (ids[0], ids[-1])):
+            seconds = _timed(partial(_show_diff, session, before, after))
+            found[f"{before} to {after}"].append(seconds)
+    neighbours = [median(seconds) for seconds in found.values()]
+    end = neighbours.pop()
+    against(f"32 layers, {len(neighbours)} pairs of neighbours, medians", neighbours, "ms", 1.0)
+    print(f"{'… the largest':58} {max(neighbours) * 1e3:6.0f} ms; first to last {end * 1e3:.0f} ms")
+
+
+def _show_diff(session: Session, before: str, after: str) -> None:
+    diff = session.diff(before, after)
+    diff.text()
+    with contextlib.suppress(irviz.DrawError):  # nothing differs
+        diff.figure()
 
 
 def memory() -> None:

@@ -217,7 +217,8 @@ class _Side:
         container = self.containers.get(group.id)
         if container and inside:
             facts = group_facts(inside, container.layer, container.copies)
-            weights = sum(count_elements(one) for one in nodes if one.layers and one not in inside)
+            inputs = (one for one in nodes if one.kind in INPUT_KINDS)
+            weights = sum(count_elements(one) for one in inputs if one.layers)
             group = with_parameters(group._replace(attributes=facts), weights)
         return group._replace(size=len(nodes))
 

@@ -215,11 +215,21 @@ def _marks(before: str, after: str) -> tuple[tuple[tuple[int, int], ...], ...]:
     """Return the parts that differ between two lines."""
     if max(len(before), len(after)) > _LONGEST_MARKED:  # it takes quadratic time
         return (), ()
-    found = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    start = _count_same(before, after)  # most of a line is the same
+    rests = before[start:], after[start:]
+    end = _count_same(*(rest[::-1] for rest in rests))
+    one, other = (rest[: len(rest) - end] for rest in rests)
+    found = SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
     parts = [each for each in found if each[0] != "equal"]
-    return tuple((a, b) for _, a, b, _, _ in parts if a < b), tuple(
-        (a, b) for _, _, _, a, b in parts if a < b
+    return tuple((start + a, start + b) for _, a, b, _, _ in parts if a < b), tuple(
+        (start + a, start + b) for _, _, _, a, b in parts if a < b
     )
+
+
+def _count_same(one: str, other: str) -> int:
+    """Return the length of what both texts begin with."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _folded(lines: Sequence[Line]) -> list[Line]:

@@ -42,19 +42,18 @@ def run(
     config: RunConfig | None = None,
     on_progress: OnProgress | None = None,
 ) -> RunResult:
-    """Build the module for `llvm` and call the function on a CPU, once for each case.
+    """Build the module for `llvm` and call the function on a CPU, once per case.
 
-    A PrimFunc is called by itself, with the inputs that have its parameters' names and random
-    numbers for the others. It has one case, no labels and no trace; its outputs are the buffers
-    it writes. If one call is short and calls no Python function, its time is the median of more
-    calls.
+    A PrimFunc is called alone, with inputs matched by its parameters' names and random numbers for
+    the others. It has one case, no labels and no trace; its outputs are the buffers it writes. If
+    one call is short and calls no Python function, its time is the median of more calls.
 
     The last sixteen built modules are kept. Times are measured on the machine that runs the
     function; on another machine they include the transfer if a call takes 0.1 s or more, or is
     impure.
 
     Args:
-        inputs: What to call it with; random values by default.
+        inputs: The inputs; random values by default.
         trace: Also record a trace of one case.
         on_progress: Gets a message for each phase.
 
@@ -96,7 +95,7 @@ def measure(
     config: RunConfig | None = None,
     on_progress: OnProgress | None = None,
 ) -> list[tuple[float, ...]]:
-    """Time a function in several modules, in turn; return the seconds of each round per module.
+    """Time a function in several modules alternately; return the seconds per round and module.
 
     The arguments are those of `run`, and `config.clock` says whose clock measures; errors are too.
 

@@ -1,4 +1,4 @@
-"""Run work in the worker: the modules that it knows, the errors."""
+"""Run work in the worker, sending modules that it lacks and translating errors."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _pickled(mods: Mapping[str, ir.IRModule], *, whole: bool = False) -> dict[st
 
 
 def _run_error(failure: WorkerError, name: str) -> RunError:
-    """Return the error for a run that gave no answer."""
+    """Return the error for a run without an answer."""
     doing = _while(failure.doing)
     if isinstance(failure, CancelledError):
         return CancelledRunError(f"{name!r} was cancelled{doing}")

@@ -1,4 +1,4 @@
-"""The device where functions run and the target to build for it, parsed from text."""
+"""Parse the device where functions run, and the target to build for it."""
 
 from __future__ import annotations
 

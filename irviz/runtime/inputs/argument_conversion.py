@@ -17,11 +17,11 @@ from irviz.ir.text.type_labels import type_label
 
 Array = NDArray[np.generic]
 Rows: TypeAlias = "Sequence[Argument] | Array"
-"""Values, which may be the rows of an array: that is sent to a worker faster than its rows."""
+"""Values, possibly the rows of an array, which is sent to a worker faster than separate rows."""
 
 
 def as_argument(name: str, value: object, type_: ir.Type) -> Argument:
-    """Convert a value to what its type takes: an array, a number, a shape or a tuple.
+    """Convert a value to the form that its type takes: an array, a number, a shape or a tuple.
 
     Arrays become C-contiguous and native-endian. Raises InputError for a value that cannot be
     converted.
@@ -59,7 +59,7 @@ def as_argument(name: str, value: object, type_: ir.Type) -> Argument:
 
 
 def as_array(name: str, value: object) -> Array:
-    """Return a C-contiguous native-endian array; raise InputError for what is not an array."""
+    """Return a C-contiguous native-endian array; raise InputError if it is not an array."""
     try:
         converted = value.numpy() if isinstance(value, tvm.runtime.Tensor) else np.asarray(value)
     except Exception as failure:  # the conversion may raise anything
@@ -83,7 +83,7 @@ def row(values: Rows, index: int) -> Argument:
 def split_cases(value: Argument, type_: ir.Type) -> Rows:
     """Split an array with several cases; an array that fits its type is one case.
 
-    One axis more than its type has, or more rows where the type has one, is one case per row.
+    With one more axis than its type, or with more rows where the type has one, each row is a case.
     """
     dims = type_dims(type_)
     if not isinstance(value, np.ndarray) or not isinstance(type_, relax.TensorType) or dims is None:

@@ -1,4 +1,4 @@
-"""What functions are called with: inputs -> argument lists, one for each case."""
+"""Turn inputs into argument lists, one for each case."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from irviz.runtime.inputs.synthetic_inputs import (
 from irviz.worker.shared_arrays import shared
 
 Inputs: TypeAlias = "Mapping[str, object] | Array | Literal['random', 'zeros'] | None"
-"""Values by parameter name, each an array or a word; one array; one word for all; or None."""
+"""Values by parameter name, each an array or a keyword; one array; one keyword for all; or None."""
 
 _NO_SIZES: Mapping[str, int] = MappingProxyType({})
 
@@ -88,8 +88,8 @@ class Cases:
     """The arguments of each case.
 
     Attributes:
-        columns: The values of each parameter: one for each case, which may be the rows of an
-            array, or one for all cases.
+        columns: The values of each parameter: one per case, possibly the rows of an array, or one
+            for all cases.
     """
 
     columns: Sequence[Rows]
@@ -125,7 +125,7 @@ class Plan:
 
     @property
     def cases(self) -> int:
-        """How many times the function will be called."""
+        """The number of cases: how often the function will be called."""
         return max(map(len, self.rows.values()), default=1)
 
     def lines(self, given: str = "as given") -> tuple[str, ...]:

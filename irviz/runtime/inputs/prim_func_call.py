@@ -1,4 +1,4 @@
-"""A call of a PrimFunc by itself: its module, its arguments, and which of them it writes."""
+"""Prepare a call of a PrimFunc alone: its module, its arguments, and which of them it writes."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class PreparedCall(NamedTuple):
 def prim_func_call(
     mod: ir.IRModule, name: str, inputs: Inputs, sizes: Mapping[str, int], seed: int
 ) -> PreparedCall:
-    """Return the call of a PrimFunc by itself, for one case.
+    """Return a call of a PrimFunc alone, for one case.
 
-    Inputs are matched by its parameters' names; other buffers get random numbers, also those
-    that are written. Raises InputError or TypeMismatchError for inputs that do not fit, and
-    RunError for a function that is scheduled for a GPU.
+    Inputs are matched by its parameters' names; other buffers, including those it writes, get
+    random numbers. Raises InputError or TypeMismatchError for inputs that do not fit, and RunError
+    for a function that is scheduled for a GPU.
     """
     function = prim_func(mod, name)
     loops = (stmt for stmt, _ in walk_statements(function.body) if isinstance(stmt, tirx.For))
@@ -61,7 +61,7 @@ def prim_func_call(
 
 
 def prim_func(mod: ir.IRModule, name: str) -> tirx.PrimFunc:
-    """Return the PrimFunc of this name; raise InputError with the names there are."""
+    """Return the PrimFunc of this name; raise InputError, listing the known names."""
     there = {g.name_hint: f for g, f in mod.functions.items() if isinstance(f, tirx.PrimFunc)}
     if name not in there:
         listed = ", ".join(map(repr, sorted(there))) or "none"

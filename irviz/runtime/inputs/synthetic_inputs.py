@@ -20,7 +20,7 @@ from irviz.ir.text.type_labels import type_label
 RANDOM: Final = "random"
 ZEROS: Final = "zeros"
 WORDS: Final = (RANDOM, ZEROS)
-"""The words that may be given instead of an array."""
+"""The keywords that can replace an array."""
 
 MOST_BYTES = 1 << 31
 """The limit for the synthetic values of one call."""
@@ -113,7 +113,7 @@ def synthetic_bytes(name: str, type_: ir.Type, dims: Mapping[str, int]) -> int:
 
 
 def check_bytes(taken: Mapping[str, int], dims: Mapping[str, int]) -> None:
-    """Raise InputError when values of these sizes in bytes are too large together."""
+    """Raise InputError if values of these sizes in bytes are too large in total."""
     total = sum(taken.values())
     if total > MOST_BYTES:
         largest = max(taken, key=lambda name: taken[name])

@@ -30,7 +30,7 @@ from irviz.worker.progress import report_progress
 from irviz.worker.stderr_capture import captured_stderr, warnings_in
 
 Modules = Mapping[str, bytes]
-"""Pickled modules by key, those that the receiver may not have yet."""
+"""Pickled modules by key, which the receiver may not have yet."""
 ModuleOf = Callable[[str], ir.IRModule]
 """Returns the module of a key."""
 
@@ -39,12 +39,12 @@ TIMING_SECONDS = 0.1
 _ROUNDS = 10
 _LEAST_SECONDS = 1e-9
 _TOLD_SECONDS = 0.02
-"""Inputs that take no longer than this together are told in one message, which takes 50 µs."""
+"""Cases that take no longer than this together share a progress message, which takes 50 µs."""
 _built: OrderedDict[Hashable, object] = OrderedDict()
 
 
 class UnknownModuleError(LookupError):
-    """A module that was not sent yet, or has been dropped."""
+    """A module was not sent yet, or has been dropped."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def run_job(job: Job, module: ModuleOf) -> RunResult:
 
 
 def _told_together(seconds: Sequence[float], left: int) -> int:
-    """Return how many more of the cases that are left run within the time of a message."""
+    """Return how many of the remaining cases share the next progress message."""
     return min(left, int(_TOLD_SECONDS / max(seconds[-1], _LEAST_SECONDS))) if seconds else 0
 
 
@@ -126,7 +126,7 @@ def _numbered(first: int, last: int, count: int) -> str:
 
 
 def run_packed(packed: bytes, modules: Modules) -> bytes:
-    """Do pickled work in the worker; raise UnknownModuleError for a module that is missing.
+    """Do pickled work in the worker; raise UnknownModuleError for a missing module.
 
     The Python functions that were sent with it are registered.
     """
@@ -166,7 +166,7 @@ def median_seconds(seconds: Callable[[int], float]) -> float:
 
 
 def _copied(built: BuiltModule, cases: Cases) -> list[list[object]]:
-    """Copy the arguments to where they are used, what all cases share once."""
+    """Copy the arguments to the device, shared ones only once."""
     # a server gets the fields of a tuple one by one
     columns = [
         [built.copy_arguments([row(values, case)]) for case in range(len(values))]

@@ -1,4 +1,4 @@
-"""Time functions in turn, so that noise of the machine affects all of them alike."""
+"""Time functions alternately, so that noise affects all of them alike."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from irviz.worker.progress import report_progress
 
 ROUNDS = 20
 BUDGET = 2.0
-"""About how long all calls together take, where calls are short."""
+"""The approximate time of all calls together, if calls are short."""
 _LEAST_SECONDS = 1e-7
 """Less than any call takes, because a clock may return zero."""
 _MOST_SECONDS = 20.0
-"""The limit for all calls together, where calls are long."""
+"""The time limit of all calls together, if calls are long."""
 _LONG_SECONDS = 0.3
 """In calls this long, the overhead of the first call is negligible."""
 LEAST_ROUNDS = 6
@@ -65,7 +65,7 @@ def time_in_turn(
 
 
 def call_order(count: int, number: int) -> list[int]:
-    """Return the order of so many functions in a round.
+    """Return the order of the functions in a round.
 
     A function affects the caches for the next one: so each begins equally often, and none always
     follows the same one.

@@ -1,4 +1,4 @@
-"""Build modules as `tvm.compile` does, with kernels that were compiled before."""
+"""Build modules as `tvm.compile` does, but with cached kernels."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _texts(mod: ir.IRModule) -> set[str]:
 
 
 def _with_new_names(function: ir.Expr, names: Mapping[str, str]) -> ir.Expr:
-    """Let a Relax function call by new names what it called by other names."""
+    """Rename the callees of a Relax function."""
     if not isinstance(function, relax.Function):
         return function
 

@@ -1,4 +1,4 @@
-"""What is done to Relax functions before they are built: nothing, or optimisations of TVM."""
+"""How Relax functions are optimised before they are built."""
 
 from __future__ import annotations
 

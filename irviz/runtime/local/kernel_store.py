@@ -1,4 +1,4 @@
-"""Compiled kernels on disk: a private, bounded folder, of which nothing is loaded unchecked.
+"""Compiled kernels on disk, in a private folder of bounded size; no file is loaded unchecked.
 
 A library is named by the hash of its contents, and for each kernel in it a small file, named by the
 kernel's key, has the name of the library. Loading a library runs code, so it is loaded only from a
@@ -23,7 +23,7 @@ import platformdirs
 from irviz.atomic_write import atomic_write
 
 MOST_BYTES = 256 * 2**20
-"""The limit for the folder; beyond it, what was not used for the longest time is deleted."""
+"""The size limit of the folder; beyond it, the least recently used files are deleted."""
 FOLDER_VARIABLE = "IRVIZ_KERNELS"
 _KEPT_SHARE = 0.75
 _ABANDONED_SECONDS = 3600.0
@@ -45,7 +45,7 @@ class KernelStore:
         return None
 
     def contents(self, name: str) -> bytes | None:
-        """Return the contents of a library if they are those that its name says."""
+        """Return the contents of a library if they have the hash in its name."""
         if not _NAME.fullmatch(name):
             return None
         with contextlib.suppress(OSError):

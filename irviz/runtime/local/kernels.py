@@ -1,4 +1,4 @@
-"""Compiled PrimFuncs, so that none is compiled twice: in memory, and in a folder on disk.
+"""A cache of compiled PrimFuncs, in memory and on disk, so that none is compiled twice.
 
 A PrimFunc is found again by what it computes, without its name, and by everything that its machine
 code depends on. Kernels are compiled a few at a time, because a library takes as long as a kernel,
@@ -37,7 +37,7 @@ _FORMAT = "irviz kernels 1"
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """A compiled PrimFunc: a library, and its name in there."""
+    """A compiled PrimFunc: a library, and its name in it."""
 
     library: tvm.runtime.Module
     symbol: str
@@ -77,7 +77,7 @@ def is_closed(function: tirx.PrimFunc) -> bool:
 def compiled(
     functions: Mapping[str, tirx.PrimFunc], target: tvm.target.Target
 ) -> dict[str, Kernel]:
-    """Return closed PrimFuncs compiled, by the same names; raise RunError where that fails."""
+    """Compile closed PrimFuncs and return them by the same names; raise RunError on failure."""
     where = _where(target)
     keys = {
         name: (where, _structural_key(one.without_attr("global_symbol")))
@@ -110,7 +110,7 @@ def forget_kernels() -> None:
 def _made(
     functions: Mapping[str, tirx.PrimFunc], where: str, target: tvm.target.Target
 ) -> dict[str, Kernel]:
-    """Load functions from disk, and compile those that are not there."""
+    """Load functions from disk, and compile the missing ones."""
     names = {name: _disk_key(one, where) for name, one in functions.items()}
     store, found = kernel_store(), dict[str, Kernel]()
     if store is not None:
@@ -187,7 +187,7 @@ class _Chunk:
     store: KernelStore | None
 
     def __call__(self) -> dict[str, Kernel]:
-        """Compile them; raise RunError for one that cannot be compiled."""
+        """Compile the functions; raise RunError if one cannot be compiled."""
         try:
             library = self._library(self.units)
         except MemoryError:

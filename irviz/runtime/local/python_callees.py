@@ -1,4 +1,4 @@
-"""The Python functions that a module calls by name, which are sent to where it runs."""
+"""Find the Python functions that a module calls by name, and send them to the worker."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def install_callees(packed: Mapping[str, bytes]) -> None:
 
 
 def python_function(name: str) -> Callable[..., object] | None:
-    """Return the Python function that is registered with TVM under a name, None if none is.
+    """Return the Python function registered with TVM under a name, None if there is none.
 
     TVM has no way to get a Python function back, but its object contains the pointer. The layout
     of that object is learned from a known function; objects with another layout are not read.

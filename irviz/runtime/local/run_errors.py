@@ -1,4 +1,4 @@
-"""RunError and MemoryError for whatever is raised as modules are built and run."""
+"""Turn errors of building and running modules into RunError or MemoryError."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _KNOWN = (
         "TVM has not lowered {}, perhaps as it cannot prove which size the result has",
     ),
 )
-"""What TVM says of a fault that is known, as a pattern, and what it means."""
+"""Patterns of TVM's messages for known faults, and their meanings."""
 
 
 def error_summary(failure: Exception) -> str:
-    """Return what is wrong if it is known, or an exception's class and the last line it says."""
+    """Return the known meaning of an exception, or its class and the last line of its message."""
     for pattern, meaning in _KNOWN:
         if found := re.search(pattern, str(failure)):
             return meaning.format(found[1])

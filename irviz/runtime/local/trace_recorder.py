@@ -30,8 +30,8 @@ class TraceRequest:
 
     Attributes:
         case: The case to trace.
-        budget: How many bytes of values to keep whole; the others are summarised.
-        kept: Nodes whose values alone are kept whole, whatever their size.
+        budget: How many bytes of values to keep in full; other values are summarised.
+        kept: If given, only the values of these nodes are kept in full, whatever their size.
     """
 
     case: int = 0

@@ -33,7 +33,7 @@ Value = TypeVar("Value")
 def remembered(
     cache: OrderedDict[Key, object], key: Key, make: Callable[[], Value], most: int = _MOST_BUILT
 ) -> Value:
-    """Return what was made for a key, one of the last `most`, or make it."""
+    """Return the value cached for a key, or create it; the last `most` are kept."""
     if key not in cache:
         cache[key] = make()
     cache.move_to_end(key)
@@ -77,7 +77,7 @@ class LocalModule:
             return made
 
     def copy_arguments(self, arguments: Sequence[object]) -> Sequence[object]:
-        """Copy arguments to the machine that runs it."""
+        """Copy arguments to the device."""
         return [to_device(argument, self.device) for argument in arguments]
 
     def call(self, function: str, placed: Sequence[object]) -> tuple[list[Array], float]:

@@ -36,17 +36,17 @@ _CALLS = (NodeKind.CALL_FUNCTION, NodeKind.CALL_PACKED)
 
 
 class LoweringError(RunError):
-    """A module that TVM cannot lower; the message has TVM's reason."""
+    """TVM cannot lower a module; the message gives TVM's reason."""
 
 
 def destination_passing(
     mod: ir.IRModule, function: str = "main", *, planned: bool = False
 ) -> Graph:
-    """Return the graph of a lowered function: calls that write into buffers allocated before.
+    """Return the graph of a lowered function, whose calls write to preallocated buffers.
 
     A buffer is a node of kind ALLOC with its size in bytes, after the call that writes it first.
     Edges with `is_write` lead to it from the calls that write it, and plain edges from it to the
-    calls that read it. A call has the NodeId of the binding that it computes, where that is known.
+    calls that read it. A call has the NodeId of the binding that it computes, if known.
 
     Args:
         mod: The module; other processes lower it.

@@ -1,4 +1,4 @@
-"""What each function of a module does, as fingerprints: equal for functions that do the same."""
+"""Fingerprints of a module's functions, equal for functions that do the same."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def function_fingerprints(
     """Return the fingerprint of each function, in alphabetical order.
 
     Args:
-        graphs: The graphs of those Relax functions whose bodies are wanted.
+        graphs: The graphs of the Relax functions whose bodies to fingerprint.
     """
     found = {}
     for gvar, function in mod.functions.items():

@@ -15,7 +15,7 @@ _Function = TypeVar("_Function", bound=ir.BaseFunc)
 
 
 class NoFunctionError(NotFoundError):
-    """A function name that the module does not have; the message lists the names it has."""
+    """The module has no function of a name; the message lists its functions."""
 
 
 def relax_functions(mod: ir.IRModule) -> dict[str, relax.Function]:
@@ -34,7 +34,7 @@ def _functions_of_class(mod: ir.IRModule, kind: type[_Function]) -> dict[str, _F
 
 
 def with_functions(mod: ir.IRModule, changed: Mapping[str, ir.BaseFunc]) -> ir.IRModule:
-    """Return a module with other functions in the place of those that it has of these names."""
+    """Return a module with the functions of these names replaced."""
     functions = {gvar: changed.get(gvar.name_hint, one) for gvar, one in mod.functions.items()}
     return ir.IRModule(functions, attrs=mod.attrs, global_infos=mod.global_infos)
 
@@ -45,7 +45,7 @@ def drawable_functions(mod: ir.IRModule) -> dict[str, relax.Function | tirx.Prim
 
 
 def python_functions(mod: ir.IRModule) -> frozenset[str]:
-    """Return the names of a BasePyModule's Python functions, also after passes or after loading.
+    """Return the names of a BasePyModule's Python functions, even after passes or loading.
 
     A pass or a file keeps only an ExternFunc with a mark of each, and the module's own list is
     lost.

@@ -1,4 +1,4 @@
-"""How many operations a PrimFunc takes."""
+"""Count the operations of a PrimFunc."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from irviz.ir.shapes.symbolic_shapes import symbolic_sizes
 def prim_func_flops(function: tirx.PrimFunc) -> float | None:
     """Return what TVM's `estimate_tir_flops` counts in the loop nest, None if that fails.
 
-    It takes a symbolic extent for 1, so None too where a size is symbolic.
+    TVM counts a symbolic extent as 1, so the result is None for symbolic sizes too.
     """
     if symbolic_sizes(function):
         return None

@@ -15,7 +15,7 @@ from tvm import ir, tirx
 from irviz.errors import NumPyError
 
 Names = Mapping[ir.Var, ast.expr]
-"""What stands for each variable: its name, or that of the loop that drives it."""
+"""What each variable is written as: its name, or that of the loop that drives it."""
 
 _BINARY: Mapping[type, type[ast.operator]] = {
     tirx.Add: ast.Add,
@@ -74,11 +74,11 @@ _TEMPLATES: Mapping[str, str] = {
     "if_then_else": "{1} if {0} else {2}",
     "popcount": "int({0}).bit_count()",
 }
-"""Intrinsic functions that are more than a call of one of NumPy's."""
+"""Templates of intrinsic functions that are more than a single NumPy call."""
 
 
 def expression(expr: ir.Expr, names: Names) -> ast.expr:
-    """Return an expression as Python; raise NumPyError for what NumPy does not have."""
+    """Return an expression as Python; raise NumPyError for constructs that NumPy lacks."""
     match expr:
         case ir.Var():
             return _variable(expr, names)
@@ -121,7 +121,7 @@ def dtype_of(expr: ir.Expr) -> str:
 
 
 def dtype_name(name: str) -> str:
-    """Return a data type's name in Python; raise NumPyError for one that NumPy does not have."""
+    """Return a data type's name in Python; raise NumPyError for one that NumPy lacks."""
     if name == "bool":
         return name
     for module, prefix in ((np, "np"), (ml_dtypes, "ml_dtypes")):
@@ -136,7 +136,7 @@ def cast(dtype: str, value: ast.expr) -> ast.expr:
 
 
 def call(function: str, *arguments: ast.expr) -> ast.Call:
-    """Return a call of a function that has a name."""
+    """Return a call of a named function."""
     return ast.Call(python(function), list(arguments), [])
 
 
@@ -209,7 +209,7 @@ def _call(expr: ir.Call, names: Names) -> ast.expr:
 
 
 class _Fill(ast.NodeTransformer):
-    """Puts expressions in the places of the names _0, _1, …."""
+    """Replaces the names _0, _1, … by expressions."""
 
     def __init__(self, arguments: Sequence[ast.expr]) -> None:
         self._arguments = arguments
@@ -219,7 +219,7 @@ class _Fill(ast.NodeTransformer):
 
 
 def _filled(template: str, arguments: Sequence[ast.expr]) -> ast.expr:
-    """Return a template with expressions in the places of {0}, {1}, …."""
+    """Return a template with {0}, {1}, … replaced by expressions."""
     places = template.format(*(f"_{number}" for number in range(len(arguments))))
     filled: ast.expr = _Fill(arguments).visit(python(places))
     return filled
@@ -230,7 +230,7 @@ def _is_float(expr: ir.Expr) -> bool:
 
 
 def _loads(expr: ir.Expr) -> bool:
-    """Tell whether an expression reads a buffer, so that its value is one of NumPy's."""
+    """Tell whether an expression reads a buffer, so that its value is a NumPy scalar."""
     found: list[object] = []
     tvm_ffi.structural_walk(expr, (ir.TensorLoad, found.append))
     return bool(found)

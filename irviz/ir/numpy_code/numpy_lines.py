@@ -1,4 +1,4 @@
-"""Which line of TVMScript each line of a function as NumPy was made of."""
+"""Map the lines of a function as NumPy to the lines of TVMScript that they come from."""
 
 from __future__ import annotations
 

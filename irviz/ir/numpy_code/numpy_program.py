@@ -1,4 +1,4 @@
-"""A program of NumPy that does what functions of TVM do, as text that can be run."""
+"""Translate TVM functions to a NumPy program, as source that can be run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _GAP = "\n" * 3
 
 @dataclass(frozen=True, eq=False)
 class NumPyFunction:
-    """One function as Python, what each of its lines was made of, and which others it calls."""
+    """One function as Python, with the origins of its lines and the functions that it calls."""
 
     name: str
     source: str

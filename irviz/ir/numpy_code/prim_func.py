@@ -1,4 +1,4 @@
-"""Write a PrimFunc as loops over NumPy arrays, a statement for a statement."""
+"""Write a PrimFunc as loops over NumPy arrays, statement by statement."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from irviz.ir.tir.statement_walk import flatten
 
 CALL_TIR = "lnumpy_call_tir"
 Origins = dict[ast.stmt, object]
-"""The binding or the statement of TVM that a statement of Python was made of."""
+"""The TVM binding or statement that a Python statement was written from."""
 RESERVED = (
     *("np", "math", "ml_dtypes", "range", "min", "max", "abs", "int", "bool"),
     *(CALL_TIR, *keyword.kwlist),
@@ -37,15 +37,15 @@ ARRAY = "np.ndarray"
 
 
 def function_name(name: str) -> str:
-    """Return the name of the Python function that does what a function of a module does."""
+    """Return the name of the Python function for a function of a module."""
     return "lnumpy_" + re.sub(r"\W", "_", name)
 
 
 def write_prim_func(prim_func: tirx.PrimFunc, name: str, origins: Origins) -> ast.FunctionDef:
     """Return a PrimFunc as a Python function that takes its buffers as arrays.
 
-    Loops of all kinds are loops: what a schedule runs at once is run in turn. `origins` is given
-    what each statement was made of. Raises NumPyError for what NumPy does not have.
+    Loops of all kinds become sequential loops. The origin of each statement is added to `origins`.
+    Raises NumPyError for constructs that NumPy lacks.
     """
     writer = _Writer(origins)
     try:
@@ -60,7 +60,7 @@ def write_prim_func(prim_func: tirx.PrimFunc, name: str, origins: Origins) -> as
 
 
 class _Writer:
-    """Writes statements from the outside in, as names depend on the enclosing scope."""
+    """Writes statements outermost first, because names depend on the enclosing scope."""
 
     def __init__(self, origins: Origins) -> None:
         self.current: tirx.Stmt | None = None
@@ -109,7 +109,7 @@ class _Writer:
         return [self._simple(stmt)]
 
     def _simple(self, stmt: tirx.Stmt) -> ast.stmt:
-        """Write a statement that has no other ones inside."""
+        """Write a statement without nested ones."""
         match stmt:
             case tirx.BufferStore():
                 target = element(stmt.buffer, stmt.indices, self._names)
@@ -166,7 +166,7 @@ class _Writer:
         return body if test is None else [ast.If(test, body or [ast.Pass()], [])]
 
     def _axes(self, axes: Sequence[tirx.IterVar], values: Sequence[ir.Expr]) -> list[ast.stmt]:
-        """Let a loop's variable or a number stand for the axis it drives, and assign others."""
+        """Use a loop's variable or a number in place of the axis it drives; assign other axes."""
         if len(axes) != len(values):
             raise NumPyError("a block whose axes have no values")
         found: list[ast.stmt] = []
@@ -179,7 +179,7 @@ class _Writer:
         return found
 
     def _init(self, block: s_tir.SBlock) -> list[ast.stmt]:
-        """Write what a block does where all axes of its reduction are at their beginning."""
+        """Write a block's init, under the condition that all reduction axes are at their start."""
         tests: list[ast.expr] = [
             ast.Compare(self._names[axis.var], [ast.Eq()], [self._expression(axis.dom.min)])
             for axis in block.iter_vars
@@ -204,7 +204,7 @@ class _Writer:
 
 
 def _viewed(stmt: tirx.DeclBuffer) -> ir.Var | None:
-    """Return the buffer that another one has all elements of, in another shape; None for others."""
+    """Return the buffer that another one is a reshaped view of, None if it is none."""
     data, own = stmt.data, stmt.buffer.ty
     if not isinstance(data, ir.Call) or getattr(data.op, "name", "") != "tirx.buffer_data":
         return None
@@ -219,8 +219,8 @@ def shape_assignments(
 ) -> list[ast.stmt]:
     """Return assignments of symbolic sizes, from the shapes of arrays.
 
-    `define` gives a variable a name, which is in `names` then. Raises NumPyError for a size that no
-    shape tells.
+    `define` adds a variable's name to `names`. Raises NumPyError for a size that no shape
+    determines.
     """
     found: list[ast.stmt] = []
     for array, sizes in shapes.items():
@@ -238,7 +238,7 @@ def shape_assignments(
 def function_definition(
     name: str, arguments: list[ast.arg], body: list[ast.stmt]
 ) -> ast.FunctionDef:
-    """Return a function with positional parameters, of Python."""
+    """Return a Python function with positional parameters."""
     function = ast.parse(f"def {name}(): pass").body[0]
     assert isinstance(function, ast.FunctionDef)
     function.args.args = arguments

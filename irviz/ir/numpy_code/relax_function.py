@@ -33,7 +33,7 @@ _CALLS = ("relax.call_tir", "relax.call_dps_packed")
 
 
 class RelaxWriter:
-    """Writes a Relax function, and notes which functions it calls and what its constants are."""
+    """Writes a Relax function, and collects its callees and constants."""
 
     def __init__(
         self, mod: ir.IRModule, constants: list[tvm.runtime.Tensor], origins: Origins
@@ -49,7 +49,7 @@ class RelaxWriter:
         self._names: dict[ir.Var, ast.expr] = {}
 
     def function(self, function: relax.Function, name: str) -> ast.FunctionDef:
-        """Return it as a Python function of arrays; raise NumPyError for what cannot be written."""
+        """Return the function as Python on arrays; raise NumPyError if it cannot be written."""
         arguments = [ast.arg(self._define(param).id, python(ARRAY)) for param in function.params]
         at = "its parameters"
         current: relax.Binding | None = None
@@ -79,7 +79,7 @@ class RelaxWriter:
         return found
 
     def _call(self, var: ir.Var, value: ir.Call) -> list[ast.stmt]:
-        """Write a call that gets memory for its outputs."""
+        """Write a call, with the allocation of its outputs."""
         callee = self._callee(value.args[0])
         inputs = [self._value(one) for one in _fields(value.args[1])]
         output = value.ty_args[0]

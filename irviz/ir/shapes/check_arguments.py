@@ -32,7 +32,7 @@ Argument: TypeAlias = "NDArray[np.generic] | bool | int | float | ShapeValue | t
 
 
 class TypeMismatchError(InputError):
-    """A value of another type than its parameter; the message says what would be right."""
+    """A value does not have its parameter's type; the message says what would be right."""
 
 
 def check_argument(name: str, value: Argument, type_: ir.Type, dims: Dims) -> None:

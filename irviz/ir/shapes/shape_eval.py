@@ -15,7 +15,7 @@ Shape = tuple[int, ...]
 
 
 class UnknownSizeError(IrvizError, ValueError):
-    """A size that depends on an unknown symbolic size, `name`."""
+    """A size depends on an unknown symbolic size, `name`."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"the size {name!r} is not known")

@@ -1,4 +1,4 @@
-"""The text of types and attributes, made once for all values that are alike."""
+"""The text of types and attributes, created once for all equal ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Text = TypeVar("_Text")
 
 
 class TypeTexts:
-    """The texts of all types that are alike, made on first use."""
+    """The texts of equal types, created on first use."""
 
     def __init__(self, type_: ir.Type | None) -> None:
         self._type = type_
@@ -30,7 +30,7 @@ class TypeTexts:
 
     @cached_property
     def parts(self) -> TypeParts:
-        """The type taken apart."""
+        """The parts of the type."""
         return type_parts(self._type)
 
 
@@ -75,7 +75,7 @@ class TypeText:
 
     @property
     def parts(self) -> TypeParts:
-        """The type taken apart."""
+        """The parts of the type."""
         return (self._of_type or self._found()).parts
 
     def _found(self) -> TypeTexts:

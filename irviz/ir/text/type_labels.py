@@ -1,4 +1,4 @@
-"""Short text for types, and types taken apart."""
+"""Short text for types, and the parts of types."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def loop_nest(prim_func: tirx.PrimFunc, name: str) -> LoopNest:
 
 
 class _Reader:
-    """Reads statements from the outside in, as names depend on the enclosing scope."""
+    """Reads statements outermost first, because names depend on the enclosing scope."""
 
     def __init__(self, lines: dict[tirx.Stmt, list[str]]) -> None:
         self.temporaries: list[Buffer] = []

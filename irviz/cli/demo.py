@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 def add_demo(commands: Commands) -> None:
     """Add the command to the command line."""
-    parser = commands.add_parser("demo", help="open the explorer on the lecture's MLP")
-    parser.add_argument("--svg", type=Path, help="no browser: write a picture, and report in text")
+    parser = commands.add_parser("demo", help="open the explorer on the course's MLP")
+    parser.add_argument("--svg", type=Path, help="write a picture and print a report; no browser")
     add_page(parser)
     parser.set_defaults(run=_run)
 

@@ -26,17 +26,23 @@ def add_diff(commands: Commands) -> None:
         parser.add_argument(
             name, metavar=name.upper(), help=f"{which}: a file, or a stage as work.irviz#1"
         )
-    parser.add_argument("--module", default="", metavar="NAME", help="where a file defines several")
+    parser.add_argument(
+        "--module", default="", metavar="NAME", help="the module to read, if a file defines several"
+    )
     parser.add_argument("--function", default="", metavar="NAME", help="only this function")
-    parser.add_argument("--json", action="store_true", help="print the data instead of text")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="draw to this .svg file")
-    parser.add_argument("--around", default="", metavar="NAME", help="with -o: near this node")
-    parser.add_argument("--steps", type=int, default=1, help="how near, in uses; default: 1")
-    parser.add_argument("--to", default="", metavar="NAME", help="with -o: between the two")
+    parser.add_argument("--around", default="", metavar="NAME", help="with -o: only near this node")
+    parser.add_argument("--steps", type=int, default=1, help="its radius in uses; default: 1")
+    parser.add_argument(
+        "--to", default="", metavar="NAME", help="with --around: only the paths between the two"
+    )
     parser.add_argument("--theme", default="course", help="with -o: course or dark")
     parser.add_argument("--direction", default="up", help="with -o: where data flows, up or down")
-    parser.add_argument("--layout", default="beside", help="with -o: beside or above")
-    parser.add_argument("--overlay", action="store_true", help="with -o: both in one picture")
+    parser.add_argument(
+        "--layout", default="beside", help="with -o: the module before is beside or above"
+    )
+    parser.add_argument("--overlay", action="store_true", help="with -o: draw both in one picture")
     parser.set_defaults(run=_run)
 
 

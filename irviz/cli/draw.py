@@ -16,9 +16,13 @@ def add_draw(commands: Commands) -> None:
     add_function(parser)
     parser.add_argument("--theme", default="course", help="course or dark")
     parser.add_argument("--direction", default="up", help="up or down")
-    parser.add_argument("--around", default="", metavar="NAME", help="only what is near this node")
-    parser.add_argument("--steps", type=int, default=1, help="how near, in uses; default: 1")
-    parser.add_argument("--to", default="", metavar="NAME", help="only what lies between the two")
+    parser.add_argument(
+        "--around", default="", metavar="NAME", help="draw only the neighbourhood of this node"
+    )
+    parser.add_argument("--steps", type=int, default=1, help="its radius in uses; default: 1")
+    parser.add_argument(
+        "--to", default="", metavar="NAME", help="with --around: only the paths between the two"
+    )
     parser.set_defaults(run=_run)
 
 

@@ -12,9 +12,7 @@ from irviz.cli.options import Commands
 
 def add_figures(commands: Commands) -> None:
     """Add the command to the command line."""
-    parser = commands.add_parser(
-        "figures", help="draw the figures that a figures.toml declares, from their programs"
-    )
+    parser = commands.add_parser("figures", help="draw the figures that a figures.toml declares")
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these figures")
     parser.add_argument(
         "--file", type=Path, default=Path("figures.toml"), help="default: figures.toml"
@@ -22,14 +20,14 @@ def add_figures(commands: Commands) -> None:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="write nothing; exit code 1 where a file is not what its program gives now",
+        help="write nothing; exit code 1 if a file no longer matches its program",
     )
     parser.add_argument("--to", type=Path, metavar="FOLDER", help="write to this folder")
     parser.add_argument(
         "--format",
         action="append",
         choices=("svg", "pdf", "png"),
-        help="may be given several times; default: as the file says",
+        help="can be repeated; default: as in the figures.toml",
     )
     parser.set_defaults(run=_run)
 

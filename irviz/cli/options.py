@@ -19,19 +19,24 @@ def add_file(parser: argparse.ArgumentParser, *, is_optional: bool = False) -> N
     )
     count = "?" if is_optional else None
     parser.add_argument("file", type=Path, nargs=count, metavar="FILE", help=words)
-    parser.add_argument("--module", default="", metavar="NAME", help="where it defines several")
+    parser.add_argument(
+        "--module", default="", metavar="NAME", help="the module to read, if it defines several"
+    )
 
 
 def add_function(parser: argparse.ArgumentParser) -> None:
     """Add the option for the function to show first."""
     parser.add_argument(
-        "--function", default="", metavar="NAME", help='default: "main", or the first by its name'
+        "--function",
+        default="",
+        metavar="NAME",
+        help='the function; default: "main", or the first',
     )
 
 
 def add_page(parser: argparse.ArgumentParser) -> None:
     """Add the options for serving the explorer."""
-    parser.add_argument("--port", type=_port, default=0, help="default: any free one")
+    parser.add_argument("--port", type=_port, default=0, help="default: any free port")
     place = parser.add_mutually_exclusive_group()
     for option, name, words in _PLACES:
         place.add_argument(option, dest="place", action="store_const", const=name, help=words)
@@ -39,8 +44,8 @@ def add_page(parser: argparse.ArgumentParser) -> None:
 
 
 _PLACES = (
-    ("--window", "window", "in a window of its own, which ends irviz when it is closed"),
-    ("--browser", "browser", "in the browser, also where pywebview is installed"),
+    ("--window", "window", "in a desktop window; closing it ends irviz"),
+    ("--browser", "browser", "in the browser, even if pywebview is installed"),
     ("--no-browser", "nowhere", "only print the address"),
 )
 

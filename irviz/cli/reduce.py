@@ -27,18 +27,24 @@ _FUNCTION, _MODULE = "still_fails", "user_check"
 
 def add_reduce(commands: Commands) -> None:
     """Add the command to the command line."""
-    parser = commands.add_parser("reduce", help="make a module smaller while it still fails")
+    parser = commands.add_parser("reduce", help="reduce a module that fails to a smaller one")
     add_file(parser)
     parser.add_argument(
         "--check",
         type=Path,
         required=True,
         metavar="SCRIPT",
-        help=f"a .py file of yours, which is run: {_FUNCTION}(mod) tells whether a module fails",
+        help=f"your own .py file, which is run; its {_FUNCTION}(mod) tells whether a module fails",
     )
     add_function(parser)
-    parser.add_argument("--seconds", type=float, default=60.0, help="when to stop; default: 60")
-    parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="write a script of it")
+    parser.add_argument("--seconds", type=float, default=60.0, help="the time limit; default: 60")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="OUT",
+        help="write a script that reproduces the failure",
+    )
     parser.set_defaults(run=_run)
 
 

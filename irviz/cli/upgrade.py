@@ -16,12 +16,16 @@ MOST_BYTES: Final = 50_000_000
 
 def add_upgrade(commands: Commands) -> None:
     """Add the command to the command line."""
-    parser = commands.add_parser("upgrade", help="rewrite older TVM code to the installed TVM's")
+    parser = commands.add_parser("upgrade", help="rewrite older TVM code for the installed TVM")
     parser.add_argument(
-        "file", type=Path, metavar="FILE", help="a .py, .ipynb, or .md, .rst, .txt with code in it"
+        "file", type=Path, metavar="FILE", help=".py, .ipynb, or .md, .rst, .txt with code"
     )
-    parser.add_argument("-w", "--write", action="store_true", help="write the file; else only show")
-    parser.add_argument("--output", type=Path, metavar="OUT", help="write here and leave the file")
+    parser.add_argument(
+        "-w", "--write", action="store_true", help="change the file instead of showing a diff"
+    )
+    parser.add_argument(
+        "--output", type=Path, metavar="OUT", help="write the result to this file instead"
+    )
     parser.set_defaults(run=run_upgrade)
 
 

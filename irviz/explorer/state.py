@@ -286,7 +286,7 @@ class State:
         step_sizes: The symbolic sizes that steps are measured with, by name.
         steps: The steps that are to be measured next.
         step_times: The measurements of the steps of a schedule.
-        candidates: What could be called in the place of the selected call, as far as it is known.
+        candidates: Possible replacements for the selected call's callee, as far as known.
         fetched: A value that was too large to keep, with its tensors.
         preview: What the transform that was tried last would do, None for nothing.
         changes: How many nodes differ from the parent's, by stage and function, as far as that was
@@ -294,7 +294,7 @@ class State:
         clipboard: The text that was copied last.
         file: The file that the browser was given last, None for none.
         making: The file that is being made, None for none.
-        drawing: The stage that is being drawn for so long that it is told, "" for none.
+        drawing: The stage whose drawing takes long enough to be reported, "" for none.
         message: The words that were said last, None for none.
         question: What the reader is asked before code of a file is run, None for nothing.
         failure: The action that was refused last, until another one is done.

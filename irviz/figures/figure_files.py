@@ -40,7 +40,7 @@ def write_figures(figures: FigureList, names: Sequence[str] = ()) -> list[Path]:
 
 
 def check_figures(figures: FigureList, names: Sequence[str] = ()) -> list[str]:
-    """Return what is wrong with the SVG files: those that their programs do not give now.
+    """Return descriptions of the SVG files that no longer match their programs.
 
     Each is a text that begins with the file. It has the diff of the programs where these changed,
     and that of the words in the picture where only these did.

@@ -1,4 +1,4 @@
-"""Mark the exercises of the notebooks.
+"""Grade the exercises of the notebooks.
 
 Each function takes the answer to one exercise and returns a `Verdict`, which says what was
 expected, what the answer gave, and a hint. An answer is marked by what it computes and by the IR

@@ -182,7 +182,7 @@ def test_stages_are_measured_in_turn():
 
 def test_what_is_asked_for_wrongly_is_told_in_words():
     session = mlp()
-    with pytest.raises(KeyError, match=r"'nowhere'.*no node of 'main'"):
+    with pytest.raises(KeyError, match=r"'nowhere'.*not a node of 'main'"):
         session.value("nowhere")
     with pytest.raises(ValueError, match="there is no stage '7'; the stages are '0'"):
         session.first_difference("7")
@@ -201,7 +201,7 @@ def test_what_is_asked_for_wrongly_is_told_in_words():
 
 
 def test_a_value_that_is_no_tensor_is_not_drawn():
-    with pytest.raises(ValueError, match="the value of 'size' is no tensor"):
+    with pytest.raises(ValueError, match="the value of 'size' is not a tensor"):
         branches().draw_value("size")
 
 

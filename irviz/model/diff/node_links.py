@@ -15,8 +15,8 @@ from irviz.model.matching.inlined_graph import (
     inline_calls,
     inlined_correspondence,
 )
-from irviz.model.matching.match_through_casts import correspondence_through_casts
-from irviz.model.matching.node_matching import MatchedBy
+from irviz.model.matching.lowered_matching import Joined
+from irviz.model.matching.node_matching import Correspondence, MatchedBy, correspondence
 
 _MATCHED_CALLS = (NodeKind.CALL_FUNCTION, NodeKind.CALL_TIR)
 
@@ -82,21 +82,26 @@ def link_nodes(
     found = inlined_correspondence(two, one, known)
     pairs: dict[tuple[NodeId, NodeId], MatchedBy] = {}
     parts: list[Part] = []
-    for mine, theirs in found.items():
+    further = [(mine, theirs) for mine, theirs in found.joined]
+    for mine, theirs in (*found.items(), *further):
         left, right = outermost(theirs), outermost(mine)
         is_inside = left != theirs or right != mine
         if is_inside and NodeKind.PARAM in (one.graph[theirs].kind, two.graph[mine].kind):
             continue
+        by = found.steps[mine] if found.get(mine) == theirs else MatchedBy.OPERATION
         if is_inside:
-            if found.steps[mine] is not MatchedBy.CONTENTS:  # but the node that computes its value
-                parts.append(Part(theirs, mine, found.steps[mine]))
+            if by is not MatchedBy.CONTENTS:  # but the node that computes its value
+                parts.append(Part(theirs, mine, by))
             pairs.setdefault((left, right), MatchedBy.CONTENTS)
-        elif found.steps[mine] is not MatchedBy.CONTENTS:
-            pairs[left, right] = found.steps[mine]
+        elif by is not MatchedBy.CONTENTS:
+            pairs[left, right] = by
         else:
             pairs.setdefault((left, right), MatchedBy.CONTENTS)
+    values = _values(one, two, found)
+    for mine, others in _joined_values(found).items():
+        values[mine] = values.get(mine, frozenset()) | others
     return NodeLinks(
-        pairs, _values(one, two, found), tuple(parts), _looked_into(one), _looked_into(two)
+        pairs, values, tuple(parts), _looked_into(one), _looked_into(two) | _fused_calls(found)
     )
 
 
@@ -115,8 +120,34 @@ def _only_there(reading: DiffSide, matched: Iterable[str]) -> set[str]:
 
 def _link_directly(before: Graph, after: Graph, known: Mapping[NodeId, NodeId]) -> NodeLinks:
     """Match two functions without callees to examine."""
-    found = correspondence_through_casts(after, before, known)
-    return NodeLinks({(theirs, mine): found.steps[mine] for mine, theirs in found.items()}, {})
+    found = correspondence(after, before, known)
+    pairs = {(theirs, mine): found.steps[mine] for mine, theirs in found.items()}
+    pairs.update(
+        {
+            (theirs, mine): found.steps.get(mine, MatchedBy.OPERATION)
+            for mine, theirs in found.joined
+        }
+    )
+    return NodeLinks(pairs, _joined_values(found), calls_after=_fused_calls(found))
+
+
+def _joined_values(found: Correspondence) -> dict[NodeId, frozenset[NodeId]]:
+    """Return the nodes before with the value of a node after, where several make up one."""
+    partners = {theirs: mine for mine, theirs in found.items()}
+    values: dict[NodeId, frozenset[NodeId]] = {}
+    for (mine, theirs), how in found.joined.items():
+        pairs = [(mine, theirs)] if how is Joined.VALUE else []
+        pairs += [(mine, found[mine])] if mine in found else []
+        pairs += [(partners[theirs], theirs)] if theirs in partners else []
+        for one, other in pairs:
+            values[outermost(one)] = values.get(outermost(one), frozenset()) | {outermost(other)}
+    return values
+
+
+def _fused_calls(found: Correspondence) -> frozenset[NodeId]:
+    """Return the calls after that correspond to several nodes by the name of their function."""
+    parts = [mine for (mine, _), how in found.joined.items() if how is Joined.PART]
+    return frozenset(outermost(mine) for mine in parts if mine in found)
 
 
 def _canonical_reading(

@@ -104,7 +104,7 @@ def inlined_correspondence(
             found[node.id] = origin
             steps[node.id] = MatchedBy.CONTENTS
     in_order = {node.id: found[node.id] for node in inlined.graph.nodes if node.id in found}
-    return Correspondence(in_order, steps)
+    return Correspondence(in_order, steps, found.joined)
 
 
 def _expected_partners(

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from itertools import islice
-from operator import attrgetter
 from types import MappingProxyType
 
 from irviz.model.graph.graph import (
@@ -27,6 +27,13 @@ from irviz.model.graph.graph import (
     NodeKind,
     RegionKind,
 )
+from irviz.model.matching.lowered_matching import (
+    Joined,
+    LoweredMatching,
+    LoweredSide,
+    uncontradicted,
+)
+from irviz.model.matching.operation_names import is_alias, is_cast
 
 _NUMBERED = re.compile(r"[lg]v\d*(#\d+)?")
 """Names from TVM's builder, which numbers the variables of each function from the start."""
@@ -35,6 +42,7 @@ _MAX_CANDIDATES = 8  # nodes with the same value that are considered as a partne
 
 _NONE: Mapping[NodeId, NodeId] = MappingProxyType({})
 _NONE_BY: Mapping[NodeId, MatchedBy] = MappingProxyType({})
+_NONE_JOINED: Mapping[tuple[NodeId, NodeId], Joined] = MappingProxyType({})
 
 
 class MatchedBy(Enum):
@@ -44,6 +52,7 @@ class MatchedBy(Enum):
     NAME = "name"
     POSITION = "position"
     STRUCTURE = "structure"
+    OPERATION = "operation on the same values"
     USE = "use"
     CONTENTS = "contents of the called function"
     PLACE = "place between matched nodes"
@@ -51,20 +60,28 @@ class MatchedBy(Enum):
 
 
 class Correspondence(dict[NodeId, NodeId]):
-    """The reference's node for each node that has one; `steps` says how they were matched."""
+    """The reference's node for each node that has one.
+
+    Attributes:
+        steps: How each node was matched.
+        joined: Further pairs, of a node that belongs to a pair and the pair's other node.
+    """
 
     def __init__(
-        self, pairs: Mapping[NodeId, NodeId] = _NONE, steps: Mapping[NodeId, MatchedBy] = _NONE_BY
+        self,
+        pairs: Mapping[NodeId, NodeId] = _NONE,
+        steps: Mapping[NodeId, MatchedBy] = _NONE_BY,
+        joined: Mapping[tuple[NodeId, NodeId], Joined] = _NONE_JOINED,
     ) -> None:
         super().__init__(pairs)
         self.steps = steps
+        self.joined = joined
 
 
 def correspondence(
     graph: Graph,
     reference: Graph,
     identical: Mapping[NodeId, NodeId] = _NONE,
-    type_label: Callable[[Node], str] = attrgetter("type_label"),
 ) -> Correspondence:
     """Match the nodes of two graphs one to one, in time proportional to the number of edges.
 
@@ -83,31 +100,41 @@ def correspondence(
     Args:
         reference: The graph that its nodes are matched with.
         identical: Known pairs, such as nodes of the same variable.
-        type_label: Returns a key that is equal for nodes of the same type.
 
     Returns:
         The reference's node for each node that has one, and how they were matched.
     """
     side, other = _Side(graph), _Side(reference)
-    matching = _Matching(side, other, type_label)
-    for node_id, partner in identical.items():
-        if node_id in graph.index and partner in reference.index:
-            matching.pair(node_id, partner, MatchedBy.KNOWN)
-    if matching.is_complete:
-        return Correspondence(side.partners, matching.steps)  # in the order of the known pairs
-    matching.inputs()
-    matching.number()
-    for node in graph.nodes:
-        matching.by_structure(node)
+    matching = _Matching(side, other)
+    there = {
+        one: partner
+        for one, partner in identical.items()
+        if one in graph.index and partner in reference.index
+    }
+    for node_id, partner in uncontradicted(graph, reference, there).items():
+        matching.pair(node_id, partner, MatchedBy.KNOWN)
+    lowered = LoweredMatching(
+        LoweredSide(graph, side.partners, side.scope),
+        LoweredSide(reference, other.partners, other.scope),
+        partial(matching.pair, by=MatchedBy.OPERATION),
+    )
     if not matching.is_complete:
+        matching.inputs()
+        matching.number()
+        for node in graph.nodes:
+            matching.by_structure(node)
+    if not matching.is_complete:
+        lowered.match()
         matching.outputs()
         matching.backwards()
         matching.by_name()
+        lowered.match()
         matching.outputs(even_elsewhere=True)
         matching.backwards()
     matching.exchange()
+    lowered.join()
     found = {node.id: side.partners[node.id] for node in graph.nodes if node.id in side.partners}
-    return Correspondence(found, matching.steps)
+    return Correspondence(found, matching.steps, lowered.joined)
 
 
 def compose(*steps: Mapping[NodeId, NodeId]) -> Mapping[NodeId, NodeId]:
@@ -198,9 +225,8 @@ class _Side:
 class _Matching:
     """The steps of the matching; `alike` has the reference's nodes by `value_key`."""
 
-    def __init__(self, side: _Side, other: _Side, type_label: Callable[[Node], str]) -> None:
+    def __init__(self, side: _Side, other: _Side) -> None:
         self.side, self.other = side, other
-        self.type_label = type_label
         self.alike: dict[object, dict[NodeId, None]] = {}
         self.steps: dict[NodeId, MatchedBy] = {}
 
@@ -276,8 +302,18 @@ class _Matching:
                     del same[next(iter(same))]
             elif same and side.is_one_value(node):
                 side.values[node.id] = self.other.values[next(iter(same))]
+            elif is_alias(node, side.entering(node.id)):
+                self._by_alias(node)
         if node.id in side.partners:
             side.values[node.id] = self.other.values[side.partners[node.id]]
+
+    def _by_alias(self, node: Node) -> None:
+        """Match another name of a value with the operation of that name that gives the value."""
+        value = self.side.values.get(self.side.entering(node.id)[0].source)
+        other = self.other
+        is_there = node.id in other.graph.index and node.id not in other.partners
+        if value is not None and is_there and other.values[node.id] == value:
+            self.pair(node.id, node.id, MatchedBy.NAME)
 
     def outputs(self, *, even_elsewhere: bool = False) -> None:
         """Match outputs by position, first only those whose operation occurs nowhere else."""
@@ -398,9 +434,16 @@ class _Matching:
         return mine.source not in self.side.partners and theirs.source not in self.other.partners
 
     def _have_same_scope(self, node: Node, other: Node) -> bool:
-        """Return whether neither is a parameter, and both are in the same branches."""
+        """Return whether two nodes may correspond: both are in the same branches.
+
+        A parameter does not become another node, and a cast no other operation.
+        """
         is_param = NodeKind.PARAM in (node.kind, other.kind)
-        return not is_param and self.side.scope(node) == self.other.scope(other)
+        return (
+            not is_param
+            and is_cast(node) is is_cast(other)
+            and self.side.scope(node) == self.other.scope(other)
+        )
 
     def _may_correspond(self, node: Node, other: Node) -> bool:
         """Return whether two nodes may be matched by their uses."""
@@ -420,4 +463,4 @@ class _Matching:
 
     def _is_alike(self, one: Node, other: Node) -> bool:
         """Return whether two values have the same type."""
-        return self.type_label(one) == self.type_label(other)
+        return one.type_label == other.type_label

@@ -1,0 +1,340 @@
+"""Match nodes whose operation was lowered, fused, cast or laid out otherwise.
+
+Values are followed to where their elements are computed (`value_origins`). Two nodes with the same
+operation on the same elements correspond, whatever the dtype or the layout, and whether it is an
+operator or the PrimFunc that it became. A call of a fused function corresponds to the nodes that
+compute its result from its arguments, if these are the operations that its name lists.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+
+from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind
+from irviz.model.matching.operation_names import (
+    REPRESENTATIONS,
+    fused_operations,
+    is_alias,
+    is_allocation,
+    is_call,
+    is_representation,
+    may_have_types,
+    operation_name,
+    without_representation,
+)
+from irviz.model.matching.value_origins import Number, Origin, Position, ValueOrigins
+
+_MOST_RESULTS = 64
+"""How many nodes behind an argument may be the result of a fused function."""
+_MOST_REPRESENTATIONS = 4
+"""How many casts and transpositions may follow an operation that lost its name to them."""
+
+
+class Joined(Enum):
+    """How a node belongs to a pair of nodes without being one of the two."""
+
+    VALUE = "has the same value"
+    CALL = "writes the value"
+    PART = "is a part of the operation"
+
+
+Partners = dict[NodeId, NodeId]
+Pair = Callable[[NodeId, NodeId], None]
+_Key = tuple[object, ...]
+_WITH_ATTRIBUTES, _BY_NAME = "with attributes", "by name"
+
+
+def uncontradicted(
+    graph: Graph, reference: Graph, known: dict[NodeId, NodeId]
+) -> dict[NodeId, NodeId]:
+    """Return known pairs of nodes, with the right partner of those whose name a cast took.
+
+    A pass that casts the result of an operation may give its variable to the cast.
+    """
+    found = dict(known)
+    for one, other in known.items():
+        mine, theirs = graph[one], reference[other]
+        if mine.structure == theirs.structure and mine.kind is theirs.kind:
+            continue
+        if is_representation(mine) and not is_representation(theirs):
+            nearer = _cast_operation(graph, mine, theirs, known)
+            if nearer is not None:
+                del found[one]
+                found[nearer] = other
+        elif is_representation(theirs) and not is_representation(mine):
+            nearer = _cast_operation(reference, theirs, mine, known.values())
+            if nearer is not None:
+                found[one] = nearer
+    return found
+
+
+def _cast_operation(
+    graph: Graph, cast: Node, wanted: Node, known: Iterable[NodeId]
+) -> NodeId | None:
+    """Return the node whose value is cast, if it has a certain operation and is not known."""
+    node = cast
+    for _ in range(_MOST_REPRESENTATIONS):
+        edges = graph.operands(node.id)
+        if not is_representation(node) or len(edges) != 1:
+            break
+        node = graph[edges[0].source]
+    is_it = node.kind is wanted.kind or is_call(node) or is_call(wanted)
+    is_it = is_it and operation_name(node.callee) == operation_name(wanted.callee)
+    return node.id if is_it and bool(wanted.callee) and node.id not in known else None
+
+
+@dataclass
+class LoweredSide:
+    """One of two graphs.
+
+    Attributes:
+        partners: The node of the other graph for each matched node.
+        scope: Returns the branches and functions around a node.
+        members: The nodes that belong to a pair without being one of the two.
+    """
+
+    graph: Graph
+    partners: Partners
+    scope: Callable[[Node], object]
+    members: set[NodeId] = field(default_factory=set)
+
+    @cached_property
+    def origins(self) -> ValueOrigins:
+        """Where the values of the graph are computed."""
+        return ValueOrigins(self.graph)
+
+    @cached_property
+    def alike(self) -> dict[_Key, list[NodeId]]:
+        """The computations by their operation on the origins of their arguments."""
+        found: dict[_Key, list[NodeId]] = {}
+        for node in filter(self.origins.is_computation, self.graph.nodes):
+            arguments = [(at, self.origins.origin(one)) for at, one in self.origins.arguments(node)]
+            for key in self.keys(node, arguments):
+                found.setdefault(key, []).append(node.id)
+        return found
+
+    def keys(self, node: Node, arguments: Sequence[tuple[Position, Origin]]) -> list[_Key]:
+        """Return what is equal for the same operation: with its attributes, and by its name."""
+        scope = self.scope(node)
+        sources = tuple(source for _, source in arguments if not isinstance(source, Number))
+        found: list[_Key] = []
+        if node.kind is NodeKind.OPERATOR:
+            texts = [(literal.position, Number(literal.text)) for literal in node.literals]
+            operands = frozenset((*arguments, *texts))
+            found.append((_WITH_ATTRIBUTES, scope, without_representation(node), operands))
+        if node.callee and sources:
+            found.append((_BY_NAME, scope, operation_name(node.callee), sources))
+        return found
+
+    def is_free(self, node_id: NodeId) -> bool:
+        """Return whether neither a node nor the value that it writes is matched."""
+        names = self.origins.names(node_id)
+        return not any(one in self.partners or one in self.members for one in names)
+
+
+@dataclass
+class LoweredMatching:
+    """Matches the nodes of two graphs that are left.
+
+    Attributes:
+        pair: Is called with a node of the first graph and its partner.
+        joined: Further pairs, of a node that belongs to a pair and the pair's other node.
+    """
+
+    side: LoweredSide
+    other: LoweredSide
+    pair: Pair
+    joined: dict[tuple[NodeId, NodeId], Joined] = field(default_factory=dict)
+
+    def match(self) -> None:
+        """Match what is left in the order of the first graph, and fused calls in the other."""
+        self._forward(self.side, self.other, is_back=False)
+        if any(map(self.other.is_free, self._fused(self.other, self.side))):
+            self._forward(self.other, self.side, is_back=True)
+
+    def join(self) -> None:
+        """Join the further names of a value, and the buffers that hold it, to its pair."""
+        sides = (self.side, self.other, False), (self.other, self.side, True)
+        for mine, theirs, is_back in sides:
+            for node_id, partner in [*mine.partners.items()]:
+                for one in _further_names(mine, theirs, node_id, partner):
+                    mine.members.add(one)
+                    how = Joined.VALUE if one in mine.graph.leaving else Joined.CALL
+                    self.joined[(partner, one) if is_back else (one, partner)] = how
+
+    def _fused(self, mine: LoweredSide, theirs: LoweredSide) -> list[NodeId]:
+        """Return the calls whose name lists operations that only the other graph has."""
+        known = theirs.origins.operations
+        return [
+            node.id
+            for node in mine.graph.nodes
+            if is_call(node)
+            and operation_name(node.callee) not in known
+            and fused_operations(node.callee, known)
+        ]
+
+    def _forward(self, mine: LoweredSide, theirs: LoweredSide, *, is_back: bool) -> None:
+        origins = mine.origins
+        for node in mine.graph.nodes:
+            if not mine.is_free(node.id):
+                continue
+            region: Sequence[NodeId] = ()
+            if origins.is_representation(node.id):
+                found = self._same_representation(mine, theirs, node)
+            elif origins.is_computation(node):
+                arguments = [
+                    (at, self._partner(mine, theirs, one)) for at, one in origins.arguments(node)
+                ]
+                known = [(at, one) for at, one in arguments if one is not None]
+                is_known = len(known) == len(arguments)
+                found = self._same_operation(mine, theirs, node, known) if is_known else None
+                if found is None and is_call(node):
+                    found, region = _fused_region(mine, theirs, node, {one for _, one in known})
+            else:
+                continue
+            if found is None:
+                continue
+            names = theirs.origins.names(found)
+            name = next((one for one in origins.names(node.id) if one in names), None)
+            one, two = name or origins.names(node.id)[0], name or names[0]
+            self.pair(two, one) if is_back else self.pair(one, two)
+            theirs.members.update(region)
+            for each in region:
+                self.joined[(each, one) if is_back else (one, each)] = Joined.PART
+
+    def _same_representation(
+        self, mine: LoweredSide, theirs: LoweredSide, node: Node
+    ) -> NodeId | None:
+        """Return a free cast, transposition or copy of the same elements to the same type."""
+        origin, operation, type_label = mine.origins.representation(node.id)
+        known = origin if isinstance(origin, Number) else self._partner(mine, theirs, origin)
+        if known is None:
+            return None
+        names = mine.origins.names(node.id)
+        left = theirs.origins.representations.get((known, operation, type_label), ())
+        found = list(filter(theirs.is_free, left))
+        same = (one for one in found if set(names) & set(theirs.origins.names(one)))
+        return next(same, found[0] if found else None)
+
+    def _partner(self, mine: LoweredSide, theirs: LoweredSide, node_id: NodeId) -> Origin | None:
+        """Return where the other graph computes the elements of a value, None if unknown."""
+        origin = mine.origins.origin(node_id)
+        if isinstance(origin, Number):
+            return origin
+        for one in (node_id, *mine.origins.names(origin)):
+            if one in mine.partners:
+                return theirs.origins.origin(mine.partners[one])
+        return None
+
+    def _same_operation(
+        self,
+        mine: LoweredSide,
+        theirs: LoweredSide,
+        node: Node,
+        arguments: Sequence[tuple[Position, Origin]],
+    ) -> NodeId | None:
+        """Return a free node with the same operation on the same elements, None if none."""
+        names = mine.origins.names(node.id)
+        for key in mine.keys(node, arguments):
+            is_certain = key[0] == _WITH_ATTRIBUTES or is_call(node)
+            found = [
+                one
+                for one in theirs.alike.get(key, ())
+                if (is_certain or is_call(theirs.graph[one]))  # which has no attributes
+                and theirs.is_free(one)
+                and may_have_types(mine.origins.type_label(node.id), theirs.origins.type_label(one))
+            ]
+            if found:
+                same = (one for one in found if set(names) & set(theirs.origins.names(one)))
+                return next(same, found[0])
+        return None
+
+
+def _fused_region(
+    mine: LoweredSide, theirs: LoweredSide, call: Node, arguments: set[Origin]
+) -> tuple[NodeId | None, Sequence[NodeId]]:
+    """Return the node that computes the result of a fused function, and those fused with it."""
+    operations = fused_operations(call.callee, theirs.origins.operations)
+    wanted = Counter(one for one in operations if one not in REPRESENTATIONS)
+    if not arguments or not wanted:
+        return None, ()
+    type_label = mine.origins.type_label(call.id)
+    for computed in _behind(theirs, arguments, wanted.total()):
+        result: NodeId | None = computed
+        if operations[-1] in REPRESENTATIONS:
+            key = computed, operations[-1], type_label
+            found = theirs.origins.representations.get(key, ())
+            result = next(filter(theirs.is_free, found), None)
+        if result is not None and may_have_types(type_label, theirs.origins.type_label(result)):
+            region = _region(theirs, computed, arguments, wanted)
+            path = theirs.origins.path(result)
+            region |= dict.fromkeys(one for one in path if region and theirs.is_free(one))
+            if region:
+                return result, [one for one in region if one != result]
+    return None, ()
+
+
+def _behind(side: LoweredSide, arguments: set[Origin], steps: int) -> Iterator[NodeId]:
+    """Yield the free computations at most so many steps behind an argument."""
+    users = side.origins.users
+    start = min(arguments, key=lambda one: (len(users.get(one, ())), str(one)))
+    found: dict[NodeId, None] = {}
+    last: Iterable[NodeId] = users.get(start, ())
+    for _ in range(steps):
+        last = [one for one in dict.fromkeys(last) if one not in found and side.is_free(one)]
+        yield from last
+        found.update(dict.fromkeys(last))
+        if len(found) > _MOST_RESULTS:
+            return
+        last = [two for one in last for two in users.get(one, ())]
+
+
+def _region(
+    side: LoweredSide, result: NodeId, arguments: set[Origin], wanted: Counter[str]
+) -> dict[NodeId, None]:
+    """Return the free nodes that compute a result from certain values.
+
+    Returns nothing if they are not the wanted operations, or need other values, or fewer.
+    """
+    graph, origins = side.graph, side.origins
+    region: dict[NodeId, None] = {result: None}
+    between: dict[NodeId, None] = {}
+    waiting = [result]
+    used: set[Origin] = set()
+    while waiting:
+        for _, source in origins.arguments(graph[waiting.pop()]):
+            origin = origins.origin(source)
+            *path, _ = origins.path(source)
+            between.update(dict.fromkeys(filter(side.is_free, path)))
+            if origin in arguments:
+                used.add(origin)
+            elif not isinstance(origin, Number) and origin not in region:
+                node = graph[origin]
+                if node.kind is NodeKind.CONSTANT:
+                    continue
+                is_part = origins.is_computation(node) and side.is_free(node.id)
+                if not is_part or len(region) == wanted.total():
+                    return {}
+                region[node.id] = None
+                waiting.append(node.id)
+    found = Counter(operation_name(graph[one].callee) for one in region)
+    return {**region, **between} if found == wanted and used == arguments else {}
+
+
+def _further_names(
+    mine: LoweredSide, theirs: LoweredSide, node_id: NodeId, partner: NodeId
+) -> Sequence[NodeId]:
+    """Return the free nodes that have the value of a matched node, if the partner has no others."""
+    node, other = mine.graph[node_id], theirs.graph[partner]
+    is_name = is_alias(node, mine.graph.operands(node_id)) or is_allocation(node)
+    if not is_name or is_alias(other, theirs.graph.operands(partner)) or is_allocation(other):
+        return ()
+    computing = mine.origins.computing(node_id)
+    names = mine.origins.names(computing)
+    if node_id not in names or computing in mine.partners:
+        return ()
+    return [one for one in names if one not in mine.partners and one not in mine.members]

@@ -8,11 +8,13 @@ import tvm_ffi
 from tvm import ir, relax, tirx
 
 from irviz.ir.text.expression_labels import attributes
-from irviz.model.graph.graph import Graph
+from irviz.model.graph.graph import Graph, Node, Resolution
 from irviz.model.matching.function_matching import FunctionFingerprint
 
 _SYMBOL = "global_symbol"
 _NO_BODY = 0
+_CALL_DEPTH = 3
+"""How many calls deep callees are told apart by what they compute."""
 
 
 def function_fingerprints(
@@ -24,6 +26,7 @@ def function_fingerprints(
         graphs: The graphs of the Relax functions whose bodies to fingerprint.
     """
     found = {}
+    bodies = _body_hashes(graphs)
     for gvar, function in mod.functions.items():
         name = str(gvar.name_hint)
         attrs = attributes(getattr(function, "attrs", None))
@@ -31,7 +34,7 @@ def function_fingerprints(
         own = tuple(item for item in attrs if item != (_SYMBOL, name))
         kind = type(function).__name__
         if isinstance(function, relax.Function):
-            body = _graph_hash(graphs[name]) if name in graphs else _NO_BODY
+            body = bodies.get(name, _NO_BODY)
             kind = kind if function.is_pure else f"{kind}, impure"
         elif isinstance(function, tirx.PrimFunc):
             for attribute, _ in attrs:
@@ -44,11 +47,35 @@ def function_fingerprints(
     return dict(sorted(found.items()))
 
 
-def _graph_hash(graph: Graph) -> int:
+def _body_hashes(graphs: Mapping[str, Graph]) -> Mapping[str, int]:
+    """Return a number for each graph, equal for the same operations on the same operands.
+
+    Calls of the functions given count by what these compute and not by their names, so that
+    functions which call each other, or themselves, may be renamed.
+    """
+    hashes = dict.fromkeys(graphs, 0)
+    for _ in range(_CALL_DEPTH):
+        hashes = {name: _graph_hash(graph, hashes) for name, graph in graphs.items()}
+        if not any(node.callee in graphs for graph in graphs.values() for node in graph.nodes):
+            break
+    return hashes
+
+
+def _graph_hash(graph: Graph, callees: Mapping[str, int]) -> int:
     """Return a number that is equal for graphs with the same operations on the same operands."""
     index = graph.index
-    operations = tuple((node.kind.value, node.structure, node.region) for node in graph.nodes)
+    owners = {region.owner for region in graph.regions}
+    operations = tuple(
+        (node.kind.value, 0 if node.id in owners else _operation(node, callees), node.region)
+        for node in graph.nodes  # an owner's operation is what its region contains
+    )
     types = tuple(str(node.type_text) for node in graph.nodes)
     edges = tuple((index[edge.source], index[edge.target], edge.position) for edge in graph.edges)
     outputs = tuple(index[one] for one in graph.outputs)
     return hash((operations, types, edges, outputs))
+
+
+def _operation(node: Node, callees: Mapping[str, int]) -> int:
+    if node.resolution is not Resolution.FUNCTION or node.callee not in callees:
+        return node.structure
+    return hash((node.operator, node.attributes, node.literals, callees[node.callee]))

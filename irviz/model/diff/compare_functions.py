@@ -203,7 +203,8 @@ def _with_move(
     if two.id in moved:
         places = str(before.index[one.id]), str(after.index[two.id])
         differences += (Difference(Aspect.ORDER, *places),)
-    if one.region in blocks and blocks[one.region] != two.region:
+    is_input = one.kind in INPUT_KINDS or two.kind in INPUT_KINDS
+    if not is_input and one.region in blocks and blocks[one.region] != two.region:
         was, now = _block_name(one, before), _block_name(two, after)
         differences += (Difference(Aspect.BLOCK, was, now),)
     if differences == diff.differences:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from irviz.model.diff.node_links import NodeLinks
 from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId, NodeKind
 from irviz.model.matching.node_matching import MatchedBy
-
-_MOST_STEPS = 4
-"""How many inserted nodes, such as casts, may follow an unchanged operation."""
 
 IsOtherOperation = Callable[[NodeId, NodeId], bool]
 
@@ -82,9 +79,8 @@ def group_by_place(
 ) -> list[NodeGroup]:
     """Extend pairs of different operations by unmatched nodes that belong to them.
 
-    If the same operation directly precedes one of the two, it is the true partner, and what follows
-    it was inserted or removed, as casts are. Otherwise, unmatched nodes used only by the pair are
-    grouped with it: the operation was decomposed, fused, or folded into a constant.
+    Unmatched nodes that only the pair uses are grouped with it: the operation was decomposed,
+    fused, or folded into a constant.
 
     Args:
         is_other_operation: Whether the operations of a node before and one after differ.
@@ -105,16 +101,6 @@ def _extended(
     kind = before.graph[one].kind
     if kind in INPUT_KINDS or not is_other_operation(one, two):
         return group
-    nearer = next((each for each in after.above(two) if not is_other_operation(one, each)), None)
-    if nearer is not None:
-        after.taken.add(nearer)
-        after.taken.discard(two)
-        return replace(group, after=(nearer,), by=MatchedBy.PLACE)
-    nearer = next((each for each in before.above(one) if not is_other_operation(each, two)), None)
-    if nearer is not None:
-        before.taken.add(nearer)
-        before.taken.discard(one)
-        return replace(group, before=(nearer,), by=MatchedBy.PLACE)
     mine, theirs = before.alone(one), after.alone(two)
     if not mine and not theirs:
         return group
@@ -127,17 +113,6 @@ class _Side:
 
     graph: Graph
     taken: set[NodeId]
-
-    def above(self, node_id: NodeId) -> list[NodeId]:
-        """Return the chain of unmatched nodes that a value comes from."""
-        found: list[NodeId] = []
-        while len(found) < _MOST_STEPS:
-            sources = self._free_sources(node_id)
-            if len(sources) != 1 or self.graph[sources[0]].kind in INPUT_KINDS:
-                break
-            (node_id,) = sources
-            found.append(node_id)
-        return found
 
     def alone(self, node_id: NodeId) -> list[NodeId]:
         """Return the unmatched nodes that only a given node uses.

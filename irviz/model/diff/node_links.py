@@ -197,7 +197,8 @@ def _values(
     """Return the nodes before with the same value, where a callee was examined."""
     forwarding: dict[NodeId, set[NodeId]] = {}
     for node_id in before.same:
-        if SEPARATOR not in node_id and _leads_inside(before, node_id):
+        is_call = before.graph[node_id].kind is NodeKind.CALL_FUNCTION  # of an inner function
+        if SEPARATOR not in node_id and (is_call or _leads_inside(before, node_id)):
             forwarding.setdefault(before.origin(node_id), set()).add(node_id)
     values: dict[NodeId, frozenset[NodeId]] = {}
     for node in after.graph.nodes:

@@ -166,7 +166,7 @@ class _InlinedGraphBuilder:
         """Add the nodes of a function; those of a called function come before the call."""
         count = 0
         nodes, regions = inlined_parts(graph, call, region, len(self.regions))
-        forwarded, opened = _called_inner_functions(graph) if call else ({}, frozenset())
+        forwarded, opened = _called_inner_functions(graph)
         self.regions += [
             one._replace(kind=RegionKind.PART, owner=None) if at in opened else one
             for at, one in enumerate(regions)

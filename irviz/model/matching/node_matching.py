@@ -38,6 +38,8 @@ from irviz.model.matching.operation_names import is_alias, is_cast
 _NUMBERED = re.compile(r"[lg]v\d*(#\d+)?")
 """Names from TVM's builder, which numbers the variables of each function from the start."""
 
+_CLOSURE = "relax.make_closure"
+
 _MAX_CANDIDATES = 8  # nodes with the same value that are considered as a partner
 
 _NONE: Mapping[NodeId, NodeId] = MappingProxyType({})
@@ -131,8 +133,10 @@ def correspondence(
         lowered.match()
         matching.outputs(even_elsewhere=True)
         matching.backwards()
+        matching.in_other_scopes()
     matching.exchange()
     lowered.join()
+    lowered.joined.update(matching.lifted())
     found = {node.id: side.partners[node.id] for node in graph.nodes if node.id in side.partners}
     return Correspondence(found, matching.steps, lowered.joined)
 
@@ -144,6 +148,16 @@ def compose(*steps: Mapping[NodeId, NodeId]) -> Mapping[NodeId, NodeId]:
     for step in others:
         found = {one: step[other] for one, other in found.items() if other in step}
     return found
+
+
+def _is_inside(graph: Graph, node: Node, owner: NodeId) -> bool:
+    """Return whether a node is in the region of an inner function."""
+    at = node.region
+    while at is not None:
+        if graph.regions[at].owner == owner:
+            return True
+        at = graph.regions[at].parent
+    return False
 
 
 class _Side:
@@ -347,12 +361,48 @@ class _Matching:
                 for a, b in pairs
                 if a.position == b.position and self._are_free(a, b)
             )
+            are_constants = any(
+                all(graph[pair[at]].kind is NodeKind.CONSTANT for pair in free)
+                for at, graph in enumerate((self.side.graph, self.other.graph))
+            )
             for one, other in free:
                 a, b = self.side.graph[one], self.other.graph[other]
-                # with several operands only the operation or the name tells which is which
-                is_certain = len(free) == 1 or one == other or a.operation == b.operation
+                # with several operands only the operation or the name tells which is which,
+                # except where all of them became constants
+                is_certain = are_constants or len(free) == 1
+                is_certain = is_certain or one == other or a.operation == b.operation
                 if is_certain and self._may_correspond(a, b) and self._is_used_alike(a, b):
                     self.pair(one, other, MatchedBy.USE)
+
+    def in_other_scopes(self) -> None:
+        """Match nodes with the same operation on the same values in another branch or function."""
+        side, other = self.side, self.other
+        left: dict[object, list[NodeId]] = {}
+        for node in other.free():
+            if other.is_one_value(node):
+                edges = other.graph.operands(node.id)
+                key = node.operation, *((edge.position, edge.source) for edge in edges)
+                left.setdefault(key, []).append(node.id)
+        for node in side.free() if left else ():
+            edges = side.graph.operands(node.id)
+            operands = [(edge.position, side.partners.get(edge.source)) for edge in edges]
+            key = node.operation, *operands
+            if left.get(key):
+                self.pair(node.id, left[key].pop(0), MatchedBy.STRUCTURE)
+
+    def lifted(self) -> Iterator[tuple[tuple[NodeId, NodeId], Joined]]:
+        """Match inner functions with the closures that they became; yield pairs of their contents.
+
+        LambdaLift makes a function of the module of an inner one.
+        """
+        side, other = self.side.graph, self.other.graph
+        for node in list(self.other.free()):
+            is_lifted = node.kind is NodeKind.FUNCTION and node.id in side.index
+            if not is_lifted or side[node.id].callee != _CLOSURE:
+                continue
+            self.pair(node.id, node.id, MatchedBy.NAME)
+            inside = (each for each in self.other.free() if _is_inside(other, each, node.id))
+            yield from (((node.id, each.id), Joined.PART) for each in inside)
 
     def exchange(self) -> None:
         """Exchange the partners of nodes with the same value if their users tell them apart."""
@@ -434,16 +484,16 @@ class _Matching:
         return mine.source not in self.side.partners and theirs.source not in self.other.partners
 
     def _have_same_scope(self, node: Node, other: Node) -> bool:
-        """Return whether two nodes may correspond: both are in the same branches.
+        """Return whether two nodes may correspond and are in the same branches.
 
-        A parameter does not become another node, and a cast no other operation.
+        A parameter only becomes a constant, and a cast no other operation.
         """
-        is_param = NodeKind.PARAM in (node.kind, other.kind)
-        return (
-            not is_param
-            and is_cast(node) is is_cast(other)
-            and self.side.scope(node) == self.other.scope(other)
-        )
+        kinds = {node.kind, other.kind}
+        if kinds == {NodeKind.PARAM, NodeKind.CONSTANT}:  # bound
+            return node.region is None or other.region is None
+        if NodeKind.PARAM in kinds or is_cast(node) is not is_cast(other):
+            return False
+        return self.side.scope(node) == self.other.scope(other)
 
     def _may_correspond(self, node: Node, other: Node) -> bool:
         """Return whether two nodes may be matched by their uses."""

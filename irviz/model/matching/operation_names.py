@@ -13,9 +13,9 @@ CAST = "cast"
 
 _LOWERED_NAMES = {"astype": CAST, "permutedims": "transpose", "concat": "concatenate"}
 """What TVM calls the PrimFuncs of operators, where the names have nothing in common."""
-_SUFFIXES = re.compile(r"(?:like|to)$")
+_SUFFIXES = re.compile(r"(?:like|to|inplace)$")
 _COUNTER = re.compile(r"\d+$")
-_PREFIX = re.compile(r"^(?:tir|te|topi)_")
+_PREFIX = re.compile(r"^(?:tir|te|topi|NT)_")
 REPRESENTATIONS = frozenset({CAST, "transpose", "layouttransform", "vdevice", "hintondevice"})
 """Operations that change a value's dtype, layout or device; the elements stay the same."""
 _ATTRIBUTES_OF_REPRESENTATION = frozenset(

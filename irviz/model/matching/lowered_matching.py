@@ -9,7 +9,7 @@ compute its result from its arguments, if these are the operations that its name
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -24,6 +24,7 @@ from irviz.model.matching.operation_names import (
     is_representation,
     may_have_types,
     operation_name,
+    representation,
     without_representation,
 )
 from irviz.model.matching.value_origins import Number, Origin, Position, ValueOrigins
@@ -49,31 +50,31 @@ _WITH_ATTRIBUTES, _BY_NAME = "with attributes", "by name"
 
 
 def uncontradicted(
-    graph: Graph, reference: Graph, known: dict[NodeId, NodeId]
-) -> dict[NodeId, NodeId]:
+    graph: Graph, reference: Graph, known: Mapping[NodeId, NodeId]
+) -> Mapping[NodeId, NodeId]:
     """Return known pairs of nodes, with the right partner of those whose name a cast took.
 
     A pass that casts the result of an operation may give its variable to the cast.
     """
     found = dict(known)
-    for one, other in known.items():
-        mine, theirs = graph[one], reference[other]
-        if mine.structure == theirs.structure and mine.kind is theirs.kind:
-            continue
-        if is_representation(mine) and not is_representation(theirs):
-            nearer = _cast_operation(graph, mine, theirs, known)
+    for cast in filter(is_representation, graph.nodes):
+        other = known.get(cast.id)
+        if other is not None and not is_representation(reference[other]):
+            nearer = _cast_operation(graph, cast, reference[other], known)
             if nearer is not None:
-                del found[one]
+                del found[cast.id]
                 found[nearer] = other
-        elif is_representation(theirs) and not is_representation(mine):
-            nearer = _cast_operation(reference, theirs, mine, known.values())
+    casts = {node.id for node in filter(is_representation, reference.nodes)}
+    for one, other in known.items() if casts else ():
+        if other in casts and one in found and not is_representation(graph[one]):
+            nearer = _cast_operation(reference, reference[other], graph[one], found.values())
             if nearer is not None:
                 found[one] = nearer
     return found
 
 
 def _cast_operation(
-    graph: Graph, cast: Node, wanted: Node, known: Iterable[NodeId]
+    graph: Graph, cast: Node, wanted: Node, known: Collection[NodeId]
 ) -> NodeId | None:
     """Return the node whose value is cast, if it has a certain operation and is not known."""
     node = cast
@@ -130,6 +131,14 @@ class LoweredSide:
             found.append((_BY_NAME, scope, operation_name(node.callee), sources))
         return found
 
+    def free_representations(self, origin: Origin, wanted: tuple[str, str]) -> Iterator[NodeId]:
+        """Yield the free casts, transpositions or copies of a value with a `representation`."""
+        for one in self.origins.representations.get(origin, ()):
+            operation = operation_name(self.graph[one].callee)
+            found = representation(operation, self.origins.type_label(one))
+            if found == wanted and self.is_free(one):
+                yield one
+
     def is_free(self, node_id: NodeId) -> bool:
         """Return whether neither a node nor the value that it writes is matched."""
         names = self.origins.names(node_id)
@@ -160,8 +169,13 @@ class LoweredMatching:
         """Join the further names of a value, and the buffers that hold it, to its pair."""
         sides = (self.side, self.other, False), (self.other, self.side, True)
         for mine, theirs, is_back in sides:
-            for node_id, partner in [*mine.partners.items()]:
-                for one in _further_names(mine, theirs, node_id, partner):
+            for node in mine.graph.nodes:
+                if not (node.kind is NodeKind.VALUE or is_allocation(node)):
+                    continue
+                partner = mine.partners.get(node.id)
+                if partner is None:
+                    continue
+                for one in _further_names(mine, theirs, node.id, partner):
                     mine.members.add(one)
                     how = Joined.VALUE if one in mine.graph.leaving else Joined.CALL
                     self.joined[(partner, one) if is_back else (one, partner)] = how
@@ -210,13 +224,13 @@ class LoweredMatching:
         self, mine: LoweredSide, theirs: LoweredSide, node: Node
     ) -> NodeId | None:
         """Return a free cast, transposition or copy of the same elements to the same type."""
-        origin, operation, type_label = mine.origins.representation(node.id)
+        origin = mine.origins.origin(node.id)
         known = origin if isinstance(origin, Number) else self._partner(mine, theirs, origin)
         if known is None:
             return None
+        wanted = representation(operation_name(node.callee), mine.origins.type_label(node.id))
+        found = list(theirs.free_representations(known, wanted))
         names = mine.origins.names(node.id)
-        left = theirs.origins.representations.get((known, operation, type_label), ())
-        found = list(filter(theirs.is_free, left))
         same = (one for one in found if set(names) & set(theirs.origins.names(one)))
         return next(same, found[0] if found else None)
 
@@ -266,9 +280,8 @@ def _fused_region(
     for computed in _behind(theirs, arguments, wanted.total()):
         result: NodeId | None = computed
         if operations[-1] in REPRESENTATIONS:
-            key = computed, operations[-1], type_label
-            found = theirs.origins.representations.get(key, ())
-            result = next(filter(theirs.is_free, found), None)
+            last = representation(operations[-1], type_label)
+            result = next(theirs.free_representations(computed, last), None)
         if result is not None and may_have_types(type_label, theirs.origins.type_label(result)):
             region = _region(theirs, computed, arguments, wanted)
             path = theirs.origins.path(result)

@@ -120,20 +120,21 @@ def correspondence(
         LoweredSide(reference, other.partners, other.scope),
         partial(matching.pair, by=MatchedBy.OPERATION),
     )
-    if not matching.is_complete:
-        matching.inputs()
-        matching.number()
-        for node in graph.nodes:
-            matching.by_structure(node)
-    if not matching.is_complete:
-        lowered.match()
-        matching.outputs()
-        matching.backwards()
-        matching.by_name()
-        lowered.match()
-        matching.outputs(even_elsewhere=True)
-        matching.backwards()
-        matching.in_other_scopes()
+    steps = (
+        matching.inputs,
+        matching.by_structure,
+        lowered.match,
+        matching.outputs,
+        matching.backwards,
+        matching.by_name,
+        lowered.match,
+        partial(matching.outputs, even_elsewhere=True),
+        matching.backwards,
+        matching.in_other_scopes,
+    )
+    for step in steps:
+        if not matching.is_complete:
+            step()
     matching.exchange()
     lowered.join()
     lowered.joined.update(matching.lifted())
@@ -289,7 +290,7 @@ class _Matching:
             if left.get(key):
                 yield params, left[key].pop(0)
 
-    def number(self) -> None:
+    def _number(self) -> None:
         """Assign numbers to the reference's values; equal operations on equal values are one."""
         values = self.other.values
         for index, node in enumerate(self.other.graph.nodes):
@@ -300,7 +301,13 @@ class _Matching:
                     values[node.id] = values[next(iter(same))]
                 same[node.id] = None
 
-    def by_structure(self, node: Node) -> None:
+    def by_structure(self) -> None:
+        """Match nodes with the same operation on the same values."""
+        self._number()
+        for node in self.side.graph.nodes:
+            self._by_structure(node)
+
+    def _by_structure(self, node: Node) -> None:
         """Match a node with one of the same operation on the same values, and number its value."""
         side, taken = self.side, self.other.partners
         if node.id not in side.partners and node.kind not in INPUT_KINDS:
@@ -442,7 +449,7 @@ class _Matching:
         side.values = {}
         for node in side.graph.nodes:
             is_new = node.id not in side.partners
-            self.by_structure(node)
+            self._by_structure(node)
             if node.id not in side.partners and node.id in other.graph.index:
                 named = other.graph[node.id]
                 is_elsewhere = mine[named.operation] or theirs[node.operation]

@@ -74,17 +74,16 @@ def is_call(node: Node) -> bool:
     return node.kind in _CALLS
 
 
-def is_prim_func_call(node: Node) -> bool:
-    """Return whether a node calls a PrimFunc of the module."""
-    return is_call(node) and node.resolution is Resolution.PRIM_FUNC
-
-
 def is_representation(node: Node) -> bool:
     """Return whether a node's value has the elements of its operand in another representation."""
-    if node.kind is NodeKind.MATCH_CAST:
-        return True
-    named = node.kind is NodeKind.OPERATOR or is_prim_func_call(node)
-    return named and operation_name(node.callee) in REPRESENTATIONS
+    if node.kind is NodeKind.OPERATOR or node.resolution is Resolution.PRIM_FUNC:
+        return operation_name(node.callee) in REPRESENTATIONS
+    return node.kind is NodeKind.MATCH_CAST
+
+
+def representation(operation: str, type_label: str) -> tuple[str, str]:
+    """Return a key of a cast, a transposition or a copy; only casts are told apart by the dtype."""
+    return operation, type_label if operation == CAST else without_dtype(type_label)
 
 
 def is_allocation(node: Node) -> bool:

@@ -8,13 +8,11 @@ from typing import NamedTuple
 
 from irviz.model.graph.graph import CALLEE, INPUT_KINDS, Graph, Node, NodeId, NodeKind
 from irviz.model.matching.operation_names import (
-    CAST,
     is_alias,
     is_allocation,
     is_call,
     is_representation,
     operation_name,
-    without_dtype,
 )
 
 Position = tuple[int, ...]
@@ -40,55 +38,60 @@ class ValueOrigins:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._sources: dict[NodeId, NodeId] = {}
-        self._elements: dict[NodeId, NodeId] = {}
-        self._numbers: dict[NodeId, Number] = {}
+        self._origins: dict[NodeId, Origin] = {}
+        self._computing: dict[NodeId, NodeId] = {}
         self._names: dict[NodeId, list[NodeId]] = {}
         self._buffers: dict[NodeId, list[NodeId]] = {}
         for node in graph.nodes:
             edges = graph.operands(node.id)
             if is_alias(node, edges):
-                self._sources[node.id] = edges[0].source
+                self._name(node.id, edges[0].source)
                 self._names.setdefault(self.computing(node.id), []).append(node.id)
                 continue
+            if is_representation(node) and edges:
+                self._sources[node.id] = edges[0].source
+                self._origins[node.id] = self.origin(edges[0].source)
+            elif (is_representation(node) or node.kind is NodeKind.VALUE) and node.literals:
+                self._origins[node.id] = Number(node.literals[0].text)
             if is_call(node) and not node.is_pure and not graph.leaving.get(node.id):
                 self._write(node)
-            if is_representation(node) and edges:
-                self._elements[node.id] = edges[0].source
-            elif (is_representation(node) or node.kind is NodeKind.VALUE) and node.literals:
-                self._numbers[node.id] = Number(node.literals[0].text)
+
+    def _name(self, node_id: NodeId, source: NodeId) -> None:
+        self._sources[node_id] = source
+        self._computing[node_id] = self.computing(source)
+        self._origins[node_id] = self.origin(source)
 
     def _write(self, call: Node) -> None:
         """Take the last arguments of a call as its results if they are buffers without a value."""
         for edge in reversed(self.graph.operands(call.id)):
-            if not is_allocation(self.graph[edge.source]) or edge.source in self._sources:
+            if not is_allocation(self.graph[edge.source]) or edge.source in self._computing:
                 break
-            self._sources[edge.source] = call.id
+            self._name(edge.source, call.id)
             self._buffers.setdefault(call.id, []).append(edge.source)
 
     def computing(self, node_id: NodeId) -> NodeId:
         """Return the node that computes a value, which may have several names."""
-        while node_id in self._sources:
-            node_id = self._sources[node_id]
-        return node_id
+        return self._computing.get(node_id, node_id)
 
     def origin(self, node_id: NodeId) -> Origin:
         """Return the node that computes the elements of a value, or a number."""
-        *_, last = self.path(node_id)
-        return self._numbers.get(last, last)
+        return self._origins.get(node_id, node_id)
 
     def path(self, node_id: NodeId) -> Iterator[NodeId]:
         """Yield the nodes from a value to the one that computes its elements."""
         found: NodeId | None = node_id
         while found is not None:
             yield found
-            found = self._sources.get(found) or self._elements.get(found)
+            found = self._sources.get(found)
 
     def names(self, node_id: NodeId) -> Sequence[NodeId]:
         """Return all nodes that have the value that a node computes, the node itself last.
 
         A call that writes to buffers has no value of its own, but comes last, too.
         """
-        return [*self._names.get(node_id, ()), *self._buffers.get(node_id, ()), node_id]
+        if node_id not in self._names and node_id not in self._buffers:
+            return (node_id,)
+        return (*self._names.get(node_id, ()), *self._buffers.get(node_id, ()), node_id)
 
     def arguments(self, node: Node) -> Iterator[tuple[Position, NodeId]]:
         """Yield the operands of a node with their positions, except buffers that it writes."""
@@ -99,8 +102,7 @@ class ValueOrigins:
 
     def is_computation(self, node: Node) -> bool:
         """Return whether a node computes elements, rather than naming or moving them."""
-        moved = (self._sources, self._elements, self._numbers)
-        is_moved = any(node.id in each for each in moved) or is_allocation(node)
+        is_moved = node.id in self._origins or is_allocation(node)
         return node.kind not in INPUT_KINDS and not is_moved
 
     @cached_property
@@ -109,24 +111,16 @@ class ValueOrigins:
         return frozenset(operation_name(node.callee) for node in self.graph.nodes if node.callee)
 
     @cached_property
-    def representations(self) -> dict[tuple[Origin, str, str], list[NodeId]]:
-        """The casts, transpositions and copies of a value, by its origin, operation and type."""
-        found: dict[tuple[Origin, str, str], list[NodeId]] = {}
-        for node_id in (*self._elements, *self._numbers):
-            found.setdefault(self.representation(node_id), []).append(node_id)
+    def representations(self) -> dict[Origin, list[NodeId]]:
+        """The casts, transpositions and copies of each value."""
+        found: dict[Origin, list[NodeId]] = {}
+        for node_id in filter(self.is_representation, self._origins):
+            found.setdefault(self.origin(node_id), []).append(node_id)
         return found
-
-    def representation(self, node_id: NodeId) -> tuple[Origin, str, str]:
-        """Return the origin of a cast, a transposition or a copy, its operation and its type."""
-        operation = operation_name(self.graph[node_id].callee)
-        type_label = self.type_label(node_id)
-        if operation != CAST:
-            type_label = without_dtype(type_label)
-        return self.origin(node_id), operation, type_label
 
     def is_representation(self, node_id: NodeId) -> bool:
         """Return whether a node is a cast, a transposition or a copy of another value."""
-        return node_id in self._elements or node_id in self._numbers
+        return node_id in self._origins and node_id not in self._computing
 
     def type_label(self, node_id: NodeId) -> str:
         """Return the type of the value that a node computes."""

@@ -5,16 +5,21 @@ a partner, and the diff should find it.
 """
 
 import random
+import re
 from typing import NamedTuple
 
 import numpy as np
+import tvm
 from tvm import relax
 from tvm.relax import op
 
+import irviz
+from irviz.ir.node_ids import definitions, identify
 from irviz.model.graph.graph import INPUT_KINDS
-from irviz.model.graph.inlined_ids import SEPARATOR
 
-_CAST = "relax.astype"
+_CAST = re.compile(r"relax\.astype|cast\d*")
+_TAKES_A_NAME = ("relax.astype", "relax.permute_dims", "relax.layout_transform", "relax.to_vdevice")
+"""What a pass may put behind an operation, and give it the operation's variable."""
 EXACT, ROUNDED = 1e-4, 3e-2
 """The share of the largest number by which numbers may differ: of one dtype, of float16."""
 
@@ -35,54 +40,149 @@ class Agreement(NamedTuple):
 
 def agreement(session, before, after, tolerance, diff=None):
     """Return how the diff of two stages, or one that is given, agrees with their values."""
-    values = _values(session, before), _values(session, after)
     diff = diff or session.diff(before, after)
     (main,) = (one for one in diff.functions if one.after == session.function)
-    graphs = main.graphs
+    sides = [
+        _values(session, stage, graph)
+        for stage, graph in zip((before, after), main.graphs, strict=True)
+    ]
 
     def is_equal(one, two):
-        return _is_equal(values[0][one], values[1][two], tolerance)
-
-    def is_cast(side, node):
-        return graphs[side][node].callee == _CAST
+        return _is_equal(sides[0][one], sides[1][two], tolerance)
 
     group_of = {node: each for each in main.nodes for node in each.after}
-    before_it = [node for node in values[0] if SEPARATOR not in node and not is_cast(0, node)]
+    computed = [_computed(*side) for side in zip(sides, main.graphs, strict=True)]
     expected, missing = 0, []
-    for node in graphs[1].nodes:
-        if node.kind in INPUT_KINDS or node.id not in values[1] or is_cast(1, node.id):
-            continue
-        partners = {one for one in before_it if is_equal(one, node.id)}
+    for node in computed[1]:
+        partners = {one for one in computed[0] if is_equal(one, node)}
         expected += bool(partners)
-        found = group_of[node.id].before
-        if partners and not partners.intersection(found):
-            missing.append(node.id)
+        if partners and not partners.intersection(group_of[node].before):
+            missing.append(node)
     wrong = []
     for each in main.nodes:
         pairs = [(one, two) for one in each.before for two in each.after]
-        known = [pair for pair in pairs if pair[0] in values[0] and pair[1] in values[1]]
-        casts = {is_cast(0, one) is not is_cast(1, two) for one, two in pairs}
+        known = [(one, two) for one, two in pairs if one in sides[0] and two in sides[1]]
+        casts = {_is_cast(main.graphs[0][a]) is not _is_cast(main.graphs[1][b]) for a, b in pairs}
         if casts == {True} or (known and not any(is_equal(*pair) for pair in known)):
             wrong.append((*each.before, "→", *each.after))
         for one, two, *_ in each.parts:
-            is_known = one in values[0] and two in values[1]
+            is_known = one in sides[0] and two in sides[1]
             if is_known and not is_equal(one, two):
                 wrong.append((one, "→", two))
     return Agreement(expected, missing, wrong)
 
 
-def _values(session, stage):
+def _is_cast(node):
+    return bool(_CAST.fullmatch(node.callee))
+
+
+def _computed(values, graph):
+    """Return the nodes of a function that compute a value, and do more than cast one."""
+    return [
+        node.id
+        for node in graph.nodes
+        if node.id in values and node.kind not in INPUT_KINDS and not _is_cast(node)
+    ]
+
+
+def _values(session, stage, graph):
+    """Return the values of nodes, except of memory, which holds others later on."""
+    memory = {node.id for node in graph.nodes if node.callee.endswith("alloc_tensor")}
     visits = session.trace(stage).visits
-    return {node: visit.value.arrays for node, visit in visits.items() if visit.value.arrays}
+    return {
+        node: visit.value.arrays
+        for node, visit in visits.items()
+        if visit.value.arrays and node not in memory
+    }
 
 
 def _is_equal(mine, theirs, tolerance):
     return len(mine) == len(theirs) and all(
-        one.shape == two.shape
-        and np.abs(one.astype("float64") - two).max(initial=0)
-        <= tolerance * np.abs(one.astype("float64")).max(initial=0)
+        _is_equal_array(one.astype("float64"), two.astype("float64"), tolerance)
         for one, two in zip(mine, theirs, strict=True)
     )
+
+
+def _is_equal_array(one, two, tolerance):
+    if one.size != two.size:
+        return False
+    if one.shape != two.shape:  # another layout
+        one, two = np.sort(one.ravel()), np.sort(two.ravel())
+    return np.abs(one - two).max(initial=0) <= tolerance * np.abs(one).max(initial=0)
+
+
+def agreement_when_read(mod, after, tolerance=EXACT):
+    """Return how the diff of two modules agrees with their values when no variable is shared.
+
+    Returns None if one of the modules does not run.
+    """
+    read = read_again(after)
+    session = irviz.Session(mod, isolate=False)
+    function = session.function
+    session = session.apply(lambda _: read)
+    last = session.stages[-1]
+    if last.error or function not in {one.name_hint for one in read.get_global_vars()}:
+        return None
+    try:
+        return agreement(session, "0", last.id, tolerance, irviz.diff(mod, read))
+    except irviz.RunError:
+        return None
+
+
+def read_again(mod):
+    """Return the module as it is read from a file: with other objects of the same names."""
+    return tvm.ir.load_json(tvm.ir.save_json(mod))
+
+
+def lost_variables(before, after):
+    """Return how many variables survive in the functions of two modules, and the unpaired ones.
+
+    A variable survives if the same object is bound again; it has to be paired with itself, unless
+    a cast or a change of layout took it from the operation that had it.
+    """
+    count, lost = 0, []
+    for diff in irviz.diff(before, after).functions:
+        if not diff.nodes:
+            continue
+        mine, theirs = _bindings(before[diff.before]), _bindings(after[diff.after])
+        pairs = {(one, two) for each in diff.nodes for one in each.before for two in each.after}
+        for address in mine.keys() & theirs.keys():
+            (one, was), (two, now) = mine[address], theirs[address]
+            count += 1
+            if (one, two) not in pairs and (was == now or now not in _TAKES_A_NAME):
+                lost.append(f"{diff.name}: {one} of {was}, now of {now}")
+    return count, lost
+
+
+def _bindings(function):
+    """Return the node and the operation of each variable of a function, by its address."""
+    ids = {var.__chandle__(): node_id for var, node_id in identify(function).items()}
+    found = {}
+    for var, binding in definitions(function.params, function.body):
+        value = getattr(binding, "value", None)
+        operation = getattr(getattr(value, "op", None), "name", type(value).__name__)
+        found[var.__chandle__()] = ids[var.__chandle__()], operation
+    return found
+
+
+def lowered(mod, *passes):
+    """Return a module after passes for LLVM, which are given by name."""
+    with tvm.target.Target("llvm"):
+        for name in passes:
+            options = {"fuse_opt_level": 2} if name == "FuseOps" else {}
+            mod = getattr(relax.transform, name)(**options)(mod)
+    return mod
+
+
+FUSED = ("LegalizeOps", "AnnotateTIROpPattern", "FuseOps", "FuseTIR")
+CALLS = ("LegalizeOps", "ToNonDataflow", "RemovePurityChecking", "CallTIRRewrite")
+SEQUENCES = {
+    "fused PrimFuncs": FUSED,
+    "fused functions": FUSED[:3],
+    "calls that write to buffers": CALLS,
+    "rounded and lowered": ("ToMixedPrecision", "LegalizeOps"),
+}
+"""Passes one after the other; a diff of the first and the last module passes over the others."""
 
 
 _UNARY = [op.nn.relu, op.tanh, op.sin, op.cos, op.negative, op.sigmoid, op.nn.gelu, op.nn.softmax]

@@ -213,6 +213,8 @@ class _Side:
             (position, values.get(source, source))
             for source, _, position, *_ in self.graph.operands(node.id)
         ]
+        if node.kind is NodeKind.TUPLE_GET_ITEM:  # of a tuple of tuples, too
+            operands.append(((), node.type_label[:5]))
         return (node.kind, node.structure, self.scope(node), *operands)
 
     def is_one_value(self, node: Node) -> bool:

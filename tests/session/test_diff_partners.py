@@ -311,6 +311,12 @@ def test_without_shared_variables_partners_are_found_by_what_is_computed(name, d
     assert expected > 12
 
 
+def test_lowered_operators_among_casts_keep_their_variables(diff_by_values):
+    mod = diff_by_values.lowered(diff_by_values.random_operators(5, 24), "ToMixedPrecision")
+    count, lost = diff_by_values.lost_variables(mod, diff_by_values.lowered(mod, "LegalizeOps"))
+    assert (count > 30, lost) == (True, [])
+
+
 @pytest.mark.parametrize("name", ["LegalizeOps", "ToMixedPrecision", "CanonicalizeBindings"])
 def test_a_variable_that_survives_is_paired_with_itself(name, diff_by_values):
     builder = relax.BlockBuilder()

@@ -32,6 +32,20 @@ def fused() -> Session:
     return session
 
 
+@pytest.mark.parametrize("has_casts", [False, True], ids=["the lecture's", "with casts"])
+def test_no_operator_is_gone_from_a_compiled_module(has_casts, compiled, diff_by_values) -> None:
+    session = compiled
+    if has_casts:
+        mod = diff_by_values.lowered(diff_by_values.random_operators(5, 12), "ToMixedPrecision")
+        with irviz.record() as recording:
+            tvm.compile(mod, "llvm")
+        session = recording.session()
+    first = irviz.graph(session.stage("0").module)
+    operators = [node.id for node in first.nodes if node.callee]
+    gone = [one for one in operators if not session.history(one, stage="0").steps[-1].nodes]
+    assert (len(operators) > 5, gone) == (True, [])
+
+
 def test_a_node_is_followed_to_the_call_that_it_was_fused_into(fused: Session) -> None:
     found = fused.history("lv1", stage="0")
     assert [(step.stage.label, step.nodes) for step in found.changes] == [

@@ -213,9 +213,9 @@ class _Side:
             (position, values.get(source, source))
             for source, _, position, *_ in self.graph.operands(node.id)
         ]
-        if node.kind is NodeKind.TUPLE_GET_ITEM:  # of a tuple of tuples, too
-            operands.append(((), node.type_label[:5]))
-        return (node.kind, node.structure, self.scope(node), *operands)
+        is_item = node.kind is NodeKind.TUPLE_GET_ITEM
+        sort = node.type_label[:5] if is_item else ""  # an item may be a tuple itself
+        return (node.kind, node.structure, self.scope(node), sort, *operands)
 
     def is_one_value(self, node: Node) -> bool:
         """Return whether the same operation on the same values gives the same value.

@@ -64,10 +64,11 @@ def uncontradicted(
             if nearer is not None:
                 del found[cast.id]
                 found[nearer] = other
-    casts = {node.id for node in filter(is_representation, reference.nodes)}
-    for one, other in known.items() if casts else ():
-        if other in casts and one in found and not is_representation(graph[one]):
-            nearer = _cast_operation(reference, reference[other], graph[one], found.values())
+    names = {other: one for one, other in known.items()}
+    for cast in filter(is_representation, reference.nodes):
+        one = names.get(cast.id)
+        if one is not None and one in found and not is_representation(graph[one]):
+            nearer = _cast_operation(reference, cast, graph[one], names)
             if nearer is not None:
                 found[one] = nearer
     return found

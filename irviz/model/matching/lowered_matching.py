@@ -113,7 +113,8 @@ class LoweredSide:
     def alike(self) -> dict[_Key, list[NodeId]]:
         """The computations by their operation on the origins of their arguments."""
         found: dict[_Key, list[NodeId]] = {}
-        for node in filter(self.origins.is_computation, self.graph.nodes):
+        left = (node for node in self.graph.nodes if node.id not in self.partners)
+        for node in filter(self.origins.is_computation, left):
             arguments = [(at, self.origins.origin(one)) for at, one in self.origins.arguments(node)]
             for key in self.keys(node, arguments):
                 found.setdefault(key, []).append(node.id)
@@ -195,7 +196,7 @@ class LoweredMatching:
     def _forward(self, mine: LoweredSide, theirs: LoweredSide, *, is_back: bool) -> None:
         origins = mine.origins
         for node in mine.graph.nodes:
-            if not mine.is_free(node.id):
+            if node.id in mine.partners or not mine.is_free(node.id):
                 continue
             region: Sequence[NodeId] = ()
             if origins.is_representation(node.id):
@@ -225,9 +226,8 @@ class LoweredMatching:
         self, mine: LoweredSide, theirs: LoweredSide, node: Node
     ) -> NodeId | None:
         """Return a free cast, transposition or copy of the same elements to the same type."""
-        origin = mine.origins.origin(node.id)
-        known = origin if isinstance(origin, Number) else self._partner(mine, theirs, origin)
-        if known is None:
+        known = self._partner(mine, theirs, node.id)
+        if known is None or known not in theirs.origins.representations:
             return None
         wanted = representation(operation_name(node.callee), mine.origins.type_label(node.id))
         found = list(theirs.free_representations(known, wanted))

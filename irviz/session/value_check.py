@@ -1,0 +1,485 @@
+"""Check that a stage has the interface of the first stage, and gives the same results.
+
+All stages are called with the same samples, as a caller would: by the position of the arguments.
+Results may differ by what rounding can do, as `irviz.model.runs.tolerance` says.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from tvm import ir, relax
+
+from irviz.errors import InputError, RunError
+from irviz.ir.float_dtypes import float_dtypes
+from irviz.ir.module_functions import drawable_function, relax_functions
+from irviz.ir.shapes.check_arguments import Argument, TypeMismatchError, check_argument
+from irviz.ir.shapes.symbolic_shapes import parameter_types, type_dims
+from irviz.ir.text.type_labels import type_label
+from irviz.model.runs.array_diff import Verdict, distances
+from irviz.model.runs.run_result import Comparison, RunResult, Tolerance, compare_runs
+from irviz.model.runs.tolerance import rounding_error, rounding_tolerance, unit_roundoff
+from irviz.model.runs.trace import Array
+from irviz.runtime.inputs.argument_lists import Cases
+from irviz.runtime.inputs.samples import Sample, further_samples, usual_samples
+from irviz.runtime.run import run
+from irviz.session.session_state import SessionState
+from irviz.session.stage_operations import operations_in_a_row
+from irviz.transforms.stage import Stage
+from irviz.view.text.run_results import comparison_summary
+
+_FILLS = (0x5A, 0xA5)
+"""What fills memory before the first run and a run that repeats it: large floats, and small."""
+_SEED = 53
+
+
+class _InterfaceError(RunError):
+    """A stage cannot be called as the first one is."""
+
+
+class _UnfitSampleError(Exception):
+    """A stage has made a size fixed that the sample does not have."""
+
+
+@dataclass(frozen=True, eq=False)
+class StageVerdict:
+    """How a stage compares with the first one.
+
+    Attributes:
+        words: How it compares, in words.
+        max_abs: The largest |Δ| for the usual arguments, None if unknown.
+        share: The largest |Δ| of any ordinary sample in proportion to the tolerance.
+        sample: The sample for which it fails, if it is one.
+        case: The case of it with the largest |Δ|.
+        is_special: Whether it fails for values alone that ordinary arguments do not have.
+        tolerance: The tolerance of each output.
+    """
+
+    fails: bool
+    words: str
+    max_abs: float | None = None
+    share: float | None = None
+    sample: Sample | None = None
+    case: int = 0
+    is_special: bool = False
+    tolerance: Sequence[Tolerance] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class _Reference:
+    """What the first stage gives for a sample, and how much that changes with rounded inputs."""
+
+    sample: Sample
+    result: RunResult
+    noise: Sequence[Array | None]
+
+
+class ValueCheck:
+    """Compares stages of a session with the first of them.
+
+    Attributes:
+        tried: The samples that were used so far.
+    """
+
+    def __init__(
+        self, session: SessionState, stages: Sequence[Stage], tolerance: Tolerance | None
+    ) -> None:
+        self.tried: dict[str, Sample] = {}
+        self._session, self._tolerance, self._stages = session, tolerance, stages
+        self._first, self._units = stages[0], dict[str, float]()
+
+    # --- the first stage ---
+
+    def first(self) -> StageVerdict:
+        """Return whether the first stage fails: it cannot be run, or differs from itself."""
+        try:
+            references = self._ordinary
+        except (RunError, InputError) as failure:
+            if isinstance(failure, InputError):
+                raise
+            return StageVerdict(True, str(failure))
+        one = replace(references[0], noise=[None] * len(references[0].noise))
+        again = self._run(self._first, one.sample, _FILLS[1])
+        compared = self._compared(self._first, one, again)
+        if compared.verdict in (Verdict.DIFFERENT, Verdict.INCOMPARABLE):
+            words = f"it gives other results each time, {comparison_summary(compared)}"
+            return StageVerdict(True, words)
+        return StageVerdict(False, "equal", 0.0, 0.0)
+
+    @cached_property
+    def _ordinary(self) -> list[_Reference]:
+        """The references of ordinary samples; RunError if the first stage runs with none."""
+        session, mod = self._session, self._first.module
+        self._session.check_trust(f"running stage {self._first.id}", self._first)
+        samples = usual_samples(mod, session.function, session.call_inputs, self._fixed_sizes())
+        found, problem = [], RunError("")
+        for sample in samples:
+            try:
+                found.append(self._reference(sample))
+            except RunError as failure:  # sizes that do not fit each other, for instance
+                problem = failure
+        if not found:
+            raise problem
+        large = next((one for one in self._further if one.is_large), None)
+        return [*found, *([self._reference(large)] if large else [])]
+
+    @cached_property
+    def _special(self) -> list[_Reference]:
+        """The references of samples with special values."""
+        found = []
+        for sample in (one for one in self._further if one.is_special):
+            try:
+                found.append(self._reference(sample))
+            except RunError:  # noqa: PERF203 - what the first stage cannot do is not asked for
+                continue
+        return found
+
+    @cached_property
+    def _further(self) -> list[Sample]:
+        session, usual = self._session, next(iter(self.tried.values()))
+        units = [self._unit(stage) for stage in self._stages]
+        return list(
+            further_samples(
+                self._first.module,
+                session.function,
+                session.call_inputs,
+                usual,
+                is_narrow=max(units) > unit_roundoff([np.dtype("float32")]),
+            )
+        )
+
+    def _reference(self, sample: Sample) -> _Reference:
+        result = self._run(self._first, sample)
+        self.tried[sample.words] = sample
+        noise: Sequence[Array | None] = [None] * len(result.outputs)
+        if self._tolerance is None:
+            error = rounding_error(self._operations, self._unit(self._first))
+            changed = replace(sample, cases=_changed(sample.cases, error))
+            try:
+                other = self._run(self._first, changed)
+            except RunError:
+                return _Reference(sample, result, noise)
+            if [one.shape for one in other.outputs] == [one.shape for one in result.outputs]:
+                pairs = zip(other.outputs, result.outputs, strict=True)
+                noise = [distances(a.reshape(-1), b.reshape(-1)) for a, b in pairs]
+        return _Reference(sample, result, noise)
+
+    def _fixed_sizes(self) -> list[dict[str, int]]:
+        """Return the sizes that later stages have in place of symbolic ones."""
+        found: list[dict[str, int]] = []
+        wanted = parameter_types(self._function(self._first))
+        for stage in self._stages[1:]:
+            if stage.error or self._session.function not in stage.module:
+                continue
+            types = parameter_types(self._function(stage))
+            sizes: dict[str, int] = {}
+            for name in wanted.keys() & types.keys():
+                pairs = zip(
+                    type_dims(wanted[name]) or (), type_dims(types[name]) or (), strict=False
+                )
+                for dim, other in pairs:
+                    if isinstance(dim, ir.Var) and hasattr(other, "value"):
+                        sizes[dim.name] = int(other.value)
+            if sizes and sizes not in found:
+                found.append(sizes)
+        return found
+
+    # --- other stages ---
+
+    def ordinary(self, stage: Stage) -> StageVerdict:
+        """Return how a stage compares for ordinary values; raise RunError if it cannot be run."""
+        verdicts = list(self._verdicts(stage, self._ordinary))
+        worst = verdicts[-1]
+        if worst.fails:
+            return worst
+        share = max(one.share or 0.0 for one in verdicts)
+        return replace(verdicts[0], share=share)
+
+    def special(self, stage: Stage) -> StageVerdict:
+        """Return how a stage compares for values that ordinary arguments do not have."""
+        overflowing = [one for one in self._ordinary if one.sample.is_large]
+        is_special = True
+        verdicts = self._verdicts(stage, [*self._special, *overflowing], is_special=is_special)
+        return list(verdicts)[-1]
+
+    def _verdicts(
+        self, stage: Stage, references: Sequence[_Reference], *, is_special: bool = False
+    ) -> Iterator[StageVerdict]:
+        """Yield a verdict for each sample that the stage can have, up to one that fails."""
+        self._session.check_trust(f"running stage {stage.id}", stage)
+        used = 0
+        for reference in references:
+            sample = reference.sample
+            on = f" on {sample.values or 'usual values'} alone" if is_special else ""
+            try:
+                result = self._run(stage, sample)
+            except _UnfitSampleError:
+                continue
+            except _InterfaceError as failure:
+                yield StageVerdict(True, str(failure))
+                return
+            except RunError as failure:
+                words = f"it fails{on}: {failure}" if is_special else str(failure)
+                yield StageVerdict(True, words, sample=sample, is_special=is_special)
+                return
+            used += 1
+            limits = self._limits(stage, reference)
+            compared = self._compared(
+                stage, reference, result, is_whole=is_special, limits=limits
+            )
+            fails = compared.verdict in (Verdict.DIFFERENT, Verdict.INCOMPARABLE)
+            words = comparison_summary(compared)
+            if fails and is_special:
+                words = words.replace(compared.verdict.value, f"{compared.verdict.value}{on}", 1)
+            elif fails and sample.words:
+                words += f" with {sample.words}"
+            yield StageVerdict(
+                fails,
+                words,
+                compared.max_abs_diff,
+                compared.share,
+                sample if fails else None,
+                compared.worst_case or 0,
+                is_special,
+                limits,
+            )
+            if fails:
+                return
+        if not used:
+            tried = "; ".join(self.tried)
+            fails = not is_special and bool(references)
+            yield StageVerdict(fails, f"another interface: it takes no arguments with {tried}")
+
+    def _compared(
+        self,
+        stage: Stage,
+        reference: _Reference,
+        result: RunResult,
+        *,
+        is_whole: bool = True,
+        limits: Sequence[Tolerance] | None = None,
+    ) -> Comparison:
+        """Compare a result with its reference.
+
+        Numbers that rounding makes infinite are left out, and if it is not `is_whole`, those which
+        are not finite in the reference because the arguments are so large.
+        """
+        limits = self._limits(stage, reference) if limits is None else limits
+        wanted = reference.result
+        if [a.shape for a in result.outputs] != [a.shape for a in wanted.outputs]:
+            return compare_runs(result, wanted)
+        outputs = []
+        for array, other, noise in zip(
+            result.outputs, wanted.outputs, reference.noise, strict=True
+        ):
+            without = np.zeros(other.shape, bool)
+            if noise is not None:
+                without |= ~np.isfinite(noise.reshape(other.shape))
+            if reference.sample.is_large and not is_whole:
+                with np.errstate(all="ignore"):
+                    without |= ~np.isfinite(other.astype(np.float64))
+            outputs.append(np.where(without, other, array) if without.any() else array)
+        return compare_runs(replace(result, outputs=tuple(outputs)), wanted, limits)
+
+    def _limits(self, stage: Stage, reference: _Reference) -> Sequence[Tolerance]:
+        """Return the tolerance of each output of a stage."""
+        outputs = reference.result.outputs
+        if self._tolerance is not None:
+            return [self._tolerance] * len(outputs)
+        first, unit = self._unit(self._first), self._unit(stage)
+        scale = unit / first if first else 1.0
+        error = rounding_error(self._operations, unit)
+        made = []
+        for output, noise in zip(outputs, reference.noise, strict=True):
+            finite = None if noise is None else np.where(np.isfinite(noise), noise * scale, 0.0)
+            made.append(rounding_tolerance(output, error, finite))
+        return made
+
+    def _unit(self, stage: Stage) -> float:
+        """Return the unit roundoff of what a stage and the first one compute in."""
+        if stage.id not in self._units:
+            dtypes = float_dtypes(stage.module) | float_dtypes(self._first.module)
+            self._units[stage.id] = unit_roundoff(dtypes)
+        return self._units[stage.id]
+
+    @cached_property
+    def _operations(self) -> float:
+        return operations_in_a_row(self._first, self._session.function)
+
+    # --- runs ---
+
+    def _run(self, stage: Stage, sample: Sample, fill: int = _FILLS[0]) -> RunResult:
+        config = replace(self._session.config_for(stage), fill=fill)
+        cases = self.arguments(stage, sample)
+        result = run(stage.module, self._session.function, cases, config=config)
+        if stage is not self._first:
+            self._check_dtypes(result)
+        return result
+
+    def _check_dtypes(self, result: RunResult) -> None:
+        wanted = [one.dtype for one in self._ordinary[0].result.outputs]
+        found = [one.dtype for one in result.outputs]
+        for index, (one, other) in enumerate(zip(found, wanted, strict=False)):
+            if one != other:
+                raise _InterfaceError(
+                    f"another interface: output {index} is of {one}, and was of {other}"
+                )
+
+    def arguments(self, stage: Stage, sample: Sample) -> Cases:
+        """Return the arguments of a stage for a sample of the first.
+
+        Parameters that became constants are left out, and those that became fields of a tuple are
+        in it.
+        """
+        if stage is self._first:
+            return sample.cases
+        before, after = self._function(self._first), self._function(stage)
+        _check_results(before, after)
+        wanted, types = parameter_types(before), parameter_types(after)
+        columns, names = dict(zip(wanted, sample.cases.columns, strict=True)), list(types)
+        if names != list(wanted) and set(names) == set(wanted):
+            raise _changed_parameters(before, after)
+        if len(types) == len(wanted) and _all_alike(wanted.values(), types.values()):
+            chosen = list(columns.values())
+        elif [name for name in wanted if name in types] == names and _all_alike(
+            (wanted[name] for name in names), types.values()
+        ):
+            chosen = [columns[name] for name in names]
+        else:
+            rows = [_regrouped(case, list(types.values())) for case in sample.cases]
+            whole = [row for row in rows if row is not None]
+            if not whole:
+                raise _changed_parameters(before, after)
+            chosen = [list(column) for column in zip(*whole, strict=True)]
+        dims: dict[str, int] = {}
+        cases = Cases(chosen)
+        try:
+            for value, (name, type_) in zip(cases[0], types.items(), strict=True):
+                check_argument(name, value, type_, dims)
+        except TypeMismatchError:
+            raise _UnfitSampleError from None
+        return cases
+
+    def _function(self, stage: Stage) -> ir.BaseFunc:
+        return drawable_function(stage.module, self._session.function)
+
+
+def renamed(first: ir.IRModule, mod: ir.IRModule, function: str) -> str:
+    """Return the new name of a public Relax function that a module lacks, "" if there is none."""
+    old = relax_functions(first).get(function)
+    if old is None or function in mod or not _is_public(old):
+        return ""
+    before = relax_functions(first)
+    return next(
+        (
+            name
+            for name, one in relax_functions(mod).items()
+            if name not in before
+            and _is_public(one)
+            and len(one.params) == len(old.params)
+            and all(
+                _are_alike(a.ty, b.ty) for a, b in zip(one.params, old.params, strict=True)
+            )
+            and _are_alike(one.ret_ty, old.ret_ty)
+        ),
+        "",
+    )
+
+
+def _is_public(function: relax.Function) -> bool:
+    return bool(function.attrs) and "global_symbol" in function.attrs.keys()  # noqa: SIM118
+
+
+def _check_results(before: ir.BaseFunc, after: ir.BaseFunc) -> None:
+    if isinstance(before, relax.Function) and isinstance(after, relax.Function):
+        old, new = before.ret_ty, after.ret_ty
+        if not _are_alike(old, new):
+            raise _InterfaceError(
+                f"another interface: it returns {type_label(new)}, and returned {type_label(old)}"
+            )
+
+
+def _are_alike(one: ir.Type, other: ir.Type) -> bool:
+    """Return whether types have the same form and dtypes, as far as that is known of both."""
+    if isinstance(one, ir.TupleType) and isinstance(other, ir.TupleType):
+        pairs = zip(one.fields, other.fields, strict=False)
+        return len(one.fields) == len(other.fields) and all(itertools.starmap(_are_alike, pairs))
+    if isinstance(one, ir.TupleType | relax.TensorType) and isinstance(
+        other, ir.TupleType | relax.TensorType
+    ):
+        if not (isinstance(one, relax.TensorType) and isinstance(other, relax.TensorType)):
+            return False
+        dtypes = {str(type_.dtype) for type_ in (one, other) if type_.dtype is not None}
+        ranks = {type_.ndim for type_ in (one, other) if type_.ndim >= 0}
+        return len(dtypes) < 2 and len(ranks) < 2
+    return True
+
+
+def _all_alike(some: Iterable[ir.Type], others: Iterable[ir.Type]) -> bool:
+    return all(itertools.starmap(_are_alike, zip(some, others, strict=True)))
+
+
+def _changed_parameters(before: ir.BaseFunc, after: ir.BaseFunc) -> _InterfaceError:
+    texts = [
+        ", ".join(f"{name}: {type_label(type_)}" for name, type_ in parameter_types(one).items())
+        for one in (after, before)
+    ]
+    return _InterfaceError(f"another interface: its parameters are {texts[0]}; they were {texts[1]}")
+
+
+def _leaves(value: Argument) -> list[Argument]:
+    if isinstance(value, tuple):
+        return [leaf for one in value for leaf in _leaves(one)]
+    return [value]
+
+
+def _regrouped(values: Sequence[Argument], types: Sequence[ir.Type]) -> list[Argument] | None:
+    """Return values in tuples as types have them, None if there are others."""
+    left = iter([leaf for value in values for leaf in _leaves(value)])
+
+    def taken(type_: ir.Type) -> Argument:
+        if isinstance(type_, ir.TupleType):
+            return tuple(taken(one) for one in type_.fields)
+        return next(left)
+
+    try:
+        made = [taken(type_) for type_ in types]
+        for value, type_ in zip(made, types, strict=True):
+            dtype = getattr(type_, "dtype", None)
+            if isinstance(value, np.ndarray) and str(value.dtype) != str(dtype or value.dtype):
+                return None
+    except (StopIteration, RuntimeError):
+        return None
+    return made if next(left, None) is None else None
+
+
+def _changed(cases: Cases, error: float) -> Cases:
+    """Return arguments of which each float has another relative error."""
+    source = np.random.default_rng(_SEED)
+
+    def changed(value: Argument) -> Argument:
+        if isinstance(value, tuple):
+            return tuple(map(changed, value))
+        if not isinstance(value, np.ndarray) or "float" not in value.dtype.name:
+            return value
+        signs = source.integers(0, 2, value.shape, "int8") * 2.0 - 1.0
+        with np.errstate(all="ignore"):
+            return (value * (1.0 + error * signs)).astype(value.dtype)
+
+    return Cases(
+        [
+            changed(rows) if isinstance(rows, np.ndarray) else [changed(one) for one in rows]
+            for rows in cases.columns
+        ]
+    )
+
+
+def named_arguments(
+    function: ir.BaseFunc, cases: Cases, case: int
+) -> Mapping[str, Argument]:
+    """Return the arguments of a case by the names of a function's parameters."""
+    return dict(zip(parameter_types(function), cases[case], strict=True))  # type: ignore[arg-type]

@@ -32,8 +32,10 @@ from irviz.session.stage_operations import operations_in_a_row
 from irviz.transforms.stage import Stage
 from irviz.view.text.run_results import comparison_summary
 
-_FILLS = (0x5A, 0xA5)
+FILLS = (0x5A, 0xA5)
 """What fills memory before the first run and a run that repeats it: large floats, and small."""
+INTERFACE = "another interface"
+"""What the words begin with if a stage cannot be called as the first one is."""
 _SEED = 53
 
 
@@ -103,7 +105,7 @@ class ValueCheck:
                 raise
             return StageVerdict(True, str(failure))
         one = replace(references[0], noise=[None] * len(references[0].noise))
-        again = self._run(self._first, one.sample, _FILLS[1])
+        again = self._run(self._first, one.sample, FILLS[1])
         compared = self._compared(self._first, one, again)
         if compared.verdict in (Verdict.DIFFERENT, Verdict.INCOMPARABLE):
             words = f"it gives other results each time, {comparison_summary(compared)}"
@@ -129,14 +131,28 @@ class ValueCheck:
 
     @cached_property
     def _special(self) -> list[_Reference]:
-        """The references of samples with special values."""
+        """The references of samples with special values, and of large ones.
+
+        TVM does not define all that becomes of them: the maximum of a number and NaN may be either
+        in machine code. So those are left out for which the first stage gives something else if it
+        is built with TVM's own optimisations.
+        """
+        large = [one for one in self._ordinary if one.sample.is_large]
         found = []
         for sample in (one for one in self._further if one.is_special):
             try:
                 found.append(self._reference(sample))
             except RunError:  # noqa: PERF203 - what the first stage cannot do is not asked for
                 continue
-        return found
+        return [one for one in [*found, *large] if self._is_defined(one)]
+
+    def _is_defined(self, reference: _Reference) -> bool:
+        try:
+            optimised = self._run(self._first, reference.sample, build="default")
+        except RunError:  # it is not a module for that pipeline
+            return True
+        compared = self._compared(self._first, reference, optimised)
+        return compared.verdict in (Verdict.EQUAL, Verdict.CLOSE)
 
     @cached_property
     def _further(self) -> list[Sample]:
@@ -199,12 +215,16 @@ class ValueCheck:
         share = max(one.share or 0.0 for one in verdicts)
         return replace(verdicts[0], share=share)
 
+    def failure(self, stage: Stage) -> StageVerdict | None:
+        """Return how a stage fails, None if it does not."""
+        if (verdict := self.ordinary(stage)).fails or (verdict := self.special(stage)).fails:
+            return verdict
+        return None
+
     def special(self, stage: Stage) -> StageVerdict:
         """Return how a stage compares for values that ordinary arguments do not have."""
-        overflowing = [one for one in self._ordinary if one.sample.is_large]
-        is_special = True
-        verdicts = self._verdicts(stage, [*self._special, *overflowing], is_special=is_special)
-        return list(verdicts)[-1]
+        verdicts = list(self._verdicts(stage, self._special, is_special=True))
+        return verdicts[-1] if verdicts else StageVerdict(False, "equal")
 
     def _verdicts(
         self, stage: Stage, references: Sequence[_Reference], *, is_special: bool = False
@@ -249,10 +269,9 @@ class ValueCheck:
             )
             if fails:
                 return
-        if not used:
+        if not used and not is_special:
             tried = "; ".join(self.tried)
-            fails = not is_special and bool(references)
-            yield StageVerdict(fails, f"another interface: it takes no arguments with {tried}")
+            yield StageVerdict(True, f"{INTERFACE}: it takes no arguments with {tried}")
 
     def _compared(
         self,
@@ -312,8 +331,11 @@ class ValueCheck:
 
     # --- runs ---
 
-    def _run(self, stage: Stage, sample: Sample, fill: int = _FILLS[0]) -> RunResult:
+    def _run(
+        self, stage: Stage, sample: Sample, fill: int = FILLS[0], build: str = ""
+    ) -> RunResult:
         config = replace(self._session.config_for(stage), fill=fill)
+        config = replace(config, build=build or config.build)
         cases = self.arguments(stage, sample)
         result = run(stage.module, self._session.function, cases, config=config)
         if stage is not self._first:
@@ -326,7 +348,7 @@ class ValueCheck:
         for index, (one, other) in enumerate(zip(found, wanted, strict=False)):
             if one != other:
                 raise _InterfaceError(
-                    f"another interface: output {index} is of {one}, and was of {other}"
+                    f"{INTERFACE}: output {index} is of {one}, and was of {other}"
                 )
 
     def arguments(self, stage: Stage, sample: Sample) -> Cases:
@@ -399,7 +421,7 @@ def _check_results(before: ir.BaseFunc, after: ir.BaseFunc) -> None:
         old, new = before.ret_ty, after.ret_ty
         if not _are_alike(old, new):
             raise _InterfaceError(
-                f"another interface: it returns {type_label(new)}, and returned {type_label(old)}"
+                f"{INTERFACE}: it returns {type_label(new)}, and returned {type_label(old)}"
             )
 
 
@@ -428,7 +450,7 @@ def _changed_parameters(before: ir.BaseFunc, after: ir.BaseFunc) -> _InterfaceEr
         ", ".join(f"{name}: {type_label(type_)}" for name, type_ in parameter_types(one).items())
         for one in (after, before)
     ]
-    return _InterfaceError(f"another interface: its parameters are {texts[0]}; they were {texts[1]}")
+    return _InterfaceError(f"{INTERFACE}: its parameters are {texts[0]}; they were {texts[1]}")
 
 
 def _leaves(value: Argument) -> list[Argument]:

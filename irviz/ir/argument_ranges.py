@@ -29,10 +29,26 @@ class ValueRange(NamedTuple):
 
     @property
     def few(self) -> ValueRange:
-        """The values that are likely to stay inside after arithmetic: 0 and 1, or 1 to 9."""
+        """The values that are likely to stay inside after any arithmetic: 0, or 1 to 9."""
         if self.high == math.inf:
             return ValueRange(1, _UNKNOWN.high) if self.is_divisor else self
-        return ValueRange(max(self.low, 0), min(max(self.high, 0), 1), self.is_divisor)
+        return ValueRange(max(self.low, 0), max(self.low, 0), self.is_divisor)
+
+    def before(self, operation: str, number: float) -> ValueRange | None:
+        """Return the values that an operation with a number brings into the range, if known."""
+        match operation:
+            case "add":
+                return self._replace(low=self.low - number, high=self.high - number)
+            case "subtract":
+                return self._replace(low=self.low + number, high=self.high + number)
+            case "multiply" if number > 0:
+                low, high = math.ceil(self.low / number), math.floor(self.high / number)
+                return self._replace(low=low, high=max(low, high))
+            case "floor_divide" if number > 0:
+                return self._replace(low=self.low * number, high=self.high * number)
+            case "mod" | "floor_mod" if self.low <= 0 < number <= self.high + 1:
+                return ANY
+        return None
 
     def meet(self, other: ValueRange) -> ValueRange:
         """Return the values in both ranges."""
@@ -47,30 +63,83 @@ _UNKNOWN = ValueRange(0, 9)
 _WHOLE = ValueRange(-1000, 1000)
 """The values of a float that becomes an integer."""
 _MOST_CALLS = 8
+_OPERATIONS = {
+    tirx.Add: "add", tirx.Sub: "subtract", tirx.Mul: "multiply",
+    tirx.FloorDiv: "floor_divide", tirx.FloorMod: "floor_mod",
+}
 _Dims: TypeAlias = Mapping[str, int]
 _Uses: TypeAlias = Iterator[tuple[ir.Expr, ValueRange]]
 
 _MOVES = frozenset(
-    "astype broadcast_to concat expand_dims flatten layout_transform permute_dims reshape split "
-    "squeeze stack repeat tile flip meshgrid strided_slice stop_lift_params hint_on_device "
-    "to_vdevice wrap_param maximum minimum clip abs memory.view where sort dynamic_strided_slice "
-    "take gather_elements gather_nd index_tensor index_put scatter_elements scatter_nd "
-    "slice_scatter ensure_zero_offset memory.ensure_zero_offset".split()
+    [
+        "astype",
+        "broadcast_to",
+        "concat",
+        "expand_dims",
+        "flatten",
+        "layout_transform",
+        "permute_dims",
+        "reshape",
+        "split",
+        "squeeze",
+        "stack",
+        "repeat",
+        "tile",
+        "flip",
+        "meshgrid",
+        "strided_slice",
+        "stop_lift_params",
+        "hint_on_device",
+        "to_vdevice",
+        "wrap_param",
+        "maximum",
+        "minimum",
+        "clip",
+        "abs",
+        "memory.view",
+        "where",
+        "sort",
+        "dynamic_strided_slice",
+        "take",
+        "gather_elements",
+        "gather_nd",
+        "index_tensor",
+        "index_put",
+        "scatter_elements",
+        "scatter_nd",
+        "slice_scatter",
+        "ensure_zero_offset",
+        "memory.ensure_zero_offset",
+    ]
 )
 """Operators whose results are numbers of their operands."""
-_BOUNDED = frozenset("argmax argmin argsort nonzero one_hot shape_of size bucketize".split())
+_BOUNDED = frozenset(
+    ["argmax", "argmin", "argsort", "nonzero", "one_hot", "shape_of", "size", "bucketize"]
+)
 """Operators whose results are in a range whatever their operands are."""
-_DIVISIONS = frozenset("floor_divide floor_mod mod divide".split())
+_DIVISIONS = frozenset(["floor_divide", "floor_mod", "mod", "divide"])
+_LIMITED = {
+    **dict.fromkeys(("left_shift", "right_shift"), ValueRange(0, 7)),
+    **dict.fromkeys(("repeat", "reshape", "full", "tensor_to_shape"), ValueRange(1, 8)),
+}
+"""The values of the integers behind the first operand of an operator: bits and sizes."""
 _EXTERNAL = frozenset(
-    "call_dps_packed call_pure_packed call_inplace_packed call_py_func invoke_closure "
-    "invoke_pure_closure call_builtin_with_ctx".split()
+    [
+        "call_dps_packed",
+        "call_pure_packed",
+        "call_inplace_packed",
+        "call_py_func",
+        "invoke_closure",
+        "invoke_pure_closure",
+        "call_builtin_with_ctx",
+    ]
 )
 
 
 def argument_ranges(mod: ir.IRModule, function: str, dims: _Dims) -> dict[str, ValueRange]:
     """Return the ranges of a function's parameters, by name; those of any value are left out.
 
-    What leads to an index through arithmetic that is not followed is 0 or 1.
+    What leads to an index through arithmetic that is not followed is 0.
 
     Args:
         dims: The sizes of symbolic dimensions, by name.
@@ -152,16 +221,13 @@ class _Reader:
             yield call.args[0], _WHOLE
         if name in _BOUNDED or wanted == ANY:
             return
-        shift = _constant(call.args[-1]) if call.args else None
+        number = _constant(call.args[-1]) if call.args else None
         if name in _MOVES:
             indices = [id(operand) for operand, _ in self._indices(name, call)]
             chosen = call.args[1:] if name == "where" else call.args
             yield from ((one, wanted) for one in chosen if id(one) not in indices)
-        elif name in ("add", "subtract") and shift is not None:
-            moved = shift if name == "add" else -shift
-            yield call.args[0], ValueRange(wanted.low - moved, wanted.high - moved)
-        elif name in ("mod", "floor_mod") and shift is not None and 0 < shift <= wanted.high + 1:
-            return
+        elif number is not None and (before := wanted.before(name, number)) is not None:
+            yield call.args[0], before
         else:
             yield from ((one, wanted.few) for one in call.args)
 
@@ -176,11 +242,8 @@ class _Reader:
                 yield args[1], ValueRange(0, size - 1)
             case "gather_elements" | "scatter_elements":
                 yield args[1], ValueRange(0, _at(sizes, int(attrs.axis)) - 1)
-            case "gather_nd" | "scatter_nd":
+            case "gather_nd" | "scatter_nd" | "index_tensor" | "index_put":
                 yield args[1], ValueRange(0, min(sizes, default=1) - 1)
-            case "index_tensor" | "index_put":
-                for operand in args[1].fields if isinstance(args[1], relax.Tuple) else [args[1]]:
-                    yield operand, ValueRange(0, min(sizes, default=1) - 1)
             case "dynamic_strided_slice":
                 half = min(sizes, default=1) // 2
                 yield args[1], ValueRange(0, half)
@@ -188,10 +251,8 @@ class _Reader:
                 yield args[3], ValueRange(1, 1)
             case "nn.nll_loss" | "nn.cross_entropy_with_logits" if len(args) > 1:
                 yield args[1], ValueRange(0, _at(sizes, min(1, len(sizes) - 1)) - 1)
-            case "left_shift" | "right_shift":
-                yield args[1], ValueRange(0, 7)
-            case "repeat" | "reshape" | "full" | "tensor_to_shape":
-                yield from ((one, ValueRange(1, 8)) for one in args[1:] if _is_integer(one))
+            case _ if name in _LIMITED:
+                yield from ((one, _LIMITED[name]) for one in args[1:] if _is_integer(one))
             case _ if name.startswith(("vision.", "nn.attention_var_len", "grad.", "ccl.")):
                 yield from ((one, ValueRange(0, 1)) for one in args if _is_integer(one))
 
@@ -206,7 +267,20 @@ class _Reader:
 
     def _of_prim_func(self, function: tirx.PrimFunc, wanted: ValueRange) -> list[ValueRange]:
         """Return the ranges of a PrimFunc's parameters."""
-        ranges: dict[ir.Var, ValueRange] = {}
+        stores: list[tirx.BufferStore] = []
+        tvm_ffi.structural_walk(function.body, (tirx.BufferStore, stores.append))
+        written = {one.buffer for one in stores} & {*function.params}
+        ranges = dict.fromkeys(written, wanted) if wanted != ANY else {}
+        looks = self._looks(ranges)
+        for _ in range(_MOST_CALLS):  # also through buffers that it writes itself
+            before = dict(ranges)
+            tvm_ffi.structural_walk(function.body, looks)
+            if ranges == before:
+                break
+        return [ranges.get(param, ANY) for param in function.params]
+
+    def _looks(self, ranges: dict[ir.Var, ValueRange]) -> list[tuple[type, Callable[..., None]]]:
+        """Return what to do with the parts of a PrimFunc to narrow the ranges of buffers."""
 
         def indexed(buffer: ir.Var, indices: list[ir.Expr]) -> None:
             for index, size in zip(indices, buffer.ty.shape, strict=False):
@@ -221,32 +295,19 @@ class _Reader:
             if "int" in str(cast.ty.dtype) and "float" in str(cast.value.ty.dtype):
                 _narrow_loads(ranges, cast.value, _WHOLE, whole=True)
 
+        def stored(store: tirx.BufferStore) -> None:
+            indexed(store.buffer, store.indices)
+            if store.buffer in ranges:
+                _narrow_loads(ranges, store.value, ranges[store.buffer])
+
         divisions = (tirx.FloorDiv, tirx.FloorMod, tirx.Div, tirx.Mod)
-        looks: list[tuple[type, Callable[..., None]]] = [
+        return [
             (ir.TensorLoad, lambda load: indexed(load.source, load.indices)),
-            (tirx.BufferStore, lambda store: indexed(store.buffer, store.indices)),
+            (tirx.BufferStore, stored),
             (tirx.For, lambda loop: _narrow_loads(ranges, loop.extent, ValueRange(0, 8))),
             (tirx.Cast, cast),
             *((one, divided) for one in divisions),
         ]
-        for _ in range(_MOST_CALLS):  # also through buffers that it writes itself
-            before = dict(ranges)
-            tvm_ffi.structural_walk(function.body, looks)
-            tvm_ffi.structural_walk(
-                function.body,
-                (
-                    tirx.BufferStore,
-                    lambda store: store.buffer in before
-                    and _narrow_loads(ranges, store.value, before[store.buffer]),
-                ),
-            )
-            if ranges == before:
-                break
-        stores: list[tirx.BufferStore] = []
-        tvm_ffi.structural_walk(function.body, (tirx.BufferStore, stores.append))
-        is_moved = all(isinstance(_uncast(one.value), ir.TensorLoad) for one in stores)
-        own = wanted if is_moved else wanted.few
-        return [ranges.get(param, ANY).meet(own) for param in function.params]
 
     def _sizes(self, value: ir.Expr) -> list[int]:
         """Return the shape of a value, with 1 for an unknown size."""
@@ -269,21 +330,25 @@ def _narrow(ranges: dict[ir.Var, ValueRange], value: ir.Expr, limits: ValueRange
 def _narrow_loads(
     ranges: dict[ir.Var, ValueRange], value: ir.Expr, limits: ValueRange, *, whole: bool = False
 ) -> None:
-    """Narrow the ranges of the buffers that an expression reads; arithmetic makes them 0 or 1."""
-    if not isinstance(_uncast(value), ir.TensorLoad) and not whole:
-        limits = limits.few
+    """Narrow the ranges of the buffers that an expression reads.
+
+    With `whole` they have these values themselves, whatever the expression makes of them.
+    """
+    while not whole and not isinstance(value, ir.TensorLoad):
+        operation, number = _OPERATIONS.get(type(value), ""), _constant(getattr(value, "b", None))
+        before = limits.before(operation, number) if number is not None else None
+        if isinstance(value, tirx.Cast):
+            value = value.value
+        elif before is not None:
+            value, limits = value.a, before
+        else:
+            limits, whole = limits.few, True
     loads: list[ir.TensorLoad] = []
     tvm_ffi.structural_walk(value, (ir.TensorLoad, loads.append))
     inner = {id(one.source) for load in loads for one in _loads_in(load.indices)}
     for load in loads:
         if id(load.source) not in inner:
             _narrow(ranges, load.source, limits)
-
-
-def _uncast(value: ir.Expr) -> ir.Expr:
-    while isinstance(value, tirx.Cast):
-        value = value.value
-    return value
 
 
 def _loads_in(indices: object) -> list[ir.TensorLoad]:
@@ -296,7 +361,7 @@ def _is_integer(value: ir.Expr) -> bool:
     return "int" in str(getattr(value.ty, "dtype", None) or "")
 
 
-def _constant(value: ir.Expr) -> float | None:
+def _constant(value: ir.Expr | None) -> float | None:
     """Return the number that a constant is, None for any other value."""
     if isinstance(value, ir.GenericConst) and not value.value.shape:
         return float(value.value.numpy())

@@ -16,7 +16,9 @@ _kept: OrderedDict[ir.BaseFunc, frozenset[str]] = OrderedDict()
 
 def float_dtypes(mod: ir.IRModule) -> frozenset[np.dtype[np.generic]]:
     """Return the dtypes of floats of all values in a module's functions."""
-    names = frozenset[str]().union(*map(_names, [*relax_functions(mod).values(), *prim_funcs(mod).values()]))
+    names = frozenset[str]().union(
+        *map(_names, [*relax_functions(mod).values(), *prim_funcs(mod).values()])
+    )
     found = set()
     for name in names:
         try:

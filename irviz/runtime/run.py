@@ -11,8 +11,8 @@ from tvm import ir, tirx
 from irviz.errors import InputError
 from irviz.ir.module_functions import function_named
 from irviz.ir.shapes.check_arguments import Argument
-from irviz.model.runs.run_result import RunResult
 from irviz.ir.shapes.symbolic_shapes import parameter_types
+from irviz.model.runs.run_result import RunResult
 from irviz.runtime.inputs.argument_lists import CallInputs, Cases
 from irviz.runtime.inputs.prim_func_call import PreparedCall, prim_func_call
 from irviz.runtime.jobs.run_function import CalledFunction, Job, run_job

@@ -22,12 +22,13 @@ from irviz.ir.shapes.check_arguments import Argument
 from irviz.model.runs.run_result import RunResult, Tolerance
 from irviz.runtime.inputs.argument_lists import Inputs
 from irviz.session.session import Session
-from irviz.session.value_check import StageVerdict, ValueCheck, named_arguments, renamed
+from irviz.session.stage_interface import INTERFACE, renamed
+from irviz.session.value_check import StageVerdict, ValueCheck, named_arguments
 from irviz.transforms.passes.as_transform import as_transform
 from irviz.transforms.stage import Stage
 from irviz.units import format_bytes
 from irviz.view.module_diff import Diff
-from irviz.view.text.tables import Table
+from irviz.view.text.tables import ErrorTable, ErrorTableRow
 from irviz.worker.supervisor import RUNS, TRIES
 
 Check = Literal["values", "time", "memory"] | Callable[[RunResult, RunResult], object]
@@ -111,7 +112,7 @@ class Bisection:
             raise StageError("no pass makes the check fail: there is nothing to compare")
         return self.session.diff(self.before.id, self.stage.id)
 
-    def errors(self) -> Table:
+    def errors(self) -> ErrorTable:
         """Return how the largest error grows from stage to stage.
 
         An error that jumps at a pass is its own; one that grows slowly is that of rounding.
@@ -121,17 +122,14 @@ class Bisection:
             print(found.errors())
             ```
         """
-        rows = [
-            (
-                one.id,
-                self.session.stage(one.id).label,
-                "" if one.max_abs is None else f"{one.max_abs:.1e}",
-                "" if one.share is None else f"{one.share:.2g}",
-                one.words.partition(", max |Δ|")[0],
+        return ErrorTable(
+            tuple(
+                ErrorTableRow(
+                    one.id, self.session.stage(one.id).label, one.words, one.max_abs, one.share
+                )
+                for one in self.checked
             )
-            for one in self.checked
-        ]
-        return Table(("stage", "made by", "max |Δ|", "of the tolerance", "results"), rows)
+        )
 
     def __repr__(self) -> str:
         """Return the pass, what is wrong, and how many stages were checked with which inputs."""
@@ -297,8 +295,8 @@ def _first_failing(fails: Callable[[int], bool], high: int) -> int:
 
 def _largest_jump(checks: _Checks, first: int, steps: _Steps) -> int:
     """Return the failing stage, or that which adds most to an error that grew over many stages."""
-    shares = [checks.share(at) for at in (first - 1, first)]
-    if None in shares or shares[1] >= _JUMP * shares[0]:
+    before, after = (checks.share(at) for at in (first - 1, first))
+    if before is None or after is None or after >= _JUMP * before:
         return first
     steps.expect(first)
     errors = [0.0] * (first + 1)
@@ -435,7 +433,7 @@ class _Checks:
         stage, name = self.stages[at], self.session.function
         if _lacks(self.session, stage):
             now = renamed(self.stages[0].module, stage.module, name)
-            return True, f"another interface: there is no function {name!r}, but {now!r}"
+            return True, f"{INTERFACE}: there is no function {name!r}, but {now!r}"
         if self._check == "memory":
             return self._memory(at)
         if self._check == "time":

@@ -10,24 +10,35 @@ from dataclasses import replace
 import numpy as np
 from tvm import ir, relax
 
-from irviz.ir.shapes.check_arguments import Argument, ShapeValue
 from irviz.errors import RunError
+from irviz.ir.shapes.check_arguments import Argument, ShapeValue
 from irviz.ir.shapes.symbolic_shapes import parameter_types
 from irviz.model.runs.array_diff import Verdict
 from irviz.runtime.inputs.argument_lists import Cases
-from irviz.runtime.inputs.synthetic_inputs import generator_for, random_array
+from irviz.runtime.inputs.synthetic_inputs import RANDOM, generator_for, random_array
 from irviz.runtime.local.filled_memory import PERTURB, perturb_value
-from irviz.runtime.run import run
+from irviz.runtime.run import RunConfig, run
 from irviz.session.bisect import Bisection
 from irviz.session.session import Session
-from irviz.session.value_check import FILLS, INTERFACE, StageVerdict, ValueCheck
+from irviz.session.stage_interface import INTERFACE
+from irviz.session.value_check import FILLS, StageVerdict, ValueCheck
 from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.passes.user_function_source import define_function
-from irviz.transforms.python_script import PythonScript, UnwritableError
+from irviz.transforms.python_script import INLINE, PythonScript, UnwritableError
 from irviz.transforms.stage import Stage
 from irviz.transforms.try_in_worker import try_transform
 
-_NAMES = ("before", "inputs", "results", "flat", "found", "expected", "limits", "limit", "signature")
+_NAMES = (
+    "before",
+    "inputs",
+    "results",
+    "flat",
+    "found",
+    "expected",
+    "limits",
+    "limit",
+    "signature",
+)
 _NEEDS = ("import numpy as np", "from tvm import relax")
 _DOUBLE = 8
 _FEW = 4
@@ -102,15 +113,31 @@ def bisection_script(
         script.define(_SIGNATURE.format(function=function))
         script.add("assert signature(mod) == signature(before), signature(mod)")
         return script.text()
-    session = Session(mod, function=function, inputs=inputs).with_run_config(**vars(config))
-    check = ValueCheck(session, [session.current, made], found.tolerance)
-    verdict = check.failure(made)
+    _add_values(script, first, made, found, function, inputs)
+    return script.text()
+
+
+def _add_values(
+    script: PythonScript,
+    first: Stage,
+    made: Stage,
+    found: Bisection,
+    function: str,
+    inputs: Mapping[str, object],
+) -> None:
+    """Add the runs of both modules and the comparison of their results.
+
+    Raises UnwritableError if the failure does not show again.
+    """
+    check, verdict = _failure(first, made, found, function, inputs)
     if verdict is None or verdict.sample is None:
-        raise UnwritableError(f"{transform.label} does not fail again with the same inputs")
-    cases = Cases([[one] for one in verdict.sample.cases[verdict.case]])
-    is_unset = are_values_wrong and _reads_unset(made, check.arguments(made, verdict.sample), found)
-    types = parameter_types(mod[function])
-    values = [_input(*pair, script) for pair in zip(types, cases[0], strict=True)]
+        raise UnwritableError(f"{made.label} does not fail again with the same inputs")
+    config, cases = found.session.run_config, verdict.sample.cases
+    is_unset = found.words.startswith(_WRONG_VALUES) and _reads_unset(
+        made, function, check.arguments(made, verdict.sample), config
+    )
+    types = parameter_types(first.module[function])
+    values = [_input(*pair, script) for pair in zip(types, cases[verdict.case], strict=True)]
     script.define(
         _RUN.format(
             inputs="\n".join(f"        {one}," for one in values),
@@ -128,13 +155,34 @@ def bisection_script(
             *(f"    {line}" for line in (f"ctypes.CDLL(None).mallopt({PERTURB}, fill)", *lines)),
         ]
     script.add(*lines, needs=("import ctypes",) if is_unset else ())
-    return script.text()
+
+
+def _failure(
+    first: Stage, made: Stage, found: Bisection, function: str, inputs: Mapping[str, object]
+) -> tuple[ValueCheck, StageVerdict | None]:
+    """Return how a stage fails: with random numbers for large inputs, where it does so as well."""
+    short = {
+        name: RANDOM if isinstance(value, np.ndarray) and value.size > INLINE else value
+        for name, value in inputs.items()
+    }
+    verdict = None
+    for given in (short, inputs):
+        session = Session(first.module, function=function, inputs=given)
+        session = session.with_run_config(**vars(found.session.run_config))
+        check = ValueCheck(session, [first, made], found.tolerance)
+        verdict = check.failure(made)
+        if verdict and verdict.sample and not (given is short and verdict.sample.values):
+            break
+    return check, verdict
 
 
 def _comparison(verdict: StageVerdict) -> list[str]:
     """Return the lines that compare the results of both modules."""
     limits = [
-        (one.relative, one.absolute + (0.0 if one.noise is None else float(one.noise.min(initial=0))))
+        (
+            one.relative,
+            one.absolute + (0.0 if one.noise is None else float(one.noise.min(initial=0))),
+        )
         for one in verdict.tolerance
     ]
     return [
@@ -145,13 +193,11 @@ def _comparison(verdict: StageVerdict) -> list[str]:
     ]
 
 
-def _reads_unset(made: Stage, cases: Cases, found: Bisection) -> bool:
+def _reads_unset(made: Stage, function: str, cases: Cases, config: RunConfig) -> bool:
     """Return whether a result depends on memory that nothing wrote."""
-    session = found.session
-    config = session.config_for(made)
     try:
         one, other = (
-            run(made.module, session.function, cases, config=replace(config, fill=fill)).outputs
+            run(made.module, function, cases, config=replace(config, fill=fill)).outputs
             for fill in FILLS
         )
     except RunError:

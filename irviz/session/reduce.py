@@ -156,9 +156,9 @@ def reduce(
         if not wanted:
             raise InputError(
                 "the module does not fail: give one for which still_fails returns True"
-                if still_fails is not None
-                else f"{failing} does not fail again when the pass alone is applied to stage "
-                f"{failing.before.id}: bisect again, and give a check that only depends on that"
+                if isinstance(failing, ir.IRModule)
+                else f"{failing} does not fail again if its pass alone is applied to the stage "
+                "before it: bisect again, with a check that depends on nothing else"
             )
         search = _Search(
             mod, function, lambda one: outcome(one) == wanted, seconds, progress, cancel

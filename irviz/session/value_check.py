@@ -6,45 +6,36 @@ Results may differ by what rounding can do, as `irviz.model.runs.tolerance` says
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from tvm import ir, relax
+from numpy.typing import NDArray
+from tvm import ir
 
 from irviz.errors import InputError, RunError
 from irviz.ir.float_dtypes import float_dtypes
-from irviz.ir.module_functions import drawable_function, relax_functions
-from irviz.ir.shapes.check_arguments import Argument, TypeMismatchError, check_argument
+from irviz.ir.module_functions import drawable_function
+from irviz.ir.shapes.check_arguments import Argument
 from irviz.ir.shapes.symbolic_shapes import parameter_types, type_dims
-from irviz.ir.text.type_labels import type_label
 from irviz.model.runs.array_diff import Verdict, distances
 from irviz.model.runs.run_result import Comparison, RunResult, Tolerance, compare_runs
 from irviz.model.runs.tolerance import rounding_error, rounding_tolerance, unit_roundoff
 from irviz.model.runs.trace import Array
+from irviz.runtime.inputs.argument_conversion import Rows
 from irviz.runtime.inputs.argument_lists import Cases
-from irviz.runtime.inputs.samples import Sample, further_samples, usual_samples
+from irviz.runtime.inputs.samples import Sample, further_samples, map_arrays, usual_samples
 from irviz.runtime.run import run
 from irviz.session.session_state import SessionState
+from irviz.session.stage_interface import INTERFACE, InterfaceError, UnfitSizesError, fitted
 from irviz.session.stage_operations import operations_in_a_row
 from irviz.transforms.stage import Stage
 from irviz.view.text.run_results import comparison_summary
 
 FILLS = (0x5A, 0xA5)
 """What fills memory before the first run and a run that repeats it: large floats, and small."""
-INTERFACE = "another interface"
-"""What the words begin with if a stage cannot be called as the first one is."""
 _SEED = 53
-
-
-class _InterfaceError(RunError):
-    """A stage cannot be called as the first one is."""
-
-
-class _UnfitSampleError(Exception):
-    """A stage has made a size fixed that the sample does not have."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +68,7 @@ class _Reference:
 
     sample: Sample
     result: RunResult
-    noise: Sequence[Array | None]
+    noise: Sequence[NDArray[np.float64] | None]
 
 
 class ValueCheck:
@@ -122,7 +113,7 @@ class ValueCheck:
         for sample in samples:
             try:
                 found.append(self._reference(sample))
-            except RunError as failure:  # sizes that do not fit each other, for instance
+            except RunError as failure:  # noqa: PERF203 - sizes that do not fit each other
                 problem = failure
         if not found:
             raise problem
@@ -171,7 +162,7 @@ class ValueCheck:
     def _reference(self, sample: Sample) -> _Reference:
         result = self._run(self._first, sample)
         self.tried[sample.words] = sample
-        noise: Sequence[Array | None] = [None] * len(result.outputs)
+        noise: Sequence[NDArray[np.float64] | None] = [None] * len(result.outputs)
         if self._tolerance is None:
             error = rounding_error(self._operations, self._unit(self._first))
             changed = replace(sample, cases=_changed(sample.cases, error))
@@ -237,9 +228,9 @@ class ValueCheck:
             on = f" on {sample.values or 'usual values'} alone" if is_special else ""
             try:
                 result = self._run(stage, sample)
-            except _UnfitSampleError:
+            except UnfitSizesError:
                 continue
-            except _InterfaceError as failure:
+            except InterfaceError as failure:
                 yield StageVerdict(True, str(failure))
                 return
             except RunError as failure:
@@ -248,9 +239,7 @@ class ValueCheck:
                 return
             used += 1
             limits = self._limits(stage, reference)
-            compared = self._compared(
-                stage, reference, result, is_whole=is_special, limits=limits
-            )
+            compared = self._compared(stage, reference, result, is_whole=is_special, limits=limits)
             fails = compared.verdict in (Verdict.DIFFERENT, Verdict.INCOMPARABLE)
             words = comparison_summary(compared)
             if fails and is_special:
@@ -347,161 +336,38 @@ class ValueCheck:
         found = [one.dtype for one in result.outputs]
         for index, (one, other) in enumerate(zip(found, wanted, strict=False)):
             if one != other:
-                raise _InterfaceError(
-                    f"{INTERFACE}: output {index} is of {one}, and was of {other}"
-                )
+                raise InterfaceError(f"{INTERFACE}: output {index} is of {one}, and was of {other}")
 
     def arguments(self, stage: Stage, sample: Sample) -> Cases:
-        """Return the arguments of a stage for a sample of the first.
-
-        Parameters that became constants are left out, and those that became fields of a tuple are
-        in it.
-        """
+        """Return the arguments of a stage for a sample of the first; raise what `fitted` raises."""
         if stage is self._first:
             return sample.cases
-        before, after = self._function(self._first), self._function(stage)
-        _check_results(before, after)
-        wanted, types = parameter_types(before), parameter_types(after)
-        columns, names = dict(zip(wanted, sample.cases.columns, strict=True)), list(types)
-        if names != list(wanted) and set(names) == set(wanted):
-            raise _changed_parameters(before, after)
-        if len(types) == len(wanted) and _all_alike(wanted.values(), types.values()):
-            chosen = list(columns.values())
-        elif [name for name in wanted if name in types] == names and _all_alike(
-            (wanted[name] for name in names), types.values()
-        ):
-            chosen = [columns[name] for name in names]
-        else:
-            rows = [_regrouped(case, list(types.values())) for case in sample.cases]
-            whole = [row for row in rows if row is not None]
-            if not whole:
-                raise _changed_parameters(before, after)
-            chosen = [list(column) for column in zip(*whole, strict=True)]
-        dims: dict[str, int] = {}
-        cases = Cases(chosen)
-        try:
-            for value, (name, type_) in zip(cases[0], types.items(), strict=True):
-                check_argument(name, value, type_, dims)
-        except TypeMismatchError:
-            raise _UnfitSampleError from None
-        return cases
+        return fitted(sample.cases, self._function(self._first), self._function(stage))
 
     def _function(self, stage: Stage) -> ir.BaseFunc:
         return drawable_function(stage.module, self._session.function)
-
-
-def renamed(first: ir.IRModule, mod: ir.IRModule, function: str) -> str:
-    """Return the new name of a public Relax function that a module lacks, "" if there is none."""
-    old = relax_functions(first).get(function)
-    if old is None or function in mod or not _is_public(old):
-        return ""
-    before = relax_functions(first)
-    return next(
-        (
-            name
-            for name, one in relax_functions(mod).items()
-            if name not in before
-            and _is_public(one)
-            and len(one.params) == len(old.params)
-            and all(
-                _are_alike(a.ty, b.ty) for a, b in zip(one.params, old.params, strict=True)
-            )
-            and _are_alike(one.ret_ty, old.ret_ty)
-        ),
-        "",
-    )
-
-
-def _is_public(function: relax.Function) -> bool:
-    return bool(function.attrs) and "global_symbol" in function.attrs.keys()  # noqa: SIM118
-
-
-def _check_results(before: ir.BaseFunc, after: ir.BaseFunc) -> None:
-    if isinstance(before, relax.Function) and isinstance(after, relax.Function):
-        old, new = before.ret_ty, after.ret_ty
-        if not _are_alike(old, new):
-            raise _InterfaceError(
-                f"{INTERFACE}: it returns {type_label(new)}, and returned {type_label(old)}"
-            )
-
-
-def _are_alike(one: ir.Type, other: ir.Type) -> bool:
-    """Return whether types have the same form and dtypes, as far as that is known of both."""
-    if isinstance(one, ir.TupleType) and isinstance(other, ir.TupleType):
-        pairs = zip(one.fields, other.fields, strict=False)
-        return len(one.fields) == len(other.fields) and all(itertools.starmap(_are_alike, pairs))
-    if isinstance(one, ir.TupleType | relax.TensorType) and isinstance(
-        other, ir.TupleType | relax.TensorType
-    ):
-        if not (isinstance(one, relax.TensorType) and isinstance(other, relax.TensorType)):
-            return False
-        dtypes = {str(type_.dtype) for type_ in (one, other) if type_.dtype is not None}
-        ranks = {type_.ndim for type_ in (one, other) if type_.ndim >= 0}
-        return len(dtypes) < 2 and len(ranks) < 2
-    return True
-
-
-def _all_alike(some: Iterable[ir.Type], others: Iterable[ir.Type]) -> bool:
-    return all(itertools.starmap(_are_alike, zip(some, others, strict=True)))
-
-
-def _changed_parameters(before: ir.BaseFunc, after: ir.BaseFunc) -> _InterfaceError:
-    texts = [
-        ", ".join(f"{name}: {type_label(type_)}" for name, type_ in parameter_types(one).items())
-        for one in (after, before)
-    ]
-    return _InterfaceError(f"{INTERFACE}: its parameters are {texts[0]}; they were {texts[1]}")
-
-
-def _leaves(value: Argument) -> list[Argument]:
-    if isinstance(value, tuple):
-        return [leaf for one in value for leaf in _leaves(one)]
-    return [value]
-
-
-def _regrouped(values: Sequence[Argument], types: Sequence[ir.Type]) -> list[Argument] | None:
-    """Return values in tuples as types have them, None if there are others."""
-    left = iter([leaf for value in values for leaf in _leaves(value)])
-
-    def taken(type_: ir.Type) -> Argument:
-        if isinstance(type_, ir.TupleType):
-            return tuple(taken(one) for one in type_.fields)
-        return next(left)
-
-    try:
-        made = [taken(type_) for type_ in types]
-        for value, type_ in zip(made, types, strict=True):
-            dtype = getattr(type_, "dtype", None)
-            if isinstance(value, np.ndarray) and str(value.dtype) != str(dtype or value.dtype):
-                return None
-    except (StopIteration, RuntimeError):
-        return None
-    return made if next(left, None) is None else None
 
 
 def _changed(cases: Cases, error: float) -> Cases:
     """Return arguments of which each float has another relative error."""
     source = np.random.default_rng(_SEED)
 
-    def changed(value: Argument) -> Argument:
-        if isinstance(value, tuple):
-            return tuple(map(changed, value))
-        if not isinstance(value, np.ndarray) or "float" not in value.dtype.name:
-            return value
-        signs = source.integers(0, 2, value.shape, "int8") * 2.0 - 1.0
+    def changed(array: Array) -> Array:
+        if "float" not in array.dtype.name:
+            return array
+        signs = source.integers(0, 2, array.shape, "int8") * 2.0 - 1.0
         with np.errstate(all="ignore"):
-            return (value * (1.0 + error * signs)).astype(value.dtype)
+            return (array.astype(np.float64) * (1.0 + error * signs)).astype(array.dtype)
 
-    return Cases(
-        [
-            changed(rows) if isinstance(rows, np.ndarray) else [changed(one) for one in rows]
-            for rows in cases.columns
-        ]
-    )
+    columns: list[Rows] = [
+        changed(rows)
+        if isinstance(rows, np.ndarray)
+        else [map_arrays(one, changed) for one in rows]
+        for rows in cases.columns
+    ]
+    return Cases(columns)
 
 
-def named_arguments(
-    function: ir.BaseFunc, cases: Cases, case: int
-) -> Mapping[str, Argument]:
+def named_arguments(function: ir.BaseFunc, cases: Cases, case: int) -> Mapping[str, Argument]:
     """Return the arguments of a case by the names of a function's parameters."""
-    return dict(zip(parameter_types(function), cases[case], strict=True))  # type: ignore[arg-type]
+    return dict(zip(parameter_types(function), cases[case], strict=True))

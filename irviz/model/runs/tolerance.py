@@ -3,8 +3,8 @@
 The tolerance of programs that should compute the same follows from what rounding can do. A number
 that is made by N operations in a row with the unit roundoff u has a relative error of at most
 γ(N) = Nu / (1 - Nu) (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd edition,
-SIAM 2002, section 3.1); as rounding errors mostly cancel, about √N·u is what occurs (N. J. Higham and
-T. Mary, "A New Approach to Probabilistic Rounding Error Analysis", SIAM Journal on Scientific
+SIAM 2002, section 3.1); as rounding errors mostly cancel, about √N·u is what occurs (N. J. Higham
+and T. Mary, "A New Approach to Probabilistic Rounding Error Analysis", SIAM Journal on Scientific
 Computing 41, 2019). What a program makes of such an error, its conditioning, is measured by
 changing the inputs by as much (section 1.6 of the book).
 """
@@ -12,16 +12,15 @@ changing the inputs by as much (section 1.6 of the book).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-
 from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 _STEPS = 8
 _MOST_SCALE = 10.0
-_DEVIATIONS = 4.0
+_DEVIATIONS = 2.0
 """How many times √N·u an error may be, and how many times that of changed inputs."""
 
 

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -101,7 +102,7 @@ def usual_samples(
     for sizes in _choices(mod, function, call, more):
         try:
             made.append(Sample(_Drawing(mod, function, call, sizes).cases(_usual), sizes))
-        except InputError as failure:
+        except InputError as failure:  # noqa: PERF203 - sizes that are too large, for instance
             problem = failure
     if not made:
         raise problem
@@ -122,7 +123,7 @@ def further_samples(
     if not drawing.words:
         return
     largest = _LARGEST_NARROW if is_narrow else _LARGEST
-    large = drawing.cases(lambda *drawn: _wide(*drawn, largest))
+    large = drawing.cases(partial(_wide, largest=largest))
     yield Sample(large, usual.sizes, f"values to {_short(largest)}", is_large=True)
     for special in _SPECIALS:
         for name in drawing.special_inputs():
@@ -140,9 +141,7 @@ def _choices(
     if isinstance(call.inputs, np.ndarray):
         known = [name for name in parameter_types(called) if name not in call.params]
     names = [
-        name
-        for name in symbolic_sizes(called, [*known, *call.params])
-        if name not in call.sizes
+        name for name in symbolic_sizes(called, [*known, *call.params]) if name not in call.sizes
     ]
     if not names:
         return [{}]
@@ -163,14 +162,14 @@ class _Drawing:
         self._ranges = argument_ranges(mod, function, self._plan.dims)
         self.words = [name for name, word in self._plan.words.items() if word == RANDOM]
 
-    def cases(self, draw: Callable[[Array, ValueRange, np.random.Generator], Array]) -> Cases:
+    def cases(self, draw: Callable[..., Array]) -> Cases:
         """Return the arguments, with drawn numbers in place of the random ones."""
         plan, rows = self._plan, dict(self._plan.rows)
         for name, word in plan.words.items():
             source, limits = generator_for(name, plan.seed), self._ranges.get(name, ANY)
             value = synthetic_value(name, plan.types[name], plan.dims, word, source)
             if word == RANDOM:
-                value = _mapped(value, lambda one, at=limits, by=source: draw(one, at, by))
+                value = map_arrays(value, partial(draw, limits=limits, source=source))
             rows[name] = [shared({name: value})[name]]
         return Cases([rows[name] for name in plan.types])
 
@@ -190,12 +189,13 @@ class _Drawing:
         source = generator_for(f"{name} {special.words}", self._plan.seed)
 
         def put(array: Array) -> Array:
-            made, numbers = array.copy(), special.numbers(array.dtype)
+            made = array.copy()
+            numbers = np.array(special.numbers(array.dtype), array.dtype)
             count = min(made.size, max(len(numbers), made.size // _SHARE))
             made.reshape(-1)[source.permutation(made.size)[:count]] = np.resize(numbers, count)
             return made
 
-        columns[at] = [_mapped(columns[at][0], put)]
+        columns[at] = [map_arrays(columns[at][0], put)]
         return Cases(columns)
 
 
@@ -207,10 +207,10 @@ def _planned(mod: ir.IRModule, function: str, call: CallInputs) -> Plan:
     return call.plan(mod, function)
 
 
-def _mapped(value: Argument, change: Callable[[Array], Array]) -> Argument:
+def map_arrays(value: Argument, change: Callable[[Array], Array]) -> Argument:
     """Return a value with its arrays changed."""
     if isinstance(value, tuple):
-        return tuple(_mapped(one, change) for one in value)
+        return tuple(map_arrays(one, change) for one in value)
     return change(value) if isinstance(value, np.ndarray) else value
 
 
@@ -228,7 +228,7 @@ def _usual(array: Array, limits: ValueRange, source: np.random.Generator) -> Arr
 
 
 def _wide(
-    array: Array, limits: ValueRange, source: np.random.Generator, largest: float
+    array: Array, limits: ValueRange, source: np.random.Generator, *, largest: float
 ) -> Array:
     """Return numbers of either sign and many magnitudes, with those at which functions bend."""
     if array.dtype.kind == "b" or limits.high < _LARGEST_WHOLE:
@@ -261,7 +261,8 @@ def _within(dtype: np.dtype[np.generic], limits: ValueRange) -> tuple[int, int]:
     """Return the limits of the whole numbers to draw."""
     low, high = max(limits.low, -_LARGEST_WHOLE), min(limits.high, _LARGEST_WHOLE)
     if dtype.kind in "iu":
-        low, high = max(low, np.iinfo(dtype).min + 1), min(high, np.iinfo(dtype).max)
+        whole = np.iinfo(dtype.name)
+        low, high = max(low, whole.min + 1), min(high, whole.max)
         low = 0 if dtype.kind == "u" else low
     return int(low), int(high)
 

@@ -419,10 +419,12 @@ def _made(
 
 _ROWS = tirx.Var("n", "int64")
 _MODULES = {
+    "NaN": _made(relax.op.nn.silu, (8, 64)),
+    "infinity": _made(relax.op.nn.silu, (8, 64)),
     "large size": _made(relax.op.nn.relu, (_ROWS, 64)),
     "truncation": _made(relax.op.floor_divide, (8, 64), (8, 64), dtype="int32"),
 }
-"""The modules of bugs that the transformer cannot have."""
+"""The modules of bugs that the transformer cannot have, or of which its results tell nothing."""
 
 _KINDS: dict[str, tuple[Any, str, Callable[[float], Pass]]] = {
     "wrong rewrite": ("values", "", wrong_rewrite),

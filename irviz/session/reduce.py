@@ -283,7 +283,7 @@ def _outcome_of_bisection(
     """Return a function that says how the pass fails on a module, "" if it does not."""
     assert found.stage is not None
     transform, state, files = found.stage.transform, found.session, found.stage.files
-    call = state.call_inputs
+    call, is_pass = state.call_inputs, bool(found.stage.error)
 
     def outcome(mod: ir.IRModule) -> str:
         session = Session(
@@ -296,6 +296,8 @@ def _outcome_of_bisection(
         ).with_run_config(**{**vars(state.run_config), "seconds": seconds})
         for file in files:  # the bisection ran their code, so it is trusted
             session = session.from_file(file).trust(file)
+        if is_pass:  # nothing is run
+            return _NAME_END.split(session.apply(transform).current.error)[0]
         try:
             again = bisect(session, transform, found.check, tolerance=found.tolerance)
         except (StageError, IrvizError):

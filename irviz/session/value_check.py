@@ -35,6 +35,8 @@ from irviz.view.text.run_results import comparison_summary
 
 FILLS = (0x5A, 0xA5)
 """What fills memory before the first run and a run that repeats it: large floats, and small."""
+_LARGE_TIMES = 4.0
+"""How many times the tolerance is for large values: sums of many magnitudes cancel more."""
 _SEED = 53
 
 
@@ -299,8 +301,9 @@ class ValueCheck:
         if self._tolerance is not None:
             return [self._tolerance] * len(outputs)
         first, unit = self._unit(self._first), self._unit(stage)
-        scale = unit / first if first else 1.0
-        error = rounding_error(self._operations, unit)
+        more = _LARGE_TIMES if reference.sample.is_large else 1.0
+        scale = more * (unit / first if first else 1.0)
+        error = more * rounding_error(self._operations, unit)
         made = []
         for output, noise in zip(outputs, reference.noise, strict=True):
             finite = None if noise is None else np.where(np.isfinite(noise), noise * scale, 0.0)

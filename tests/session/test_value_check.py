@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -187,6 +188,27 @@ def test_passes_that_change_the_parameters_on_purpose_are_not_blamed() -> None:
     assert irviz.bisect(session, ["LegalizeOps"]).stage is None
     bundled = [relax.transform.BundleModelParams(), "LegalizeOps"]
     assert irviz.bisect(mod, bundled).stage is None
+
+
+def test_a_sum_in_another_order_is_no_bug() -> None:
+    def split(parts: int) -> Callable[[IRModule], IRModule]:
+        def sums(x: ir.Expr, y: ir.Expr) -> ir.Expr:
+            count, axes = int(x.ty.shape[-1]), [len(one.ty.shape) - 1 for one in (x, y)]
+            pieces = [
+                op.matmul(
+                    op.strided_slice(x, [axes[0]], [at], [at + count // parts]),
+                    op.strided_slice(y, [axes[1] - 1], [at], [at + count // parts]),
+                )
+                for at in range(0, count, count // parts)
+            ]
+            return functools.reduce(op.add, pieces)
+
+        return becomes("relax.matmul", sums)
+
+    for parts in (2, 4, 16):
+        found = irviz.bisect(MyModuleHighLevel, [split(parts), "LegalizeOps"])
+        assert found.stage is None, found
+        assert 0 < max(one.share or 0.0 for one in found.checked) < 0.5
 
 
 def test_fewer_bits_in_between_are_no_bug() -> None:

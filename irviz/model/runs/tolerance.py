@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 _STEPS = 8
 _MOST_SCALE = 10.0
-_DEVIATIONS = 2.0
+_DEVIATIONS = 4.0
 """How many times √N·u an error may be, and how many times that of changed inputs."""
 
 

@@ -64,8 +64,11 @@ _WHOLE = ValueRange(-1000, 1000)
 """The values of a float that becomes an integer."""
 _MOST_CALLS = 8
 _OPERATIONS = {
-    tirx.Add: "add", tirx.Sub: "subtract", tirx.Mul: "multiply",
-    tirx.FloorDiv: "floor_divide", tirx.FloorMod: "floor_mod",
+    tirx.Add: "add",
+    tirx.Sub: "subtract",
+    tirx.Mul: "multiply",
+    tirx.FloorDiv: "floor_divide",
+    tirx.FloorMod: "floor_mod",
 }
 _Dims: TypeAlias = Mapping[str, int]
 _Uses: TypeAlias = Iterator[tuple[ir.Expr, ValueRange]]

@@ -15,7 +15,6 @@ from tvm.relax import op
 import irviz
 from irviz.course.mlp import MyModuleHighLevel
 from irviz.errors import StageError
-from irviz.model.runs.tolerance import Tolerance
 from irviz.transforms.kernels.change_calls import map_function_bindings
 
 pytestmark = [pytest.mark.worker, pytest.mark.build]
@@ -213,7 +212,9 @@ def test_a_sum_in_another_order_is_no_bug() -> None:
 
 def test_fewer_bits_in_between_are_no_bug() -> None:
     assert irviz.bisect(MyModuleHighLevel, ["ToMixedPrecision", "LegalizeOps"]).stage is None
-    strict = irviz.bisect(MyModuleHighLevel, ["ToMixedPrecision"], tolerance=Tolerance(1e-5, 1e-5))
+    strict = irviz.bisect(
+        MyModuleHighLevel, ["ToMixedPrecision"], tolerance=irviz.Tolerance(1e-5, 1e-5)
+    )
     assert strict.stage is not None
 
 

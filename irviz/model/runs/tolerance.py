@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 _STEPS = 8
 _MOST_SCALE = 10.0
+_KERNELS = {"float64": 1e-9, "float32": 1e-5, "float16": 1e-2}
 _DEVIATIONS = 4.0
 """How many times √N·u an error may be, and how many times that of changed inputs."""
 
@@ -58,6 +59,14 @@ def scaled_tolerance(array: NDArray[np.generic], reference: NDArray[np.generic])
         numbers = np.abs(reference.astype(np.float64))
     largest = float(numbers[np.isfinite(numbers)].max(initial=0.0))
     return replace(usual, absolute=usual.absolute * min(_MOST_SCALE, largest))
+
+
+def kernel_tolerance(reference: NDArray[np.generic]) -> Tolerance:
+    """Return the tolerance of a kernel, of which only samples are known and no operations."""
+    relative = _KERNELS.get(reference.dtype.name, 0.0)
+    numbers = np.abs(reference.astype(np.float64))
+    largest = float(numbers[np.isfinite(numbers)].max(initial=0.0))
+    return Tolerance(relative, relative * largest)
 
 
 def unit_roundoff(dtypes: Iterable[np.dtype[np.generic]]) -> float:

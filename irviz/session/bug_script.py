@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -43,6 +44,8 @@ _NEEDS = ("import numpy as np", "from tvm import relax")
 _DOUBLE = 8
 _FEW = 4
 """So many numbers are written as they are."""
+_OTHER_RESULT = re.compile(rf"{INTERFACE}: (output \d|it returns)")
+"""What is said if the results show that the interface is another one."""
 _WRONG_VALUES = (Verdict.DIFFERENT.value, Verdict.INCOMPARABLE.value)
 _RUN = """\
 def inputs():
@@ -109,7 +112,7 @@ def bisection_script(
     if not are_values_wrong and not relax.analysis.check_well_formed(made.module):
         script.add("assert relax.analysis.check_well_formed(mod)")
         return script.text()
-    if found.words.startswith(f"{INTERFACE}: ") and "output" not in found.words:
+    if found.words.startswith(INTERFACE) and not _OTHER_RESULT.search(found.words):
         script.define(_SIGNATURE.format(function=function))
         script.add("assert signature(mod) == signature(before), signature(mod)")
         return script.text()

@@ -246,7 +246,8 @@ class ValueCheck:
             except UnfitSizesError:
                 continue
             except InterfaceError as failure:
-                yield StageVerdict(True, str(failure))
+                limits = self._limits(stage, reference)
+                yield StageVerdict(True, str(failure), sample=sample, tolerance=limits)
                 return
             except RunError as failure:
                 words = f"it fails{on}: {failure}" if is_special else str(failure)

@@ -432,7 +432,15 @@ def test_the_script_of_another_interface_shows_it(tmp_path: Path) -> None:
 
         return map_function_bindings(mod, "main", changed)
 
-    for wrong in (renamed, exchanged, wider):
+    def declared(mod: IRModule) -> IRModule:
+        main = mod["main"]
+        wide = relax.SeqExpr(main.body.blocks, relax.op.astype(main.body.body, "float64"))
+        body = relax.BlockBuilder(mod).normalize(wide)
+        new = relax.Function(main.params, body, None, attrs=main.attrs)
+        mod.update_func(mod.get_global_var("main"), new)
+        return mod
+
+    for wrong in (renamed, exchanged, wider, declared):
         found = irviz.reduce(irviz.bisect(deep(), [wrong]))
         assert found.bindings[1] <= 2
         assert ends_with(found.to_python(), tmp_path) == [1]

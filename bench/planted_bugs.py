@@ -1,8 +1,9 @@
 """Plant bugs in pipelines, find them with `irviz.bisect`, and make the module smaller.
 
-    python bench/planted_bugs.py            40 bugs
-    python bench/planted_bugs.py --bugs 8   one of each kind
+    python bench/planted_bugs.py            75 bugs
+    python bench/planted_bugs.py --bugs 15   one of each kind
     python bench/planted_bugs.py --kind slow   those of one kind
+    python bench/planted_bugs.py --equal 135   pipelines that are right, of which none is to blame
 
 Each is a pass that does something wrong at one place, which is drawn at random, and stands at a
 random place of a pipeline of 5 to 60 passes. What is drawn is the same each time.
@@ -21,7 +22,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import made_modules
-from tvm import IRModule, ir, relax
+from from_tests import from_tests
+from tvm import IRModule, ir, relax, tirx
 
 import irviz
 from irviz.transforms.python_script import UnwritableError
@@ -30,6 +32,11 @@ Pass = Callable[[IRModule], IRModule]
 _SEED = 7
 _TRANSFORMER = made_modules.decoder(4 * made_modules.BINDINGS)
 _NEUTRAL = ("Normalize", "CanonicalizeBindings", "DeadCodeElimination", "EliminateCommonSubexpr")
+_EQUAL = (
+    *(*_NEUTRAL, "FoldConstant", "ToNonDataflow", "ConvertToDataflow", "ExpandMatmulOfSum"),
+    *("CombineParallelMatmul", "AdjustMatmulOrder", "DecomposeOpsForInference"),
+)
+_FUSION = ("LegalizeOps", "AnnotateTIROpPattern", "FuseOps", "FuseTIR")
 _LOWERING = (
     *("LegalizeOps", "RewriteDataflowReshape", "ToNonDataflow", "RemovePurityChecking"),
     *("CallTIRRewrite", "StaticPlanBlockMemory"),
@@ -41,9 +48,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--bugs", type=int, default=40)
+    parser.add_argument("--bugs", type=int, default=75)
     parser.add_argument("--kind", default="", help=", ".join(_KINDS))
+    parser.add_argument("--equal", type=int, default=0, metavar="COUNT")
     options = parser.parse_args()
+    if options.equal:
+        _count_false_alarms(options.equal)
+        return
     chance = random.Random(_SEED)
     kinds = list(_KINDS.items())
     right, scripts, bindings, seconds = 0, 0, [], []
@@ -62,7 +73,7 @@ def main() -> None:
         passes.insert(place, bug)
         limit = 10 if name == "hang" else 60
         begun = time.monotonic()
-        found = irviz.bisect(_TRANSFORMER, passes, check, seconds=limit)
+        found = irviz.bisect(_MODULES.get(name, _TRANSFORMER), passes, check, seconds=limit)
         took = time.monotonic() - begun
         is_right = found.stage is not None and found.stage.id == str(place + 1)
         right += is_right
@@ -83,6 +94,24 @@ def main() -> None:
         print(f"seconds: median {statistics.median(seconds):.1f}, at most {max(seconds):.1f}")
 
 
+def _count_false_alarms(count: int) -> None:
+    """Bisect pipelines of passes that keep the results, on random modules."""
+    alarms = 0
+    for number in range(count):
+        chance = random.Random(number)
+        mod = from_tests("diff_by_values").random_operators(number, chance.choice([10, 40]))
+        session = irviz.Session(mod)
+        names = [chance.choice(_EQUAL) for _ in range(6)]
+        for name in [*names, *_FUSION, *_LOWERING[: chance.choice([0, 6])]]:
+            made = session.apply(name)
+            session = session if made.current.error else made  # not every pass takes every module
+        found = irviz.bisect(session)
+        alarms += found.stage is not None
+        if found.stage is not None:
+            print(f"{number:3} FALSE ALARM: {found}", flush=True)
+    print(f"{alarms} false alarms in {count} pipelines")
+
+
 def _shows_bug(smaller: irviz.Reduction) -> bool:
     """Return whether the script of a bug fails without irviz; it has none of a pass that crashes.
 
@@ -92,8 +121,9 @@ def _shows_bug(smaller: irviz.Reduction) -> bool:
         script = smaller.to_python()
     except UnwritableError:
         return False
-    command = [sys.executable, "-I", "-c", f"import sys; sys.modules['irviz'] = None\n{script}"]
-    return b"Not equal to tolerance" in subprocess.run(command, capture_output=True).stderr
+    alone = f"import sys; sys.modules['irviz'] = None\n{script}".encode()
+    said = subprocess.run([sys.executable, "-I", "-"], input=alone, capture_output=True).stderr
+    return b"Not equal to tolerance" in said or b"Error" in said
 
 
 def _pipeline(chance: random.Random, length: int, needed: str) -> list[Any]:
@@ -276,6 +306,126 @@ def hang(_: float) -> Pass:
     return planted
 
 
+def _replaced(name: str, change: Callable[..., ir.Expr]) -> Callable[[float], Pass]:
+    """Return a bug that computes one call of an operator by a function of its operands."""
+
+    def bug(where: float) -> Pass:
+        def planted(mod: IRModule) -> IRModule:
+            def changed(call: ir.Call) -> ir.Expr | None:
+                return change(*call.args) if _calls(call, name) else None
+
+            return _changed_calls(mod, where, changed)
+
+        return planted
+
+    return bug
+
+
+def _number(value: float) -> ir.Expr:
+    return relax.const(value, "float32")
+
+
+def _without(is_such: Callable[[ir.Expr], ir.Expr]) -> Callable[[float], Pass]:
+    """Return a bug that computes an activation of special values as 0."""
+
+    def change(x: ir.Expr) -> ir.Expr:
+        return relax.op.where(is_such(x), _number(0.0), relax.op.nn.silu(x))
+
+    return _replaced("relax.nn.silu", change)
+
+
+def _cut_off(x: ir.Expr) -> ir.Expr:
+    return relax.op.minimum(relax.op.nn.silu(x), _number(6.0))
+
+
+def _drifted(x: ir.Expr) -> ir.Expr:
+    return relax.op.multiply(relax.op.nn.silu(x), _number(1 + 1e-4))
+
+
+def _truncated(x: ir.Expr, y: ir.Expr) -> ir.Expr:
+    wide = [relax.op.astype(one, "float64") for one in (x, y)]
+    return relax.op.astype(relax.op.trunc(relax.op.divide(*wide)), "int32")
+
+
+def _wrong_late_rows(x: ir.Expr) -> ir.Expr:
+    rows = relax.op.arange(0, x.ty.shape[0], 1, "int64")
+    is_late = relax.op.greater_equal(rows, relax.const(20, "int64"))
+    late = relax.op.expand_dims(is_late, 1)
+    return relax.op.where(late, relax.op.abs(x), relax.op.nn.relu(x))
+
+
+def wrong_dtype(_: float) -> Pass:
+    """Return the result in another dtype."""
+
+    def planted(mod: IRModule) -> IRModule:
+        main = mod["main"]
+        wide = relax.op.astype(main.body.body, "float64")
+        builder = relax.BlockBuilder(mod)
+        body = builder.normalize(relax.SeqExpr(main.body.blocks, wide))
+        mod.update_func(
+            mod.get_global_var("main"), relax.Function(main.params, body, None, attrs=main.attrs)
+        )
+        return mod
+
+    return planted
+
+
+def exchanged_parameters(where: float) -> Pass:
+    """Exchange two parameters of the same shape."""
+
+    def planted(mod: IRModule) -> IRModule:
+        main = mod["main"]
+        params = list(main.params)
+        pairs = [
+            (at, to)
+            for at, one in enumerate(params)
+            for to, other in enumerate(params)
+            if at < to and str(one.ty) == str(other.ty)
+        ]
+        at, to = pairs[int(where * len(pairs))]
+        params[at], params[to] = params[to], params[at]
+        new = relax.Function(params, main.body, main.ret_ty, main.is_pure, main.attrs)
+        mod.update_func(mod.get_global_var("main"), new)
+        return mod
+
+    return planted
+
+
+def renamed_function(_: float) -> Pass:
+    """Give the function another name."""
+
+    def planted(mod: IRModule) -> IRModule:
+        others = {var: one for var, one in mod.functions.items() if var.name_hint != "main"}
+        main = mod["main"].with_attr("global_symbol", "forward")
+        return IRModule({**others, ir.GlobalVar("forward"): main})
+
+    return planted
+
+
+def _made(
+    body: Callable[..., ir.Expr], *shapes: tuple[object, ...], dtype: str = "float32"
+) -> IRModule:
+    builder = relax.BlockBuilder()
+    params = [
+        relax.Var(f"x{at}", relax.TensorType(shape, dtype)) for at, shape in enumerate(shapes)
+    ]
+    with builder.function("main", params):
+        with builder.dataflow():
+            value = builder.emit(body(*params))
+            result = builder.emit_output(relax.op.add(value, value))
+        builder.emit_func_output(result)
+    return builder.get()
+
+
+_ROWS = tirx.Var("n", "int64")
+_MODULES = {
+    "NaN": _made(relax.op.nn.silu, (8, 64)),
+    "infinity": _made(relax.op.nn.silu, (8, 64)),
+    "large size": _made(relax.op.nn.relu, (_ROWS, 64)),
+    "truncation": _made(relax.op.floor_divide, (8, 64), (8, 64), dtype="int32"),
+}
+"""The modules of bugs that the transformer cannot have, or of which its results tell nothing."""
+
 _KINDS: dict[str, tuple[Any, str, Callable[[float], Pass]]] = {
     "wrong rewrite": ("values", "", wrong_rewrite),
     "other operand": ("values", "", other_operand),
@@ -285,6 +435,15 @@ _KINDS: dict[str, tuple[Any, str, Callable[[float], Pass]]] = {
     "slow": ("time", "", slow),
     "crash": ("values", "", crash),
     "hang": ("values", "", hang),
+    "NaN": ("values", "", _without(relax.op.isnan)),
+    "infinity": ("values", "", _without(relax.op.isinf)),
+    "large size": ("values", "", _replaced("relax.nn.relu", _wrong_late_rows)),
+    "large value": ("values", "", _replaced("relax.nn.silu", _cut_off)),
+    "truncation": ("values", "", _replaced("relax.floor_divide", _truncated)),
+    "drift": ("values", "", _replaced("relax.nn.silu", _drifted)),
+    "dtype": ("values", "", wrong_dtype),
+    "parameters": ("values", "", exchanged_parameters),
+    "name": ("values", "", renamed_function),
 }
 
 if __name__ == "__main__":

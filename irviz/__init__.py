@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from irviz.model.runs.memory_use import MemoryUse as MemoryUse
     from irviz.model.runs.run_result import Comparison as Comparison
     from irviz.model.runs.run_result import RunResult as RunResult
+    from irviz.model.runs.tolerance import Tolerance as Tolerance
     from irviz.model.runs.trace import Trace as Trace
     from irviz.runtime.run import CallInputs as CallInputs
     from irviz.runtime.run import RunConfig as RunConfig
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from irviz.view.figure import Figure as Figure
     from irviz.view.module_diff import Diff as Diff
     from irviz.view.pass_times import PassTimes as PassTimes
+    from irviz.view.text.tables import ErrorTable as ErrorTable
     from irviz.view.text.tables import StageTable as StageTable
     from irviz.view.text.tables import TimingTable as TimingTable
 
@@ -79,6 +81,7 @@ _LAZY = {
     "Divergence": "irviz.model.runs.divergence:Divergence",
     "DivergenceReport": "irviz.session.divergence_report:DivergenceReport",
     "Explorer": "irviz.explorer.explorer:Explorer",
+    "ErrorTable": "irviz.view.text.tables:ErrorTable",
     "Figure": "irviz.view.figure:Figure",
     "Graph": "irviz.model.graph.graph:Graph",
     "MemoryUse": "irviz.model.runs.memory_use:MemoryUse",
@@ -94,6 +97,7 @@ _LAZY = {
     "Stage": "irviz.transforms.stage:Stage",
     "StageTable": "irviz.view.text.tables:StageTable",
     "TimingTable": "irviz.view.text.tables:TimingTable",
+    "Tolerance": "irviz.model.runs.tolerance:Tolerance",
     "Trace": "irviz.model.runs.trace:Trace",
     "ViewState": "irviz.session.visible_function:ViewState",
     "assert_ir_equal": "irviz.testing.assert_ir_equal:assert_ir_equal",

@@ -11,8 +11,9 @@ from tvm import ir, tirx
 from irviz.errors import InputError
 from irviz.ir.module_functions import function_named
 from irviz.ir.shapes.check_arguments import Argument
+from irviz.ir.shapes.symbolic_shapes import parameter_types
 from irviz.model.runs.run_result import RunResult
-from irviz.runtime.inputs.argument_lists import CallInputs
+from irviz.runtime.inputs.argument_lists import CallInputs, Cases
 from irviz.runtime.inputs.prim_func_call import PreparedCall, prim_func_call
 from irviz.runtime.jobs.run_function import CalledFunction, Job, run_job
 from irviz.runtime.jobs.time_in_turn import BUDGET, ROUNDS, TimedCall, time_in_turn
@@ -36,7 +37,7 @@ __all__ = [
 def run(
     mod: ir.IRModule,
     function: str = "main",
-    inputs: CallInputs | None = None,
+    inputs: CallInputs | Cases | None = None,
     *,
     trace: TraceRequest | None = None,
     config: RunConfig | None = None,
@@ -45,7 +46,7 @@ def run(
     """Build the module for `llvm` and call the function on a CPU, once per case.
 
     A PrimFunc is called alone, with inputs matched by its parameters' names and random numbers for
-    the others. It has one case, no labels and no trace; its outputs are the buffers it writes. If
+    the others. It has no labels and no trace; its outputs are the buffers it writes. If
     one call is short and calls no Python function, its time is the median of more calls.
 
     The last sixteen built modules are kept. Times are measured on the machine that runs the
@@ -53,7 +54,7 @@ def run(
     impure.
 
     Args:
-        inputs: The inputs; random values by default.
+        inputs: The inputs, or the arguments of each case; random values by default.
         trace: Also record a trace of one case.
         on_progress: Gets a message for each phase.
 
@@ -80,7 +81,8 @@ def run(
     result = perform(work, {callee.key: call.module}, function, config, on_progress)
     if is_prim:
         return result
-    return replace(result, labels=inputs.labels, build=callee.where.recipe.kind)
+    labels = None if isinstance(inputs, Cases) else inputs.labels
+    return replace(result, labels=labels, build=callee.where.recipe.kind)
 
 
 def measure(
@@ -126,11 +128,15 @@ def measure(
 
 
 def _prepare(
-    mod: ir.IRModule, function: str, inputs: CallInputs, config: RunConfig
+    mod: ir.IRModule, function: str, inputs: CallInputs | Cases, config: RunConfig
 ) -> tuple[CalledFunction, PreparedCall]:
     if not _is_prim_func(mod, function):
         callee = CalledFunction(module_key(mod), function, config.where)
-        return callee, PreparedCall(mod, inputs.cases(mod, function))
+        cases = inputs if isinstance(inputs, Cases) else inputs.cases(mod, function)
+        return callee, PreparedCall(mod, cases)
+    if isinstance(inputs, Cases):
+        by_name = dict(zip(parameter_types(mod[function]), inputs[0], strict=True))
+        inputs = CallInputs(by_name)
     call = prim_func_call(mod, function, inputs.inputs, inputs.sizes, inputs.seed)
     key = f"{module_key(mod)}, {function}"
     return CalledFunction(key, function, config.where, call.written), call

@@ -30,6 +30,8 @@ class RunConfig:
             "default" with TVM's default pipeline for CPUs, "dlight" with DLight's CPU schedules as
             well, "tuned" with the schedules of a database.
         database: The folder of that database, as written by TVM's tuning.
+        fill: A byte that fills memory before a run of Relax functions writes to it, so that reading
+            what nothing wrote gives the same each time; None leaves it as it is. This needs glibc.
     """
 
     isolate: bool = True
@@ -39,6 +41,7 @@ class RunConfig:
     target: str = ""
     build: str = PLAIN
     database: str = ""
+    fill: int | None = None
 
     @property
     def where(self) -> RunTarget:
@@ -46,7 +49,7 @@ class RunConfig:
         recipe = BuildRecipe(self.build, self.database)
         recipe.check()
         target = run_target(self.device, self.target, self.seconds if self.isolate else None)
-        return replace(target, recipe=recipe)
+        return replace(target, recipe=recipe, fill=self.fill)
 
     @property
     def clock(self) -> str:

@@ -36,12 +36,16 @@ class RemoteAddress:
 
 @dataclass(frozen=True)
 class RunTarget:
-    """The machine (None for this one), the target as JSON, the limit in seconds, and the build."""
+    """The machine (None for this one), the target as JSON, the limit in seconds, and the build.
+
+    `fill` is the byte that new memory is filled with, None for none.
+    """
 
     remote: RemoteAddress | None = None
     target: str = "llvm"
     seconds: float | None = None
     recipe: BuildRecipe = AS_IT_IS
+    fill: int | None = None
 
 
 LOCAL_TARGET = RunTarget()

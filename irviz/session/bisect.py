@@ -1,15 +1,15 @@
 """Find the first pass that makes a check of a module fail.
 
 The stages of a session are the prefixes of a pipeline. Each is built as it is, by TVM's plain
-lowering, and compared with the first.
+lowering, and compared with the first; `irviz.session.value_check` compares values.
 """
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import tvm
@@ -18,15 +18,17 @@ from tvm_ffi import structural_equal
 
 from irviz.errors import CancelledRunError, InputError, RunError, StageError
 from irviz.ir.module_functions import drawable_functions
-from irviz.model.runs.array_diff import Verdict
-from irviz.model.runs.run_result import RunResult, Tolerance, compare_runs
+from irviz.ir.shapes.check_arguments import Argument
+from irviz.model.runs.run_result import RunResult, Tolerance
 from irviz.runtime.inputs.argument_lists import Inputs
 from irviz.session.session import Session
+from irviz.session.stage_interface import INTERFACE, renamed
+from irviz.session.value_check import StageVerdict, ValueCheck, named_arguments
 from irviz.transforms.passes.as_transform import as_transform
 from irviz.transforms.stage import Stage
 from irviz.units import format_bytes
 from irviz.view.module_diff import Diff
-from irviz.view.text.run_results import comparison_summary
+from irviz.view.text.tables import ErrorTable, ErrorTableRow
 from irviz.worker.supervisor import RUNS, TRIES
 
 Check = Literal["values", "time", "memory"] | Callable[[RunResult, RunResult], object]
@@ -40,15 +42,24 @@ _LONG_SECONDS, _CLEAR_TIMES, _VERY_MANY_TIMES = 0.05, 1.5, 10.0
 unnecessary."""
 _MOST_TIMES = 1.1
 """How many times the memory or time of the first stage another stage may take."""
+_JUMP = 2.0
+"""If a pass enlarges the error by less than this, the error has grown over many stages."""
 
 
 @dataclass(frozen=True)
 class CheckedStage:
-    """A stage that was checked, or whose pass failed; `words` describes the outcome."""
+    """A stage that was checked, or whose pass failed; `words` describes the outcome.
+
+    Attributes:
+        max_abs: The largest |Δ| from the first stage with usual inputs, None if unknown.
+        share: The largest |Δ| with any ordinary inputs, in proportion to the tolerance.
+    """
 
     id: str
     fails: bool
     words: str
+    max_abs: float | None = None
+    share: float | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,6 +74,11 @@ class Bisection:
         check: The check, with its tolerance.
         is_exhaustive: Whether every stage up to the failing one was checked. If not, `before`
             passes and `stage` fails, but an earlier stage may fail too.
+        tried: The sizes and values that the stages were called with, in words.
+        only_on: The values that ordinary inputs do not have, such as "NaN in x", if the stage fails
+            with these alone; "" otherwise.
+        arguments: The arguments that the stage fails with, by the names of the first stage's
+            parameters, if it is because of values.
     """
 
     session: Session
@@ -72,6 +88,9 @@ class Bisection:
     check: Check
     tolerance: Tolerance | None
     is_exhaustive: bool
+    tried: str = ""
+    only_on: str = ""
+    arguments: Mapping[str, Argument] | None = None
 
     @property
     def words(self) -> str:
@@ -93,9 +112,29 @@ class Bisection:
             raise StageError("no pass makes the check fail: there is nothing to compare")
         return self.session.diff(self.before.id, self.stage.id)
 
+    def errors(self) -> ErrorTable:
+        """Return how the largest error grows from stage to stage.
+
+        An error that jumps at a pass is its own; one that grows slowly is that of rounding.
+
+        Example:
+            ```python
+            print(found.errors())
+            ```
+        """
+        return ErrorTable(
+            tuple(
+                ErrorTableRow(
+                    one.id, self.session.stage(one.id).label, one.words, one.max_abs, one.share
+                )
+                for one in self.checked
+            )
+        )
+
     def __repr__(self) -> str:
-        """Return the pass, what is wrong, and how many stages were checked."""
+        """Return the pass, what is wrong, and how many stages were checked with which inputs."""
         runs = f"{len(self.checked)} stages were checked"
+        runs += f" with {self.tried}" if self.tried else ""
         if self.stage is None or self.before is None:
             return f"<no pass makes the check fail: {runs}>"
         how = "all before it hold" if self.is_exhaustive else f"stage {self.before.id} holds"
@@ -120,6 +159,12 @@ def bisect(
     last stage fails, the search is binary, to save runs: the stage found fails, and the stage
     before it passes. If the last stage passes, all stages are checked.
 
+    With "values", random inputs are of several sizes and magnitudes; an integer that leads to an
+    index stays in its range. The interface is a part of the check: the function's name, its
+    parameters and the dtypes of its results. NaN, infinities, negative zero and denormals are tried
+    if no stage fails with ordinary inputs, as correct passes may treat them in another way; the
+    result then says that it is on these alone.
+
     Args:
         mod: A module; or a session, whose stages up to the current one are checked too.
         passes: The passes, in order: names in the catalog, `tvm.transform.Pass` objects and
@@ -127,7 +172,8 @@ def bisect(
         check: "values": the results equal those of the first stage; "time" or "memory": at most 1.1
             times that of the first stage; or a function that takes the `RunResult` of a stage and
             of the first stage, and returns whether the stage is right.
-        tolerance: The tolerance for "values"; by default it depends on the dtype.
+        tolerance: The tolerance for "values"; by default it is what rounding can do, which follows
+            from the dtypes, the number of operations, and how the results change with the inputs.
         every: Whether to check every stage, in order, because an earlier one may fail too.
         inputs: The inputs of a module, as for `Session`.
         progress: Called before each pass is applied and each stage is checked, with the number of
@@ -166,7 +212,10 @@ def _bisect(
         if session.current.error:
             break
     stages = _checkable(session)
-    broken = next((at for at, stage in enumerate(stages) if stage.error), len(stages))
+    broken = next(
+        (at for at, stage in enumerate(stages) if stage.error or _lacks(session, stage)),
+        len(stages),
+    )
     checks = _Checks(session, stages[: broken + 1], check, tolerance, steps)
     last = len(checks.stages) - 1
     if checks.fails(0):
@@ -175,10 +224,14 @@ def _bisect(
         # a later pass may hide what an earlier one did
         steps.expect(last + 1 - len(checks.found))
         first = next((at for at in range(1, last + 1) if checks.fails(at)), None)
+        if first is None and last and checks.fails_specially(last):
+            first = _first_failing(checks.fails_specially, last)
     elif broken == last and not checks.fails(last - 1):
         first = last
     else:
-        first = _first_failing(checks, last if broken > last else last - 1)
+        first = _first_failing(checks.fails, last if broken > last else last - 1)
+        first = _largest_jump(checks, first, steps)
+    verdict = checks.verdicts.get(first or 0)
     return Bisection(
         session,
         None if first is None else stages[first],
@@ -187,6 +240,9 @@ def _bisect(
         check,
         tolerance,
         set(range(first or 0)) <= checks.found.keys(),
+        checks.tried,
+        verdict.sample.values if verdict and verdict.sample and verdict.is_special else "",
+        checks.arguments(verdict),
     )
 
 
@@ -208,23 +264,46 @@ def _checkable(session: Session) -> list[Stage]:
     """
     stages: list[Stage] = []
     for stage in session.tree.lineage():
-        if not stage.error and session.function not in drawable_functions(stage.module):
+        is_there = session.function in drawable_functions(stage.module)
+        if not stage.error and not is_there and not (stages and _is_renamed(session, stage)):
             continue
         if stage.error or not stages or not structural_equal(stages[-1].module, stage.module):
             stages.append(stage)
     return stages
 
 
-def _first_failing(checks: _Checks, high: int) -> int:
+def _is_renamed(session: Session, stage: Stage) -> bool:
+    first = session.tree.lineage()[0]
+    return bool(renamed(first.module, stage.module, session.function))
+
+
+def _lacks(session: Session, stage: Stage) -> bool:
+    return session.function not in drawable_functions(stage.module)
+
+
+def _first_failing(fails: Callable[[int], bool], high: int) -> int:
     """Return a failing stage that follows a passing one; the first passes and `high` fails."""
     low = 0
     while high - low > 1:
         middle = (low + high) // 2
-        if checks.fails(middle):
+        if fails(middle):
             high = middle
         else:
             low = middle
     return high
+
+
+def _largest_jump(checks: _Checks, first: int, steps: _Steps) -> int:
+    """Return the failing stage, or that which adds most to an error that grew over many stages."""
+    before, after = (checks.share(at) for at in (first - 1, first))
+    if before is None or after is None or after >= _JUMP * before:
+        return first
+    steps.expect(first)
+    errors = [0.0] * (first + 1)
+    for at in range(1, first + 1):
+        checks.fails(at)
+        errors[at] = checks.share(at) or 0.0
+    return max(range(1, first + 1), key=lambda at: errors[at] - errors[at - 1])
 
 
 def _fewest_checks(stages: int) -> int:
@@ -280,6 +359,7 @@ class _Checks:
 
     Attributes:
         found: The outcomes, by position of the stage.
+        verdicts: Those of values, the special ones if they were asked for.
     """
 
     def __init__(
@@ -299,6 +379,37 @@ class _Checks:
         self.found: dict[int, CheckedStage] = {}
         self._check, self._tolerance, self._steps = check, tolerance, steps
         self._results: dict[int, RunResult] = {}
+        self._values = ValueCheck(session, stages, tolerance)
+        self.verdicts: dict[int, StageVerdict] = {}
+
+    @property
+    def tried(self) -> str:
+        """The sizes and values that stages were called with."""
+        return "; ".join(filter(None, self._values.tried))
+
+    def arguments(self, verdict: StageVerdict | None) -> Mapping[str, Argument] | None:
+        """Return the arguments that a stage fails with, None if it is not because of values."""
+        if verdict is None or verdict.sample is None:
+            return None
+        function = drawable_functions(self.stages[0].module)[self.session.function]
+        return named_arguments(function, verdict.sample.cases, verdict.case)
+
+    def share(self, at: int) -> float | None:
+        """Return the error of a stage in proportion to the tolerance, None if it is unknown."""
+        return self.found[at].share if at in self.found else None
+
+    def fails_specially(self, at: int) -> bool:
+        """Return whether a stage fails for values that ordinary inputs do not have."""
+        if self._check != "values":
+            return False
+        stage = self.stages[at]
+        if at not in self.verdicts or not self.verdicts[at].is_special:
+            self._steps.begin(f"checking stage {stage.id}, {stage.label}, with special values")
+            self.verdicts[at] = self._values.special(stage) if at else StageVerdict(False, "")
+            if self.verdicts[at].fails:
+                verdict = self.verdicts[at]
+                self.found[at] = replace(self.found[at], fails=True, words=verdict.words)
+        return self.verdicts[at].fails
 
     def fails(self, at: int) -> bool:
         """Return whether a stage fails; one that cannot be built or run does."""
@@ -312,23 +423,28 @@ class _Checks:
             except RunError as failure:
                 fails, words = True, str(failure)
             self.found[at] = CheckedStage(stage.id, fails, words)
+            if verdict := self.verdicts.get(at):
+                self.found[at] = replace(
+                    self.found[at], max_abs=verdict.max_abs, share=verdict.share
+                )
         return self.found[at].fails
 
     def _look(self, at: int) -> tuple[bool, str]:
+        stage, name = self.stages[at], self.session.function
+        if _lacks(self.session, stage):
+            now = renamed(self.stages[0].module, stage.module, name)
+            return True, f"{INTERFACE}: there is no function {name!r}, but {now!r}"
         if self._check == "memory":
             return self._memory(at)
         if self._check == "time":
             return self._time(at)
-        result, reference = self._result(at), self._result(0)
         if callable(self._check):
-            holds = bool(self._check(result, reference))
+            holds = bool(self._check(self._result(at), self._result(0)))
             return not holds, "the check holds" if holds else "the check fails"
-        if at == 0:  # where it differs from itself, no pass is to blame
-            result = self.session.run(stage=self.stages[0].id)
-        compared = compare_runs(result, reference, self._tolerance)
-        fails = compared.verdict in (Verdict.DIFFERENT, Verdict.INCOMPARABLE)
-        words = comparison_summary(compared)
-        return fails, f"it gives other results each time, {words}" if fails and not at else words
+        # where the first differs from itself, no pass is to blame
+        verdict = self._values.ordinary(stage) if at else self._values.first()
+        self.verdicts[at] = verdict
+        return verdict.fails, verdict.words
 
     def _result(self, at: int) -> RunResult:
         if at not in self._results:

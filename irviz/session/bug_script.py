@@ -3,26 +3,50 @@
 from __future__ import annotations
 
 import math
+import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 from tvm import ir, relax
 
+from irviz.errors import RunError
 from irviz.ir.shapes.check_arguments import Argument, ShapeValue
+from irviz.ir.shapes.symbolic_shapes import parameter_types
 from irviz.model.runs.array_diff import Verdict
-from irviz.model.runs.tolerance import default_tolerance
-from irviz.runtime.inputs.argument_lists import CallInputs
+from irviz.runtime.inputs.argument_lists import Cases
+from irviz.runtime.inputs.synthetic_inputs import RANDOM, generator_for, random_array
+from irviz.runtime.local.filled_memory import PERTURB, perturb_value
+from irviz.runtime.run import RunConfig, run
 from irviz.session.bisect import Bisection
+from irviz.session.session import Session
+from irviz.session.stage_interface import INTERFACE
+from irviz.session.value_check import FILLS, StageVerdict, ValueCheck
 from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.passes.user_function_source import define_function
-from irviz.transforms.python_script import PythonScript, UnwritableError
+from irviz.transforms.python_script import INLINE, PythonScript, UnwritableError
 from irviz.transforms.stage import Stage
 from irviz.transforms.try_in_worker import try_transform
 
-_NAMES = ("before", "inputs", "results", "flat", "found", "expected")
+_NAMES = (
+    "before",
+    "inputs",
+    "results",
+    "flat",
+    "found",
+    "expected",
+    "limits",
+    "limit",
+    "signature",
+)
 _NEEDS = ("import numpy as np", "from tvm import relax")
 _DOUBLE = 8
+_FEW = 4
+"""So many numbers are written as they are."""
+_OTHER_RESULT = re.compile(rf"{INTERFACE}: (output \d|it returns)")
+"""What is said if the results show that the interface is another one."""
+_WRONG_VALUES = (Verdict.DIFFERENT.value, Verdict.INCOMPARABLE.value)
 _RUN = """\
 def inputs():
     return [
@@ -38,13 +62,22 @@ def flat(value):
 
 def results(mod):
     executable = tvm.compile(mod, target={target!r})
-    return flat(relax.VirtualMachine(executable, tvm.cpu())[{function!r}](*inputs()))"""
+    return flat(relax.VirtualMachine(executable, tvm.cpu(){memory})[{function!r}](*inputs()))"""
+_SIGNATURE = """\
+def signature(mod):
+    return [(param.name, str(param.ty)) for param in mod[{function!r}].params]"""
 
 
-def bisection_script(mod: ir.IRModule, function: str, found: Bisection) -> str:
+def bisection_script(
+    mod: ir.IRModule, function: str, found: Bisection, inputs: Mapping[str, object]
+) -> str:
     """Return the script that reproduces the failure of a bisection's pass on a module.
 
-    Raises UnwritableError if the pass cannot be written, or if the check is not "values".
+    A failure that depends on memory which nothing wrote is shown with memory that is filled, so
+    that the script ends in the same way each time.
+
+    Raises UnwritableError if the pass cannot be written, if the check is not "values", or if the
+    failure does not show again.
     """
     assert found.stage is not None, "there is a module to begin with"
     transform, config = found.stage.transform, found.session.run_config
@@ -75,23 +108,104 @@ def bisection_script(mod: ir.IRModule, function: str, found: Bisection) -> str:
     except UnwritableError as reason:
         script.embed(made.module, f"{reason}: the module that it made")
     script.add(needs=_NEEDS)
-    are_values_wrong = found.words.startswith((Verdict.DIFFERENT.value, Verdict.INCOMPARABLE.value))
+    are_values_wrong = found.words.startswith(_WRONG_VALUES)
     if not are_values_wrong and not relax.analysis.check_well_formed(made.module):
         script.add("assert relax.analysis.check_well_formed(mod)")
         return script.text()
+    if found.words.startswith(INTERFACE) and not _OTHER_RESULT.search(found.words):
+        script.define(_SIGNATURE.format(function=function))
+        script.add("assert signature(mod) == signature(before), signature(mod)")
+        return script.text()
+    _add_values(script, first, made, found, function, inputs)
+    return script.text()
+
+
+def _add_values(
+    script: PythonScript,
+    first: Stage,
+    made: Stage,
+    found: Bisection,
+    function: str,
+    inputs: Mapping[str, object],
+) -> None:
+    """Add the runs of both modules and the comparison of their results.
+
+    Raises UnwritableError if the failure does not show again.
+    """
+    check, verdict = _failure(first, made, found, function, inputs)
+    if verdict is None or verdict.sample is None:
+        raise UnwritableError(f"{made.label} does not fail again with the same inputs")
+    config, cases = found.session.run_config, verdict.sample.cases
+    is_unset = found.words.startswith(_WRONG_VALUES) and _reads_unset(
+        made, function, check.arguments(made, verdict.sample), config
+    )
+    types = parameter_types(first.module[function])
+    values = [_input(*pair, script) for pair in zip(types, cases[verdict.case], strict=True)]
     script.define(
         _RUN.format(
-            inputs="\n".join(f"        {one}," for one in _inputs(mod, function, script)),
+            inputs="\n".join(f"        {one}," for one in values),
             target=config.target or "llvm",
             function=function,
+            memory=', "naive"' if is_unset else "",
         )
     )
-    limit = found.tolerance or default_tolerance(*_dtypes(mod[function].ret_ty))
-    script.add(
-        "for found, expected in zip(results(mod), results(before), strict=True):",
-        f"    np.testing.assert_allclose(found, expected, {limit.relative}, {limit.absolute})",
-    )
-    return script.text()
+    lines = _comparison(verdict)
+    if is_unset:
+        fills = ", ".join(str(perturb_value(byte)) for byte in FILLS)
+        script.comment("it reads memory that nothing wrote, which glibc fills here")
+        lines = [
+            f"for fill in ({fills}):",
+            *(f"    {line}" for line in (f"ctypes.CDLL(None).mallopt({PERTURB}, fill)", *lines)),
+        ]
+    script.add(*lines, needs=("import ctypes",) if is_unset else ())
+
+
+def _failure(
+    first: Stage, made: Stage, found: Bisection, function: str, inputs: Mapping[str, object]
+) -> tuple[ValueCheck, StageVerdict | None]:
+    """Return how a stage fails: with random numbers for large inputs, where it does so as well."""
+    short = {
+        name: RANDOM if isinstance(value, np.ndarray) and value.size > INLINE else value
+        for name, value in inputs.items()
+    }
+    verdict = None
+    for given in (short, inputs):
+        session = Session(first.module, function=function, inputs=given)
+        session = session.with_run_config(**vars(found.session.run_config))
+        check = ValueCheck(session, [first, made], found.tolerance)
+        verdict = check.failure(made)
+        if verdict and verdict.sample and not (given is short and verdict.sample.values):
+            break
+    return check, verdict
+
+
+def _comparison(verdict: StageVerdict) -> list[str]:
+    """Return the lines that compare the results of both modules."""
+    limits = [
+        (
+            one.relative,
+            one.absolute + (0.0 if one.noise is None else float(one.noise.min(initial=0))),
+        )
+        for one in verdict.tolerance
+    ]
+    return [
+        f"limits = {limits!r}",
+        "for found, expected, limit in zip(results(mod), results(before), limits, strict=True):",
+        "    assert found.dtype == expected.dtype, found.dtype",
+        "    np.testing.assert_allclose(found, expected, *limit)",
+    ]
+
+
+def _reads_unset(made: Stage, function: str, cases: Cases, config: RunConfig) -> bool:
+    """Return whether a result depends on memory that nothing wrote."""
+    try:
+        one, other = (
+            run(made.module, function, cases, config=replace(config, fill=fill)).outputs
+            for fill in FILLS
+        )
+    except RunError:
+        return False
+    return any(a.tobytes() != b.tobytes() for a, b in zip(one, other, strict=True))
 
 
 def check_script(mod: ir.IRModule, still_fails: Callable[[ir.IRModule], object]) -> str:
@@ -106,15 +220,6 @@ def check_script(mod: ir.IRModule, still_fails: Callable[[ir.IRModule], object])
     return script.text()
 
 
-def _inputs(mod: ir.IRModule, function: str, script: PythonScript) -> list[str]:
-    """Return an expression for each argument that recreates the failing inputs."""
-    (case,) = CallInputs("random").cases(mod, function)
-    return [
-        _input(param.name, value, script)
-        for param, value in zip(mod[function].params, case, strict=True)
-    ]
-
-
 def _input(name: str, value: Argument, script: PythonScript) -> str:
     if isinstance(value, tuple):
         fields = [_given(script.array(name, one)) for one in value if isinstance(one, np.ndarray)]
@@ -126,6 +231,9 @@ def _input(name: str, value: Argument, script: PythonScript) -> str:
     if not isinstance(value, np.ndarray):
         return repr(value)
     dtype, shape = value.dtype, value.shape
+    drawn = random_array(shape, str(dtype), generator_for(name, 0))
+    if value.size <= _FEW or drawn.tobytes() != value.tobytes():
+        return _given(script.array(name, value))
     if dtype.kind not in "biuf":
         raise UnwritableError(f"NumPy alone has no {dtype}")
     numbers = f"np.random.default_rng([0, {zlib.crc32(name.encode())}])"
@@ -142,9 +250,3 @@ def _input(name: str, value: Argument, script: PythonScript) -> str:
 
 def _given(array: str) -> str:
     return f"tvm.runtime.tensor({array})"
-
-
-def _dtypes(type_: ir.Type) -> list[np.dtype[np.generic]]:
-    if isinstance(type_, ir.TupleType):
-        return [one for field in type_.fields for one in _dtypes(field)]
-    return [np.dtype(str(type_.dtype))] if getattr(type_, "dtype", None) else []

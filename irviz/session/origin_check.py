@@ -12,6 +12,7 @@ from irviz.ir.module_functions import relax_function
 from irviz.model.runs.divergence import first_divergence, node_differences
 from irviz.model.runs.origin import Origin, OriginRun
 from irviz.model.runs.run_result import OriginVerdict, RunResult, compare_runs
+from irviz.model.runs.tolerance import scaled_tolerance
 from irviz.model.runs.trace import Array
 from irviz.runtime.local.run_errors import error_summary
 from irviz.runtime.local.vm import remembered
@@ -73,11 +74,10 @@ def _verdict(
         expected = _run(origin, arguments, config, on_progress)
     except Exception as failure:  # whatever it is, the stage itself has run
         return OriginVerdict(origin.name, None, error_summary(failure))
-    comparison = compare_runs(
-        RunResult(tuple(output[:1] for output in result.outputs), 0.0),
-        RunResult(tuple(output[None] for output in expected.outputs), 0.0),
-        is_scaled=True,
-    )
+    first = tuple(output[:1] for output in result.outputs)
+    wanted = tuple(output[None] for output in expected.outputs)
+    limits = [scaled_tolerance(*pair) for pair in zip(first, wanted, strict=False)]
+    comparison = compare_runs(RunResult(first, 0.0), RunResult(wanted, 0.0), limits)
     verdict = OriginVerdict(origin.name, comparison)
     if not verdict.is_different:
         return verdict

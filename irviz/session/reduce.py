@@ -11,7 +11,7 @@ import contextlib
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -24,6 +24,7 @@ from irviz.runtime.local.module_bytes import pack_module, unpack_module
 from irviz.runtime.local.pickle_by_value import PortableFunction
 from irviz.session.bisect import Bisection, Progress, bisect, cancelled_by
 from irviz.session.bug_script import bisection_script, check_script
+from irviz.session.followed_inputs import failing_values, followed_inputs
 from irviz.session.session import Session
 from irviz.transforms.kept_bindings import count_bindings, keep_bindings
 from irviz.transforms.simpler_modules import (
@@ -55,6 +56,8 @@ class Reduction:
         seconds: The time that this took.
         is_least: Whether no further binding can be left out; False if the search was stopped.
         failing: The bisection or function that defines the failure.
+        inputs: The arguments of the module, for a bisection: those that it failed with, and for
+            parameters in the place of removed nodes the values that these had then.
     """
 
     module: ir.IRModule
@@ -64,6 +67,7 @@ class Reduction:
     seconds: float
     is_least: bool
     failing: Bisection | Callable[[ir.IRModule], object] = field(repr=False)
+    inputs: Mapping[str, object] = field(default_factory=dict)
 
     def to_python(self) -> str:
         """Return a script that reproduces the failure with TVM alone, for a bug report.
@@ -78,7 +82,7 @@ class Reduction:
             ```
         """
         if isinstance(self.failing, Bisection):
-            return bisection_script(self.module, self.function, self.failing)
+            return bisection_script(self.module, self.function, self.failing, self.inputs)
         return check_script(self.module, self.failing)
 
     def __repr__(self) -> str:
@@ -106,7 +110,8 @@ def reduce(
 
     Args:
         failing: A module with `still_fails`, or a bisection, whose pass and check are then repeated
-            on each smaller version of the module that the pass was applied to, with random inputs.
+            on each smaller version of the module that the pass was applied to, with the values
+            that it failed with.
         still_fails: Takes a module and returns whether it fails. It is called in the worker. If it
             kills that process or times out on the original module, it must do so on a smaller one.
         function: The Relax function to reduce; by default "main", or else the first.
@@ -126,11 +131,16 @@ def reduce(
         print(irviz.reduce(irviz.bisect(model, ["LegalizeOps", my_pass])))
         ```
     """
+    values: Mapping[str, object] = {}
     if isinstance(failing, Bisection):
         if failing.before is None:
             raise InputError("no pass makes the check fail: there is nothing to make smaller")
         mod, function = failing.before.module, function or failing.session.function
-        outcomes = [_outcome_of_bisection(failing, limit) for limit in _try_limits(failing)]
+        values = failing_values(failing)
+        outcomes = [
+            _outcome_of_bisection(failing, function, values, limit)
+            for limit in _try_limits(failing)
+        ]
     elif still_fails is None:
         raise InputError("give a function that returns whether a module still fails")
     else:
@@ -146,6 +156,9 @@ def reduce(
         if not wanted:
             raise InputError(
                 "the module does not fail: give one for which still_fails returns True"
+                if isinstance(failing, ir.IRModule)
+                else f"{failing} does not fail again if its pass alone is applied to the stage "
+                "before it: bisect again, with a check that depends on nothing else"
             )
         search = _Search(
             mod, function, lambda one: outcome(one) == wanted, seconds, progress, cancel
@@ -159,6 +172,7 @@ def reduce(
         search.spent,
         not search.is_over,
         failing if still_fails is None else still_fails,
+        followed_inputs(least, function, values) if values else {},
     )
 
 
@@ -263,17 +277,27 @@ def _try_limits(found: Bisection) -> list[float]:
     return [max(usual / 10, min(usual, 1.0)), usual] if found.is_too_long else [usual]
 
 
-def _outcome_of_bisection(found: Bisection, seconds: float) -> Callable[[ir.IRModule], str]:
+def _outcome_of_bisection(
+    found: Bisection, function: str, values: Mapping[str, object], seconds: float
+) -> Callable[[ir.IRModule], str]:
     """Return a function that says how the pass fails on a module, "" if it does not."""
     assert found.stage is not None
     transform, state, files = found.stage.transform, found.session, found.stage.files
+    call, is_pass = state.call_inputs, bool(found.stage.error)
 
     def outcome(mod: ir.IRModule) -> str:
-        config = state.run_config
-        session = Session(mod, function=state.function, inputs="random", isolate=config.isolate)
-        session = session.with_run_config(**{**vars(config), "seconds": seconds})
+        session = Session(
+            mod,
+            function=function,
+            inputs=followed_inputs(mod, function, values),
+            labels=call.labels if callable(found.check) else None,
+            seed=call.seed,
+            sizes=call.sizes,
+        ).with_run_config(**{**vars(state.run_config), "seconds": seconds})
         for file in files:  # the bisection ran their code, so it is trusted
             session = session.from_file(file).trust(file)
+        if is_pass:  # nothing is run
+            return _NAME_END.split(session.apply(transform).current.error)[0]
         try:
             again = bisect(session, transform, found.check, tolerance=found.tolerance)
         except (StageError, IrvizError):

@@ -24,7 +24,7 @@ from irviz.loaders.tvmscript.restricted_parser import parse_admitted
 
 _DECODING = ("import base64", "import zlib")
 _WIDTH = 96
-_INLINE = 64
+INLINE = 64
 """Arrays with more elements than this are written in base 64."""
 
 
@@ -112,7 +112,7 @@ class PythonScript:
         imports = set(self._imports)
         if self._arrays:
             imports.add("import numpy as np")
-            if not arrays_file and any(value.size > _INLINE for value in self._arrays.values()):
+            if not arrays_file and any(value.size > INLINE for value in self._arrays.values()):
                 imports.update(_DECODING)
         parts = ["\n".join(sorted(imports, key=lambda line: (line.startswith("from"), line)))]
         if arrays_file:
@@ -166,7 +166,7 @@ def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[np.generic]]) -> 
 
 
 def _array_source(value: NDArray[np.generic]) -> str:
-    if value.size <= _INLINE:
+    if value.size <= INLINE:
         return f"np.array({value.tolist()!r}, {value.dtype.name!r})".replace(
             "nan", "np.nan"
         ).replace("inf", "np.inf")

@@ -10,11 +10,12 @@ from pathlib import Path
 from subprocess import PIPE, Popen
 from typing import Any
 
+import numpy as np
 import pytest
 import tvm
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tvm import IRModule, relax, tirx
+from tvm import IRModule, ir, relax, tirx
 from tvm.relax.dpl import is_op, rewrite_call, wildcard
 
 import irviz
@@ -23,6 +24,7 @@ from irviz.errors import CancelledRunError, InputError
 from irviz.session import reduce as reduce_module
 from irviz.session.reduce import Reduction
 from irviz.transforms.kept_bindings import count_bindings, keep_bindings
+from irviz.transforms.kernels.change_calls import map_function_bindings
 from tests.constructs.drawing import random_modules
 
 pytestmark = pytest.mark.worker
@@ -273,3 +275,172 @@ def test_when_time_is_up_what_was_found_is_returned(modules: Any) -> None:
     assert found.bindings[0] == found.bindings[1]
     assert not found.is_least
     assert "stopped early" in repr(found)
+
+
+def above_six(mod: IRModule) -> IRModule:
+    """Cut ReLU off above six, which small inputs do not show."""
+
+    def changed(_: ir.Var, value: ir.Expr) -> ir.Expr:
+        is_relu = isinstance(value, ir.Call) and value.op == ir.Op.get("relax.nn.relu")
+        return relax.op.clip(value.args[0], 0, 6) if is_relu else value
+
+    return map_function_bindings(mod, "main", changed)
+
+
+def deep() -> IRModule:
+    """Return a module whose ReLU gets 7 if x is 49 in all places, and 0 elsewhere."""
+    builder = relax.BlockBuilder()
+    x, w = (relax.Var(name, relax.TensorType((8, 8), "float32")) for name in "xw")
+    with builder.function("main", [x, w]):
+        with builder.dataflow():
+            root = builder.emit(relax.op.sqrt(x))
+            scaled = builder.emit(relax.op.multiply(root, w))
+            cut = builder.emit(relax.op.nn.relu(scaled))
+            result = builder.emit_output(relax.op.negative(cut))
+        builder.emit_func_output(result)
+    return builder.get()
+
+
+SEVENS = {"x": np.full((8, 8), 49, "float32"), "w": np.ones((8, 8), "float32")}
+ONES = np.ones((8, 8), "float32")
+
+
+@pytest.mark.build
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"inputs": SEVENS},
+        {"inputs": SEVENS["x"], "params": {"w": SEVENS["w"]}},
+        {"inputs": {"x": np.stack([ONES, SEVENS["x"]]), "w": SEVENS["w"]}},
+        {"params": SEVENS},
+    ],
+    ids=["by name", "an array", "several cases", "params"],
+)
+def test_given_inputs_follow_their_parameters_and_become_those_of_removed_nodes(
+    options: dict[str, Any], tmp_path: Path
+) -> None:
+    bisection = irviz.bisect(deep(), [above_six, "LegalizeOps"], **options)
+    assert bisection.stage is not None
+    assert bisection.arguments is not None
+    assert float(np.asarray(bisection.arguments["x"]).min()) == 49
+    found = irviz.reduce(bisection)
+    assert operators(found.module) == ["relax.nn.relu"]
+    assert tuple(found.module["main"].params[0].ty.shape) == (1, 1)
+    assert [float(np.asarray(value).item()) for value in found.inputs.values()] == [7.0]
+    assert ends_with(found.to_python(), tmp_path) == [1]
+
+
+def ends_with(script: str, folder: Path, times: int = 1) -> list[int]:
+    """Return the exit codes of a script that is run so often without irviz."""
+    file = folder / "bug.py"
+    file.write_text(f"import sys\nsys.modules['irviz'] = None\n{script}")
+    running = [Popen([sys.executable, "-I", file], stderr=PIPE) for _ in range(times)]
+    for one in running:
+        one.communicate()
+    return [one.returncode for one in running]
+
+
+@pytest.mark.build
+def test_given_sizes_are_those_of_the_smaller_module_too() -> None:
+    n = tirx.Var("n", "int64")
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((n, 4), "float32"))
+    with builder.function("main", [x]):
+        doubled = builder.emit(relax.op.add(x, x))
+        builder.emit_func_output(builder.emit(relax.op.sum(doubled, axis=0)))
+
+    def above_100(mod: IRModule) -> IRModule:
+        def changed(_: ir.Var, value: ir.Expr) -> ir.Expr:
+            if not isinstance(value, ir.Call) or value.op != ir.Op.get("relax.sum"):
+                return value
+            return relax.op.sum(relax.op.strided_slice(value.args[0], [0], [0], [100]), axis=0)
+
+        return map_function_bindings(mod, "main", changed)
+
+    assert irviz.bisect(builder.get(), above_100).stage is None
+    bisection = irviz.bisect(builder.get(), above_100, sizes={"n": 120})
+    assert bisection.tried.startswith("values to 1e4")
+    found = irviz.reduce(bisection)
+    assert operators(found.module) == ["relax.sum"]
+    assert [np.shape(value) for value in found.inputs.values()] == [(120, 1)]
+
+
+@pytest.mark.build
+def test_a_value_that_only_large_or_special_inputs_show_is_reduced_with_them(
+    tmp_path: Path,
+) -> None:
+    def no_nan(mod: IRModule) -> IRModule:
+        def changed(_: ir.Var, value: ir.Expr) -> ir.Expr:
+            if not isinstance(value, ir.Call) or value.op != ir.Op.get("relax.negative"):
+                return value
+            zero = relax.const(0.0, "float32")
+            return relax.op.where(
+                relax.op.isnan(value.args[0]), zero, relax.op.negative(value.args[0])
+            )
+
+        return map_function_bindings(mod, "main", changed)
+
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((8, 8), "float32"))
+    with builder.function("main", [x]):
+        doubled = builder.emit(relax.op.add(x, x))
+        builder.emit_func_output(builder.emit(relax.op.negative(doubled)))
+    planted = {above_six: (deep(), "relax.nn.relu"), no_nan: (builder.get(), "relax.negative")}
+    for wrong, (mod, name) in planted.items():
+        found = irviz.reduce(irviz.bisect(mod, [wrong]))
+        assert operators(found.module) == [name]
+        assert ends_with(found.to_python(), tmp_path) == [1]
+
+
+@pytest.mark.build
+def test_the_script_of_a_read_of_unset_memory_ends_in_the_same_way_each_time(
+    tmp_path: Path,
+) -> None:
+    def forgets(mod: IRModule) -> IRModule:
+        builder = relax.BlockBuilder()
+        x = relax.Var("x", mod["main"].params[0].ty)
+        with builder.function("main", [x]):
+            size = relax.ShapeExpr(list(x.ty.shape))
+            made = builder.emit(relax.op.builtin.alloc_tensor(size, "float32", 0))
+            builder.emit_func_output(builder.emit(relax.op.add(x, made)))
+        return builder.get()
+
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((64, 64), "float32"))
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.add(x, relax.const(0.0, "float32"))))
+    script = irviz.reduce(irviz.bisect(builder.get(), [forgets])).to_python()
+    assert "mallopt" in script
+    assert ends_with(script, tmp_path, times=4) == [1] * 4
+
+
+@pytest.mark.build
+def test_the_script_of_another_interface_shows_it(tmp_path: Path) -> None:
+    def renamed(mod: IRModule) -> IRModule:
+        return IRModule({"forward": mod["main"].with_attr("global_symbol", "forward")})
+
+    def exchanged(mod: IRModule) -> IRModule:
+        main = mod["main"]
+        new = relax.Function(list(main.params)[::-1], main.body, main.ret_ty, attrs=main.attrs)
+        mod.update_func(mod.get_global_var("main"), new)
+        return mod
+
+    def wider(mod: IRModule) -> IRModule:
+        def changed(_: ir.Var, value: ir.Expr) -> ir.Expr:
+            is_last = isinstance(value, ir.Call) and value.op == ir.Op.get("relax.negative")
+            return relax.op.astype(value, "float64") if is_last else value
+
+        return map_function_bindings(mod, "main", changed)
+
+    def declared(mod: IRModule) -> IRModule:
+        main = mod["main"]
+        wide = relax.SeqExpr(main.body.blocks, relax.op.astype(main.body.body, "float64"))
+        body = relax.BlockBuilder(mod).normalize(wide)
+        new = relax.Function(main.params, body, None, attrs=main.attrs)
+        mod.update_func(mod.get_global_var("main"), new)
+        return mod
+
+    for wrong in (renamed, exchanged, wider, declared):
+        found = irviz.reduce(irviz.bisect(deep(), [wrong]))
+        assert found.bindings[1] <= 2
+        assert ends_with(found.to_python(), tmp_path) == [1]

@@ -43,6 +43,7 @@ class ArrayDiff:
         max_ulp: The largest distance in units in the last place, NaN apart. None for two dtypes
             that differ or are not float16, bfloat16, float32 or float64, or if only NaN differ.
         worst: The first position of `max_abs` in C order, None if nothing differs.
+        share: The largest |Δ| in proportion to what the tolerance allows there; above 1 it is past.
         is_equal: Whether dtypes and bytes are the same.
     """
 
@@ -54,6 +55,7 @@ class ArrayDiff:
     max_ulp: int | None = 0
     worst: int | None = None
     is_equal: bool = True
+    share: float = 0.0
 
     @property
     def verdict(self) -> Verdict:
@@ -77,6 +79,7 @@ def combine_diffs(parts: Sequence[ArrayDiff]) -> ArrayDiff:
         max_ulp=max((part.max_ulp for part in relevant if part.max_ulp is not None), default=None),
         worst=max(relevant, key=lambda part: part.max_abs).worst if relevant else None,
         is_equal=all(part.is_equal for part in parts),
+        share=max((part.share for part in parts), default=0.0),
     )
 
 
@@ -111,7 +114,8 @@ def compare_arrays(array: Array, reference: Array, tolerance: Tolerance | None =
     with np.errstate(all="ignore"):
         for start in range(0, array.size, _CHUNK):
             chunk = slice(start, start + _CHUNK)
-            parts.append(_compare_chunk(a[chunk], b[chunk], limits, start, has_ulp=has_ulp))
+            here = limits if limits.noise is None else replace(limits, noise=limits.noise[chunk])
+            parts.append(_compare_chunk(a[chunk], b[chunk], here, start, has_ulp=has_ulp))
     found = combine_diffs(parts)
     return found if has_ulp else replace(found, max_ulp=None)
 
@@ -122,20 +126,22 @@ def _compare_chunk(
     has_bits = array.dtype == reference.dtype and array.dtype.itemsize in (1, 2, 4, 8)
     if has_bits and np.array_equal(_bits(array), _bits(reference)):
         return ArrayDiff(array.size)
-    deltas, targets = _deltas(array, reference), reference.astype(np.float64)
+    deltas, targets = distances(array, reference), reference.astype(np.float64)
     is_changed = deltas != 0
     differing = int(np.count_nonzero(is_changed))
     if not differing:
         return ArrayDiff(array.size, is_equal=False)
     limit = limits.absolute + limits.relative * np.abs(targets)
+    if limits.noise is not None:
+        limit = limit + limits.noise
     is_past = is_changed & ~((deltas <= limit) & np.isfinite(deltas))
     has_ratio = is_changed & (targets != 0)
     ratios = deltas[has_ratio] / np.abs(targets[has_ratio])
     ratios[np.isnan(ratios)] = np.inf
-    distances = None
+    ulps = None
     if has_ulp:
         is_number = is_changed & ~(np.isnan(array) | np.isnan(reference))
-        distances = _ulp_distances(array[is_number], reference[is_number])
+        ulps = _ulp_distances(array[is_number], reference[is_number])
     worst = int(deltas.argmax())
     return ArrayDiff(
         size=array.size,
@@ -143,17 +149,26 @@ def _compare_chunk(
         past=int(np.count_nonzero(is_past)),
         max_abs=float(deltas[worst]),
         max_relative=float(ratios.max()) if ratios.size else None,
-        max_ulp=None if distances is None or not distances.size else int(distances.max()),
+        max_ulp=None if ulps is None or not ulps.size else int(ulps.max()),
         worst=start + worst,
         is_equal=False,
+        share=_largest_share(deltas[is_changed], limit[is_changed], is_past[is_changed]),
     )
+
+
+def _largest_share(
+    deltas: NDArray[np.float64], limits: NDArray[np.float64], is_past: NDArray[np.bool_]
+) -> float:
+    shares = deltas / limits
+    shares[~np.isfinite(shares)] = np.inf
+    return float(np.where(is_past, np.maximum(shares, 1.0), np.minimum(shares, 1.0)).max())
 
 
 def _bits(array: Array) -> NDArray[Any]:
     return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
 
 
-def _deltas(array: Array, reference: Array) -> NDArray[np.float64]:
+def distances(array: Array, reference: Array) -> NDArray[np.float64]:
     """Return each |Δ|: 0 for numbers that count as the same, inf if only one is a NaN."""
     if array.dtype == reference.dtype and array.dtype.name in ("int64", "uint64"):
         # float64 cannot represent all of these, but it can represent that they differ
@@ -161,7 +176,8 @@ def _deltas(array: Array, reference: Array) -> NDArray[np.float64]:
         return (high.astype(np.uint64) - low.astype(np.uint64)).astype(np.float64)
     a, b = array.astype(np.float64), reference.astype(np.float64)
     same = (a == b) | (np.isnan(a) & np.isnan(b))
-    deltas = np.abs(a - b)
+    with np.errstate(all="ignore"):
+        deltas = np.abs(a - b)
     deltas[same] = 0.0
     deltas[np.isnan(deltas)] = np.inf
     return deltas

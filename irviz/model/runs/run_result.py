@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from irviz.model.runs.array_diff import ArrayDiff, combine_diffs, compare_arrays, is_numeric
 from irviz.model.runs.array_diff import Verdict as Verdict
 from irviz.model.runs.tolerance import Tolerance as Tolerance  # part of what a comparison is
-from irviz.model.runs.tolerance import scaled_tolerance
 from irviz.model.runs.trace import Trace
 
 
@@ -79,6 +78,7 @@ class Comparison:
         same_classes: The number of cases with the same predicted class, None if there are no
             classes.
         time_ratio: The reference's median time per case divided by this run's: above 1 is faster.
+        share: The largest |Δ| in proportion to the tolerance, as in `ArrayDiff`.
         reason: Why the runs cannot be compared, or a remark on the comparison.
         worst_case: The first case with the largest |Δ|, None if nothing differs.
     """
@@ -94,6 +94,7 @@ class Comparison:
     worst_case: int | None = None
     past: int = 0
     numbers: int = 0
+    share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -134,22 +135,19 @@ class OriginVerdict:
 def compare_runs(
     result: RunResult,
     reference: RunResult,
-    tolerance: Tolerance | None = None,
-    *,
-    is_scaled: bool = False,
+    tolerance: Tolerance | Sequence[Tolerance] | None = None,
 ) -> Comparison:
     """Compare two runs on the same inputs, by default with `default_tolerance` of each output.
 
-    With `is_scaled` it is `scaled_tolerance`, in proportion to the numbers of each output.
+    A sequence has the tolerance of each output.
     """
     ratio = reference.seconds / result.seconds if result.seconds else float("nan")
     reason = _obstacle(result, reference)
     if reason:
         return Comparison(Verdict.INCOMPARABLE, float("nan"), None, result.cases, ratio, reason)
-    pairs = zip(result.outputs, reference.outputs, strict=True)
-    diffs = [
-        compare_arrays(a, b, scaled_tolerance(a, b) if is_scaled else tolerance) for a, b in pairs
-    ]
+    of_outputs = tolerance if isinstance(tolerance, Sequence) else [tolerance] * len(result.outputs)
+    triples = zip(result.outputs, reference.outputs, of_outputs, strict=True)
+    diffs = [compare_arrays(*triple) for triple in triples]
     total = combine_diffs(diffs)
     same = None
     if result.classes is not None and reference.classes is not None:
@@ -166,6 +164,7 @@ def compare_runs(
         worst_case=_worst_case(result, diffs),
         past=total.past,
         numbers=total.size,
+        share=total.share,
     )
 
 

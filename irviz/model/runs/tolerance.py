@@ -1,22 +1,41 @@
-"""How far two numbers may be apart to count as close."""
+"""How far two numbers may be apart to count as close.
+
+The tolerance of programs that should compute the same follows from what rounding can do. A number
+that is made by N operations in a row with the unit roundoff u has a relative error of at most
+γ(N) = Nu / (1 - Nu) (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd edition,
+SIAM 2002, section 3.1); as rounding errors mostly cancel, about √N·u is what occurs (N. J. Higham
+and T. Mary, "A New Approach to Probabilistic Rounding Error Analysis", SIAM Journal on Scientific
+Computing 41, 2019). What a program makes of such an error, its conditioning, is measured by
+changing the inputs by as much (section 1.6 of the book).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 _STEPS = 8
 _MOST_SCALE = 10.0
+_KERNELS = {"float64": 1e-9, "float32": 1e-5, "float16": 1e-2}
+_DEVIATIONS = 4.0
+"""How many times √N·u an error may be, and how many times that of changed inputs."""
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """Numbers are close when |Δ| ≤ absolute + relative · |reference|, as in NumPy's allclose."""
+    """Numbers are close when |Δ| ≤ absolute + relative · |reference|, as in NumPy's allclose.
+
+    Attributes:
+        noise: What is added to `absolute` for each number, in C order.
+    """
 
     relative: float = 1e-4
     absolute: float = 1e-4
+    noise: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
 
 
 def default_tolerance(*dtypes: np.dtype[np.generic]) -> Tolerance:
@@ -40,6 +59,53 @@ def scaled_tolerance(array: NDArray[np.generic], reference: NDArray[np.generic])
         numbers = np.abs(reference.astype(np.float64))
     largest = float(numbers[np.isfinite(numbers)].max(initial=0.0))
     return replace(usual, absolute=usual.absolute * min(_MOST_SCALE, largest))
+
+
+def kernel_tolerance(reference: NDArray[np.generic]) -> Tolerance:
+    """Return the tolerance of a kernel, of which only samples are known and no operations."""
+    relative = _KERNELS.get(reference.dtype.name, 0.0)
+    numbers = np.abs(reference.astype(np.float64))
+    largest = float(numbers[np.isfinite(numbers)].max(initial=0.0))
+    return Tolerance(relative, relative * largest)
+
+
+def unit_roundoff(dtypes: Iterable[np.dtype[np.generic]]) -> float:
+    """Return the unit roundoff of the coarsest of some dtypes, 0 if none is of floats."""
+    return max((_epsilon(dtype) / 2 for dtype in dtypes), default=0.0)
+
+
+def rounding_error(operations: float, unit: float) -> float:
+    """Return the relative error that is usual after so many operations: √N·u."""
+    return math.sqrt(max(operations, 1.0)) * unit
+
+
+def rounding_tolerance(
+    reference: NDArray[np.generic], error: float, noise: NDArray[np.float64] | None = None
+) -> Tolerance:
+    """Return the tolerance of numbers with a relative error, the same for all numbers of an array.
+
+    Numbers that are small because large ones cancel have errors of the size of the usual number.
+
+    Args:
+        error: The `rounding_error` of the numbers.
+        noise: How far each number is from that of inputs with this error; small ones are raised to
+            their mean, as some are small by chance.
+    """
+    if "float" not in reference.dtype.name:
+        return Tolerance(0.0, 0.0, noise)
+    with np.errstate(all="ignore"):
+        numbers = np.abs(reference.astype(np.float64))
+    relative = _DEVIATIONS * error
+    if noise is not None:
+        noise = _DEVIATIONS * np.maximum(noise, _mean(noise))
+    return Tolerance(relative, relative * _mean(numbers), noise)
+
+
+def _mean(numbers: NDArray[np.float64]) -> float:
+    """Return the mean of the finite numbers."""
+    with np.errstate(all="ignore"):
+        finite = numbers[np.isfinite(numbers)]
+        return float(finite.mean()) if finite.size else 0.0
 
 
 def _epsilon(dtype: np.dtype[np.generic]) -> float:

@@ -14,6 +14,7 @@ from irviz.errors import RunError
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.inputs.argument_conversion import row
 from irviz.runtime.inputs.argument_lists import Cases
+from irviz.runtime.local.filled_memory import filled_memory
 from irviz.runtime.local.instrumented_module import Instrumented, instrument
 from irviz.runtime.local.module_bytes import unpack_module
 from irviz.runtime.local.python_callees import install_callees
@@ -92,7 +93,8 @@ def run_job(job: Job, module: ModuleOf) -> RunResult:
         if number > told:
             told = number + _told_together(seconds, len(cases) - number)
             report_progress("running" if is_prim else _numbered(number, told, len(cases)))
-        found, taken = built.call(callee.function, arguments)
+        with filled_memory(callee.where.fill):
+            found, taken = built.call(callee.function, arguments)
         outputs.append(found)
         seconds.append(taken)
     usual = statistics.median(seconds)
@@ -151,10 +153,14 @@ def build(callee: CalledFunction, module: ModuleOf) -> BuiltModule:
         return remote_module(where, callee.key, lambda: module(callee.key), written, what)
     report_progress("building")
 
-    def built() -> LocalModule:
-        return LocalModule.build(module(callee.key), where.target, written, what, where.recipe)
+    is_pooled = where.fill is None
 
-    return remembered(_built, (callee.key, where.target, where.recipe, written), built)
+    def built() -> LocalModule:
+        mod = module(callee.key)
+        recipe = where.recipe
+        return LocalModule.build(mod, where.target, written, what, recipe, is_pooled=is_pooled)
+
+    return remembered(_built, (callee.key, where.target, where.recipe, written, is_pooled), built)
 
 
 def median_seconds(seconds: Callable[[int], float]) -> float:

@@ -64,14 +64,20 @@ class LocalModule:
         written: Sequence[int] | None,
         what: str = "the module",
         recipe: BuildRecipe = AS_IT_IS,
+        *,
+        is_pooled: bool = True,
     ) -> LocalModule:
-        """Build a module for this machine, `what` in errors; raise RunError."""
+        """Build a module for this machine, `what` in errors; raise RunError.
+
+        With `is_pooled` the memory of one call is used again in the next.
+        """
         with run_errors(f"{what} could not be built"):
             device, build = tvm.cpu(), build_relax if written is None else build_prim_funcs
             goal = tvm_target(target)
             chosen = mod if written is not None else recipe.optimised(mod, goal)
             module, symbols, constants = build(chosen, goal)
-            functions = relax.VirtualMachine(module, device) if written is None else module
+            memory = None if is_pooled else "naive"
+            functions = relax.VirtualMachine(module, device, memory) if written is None else module
             made = cls(functions, device, written, symbols)
             weakref.finalize(made, release_constants, constants)
             return made

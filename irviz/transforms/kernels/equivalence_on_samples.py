@@ -15,6 +15,8 @@ import tvm_ffi
 from tvm import ir, tirx
 
 from irviz.errors import RunError
+from irviz.model.runs.array_diff import distances
+from irviz.model.runs.tolerance import kernel_tolerance
 from irviz.runtime.local.kernels import compiled, is_closed
 from irviz.runtime.local.run_errors import error_summary
 from irviz.transforms.kernels.samples import Array, SampleSpec, UnknownDtypeError
@@ -31,8 +33,6 @@ SECONDS = 10.0
 _FAILED = "it failed on sample inputs"
 _MOST_BUILT = 64
 _MOST_CHARACTERS = 200
-_TOLERANCES = {"float64": 1e-9, "float32": 1e-5, "float16": 1e-2}
-"""Tolerances by dtype, relative to the number itself plus the largest of the output."""
 
 
 class Equivalence(Enum):
@@ -177,13 +177,10 @@ def _compared(array: Array, wanted: Array) -> tuple[float, bool, tuple[int, ...]
     """Return max |Δ|, whether that is rounding, the index of the worst, and the largest number."""
     if array.size == 0:
         return 0.0, True, (), 0.0
-    a, b = array.astype(np.float64), wanted.astype(np.float64)
-    same = (a == b) | (np.isnan(a) & np.isnan(b))
-    with np.errstate(over="ignore", invalid="ignore"):
-        apart = np.where(same, 0.0, np.abs(a - b))
-    apart[np.isnan(apart)] = np.inf
-    numbers = np.where(np.isfinite(b), np.abs(b), 0.0)
-    allowed = _TOLERANCES.get(str(wanted.dtype), 0.0) * (numbers + numbers.max())
+    apart, limit = distances(array, wanted), kernel_tolerance(wanted)
+    numbers = np.abs(wanted.astype(np.float64))
+    numbers[~np.isfinite(numbers)] = 0.0
+    allowed = limit.absolute + limit.relative * numbers
     where = np.unravel_index(int(np.argmax(apart - allowed)), apart.shape)
     is_close = bool((apart <= allowed).all())
     return float(apart.max()), is_close, tuple(map(int, where)), float(numbers.max())

@@ -56,6 +56,37 @@ class _ShownTable:
 
 
 @dataclass(frozen=True)
+class ErrorTableRow:
+    """A stage that was checked, what was found, and its error, None if that is unknown."""
+
+    stage: str
+    label: str
+    words: str
+    max_abs: float | None = None
+    share: float | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class ErrorTable(_ShownTable):
+    """A table that shows how errors grow from stage to stage, one row each."""
+
+    rows: tuple[ErrorTableRow, ...]
+
+    def _table(self) -> Table:
+        cells = [
+            (
+                row.stage,
+                row.label,
+                "" if row.max_abs is None else f"{row.max_abs:.1e}",
+                "" if row.share is None else f"{row.share:.2g} times",
+                row.words.partition(", max |Δ|")[0],
+            )
+            for row in self.rows
+        ]
+        return Table(("stage", "made by", "max |Δ|", "the tolerance", "results"), cells)
+
+
+@dataclass(frozen=True)
 class StageTableRow:
     """A stage, its run, and the comparison with the first stage's run; or its error."""
 

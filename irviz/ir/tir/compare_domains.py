@@ -256,8 +256,7 @@ def _compare_repeats(parts: Sequence[_Part], sides: tuple[_Side, _Side]) -> Iter
         yield DomainDiff(before, after, None, str(error) or "an expression is too deep")
         return
     was, now = np.prod(counts, axis=0, dtype=np.int64)[:, None]
-    words = ", ".join(_repeats(was, now)) if now.all() or not was.all() else "visits nothing"
-    yield DomainDiff(before, after, bool(was == now), words)
+    yield DomainDiff(before, after, bool(was == now), ", ".join(_repeats(was, now)))
 
 
 def _symbols(part: _Part, sides: tuple[_Side, _Side]) -> Sequence[int]:
@@ -300,7 +299,7 @@ def _compare_points(one: Values, two: Values) -> tuple[bool, str]:
         covered = int((was > 0).sum())
         words.append(f"covers {covered - lost} of {covered}")
     if new:
-        words.append(f"visits {new} {'others' if lost else 'more'}")
+        words.append(f"visits {new} {('other' if new == 1 else 'others') if lost else 'more'}")
     words += _repeats(was[both], now[both])
     if words:
         return False, ", ".join(words)
@@ -338,9 +337,9 @@ def _repeats(was: Values, now: Values) -> Iterator[str]:
             continue
         before, after = was[often], now[often]
         most = int(after.max())
-        times = "twice" if most == 2 else f"{most} times"
+        times = {0: "never", 1: "once", 2: "twice"}.get(most, f"{most} times")
         if count == len(was) and before.min() == before.max() and after.min() == most:
-            yield f"visits each {times if most > 1 else 'once'}" + (
+            yield f"visits each {times}" + (
                 "" if before[0] == 1 else f" instead of {before[0]} times"
             )
         elif is_more and before.max() == 1:

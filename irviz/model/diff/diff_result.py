@@ -178,7 +178,8 @@ class LoopGroup(NamedTuple):
     def __str__(self) -> str:
         """Describe the change, as in `i → i_0, i_1: split, but covers 60 of 64`."""
         changes = [change.value for change in self.changes if change is not LoopChange.SAME]
-        words = ", ".join([*changes, *filter(None, [self.domain])]) or LoopChange.SAME.value
+        domain = self.domain if changes else self.domain.removeprefix("but ")
+        words = ", ".join(filter(None, [*changes, domain])) or LoopChange.SAME.value
         sides = [", ".join(names) or "none" for names in (self.before, self.after)]
         names = sides[0] if sides[0] == sides[1] else " → ".join(sides)
         return f"{names}: {words}"

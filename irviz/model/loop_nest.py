@@ -220,6 +220,11 @@ def walk(nest: LoopNest) -> Iterator[LoopNode]:
             stack += reversed(node.init)
 
 
+def contains_block(node: LoopNode) -> bool:
+    """Return whether a node is a block, or has one inside."""
+    return isinstance(node, Block) or any(map(contains_block, node.children))
+
+
 def _blocks(
     nodes: tuple[LoopNode, ...], loops: tuple[Loop, ...]
 ) -> Iterator[tuple[Block, tuple[Loop, ...]]]:

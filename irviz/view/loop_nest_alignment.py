@@ -356,10 +356,10 @@ class _Alignment:
         before, (*others, main) = diff.before[0], diff.after
         head, there = self._head(0, before), [self._head(1, each) for each in diff.after]
         init = self._match_init(0, before, others, main)
+        self._match_block(before, main, diff)
         if init is not None:
             self._links.append(Link((init,), (there[0],), "fused"))
         self._links.append(Link((head,), tuple(there if init is None else there[1:]), "fused"))
-        self._match_block(before, main, diff)
         self._before.marks[head] = RowMark(f"⊂ 1 → {len(there)}", "fused", "split")
         self._after.marks |= dict.fromkeys(there, RowMark("⊂", "fused"))
 
@@ -368,10 +368,10 @@ class _Alignment:
         (*others, main), after = diff.before, diff.after[0]
         heads, there = [self._head(0, each) for each in diff.before], self._head(1, after)
         init = self._match_init(1, after, others, main)
+        self._match_block(main, after, diff)
         if init is not None:
             self._links.append(Link((heads[0],), (init,), "fused"))
         self._links.append(Link(tuple(heads if init is None else heads[1:]), (there,), "fused"))
-        self._match_block(main, after, diff)
         self._before.marks |= dict.fromkeys(heads, RowMark("⊃", "fused"))
         self._after.marks[there] = RowMark(f"⊃ {len(heads)} → 1", "fused", "fused")
 

@@ -21,14 +21,22 @@ from irviz.model.diff.match_blocks import (
     BlockMatch,
     Place,
     body_text,
-    contains_block,
     defined_names,
     header,
     match_blocks,
     places,
 )
 from irviz.model.diff.size_renaming import Renaming
-from irviz.model.loop_nest import Block, Buffer, Loop, LoopNest, LoopNode, Scalar, Statement
+from irviz.model.loop_nest import (
+    Block,
+    Buffer,
+    Loop,
+    LoopNest,
+    LoopNode,
+    Scalar,
+    Statement,
+    contains_block,
+)
 
 CompareDomains = Callable[[str, str], Sequence[DomainDiff]]
 """Compares what two blocks visit, by their ids before and after."""

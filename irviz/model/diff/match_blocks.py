@@ -6,7 +6,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import NamedTuple
 
-from irviz.model.loop_nest import Block, Loop, LoopNest, LoopNode, Statement, walk
+from irviz.model.loop_nest import (
+    Block,
+    Loop,
+    LoopNest,
+    LoopNode,
+    Statement,
+    contains_block,
+    walk,
+)
 from irviz.model.matching.node_matching import MatchedBy
 
 WORD = re.compile(r"[^\W\d]\w*")
@@ -129,11 +137,6 @@ def body_text(block: Block) -> Iterator[str]:
                 yield f"{init}{node.text}"
             elif isinstance(node, Loop) and not contains_block(node):
                 yield f"{init}{header(node)}"
-
-
-def contains_block(node: LoopNode) -> bool:
-    """Return whether a node is a block, or has one inside."""
-    return isinstance(node, Block) or any(map(contains_block, node.children))
 
 
 def header(loop: Loop) -> str:

@@ -42,16 +42,21 @@ class LoopKind(Enum):
 
 @dataclass(frozen=True)
 class Buffer:
-    """A buffer; its shape is written as a Python tuple, `scope` is its storage scope."""
+    """A buffer; its shape is written as a Python tuple, `scope` is its storage scope.
+
+    `layout` has the strides, the offset and the alignment where they are not TVM's defaults.
+    """
 
     name: str
     shape: str
     dtype: str
     scope: str = "global"
+    layout: str = ""
 
     def __str__(self) -> str:
-        scope = "" if self.scope == "global" else f" {self.scope}"
-        return f"{self.name}: {self.shape} {self.dtype}{scope}"
+        scope = "" if self.scope == "global" else self.scope
+        facts = filter(None, [self.shape, self.dtype, scope, self.layout])
+        return f"{self.name}: {' '.join(facts)}"
 
 
 @dataclass(frozen=True)

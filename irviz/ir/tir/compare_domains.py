@@ -25,8 +25,8 @@ from irviz.ir.tir.block_domains import (
 from irviz.model.diff.diff_result import DomainDiff
 
 _MOST, _MOST_FOR_ORDER = 1 << 20, 1 << 14
-_SIZES = (1, 2, 3, 4, 7, 8, 16, 31, 64, 100)
-"""What is tried for a symbolic size where nothing is proved."""
+_SIZES = (31, 1, 2, 3, 4, 7, 8, 16, 64, 100)
+"""What is tried for a symbolic size where nothing is proved; words are clearest at the first."""
 
 
 class _Side(NamedTuple):
@@ -236,7 +236,7 @@ def _compare_part(part: _Part, sides: tuple[_Side, _Side], *, is_proved: bool) -
         if not tried and not is_proved:
             return DomainDiff(before, after, None, str(error) or "an expression is too deep")
     if symbols and not is_proved:
-        sizes = ", ".join(map(str, tried))
+        sizes = ", ".join(map(str, sorted(tried)))
         return DomainDiff(before, after, None, f"it does where {symbols} is {sizes}")
     return DomainDiff(before, after, True, words)
 
@@ -249,7 +249,7 @@ def _compare_repeats(parts: Sequence[_Part], sides: tuple[_Side, _Side]) -> Iter
     used = sorted({at for part in parts for at in _symbols(part, sides)})
     try:
         counts = [
-            [side.shape[1] for side in _points(part, sides, used, _SIZES[-1], _MOST)]
+            [side.shape[1] for side in _points(part, sides, used, _SIZES[0], _MOST)]
             for part in parts
         ]
     except (UnknownDomainError, FloatingPointError, RecursionError) as error:

@@ -35,6 +35,15 @@ MAX_NESTING = 64
 """How deeply nodes nest; one statement counts the deeper ones."""
 
 
+_USUAL_LAYOUT = {
+    "strides": ("[]", "()"),
+    "elem_offset": ("0", "T.int64(0)"),
+    "data_alignment": ("64",),
+    "offset_factor": ("1",),
+    "layout": ("None",),
+    "allocated_addr": ("[]", "()"),
+}
+"""The fields of a buffer's type that say where its elements are, and what they usually are."""
 _AXIS_KINDS = tuple(AxisKind)
 assert {kind.name for kind in LoopKind} == {kind.name for kind in tirx.ForKind}
 
@@ -197,7 +206,12 @@ class _Reader:
         type_ = buffer.ty
         shape = shape_label([self._names.rename(size) for size in type_.shape])
         scope = str(type_.storage_scope) or "global"
-        return Buffer(self._names.define(buffer), shape, str(type_.dtype), scope)
+        layout = ", ".join(
+            f"{name}={self._names.text(getattr(type_, name))}"
+            for name, usual in _USUAL_LAYOUT.items()
+            if str(getattr(type_, name)) not in usual
+        )
+        return Buffer(self._names.define(buffer), shape, str(type_.dtype), scope, layout)
 
     def _annotations(self, annotations: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
         return tuple((str(key), self._names.text(value)) for key, value in annotations.items())

@@ -18,6 +18,7 @@ from irviz.model.diff.diff_result import (
 from irviz.model.diff.longest_increasing import longest_increasing
 from irviz.model.diff.loop_groups import loop_groups, with_domains
 from irviz.model.diff.match_blocks import (
+    WORD,
     BlockMatch,
     Place,
     body_text,
@@ -98,7 +99,7 @@ def _diff(
     return LoopNestDiff(
         tuple(blocks),
         tuple(_buffer_diffs(before, after, buffers)),
-        tuple(_statements(before, after)),
+        tuple(_statements(before, after, buffers)),
     )
 
 
@@ -318,20 +319,40 @@ def _buffer_diffs(
 
 
 def _buffer_differences(one: Buffer | Scalar, two: Buffer | Scalar) -> Iterator[Difference]:
-    parts = {"shape": Aspect.SHAPE, "dtype": Aspect.DTYPE, "scope": Aspect.SCOPE}
+    parts = {
+        "shape": Aspect.SHAPE,
+        "dtype": Aspect.DTYPE,
+        "scope": Aspect.SCOPE,
+        "layout": Aspect.LAYOUT,
+    }
     for part, aspect in parts.items():
         was, now = getattr(one, part, ""), getattr(two, part, "")
         if was != now:
             yield Difference(aspect, was, now)
 
 
-def _statements(before: LoopNest, after: LoopNest) -> Iterator[Difference]:
-    """Yield the statements outside of blocks, and their loops, that only one side has."""
-    mine, theirs = Counter(_outside(before.body)), Counter(_outside(after.body))
-    for text in (mine - theirs).elements():
-        yield Difference(Aspect.STATEMENT, text, "")
-    for text in (theirs - mine).elements():
-        yield Difference(Aspect.STATEMENT, "", text)
+def _statements(
+    before: LoopNest, after: LoopNest, buffers: Mapping[str, str]
+) -> Iterator[Difference]:
+    """Yield the statements outside of blocks, and their loops, that differ or changed places."""
+
+    def renamed(text: str) -> str:
+        return WORD.sub(lambda word: buffers.get(word[0], word[0]), text)
+
+    mine, theirs = list(_outside(before.body)), list(_outside(after.body))
+    keys = list(map(renamed, mine)) if any(a != b for a, b in buffers.items()) else mine
+    left = Counter(theirs)
+    left.subtract(keys)
+    for key, text in zip(keys, mine, strict=True):
+        if left[key] < 0:
+            left[key] += 1
+            yield Difference(Aspect.STATEMENT, text, "")
+    yield from (Difference(Aspect.STATEMENT, "", text) for text in (+left).elements())
+    if keys != theirs and sorted(keys) == sorted(theirs):
+        at = next(
+            at for at, both in enumerate(zip(keys, theirs, strict=True)) if both[0] != both[1]
+        )
+        yield Difference(Aspect.ORDER, mine[at], theirs[at], "of statements")
 
 
 def _outside(nodes: Iterable[LoopNode]) -> Iterator[str]:

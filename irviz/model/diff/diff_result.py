@@ -42,6 +42,7 @@ class Aspect(Enum):
     BINDINGS = "bindings"
     DOMAIN = "domain"
     SCOPE = "storage scope"
+    LAYOUT = "memory layout"
 
 
 class Difference(NamedTuple):

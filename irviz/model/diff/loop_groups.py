@@ -198,12 +198,19 @@ def _loop_changes(
             loop.kind is LoopKind.SERIAL and len(theirs) > 1
         ):
             yield _KIND_CHANGES[loop.kind]
-    if len(mine) == len(theirs) == 1:
-        (one,), (two,) = mine, theirs
-        bounds = ([each.start, each.extent, each.step] for each in (one, two))
-        is_same = all(map(renaming.is_equal, *bounds)) and one.annotations == two.annotations
-        if not is_same:
-            yield LoopChange.CHANGED
+    is_bundle = len(mine) > 1 and [one.extent for one in mine] != [two.extent for two in theirs]
+    pairs = [] if is_bundle or len(mine) != len(theirs) else zip(mine, theirs, strict=True)
+    is_same = all(
+        renaming.is_equal(getattr(one, bound), getattr(two, bound))
+        for one, two in pairs
+        for bound in ("start", "extent", "step")
+    )
+    if not is_same or _annotations(mine) != _annotations(theirs):
+        yield LoopChange.CHANGED
+
+
+def _annotations(loops: Iterable[Loop]) -> list[tuple[tuple[str, str], ...]]:
+    return [loop.annotations for loop in loops if loop.annotations]
 
 
 def _out_of_order(

@@ -71,12 +71,12 @@ def _with_target(mod: ir.IRModule) -> ir.IRModule:
 # --- other functions ---------------------------------------------------------------------------
 
 
-def mutants(function: tirx.PrimFunc, rng: random.Random) -> Iterator[Mutant]:
+def mutants(function: tirx.PrimFunc, rng: random.Random, places: int = 2) -> Iterator[Mutant]:
     """Yield functions that differ from a given one in one place, chosen at random for each kind."""
     for type_, kinds in _CHANGES.items():
         for kind, change in kinds.items():
             count = _count(function, type_)
-            for at in rng.sample(range(count), min(count, 2)):
+            for at in rng.sample(range(count), min(count, places)):
                 try:
                     changed = _changed_at(function, type_, at, change)
                 except REFUSED:

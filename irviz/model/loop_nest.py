@@ -54,9 +54,8 @@ class Buffer:
     layout: str = ""
 
     def __str__(self) -> str:
-        scope = "" if self.scope == "global" else self.scope
-        facts = filter(None, [self.shape, self.dtype, scope, self.layout])
-        return f"{self.name}: {' '.join(facts)}"
+        scope = "" if self.scope == "global" else f" {self.scope}"
+        return f"{self.name}: {self.shape} {self.dtype}{scope}"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ what is not proved is enumerated, each group of axes and loops by itself that de
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ from irviz.ir.tir.block_domains import (
 from irviz.model.diff.diff_result import DomainDiff
 
 _MOST, _MOST_FOR_ORDER = 1 << 20, 1 << 14
+_MOST_KEYS = 2.0**62
 _SIZES = (31, 1, 2, 3, 4, 7, 8, 16, 64, 100)
 """What is tried for a symbolic size where nothing is proved; words are clearest at the first."""
 
@@ -72,6 +73,8 @@ def compare_domains(
         obstacle = "the parameters have other symbolic sizes"
     if obstacle:
         return (DomainDiff((), (), None, obstacle),)
+    if _is_identical(*sides):
+        return ()
     is_proved = _has_same_axes(one, two) and _is_onto(one) and _is_onto(two)
     parts = list(_parts(sides))
     silent = [part for part in parts if not part.outputs]
@@ -127,12 +130,33 @@ def _accesses(domain: Domain, prim_func: tirx.PrimFunc) -> Mapping[Hashable, ir.
     return found
 
 
+def _is_identical(one: _Side, two: _Side) -> bool:
+    """Return whether two sides have the same loops, and the same expressions of them."""
+    if len(one.domain.loops) != len(two.domain.loops):
+        return False
+    parts = []
+    for domain, outputs in (one, two):
+        plain = _plainly(domain.inside())[1]
+        bounds = [each for loop in domain.loops for each in (loop.start, loop.extent)]
+        exprs = [*bounds, *outputs, *domain.conditions]
+        variables = [*domain.symbols, *(loop.var for loop in domain.loops)]
+        parts.append([*variables, *map(plain, exprs)])
+    return bool(tvm_ffi.structural_equal(parts[0], parts[1], map_free_vars=True))
+
+
+def _plainly(
+    bound: Mapping[ir.Var, ir.Expr],
+) -> tuple[sym.Analyzer, Callable[[ir.Expr], ir.Expr]]:
+    """Return an analyzer, and a function that replaces the variables that have a value."""
+    analyzer = sym.Analyzer()
+    for var, value in bound.items():
+        analyzer.bind(var, value)
+    return analyzer, analyzer.simplify if bound else lambda expr: expr
+
+
 def _is_onto(domain: Domain) -> bool:
     """Return whether it is proved that a block's axes take each of their values exactly once."""
-    analyzer = sym.Analyzer()
-    for var, value in domain.bound.items():
-        analyzer.bind(var, value)
-    plain = analyzer.simplify if domain.bound else lambda expr: expr
+    analyzer, plain = _plainly(domain.bound)
     values = [plain(each) for each in domain.values]
     conditions = [plain(each) for each in domain.conditions]
     loops = {
@@ -317,15 +341,16 @@ def _end(keys: Values) -> int:
 def _keys(one: Values, two: Values) -> tuple[Values, Values]:
     """Return a number for each point, small enough to be counted."""
     both = np.concatenate([one, two], axis=1)
-    if not both.size:
-        whole = np.zeros(both.shape[1], np.int64)
-    else:
+    whole = np.zeros(both.shape[1], np.int64)
+    if both.size:
         low = both.min(axis=1)
         spans = both.max(axis=1) - low + 1
-        if np.prod(spans, dtype=float) <= 8 * both.shape[1] + 1024:
-            whole = np.ravel_multi_index(tuple(both - low[:, None]), tuple(spans))
-        else:
-            whole = np.unique(both, axis=1, return_inverse=True)[1].ravel()
+        size = np.prod(spans, dtype=float)
+        if size > _MOST_KEYS:
+            raise UnknownDomainError("the points are too far apart")
+        whole = np.ravel_multi_index(tuple(both - low[:, None]), tuple(spans))
+        if size > 8 * both.shape[1] + 1024:
+            whole = np.unique(whole, return_inverse=True)[1]
     return whole[: one.shape[1]], whole[one.shape[1] :]
 
 

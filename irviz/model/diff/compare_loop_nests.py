@@ -136,8 +136,9 @@ def _block_diff(
         is_told = any(each.is_changed for each in groups) or any(
             each.aspect in _OF_DOMAIN for each in differences
         )
-        if not is_told and not names:
-            differences.append(Difference(Aspect.BINDINGS, _bindings(mine), _bindings(theirs)))
+        was, now = _bindings(mine), _bindings(theirs)
+        if not is_told and not names and was != now:
+            differences.append(Difference(Aspect.BINDINGS, was, now))
     is_same = not differences and not any(each.is_changed for each in groups)
     if change is LoopChange.CHANGED and is_same:
         change = LoopChange.SAME
@@ -185,13 +186,13 @@ def _bindings(block: Block) -> str:
 
 def _domain_texts(place: Place) -> list[str]:
     """Return all that determines what a block visits, in an order that is the same for each."""
-    found = [str(len(place.loops)), str(len(place.blocks)), *place.conditions]
+    found = [str(len(place.loops)), *place.conditions]
     for loop in place.loops:
         found += [loop.variable, loop.start, loop.extent, loop.step]
     for block in (*place.blocks, place.block):
-        found += [str(len(block.axes)), block.predicate]
         for axis in block.axes:
             found += [axis.name, axis.kind.value, axis.start, axis.extent, axis.binding]
+        found += [block.predicate] if block.axes or block.predicate else []
     return found
 
 

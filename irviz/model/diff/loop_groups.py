@@ -192,15 +192,15 @@ def _loop_changes(
     elif len(mine) > 1 and [each.extent for each in mine] != [each.extent for each in theirs]:
         yield LoopChange.SPLIT
         yield LoopChange.FUSED
-    was = {(each.kind, each.thread) for each in mine}
-    for loop in theirs:
-        if (loop.kind, loop.thread) not in was and not (
-            loop.kind is LoopKind.SERIAL and len(theirs) > 1
-        ):
-            yield _KIND_CHANGES[loop.kind]
     is_bundle = len(mine) > 1 and [one.extent for one in mine] != [two.extent for two in theirs]
-    pairs = [] if is_bundle or len(mine) != len(theirs) else zip(mine, theirs, strict=True)
-    is_same = all(
+    pairs = list(zip(mine, theirs, strict=False)) if len(mine) == len(theirs) else []
+    was = {(each.kind, each.thread) for each in mine}
+    for at, loop in enumerate(theirs):
+        kinds = was if is_bundle or not pairs else {(pairs[at][0].kind, pairs[at][0].thread)}
+        is_rest = loop.kind is LoopKind.SERIAL and len(theirs) > 1 and kinds is was
+        if (loop.kind, loop.thread) not in kinds and not is_rest:
+            yield _KIND_CHANGES[loop.kind]
+    is_same = is_bundle or all(
         renaming.is_equal(getattr(one, bound), getattr(two, bound))
         for one, two in pairs
         for bound in ("start", "extent", "step")

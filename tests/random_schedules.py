@@ -10,9 +10,13 @@ import random
 from collections import Counter
 from typing import NamedTuple
 
+import tvm_ffi
 from tvm import ir, s_tir, tirx
 from tvm.script import ir as I
 from tvm.script import tirx as T
+
+from irviz.model.diff.diff_result import LoopChange
+from irviz.model.loop_nest import walk
 
 
 @I.ir_module
@@ -321,3 +325,55 @@ def value(expr, env):
     if isinstance(expr, ir.Call):  # T.likely
         return value(expr.args[0], env)
     return _PYTHON[type(expr)](value(expr.a, env), value(expr.b, env))
+
+
+# --- what a diff says of it ---------------------------------------------------------------------
+
+NOT_THE_SAME = ("covers", "visits", "not known")
+
+
+def verdicts(diff, before, after):
+    """Return for each pair of blocks whether the diff says that they visit the same, and the truth.
+
+    Left out are blocks that are around others, and those that do a part of what another did.
+    """
+    (function,) = diff.functions
+    if function.loops is None:
+        return []
+    names = [{node.id: getattr(node, "name", "") for node in walk(nest)} for nest in function.nests]
+    leaves = [
+        {place.realize.block.name_hint for place in blocks_of(mod["main"]) if place.is_leaf}
+        for mod in (before, after)
+    ]
+    found = []
+    for block in function.loops.blocks:
+        if not block.before or not block.after:
+            continue
+        one, two = names[0][block.before[-1]], names[1][block.after[-1]]
+        is_whole = block.change is not LoopChange.SPLIT or two in (one, f"{one}_update")
+        if is_whole and one in leaves[0] and two in leaves[1]:
+            words = [*map(str, block.loops), *(each.what for each in block.differences)]
+            said = not any(each in word for word in words for each in NOT_THE_SAME)
+            found.append((said, is_same_domain(before["main"], after["main"], (one, two))))
+    return found
+
+
+def with_planted_error(mod, rng):
+    """Return a module where one number in the bindings or extents around a block is another."""
+    leaf = rng.choice([place for place in blocks_of(mod["main"]) if place.is_leaf])
+    numbers = []
+    for part in (*leaf.realize.iter_values, leaf.realize.predicate):
+        tvm_ffi.structural_walk(part, (tirx.IntImm, numbers.append))
+    loops = [one for one in leaf.around if isinstance(one, tirx.For)]
+    target = rng.choice([*(one for one in numbers if one.value > 1), *loops])
+
+    def change(node):
+        if not node.same_as(target):
+            return node
+        if isinstance(node, tirx.IntImm):
+            return tirx.IntImm(node.ty, node.value - 1)
+        thread = node.thread_binding
+        return tirx.For(node.loop_var, node.min, node.extent - 1, node.kind, node.body, thread)
+
+    changed = tvm_ffi.structural_map(mod["main"], ((tirx.IntImm, tirx.For), change), order="pre")
+    return ir.IRModule({"main": changed})

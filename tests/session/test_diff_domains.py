@@ -3,21 +3,17 @@
 import random
 
 import pytest
-import tvm_ffi
-from tvm import ir, s_tir, tirx
+from tvm import s_tir
 from tvm.script import from_source
 
 import irviz
-from irviz.model.diff.diff_result import LoopChange
-from irviz.model.loop_nest import walk
 from tests.random_schedules import (
+    NOT_THE_SAME,
     Matmul,
-    blocks_of,
-    is_same_domain,
     random_schedule,
+    verdicts,
+    with_planted_error,
 )
-
-NOT_THE_SAME = ("covers", "visits", "not known")
 
 
 def loops_of(schedule, name):
@@ -223,59 +219,13 @@ def test_a_split_of_a_large_domain_is_proved():
 def test_random_legal_schedules_are_said_to_visit_the_same_exactly_where_they_do(seed):
     before, after, steps = random_schedule(seed)
     assert steps
-    for said, names in verdicts(before, after):
-        assert said == is_same_domain(before["main"], after["main"], names), (steps, names)
+    for said, is_so in verdicts(irviz.diff(before, after), before, after):
+        assert said == is_so, steps
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_errors_planted_in_random_schedules_are_told_exactly_where_they_matter(seed):
     before, after, _ = random_schedule(seed)
     wrong = with_planted_error(after, random.Random(seed))
-    for said, names in verdicts(before, wrong):
-        assert said == is_same_domain(before["main"], wrong["main"], names), names
-
-
-def verdicts(before, after):
-    """Return what the diff says of each block whose domain it should know, with both names."""
-    (function,) = irviz.diff(before, after).functions
-    if function.loops is None:
-        return []
-    ids = [{node.id: node for node in walk(nest)} for nest in function.nests]
-    leaves = [
-        {one.realize.block.name_hint for one in blocks_of(m["main"]) if one.is_leaf}
-        for m in (before, after)
-    ]
-    found = []
-    for block in function.loops.blocks:
-        if block.before and block.after:
-            names = ids[0][block.before[-1]].name, ids[1][block.after[-1]].name
-            words = [*map(str, block.loops), *(one.what for one in block.differences)]
-            said = not any(each in word for word in words for each in NOT_THE_SAME)
-            is_update = block.change is not LoopChange.SPLIT or names[1].endswith(
-                ("_update", names[0])
-            )
-            if is_update and names[0] in leaves[0] and names[1] in leaves[1]:
-                found.append((said, names))
-    return found
-
-
-def with_planted_error(mod, rng):
-    """Return a module where one number in the bindings or extents around a block is another."""
-    leaf = rng.choice([one for one in blocks_of(mod["main"]) if one.is_leaf])
-    numbers = []
-    parts = [*leaf.realize.iter_values, leaf.realize.predicate]
-    for part in parts:
-        tvm_ffi.structural_walk(part, (tirx.IntImm, numbers.append))
-    loops = [one for one in leaf.around if isinstance(one, tirx.For)]
-    target = rng.choice([*(one for one in numbers if one.value > 1), *loops])
-
-    def change(node):
-        if not node.same_as(target):
-            return node
-        if isinstance(node, tirx.IntImm):
-            return tirx.IntImm(node.ty, node.value - 1)
-        thread = node.thread_binding
-        return tirx.For(node.loop_var, node.min, node.extent - 1, node.kind, node.body, thread)
-
-    changed = tvm_ffi.structural_map(mod["main"], ((tirx.IntImm, tirx.For), change), order="pre")
-    return ir.IRModule({"main": changed})
+    for said, is_so in verdicts(irviz.diff(before, wrong), before, wrong):
+        assert said == is_so

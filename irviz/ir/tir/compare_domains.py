@@ -22,6 +22,7 @@ from irviz.ir.tir.block_domains import (
     block_domains,
     visited,
 )
+from irviz.ir.tir.scoped_names import used_vars
 from irviz.model.diff.diff_result import DomainDiff
 
 _MOST, _MOST_FOR_ORDER = 1 << 20, 1 << 14
@@ -89,17 +90,28 @@ def _sides(
         return _Side(one, one.values), _Side(two, two.values)
     mine, theirs = (_accesses(*each) for each in zip((one, two), functions, strict=True))
     common = [key for key in mine if key in theirs]
-    if common:
-        outputs = ([found[key] for key in common] for found in (mine, theirs))
-        return _Side(one, tuple(next(outputs))), _Side(two, tuple(next(outputs)))
-    if len(one.values) == len(two.values) > 0:
+    by_access = (
+        _Side(one, tuple(mine[key] for key in common)),
+        _Side(two, tuple(theirs[key] for key in common)),
+    )
+    if common and all(map(_uses_all_axes, by_access)):
+        return by_access
+    if _kinds(one) == _kinds(two) != []:
         return _Side(one, one.values), _Side(two, two.values)
-    return None
+    return by_access if common else None
+
+
+def _uses_all_axes(side: _Side) -> bool:
+    used = {var for expr in side.outputs for var in used_vars(expr)}
+    return all(axis.var in used for axis in side.domain.block.iter_vars)
+
+
+def _kinds(domain: Domain) -> list[int]:
+    return [int(axis.iter_type) for axis in domain.block.iter_vars]
 
 
 def _has_same_axes(one: Domain, two: Domain) -> bool:
-    kinds = [[int(axis.iter_type) for axis in each.block.iter_vars] for each in (one, two)]
-    if not kinds[0] or kinds[0] != kinds[1]:
+    if not _kinds(one) or _kinds(one) != _kinds(two):
         return False
     # the symbols come first, so that each is compared with the one in its position
     mine, theirs = (

@@ -106,10 +106,10 @@ def _uses(one: Place, two: Place, buffers: Mapping[str, str]) -> tuple[_Uses, _U
     mine, theirs = one.block, two.block
     if not has_axes_of(mine, theirs):
         here, there = _accesses(mine, buffers), _accesses(theirs, {})
-        common = here.keys() & there.keys()
-        if common:
-            texts = ({key: each[key] for key in common} for each in (here, there))
-            return _by_variable(one, next(texts)), _by_variable(two, next(texts))
+        texts = [{key: each[key] for key in here.keys() & there.keys()} for each in (here, there)]
+        kinds = [[axis.kind for axis in block.axes] for block in (mine, theirs)]
+        if texts[0] and (kinds[0] != kinds[1] or all(map(_uses_all_axes, (mine, theirs), texts))):
+            return _by_variable(one, texts[0]), _by_variable(two, texts[1])
     here = {number: axis.binding for number, axis in enumerate(mine.axes)}
     numbers = _axis_numbers(mine, theirs)
     there = {at: axis.binding for at, axis in zip(numbers, theirs.axes, strict=True)}
@@ -128,6 +128,11 @@ def _accesses(block: Block, buffers: Mapping[str, str]) -> dict[Hashable, str]:
                 indices = access.region.split(", ")
                 found |= {(*key, number, dim): text for dim, text in enumerate(indices)}
     return found
+
+
+def _uses_all_axes(block: Block, texts: Mapping[Hashable, str]) -> bool:
+    used = {word for text in texts.values() for word in WORD.findall(text)}
+    return all(axis.name in used for axis in block.axes)
 
 
 def _by_variable(place: Place, texts: Mapping[Hashable, str]) -> _Uses:

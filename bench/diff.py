@@ -311,7 +311,7 @@ def prim_func_mutants() -> None:
     made, schedules = from_tests("prim_func_mutants"), from_tests("random_schedules")
     rng = random.Random(_SEED)
     counts: Counter[str] = Counter()
-    for function in made.functions(schedules.random_schedule, _RANDOM).values():
+    for function in made.functions(schedules.random_schedule, _RANDOM // 5).values():
         changed = [*made.mutants(function, rng), *made.equal_mutants(function)]
         for _, mutant in changed:
             is_equal = made.is_equal(function, mutant)
@@ -324,7 +324,7 @@ def prim_func_mutants() -> None:
         flush=True,
     )
     domains: Counter[tuple[bool, bool]] = Counter()
-    for at in range(10 * _RANDOM):
+    for at in range(5 * _RANDOM):
         before, after, _ = schedules.random_schedule(at)
         for mod in (after, schedules.with_planted_error(after, random.Random(at))):
             domains.update(schedules.verdicts(irviz.diff(before, mod), before, mod))

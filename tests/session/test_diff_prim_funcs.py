@@ -4,6 +4,7 @@
 import pytest
 import tvm
 from tvm import relax, s_tir
+from tvm.script import from_source
 from tvm_ffi import structural_equal
 
 import irviz
@@ -216,6 +217,43 @@ STORIES = {
 def test_the_diff_tells_what_a_schedule_primitive_does(name):
     step, lines = STORIES[name]
     assert _block_lines(MatmulRelu, stepped_schedule(step).mod) == lines
+
+
+TILE = """
+@T.prim_func(s_tir=True)
+def main(a: T.handle, b: T.handle, c: T.handle):
+    A = T.match_buffer(a, (16, 16), "float32", offset_factor=1)
+    B = T.match_buffer(b, (16, 16), "float32", offset_factor=1)
+    C = T.match_buffer(c, (16, 16), "float32", offset_factor=1)
+    with T.sblock("root"):
+        T.reads(C[0:16, 0:16], A[0:16, 0:16], B[0:16, 0:16])
+        T.writes(C[0:16, 0:16])
+        {}
+"""
+PRODUCT = """for i, j, k in T.grid(16, 16, 16):
+            with T.sblock("update"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]"""
+CALL = 'T.evaluate(T.call_extern("int32", "gemm", C.data, A.data, B.data))'
+
+
+def test_loops_that_an_intrinsic_replaced_were_removed_and_not_fused():
+    sides = (from_source(TILE.format(body)) for body in (PRODUCT, CALL))
+    s_tir.TensorIntrin.register("irviz.test.gemm", *sides, override=True)
+    schedule = s_tir.Schedule(MatmulRelu)
+    block = schedule.get_sblock("Y", func_name="mm_relu")
+    parts = [schedule.split(loop, [None, 16]) for loop in schedule.get_loops(block)]
+    schedule.reorder(*(outer for outer, _ in parts), *(inner for _, inner in parts))
+    schedule.decompose_reduction(block, parts[2][0])
+    before = schedule.mod
+    update = schedule.get_sblock("Y_update", func_name="mm_relu")
+    schedule.tensorize(schedule.get_loops(update)[3], "irviz.test.gemm")
+    (line,) = _block_lines(before, schedule.mod)
+    assert line.startswith(
+        "block Y_update_o: loop i_1 → none: removed; loop j_1 → none: removed; "
+        "loop k_1 → none: removed; "
+    )
+    assert "not known whether it visits the same" in line
 
 
 def test_a_block_that_was_inlined_into_its_producer_is_named():

@@ -96,9 +96,19 @@ def _sides(
     )
     if common and all(map(_uses_all_axes, by_access)):
         return by_access
-    if _kinds(one) == _kinds(two) != []:
+    if _kinds(one) == _kinds(two) != [] and _writes_elements(one) == _writes_elements(two):
         return _Side(one, one.values), _Side(two, two.values)
     return by_access if common else None
+
+
+def _writes_elements(domain: Domain) -> bool:
+    """Return whether a block writes single elements, and not tiles, as after tensorize."""
+    ranges = [each for region in domain.block.writes for each in region.region]
+    return all(
+        isinstance(each.min, tirx.IntImm)
+        or (isinstance(each.extent, tirx.IntImm) and each.extent.value == 1)
+        for each in ranges
+    )
 
 
 def _uses_all_axes(side: _Side) -> bool:

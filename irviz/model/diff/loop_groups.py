@@ -102,7 +102,10 @@ _Uses = dict[str, frozenset[Hashable]]
 
 
 def _uses(one: Place, two: Place, buffers: Mapping[str, str]) -> tuple[_Uses, _Uses]:
-    """Return what depends on each loop: the same axes or, if there are none, accesses or axes."""
+    """Return what depends on each loop: the same axes or, if there are none, accesses or axes.
+
+    Axes of tiles and axes of elements have nothing in common.
+    """
     mine, theirs = one.block, two.block
     if not has_axes_of(mine, theirs):
         here, there = _accesses(mine, buffers), _accesses(theirs, {})
@@ -110,6 +113,8 @@ def _uses(one: Place, two: Place, buffers: Mapping[str, str]) -> tuple[_Uses, _U
         kinds = [[axis.kind for axis in block.axes] for block in (mine, theirs)]
         if texts[0] and (kinds[0] != kinds[1] or all(map(_uses_all_axes, (mine, theirs), texts))):
             return _by_variable(one, texts[0]), _by_variable(two, texts[1])
+        if _writes_elements(mine) != _writes_elements(theirs):
+            return {}, {}
     here = {number: axis.binding for number, axis in enumerate(mine.axes)}
     numbers = _axis_numbers(mine, theirs)
     there = {at: axis.binding for at, axis in zip(numbers, theirs.axes, strict=True)}
@@ -128,6 +133,12 @@ def _accesses(block: Block, buffers: Mapping[str, str]) -> dict[Hashable, str]:
                 indices = access.region.split(", ")
                 found |= {(*key, number, dim): text for dim, text in enumerate(indices)}
     return found
+
+
+def _writes_elements(block: Block) -> bool:
+    """Return whether a block writes single elements, and not tiles, as after tensorize."""
+    indices = [index for access in block.writes for index in access.region.split(", ")]
+    return all(start.isdigit() or not end for start, _, end in (i.partition(":") for i in indices))
 
 
 def _uses_all_axes(block: Block, texts: Mapping[Hashable, str]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -86,20 +86,23 @@ class Domain:
     symbols: tuple[ir.Var, ...]
     obstacle: str = ""
 
+    @cached_property
     def inside(self) -> Mapping[ir.Var, ir.Expr]:
-        """Return the variables that have a value in the block."""
+        """The variables that have a value in the block."""
         axes = zip((axis.var for axis in self.block.iter_vars), self.values, strict=True)
         return {**self.bound, **dict(axes)}
 
     def variables(self, expr: ir.Expr) -> set[ir.Var]:
         """Return the loop variables and symbols that an expression in the block depends on."""
-        bound = self.inside()
         found: set[ir.Var] = set()
         waiting = [expr]
         while waiting:
-            for var in used_vars(waiting.pop()):
-                if var in bound:
-                    waiting.append(bound[var])
+            part = waiting.pop()
+            if isinstance(part, tirx.IntImm):  # as most bounds are
+                continue
+            for var in [part] if isinstance(part, ir.Var) else used_vars(part):
+                if var in self.inside:
+                    waiting.append(self.inside[var])
                 else:
                     found.add(var)
         return found
@@ -122,7 +125,7 @@ def block_domains(prim_func: tirx.PrimFunc) -> Mapping[str, Domain]:
                 around = around._replace(bound={**around.bound, each.var: each.value})
             elif isinstance(each, s_tir.SBlockRealize):
                 found[at] = domain = around.domain(each)
-                inner = around._replace(conditions=domain.conditions, bound=domain.inside())
+                inner = around._replace(conditions=domain.conditions, bound=domain.inside)
                 parts = {"init": each.block.init, "body": each.block.body}
                 waiting += [
                     (part, f"{at}.block.{name}", inner) for name, part in parts.items() if part
@@ -202,7 +205,7 @@ def visited(
         UnknownDomainError: There are more iterations, or an expression cannot be evaluated.
     """
     known: dict[ir.Var, Any] = {var: np.int64(size) for var, size in sizes.items()}
-    bound = domain.inside()
+    bound = domain.inside
     shape: list[int] = []
     masks = []
     for level, loop in enumerate(loops):

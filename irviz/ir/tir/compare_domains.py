@@ -7,6 +7,7 @@ what is not proved is enumerated, each group of axes and loops by itself that de
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ from irviz.ir.tir.block_domains import (
 from irviz.ir.tir.scoped_names import used_vars
 from irviz.model.diff.diff_result import DomainDiff
 
-_MOST, _MOST_FOR_ORDER = 1 << 20, 1 << 14
+_MOST, _MOST_FOR_ORDER = 1 << 18, 1 << 14
 _MOST_KEYS = 2.0**62
 _SIZES = (31, 1, 2, 3, 4, 7, 8, 16, 64, 100)
 """What is tried for a symbolic size where nothing is proved; words are clearest at the first."""
@@ -76,11 +77,12 @@ def compare_domains(
         return (DomainDiff((), (), None, obstacle),)
     if _is_identical(*sides):
         return ()
-    is_proved = _has_same_axes(one, two) and _is_onto(one) and _is_onto(two)
     parts = list(_parts(sides))
+    if _has_same_axes(one, two) and _is_onto(one) and _is_onto(two):
+        return tuple(_compare_order(part, sides) for part in parts if len(part.outputs) == 1)
     silent = [part for part in parts if not part.outputs]
-    found = [_compare_part(part, sides, is_proved=is_proved) for part in parts if part.outputs]
-    return (*found, *(_compare_repeats(silent, sides) if silent and not is_proved else ()))
+    found = [_compare_part(part, sides) for part in parts if part.outputs]
+    return (*found, *(_compare_repeats(silent, sides) if silent else ()))
 
 
 def _sides(
@@ -158,7 +160,7 @@ def _is_identical(one: _Side, two: _Side) -> bool:
         return False
     parts = []
     for domain, outputs in (one, two):
-        plain = _plainly(domain.inside())[1]
+        plain = _plainly(domain.inside)[1]
         bounds = [each for loop in domain.loops for each in (loop.start, loop.extent)]
         exprs = [*bounds, *outputs, *domain.conditions]
         variables = [*domain.symbols, *(loop.var for loop in domain.loops)]
@@ -264,41 +266,60 @@ class _DisjointSets:
             self._leaders[self.name(key)] = self.name(keys[0])
 
 
-def _compare_part(part: _Part, sides: tuple[_Side, _Side], *, is_proved: bool) -> DomainDiff:
-    before, after = (tuple(loop.id for loop in loops) for loops in part.loops)
+_FAILURES = (UnknownDomainError, FloatingPointError, RecursionError)
+
+
+def _compare_order(part: _Part, sides: tuple[_Side, _Side]) -> DomainDiff:
+    """Return whether an axis takes the same values in the same order, known to take them all."""
+    before, after = _loop_ids(part)
+    outputs = [side.outputs[at] for side in sides for at in part.outputs]
+    if not all(isinstance(each, ir.Var) for each in outputs):
+        used = _symbols(part, sides)
+        with suppress(*_FAILURES):
+            points = _points(part, sides, used, _SIZES[0], _MOST_FOR_ORDER)
+            return DomainDiff(before, after, True, _compare_points(*points)[1])
+    return DomainDiff(before, after, True)
+
+
+def _compare_part(part: _Part, sides: tuple[_Side, _Side]) -> DomainDiff:
+    """Enumerate what both sides visit; the order is told of a single axis."""
+    before, after = _loop_ids(part)
     used = _symbols(part, sides)
     symbols = ", ".join(str(sides[0].domain.symbols[at].name) for at in used)
-    most = _MOST_FOR_ORDER if is_proved else _MOST
     tried: list[int] = []
     words = ""
     try:
         for size in _SIZES if symbols else (1,):
-            is_same, words = _compare_points(*_points(part, sides, used, size, most))
+            is_same, words = _compare_points(*_points(part, sides, used, size, _MOST))
             tried.append(size)
             if not is_same:
                 where = f" where {symbols} is {size}" if symbols else ""
                 return DomainDiff(before, after, False, words + where)
-    except (UnknownDomainError, FloatingPointError, RecursionError) as error:
-        if not tried and not is_proved:
+    except _FAILURES as error:
+        if not tried:
             return DomainDiff(before, after, None, str(error) or "an expression is too deep")
-    if symbols and not is_proved:
+    if symbols:
         sizes = ", ".join(map(str, sorted(tried)))
         return DomainDiff(before, after, None, f"it does where {symbols} is {sizes}")
-    return DomainDiff(before, after, True, words)
+    return DomainDiff(before, after, True, words if len(part.outputs) == 1 else "")
+
+
+def _loop_ids(part: _Part) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    before, after = (tuple(loop.id for loop in loops) for loops in part.loops)
+    return before, after
 
 
 def _compare_repeats(parts: Sequence[_Part], sides: tuple[_Side, _Side]) -> Iterator[DomainDiff]:
     """Yield how often both sides repeat all points, by loops that nothing depends on."""
-    before, after = (
-        tuple(loop.id for part in parts for loop in part.loops[side]) for side in (0, 1)
-    )
+    ids = [_loop_ids(part) for part in parts]
+    before, after = (tuple(one for each in ids for one in each[side]) for side in (0, 1))
     used = sorted({at for part in parts for at in _symbols(part, sides)})
     try:
         counts = [
             [side.shape[1] for side in _points(part, sides, used, _SIZES[0], _MOST)]
             for part in parts
         ]
-    except (UnknownDomainError, FloatingPointError, RecursionError) as error:
+    except _FAILURES as error:
         yield DomainDiff(before, after, None, str(error) or "an expression is too deep")
         return
     was, now = np.prod(counts, axis=0, dtype=np.int64)[:, None]

@@ -139,6 +139,24 @@ def test_steps_of_a_schedule_are_compared_as_if_they_were_one():
     assert [line.strip() for line in lines if line.startswith("  block ")] == TILED
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Y_local[vi, vj] = T.float32(0.0)", "Y_local[vi, vj] = T.float32(1.0)"),
+        ("+ A[vi, vk] *", "- A[vi, vk] *"),
+        ("+ A[vi, vk] *", "+ A[vi, vj] *"),
+    ],
+)
+def test_what_a_split_block_computes_otherwise_is_told(old, new):
+    schedule = s_tir.Schedule(MatmulRelu)
+    _tiled(schedule)
+    text = schedule.mod.script()
+    assert old in text
+    before, after = (from_source(each) for each in (text, text.replace(old, new, 1)))
+    assert not any("statement" in line for line in _block_lines(MatmulRelu, before))
+    assert any("statement" in line for line in _block_lines(MatmulRelu, after))
+
+
 @pytest.mark.parametrize("depth", [0, 1, 2])
 def test_blockize_keeps_the_loops_and_puts_a_block_around_the_inner_ones(depth):
     blockized = stepped_schedule(lambda s, _, at: s.blockize(at[depth])).mod

@@ -119,9 +119,7 @@ def _block_diff(
     elif len(match.before) > 1:
         change, names = LoopChange.FUSED, _names(match.before)
     differences = list(
-        _main_differences(mine, theirs, buffers)
-        if names
-        else _differences(mine, theirs, renaming.copy())
+        _main_differences(match, buffers) if names else _differences(mine, theirs, renaming.copy())
     )
     is_same_domain = _is_equal(_domain_texts(one), _domain_texts(two), renaming)
     groups = tuple(loop_groups(one, two, buffers, renaming))
@@ -169,11 +167,18 @@ def _differences(one: Block, two: Block, renaming: Renaming) -> Iterator[Differe
             yield Difference(aspect, was, now)
 
 
-def _main_differences(one: Block, two: Block, buffers: Mapping[str, str]) -> Iterator[Difference]:
-    """Yield the buffers that a block writes instead if it was split or fused."""
-    for was, now in zip(one.writes, two.writes, strict=False):
-        if buffers.get(was.buffer, was.buffer) != now.buffer:
-            yield Difference(Aspect.WRITES, was.buffer, now.buffer)
+def _main_differences(match: BlockMatch, buffers: Mapping[str, str]) -> Iterator[Difference]:
+    """Yield what differs where blocks were split or fused: statements, and the buffers written."""
+    if not match.keeps_statements:
+        sides = (match.before, match.after)
+        was, now = (
+            "; ".join(text for one in side for text in body_text(one.block)) for side in sides
+        )
+        yield Difference(Aspect.STATEMENT, was, now)
+    one, two = match.main
+    for before, after in zip(one.block.writes, two.block.writes, strict=False):
+        if buffers.get(before.buffer, before.buffer) != after.buffer:
+            yield Difference(Aspect.WRITES, before.buffer, after.buffer)
 
 
 def _axes(block: Block) -> str:

@@ -44,13 +44,15 @@ class BlockMatch(NamedTuple):
     """Blocks that correspond: several after for one that was split, several before if fused.
 
     The last one of each side has the statement, and the loops, of the one on the other side.
-    `is_whole` says whether it should visit all that the other visits.
+    `is_whole` says whether it should visit all that the other visits, and `keeps_statements`
+    whether blocks that were split or fused compute the same of each element.
     """
 
     before: tuple[Place, ...]
     after: tuple[Place, ...]
     by: MatchedBy
     is_whole: bool = True
+    keeps_statements: bool = True
 
     @property
     def main(self) -> tuple[Place, Place]:
@@ -191,7 +193,11 @@ def _writes(place: Place, _: Set[str]) -> tuple[str, ...]:
 
 def _operation(place: Place, names: Set[str]) -> tuple[str, ...]:
     """Return what a block computes of each element: its statements without names and indices."""
-    return tuple(_numbered(_without_indices(_statements(place.block.children)), names))
+    return _operation_of(place.block.children, names)
+
+
+def _operation_of(nodes: Iterable[LoopNode], names: Set[str]) -> tuple[str, ...]:
+    return tuple(_numbered(_without_indices(_statements(nodes)), names))
 
 
 def _computation(place: Place, names: Set[str]) -> object:
@@ -262,7 +268,24 @@ def _divided(one: Place, made: Sequence[Place], mine: _Side, theirs: _Side) -> B
     same = (each for each in made if has_axes_of(each.block, one.block))
     main = next(each for each in (*alike, *same, *reversed(made)))
     others = tuple(each for each in made if each is not main)
-    return BlockMatch((one,), (*others, main), MatchedBy.USE, len(alike) == 1)
+    keeps = bool(alike) and _keeps_init(one, others, main, mine.names, theirs.names)
+    if keeps and has_axes_of(one.block, main.block):
+        keeps = _body(one, mine.names) == _body(main, theirs.names)
+    return BlockMatch((one,), (*others, main), MatchedBy.USE, len(alike) == 1, keeps)
+
+
+def _keeps_init(
+    one: Place, others: Sequence[Place], main: Place, names: Set[str], names_after: Set[str]
+) -> bool:
+    """Return whether the init statement of a block is that of the main one, or another block."""
+    init = _operation_of(one.block.init, names)
+    if main.block.init or not init:
+        return init == _operation_of(main.block.init, names_after)
+    return any(init == _operation(other, names_after) for other in others)
+
+
+def _body(place: Place, names: Set[str]) -> list[str]:
+    return list(_numbered(_statements(place.block.children), names))
 
 
 def _reversed(match: BlockMatch) -> BlockMatch:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
+import random
 import time
 import tracemalloc
 import warnings
@@ -61,6 +62,7 @@ def main() -> None:
         "histories": histories,
         "structure": structure,
         "names": names,
+        "prim_func_mutants": prim_func_mutants,
     }
     parser.add_argument("parts", nargs="*", metavar="part", help=f"of {', '.join(parts)}")
     options = parser.parse_args()
@@ -402,6 +404,35 @@ def names() -> None:
             others = renamed, by_structure.permuted(mod, at), by_structure.permuted(renamed, at)
             wrong += sum(bool(irviz.diff(mod, other)) for other in others)
         print(f"other names, order, both, of {len(mods)} {what}: {wrong} differ (bar: 0)")
+
+
+def prim_func_mutants() -> None:
+    """Count wrong diffs of changed PrimFuncs, and wrong verdicts on what their blocks visit."""
+    made, schedules = from_tests("prim_func_mutants"), from_tests("random_schedules")
+    rng = random.Random(_SEED)
+    counts: Counter[str] = Counter()
+    for function in made.functions(schedules.random_schedule, _RANDOM // 5).values():
+        changed = [*made.mutants(function, rng), *made.equal_mutants(function)]
+        for _, mutant in changed:
+            is_equal = made.is_equal(function, mutant)
+            counts["equal" if is_equal else "different"] += 1
+            if bool(made.diff_of(function, mutant)) == is_equal:
+                counts["false alarms" if is_equal else "missed"] += 1
+    print(
+        f"mutants of PrimFuncs: {counts['different']} different, {counts['missed']} missed; "
+        f"{counts['equal']} equal, {counts['false alarms']} false alarms (bar: 0 of 400, 0 of 100)",
+        flush=True,
+    )
+    domains: Counter[tuple[bool, bool]] = Counter()
+    for at in range(5 * _RANDOM):
+        before, after, _ = schedules.random_schedule(at)
+        for mod in (after, schedules.with_planted_error(after, random.Random(at))):
+            domains.update(schedules.verdicts(irviz.diff(before, mod), before, mod))
+    wrong = sum(count for (said, is_so), count in domains.items() if said != is_so)
+    print(
+        f"blocks of random schedules: {sum(domains.values())} verdicts on what they visit, "
+        f"{domains[False, False]} errors told, {wrong} wrong (bar: 0)"
+    )
 
 
 def drawn(strategy: SearchStrategy[ir.IRModule]) -> list[ir.IRModule]:

@@ -28,6 +28,8 @@ collect_ignore = [
     "diff_by_values.py",
     "modules.py",
     "oracle.py",
+    "prim_func_mutants.py",
+    "random_schedules.py",
 ]  # no tests: what the tests share
 
 # the collector would look again and again through what is imported, as long as the tests run

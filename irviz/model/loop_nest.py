@@ -42,12 +42,16 @@ class LoopKind(Enum):
 
 @dataclass(frozen=True)
 class Buffer:
-    """A buffer; its shape is written as a Python tuple, `scope` is its storage scope."""
+    """A buffer; its shape is written as a Python tuple, `scope` is its storage scope.
+
+    `layout` has the strides, the offset and the alignment where they are not TVM's defaults.
+    """
 
     name: str
     shape: str
     dtype: str
     scope: str = "global"
+    layout: str = ""
 
     def __str__(self) -> str:
         scope = "" if self.scope == "global" else f" {self.scope}"
@@ -218,6 +222,11 @@ def walk(nest: LoopNest) -> Iterator[LoopNode]:
         stack += reversed(node.children)
         if isinstance(node, Block):
             stack += reversed(node.init)
+
+
+def contains_block(node: LoopNode) -> bool:
+    """Return whether a node is a block, or has one inside."""
+    return isinstance(node, Block) or any(map(contains_block, node.children))
 
 
 def _blocks(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise, zip_longest
 
 import tvm_ffi
@@ -18,6 +19,7 @@ from irviz.ir.text.expression_labels import attributes
 from irviz.ir.text.function_texts import function_texts
 from irviz.ir.text.text_cache import is_same_type, type_parts_of
 from irviz.ir.text.tvmscript import tvmscript
+from irviz.ir.tir.compare_domains import compare_domains
 from irviz.ir.tir.loop_nest_reader import loop_nest
 from irviz.model.diff.canonical_names import Names, names_of_sizes
 from irviz.model.diff.compare_functions import (
@@ -233,7 +235,11 @@ def _plain_diff(
     diff = replace(diff, graphs=(_graph(before, pair.before), _graph(after, pair.after)))
     own = [Difference(Aspect.LOOPS, "", "")]
     mine, theirs = _nest(before, pair.before), _nest(after, pair.after)
-    loops = None if mine is None or theirs is None else diff_loop_nests(mine, theirs)
+    loops = None
+    if mine is not None and theirs is not None:
+        functions = before.module[pair.before], after.module[pair.after]
+        loops = diff_loop_nests(mine, theirs, partial(compare_domains, *functions))
+        own += loops.parameters
     if loops is None or not loops.differs:
         own.append(_first_other_line(before.module[pair.before], after.module[pair.after]))
     return replace(diff, differences=tuple(own), loops=loops, nests=(mine, theirs))

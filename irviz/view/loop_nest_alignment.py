@@ -6,7 +6,7 @@ import re
 from bisect import bisect
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 from typing import NamedTuple
 
 from irviz.model.diff.align_lists import aligned
@@ -24,6 +24,7 @@ _DETAILS = {
     RowKind.ANNOTATION: Aspect.ATTRIBUTE,
 }
 _NAME = re.compile(r"[^\W\d]\w*")
+_SEVERAL = (LoopChange.SPLIT, LoopChange.FUSED)
 _INSIDE = (RowKind.LOOP, RowKind.STATEMENT)
 _HEADS = (RowKind.LOOP, RowKind.BLOCK, RowKind.BUFFER, RowKind.PARAMETER)
 """Rows that get a line to where they moved; other rows move with them."""
@@ -125,13 +126,16 @@ class _Alignment:
     def result(self) -> SideBySide:
         self._match_buffers()
         single = [one for one in self._diff.blocks if len(one.before) == len(one.after) == 1]
-        split = [one for one in self._diff.blocks if one.change is LoopChange.SPLIT]
-        for block in sorted([*single, *split], key=_others_loops):
+        several = [one for one in self._diff.blocks if one.change in _SEVERAL]
+        for block in sorted([*single, *several], key=_others_loops):
             self._match_loops(block)
         for block in single:
             self._match_block(block.before[0], block.after[0], block)
-        for block in split:
-            self._match_split_block(block)
+        for block in several:
+            if block.change is LoopChange.SPLIT:
+                self._match_split_block(block)
+            else:
+                self._match_fused_block(block)
         self._mark_inlined()
         self._match_rest()
         anchors = self._anchors()
@@ -185,21 +189,20 @@ class _Alignment:
         if is_reordered or is_moved:
             self._may_move.update(here)
         if is_bundle:
-            self._mark_bundle(here, there, is_reordered=is_reordered)
+            self._mark_bundle(here, there, group)
             return
         for one, two, old, new in zip(here, there, *loops, strict=True):
-            mark = _loop_mark(old, new, is_reordered=is_reordered)
+            mark = _loop_mark(old, new, group)
             if mark:
                 self._mark(one, two, mark)
             if is_reordered:
                 self._links.append(Link((one,), (two,), "moved"))
 
-    def _mark_bundle(
-        self, here: Sequence[int], there: Sequence[int], *, is_reordered: bool
-    ) -> None:
+    def _mark_bundle(self, here: Sequence[int], there: Sequence[int], group: LoopGroup) -> None:
         """Mark loops that were split or fused."""
         count = f"{len(here)} → {len(there)}"
-        order = ", reordered" if is_reordered else ""
+        order = ", reordered" if LoopChange.REORDERED in group.changes else ""
+        domain = f", {group.domain}" if group.domain else ""
         is_split = len(here) <= len(there)
         sign = "⊂" if is_split else "⊃"
         for one in here:
@@ -210,7 +213,7 @@ class _Alignment:
         word = "split" if is_split else "fused"
         if len(here) == len(there):
             word = "fused and split"
-        side.marks[at] = RowMark(f"{sign} {count}", "fused", f"{word}{order}")
+        side.marks[at] = RowMark(f"{sign} {count}", "fused", f"{word}{order}{domain}")
         self._links.append(Link(tuple(here), tuple(there), "fused"))
 
     def _loop(self, side: int, at: int) -> Loop:
@@ -229,8 +232,11 @@ class _Alignment:
             words.append("renamed")
         if _differs(diff, Aspect.AXES):
             words.append("axes")
-        elif diff.changed_loops and self._before.rows[one].text != self._after.rows[two].text:
+        elif (diff.changed_loops or _differs(diff, Aspect.BINDINGS)) and (
+            self._before.rows[one].text != self._after.rows[two].text
+        ):
             words.append("bindings")
+        words += [each.what for each in diff.differences if each.aspect is Aspect.DOMAIN]
         if diff.change is LoopChange.MOVED:
             self._may_move.add(one)
             self._mark(one, two, RowMark("↕", "moved", ", ".join(["moved", *words])))
@@ -277,7 +283,7 @@ class _Alignment:
             aspect is not None
             and not _differs(diff, aspect)
             and not (kind is RowKind.WHERE and diff.changed_loops)
-            and diff.change is not LoopChange.SPLIT
+            and diff.change not in _SEVERAL
         )
         text = _renamed(self._before.rows[one].text, names)
         if not is_same and text != self._after.rows[two].text:
@@ -288,7 +294,7 @@ class _Alignment:
     ) -> None:
         """Match the statements of a block; unchanged ones may differ in names."""
         mine, theirs = self._free(self._bodies[0].get(before, ()), self._bodies[1].get(after, ()))
-        is_same = diff.change is not LoopChange.SPLIT and not _differs(diff, Aspect.STATEMENT)
+        is_same = diff.change not in _SEVERAL and not _differs(diff, Aspect.STATEMENT)
         is_alike = len(mine) == len(theirs) and all(map(self._is_same_kind, mine, theirs))
         if not is_same or not is_alike:
             self._match_texts(mine, theirs, names)
@@ -304,10 +310,13 @@ class _Alignment:
     def _free(
         self, mine: Iterable[int], theirs: Iterable[int]
     ) -> tuple[Sequence[int], Sequence[int]]:
-        """Return the rows without a partner, less the loops around blocks."""
-        here = [one for one in mine if one not in self._pairs and not self._is_around(0, one)]
-        there = [two for two in theirs if two not in self._taken and not self._is_around(1, two)]
+        """Return the rows without a partner or a mark, less the loops around blocks."""
+        here = [one for one in mine if one not in self._pairs and not self._is_done(0, one)]
+        there = [two for two in theirs if two not in self._taken and not self._is_done(1, two)]
         return here, there
+
+    def _is_done(self, side: int, at: int) -> bool:
+        return at in (self._before, self._after)[side].marks or self._is_around(side, at)
 
     def _is_around(self, side: int, at: int) -> bool:
         row = (self._before, self._after)[side].rows[at]
@@ -342,29 +351,59 @@ class _Alignment:
     def _match_split_block(self, diff: BlockDiff) -> None:
         """Match a block with the last of several that it was split into.
 
-        Its init statement is matched with the first, if that has the same statements.
+        Its init statement is matched with the other one if there is only one.
         """
-        before, (first, *others) = diff.before[0], diff.after
-        self._match_block(before, diff.after[-1], diff)
+        before, (*others, main) = diff.before[0], diff.after
         head, there = self._head(0, before), [self._head(1, each) for each in diff.after]
-        init = self._places[0].get((RowKind.INIT, before, ""))
-        mine, theirs = self._free(self._bodies[0].get(before, ()), self._bodies[1].get(first, ()))
-        statements = [one for one in mine if one != init]
-        names = self._axis_names(before, first)
-        texts = [_renamed(self._before.rows[at].text, names) for at in statements]
-        is_init = texts == [self._after.rows[at].text for at in theirs]
-        if others and init is not None and is_init:
-            for one, two in zip(statements, theirs, strict=True):
-                self._pair(one, two)
-                self._may_move.add(one)
-                self._mark(one, two, RowMark("", "fused"))
-            self._before.marks[init] = RowMark("⊂", "fused")
+        init = self._match_init(0, before, others, main)
+        self._match_block(before, main, diff)
+        if init is not None:
             self._links.append(Link((init,), (there[0],), "fused"))
-            self._links.append(Link((head,), tuple(there[1:]), "fused"))
-        else:
-            self._links.append(Link((head,), tuple(there), "fused"))
+        self._links.append(Link((head,), tuple(there if init is None else there[1:]), "fused"))
         self._before.marks[head] = RowMark(f"⊂ 1 → {len(there)}", "fused", "split")
         self._after.marks |= dict.fromkeys(there, RowMark("⊂", "fused"))
+
+    def _match_fused_block(self, diff: BlockDiff) -> None:
+        """Match the last of several blocks with the one that they were fused to."""
+        (*others, main), after = diff.before, diff.after[0]
+        heads, there = [self._head(0, each) for each in diff.before], self._head(1, after)
+        init = self._match_init(1, after, others, main)
+        self._match_block(main, after, diff)
+        if init is not None:
+            self._links.append(Link((heads[0],), (init,), "fused"))
+        self._links.append(Link(tuple(heads if init is None else heads[1:]), (there,), "fused"))
+        self._before.marks |= dict.fromkeys(heads, RowMark("⊃", "fused"))
+        self._after.marks[there] = RowMark(f"⊃ {len(heads)} → 1", "fused", "fused")
+
+    def _match_init(self, side: int, whole: str, others: Sequence[str], main: str) -> int | None:
+        """Match the init statement of a block on one side with a block, and return its row."""
+        init = self._places[side].get((RowKind.INIT, whole, ""))
+        if init is None or len(others) > 1 or (RowKind.INIT, main, "") in self._places[1 - side]:
+            return None
+        rows = (self._before, self._after)[side].rows
+        inside = takewhile(
+            lambda at: rows[at].indent > rows[init].indent, range(init + 1, len(rows))
+        )
+        mine = list(inside)
+        theirs = [
+            at
+            for at in self._bodies[1 - side].get(others[0], ())
+            if not self._is_around(1 - side, at)
+        ]
+        if len(mine) != len(theirs):
+            return None
+        names = (
+            self._axis_names(whole, others[0]) if side == 0 else self._axis_names(others[0], whole)
+        )
+        for pair in zip(mine, theirs, strict=True):
+            one, two = pair if side == 0 else pair[::-1]
+            self._pair(one, two)
+            self._may_move.add(one)
+            text = _renamed(self._before.rows[one].text, names)
+            is_same = text == self._after.rows[two].text
+            self._mark(one, two, RowMark("", "fused") if is_same else RowMark("~", "changed"))
+        (self._before, self._after)[side].marks[init] = RowMark("⊂⊃"[side], "fused")
+        return init
 
     def _mark_inlined(self) -> None:
         for block in self._diff.blocks:
@@ -464,14 +503,16 @@ def _differs(diff: BlockDiff, aspect: Aspect) -> bool:
     return any(each.aspect is aspect for each in diff.differences)
 
 
-def _loop_mark(one: Loop, two: Loop, *, is_reordered: bool = False) -> RowMark | None:
+def _loop_mark(one: Loop, two: Loop, group: LoopGroup | None = None) -> RowMark | None:
     """Return what became of a loop; a new kind of loop needs no word, as its text ends with it."""
     is_other_kind = (one.kind, one.thread) != (two.kind, two.thread)
     names = ("extent", "start", "step", "annotations")
     words = [name for name in names if getattr(one, name) != getattr(two, name)]
     if is_other_kind and two.kind is LoopKind.SERIAL:
         words.insert(0, "serial")
-    if is_reordered:
+    if group is not None and group.domain:
+        words.append(group.domain if words else group.domain.removeprefix("but "))
+    if group is not None and LoopChange.REORDERED in group.changes:
         return RowMark("↕", "moved", ", ".join(["reordered", *words]))
     return RowMark("~", "changed", ", ".join(words)) if words or is_other_kind else None
 

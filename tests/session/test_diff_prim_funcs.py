@@ -4,6 +4,7 @@
 import pytest
 import tvm
 from tvm import relax, s_tir
+from tvm.script import from_source
 from tvm_ffi import structural_equal
 
 import irviz
@@ -11,7 +12,7 @@ from irviz.course.mlp import MyModule
 from irviz.course.mlp_high_level import MyModuleHighLevel
 from irviz.course.mm_relu import MyModule as MatmulRelu
 from irviz.loaders.load import load_content
-from irviz.model.diff.diff_result import Aspect, LoopChange
+from irviz.model.diff.diff_result import LoopChange
 from irviz.model.loop_nest import walk
 
 pytestmark = pytest.mark.worker
@@ -100,6 +101,247 @@ def test_a_block_that_was_inlined_is_named():
     found = nest(irviz.diff(before, schedule.mod))
     changes = {one.name: one.change.value for one in found.blocks}
     assert changes == {"A_global": "inlined", "Y": "changed", "C": "same"}
+
+
+def _tiled(schedule):
+    """Schedule the product as chapter 7 does, with the results of a tile in local memory."""
+    block = schedule.get_sblock("Y", func_name="mm_relu")
+    schedule.cache_write(block, 0, "local")
+    i, j, k = schedule.get_loops(block)
+    i_0, i_1 = schedule.split(i, [None, 8])
+    j_0, j_1 = schedule.split(j, [None, 8])
+    schedule.reorder(i_0, j_0, k, i_1, j_1)
+    schedule.reverse_compute_at(schedule.get_sblock("Y_local", func_name="mm_relu"), j_0)
+    schedule.decompose_reduction(block, k)
+
+
+def _block_lines(before, after):
+    lines = irviz.diff(before, after).text().splitlines()
+    return [line.strip() for line in lines if line.startswith("  block ")]
+
+
+TILED = [
+    "block Y: split into Y_init, Y_update; loop i → i_0, i_1: split; "
+    "loop j → j_0, j_1: split, reordered; loop k: reordered; writes: Y → Y_local",
+    "block Y_local: added",
+]
+
+
+def test_a_product_that_is_computed_in_a_local_cache_is_split_and_copied_back():
+    schedule = s_tir.Schedule(MatmulRelu)
+    _tiled(schedule)
+    assert _block_lines(MatmulRelu, schedule.mod) == TILED
+
+
+def test_steps_of_a_schedule_are_compared_as_if_they_were_one():
+    session = irviz.Session(MatmulRelu, isolate=False).schedule("mm_relu", _tiled)
+    lines = session.diff("0", session.current.id).text().splitlines()
+    assert [line.strip() for line in lines if line.startswith("  block ")] == TILED
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Y_local[vi, vj] = T.float32(0.0)", "Y_local[vi, vj] = T.float32(1.0)"),
+        ("+ A[vi, vk] *", "- A[vi, vk] *"),
+        ("+ A[vi, vk] *", "+ A[vi, vj] *"),
+    ],
+)
+def test_what_a_split_block_computes_otherwise_is_told(old, new):
+    schedule = s_tir.Schedule(MatmulRelu)
+    _tiled(schedule)
+    text = schedule.mod.script()
+    assert old in text
+    before, after = (from_source(each) for each in (text, text.replace(old, new, 1)))
+    assert not any("statement" in line for line in _block_lines(MatmulRelu, before))
+    assert any("statement" in line for line in _block_lines(MatmulRelu, after))
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_blockize_keeps_the_loops_and_puts_a_block_around_the_inner_ones(depth):
+    blockized = stepped_schedule(lambda s, _, at: s.blockize(at[depth])).mod
+    assert _block_lines(MatmulRelu, blockized) == [
+        "block Y_o: added around Y_init, Y",
+        "block Y: split into Y_init, Y",
+    ]
+    assert _block_lines(blockized, MatmulRelu) == [
+        "block Y: fused from Y_init, Y",
+        "block Y_o: removed around Y_init, Y",
+    ]
+
+
+def _rfactor(schedule, _, loops):
+    schedule.rfactor(schedule.split(loops[2], [None, 4])[1], 2)
+
+
+def _common_loop(schedule, _, loops):
+    schedule.loop_partition(loops[1], [4, None])
+
+
+def _tile_of_blocks(schedule, _, loops):
+    parts = [schedule.split(loop, [None, 16]) for loop in loops]
+    schedule.reorder(*(outer for outer, _ in parts), *(inner for _, inner in parts))
+    schedule.blockize(parts[0][1])
+
+
+STORIES = {
+    "rfactor": (
+        _rfactor,
+        ["block Y: split into Y_rf, Y; loop k → k_0, k_1: split; writes: Y → Y_rf"],
+    ),
+    "loop_partition": (
+        _common_loop,
+        [
+            "block Y_j_common: added around Y_j0_partition, Y_j0, Y_j1_partition, Y_j1",
+            "block Y_j0_partition: added around Y_j0",
+            "block Y: split into Y_j0, Y_j1; loop j → j0: changed",
+            "block Y_j1_partition: added around Y_j1",
+        ],
+    ),
+    "split, reorder and blockize": (
+        _tile_of_blocks,
+        [
+            "block Y_o: added around Y_init, Y",
+            "block Y: split into Y_init, Y; loop i → i_0, i_1: split; "
+            "loop j → j_0, j_1: split, reordered; loop k → k_0, k_1: split, reordered",
+        ],
+    ),
+    "reverse_compute_at": (
+        lambda s, _, at: s.reverse_compute_at(s.get_sblock("C", func_name="mm_relu"), at[1]),
+        ["block C: moved"],
+    ),
+    "cache_read into the loops": (
+        lambda s, block, at: s.compute_at(s.cache_read(block, 0, "shared"), at[1]),
+        ["block A_shared: added", "block Y: statement; reads"],
+    ),
+    "transform_block_layout": (
+        lambda s, _, __: s.transform_block_layout(
+            s.get_sblock("C", func_name="mm_relu"), lambda i, j: (i * 128 + j,)
+        ),
+        ["block C: loop i, j → ax0: fused; axes; statement; reads; writes"],
+    ),
+    "pad_einsum": (
+        lambda s, block, _: s.pad_einsum(block, [1, 1, 96]),
+        [
+            "block A_pad: added",
+            "block B_pad: added",
+            "block Y: loop k: changed, but visits 64 more; axes; statement; reads",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_the_diff_tells_what_a_schedule_primitive_does(name):
+    step, lines = STORIES[name]
+    assert _block_lines(MatmulRelu, stepped_schedule(step).mod) == lines
+
+
+TILE = """
+@T.prim_func(s_tir=True)
+def main(a: T.handle, b: T.handle, c: T.handle):
+    A = T.match_buffer(a, (16, 16), "float32", offset_factor=1)
+    B = T.match_buffer(b, (16, 16), "float32", offset_factor=1)
+    C = T.match_buffer(c, (16, 16), "float32", offset_factor=1)
+    with T.sblock("root"):
+        T.reads(C[0:16, 0:16], A[0:16, 0:16], B[0:16, 0:16])
+        T.writes(C[0:16, 0:16])
+        {}
+"""
+PRODUCT = """for i, j, k in T.grid(16, 16, 16):
+            with T.sblock("update"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]"""
+CALL = 'T.evaluate(T.call_extern("int32", "gemm", C.data, A.data, B.data))'
+
+
+def test_loops_that_an_intrinsic_replaced_were_removed_and_not_fused():
+    sides = (from_source(TILE.format(body)) for body in (PRODUCT, CALL))
+    s_tir.TensorIntrin.register("irviz.test.gemm", *sides, override=True)
+    schedule = s_tir.Schedule(MatmulRelu)
+    block = schedule.get_sblock("Y", func_name="mm_relu")
+    parts = [schedule.split(loop, [None, 16]) for loop in schedule.get_loops(block)]
+    schedule.reorder(*(outer for outer, _ in parts), *(inner for _, inner in parts))
+    schedule.decompose_reduction(block, parts[2][0])
+    before = schedule.mod
+    update = schedule.get_sblock("Y_update", func_name="mm_relu")
+    schedule.tensorize(schedule.get_loops(update)[3], "irviz.test.gemm")
+    (line,) = _block_lines(before, schedule.mod)
+    assert line.startswith(
+        "block Y_update_o: loop i_1 → none: removed; loop j_1 → none: removed; "
+        "loop k_1 → none: removed; "
+    )
+    assert "not known whether it visits the same" in line
+
+
+def test_a_block_that_was_inlined_into_its_producer_is_named():
+    schedule = s_tir.Schedule(MatmulRelu)
+    schedule.cache_write(schedule.get_sblock("C", func_name="mm_relu"), 0, "global")
+    before = schedule.mod
+    schedule.reverse_compute_inline(schedule.get_sblock("C_global", func_name="mm_relu"))
+    changes = {one.name: one.change.value for one in nest(irviz.diff(before, schedule.mod)).blocks}
+    assert changes == {"Y": "same", "C": "changed", "C_global": "inlined"}
+
+
+EXCHANGED = """
+@I.ir_module
+class Module:
+    @T.prim_func(s_tir=True)
+    def f(
+        {}: T.Buffer((16, 16), "float32"),
+        {}: T.Buffer((16, 16), "float32"),
+        C: T.Buffer((16, 16), "float32"),
+    ):
+        for i, j in T.grid(16, 16):
+            with T.sblock("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = {}[vi, vj] - {}[vi, vj]
+"""
+
+
+def exchanged(*names):
+    return load_content(EXCHANGED.format(*names).encode(), "module.py").module
+
+
+def test_parameters_that_were_exchanged_are_said_as_that():
+    diff = irviz.diff(exchanged("A", "B", "A", "B"), exchanged("B", "A", "A", "B"))
+    (function,) = diff.functions
+    assert function.loops.differs
+    assert {one.change for one in function.loops.blocks} == {LoopChange.SAME}
+    text = diff.text()
+    assert "order of parameters: A, B, C → B, A, C" in text
+    assert "+ def f(B: T.Buffer((16, 16)" in text
+
+
+def test_operands_that_were_exchanged_are_no_exchange_of_parameters():
+    text = irviz.diff(exchanged("A", "B", "A", "B"), exchanged("A", "B", "B", "A")).text()
+    assert "block C: statement; reads" in text
+    assert "parameters" not in text
+
+
+def test_parameters_named_the_other_way_round_do_not_differ():
+    assert not irviz.diff(exchanged("A", "B", "A", "B"), exchanged("B", "A", "B", "A"))
+
+
+def test_only_what_else_differs_is_told_of_parameters_named_the_other_way_round():
+    other = EXCHANGED.replace("C[vi, vj] = ", "C[vi, vj] = T.float32(2) * ")
+    after = load_content(other.format("B", "A", "B", "A").encode(), "module.py").module
+    diff = irviz.diff(exchanged("A", "B", "A", "B"), after)
+    assert "block C: statement\n" in diff.text()
+    assert "parameters" not in diff.text()
+
+
+def test_statements_in_another_order_are_told():
+    both = [("b[i] = a[i] * T.float32(2)", "b[i] = a[i]\n            a[i] = b[i]")]
+    turned = [("b[i] = a[i] * T.float32(2)", "a[i] = b[i]\n            b[i] = a[i]")]
+    (function,) = (
+        one
+        for one in irviz.diff(without_blocks(*both), without_blocks(*turned)).functions
+        if one.name == "f"
+    )
+    assert [str(one) for one in function.loops.statements] == [
+        "order of statements: b[i] = a[i] → a[i] = b[i]"
+    ]
 
 
 def test_a_buffer_in_another_scope_or_layout_is_named():
@@ -279,16 +521,13 @@ def _packed(mod):
     return next(one.module for one in stages if one.label == "tirx.MakePackedAPI")
 
 
-def test_what_the_loop_nest_does_not_tell_is_said_by_the_first_line_that_differs():
+def test_another_layout_of_a_buffer_is_named():
     other = without_blocks(
         ('a: T.Buffer((16,), "float32")', 'a: T.Buffer((16,), "float32", align=8)')
     )
-    diff = irviz.diff(without_blocks(), other)
-    (function,) = (one for one in diff.functions if one.name == "f")
-    assert not function.loops.differs
-    (found,) = (one for one in function.differences if one.aspect is Aspect.STATEMENT)
-    assert "align=8" in found.after
-    assert "align=8" not in found.before
+    lines = irviz.diff(without_blocks(), other).text().splitlines()
+    (line,) = (line for line in lines if line.startswith("  buffer a: memory layout: "))
+    assert "data_alignment=8" in line.partition(" → ")[2]
 
 
 def test_a_call_is_changed_by_its_callees_own_body_alone_and_the_chain_leads_there():

@@ -2,12 +2,15 @@
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from xml.etree import ElementTree
 
 import pytest
 from tvm import s_tir
+from tvm.script import from_source
 
 from irviz.course.mm_relu import MyModule, lecture_schedule
+from irviz.ir.tir.compare_domains import compare_domains
 from irviz.ir.tir.loop_nest_reader import loop_nest
 from irviz.model.diff.compare_loop_nests import diff_loop_nests
 from irviz.model.loop_nest import (
@@ -268,6 +271,43 @@ def test_another_layout_is_marked_where_the_buffer_is_used():
         ["~", "reads"],
         ["~", "C[vi,"],
     ]
+
+
+def test_a_split_that_leaves_something_out_says_so_where_the_loop_is_split():
+    before = nest(Lecture().schedule)
+    lecture = Lecture()
+    split(lecture)
+    text = lecture.schedule.mod.script().replace(
+        "T.grid(128, 32, 4, 128)", "T.grid(128, 31, 4, 128)"
+    )
+    functions = MyModule["mm_relu"], from_source(text)["mm_relu"]
+    after = loop_nest(functions[1], "mm_relu")
+    parent = ElementTree.Element("g")
+    diff = diff_loop_nests(before, after, partial(compare_domains, *functions))
+    picture = read(parent, draw_loop_nest_diff(parent, (before, after), diff, THEMES["course"]))
+    assert "⊂ 1 → 2 for j in 128 split, but covers 124 of 128" in picture.written("before")
+
+
+def test_a_block_that_another_was_put_around_keeps_its_loops():
+    picture = step(lambda at: at.schedule.blockize(at.loops()[1]))
+    assert [row for row in picture.written("before") if " for " in row] == []
+    added = [row for row in picture.written("after") if row.startswith("+ block")]
+    assert added == ["+ block Y_o  vi_o = i, vj_o = 0, vk_o = 0 (R)"]
+    assert "⊂ block Y_init  vj_i_init = j" in picture.written("after")
+
+
+def test_blocks_that_became_one_are_linked_to_it():
+    apart = Lecture()
+    apart.schedule.decompose_reduction(apart.block("Y"), apart.loops()[2])
+    picture = draw(nest(apart.schedule), nest(Lecture().schedule))
+    heads = [row for row in picture.written("before") if "block" in row]
+    assert heads == [
+        "⊃ block Y_init  vi = i, vj = j",
+        "⊃ block Y_update  vi = i, vj = j, vk = k (R)",
+    ]
+    (whole,) = (row for row in picture.written("after") if "block" in row)
+    assert whole == "⊃ 2 → 1 block Y  vi = i, vj = j, vk = k (R) fused"
+    assert [change for change, _, _ in picture.links] == ["fused", "fused"]
 
 
 def test_rows_that_correspond_stand_beside_each_other():

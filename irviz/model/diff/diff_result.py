@@ -39,7 +39,10 @@ class Aspect(Enum):
     READS = "reads"
     WRITES = "writes"
     PREDICATE = "condition"
+    BINDINGS = "bindings"
+    DOMAIN = "domain"
     SCOPE = "storage scope"
+    LAYOUT = "memory layout"
 
 
 class Difference(NamedTuple):
@@ -132,6 +135,22 @@ class LoopChange(Enum):
     SERIAL = "made serial"
 
 
+class DomainDiff(NamedTuple):
+    """Whether two blocks visit the same points by loops that depend on each other.
+
+    Attributes:
+        loops_before: The ids of the loops in the nest before.
+        loops_after: The ids after.
+        is_same: None if it is not known.
+        words: What differs, such as `covers 60 of 64`, or the order; else why it is not known.
+    """
+
+    loops_before: tuple[str, ...]
+    loops_after: tuple[str, ...]
+    is_same: bool | None
+    words: str = ""
+
+
 class LoopGroup(NamedTuple):
     """Loops around a block that iterate over the same of its axes, before and after.
 
@@ -141,6 +160,8 @@ class LoopGroup(NamedTuple):
         changes: What became of them; only SAME if nothing did.
         ids_before: The ids of the loops in the nest before.
         ids_after: The ids after.
+        domain: What differs in what the block visits, such as `but covers 60 of 64`, or in the
+            order of it; "" if nothing does.
     """
 
     before: tuple[str, ...]
@@ -148,25 +169,34 @@ class LoopGroup(NamedTuple):
     changes: tuple[LoopChange, ...]
     ids_before: tuple[str, ...]
     ids_after: tuple[str, ...]
+    domain: str = ""
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether anything differs."""
+        return bool(self.domain) or self.changes != (LoopChange.SAME,)
 
     def __str__(self) -> str:
-        """Describe the change, as in `i → i_0, i_1: split`."""
-        words = ", ".join(change.value for change in self.changes)
+        """Describe the change, as in `i → i_0, i_1: split, but covers 60 of 64`."""
+        changes = [change.value for change in self.changes if change is not LoopChange.SAME]
+        domain = self.domain if changes else self.domain.removeprefix("but ")
+        words = ", ".join(filter(None, [*changes, domain])) or LoopChange.SAME.value
         sides = [", ".join(names) or "none" for names in (self.before, self.after)]
         names = sides[0] if sides[0] == sides[1] else " → ".join(sides)
         return f"{names}: {words}"
 
 
 class BlockDiff(NamedTuple):
-    """What became of a block, or of several: 1 → n for SPLIT.
+    """What became of a block, or of several: 1 → n for SPLIT, n → 1 for FUSED.
 
     Attributes:
-        before: The ids of the blocks before.
-        after: The ids of the blocks after.
-        name: The name of the block after or, where it was removed, before.
+        before: The ids of the blocks before; the last of several has the loops and the statement.
+        after: The ids of the blocks after; the last of several has the loops and the statement.
+        name: The name of the block after or, where it was removed or split, before.
         by: What shows that they correspond.
-        loops: What became of the loops around it; for a split block, around the resulting block
-            that has its axes.
+        loops: What became of the loops around it and the blocks around it.
+        names: The names of the blocks that it was split into or fused from, or that are inside of
+            one that was added or removed.
     """
 
     change: LoopChange
@@ -176,11 +206,12 @@ class BlockDiff(NamedTuple):
     by: MatchedBy | None = None
     differences: tuple[Difference, ...] = ()
     loops: tuple[LoopGroup, ...] = ()
+    names: tuple[str, ...] = ()
 
     @property
     def changed_loops(self) -> Sequence[LoopGroup]:
         """The loops that are not the same."""
-        return [one for one in self.loops if one.changes != (LoopChange.SAME,)]
+        return [one for one in self.loops if one.is_changed]
 
 
 class BufferDiff(NamedTuple):
@@ -195,18 +226,21 @@ class BufferDiff(NamedTuple):
 class LoopNestDiff(NamedTuple):
     """What became of a PrimFunc's body.
 
-    `statements` are lines outside of blocks, and loops around no block, that differ.
+    `statements` are lines outside of blocks, and loops around no block, that differ. `parameters`
+    has another order of the parameters.
     """
 
     blocks: tuple[BlockDiff, ...]
     buffers: tuple[BufferDiff, ...]
     statements: tuple[Difference, ...] = ()
+    parameters: tuple[Difference, ...] = ()
 
     @property
     def differs(self) -> bool:
         """Whether anything differs."""
         changes = [*(one.change for one in self.blocks), *(one.change for one in self.buffers)]
-        return bool(self.statements) or any(change is not LoopChange.SAME for change in changes)
+        others = self.statements or self.parameters
+        return bool(others) or any(change is not LoopChange.SAME for change in changes)
 
 
 class FunctionChange(Enum):

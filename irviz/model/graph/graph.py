@@ -152,6 +152,7 @@ class RegionKind(Enum):
     UNCHANGED = "unchanged"
     LAYER = "layer"
     CALL = "call"
+    OUTER_BLOCK = "outer_block"
 
 
 DIFF_REGIONS = (RegionKind.FUSED, RegionKind.UNCHANGED)

@@ -11,7 +11,7 @@ from irviz.view.svg_primitives import MAX_CHARACTERS, shorten, shorten_name
 
 NAME_SIZE = 13.0
 NOTE_SIZE = VALUE_SIZE = 11.0
-_MAX_HELD = 28
+_MAX_HELD, _MAX_THREADS = 28, 64
 """The most characters for the names of a group's contents."""
 
 _CALLS = (
@@ -92,6 +92,12 @@ def note(node: Node) -> str:
     if node.kind is NodeKind.BLOCK:
         return shorten(dict(node.attributes).get("axes", ""))
     return _call(node) if node.kind in _CALLS else ""
+
+
+def threads(node: Node) -> str:
+    """Return the line below the note: the threads that run a block, "" for none."""
+    bound = dict(node.attributes).get("threads", "") if node.kind is NodeKind.BLOCK else ""
+    return shorten_name(bound, _MAX_THREADS)
 
 
 def _call(node: Node) -> str:

@@ -25,18 +25,18 @@ _RADII = {NodeShape.ROUND_BOX: 9.0, NodeShape.STACK: 2.0}
 def shape_size(node: Node, arguments: int) -> Size:
     """Return the size of a node's shape, wide enough for its edges to enter side by side."""
     title_width = text_width(labels.title(node), labels.NAME_SIZE)
-    note = labels.note(node)
     if node_style(node).shape is NodeShape.CIRCLE and title_width <= 44:
         side = max(34.0, title_width + 14)
         return Size(side, side)
     if node.kind in INPUT_KINDS:
         return Size(max(34.0, title_width + 20), 28.0)
-    label_width = max(title_width, text_width(note, labels.NOTE_SIZE))
+    lines = list(filter(None, [labels.note(node), labels.threads(node)]))
+    label_width = max([title_width, *(text_width(line, labels.NOTE_SIZE) for line in lines)])
     beside = 28 if node.is_pure else 48  # with the number of an effect
     width = max(72.0, label_width + beside, value_width(node))
     if arguments:
         width = arguments * max(_MIN_CELL_WIDTH, math.ceil(width / arguments))
-    return Size(width, 42.0 if note else 30.0)
+    return Size(width, 30.0 + 12.0 * len(lines))
 
 
 def layout_size(node: Node, arguments: int) -> Size:

@@ -51,13 +51,14 @@ def draw_node(
     if mark and mark.is_first:
         lines |= {"stroke": theme.flag, "stroke_width": 3}
     add_shape(group, style.shape, rect, **lines)
-    note = labels.note(node)
+    notes = list(filter(None, [labels.note(node), labels.threads(node)]))
     x, y = rect.centre
-    position = (x, y - 2 if note else y + 4.5)
+    position = (x, y + 4 - 6 * len(notes) if notes else y + 4.5)
     title, size = labels.title(node), labels.NAME_SIZE
     add_text(group, title, position, size, theme.text, css_class="name", font_weight="600")
-    if note:
-        add_text(group, note, (x, y + 13), labels.NOTE_SIZE, note_colour, css_class="note")
+    for number, note in enumerate(notes):
+        place = (x, position[1] + 15 + 12 * number)
+        add_text(group, note, place, labels.NOTE_SIZE, note_colour, css_class="note")
     return group
 
 

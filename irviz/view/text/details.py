@@ -220,10 +220,20 @@ def _joined(parts: Iterable[Markup]) -> Markup:
     return escape(", ").join(parts)
 
 
+def _outer_blocks(graph: Graph, node: Node) -> str:
+    """Return the names of the blocks of a PrimFunc around one, innermost first."""
+    names, index = [], node.region
+    while index is not None:
+        region = graph.regions[index]
+        names += [region.name] if region.kind is RegionKind.OUTER_BLOCK else []
+        index = region.parent
+    return ", in ".join(names)
+
+
 def _block(graph: Graph, node: Node) -> str:
+    if node.kind is NodeKind.BLOCK:
+        return _outer_blocks(graph, node) or "none: a PrimFunc has no blocks of bindings"
     if node.region is None:
-        if node.kind is NodeKind.BLOCK:
-            return "none: a PrimFunc has no blocks of bindings"
         return "none: a parameter" if node.kind is NodeKind.PARAM else "none: returned as it is"
     own, region = node.region, graph.regions[node.region]
     while region.kind in _FOLDED and region.parent is not None:

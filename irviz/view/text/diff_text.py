@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from irviz.model.diff.align_lists import aligned
 from irviz.model.diff.diff_result import (
+    Aspect,
+    BlockDiff,
     Difference,
     FunctionChange,
     FunctionDiff,
@@ -137,7 +139,12 @@ def _plain_pair(
     is_same = _WORD.findall(before) == [names.get(NodeId(one), one) for one in _WORD.findall(after)]
     if not is_same and before.startswith("def "):
         params = [one for one in diff.changed_nodes if _is_param(one, diff)]
-        is_same = not params and before.partition(" -> ")[2] == after.partition(" -> ")[2]
+        is_exchanged = diff.loops is not None and diff.loops.parameters
+        is_same = (
+            not params
+            and not is_exchanged
+            and before.partition(" -> ")[2] == after.partition(" -> ")[2]
+        )
     if is_same:
         yield Line(" ", after)
     else:
@@ -263,15 +270,40 @@ def _loop_lines(diff: LoopNestDiff) -> Iterator[Line]:
     """Yield what became of changed blocks and buffers, one per line."""
     for block in diff.blocks:
         words = [f"loop {each}" for each in block.changed_loops]
-        words += [each.aspect.value for each in block.differences]
+        words += [_block_difference(each) for each in block.differences]
         if block.change is not LoopChange.SAME:
             is_plain = block.change is LoopChange.CHANGED and words
-            change = "; ".join([*([] if is_plain else [block.change.value]), *words])
+            change = "; ".join([*([] if is_plain else [_block_change(block)]), *words])
             yield Line("#", f"  block {block.name}: {change}")
     for buffer in diff.buffers:
         if buffer.change is not LoopChange.SAME:
             words = [str(each) for each in buffer.differences] or [buffer.change.value]
             yield Line("#", f"  buffer {buffer.after or buffer.before}: {'; '.join(words)}")
+
+
+_PREPOSITIONS = {
+    LoopChange.SPLIT: "into",
+    LoopChange.FUSED: "from",
+    LoopChange.ADDED: "around",
+    LoopChange.REMOVED: "around",
+}
+
+
+def _block_change(diff: BlockDiff) -> str:
+    """Return what became of a block, with the names of others, as in `split into C_init, C`."""
+    if not diff.names:
+        return diff.change.value
+    return f"{diff.change.value} {_PREPOSITIONS[diff.change]} {', '.join(diff.names)}"
+
+
+def _block_difference(difference: Difference) -> str:
+    """Return what differs in a block; long texts are in the lines below."""
+    match difference.aspect:
+        case Aspect.DOMAIN:
+            return difference.what
+        case Aspect.WRITES if difference.before.isidentifier():
+            return str(difference)
+    return str(difference.aspect.value)
 
 
 def _signature(text: FunctionText, sign: str) -> Iterable[Line]:

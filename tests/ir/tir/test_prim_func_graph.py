@@ -88,6 +88,42 @@ def test_a_schedule_shows_in_the_graph():
     assert [edge.source for edge in graph.entering["C"]] == ["Y_update"]
 
 
+def scheduled(step):
+    schedule = s_tir.Schedule(MatmulRelu)
+    schedule.work_on("mm_relu")
+    step(schedule, schedule.get_loops("Y"))
+    return extract(schedule.mod, "mm_relu")
+
+
+def test_a_buffer_says_in_which_memory_it_is():
+    graph = scheduled(lambda schedule, _: schedule.cache_read("Y", 0, "shared"))
+    assert graph["A_shared"].type_label == "Buffer[(4, 8)] shared"
+    assert graph["A"].type_label == "Buffer[(4, 8)]"
+
+
+def test_a_block_says_which_threads_run_it():
+    def bind(schedule, loops):
+        schedule.bind(loops[0], "blockIdx.x")
+        schedule.bind(loops[1], "threadIdx.x")
+
+    graph = scheduled(bind)
+    assert dict(graph["Y"].attributes)["threads"] == "blockIdx.x 4, threadIdx.x 4"
+    assert "threads" not in dict(graph["C"].attributes)
+
+
+def test_blocks_around_others_are_regions():
+    def twice(schedule, loops):
+        schedule.blockize(loops[2])
+        schedule.blockize(loops[1])
+
+    graph = scheduled(twice)
+    names = [region.name for region in graph.regions]
+    assert names == ["Y_o_o", "Y_o_init", "Y_o"]
+    assert [region.parent for region in graph.regions] == [None, 0, 0]
+    inside = {node.id: node.region for node in graph.nodes if node.kind is BLOCK}
+    assert inside == {"Y_init": 1, "Y": 2, "C": None}
+
+
 @pytest.mark.parametrize("name", ["linear0", "relu0"])
 def test_symbolic_sizes_are_written_as_in_tvmscript(name):
     graph = extract(MyModule, name)

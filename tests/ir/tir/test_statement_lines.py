@@ -78,7 +78,7 @@ def test_a_function_that_is_not_made_for_schedules_has_lines_and_temporaries():
     lines = [line.text for line in every(nest.body, Line)]
     assert lines[1:3] == ["_bx = T.cta_id([4])", "tx = T.thread_id([32])"]
     assert lines[-2:] == ["T.tile.copy(staged[0:16], X[0:16])", "Y[tx] = staged[tx]"]
-    assert nest.temporaries == (Buffer("staged", "(16,)", "float32", "shared"),)
+    assert list(map(str, nest.temporaries)) == ["staged: (16,) float32 shared"]
 
 
 def nested(levels):

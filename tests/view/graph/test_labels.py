@@ -103,3 +103,11 @@ def test_every_kind_has_words():
 def test_a_long_title_keeps_the_name_the_repeat_and_the_copy(whole, title):
     assert labels.group_title(whole) == title
     assert len(title) <= 44
+
+
+def test_a_block_of_a_prim_func_has_its_threads_below_its_axes():
+    facts = (("axes", "vi S 4"), ("threads", "blockIdx.x 4, threadIdx.x 4"))
+    block = node(NodeKind.BLOCK, attributes=facts)
+    assert labels.note(block) == "vi S 4"
+    assert labels.threads(block) == "blockIdx.x 4, threadIdx.x 4"
+    assert labels.threads(node(NodeKind.BLOCK)) == ""

@@ -178,3 +178,17 @@ def test_what_is_no_number_is_counted_and_left_out():
 def test_integers_and_truths_are_numbers():
     assert dict(constant_facts(np.arange(20)))["maximum"] == "19"
     assert dict(constant_facts(np.ones(20, bool)))["zeros"] == "0%"
+
+
+def test_a_block_of_a_prim_func_says_which_blocks_are_around_it():
+    regions = (
+        Region(RegionKind.OUTER_BLOCK, "tile"),
+        Region(RegionKind.OUTER_BLOCK, "row", 0),
+    )
+    blocks = tuple(
+        Node(NodeId(name), NodeKind.BLOCK, name, "", region=region)
+        for name, region in (("inner", 1), ("alone", None))
+    )
+    graph = Graph("f", blocks, (), regions, ())
+    assert facts(graph, "inner")["block"] == "row, in tile"
+    assert facts(graph, "alone")["block"].startswith("none")

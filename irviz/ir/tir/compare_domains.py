@@ -1,0 +1,416 @@
+"""Whether two blocks visit the same values of their axes, and in the same order.
+
+Sizes decide how this is found out. TVM's iterator maps prove most bijections, whatever the size;
+what is not proved is enumerated, each group of axes and loops by itself that depend on each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import tvm_ffi
+from tvm import ir, sym, tirx
+
+from irviz.ir.tir.block_domains import (
+    Domain,
+    Loop,
+    UnknownDomainError,
+    Values,
+    block_domains,
+    visited,
+)
+from irviz.ir.tir.scoped_names import used_vars
+from irviz.model.diff.diff_result import DomainDiff
+
+_MOST, _MOST_FOR_ORDER = 1 << 18, 1 << 14
+_MOST_KEYS = 2.0**62
+_SIZES = (31, 1, 2, 3, 4, 7, 8, 16, 64, 100)
+"""What is tried for a symbolic size where nothing is proved; words are clearest at the first."""
+
+
+class _Side(NamedTuple):
+    """A block's domain and what is compared of it: its axes, or the indices of its accesses."""
+
+    domain: Domain
+    outputs: tuple[ir.Expr, ...]
+
+
+class _Part(NamedTuple):
+    """Outputs, by number, and the loops and conditions of both sides that determine them."""
+
+    outputs: Sequence[int]
+    loops: tuple[Sequence[Loop], Sequence[Loop]]
+    conditions: tuple[Sequence[ir.Expr], Sequence[ir.Expr]]
+
+
+@lru_cache(maxsize=4096)
+def compare_domains(
+    before: tirx.PrimFunc, after: tirx.PrimFunc, block_before: str, block_after: str
+) -> tuple[DomainDiff, ...]:
+    """Return what differs in the values that the axes of two blocks take.
+
+    If the blocks have other axes, the indices at which they access the same buffers are compared.
+    There is one result for each group of loops that depend on each other, and none if the blocks
+    have nothing in common.
+
+    Args:
+        before: The function of the first block.
+        after: The function of the second block.
+        block_before: The id of the first block in its loop nest.
+        block_after: The id of the second block.
+    """
+    one = block_domains(before).get(block_before)
+    two = block_domains(after).get(block_after)
+    if one is None or two is None:
+        return ()
+    sides = _sides(one, two, (before, after))
+    if sides is None:
+        return (DomainDiff((), (), None, "no axes and no accesses are the same"),)
+    obstacle = one.obstacle or two.obstacle
+    if len(one.symbols) != len(two.symbols):
+        obstacle = "the parameters have other symbolic sizes"
+    if obstacle:
+        return (DomainDiff((), (), None, obstacle),)
+    if _is_identical(*sides):
+        return ()
+    parts = list(_parts(sides))
+    if _has_same_axes(one, two) and _is_onto(one) and _is_onto(two):
+        return tuple(_compare_order(part, sides) for part in parts if len(part.outputs) == 1)
+    silent = [part for part in parts if not part.outputs]
+    found = [_compare_part(part, sides) for part in parts if part.outputs]
+    return (*found, *(_compare_repeats(silent, sides) if silent else ()))
+
+
+def _sides(
+    one: Domain, two: Domain, functions: tuple[tirx.PrimFunc, tirx.PrimFunc]
+) -> tuple[_Side, _Side] | None:
+    if _has_same_axes(one, two):
+        return _Side(one, one.values), _Side(two, two.values)
+    mine, theirs = (_accesses(*each) for each in zip((one, two), functions, strict=True))
+    common = [key for key in mine if key in theirs]
+    by_access = (
+        _Side(one, tuple(mine[key] for key in common)),
+        _Side(two, tuple(theirs[key] for key in common)),
+    )
+    if common and all(map(_uses_all_axes, by_access)):
+        return by_access
+    if _kinds(one) == _kinds(two) != [] and _writes_elements(one) == _writes_elements(two):
+        return _Side(one, one.values), _Side(two, two.values)
+    return by_access if common else None
+
+
+def _writes_elements(domain: Domain) -> bool:
+    """Return whether a block writes single elements, and not tiles, as after tensorize."""
+    ranges = [each for region in domain.block.writes for each in region.region]
+    return all(
+        isinstance(each.min, tirx.IntImm)
+        or (isinstance(each.extent, tirx.IntImm) and each.extent.value == 1)
+        for each in ranges
+    )
+
+
+def _uses_all_axes(side: _Side) -> bool:
+    used = {var for expr in side.outputs for var in used_vars(expr)}
+    return all(axis.var in used for axis in side.domain.block.iter_vars)
+
+
+def _kinds(domain: Domain) -> list[int]:
+    return [int(axis.iter_type) for axis in domain.block.iter_vars]
+
+
+def _has_same_axes(one: Domain, two: Domain) -> bool:
+    if not _kinds(one) or _kinds(one) != _kinds(two):
+        return False
+    # the symbols come first, so that each is compared with the one in its position
+    mine, theirs = (
+        [*each.symbols, *(axis.dom for axis in each.block.iter_vars)] for each in (one, two)
+    )
+    return bool(tvm_ffi.structural_equal(mine, theirs, map_free_vars=True))
+
+
+def _accesses(domain: Domain, prim_func: tirx.PrimFunc) -> Mapping[Hashable, ir.Expr]:
+    """Return the indices at which a block accesses single elements.
+
+    Their keys are the kind of access, the buffer, how many accesses of it come before, and the
+    dimension. A parameter is known by its position, another buffer by its name.
+    """
+    params = {param: at for at, param in enumerate(prim_func.params)}
+    counts: dict[Hashable, int] = {}
+    found: dict[Hashable, ir.Expr] = {}
+    for kind, regions in (("read", domain.block.reads), ("write", domain.block.writes)):
+        for region in regions:
+            buffer = params.get(region.source, str(region.source.name))
+            number = counts[kind, buffer] = counts.get((kind, buffer), -1) + 1
+            if all(
+                isinstance(r.extent, tirx.IntImm) and r.extent.value == 1 for r in region.region
+            ):
+                found |= {
+                    (kind, buffer, number, dim): each.min for dim, each in enumerate(region.region)
+                }
+    return found
+
+
+def _is_identical(one: _Side, two: _Side) -> bool:
+    """Return whether two sides have the same loops, and the same expressions of them."""
+    if len(one.domain.loops) != len(two.domain.loops):
+        return False
+    parts = []
+    for domain, outputs in (one, two):
+        plain = _plainly(domain.inside)[1]
+        bounds = [each for loop in domain.loops for each in (loop.start, loop.extent)]
+        exprs = [*bounds, *outputs, *domain.conditions]
+        variables = [*domain.symbols, *(loop.var for loop in domain.loops)]
+        parts.append([*variables, *map(plain, exprs)])
+    return bool(tvm_ffi.structural_equal(parts[0], parts[1], map_free_vars=True))
+
+
+def _plainly(
+    bound: Mapping[ir.Var, ir.Expr],
+) -> tuple[sym.Analyzer, Callable[[ir.Expr], ir.Expr]]:
+    """Return an analyzer, and a function that replaces the variables that have a value."""
+    analyzer = sym.Analyzer()
+    for var, value in bound.items():
+        analyzer.bind(var, value)
+    return analyzer, analyzer.simplify if bound else lambda expr: expr
+
+
+def _is_onto(domain: Domain) -> bool:
+    """Return whether it is proved that a block's axes take each of their values exactly once."""
+    analyzer, plain = _plainly(domain.bound)
+    values = [plain(each) for each in domain.values]
+    conditions = [plain(each) for each in domain.conditions]
+    loops = {
+        loop.var: ir.Range.from_min_extent(plain(loop.start), plain(loop.extent))
+        for loop in domain.loops
+    }
+    where = tirx.all(*conditions) if conditions else True
+    # "bijective" alone accepts an offset under // and %, and "surjective" alone accepts repeats
+    for level in ("bijective", "surjective"):
+        try:
+            found = sym.detect_iter_map(values, loops, where, level)
+        except (ValueError, RuntimeError, TypeError):
+            return False
+        if len(found.indices) != len(values):
+            return False
+        axes = zip(found.indices, domain.block.iter_vars, strict=True)
+        if not all(_is_whole(each, axis.dom, analyzer) for each, axis in axes):
+            return False
+    return True
+
+
+def _is_whole(found: sym.IterSumExpr, dom: ir.Range, analyzer: sym.Analyzer) -> bool:
+    """Return whether an iterator has exactly the values of a range, in any order."""
+    equal = analyzer.can_prove_equal
+    if not found.args:
+        return bool(equal(dom.extent, 1) and equal(found.base, dom.min))
+    if len(found.args) > 1 or not equal(found.args[0].extent, dom.extent):
+        return False
+    scale = found.args[0].scale
+    if equal(scale, 1):
+        return bool(equal(found.base, dom.min))
+    return bool(equal(scale, -1) and equal(found.base, dom.min + dom.extent - 1))
+
+
+def _parts(sides: tuple[_Side, _Side]) -> Iterator[_Part]:
+    """Divide outputs and loops into groups that do not depend on each other."""
+    sets = _DisjointSets()
+    conditions: list[list[tuple[ir.Expr, Sequence[Hashable]]]] = []
+    for at, (domain, outputs) in enumerate(sides):
+        for number, output in enumerate(outputs):
+            sets.join([number, *_used_loops(output, at, domain)])
+        for loop in domain.loops:
+            bounds = (loop.start, loop.extent)
+            used = [key for each in bounds for key in _used_loops(each, at, domain)]
+            sets.join([(at, loop.var), *used])
+        conditions.append([(each, _used_loops(each, at, domain)) for each in domain.conditions])
+        for _, keys in conditions[at]:
+            sets.join(keys)
+    numbers = range(len(sides[0].outputs))
+    keys = [*numbers, *((at, loop.var) for at in (0, 1) for loop in sides[at].domain.loops)]
+    for name in dict.fromkeys(map(sets.name, keys)):
+        loops = [
+            [loop for loop in side.domain.loops if sets.name((at, loop.var)) == name]
+            for at, side in enumerate(sides)
+        ]
+        observed = [
+            [each for each, keys in found if not keys or sets.name(keys[0]) == name]
+            for found in conditions
+        ]
+        outputs_here = [number for number in numbers if sets.name(number) == name]
+        yield _Part(outputs_here, (loops[0], loops[1]), (observed[0], observed[1]))
+
+
+def _used_loops(expr: ir.Expr, side: int, domain: Domain) -> list[Hashable]:
+    """Return the keys of the loops that an expression depends on."""
+    loops = {loop.var for loop in domain.loops}
+    return [(side, var) for var in domain.variables(expr) if var in loops]
+
+
+class _DisjointSets:
+    """Sets of keys, each with one of its keys as its name."""
+
+    def __init__(self) -> None:
+        self._leaders: dict[Hashable, Hashable] = {}
+
+    def name(self, key: Hashable) -> Hashable:
+        while self._leaders.setdefault(key, key) != key:
+            key = self._leaders[key]
+        return key
+
+    def join(self, keys: Sequence[Hashable]) -> None:
+        for key in keys[1:]:
+            self._leaders[self.name(key)] = self.name(keys[0])
+
+
+_FAILURES = (UnknownDomainError, FloatingPointError, RecursionError)
+
+
+def _compare_order(part: _Part, sides: tuple[_Side, _Side]) -> DomainDiff:
+    """Return whether an axis takes the same values in the same order, known to take them all."""
+    before, after = _loop_ids(part)
+    outputs = [side.outputs[at] for side in sides for at in part.outputs]
+    if not all(isinstance(each, ir.Var) for each in outputs):
+        used = _symbols(part, sides)
+        with suppress(*_FAILURES):
+            points = _points(part, sides, used, _SIZES[0], _MOST_FOR_ORDER)
+            return DomainDiff(before, after, True, _compare_points(*points)[1])
+    return DomainDiff(before, after, True)
+
+
+def _compare_part(part: _Part, sides: tuple[_Side, _Side]) -> DomainDiff:
+    """Enumerate what both sides visit; the order is told of a single axis."""
+    before, after = _loop_ids(part)
+    used = _symbols(part, sides)
+    symbols = ", ".join(str(sides[0].domain.symbols[at].name) for at in used)
+    tried: list[int] = []
+    words = ""
+    try:
+        for size in _SIZES if symbols else (1,):
+            is_same, words = _compare_points(*_points(part, sides, used, size, _MOST))
+            tried.append(size)
+            if not is_same:
+                where = f" where {symbols} is {size}" if symbols else ""
+                return DomainDiff(before, after, False, words + where)
+    except _FAILURES as error:
+        if not tried:
+            return DomainDiff(before, after, None, str(error) or "an expression is too deep")
+    if symbols:
+        sizes = ", ".join(map(str, sorted(tried)))
+        return DomainDiff(before, after, None, f"it does where {symbols} is {sizes}")
+    return DomainDiff(before, after, True, words if len(part.outputs) == 1 else "")
+
+
+def _loop_ids(part: _Part) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    before, after = (tuple(loop.id for loop in loops) for loops in part.loops)
+    return before, after
+
+
+def _compare_repeats(parts: Sequence[_Part], sides: tuple[_Side, _Side]) -> Iterator[DomainDiff]:
+    """Yield how often both sides repeat all points, by loops that nothing depends on."""
+    ids = [_loop_ids(part) for part in parts]
+    before, after = (tuple(one for each in ids for one in each[side]) for side in (0, 1))
+    used = sorted({at for part in parts for at in _symbols(part, sides)})
+    try:
+        counts = [
+            [side.shape[1] for side in _points(part, sides, used, _SIZES[0], _MOST)]
+            for part in parts
+        ]
+    except _FAILURES as error:
+        yield DomainDiff(before, after, None, str(error) or "an expression is too deep")
+        return
+    was, now = np.prod(counts, axis=0, dtype=np.int64)[:, None]
+    yield DomainDiff(before, after, bool(was == now), ", ".join(_repeats(was, now)))
+
+
+def _symbols(part: _Part, sides: tuple[_Side, _Side]) -> Sequence[int]:
+    """Return the positions of the symbols that a part depends on."""
+    found: set[int] = set()
+    for (domain, outputs), loops, conditions in zip(
+        sides, part.loops, part.conditions, strict=True
+    ):
+        exprs = [outputs[at] for at in part.outputs]
+        exprs += [each for loop in loops for each in (loop.start, loop.extent)] + list(conditions)
+        used = {var for expr in exprs for var in domain.variables(expr)}
+        found |= {at for at, var in enumerate(domain.symbols) if var in used}
+    return sorted(found)
+
+
+def _points(
+    part: _Part, sides: tuple[_Side, _Side], symbols: Sequence[int], size: int, most: int
+) -> tuple[Values, Values]:
+    """Return what both sides visit; different symbols get different sizes."""
+    found = []
+    with np.errstate(all="raise"):
+        for (domain, outputs), loops, conditions in zip(
+            sides, part.loops, part.conditions, strict=True
+        ):
+            sizes = {domain.symbols[at]: size + 3 * at for at in symbols}
+            exprs = [outputs[at] for at in part.outputs]
+            found.append(visited(domain, exprs, loops, conditions, sizes, most))
+    return found[0], found[1]
+
+
+def _compare_points(one: Values, two: Values) -> tuple[bool, str]:
+    """Return whether the same points are visited as often, and what differs in words."""
+    keys = _keys(one, two)
+    counts = [np.bincount(each, minlength=int(max(map(_end, keys)))) for each in keys]
+    was, now = counts
+    lost, new = int(((was > 0) & (now == 0)).sum()), int(((now > 0) & (was == 0)).sum())
+    both = (was > 0) & (now > 0)
+    words = []
+    if lost:
+        covered = int((was > 0).sum())
+        words.append(f"covers {covered - lost} of {covered}")
+    if new:
+        words.append(f"visits {new} {('other' if new == 1 else 'others') if lost else 'more'}")
+    words += _repeats(was[both], now[both])
+    if words:
+        return False, ", ".join(words)
+    if np.array_equal(*keys):
+        return True, ""
+    return True, "in reverse order" if np.array_equal(
+        keys[0], keys[1][::-1]
+    ) else "in another order"
+
+
+def _end(keys: Values) -> int:
+    return int(keys.max(initial=-1)) + 1
+
+
+def _keys(one: Values, two: Values) -> tuple[Values, Values]:
+    """Return a number for each point, small enough to be counted."""
+    both = np.concatenate([one, two], axis=1)
+    whole = np.zeros(both.shape[1], np.int64)
+    if both.size:
+        low = both.min(axis=1)
+        spans = both.max(axis=1) - low + 1
+        size = np.prod(spans, dtype=float)
+        if size > _MOST_KEYS:
+            raise UnknownDomainError("the points are too far apart")
+        whole = np.ravel_multi_index(tuple(both - low[:, None]), tuple(spans))
+        if size > 8 * both.shape[1] + 1024:
+            whole = np.unique(whole, return_inverse=True)[1]
+    return whole[: one.shape[1]], whole[one.shape[1] :]
+
+
+def _repeats(was: Values, now: Values) -> Iterator[str]:
+    """Yield which points are visited more or less often than before."""
+    for is_more, often in ((True, now > was), (False, now < was)):
+        count = int(often.sum())
+        if not count:
+            continue
+        before, after = was[often], now[often]
+        most = int(after.max())
+        times = {0: "never", 1: "once", 2: "twice"}.get(most, f"{most} times")
+        if count == len(was) and before.min() == before.max() and after.min() == most:
+            yield f"visits each {times}" + (
+                "" if before[0] == 1 else f" instead of {before[0]} times"
+            )
+        elif is_more and before.max() == 1:
+            yield f"visits {count} {'' if after.min() == most else 'up to '}{times}"
+        else:
+            yield f"visits {count} {'more' if is_more else 'less'} often"

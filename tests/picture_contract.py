@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from irviz.model.graph.graph import INPUT_KINDS, RegionKind
+from irviz.model.graph.graph import INPUT_KINDS, NodeKind, RegionKind
 
 _TOLERANCE = 1.5
 _VALUE = 24.0
@@ -192,28 +192,40 @@ def _members(graph):
 
 
 def _frames(picture, graph):
-    """Yield frames that hold other nodes than they should, or cut one, or reach past them."""
+    """Yield frames that hold other nodes than they should, or cut one, or reach past them.
+
+    No block binds a constant, so it may stand outside, but not in a frame that it is not in.
+    """
     boxes, members = dict(picture.nodes), _members(graph)
-    wanted = Counter(
-        (graph.regions[region].kind.value, frozenset(inside)) for region, inside in members.items()
-    )
-    drawn = []
+    constants = {str(node.id) for node in graph.nodes if node.kind is NodeKind.CONSTANT}
+    left = [(graph.regions[at].kind.value, inside) for at, inside in members.items()]
+    left = [(kind, inside) for kind, inside in left if inside - constants]
     for kind, frame in picture.frames:
-        inside = frozenset(name for name, box in boxes.items() if frame.contains(box))
-        drawn.append((kind, inside))
+        inside = {name for name, box in boxes.items() if frame.contains(box)}
         for name, box in boxes.items():
             if frame.overlaps(box) and not frame.contains(box) and not box.contains(frame):
                 yield "frame cuts a box", kind, name
         yield from _slack(picture, kind, frame, inside)
-    for kind, inside in (wanted - Counter(drawn)).elements():
+        alike = ((kind, all_of) for all_of in _of_kind(members, graph, kind))
+        fitting = [
+            one for one in alike if inside <= one[1] and one[1] - constants <= inside
+        ]
+        if not fitting:
+            yield "frame with other nodes", kind, *sorted(inside)[:3]
+        elif fitting[0] in left:
+            left.remove(fitting[0])
+    for kind, inside in left:
         yield "frame without its members", kind, *sorted(inside)[:3]
-    for kind, inside in (Counter(drawn) - wanted).elements():
-        yield "frame with other nodes", kind, *sorted(inside)[:3]
     for (_, one), (_, two) in combinations(picture.frames, 2):
         if one.overlaps(two) and not one.contains(two) and not two.contains(one):
             yield "frames cross", str(one), str(two)
     if len(picture.titles) != len(picture.frames):
         yield "titles", f"{len(picture.titles)} of {len(picture.frames)} frames"
+
+
+def _of_kind(members, graph, kind):
+    """Return what is inside of each region of a kind."""
+    return [inside for at, inside in members.items() if graph.regions[at].kind.value == kind]
 
 
 def _slack(picture, kind, frame, inside):

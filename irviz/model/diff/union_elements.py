@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from irviz.model.diff.compare_functions import block_partners
 from irviz.model.diff.diff_result import Aspect, NodeChange, NodeDiff
-from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId, Region
+from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId, NodeKind, Region
 
 
 @dataclass(eq=False, slots=True)
@@ -104,22 +104,22 @@ def union_elements(stages: Sequence[Graph], steps: Sequence[Sequence[NodeDiff]])
 
     The arguments are those of `union_graph`.
     """
-    of: list[dict[NodeId, Element]] = [{one.id: Element({0: one}) for one in stages[0].nodes}]
+    scopes = _scopes(stages, steps)
+    of: list[dict[NodeId, Element]] = []
     frames: dict[Element, None] = {}
-    for at, step in enumerate(steps, start=1):
+    for at, graph in enumerate(stages):
+        around = [None if n.region is None else scopes[at][n.region] for n in graph.nodes]
+        here = dict(zip(graph.index, around, strict=True))
+        if not at:
+            of.append({one.id: Element({0: one}, here[one.id]) for one in graph.nodes})
+            continue
         of.append({})
-        for diff in step:
-            _relate(diff, of[at - 1], of[at], stages[at], at)
+        for diff in steps[at - 1]:
+            _relate(diff, of[at - 1], of[at], graph, at, here)
             if not _is_in_place(diff) and diff.before and diff.after:
                 before = [of[at - 1][one] for one in diff.before]
                 frame = _frame(before, [of[at][one] for one in diff.after], diff)
                 frames.update({frame: None} if frame.inside else {})
-    scopes = _scopes(stages, steps)
-    for at, elements in enumerate(of):
-        for node_id, one in elements.items():
-            region = stages[at][node_id].region
-            if region is not None:
-                one.scope = scopes[at][region]
     found = UnionElements(stages, of, _kept_frames(frames), scopes)
     _number(found)
     return found
@@ -136,19 +136,25 @@ def _relate(
     theirs: dict[NodeId, Element],
     after: Graph,
     at: int,
+    scopes: Mapping[NodeId, Scope | None],
 ) -> None:
-    """Add the nodes that a difference leads to in the next stage."""
+    """Add the nodes that a difference leads to in the next stage, which are in these scopes."""
     moved = any(one.aspect is Aspect.BLOCK for one in diff.differences)
     if _is_in_place(diff) and not moved:  # what moved to another block stands elsewhere
-        one = mine[diff.before[0]]
-        one.at[at] = after[diff.after[0]]
-        one.is_changed |= diff.change is not NodeChange.SAME
-        theirs[diff.after[0]] = one
-        return
+        one, scope = mine[diff.before[0]], scopes[diff.after[0]]
+        place = _common_place(one.scope, one.at, scope, at)
+        if place is None and one.is_input:
+            place = _place_of_input(one, after[diff.after[0]], scope)
+        if place is not None:
+            one.scope = place[0]
+            one.at[at] = after[diff.after[0]]
+            one.is_changed |= diff.change is not NodeChange.SAME
+            theirs[diff.after[0]] = one
+            return
     for node_id in diff.before:
         mine[node_id].is_changed = True
     for node_id in diff.after:
-        theirs[node_id] = Element({at: after[node_id]}, is_changed=True)
+        theirs[node_id] = Element({at: after[node_id]}, scopes[node_id], is_changed=True)
 
 
 def _frame(before: Sequence[Element], after: Sequence[Element], diff: NodeDiff) -> Element:
@@ -175,36 +181,103 @@ def _frame(before: Sequence[Element], after: Sequence[Element], diff: NodeDiff) 
 
 
 def _scopes(stages: Sequence[Graph], steps: Sequence[Sequence[NodeDiff]]) -> list[list[Scope]]:
-    """Return the scope of each region of each stage: regions with the same nodes share one."""
+    """Return the scope of each region of each stage: regions with the same nodes share one.
+
+    A region without a counterpart in another stage may contain a scope there: one that a stage has
+    in a dataflow block and the next one without it is in that block's scope. Scopes that a stage
+    has are inside of each other exactly as its regions are.
+    """
     found: list[list[Scope]] = []
     for at, graph in enumerate(stages):
         known: dict[int, Scope] = {}
         if at:
-            partners = block_partners(steps[at - 1], stages[at - 1], graph)
-            pairs = {two: one for one, two in reversed(partners.items())}
-            known = {
-                two: found[-1][one]
-                for two, one in pairs.items()
-                if one is not None and two is not None
-            }
-        mine = [known.get(index) or Scope() for index in range(len(graph.regions))]
-        for scope, region in zip(mine, graph.regions, strict=True):
-            scope.regions[at] = region
-        for scope, region in zip(mine, graph.regions, strict=True):
+            partners = _region_pairs(steps[at - 1], stages[at - 1], graph)
+            known = {two: found[-1][one] for two, one in partners.items()}
+        mine: list[Scope] = []
+        for index, region in enumerate(graph.regions):
+            scope = known.get(index) or Scope()
             parent = None if region.parent is None else mine[region.parent]
-            if not _contains(scope, parent):
-                scope.parent = parent
+            place = _common_place(scope.parent, scope.regions, parent, at)
+            if place is None:
+                scope, place = Scope(), (parent,)
+            scope.regions[at], scope.parent = region, place[0]
+            mine.append(scope)
         found.append(mine)
     return found
 
 
-def _contains(scope: Scope, inner: Scope | None) -> bool:
-    """Return whether a scope is another one, or around it."""
-    while inner is not None:
-        if inner is scope:
-            return True
+def _region_pairs(step: Sequence[NodeDiff], before: Graph, after: Graph) -> dict[int, int]:
+    """Return the region before of each region after that has one, by their nodes.
+
+    Those without nodes to tell it correspond if they are of one container, or around regions that
+    do.
+    """
+    partners = block_partners(step, before, after)
+    found: dict[int, int] = {}
+    taken: set[int] = set()
+
+    def pair(two: int | None, one: int | None) -> bool:
+        is_free = two is not None and one is not None and two not in found and one not in taken
+        if is_free:
+            found[two] = one
+            taken.add(one)
+        return is_free
+
+    for one, two in reversed(partners.items()):
+        pair(two, one)
+    ids = {region.id: index for index, region in enumerate(before.regions) if region.id}
+    for index, region in enumerate(after.regions):
+        pair(index, ids.get(region.id))
+    for two, one in [*found.items()]:
+        while pair(after.regions[two].parent, before.regions[one].parent):
+            two, one = after.regions[two].parent, before.regions[one].parent
+    return found
+
+
+def _common_place(
+    known: Scope | None, stages: Collection[int], other: Scope | None, at: int
+) -> tuple[Scope | None] | None:
+    """Return where something is that some stages have in one scope and another one in another.
+
+    It is the inner one of both, if no stage has a scope around it that it is not in there.
+    """
+    if known is other or not stages:
+        return (other,)
+    if _contains(other, known):
+        is_free = all(at not in one.regions for one in _between(known, other))
+        return (known,) if is_free else None
+    if _contains(known, other):
+        is_free = not any(one.regions.keys() & stages for one in _between(other, known))
+        return (other,) if is_free else None
+    return None
+
+
+def _between(inner: Scope | None, outer: Scope | None) -> Iterator[Scope]:
+    """Yield a scope and those around it, up to one that is around them."""
+    while inner is not None and inner is not outer:
+        yield inner
         inner = inner.parent
-    return False
+
+
+def _place_of_input(
+    known: Element, node: Node, scope: Scope | None
+) -> tuple[Scope | None] | None:
+    """Return the scope around a constant's own, as no block binds it; a parameter stays in its own.
+
+    So a parameter that becomes a constant does not enter the block that uses it.
+    """
+    outer = known.scope
+    while outer is not None and not _contains(outer, scope):
+        outer = outer.parent
+    was_param = any(one.kind is NodeKind.PARAM for one in known.at.values())
+    is_param = node.kind is NodeKind.PARAM
+    moves = (was_param and outer is not known.scope) or (is_param and outer is not scope)
+    return None if moves else (outer,)
+
+
+def _contains(scope: Scope | None, inner: Scope | None) -> bool:
+    """Return whether a scope is another one, or around it; None is the function itself."""
+    return scope is None or any(one is scope for one in _between(inner, None))
 
 
 def _kept_frames(frames: Iterable[Element]) -> list[Element]:
@@ -212,8 +285,11 @@ def _kept_frames(frames: Iterable[Element]) -> list[Element]:
     kept = []
     for frame in frames:  # inner frames come before outer ones
         scopes = {one.scope for one in frame.inside}
+        place = None
         if len(scopes) == 1:
-            frame.scope = scopes.pop()
+            place = _common_place(frame.scope, frame.at, scopes.pop(), min(frame.inside[0].at))
+        if place is not None:
+            frame.scope = place[0]
             kept.append(frame)
         else:
             for one in frame.inside:

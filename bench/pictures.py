@@ -26,7 +26,7 @@ from irviz.explorer.state import State
 from irviz.session.session import Session
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
-from picture_contract import TURN, violations  # noqa: E402
+from picture_contract import TURN, violations
 
 Pictures = Iterator[tuple[str, str, Any]]
 """The kind of each picture, its SVG and its graph."""
@@ -72,7 +72,9 @@ def _count(path: str, most_groups: int, most_shown: int) -> Counter[str]:
                     print(f"    stage {stage.id}, {kind}: {what}: {', '.join(where)}")
     name, seconds = Path(path).stem, time.perf_counter() - began
     counts = ", ".join(f"{count} {kind}" for kind, count in pictures.items())
-    print(f"{name}: {counts}; {turns} turns; {sum(found.values())} false; {seconds:.0f} s", flush=True)
+    print(
+        f"{name}: {counts}; {turns} turns; {sum(found.values())} false; {seconds:.0f} s", flush=True
+    )
     for what, count in found.most_common():
         print(f"    {count} {what}", flush=True)
     return found

@@ -18,8 +18,10 @@ from irviz.model.graph.graph import INPUT_KINDS, NodeKind, RegionKind
 _TOLERANCE = 1.5
 _VALUE = 24.0
 """The height of the label between a box and the edges that leave it."""
-_MOST_SLACK = 48.0
+_MOST_SLACK = 56.0
 """How far a frame may reach past its contents: its margin, its title and the label of a value."""
+_MOST_EMPTY = 0.3
+"""How much of a page may be empty at a side, for what another stage has there."""
 _CHARACTER = 6.7
 """The width of a character of a title."""
 _NUMBERS = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
@@ -70,6 +72,7 @@ class Picture(NamedTuple):
     nodes: list[tuple[str, Box]]
     frames: list[tuple[str, Box]]
     titles: list[tuple[str, float, float]]
+    labels: list[tuple[str, Box]]
     edges: list[DrawnEdge]
 
 
@@ -77,7 +80,7 @@ def read_picture(svg: str) -> Picture:
     """Read the boxes, frames, titles and edges of an SVG file."""
     root = ElementTree.fromstring(svg)
     left, top, width, height = map(float, root.get("viewBox").split())
-    found = Picture(Box(left, top, left + width, top + height), [], [], [], [])
+    found = Picture(Box(left, top, left + width, top + height), [], [], [], [], [])
     _read(root, (0.0, 0.0), found)
     return found
 
@@ -95,6 +98,8 @@ def _read(parent, shift, found):
             found.nodes.append((name, _box(parts["shape"], here)))
         elif kind == "block":
             found.frames.append((rest[0], _box(group[0], here)))
+        elif kind == "value":
+            found.labels.append((group.get("data-node"), _text_box(_first(group, "text"), here)))
         elif kind == "title":
             text = _first(group, "text")
             x, y = float(text.get("x")) + here[0], float(text.get("y")) + here[1]
@@ -110,6 +115,12 @@ def _read(parent, shift, found):
 
 def _first(group, tag):
     return next(part for part in group if part.tag.rpartition("}")[2] == tag)
+
+
+def _text_box(text, shift):
+    x, y = float(text.get("x")) + shift[0], float(text.get("y")) + shift[1]
+    half = _CHARACTER * len(text.text) / 2
+    return Box(x - half, y - 9, x + half, y)
 
 
 def _box(shape, shift):
@@ -166,7 +177,7 @@ TURN = "turn"
 def _boxes(picture, graph):
     """Yield nodes without a box of their own, boxes without a node, and boxes that overlap."""
     drawn = Counter(name for name, _ in picture.nodes)
-    wanted = Counter(str(node.id) for node in graph.nodes) + Counter(["return"] * bool(graph.outputs))
+    wanted = Counter([*(str(node.id) for node in graph.nodes), *["return"] * bool(graph.outputs)])
     for name in drawn.keys() | wanted.keys():
         if drawn[name] != wanted[name]:
             yield "box missing or double", name
@@ -207,9 +218,7 @@ def _frames(picture, graph):
                 yield "frame cuts a box", kind, name
         yield from _slack(picture, kind, frame, inside)
         alike = ((kind, all_of) for all_of in _of_kind(members, graph, kind))
-        fitting = [
-            one for one in alike if inside <= one[1] and one[1] - constants <= inside
-        ]
+        fitting = [one for one in alike if inside <= one[1] and one[1] - constants <= inside]
         if not fitting:
             yield "frame with other nodes", kind, *sorted(inside)[:3]
         elif fitting[0] in left:
@@ -230,10 +239,12 @@ def _of_kind(members, graph, kind):
 
 def _slack(picture, kind, frame, inside):
     """Yield how far a frame reaches past its boxes, edges and title."""
-    xs = [x for name, box in picture.nodes if name in inside for x in (box.left, box.right)]
-    ys = [y for name, box in picture.nodes if name in inside for y in (box.top, box.bottom)]
+    parts = [box for name, box in (*picture.nodes, *picture.labels) if name in inside]
+    parts += [one for _, one in picture.frames if one != frame and frame.contains(one)]
+    xs = [x for box in parts for x in (box.left, box.right)]
+    ys = [y for box in parts for y in (box.top, box.bottom)]
     for edge in picture.edges:
-        if edge.source in inside and edge.target in inside:
+        if edge.source in inside or edge.target in inside:
             xs += [x for x, _ in edge.points if frame.left <= x <= frame.right]
             ys += [y for _, y in edge.points if frame.top <= y <= frame.bottom]
     for text, x, _ in picture.titles:
@@ -311,14 +322,15 @@ def _is_between_columns(edge, graph, steps):
         return False
     for cut in range(names.index(edge.source) + 1, names.index(edge.target) + 1):
         before, after = ([box for _, box in part] for part in (inner[:cut], inner[cut:]))
-        if max(box.right for box in before) < min(box.left for box in after):
-            return True
+        for left, right in ((before, after), (after, before)):  # columns begin at either side
+            if max(box.right for box in left) < min(box.left for box in right):
+                return True
     return False
 
 
 def _cut_off(picture):
     """Yield what is drawn beyond the page, and pages that are empty at one side."""
-    parts = [box for _, box in (*picture.nodes, *picture.frames)]
+    parts = [box for _, box in (*picture.nodes, *picture.frames, *picture.labels)]
     parts += [
         Box(x, y, x, y) for edge in picture.edges for x, y in (*_along(edge.points), edge.tip)
     ]
@@ -330,8 +342,10 @@ def _cut_off(picture):
         *(min(one.left for one in parts) - page.left, page.right - max(one.right for one in parts)),
         *(min(one.top for one in parts) - page.top, page.bottom - max(one.bottom for one in parts)),
     )
-    if max(spare) > _MOST_SLACK + _VALUE:
-        yield "page empty at a side", f"{max(spare):.0f} px"
+    sizes = page.right - page.left, page.bottom - page.top
+    for at, space in enumerate(spare):
+        if space > max(_MOST_SLACK, _MOST_EMPTY * sizes[at // 2]):
+            yield "page empty at a side", f"{space:.0f} of {sizes[at // 2]:.0f} px"
 
 
 def _along(points):
@@ -341,7 +355,5 @@ def _along(points):
         for step in range(9):
             t = step / 8
             weights = (1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3
-            yield tuple(
-                sum(weight * point[axis] for weight, point in zip(weights, (a, b, c, d), strict=True))
-                for axis in (0, 1)
-            )
+            parts = list(zip(weights, (a, b, c, d), strict=True))
+            yield tuple(sum(w * point[axis] for w, point in parts) for axis in (0, 1))

@@ -148,7 +148,9 @@ class CallReader:
             return Callee(str(callee.name), None, _is_pure(callee), "")
         if isinstance(callee, ir.StringImm) and operator == "relax.call_py_func":
             name = str(callee.value)
-            resolution = Resolution.PYTHON if name in python_functions(self._mod) else Resolution.UNKNOWN
+            resolution = (
+                Resolution.PYTHON if name in python_functions(self._mod) else Resolution.UNKNOWN
+            )
             return Callee(name, resolution, True, name)
         return None
 

@@ -259,9 +259,7 @@ def _between(inner: Scope | None, outer: Scope | None) -> Iterator[Scope]:
         inner = inner.parent
 
 
-def _place_of_input(
-    known: Element, node: Node, scope: Scope | None
-) -> tuple[Scope | None] | None:
+def _place_of_input(known: Element, node: Node, scope: Scope | None) -> tuple[Scope | None] | None:
     """Return the scope around a constant's own, as no block binds it; a parameter stays in its own.
 
     So a parameter that becomes a constant does not enter the block that uses it.

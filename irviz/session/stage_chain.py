@@ -203,10 +203,10 @@ def _is_filled(layout: Layout) -> bool:
     """Return whether what is drawn reaches from side to side of the picture."""
     rects = [*layout.shapes.values(), *(frame.rect for frame in layout.frames.values())]
     rects += [Rect.around(centre, Size(0, 0)) for centre in layout.nodes.values()]
-    left, top, right, bottom = zip(*rects, strict=True)
     across, down = _MOST_EMPTY * layout.width, _MOST_EMPTY * layout.height
-    is_wide = min(left) <= across and max(right) >= layout.width - across
-    return is_wide and min(top) <= down and max(bottom) >= layout.height - down
+    middle = Rect(across, down, layout.width - across, layout.height - down)
+    left, top, right, bottom = zip(*rects, strict=True)
+    return Rect(min(left), min(top), max(right), max(bottom)).contains(middle)
 
 
 def _has_split(union: UnionGraph) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 
-from irviz.model.diff.compare_functions import block_partners
 from irviz.model.diff.diff_result import Aspect, NodeChange, NodeDiff
-from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId, NodeKind, Region
+from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId, NodeKind, Region, RegionKind
 
 
 @dataclass(eq=False, slots=True)
@@ -77,13 +78,13 @@ class UnionElements:
         stages: The graphs of the stages.
         of: For each stage, the element of each node.
         frames: The elements that are frames.
-        scopes: For each stage, the scope of each region.
+        scopes: For each stage, the innermost scope of each region: none is of a plain block.
     """
 
     stages: Sequence[Graph]
     of: Sequence[Mapping[NodeId, Element]]
     frames: Sequence[Element]
-    scopes: Sequence[Sequence[Scope]]
+    scopes: Sequence[Sequence[Scope | None]]
 
     def __iter__(self) -> Iterator[Element]:
         """Yield every element once, in the order of the stages."""
@@ -130,6 +131,11 @@ def _is_in_place(diff: NodeDiff) -> bool:
     return len(diff.before) == len(diff.after) == 1
 
 
+def _is_moved(diff: NodeDiff) -> bool:
+    """Return whether nodes moved to another block."""
+    return any(one.aspect is Aspect.BLOCK for one in diff.differences)
+
+
 def _relate(
     diff: NodeDiff,
     mine: Mapping[NodeId, Element],
@@ -139,8 +145,7 @@ def _relate(
     scopes: Mapping[NodeId, Scope | None],
 ) -> None:
     """Add the nodes that a difference leads to in the next stage, which are in these scopes."""
-    moved = any(one.aspect is Aspect.BLOCK for one in diff.differences)
-    if _is_in_place(diff) and not moved:  # what moved to another block stands elsewhere
+    if _is_in_place(diff) and not _is_moved(diff):  # what moved stands elsewhere
         one, scope = mine[diff.before[0]], scopes[diff.after[0]]
         place = _common_place(one.scope, one.at, scope, at)
         if place is None and one.is_input:
@@ -180,58 +185,122 @@ def _frame(before: Sequence[Element], after: Sequence[Element], diff: NodeDiff) 
     return frame
 
 
-def _scopes(stages: Sequence[Graph], steps: Sequence[Sequence[NodeDiff]]) -> list[list[Scope]]:
+def _scopes(
+    stages: Sequence[Graph], steps: Sequence[Sequence[NodeDiff]]
+) -> list[list[Scope | None]]:
     """Return the scope of each region of each stage: regions with the same nodes share one.
 
-    A region without a counterpart in another stage may contain a scope there: one that a stage has
-    in a dataflow block and the next one without it is in that block's scope. Scopes that a stage
-    has are inside of each other exactly as its regions are.
+    A region without a counterpart in another stage may contain a scope there, or be inside of one:
+    a layer that is in a dataflow block in one stage is in that block's scope, and so are the blocks
+    that a pass merges. Scopes that a stage has are inside of each other as its regions are.
     """
-    found: list[list[Scope]] = []
+    found: list[list[Scope | None]] = []
     for at, graph in enumerate(stages):
-        known: dict[int, Scope] = {}
+        same: Mapping[int, int] = {}
+        merged: Mapping[int, Sequence[int]] = {}
+        parts: Mapping[int, int] = {}
         if at:
-            partners = _region_pairs(steps[at - 1], stages[at - 1], graph)
-            known = {two: found[-1][one] for two, one in partners.items()}
-        mine: list[Scope] = []
+            same, merged, parts = _region_relations(steps[at - 1], stages[at - 1], graph)
+        mine: list[Scope | None] = []
         for index, region in enumerate(graph.regions):
-            scope = known.get(index) or Scope()
             parent = None if region.parent is None else mine[region.parent]
-            place = _common_place(scope.parent, scope.regions, parent, at)
+            if not _has_frame(region):
+                mine.append(parent)
+                continue
+            scope = (found[-1][same[index]] if index in same else None) or Scope()
+            known = found[-1][parts[index]] if index in parts else scope.parent
+            around = scope.regions or (known.regions if known else {})
+            place = _common_place(known, around, parent, at)
             if place is None:
                 scope, place = Scope(), (parent,)
             scope.regions[at], scope.parent = region, place[0]
+            for one in merged.get(index, ()):
+                inner = found[-1][one]
+                if inner is not None and inner.parent is scope.parent:
+                    inner.parent = scope
             mine.append(scope)
         found.append(mine)
     return found
 
 
-def _region_pairs(step: Sequence[NodeDiff], before: Graph, after: Graph) -> dict[int, int]:
-    """Return the region before of each region after that has one, by their nodes.
+def _has_frame(region: Region) -> bool:
+    return region.kind is not RegionKind.BINDING_BLOCK
 
-    Those without nodes to tell it correspond if they are of one container, or around regions that
-    do.
+
+def _region_relations(
+    step: Sequence[NodeDiff], before: Graph, after: Graph
+) -> tuple[dict[int, int], dict[int, list[int]], dict[int, int]]:
+    """Return how the regions of two stages correspond, of those of a kind, by the nodes in them.
+
+    Regions without nodes to tell it correspond if they are of one container, or have the same
+    parameters.
+
+    Returns:
+        The region before of each region after that is the same, those before that are in a larger
+        one, and the one before that a smaller one is in.
     """
-    partners = block_partners(step, before, after)
-    found: dict[int, int] = {}
+    shared, inputs = _shared_nodes(step, before, after)
+    both, mine, theirs = Counter[tuple[int, int]](), Counter[int](), Counter[int]()
+    for (ones, twos), count in shared.items():
+        mine.update(dict.fromkeys(ones, count))
+        theirs.update(dict.fromkeys(twos, count))
+        both.update(dict.fromkeys(product(ones, twos), count))
+    same: dict[int, int] = {}
+    merged: dict[int, list[int]] = {}
+    parts: dict[int, int] = {}
     taken: set[int] = set()
 
-    def pair(two: int | None, one: int | None) -> bool:
-        is_free = two is not None and one is not None and two not in found and one not in taken
-        if is_free:
-            found[two] = one
+    def pair(one: int, two: int) -> None:
+        is_alike = after.regions[two].kind is before.regions[one].kind
+        if is_alike and two not in same and one not in taken:
+            same[two] = one
             taken.add(one)
-        return is_free
 
-    for one, two in reversed(partners.items()):
-        pair(two, one)
+    # a region that lost some nodes and got others is the same; else one may be in the other
+    for (one, two), count in sorted(both.items()):
+        is_nested = (count == mine[one]) is not (count == theirs[two])
+        if not is_nested and 2 * count > max(mine[one], theirs[two]):
+            pair(one, two)
+    for (one, two), count in sorted(both.items()):
+        is_alike = after.regions[two].kind is before.regions[one].kind
+        if is_alike and two not in same and one not in taken:
+            if count == mine[one]:
+                merged.setdefault(two, []).append(one)
+            elif count == theirs[two]:
+                parts[two] = one
     ids = {region.id: index for index, region in enumerate(before.regions) if region.id}
-    for index, region in enumerate(after.regions):
-        pair(index, ids.get(region.id))
-    for two, one in [*found.items()]:
-        while pair(after.regions[two].parent, before.regions[one].parent):
-            two, one = after.regions[two].parent, before.regions[one].parent
-    return found
+    untold = [two for two, region in enumerate(after.regions) if region.id in ids]
+    for one, two in (*((ids[after.regions[two].id], two) for two in untold), *inputs):
+        if one not in mine or two not in theirs:
+            pair(one, two)
+    return same, merged, parts
+
+
+def _shared_nodes(
+    step: Sequence[NodeDiff], before: Graph, after: Graph
+) -> tuple[Counter[tuple[tuple[int, ...], tuple[int, ...]]], list[tuple[int, int]]]:
+    """Count the nodes that stay, by the regions around them; pair the regions around inputs."""
+    found = Counter[tuple[tuple[int, ...], tuple[int, ...]]]()
+    inputs: list[tuple[int, int]] = []
+    for diff in step:
+        if _is_in_place(diff) and not _is_moved(diff):
+            was, now = before[diff.before[0]], after[diff.after[0]]
+            around = _framed(before, was.region), _framed(after, now.region)
+            if was.kind in INPUT_KINDS or now.kind in INPUT_KINDS:
+                inputs += product(*around)
+            else:
+                found[around] += 1
+    return found, inputs
+
+
+def _framed(graph: Graph, region: int | None) -> tuple[int, ...]:
+    """Return the regions with frames around something in a region."""
+    found: list[int] = []
+    while region is not None:
+        if _has_frame(graph.regions[region]):
+            found.append(region)
+        region = graph.regions[region].parent
+    return tuple(found)
 
 
 def _common_place(

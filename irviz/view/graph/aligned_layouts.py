@@ -61,8 +61,11 @@ def place_sides(
             shapes[place] = _largest(shapes.get(place), shape_size(node, arguments), extra)
             sizes[place] = _largest(sizes.get(place), layout_size(node, arguments), 0.0)
     for place, shape in shapes.items():
+        # the layout has a cell of whole pixels for each argument
+        cells = len(sides.union.entering.get(place, ())) or 1
+        shapes[place] = Size(cells * math.ceil(shape.width / cells), shape.height)
         size = sizes[place]
-        sizes[place] = Size(max(size.width, shape.width), size.height)
+        sizes[place] = Size(max(size.width, shapes[place].width), size.height)
     placed = place_graph(sides.union, direction, seconds, sizes)
     rects = {
         f"n{index}": _shape(placed, node.id, shapes[node.id])

@@ -52,7 +52,7 @@ def fitted_frames(
         every: What is in these.
     """
     fitted: dict[str, ClusterFrame] = {}
-    for name, frame in reversed(frames.items()):
+    for name, frame in reversed([*frames.items()]):
         index = int(name.removeprefix("cluster_"))
         if index in own:
             mine = _extent(own[index], {**frames, **fitted}, frame.rect)
@@ -64,7 +64,7 @@ def fitted_frames(
             rect = rect._replace(left=left, right=max(rect.right, left + title))
             x, y = frame.label
             fitted[name] = ClusterFrame(rect, (x, y + rect.top - frame.rect.top))
-    return dict(reversed(fitted.items()))
+    return dict(reversed([*fitted.items()]))
 
 
 def _extent(parts: Iterable[Rect | int], frames: Mapping[str, ClusterFrame], within: Rect) -> Rect:

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import irviz
 from irviz.errors import IrvizError
@@ -41,43 +41,55 @@ def main() -> int:
     parser.add_argument("--groups", type=int, default=40, help="the most groups of a stage")
     parser.add_argument("--show", type=int, default=0, help="the most that is told of a kind")
     options = parser.parse_args()
-    false = 0
-    for path in options.sessions:
-        false += sum(_count(path, options.groups, options.show).values())
+    false = sum(_count(path, options.groups, options.show) for path in options.sessions)
     print(f"{false:,} false")
     return 1 if false else 0
 
 
-def _count(path: str, most_groups: int, most_shown: int) -> Counter[str]:
-    began = time.perf_counter()
-    pictures, found, turns = Counter[str](), Counter[str](), 0
-    session = irviz.load(path)
-    drawn = set()
+class Counted(NamedTuple):
+    """The pictures that were read, by kind, their turns, and what is false, with its stage."""
+
+    pictures: Counter[str]
+    turns: int
+    found: list[tuple[str, ...]]
+
+
+def false_pictures(session: Session, most_groups: int) -> Counted:
+    """Read the pictures of each stage of a session."""
+    counted, turns, drawn = Counted(Counter(), 0, []), 0, set()
     for stage in session.stages:
         here = session.checkout(stage.id)
         if stage.is_unchanged or not here.functions:
             continue
-        here = here.select_function("main" if "main" in here.functions else here.functions[0])
+        if here.function not in here.functions:
+            here = here.select_function(here.functions[0])
         for kind, svg, graph in _pictures(here, most_groups):
             if svg in drawn:
                 continue
             drawn.add(svg)
-            pictures[kind] += 1
+            counted.pictures[kind] += 1
             for what, *where in violations(svg, graph):
                 if what == TURN:
                     turns += 1
-                    continue
-                found[f"{what} ({kind})"] += 1
-                if found[f"{what} ({kind})"] <= most_shown:
-                    print(f"    stage {stage.id}, {kind}: {what}: {', '.join(where)}")
+                else:
+                    counted.found.append((what, kind, stage.id, *where))
+    return counted._replace(turns=turns)
+
+
+def _count(path: str, most_groups: int, most_shown: int) -> int:
+    """Print what is false in the pictures of a saved recording, and return how much."""
+    began = time.perf_counter()
+    counted = false_pictures(irviz.load(path), most_groups)
     name, seconds = Path(path).stem, time.perf_counter() - began
-    counts = ", ".join(f"{count} {kind}" for kind, count in pictures.items())
-    print(
-        f"{name}: {counts}; {turns} turns; {sum(found.values())} false; {seconds:.0f} s", flush=True
-    )
-    for what, count in found.most_common():
-        print(f"    {count} {what}", flush=True)
-    return found
+    pictures = ", ".join(f"{count} {kind}" for kind, count in counted.pictures.items())
+    number = len(counted.found)
+    print(f"{name}: {pictures}; {counted.turns} turns; {number} false; {seconds:.0f} s", flush=True)
+    by_kind: dict[str, list[str]] = {}
+    for what, kind, stage, *where in counted.found:
+        by_kind.setdefault(f"{what} ({kind})", []).append(f"stage {stage}: {', '.join(where)}")
+    for what, places in by_kind.items():
+        print(f"    {len(places)} {what}", *places[:most_shown], sep="\n        ", flush=True)
+    return number
 
 
 def _pictures(session: Session, most_groups: int) -> Pictures:

@@ -245,34 +245,32 @@ def _region_relations(
         mine.update(dict.fromkeys(ones, count))
         theirs.update(dict.fromkeys(twos, count))
         both.update(dict.fromkeys(product(ones, twos), count))
-    same: dict[int, int] = {}
-    merged: dict[int, list[int]] = {}
-    parts: dict[int, int] = {}
-    taken: set[int] = set()
-
-    def pair(one: int, two: int) -> None:
-        is_alike = after.regions[two].kind is before.regions[one].kind
-        if is_alike and two not in same and one not in taken:
-            same[two] = one
-            taken.add(one)
-
+    alike = [
+        (one, two, count)
+        for (one, two), count in sorted(both.items())
+        if after.regions[two].kind is before.regions[one].kind
+    ]
     # a region that lost some nodes and got others is the same; else one may be in the other
-    for (one, two), count in sorted(both.items()):
-        is_nested = (count == mine[one]) is not (count == theirs[two])
-        if not is_nested and 2 * count > max(mine[one], theirs[two]):
-            pair(one, two)
-    for (one, two), count in sorted(both.items()):
-        is_alike = after.regions[two].kind is before.regions[one].kind
-        if is_alike and two not in same and one not in taken:
-            if count == mine[one]:
-                merged.setdefault(two, []).append(one)
-            elif count == theirs[two]:
-                parts[two] = one
-    ids = {region.id: index for index, region in enumerate(before.regions) if region.id}
-    untold = [two for two, region in enumerate(after.regions) if region.id in ids]
-    for one, two in (*((ids[after.regions[two].id], two) for two in untold), *inputs):
-        if one not in mine or two not in theirs:
-            pair(one, two)
+    likely = [
+        (one, two)
+        for one, two, count in alike
+        if (count == mine[one]) is (count == theirs[two])
+        and 2 * count > max(mine[one], theirs[two])
+    ]
+    ids = {(one.id, one.kind): index for index, one in enumerate(before.regions) if one.id}
+    named = [(ids.get((one.id, one.kind), -1), index) for index, one in enumerate(after.regions)]
+    untold = [(one, two) for one, two in (*named, *inputs) if one >= 0]
+    likely += [(one, two) for one, two in untold if not mine[one] or not theirs[two]]
+    same: dict[int, int] = {}
+    for one, two in likely:
+        if two not in same and one not in same.values():
+            same[two] = one
+    left = [each for each in alike if each[1] not in same and each[0] not in same.values()]
+    merged: dict[int, list[int]] = {}
+    for one, two, count in left:
+        if count == mine[one]:
+            merged.setdefault(two, []).append(one)
+    parts = {two: one for one, two, count in left if mine[one] > count == theirs[two]}
     return same, merged, parts
 
 
@@ -287,7 +285,11 @@ def _shared_nodes(
             was, now = before[diff.before[0]], after[diff.after[0]]
             around = _framed(before, was.region), _framed(after, now.region)
             if was.kind in INPUT_KINDS or now.kind in INPUT_KINDS:
-                inputs += product(*around)
+                inputs += [
+                    (one, two)
+                    for one, two in product(*around)
+                    if before.regions[one].kind is after.regions[two].kind
+                ]
             else:
                 found[around] += 1
     return found, inputs

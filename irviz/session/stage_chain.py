@@ -39,8 +39,9 @@ _MOST_BINDINGS = LIMIT
 _MOST_PLACES = 100
 """The most nodes of all stages together: the time of a layout grows faster than they do."""
 _MOST_EMPTY = 0.3
-"""The most of the places of all stages that may be empty in a picture, and of its width and height
-at one side."""
+"""The most of the places of all stages that may be empty in a picture."""
+_MOST_EMPTY_SIDE = 0.2
+"""The most of a picture's width, or height, that may be empty at one side: it is shown smaller."""
 _MOST_SPREAD = 2.0
 """The most places of all stages for each node of one: a node that others were fused into is drawn
 as large as those together."""
@@ -203,7 +204,7 @@ def _is_filled(layout: Layout) -> bool:
     """Return whether what is drawn reaches from side to side of the picture."""
     rects = [*layout.shapes.values(), *(frame.rect for frame in layout.frames.values())]
     rects += [Rect.around(centre, Size(0, 0)) for centre in layout.nodes.values()]
-    across, down = _MOST_EMPTY * layout.width, _MOST_EMPTY * layout.height
+    across, down = _MOST_EMPTY_SIDE * layout.width, _MOST_EMPTY_SIDE * layout.height
     middle = Rect(across, down, layout.width - across, layout.height - down)
     left, top, right, bottom = zip(*rects, strict=True)
     return Rect(min(left), min(top), max(right), max(bottom)).contains(middle)

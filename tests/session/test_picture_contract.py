@@ -103,3 +103,10 @@ def test_blocks_that_a_pass_merges_are_drawn_where_they_are():
         session = session.apply(name)
     found = bench.false_pictures(session, 4).found
     assert found == []
+
+
+def test_a_stage_of_an_opened_recording_is_known_by_the_next_one(recorded, tmp_path):
+    """So nothing is read of it twice, which the first history after opening waits for."""
+    opened = irviz.load(recorded.save(tmp_path / "work.irviz"))
+    stages = {one.id: one for one in opened.stages}
+    assert all(one.made_from is stages.get(one.parent) for one in opened.stages)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from irviz.cli.options import Commands, add_file, add_function, print_notes
+from irviz.cli.options import Commands, add_file, add_function, open_file, print_notes
 
 
 def add_draw(commands: Commands) -> None:
@@ -27,19 +27,10 @@ def add_draw(commands: Commands) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from irviz.loaders.load import load
-    from irviz.session.draw_function import draw
+    from irviz.session.draw_function import part
 
-    loaded = load(options.file, name=options.module)
-    print_notes(loaded.notes)
-    figure = draw(
-        loaded.module,
-        options.function or loaded.function,
-        around=options.around,
-        steps=options.steps,
-        to=options.to,
-        theme=options.theme,
-        direction=options.direction,
-    )
+    view = part(options.around, options.steps, options.to)
+    session = open_file(options)
+    figure = session.draw(view=view, theme=options.theme, direction=options.direction)
     figure.save(options.output)
     print_notes([figure.note] if figure.note else [])

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import warnings
 from pathlib import Path
 
 from irviz.atomic_write import target_path
-from irviz.cli.options import Commands, add_file, add_function, print_notes
+from irviz.cli.options import Commands, add_file, add_function, open_file
 
 
 def add_export(commands: Commands) -> None:
@@ -29,14 +28,11 @@ def add_export(commands: Commands) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     from irviz.explorer.html_file import SUFFIX, save_html
-    from irviz.session.open_session import load
     from irviz.view.pass_times import SUFFIXES
 
     suffixes = SUFFIXES if options.times else [SUFFIX]
     target_path(options.output, suffixes)  # before the time that the rest takes
-    with warnings.catch_warnings(record=True) as notes:
-        session = load(options.file, name=options.module, function=options.function)
-    print_notes([str(note.message) for note in notes])
+    session = open_file(options)
     if options.times:
         session.pass_times().save(options.output)
     else:

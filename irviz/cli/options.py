@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from irviz.session.session import Session
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """The result of `add_subparsers`, to which each command adds its parser."""
@@ -14,7 +18,7 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def add_file(parser: argparse.ArgumentParser, *, is_optional: bool = False) -> None:
     """Add the options for the file to read and the module in it."""
-    words = ".py, .ipynb, .json, .pt2, .onnx" + (
+    words = ".py, .ipynb, .json, .pt2, .onnx, .irviz" + (
         "; without it: a list to choose from" * is_optional
     )
     count = "?" if is_optional else None
@@ -22,6 +26,16 @@ def add_file(parser: argparse.ArgumentParser, *, is_optional: bool = False) -> N
     parser.add_argument(
         "--module", default="", metavar="NAME", help="the module to read, if it defines several"
     )
+
+
+def open_file(options: argparse.Namespace) -> Session:
+    """Open the file of a command as a session, and print notes on that."""
+    from irviz.session.open_session import load
+
+    with warnings.catch_warnings(record=True) as notes:
+        session = load(options.file, name=options.module, function=options.function)
+    print_notes([str(note.message) for note in notes])
+    return session
 
 
 def add_function(parser: argparse.ArgumentParser) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from irviz.atomic_write import atomic_write
-from irviz.cli.options import Commands, add_file, add_function, print_notes
+from irviz.cli.options import Commands, add_file, add_function, open_file
 from irviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,18 +49,15 @@ def add_reduce(commands: Commands) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from irviz.loaders.load import load
     from irviz.session.reduce import reduce
 
     still_fails = _check(options.check)
-    loaded = load(options.file, name=options.module)
-    print_notes(loaded.notes)
-    function = options.function or loaded.function
+    session = open_file(options)
     with _cancelled_by_interrupt() as cancel:
         found = reduce(
-            loaded.module,
+            session.current.module,
             still_fails,
-            function=function,
+            function=session.function,
             seconds=options.seconds,
             progress=_tell if sys.stderr.isatty() else None,
             cancel=cancel,

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from pathlib import Path
 
 from irviz.errors import LoadError
 
 READABLE = (
-    "TVMScript (.py), a notebook (.ipynb), TVM's JSON (.json), a torch.export program (.pt2) or "
-    "ONNX (.onnx)"
+    "TVMScript (.py), a notebook (.ipynb), TVM's JSON (.json), a torch.export program (.pt2), "
+    "ONNX (.onnx) or a saved session (.irviz)"
 )
 
 
 class FileKind(Enum):
-    """A kind of file that holds a module: the suffix of its name, and its title in errors."""
+    """A kind of file that holds modules: the suffix of its name, and its title in errors."""
 
     JSON = ".json", "TVM's JSON"
     NOTEBOOK = ".ipynb", "a notebook"
     SCRIPT = ".py", "TVMScript"
     PT2 = ".pt2", "a torch.export program"
     ONNX = ".onnx", "an ONNX model"
+    SESSION = ".irviz", "a saved session"
 
     def __init__(self, suffix: str, title: str) -> None:
         self.suffix, self.title = suffix, title
@@ -43,6 +45,33 @@ _UNREADABLE = {
 }
 
 
+_WRITTEN_BY = {
+    FileKind.PT2: "write one with torch.export.save(torch.export.export(model, inputs), path)",
+    FileKind.SESSION: "write one with session.save(path)",
+}
+_ZIP = b"PK\x03\x04"
+SESSION_ENTRY = re.compile(r"index\.json|objects\.json|arrays/(?:0|[1-9][0-9]{0,8})\.npy")
+"""The names of the entries of a saved session, which is a zip archive as a .pt2 file is."""
+_MOST_NAME = 30
+
+
+def holds_session(content: bytes) -> bool:
+    """Return whether a file that begins so is a saved session, by the name of its first entry."""
+    size = int.from_bytes(content[26:28], "little")
+    name = content[30 : 30 + min(size, _MOST_NAME)].decode("ascii", "replace")
+    return content.startswith(_ZIP) and SESSION_ENTRY.fullmatch(name) is not None
+
+
+def is_session_file(path: Path) -> bool:
+    """Return whether a file is a saved session, or is called one: then its damage is said."""
+    if path.suffix.lower() == FileKind.SESSION.suffix:
+        return True
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return holds_session(file.read(30 + _MOST_NAME))
+
+
 def detect_kind(content: bytes, name: str) -> FileKind:
     """Return the kind of a file; raise LoadError if irviz does not read this kind."""
     named = _named_kind(name)
@@ -51,16 +80,13 @@ def detect_kind(content: bytes, name: str) -> FileKind:
     for start, reason in _UNREADABLE.items():
         if content.startswith(start):
             raise LoadError(f"{name!r} {reason}")
-    if content.startswith(b"PK\x03\x04"):
-        return FileKind.PT2
+    if content.startswith(_ZIP):
+        return FileKind.SESSION if holds_session(content) else FileKind.PT2
     # ONNX has no signature of its own: it begins with its version, a field and a number below 32.
     if named is FileKind.ONNX or (content[:1] == b"\x08" and content[1:2] < b"\x20"):
         return FileKind.ONNX
-    if named is FileKind.PT2:
-        raise LoadError(
-            f"{_wrong(name)}: it is not a zip archive; write one with "
-            "torch.export.save(torch.export.export(model, inputs), path)"
-        )
+    if named in _WRITTEN_BY:
+        raise LoadError(f"{_wrong(name)}: it is not a zip archive; {_WRITTEN_BY[named]}")
     text = decode_text(content, name)
     if text.lstrip()[:1] != "{":
         return named or FileKind.SCRIPT

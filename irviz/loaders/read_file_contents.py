@@ -42,8 +42,10 @@ def read_content(
     beside `path`; for `missing` see `import_program`.
     """
     kind = detect_kind(content, file)
-    if name and kind not in (FileKind.SCRIPT, FileKind.NOTEBOOK):
+    if name and kind not in (FileKind.SCRIPT, FileKind.NOTEBOOK, FileKind.SESSION):
         raise LoadError(f"{file!r} is {kind.title}, which holds one module: leave out {name!r}")
+    if kind is FileKind.SESSION:
+        raise LoadError(f"{file!r} is {kind.title}, with stages of its own: open it by itself")
     external = 0
     if kind is FileKind.ONNX:
         from irviz.loaders.models.onnx_file import external_bytes

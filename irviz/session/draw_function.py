@@ -58,8 +58,12 @@ def draw(
         irviz.draw(MyModule, around="lv3").save("lv3.svg")
         ```
     """
-    view = ViewState()
-    if around:
-        view = view.at(NodeId(around), steps, NodeId(to) if to else None)
     session = load(mod, function=function)
-    return session.draw(view=view, theme=theme, direction=direction)
+    return session.draw(view=part(around, steps, to), theme=theme, direction=direction)
+
+
+def part(around: str, steps: int = 1, to: str = "") -> ViewState:
+    """Return what is drawn of a function, by the arguments of `draw`."""
+    if not around:
+        return ViewState()
+    return ViewState().at(NodeId(around), steps, NodeId(to) if to else None)

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from irviz.errors import NotFoundError
+from irviz.gc_pause import gc_paused
 from irviz.ir.module_functions import function_named, relax_functions
 from irviz.ir.source_lines import source_lines
 from irviz.model.diff.diff_result import FunctionDiff, NodeChange, NodeDiff
@@ -173,7 +174,8 @@ def node_history(
         )
     layers = layered_graph(stages[at], function)[NodeId(node)].layers
     own = _Place(function, (NodeId(node),))
-    steps = [*_before(own, stages[: at + 1]), *_after(own, stages[at:])]
+    with gc_paused():
+        steps = [*_before(own, stages[: at + 1]), *_after(own, stages[at:])]
     names = tuple(filter(None, map(layer_name, layers)))
     return NodeHistory(NodeId(node), stages[at].id, names, tuple(steps))
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
-from irviz.session.open_session import SESSION_SUFFIX, load
+from irviz.session.open_session import is_session, load, split_stage
 from irviz.session.session import Session
 from irviz.session.stage_diff import diff_modules, diff_stages
 from irviz.transforms.stage import INITIAL
@@ -33,9 +32,9 @@ def diff(a: object, b: object, function: str = "", *, module: str = "") -> Diff:
         print(irviz.diff(MyModule, relax.transform.LegalizeOps()(MyModule)).text())
         ```
     """
-    (file, stage), (other_file, other_stage) = _split(a), _split(b)
+    (file, stage), (other_file, other_stage) = split_stage(a), split_stage(b)
     before = load(file, name=module)
-    if _is_session(file) and file == other_file:
+    if is_session(file) and file == other_file:
         stage = stage or before.current_id
         return diff_stages(before.tree, stage, other_stage or before.current_id, function)
     after = load(other_file, name=module)
@@ -50,26 +49,11 @@ def recordings(a: str, b: str) -> tuple[Session, Session] | None:
 
     A name with the number of a stage, such as `"work.irviz#1"`, is not a whole recording.
     """
-    if any(not _is_session(path) or stage for path, stage in map(_split, (a, b))):
+    if any(not is_session(path) or stage for path, stage in map(split_stage, (a, b))):
         return None
     one, two = load(a), load(b)
     is_recorded = [any(stage.seconds is not None for stage in each.stages) for each in (one, two)]
     return (one, two) if all(is_recorded) else None
-
-
-def _split(what: object) -> tuple[object, str]:
-    """Return a file and the id of a stage, "" for none; a file's own name may contain the sign."""
-    if not isinstance(what, str | os.PathLike):
-        return what, ""
-    path = os.fspath(what)
-    file, sign, stage = path.rpartition("#")
-    if sign and stage and _is_session(file) and not Path(path).exists():
-        return file, stage
-    return path, ""
-
-
-def _is_session(what: object) -> bool:
-    return isinstance(what, str) and Path(what).suffix.lower() == SESSION_SUFFIX
 
 
 def _title(what: object, label: str, default: str) -> str:

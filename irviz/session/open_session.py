@@ -6,20 +6,19 @@ import os
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
+from irviz.errors import LoadError
+from irviz.loaders.file_kind import is_session_file
 from irviz.loaders.load import load as load_model
 from irviz.loaders.load import load_content
 from irviz.loaders.loaded_model import Missing
 from irviz.runtime.inputs.argument_lists import Array
 from irviz.session.session import Session
 from irviz.transforms.stage import Stage
-
-SESSION_SUFFIX = ".irviz"
-"""The suffix of a file that `Session.save` wrote."""
 
 
 def load(
@@ -38,9 +37,9 @@ def load(
 
     Args:
         what: A path to TVMScript of any TVM version (.py, or a notebook with it), TVM's JSON, .pt2,
-            .onnx or a saved session (.irviz); or a model: an IRModule, a `relax.Function`, a
-            PrimFunc, a module of `relax.frontend.nn`, torch or torch.fx, a program of torch.export
-            or torch.onnx, or an ONNX model.
+            .onnx or a saved session (.irviz, and `"work.irviz#1"` for its stage 1); or a model: an
+            IRModule, a `relax.Function`, a PrimFunc, a module of `relax.frontend.nn`, torch or
+            torch.fx, a program of torch.export or torch.onnx, or an ONNX model.
         name: The name of the module to open, if a file defines several.
         params: Arrays by parameter name, which replace those of the model.
         inputs: What functions are called with; a torch module needs example inputs.
@@ -61,8 +60,13 @@ def load(
         session = irviz.load("model.onnx")
         ```
     """
-    if isinstance(what, str | os.PathLike) and Path(what).suffix.lower() == SESSION_SUFFIX:
-        return Session.load(what, trust=trust)
+    what, stage = split_stage(what)
+    if is_session(what):
+        if name:
+            raise LoadError(f"{os.fspath(what)!r} is a saved session: leave out {name!r}")
+        session = Session.load(what, trust=trust)
+        session = session.checkout(stage) if stage else session
+        return session.select_function(function) if function else session
     loaded = load_model(
         what,
         inputs=inputs,
@@ -85,6 +89,22 @@ def load(
     if isinstance(what, str | os.PathLike):
         session = session.from_file(os.fspath(what))
     return session.trust() if trust else session
+
+
+def split_stage(what: object) -> tuple[object, str]:
+    """Return a file and the id of a stage, "" for none; a file's own name may contain the sign."""
+    if not isinstance(what, str | os.PathLike):
+        return what, ""
+    path = os.fspath(what)
+    file, sign, stage = path.rpartition("#")
+    if sign and stage and is_session(file) and not Path(path).exists():
+        return file, stage
+    return path, ""
+
+
+def is_session(what: object) -> TypeGuard[str | os.PathLike[str]]:
+    """Return whether something is the path of a saved session."""
+    return isinstance(what, str | os.PathLike) and is_session_file(Path(what))
 
 
 def add_file(session: Session, file: str, content: bytes) -> Session:

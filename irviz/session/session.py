@@ -238,8 +238,11 @@ class Session(SessionState):
         From then on, anything that would run their code raises UntrustedError until `trust` is
         called.
         """
-        marked = tuple(replace(one, files=one.files | {file}) for one in self.stages)
-        return self._with(tree=replace(self.tree, stages=marked))
+        marked: dict[str | None, Stage] = {}
+        for one in self.stages:  # each after its parent; what is read of one is kept by the stage
+            parent = marked.get(one.parent)
+            marked[one.id] = replace(one, files=one.files | {file}, made_from=parent)
+        return self._with(tree=replace(self.tree, stages=tuple(marked.values())))
 
     def trust(self, *files: str) -> Session:
         """Allow code of opened files, by default of all, to run in another process.

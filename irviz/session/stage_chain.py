@@ -24,8 +24,10 @@ from irviz.session.stage_diff import diff_modules
 from irviz.session.visible_function import StageView, ViewState, stage_view
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree
+from irviz.view.geometry import Rect, Size
 from irviz.view.graph.aligned_layouts import place_sides
 from irviz.view.graph.graph_figure import PlacedGraph
+from irviz.view.graph.graphviz_layout import Layout
 
 # With larger numbers one would wait for the layout, or get a picture that is worse than before.
 _MOST_STAGES = 8
@@ -38,6 +40,8 @@ _MOST_PLACES = 100
 """The most nodes of all stages together: the time of a layout grows faster than they do."""
 _MOST_EMPTY = 0.3
 """The most of the places of all stages that may be empty in a picture."""
+_MOST_EMPTY_SIDE = 0.2
+"""The most of a picture's width, or height, that may be empty at one side: it is shown smaller."""
 _MOST_SPREAD = 2.0
 """The most places of all stages for each node of one: a node that others were fused into is drawn
 as large as those together."""
@@ -94,20 +98,24 @@ def _size(stage: Stage, function: str) -> tuple[int, int]:
 
 @dataclass(eq=False)
 class SharedLayout:
-    """The layout of stages that suit each other, made when one of them is asked for."""
+    """The layout of stages that suit each other, made when one of them is asked for.
+
+    A stage that leaves too much of the picture empty at a side is laid out by itself.
+    """
 
     stages: Sequence[Stage]
     union: UnionGraph
 
     @cached_property
-    def placed(self) -> Sequence[PlacedGraph]:
-        """The layout of each stage; none where one for all is too difficult."""
+    def placed(self) -> Mapping[Stage, PlacedGraph]:
+        """The layout of each stage that has one of these; empty where it is too difficult."""
         whole, placed = place_sides(unfolded_sides(self.union), seconds=_SECONDS)
-        return () if whole.note else placed
+        sides = zip(self.stages, () if whole.note else placed, strict=False)
+        return {stage: one for stage, one in sides if _is_filled(one.layout)}
 
     def of(self, stage: Stage) -> PlacedGraph | None:
         """Return the layout of a stage, None where it is to have one of its own."""
-        return dict(zip(self.stages, self.placed, strict=False)).get(stage)
+        return self.placed.get(stage)
 
 
 def shared_layouts(
@@ -190,6 +198,16 @@ def _is_suitable(union: UnionGraph) -> bool:
         _places(union, at) >= (1 - _MOST_EMPTY) * count and count <= _MOST_SPREAD * len(stage.nodes)
         for at, stage in enumerate(union.stages)
     )
+
+
+def _is_filled(layout: Layout) -> bool:
+    """Return whether what is drawn reaches from side to side of the picture."""
+    rects = [*layout.shapes.values(), *(frame.rect for frame in layout.frames.values())]
+    rects += [Rect.around(centre, Size(0, 0)) for centre in layout.nodes.values()]
+    across, down = _MOST_EMPTY_SIDE * layout.width, _MOST_EMPTY_SIDE * layout.height
+    middle = Rect(across, down, layout.width - across, layout.height - down)
+    left, top, right, bottom = zip(*rects, strict=True)
+    return Rect(min(left), min(top), max(right), max(bottom)).contains(middle)
 
 
 def _has_split(union: UnionGraph) -> bool:

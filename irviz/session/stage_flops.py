@@ -10,6 +10,7 @@ from irviz.ir.module_functions import drawable_functions
 from irviz.ir.prim_func_flops import prim_func_flops
 from irviz.model.graph.flops import FlopsOfFunction, with_flops
 from irviz.model.graph.graph import Graph
+from irviz.session.kept_by_stage import kept_by_stage
 from irviz.session.stage_readings import reading_of
 from irviz.transforms.stage import Stage
 
@@ -24,6 +25,7 @@ def counted_graph(stage: Stage, graph: Graph) -> Graph:
     return with_flops(graph, _flops_of_functions(stage))
 
 
+@kept_by_stage
 def _flops_of_functions(stage: Stage) -> FlopsOfFunction:
     """Return a function from a function's name to its FLOPs, None if some are unknown."""
     functions = drawable_functions(stage.module)

@@ -35,7 +35,7 @@ def layered_graph(stage: Stage, function: str) -> Graph:
 def _layered(stage: Stage, function: str, reading: Reading) -> Graph:
     """Return the graph of a current reading, with layers."""
     origins = [stage]
-    while (origin := origins[-1].made_from) is not None:
+    while (origin := origins[-1].made_from) is not None and function in origin.module:
         origins.append(origin)
     for one in reversed(origins):  # so that none has to wait for many others
         layers = _layers(one, function)

@@ -10,7 +10,7 @@ import tvm
 import tvm_ffi
 from tvm import ir, relax, tirx
 
-from irviz.ir.module_functions import python_functions
+from irviz.ir.module_functions import function_named, python_functions
 from irviz.ir.node_ids import MAX_NESTING
 from irviz.ir.text.text_cache import TextCache
 from irviz.model.graph.graph import CALLEE, NodeId, NodeKind, Resolution
@@ -100,8 +100,7 @@ class CallReader:
 
     def __init__(self, mod: ir.IRModule, texts: TextCache) -> None:
         self._texts = texts
-        self._functions = {str(gvar.name_hint): f for gvar, f in mod.functions.items()}
-        self._python = python_functions(mod)
+        self._mod = mod
         self._callees: dict[str, Callee] = {}
         self._operators: dict[int, tuple[str, NodeKind, Passing | None, bool]] = {}
 
@@ -149,12 +148,14 @@ class CallReader:
             return Callee(str(callee.name), None, _is_pure(callee), "")
         if isinstance(callee, ir.StringImm) and operator == "relax.call_py_func":
             name = str(callee.value)
-            resolution = Resolution.PYTHON if name in self._python else Resolution.UNKNOWN
+            resolution = (
+                Resolution.PYTHON if name in python_functions(self._mod) else Resolution.UNKNOWN
+            )
             return Callee(name, resolution, True, name)
         return None
 
     def _look_up(self, name: str) -> Callee:
-        function = self._functions.get(name)
+        function = function_named(self._mod, name)
         if not isinstance(function, relax.Function | tirx.PrimFunc):
             return Callee(name, resolve_registered(name), False, name)
         structure = tvm_ffi.structural_hash(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 
-from irviz.model.diff.compare_functions import block_partners
 from irviz.model.diff.diff_result import Aspect, NodeChange, NodeDiff
-from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId, Region
+from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId, NodeKind, Region, RegionKind
 
 
 @dataclass(eq=False, slots=True)
@@ -77,13 +78,13 @@ class UnionElements:
         stages: The graphs of the stages.
         of: For each stage, the element of each node.
         frames: The elements that are frames.
-        scopes: For each stage, the scope of each region.
+        scopes: For each stage, the innermost scope of each region: none is of a plain block.
     """
 
     stages: Sequence[Graph]
     of: Sequence[Mapping[NodeId, Element]]
     frames: Sequence[Element]
-    scopes: Sequence[Sequence[Scope]]
+    scopes: Sequence[Sequence[Scope | None]]
 
     def __iter__(self) -> Iterator[Element]:
         """Yield every element once, in the order of the stages."""
@@ -104,22 +105,22 @@ def union_elements(stages: Sequence[Graph], steps: Sequence[Sequence[NodeDiff]])
 
     The arguments are those of `union_graph`.
     """
-    of: list[dict[NodeId, Element]] = [{one.id: Element({0: one}) for one in stages[0].nodes}]
+    scopes = _scopes(stages, steps)
+    of: list[dict[NodeId, Element]] = []
     frames: dict[Element, None] = {}
-    for at, step in enumerate(steps, start=1):
+    for at, graph in enumerate(stages):
+        around = [None if n.region is None else scopes[at][n.region] for n in graph.nodes]
+        here = dict(zip(graph.index, around, strict=True))
+        if not at:
+            of.append({one.id: Element({0: one}, here[one.id]) for one in graph.nodes})
+            continue
         of.append({})
-        for diff in step:
-            _relate(diff, of[at - 1], of[at], stages[at], at)
+        for diff in steps[at - 1]:
+            _relate(diff, of[at - 1], of[at], graph, at, here)
             if not _is_in_place(diff) and diff.before and diff.after:
                 before = [of[at - 1][one] for one in diff.before]
                 frame = _frame(before, [of[at][one] for one in diff.after], diff)
                 frames.update({frame: None} if frame.inside else {})
-    scopes = _scopes(stages, steps)
-    for at, elements in enumerate(of):
-        for node_id, one in elements.items():
-            region = stages[at][node_id].region
-            if region is not None:
-                one.scope = scopes[at][region]
     found = UnionElements(stages, of, _kept_frames(frames), scopes)
     _number(found)
     return found
@@ -130,25 +131,35 @@ def _is_in_place(diff: NodeDiff) -> bool:
     return len(diff.before) == len(diff.after) == 1
 
 
+def _is_moved(diff: NodeDiff) -> bool:
+    """Return whether nodes moved to another block."""
+    return any(one.aspect is Aspect.BLOCK for one in diff.differences)
+
+
 def _relate(
     diff: NodeDiff,
     mine: Mapping[NodeId, Element],
     theirs: dict[NodeId, Element],
     after: Graph,
     at: int,
+    scopes: Mapping[NodeId, Scope | None],
 ) -> None:
-    """Add the nodes that a difference leads to in the next stage."""
-    moved = any(one.aspect is Aspect.BLOCK for one in diff.differences)
-    if _is_in_place(diff) and not moved:  # what moved to another block stands elsewhere
-        one = mine[diff.before[0]]
-        one.at[at] = after[diff.after[0]]
-        one.is_changed |= diff.change is not NodeChange.SAME
-        theirs[diff.after[0]] = one
-        return
+    """Add the nodes that a difference leads to in the next stage, which are in these scopes."""
+    if _is_in_place(diff) and not _is_moved(diff):  # what moved stands elsewhere
+        one, scope = mine[diff.before[0]], scopes[diff.after[0]]
+        place = _common_place(one.scope, one.at, scope, at)
+        if place is None and one.is_input:
+            place = _place_of_input(one, after[diff.after[0]], scope)
+        if place is not None:
+            one.scope = place[0]
+            one.at[at] = after[diff.after[0]]
+            one.is_changed |= diff.change is not NodeChange.SAME
+            theirs[diff.after[0]] = one
+            return
     for node_id in diff.before:
         mine[node_id].is_changed = True
     for node_id in diff.after:
-        theirs[node_id] = Element({at: after[node_id]}, is_changed=True)
+        theirs[node_id] = Element({at: after[node_id]}, scopes[node_id], is_changed=True)
 
 
 def _frame(before: Sequence[Element], after: Sequence[Element], diff: NodeDiff) -> Element:
@@ -174,37 +185,168 @@ def _frame(before: Sequence[Element], after: Sequence[Element], diff: NodeDiff) 
     return frame
 
 
-def _scopes(stages: Sequence[Graph], steps: Sequence[Sequence[NodeDiff]]) -> list[list[Scope]]:
-    """Return the scope of each region of each stage: regions with the same nodes share one."""
-    found: list[list[Scope]] = []
+def _scopes(
+    stages: Sequence[Graph], steps: Sequence[Sequence[NodeDiff]]
+) -> list[list[Scope | None]]:
+    """Return the scope of each region of each stage: regions with the same nodes share one.
+
+    A region without a counterpart in another stage may contain a scope there, or be inside of one:
+    a layer that is in a dataflow block in one stage is in that block's scope, and so are the blocks
+    that a pass merges. Scopes that a stage has are inside of each other as its regions are.
+    """
+    found: list[list[Scope | None]] = []
     for at, graph in enumerate(stages):
-        known: dict[int, Scope] = {}
+        same: Mapping[int, int] = {}
+        merged: Mapping[int, Sequence[int]] = {}
+        parts: Mapping[int, int] = {}
         if at:
-            partners = block_partners(steps[at - 1], stages[at - 1], graph)
-            pairs = {two: one for one, two in reversed(partners.items())}
-            known = {
-                two: found[-1][one]
-                for two, one in pairs.items()
-                if one is not None and two is not None
-            }
-        mine = [known.get(index) or Scope() for index in range(len(graph.regions))]
-        for scope, region in zip(mine, graph.regions, strict=True):
-            scope.regions[at] = region
-        for scope, region in zip(mine, graph.regions, strict=True):
+            same, merged, parts = _region_relations(steps[at - 1], stages[at - 1], graph)
+        mine: list[Scope | None] = []
+        for index, region in enumerate(graph.regions):
             parent = None if region.parent is None else mine[region.parent]
-            if not _contains(scope, parent):
-                scope.parent = parent
+            if not _has_frame(region):
+                mine.append(parent)
+                continue
+            scope = (found[-1][same[index]] if index in same else None) or Scope()
+            known = found[-1][parts[index]] if index in parts else scope.parent
+            around = scope.regions or (known.regions if known else {})
+            place = _common_place(known, around, parent, at)
+            if place is None:
+                scope, place = Scope(), (parent,)
+            scope.regions[at], scope.parent = region, place[0]
+            for one in merged.get(index, ()):
+                inner = found[-1][one]
+                if inner is not None and inner.parent is scope.parent:
+                    inner.parent = scope
+            mine.append(scope)
         found.append(mine)
     return found
 
 
-def _contains(scope: Scope, inner: Scope | None) -> bool:
-    """Return whether a scope is another one, or around it."""
-    while inner is not None:
-        if inner is scope:
-            return True
+def _has_frame(region: Region) -> bool:
+    return region.kind is not RegionKind.BINDING_BLOCK
+
+
+def _region_relations(
+    step: Sequence[NodeDiff], before: Graph, after: Graph
+) -> tuple[dict[int, int], dict[int, list[int]], dict[int, int]]:
+    """Return how the regions of two stages correspond, of those of a kind, by the nodes in them.
+
+    Regions without nodes to tell it correspond if they are of one container, or have the same
+    parameters.
+
+    Returns:
+        The region before of each region after that is the same, those before that are in a larger
+        one, and the one before that a smaller one is in.
+    """
+    shared, inputs = _shared_nodes(step, before, after)
+    both, mine, theirs = Counter[tuple[int, int]](), Counter[int](), Counter[int]()
+    for (ones, twos), count in shared.items():
+        mine.update(dict.fromkeys(ones, count))
+        theirs.update(dict.fromkeys(twos, count))
+        both.update(dict.fromkeys(product(ones, twos), count))
+    alike = [
+        (one, two, count)
+        for (one, two), count in sorted(both.items())
+        if after.regions[two].kind is before.regions[one].kind
+    ]
+    # a region that lost some nodes and got others is the same; else one may be in the other
+    likely = [
+        (one, two)
+        for one, two, count in alike
+        if (count == mine[one]) is (count == theirs[two])
+        and 2 * count > max(mine[one], theirs[two])
+    ]
+    ids = {(one.id, one.kind): index for index, one in enumerate(before.regions) if one.id}
+    named = [(ids.get((one.id, one.kind), -1), index) for index, one in enumerate(after.regions)]
+    untold = [(one, two) for one, two in (*named, *inputs) if one >= 0]
+    likely += [(one, two) for one, two in untold if not mine[one] or not theirs[two]]
+    same: dict[int, int] = {}
+    for one, two in likely:
+        if two not in same and one not in same.values():
+            same[two] = one
+    left = [each for each in alike if each[1] not in same and each[0] not in same.values()]
+    merged: dict[int, list[int]] = {}
+    for one, two, count in left:
+        if count == mine[one]:
+            merged.setdefault(two, []).append(one)
+    parts = {two: one for one, two, count in left if mine[one] > count == theirs[two]}
+    return same, merged, parts
+
+
+def _shared_nodes(
+    step: Sequence[NodeDiff], before: Graph, after: Graph
+) -> tuple[Counter[tuple[tuple[int, ...], tuple[int, ...]]], list[tuple[int, int]]]:
+    """Count the nodes that stay, by the regions around them; pair the regions around inputs."""
+    found = Counter[tuple[tuple[int, ...], tuple[int, ...]]]()
+    inputs: list[tuple[int, int]] = []
+    for diff in step:
+        if _is_in_place(diff) and not _is_moved(diff):
+            was, now = before[diff.before[0]], after[diff.after[0]]
+            around = _framed(before, was.region), _framed(after, now.region)
+            if was.kind in INPUT_KINDS or now.kind in INPUT_KINDS:
+                inputs += [
+                    (one, two)
+                    for one, two in product(*around)
+                    if before.regions[one].kind is after.regions[two].kind
+                ]
+            else:
+                found[around] += 1
+    return found, inputs
+
+
+def _framed(graph: Graph, region: int | None) -> tuple[int, ...]:
+    """Return the regions with frames around something in a region."""
+    found: list[int] = []
+    while region is not None:
+        if _has_frame(graph.regions[region]):
+            found.append(region)
+        region = graph.regions[region].parent
+    return tuple(found)
+
+
+def _common_place(
+    known: Scope | None, stages: Collection[int], other: Scope | None, at: int
+) -> tuple[Scope | None] | None:
+    """Return where something is that some stages have in one scope and another one in another.
+
+    It is the inner one of both, if no stage has a scope around it that it is not in there.
+    """
+    if known is other or not stages:
+        return (other,)
+    if _contains(other, known):
+        is_free = all(at not in one.regions for one in _between(known, other))
+        return (known,) if is_free else None
+    if _contains(known, other):
+        is_free = not any(one.regions.keys() & stages for one in _between(other, known))
+        return (other,) if is_free else None
+    return None
+
+
+def _between(inner: Scope | None, outer: Scope | None) -> Iterator[Scope]:
+    """Yield a scope and those around it, up to one that is around them."""
+    while inner is not None and inner is not outer:
+        yield inner
         inner = inner.parent
-    return False
+
+
+def _place_of_input(known: Element, node: Node, scope: Scope | None) -> tuple[Scope | None] | None:
+    """Return the scope around a constant's own, as no block binds it; a parameter stays in its own.
+
+    So a parameter that becomes a constant does not enter the block that uses it.
+    """
+    outer = known.scope
+    while outer is not None and not _contains(outer, scope):
+        outer = outer.parent
+    was_param = any(one.kind is NodeKind.PARAM for one in known.at.values())
+    is_param = node.kind is NodeKind.PARAM
+    moves = (was_param and outer is not known.scope) or (is_param and outer is not scope)
+    return None if moves else (outer,)
+
+
+def _contains(scope: Scope | None, inner: Scope | None) -> bool:
+    """Return whether a scope is another one, or around it; None is the function itself."""
+    return scope is None or any(one is scope for one in _between(inner, None))
 
 
 def _kept_frames(frames: Iterable[Element]) -> list[Element]:
@@ -212,8 +354,11 @@ def _kept_frames(frames: Iterable[Element]) -> list[Element]:
     kept = []
     for frame in frames:  # inner frames come before outer ones
         scopes = {one.scope for one in frame.inside}
+        place = None
         if len(scopes) == 1:
-            frame.scope = scopes.pop()
+            place = _common_place(frame.scope, frame.at, scopes.pop(), min(frame.inside[0].at))
+        if place is not None:
+            frame.scope = place[0]
             kept.append(frame)
         else:
             for one in frame.inside:

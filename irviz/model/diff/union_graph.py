@@ -82,8 +82,12 @@ def union_graph(
     ]
     written = {scope: index for index, scope in writer.owners}
     regions = [
-        {index: written[scope] for index, scope in enumerate(each) if scope in written}
-        for each in elements.scopes
+        {
+            index: written[scope]
+            for index, scope in enumerate(each)
+            if scope in written and stage.regions[index].kind is not RegionKind.BINDING_BLOCK
+        }
+        for stage, each in zip(stages, elements.scopes, strict=True)
     ]
     return UnionGraph(graph, stages, nodes, frames, drawn, outputs, regions)
 
@@ -143,7 +147,9 @@ class _Writer:
             if isinstance(item, Element):
                 self._write_element(item, region)
             else:
-                self.owners.append((self._add_region(_merged(item, region)), item))
+                last = item.regions[max(item.regions)]
+                index = self._add_region(last._replace(parent=region, owner=None))
+                self.owners.append((index, item))
                 self._write_scope(item, self.owners[-1][0])
         self._write_run(run, region)
 
@@ -198,14 +204,6 @@ def _inner_scopes(tops: Mapping[Scope | None, object]) -> dict[Scope | None, lis
     for scope in used:
         found.setdefault(scope.parent, []).append(scope)
     return found
-
-
-def _merged(scope: Scope, parent: int | None) -> Region:
-    """Return the region of all stages: a block is a dataflow block if it is one in any stage."""
-    region = scope.regions[max(scope.regions)]
-    dataflow = RegionKind.DATAFLOW_BLOCK
-    is_dataflow = any(one.kind is dataflow for one in scope.regions.values())
-    return region._replace(kind=dataflow if is_dataflow else region.kind, parent=parent, owner=None)
 
 
 def _near_changes(elements: UnionElements) -> set[Element]:

@@ -6,7 +6,6 @@ The declared names, methods and sizes are checked before anything is read.
 from __future__ import annotations
 
 import os
-import re
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,10 +14,10 @@ from irviz.atomic_write import atomic_write
 from irviz.errors import LoadError, SaveError
 from irviz.loaders.bounded_read import open_archive, read_file
 from irviz.loaders.file_errors import FileError, brief, named, one_line
+from irviz.loaders.file_kind import SESSION_ENTRY
 from irviz.loaders.file_limits import check_unpacked, max_unpacked, memory_share
 
 INDEX, OBJECTS = "index.json", "objects.json"
-_NAMES = re.compile(r"index\.json|objects\.json|arrays/(?:0|[1-9][0-9]{0,8})\.npy")
 _SIGNATURE = b"PK\x03\x04"
 _MAX_INDEX = 1 << 24
 """The largest index in bytes; that of a session with a thousand stages has a million."""
@@ -95,7 +94,7 @@ def _entries(name: str, archive: zipfile.ZipFile, size: int) -> dict[str, bytes]
     seen: set[str] = set()
     for member in members:
         reason = ""
-        if not _NAMES.fullmatch(member.filename):
+        if not SESSION_ENTRY.fullmatch(member.filename):
             reason = f"it has the entry {brief(member.filename)}, which no session has"
         elif member.filename in seen:
             reason = f"it has {member.filename!r} more than once"

@@ -9,11 +9,12 @@ from itertools import pairwise
 from types import MappingProxyType
 
 from irviz.model.diff.side_graphs import SideGraph, SideGraphs
-from irviz.model.graph.graph import INPUT_KINDS, OUTPUT, Node, NodeId, RegionKind
+from irviz.model.graph.graph import INPUT_KINDS, OUTPUT, Node, NodeId
 from irviz.view.geometry import Point, Rect, Size
 from irviz.view.graph.dot import layout_input
 from irviz.view.graph.fallback_layout import FRAME_MARGIN
 from irviz.view.graph.fallback_routes import add_missing_routes
+from irviz.view.graph.fitted_frames import FrameContents, fitted_frames, frame_contents
 from irviz.view.graph.graph_figure import GraphFigure, PlacedGraph, draw_placed, place_graph
 from irviz.view.graph.graphviz_layout import LAYOUT_SECONDS, Layout, Route
 from irviz.view.graph.node_shapes import VALUE_HEIGHT, layout_size, shape_size
@@ -60,8 +61,11 @@ def place_sides(
             shapes[place] = _largest(shapes.get(place), shape_size(node, arguments), extra)
             sizes[place] = _largest(sizes.get(place), layout_size(node, arguments), 0.0)
     for place, shape in shapes.items():
+        # the layout has a cell of whole pixels for each argument
+        cells = len(sides.union.entering.get(place, ())) or 1
+        shapes[place] = Size(cells * math.ceil(shape.width / cells), shape.height)
         size = sizes[place]
-        sizes[place] = Size(max(size.width, shape.width), size.height)
+        sizes[place] = Size(max(size.width, shapes[place].width), size.height)
     placed = place_graph(sides.union, direction, seconds, sizes)
     rects = {
         f"n{index}": _shape(placed, node.id, shapes[node.id])
@@ -69,7 +73,9 @@ def place_sides(
         if not _has_own_size(node)
     }
     placed = placed._replace(layout=replace(placed.layout, shapes=rects))
-    return placed, [_side(placed, side, shapes, direction) for side in sides.sides]
+    boxes = {place: _box(placed, place, size) for place, size in sizes.items()}
+    every = frame_contents(placed.graph, boxes, placed.layout.routes)
+    return placed, [_side(placed, side, shapes, sizes, every) for side in sides.sides]
 
 
 def _largest(known: Size | None, size: Size, extra: float) -> Size:
@@ -78,10 +84,15 @@ def _largest(known: Size | None, size: Size, extra: float) -> Size:
 
 
 def _side(
-    placed: PlacedGraph, side: SideGraph, shapes: Mapping[NodeId, Size], direction: str
+    placed: PlacedGraph,
+    side: SideGraph,
+    shapes: Mapping[NodeId, Size],
+    sizes: Mapping[NodeId, Size],
+    every: FrameContents,
 ) -> PlacedGraph:
-    """Return the layout of one stage."""
-    whole, flow = placed.layout, 1.0 if direction == "down" else -1.0
+    """Return the layout of one stage; `every` is what the frames have of all stages."""
+    direction, whole = placed.direction, placed.layout
+    flow = 1.0 if direction == "down" else -1.0
     nodes: dict[str, Point] = {}
     rects: dict[str, Rect] = {}
     filled: dict[NodeId, Rect] = {}
@@ -98,11 +109,6 @@ def _side(
             rects[name] = _shape(placed, place, shapes[place])
     if side.graph.outputs:
         nodes[OUTPUT] = whole.nodes[OUTPUT]
-    frames = {
-        f"cluster_{index}": whole.frames[f"cluster_{index}"]
-        for index, region in enumerate(side.graph.regions)
-        if f"cluster_{index}" in whole.frames and region.kind is not RegionKind.BINDING_BLOCK
-    }
     along = [*side.routes, *(len(placed.graph.edges) + n for n in _output_numbers(placed, side))]
     ends = [*((one.source, one.target) for one in side.graph.edges)]
     ends += [(one, OUTPUT) for one in side.graph.outputs]
@@ -116,6 +122,10 @@ def _side(
         if target in filled:
             route = _entering(route, filled[target])
         routes[f"e{index}"] = route
+    boxes = {one: _box(placed, place, sizes[place]) for one, place in side.places.items()}
+    boxes |= {one: _with_value(rect, flow) for one, rect in filled.items()}
+    own = frame_contents(side.graph, boxes, routes)
+    frames = fitted_frames(side.graph, own, whole.frames, every)
     layout = Layout(whole.width, whole.height, nodes, frames, routes, rects)
     if len(routes) < len(along):
         given = layout_input(side.graph)
@@ -126,6 +136,11 @@ def _side(
         }
         layout = add_missing_routes(layout, {**given.sizes, **known}, given.edges, direction)
     return PlacedGraph(side.graph, direction, placed.dot, layout, placed.note)
+
+
+def _box(placed: PlacedGraph, place: NodeId, size: Size) -> Rect:
+    """Return the rectangle of a node with the label of its value."""
+    return Rect.around(placed.layout.nodes[f"n{placed.graph.index[place]}"], size)
 
 
 def _shape(placed: PlacedGraph, place: NodeId, size: Size) -> Rect:

@@ -8,7 +8,7 @@ from irviz.model.graph.graph import Graph, Node, Region, RegionKind
 from irviz.view.geometry import Point, Rect
 from irviz.view.graph import labels
 from irviz.view.graph.graphviz_layout import ClusterFrame
-from irviz.view.svg_primitives import add, add_rect, add_text, text_rect
+from irviz.view.svg_primitives import add, add_rect, add_text, text_rect, text_width
 from irviz.view.theme import Theme
 
 _TITLE_INSET = 14.0
@@ -45,6 +45,11 @@ def cluster_title(graph: Graph, index: int) -> str:
     if region.kind is RegionKind.DATAFLOW_BLOCK:
         return "dataflow"
     return labels.group_title(region.name)
+
+
+def title_space(title: str) -> float:
+    """Return the least width of a frame with a title."""
+    return text_width(title, labels.VALUE_SIZE) + 30
 
 
 def draw_cluster(

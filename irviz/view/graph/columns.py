@@ -106,7 +106,8 @@ def _divide(
 
     At most `most` edges lie between two columns; an input is in the column that first uses it.
     """
-    items = contents[region]
+    # a frame comes where its last node does: its weights may come before all other nodes
+    items = sorted(contents[region], key=lambda item: _last(graph, contents, item))
     nodes = [_nodes(contents, item) for item in items]
     item_of = {node.id: at for at, inside in enumerate(nodes) for node in inside}
     first_use = [-1 if _is_input(item) else at for at, item in enumerate(items)]
@@ -163,6 +164,10 @@ def _nodes(contents: Mapping[int | None, Sequence[Item]], item: Item) -> list[No
     if isinstance(item, Node):
         return [item]
     return [node for inner in contents[item] for node in _nodes(contents, inner)]
+
+
+def _last(graph: Graph, contents: Mapping[int | None, Sequence[Item]], item: Item) -> int:
+    return max(graph.index[node.id] for node in _nodes(contents, item))
 
 
 def _is_input(item: Item) -> bool:

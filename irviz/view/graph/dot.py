@@ -24,11 +24,10 @@ from irviz.model.graph.graph import (
 )
 from irviz.view.geometry import Size
 from irviz.view.graph import labels
-from irviz.view.graph.clusters import cluster_contents, cluster_title
+from irviz.view.graph.clusters import cluster_contents, cluster_title, title_space
 from irviz.view.graph.columns import MARGIN as COLUMN_MARGIN
 from irviz.view.graph.columns import Columns, column_name
 from irviz.view.graph.node_shapes import layout_size, output_size
-from irviz.view.svg_primitives import text_width
 
 RANKDIRS = {"up": "BT", "down": "TB"}
 _PX_PER_INCH = 72.0
@@ -172,8 +171,8 @@ def _add_contents(
                 _add_node(into, name, item, given.sizes[name], arguments)
             else:
                 with into.subgraph(name=f"cluster_{item}") as cluster:
-                    title_width = text_width(cluster_title(graph, item), labels.VALUE_SIZE)
-                    title = _table(Size(title_width + 30, float(spaces["title"])), 1)
+                    width = title_space(cluster_title(graph, item))
+                    title = _table(Size(width, float(spaces["title"])), 1)
                     cluster.attr(label=title, labeljust="l", margin=spaces["margin"])
                     cluster.attr(labelloc=labelloc)
                     fill(cluster, item)

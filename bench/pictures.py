@@ -1,0 +1,119 @@
+"""Count what is false in the pictures of recorded models; end with 1 if anything is.
+
+    python bench/pictures.py session.irviz …
+
+A session is a recording that was saved, as of the models in tests/models. Of each stage these
+pictures are read: the one that `draw` makes, the one that the page shows, those with each group
+opened and each frame closed by itself, and both of a comparison with the stage before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import irviz
+from irviz.errors import IrvizError
+from irviz.explorer import actions, selectors
+from irviz.explorer.reducer import reduce
+from irviz.explorer.state import State
+from irviz.session.session import Session
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from picture_contract import TURN, violations
+
+Pictures = Iterator[tuple[str, str, Any]]
+"""The kind of each picture, its SVG and its graph."""
+
+
+def main() -> int:
+    """Read the pictures of each session, and print a line for each."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("sessions", nargs="+", help="recordings that were saved")
+    parser.add_argument("--groups", type=int, default=40, help="the most groups of a stage")
+    parser.add_argument("--show", type=int, default=0, help="the most that is told of a kind")
+    options = parser.parse_args()
+    false = sum(_count(path, options.groups, options.show) for path in options.sessions)
+    print(f"{false:,} false")
+    return 1 if false else 0
+
+
+class Counted(NamedTuple):
+    """The pictures that were read, by kind, their turns, and what is false, with its stage."""
+
+    pictures: Counter[str]
+    turns: int
+    found: list[tuple[str, ...]]
+
+
+def false_pictures(session: Session, most_groups: int) -> Counted:
+    """Read the pictures of each stage of a session."""
+    counted, turns, drawn = Counted(Counter(), 0, []), 0, set()
+    for stage in session.stages:
+        here = session.checkout(stage.id)
+        if stage.is_unchanged or not here.functions:
+            continue
+        if here.function not in here.functions:
+            here = here.select_function(here.functions[0])
+        for kind, svg, graph in _pictures(here, most_groups):
+            if svg in drawn:
+                continue
+            drawn.add(svg)
+            counted.pictures[kind] += 1
+            for what, *where in violations(svg, graph):
+                if what == TURN:
+                    turns += 1
+                else:
+                    counted.found.append((what, kind, stage.id, *where))
+    return counted._replace(turns=turns)
+
+
+def _count(path: str, most_groups: int, most_shown: int) -> int:
+    """Print what is false in the pictures of a saved recording, and return how much."""
+    began = time.perf_counter()
+    counted = false_pictures(irviz.load(path), most_groups)
+    name, seconds = Path(path).stem, time.perf_counter() - began
+    pictures = ", ".join(f"{count} {kind}" for kind, count in counted.pictures.items())
+    number = len(counted.found)
+    print(f"{name}: {pictures}; {counted.turns} turns; {number} false; {seconds:.0f} s", flush=True)
+    by_kind: dict[str, list[str]] = {}
+    for what, kind, stage, *where in counted.found:
+        by_kind.setdefault(f"{what} ({kind})", []).append(f"stage {stage}: {', '.join(where)}")
+    for what, places in by_kind.items():
+        print(f"    {len(places)} {what}", *places[:most_shown], sep="\n        ", flush=True)
+    return number
+
+
+def _pictures(session: Session, most_groups: int) -> Pictures:
+    """Yield the pictures of the current stage."""
+    view = session.view()
+    yield "drawn", session.draw().svg, view.graph
+    state = State.of(session)
+    yield from _shown(state, "page")
+    view = selectors.view_or_none(state, "current")
+    toggles = sorted((view.openable | view.closable) if view else ())[:most_groups]
+    for one in toggles:
+        yield from _shown(reduce(state, actions.Toggle(one)), "toggled")
+    if session.current.parent is not None:
+        with suppress(IrvizError):
+            both = reduce(state, actions.Compare(session.current.parent))
+            for side in ("reference", "current"):
+                yield from _shown(both, "compared", side)
+
+
+def _shown(state: State, kind: str, side: Any = "current") -> Pictures:
+    scene = selectors.scene(state, side)
+    if scene.view is not None and scene.figure is not None:
+        yield kind, scene.figure.svg, scene.view.graph
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
+import random
 import time
 import tracemalloc
 import warnings
@@ -41,6 +42,10 @@ from irviz.transforms.stage import Stage
 
 _RANDOM = 60
 _SEED = 20
+_MUTANTS = 10
+"""Of each module."""
+_AT_ONCE = 16
+"""Modules that a child process mutates."""
 
 
 def main() -> None:
@@ -56,6 +61,7 @@ def main() -> None:
         "values": values,
         "structure": structure,
         "names": names,
+        "mutants": mutants,
     }
     parser.add_argument("parts", nargs="*", metavar="part", help=f"of {', '.join(parts)}")
     options = parser.parse_args()
@@ -302,6 +308,44 @@ def names() -> None:
             others = renamed, by_structure.permuted(mod, at), by_structure.permuted(renamed, at)
             wrong += sum(bool(irviz.diff(mod, other)) for other in others)
         print(f"other names, order, both, of {len(mods)} {what}: {wrong} differ (bar: 0)")
+
+
+def mutants() -> None:
+    """Count the equal mutants of modules that differ, and the other ones that do not."""
+    constructs, making = from_tests("constructs"), from_tests("mutants")
+    named = {**MODULES, "decoder": made_modules.decoder(2 * made_modules.BINDINGS)}
+    small = {name: constructs.construct(name) for name in constructs.WELL_FORMED}
+    lowered = {
+        f"{pipeline} {name}": constructs.PIPELINES[pipeline](small[name])
+        for pipeline in ("planned", "lowered")
+        for name in ("network", "symbolic network", "in place")
+    }
+    sources = {**making.sources(named), **small, **lowered}
+    for what, judge, mods in (("modules with Relax functions", _judged, sources),):
+        counts: Counter[str] = Counter()
+        for at in range(0, len(mods), _AT_ONCE):
+            some = list(mods.items())[at : at + _AT_ONCE]
+            for (name, _), found in zip(some, in_children(judge, some), strict=True):
+                counts["end the process"] += found is None
+                for kind, is_equal, differs in found or ():
+                    counts["equal" if is_equal else "different"] += 1
+                    if differs is is_equal:
+                        counts["false alarms" if differs else "missed"] += 1
+                        words = "a false alarm" if differs else "missed"
+                        print(f"{name}, {kind}: {words}", flush=True)
+        print(
+            f"mutants of {len(mods)} {what}: {counts['different']} different ones, "
+            f"{counts['missed']} missed, {counts['equal']} equal ones, {counts['false alarms']} "
+            f"false alarms (bar: 0 and 0); {counts['end the process']} end the process"
+        )
+
+
+def _judged(named: tuple[str, ir.IRModule]) -> list[tuple[str, bool, bool]]:
+    """Return the kind of each mutant of a module, whether it is equal, and whether it differs."""
+    name, mod = named
+    making, is_same_run = from_tests("mutants"), from_tests("symbolic_run").is_same_run
+    made = making.mutants(mod, random.Random(f"{_SEED} {name}"), _MUTANTS, is_same_run)
+    return [(one.kind, one.is_equal, bool(irviz.diff(mod, one.module))) for one in made]
 
 
 def drawn(strategy: SearchStrategy[ir.IRModule]) -> list[ir.IRModule]:

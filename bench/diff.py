@@ -45,6 +45,10 @@ _RANDOM = 60
 _SEED = 20
 _MISSED: list[str] = []
 """What missed a bar of what is right."""
+_MUTANTS = 10
+"""Of each module."""
+_AT_ONCE = 16
+"""Modules that a child process mutates."""
 
 
 def main() -> None:
@@ -62,6 +66,7 @@ def main() -> None:
         "histories": histories,
         "structure": structure,
         "names": names,
+        "mutants": mutants,
         "prim_func_mutants": prim_func_mutants,
     }
     parser.add_argument("parts", nargs="*", metavar="part", help=f"of {', '.join(parts)}")
@@ -433,6 +438,44 @@ def prim_func_mutants() -> None:
         f"blocks of random schedules: {sum(domains.values())} verdicts on what they visit, "
         f"{domains[False, False]} errors told, {wrong} wrong (bar: 0)"
     )
+
+
+def mutants() -> None:
+    """Count the equal mutants of modules that differ, and the other ones that do not."""
+    constructs, making = from_tests("constructs"), from_tests("mutants")
+    named = {**MODULES, "decoder": made_modules.decoder(2 * made_modules.BINDINGS)}
+    small = {name: constructs.construct(name) for name in constructs.WELL_FORMED}
+    lowered = {
+        f"{pipeline} {name}": constructs.PIPELINES[pipeline](small[name])
+        for pipeline in ("planned", "lowered")
+        for name in ("network", "symbolic network", "in place")
+    }
+    sources = {**making.sources(named), **small, **lowered}
+    for what, judge, mods in (("modules with Relax functions", _judged, sources),):
+        counts: Counter[str] = Counter()
+        for at in range(0, len(mods), _AT_ONCE):
+            some = list(mods.items())[at : at + _AT_ONCE]
+            for (name, _), found in zip(some, in_children(judge, some), strict=True):
+                counts["end the process"] += found is None
+                for kind, is_equal, differs in found or ():
+                    counts["equal" if is_equal else "different"] += 1
+                    if differs is is_equal:
+                        counts["false alarms" if differs else "missed"] += 1
+                        words = "a false alarm" if differs else "missed"
+                        print(f"{name}, {kind}: {words}", flush=True)
+        print(
+            f"mutants of {len(mods)} {what}: {counts['different']} different ones, "
+            f"{counts['missed']} missed, {counts['equal']} equal ones, {counts['false alarms']} "
+            f"false alarms (bar: 0 and 0); {counts['end the process']} end the process"
+        )
+
+
+def _judged(named: tuple[str, ir.IRModule]) -> list[tuple[str, bool, bool]]:
+    """Return the kind of each mutant of a module, whether it is equal, and whether it differs."""
+    name, mod = named
+    making, is_same_run = from_tests("mutants"), from_tests("symbolic_run").is_same_run
+    made = making.mutants(mod, random.Random(f"{_SEED} {name}"), _MUTANTS, is_same_run)
+    return [(one.kind, one.is_equal, bool(irviz.diff(mod, one.module))) for one in made]
 
 
 def drawn(strategy: SearchStrategy[ir.IRModule]) -> list[ir.IRModule]:

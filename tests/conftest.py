@@ -27,9 +27,11 @@ collect_ignore = [
     "constructs",
     "diff_by_values.py",
     "modules.py",
+    "mutants.py",
     "oracle.py",
     "prim_func_mutants.py",
     "random_schedules.py",
+    "symbolic_run.py",
 ]  # no tests: what the tests share
 
 # the collector would look again and again through what is imported, as long as the tests run
@@ -94,6 +96,18 @@ def diff_by_structure() -> ModuleType:
 def diff_by_values() -> ModuleType:
     """Return tests/diff_by_values.py, which compares a diff with the values of runs."""
     return _loaded("diff_by_values")
+
+
+@pytest.fixture(scope="session")
+def mutants() -> ModuleType:
+    """Return tests/mutants.py, which makes equal and other modules of modules."""
+    return _loaded("mutants")
+
+
+@pytest.fixture(scope="session")
+def symbolic_run() -> ModuleType:
+    """Return tests/symbolic_run.py, which tells what the order of bindings changes."""
+    return _loaded("symbolic_run")
 
 
 @pytest.fixture

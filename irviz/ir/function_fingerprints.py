@@ -42,7 +42,7 @@ def function_fingerprints(
             # variables that attributes inside a lowered PrimFunc name count as free ones
             body = int(tvm_ffi.structural_hash(function, map_free_vars=True))
         else:
-            body = _NO_BODY
+            body = int(tvm_ffi.structural_hash(function))
         found[name] = FunctionFingerprint(kind, body, own, symbol is not None)
     return dict(sorted(found.items()))
 

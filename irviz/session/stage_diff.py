@@ -19,6 +19,7 @@ from irviz.ir.text.expression_labels import attributes
 from irviz.ir.text.function_texts import function_texts
 from irviz.ir.text.text_cache import is_same_type, type_parts_of
 from irviz.ir.text.tvmscript import tvmscript
+from irviz.ir.text.type_labels import type_parts
 from irviz.ir.tir.compare_domains import compare_domains
 from irviz.ir.tir.loop_nest_reader import loop_nest
 from irviz.model.diff.canonical_names import Names, names_of_sizes
@@ -28,6 +29,7 @@ from irviz.model.diff.compare_functions import (
     block_partners,
     diff_nodes,
     function_differences,
+    moved_params,
     result_differences,
     with_changed_callees,
     with_own_differences,
@@ -36,6 +38,7 @@ from irviz.model.diff.compare_loop_nests import diff_loop_nests
 from irviz.model.diff.compare_nodes import NodeComparison
 from irviz.model.diff.compose_links import Step, block_links, compose_steps
 from irviz.model.diff.diff_result import Aspect, Difference, FunctionChange, FunctionDiff, NodeDiff
+from irviz.model.diff.effect_order import Accesses, moved_nodes, ranks
 from irviz.model.diff.module_text import FunctionText, ModuleText
 from irviz.model.diff.node_groups import group_by_place, node_groups
 from irviz.model.diff.node_links import (
@@ -46,6 +49,8 @@ from irviz.model.diff.node_links import (
 )
 from irviz.model.diff.size_renaming import Renaming
 from irviz.model.graph.graph import Graph, NodeId, NodeKind
+from irviz.model.graph.memory_accesses import MemoryEffects
+from irviz.model.graph.type_parts import TypeParts
 from irviz.model.loop_nest import LoopNest
 from irviz.model.matching.function_matching import (
     FunctionFingerprint,
@@ -209,10 +214,17 @@ def _relax_diff(
     partners = {two: one for one, two in filter(None, (each.partners for each in groups))}
     comparison = replace(comparison, partners=partners)
     blocks = block_partners(groups, before, after)
-    nodes = diff_nodes(links, groups, blocks, comparison)
+    singles = {
+        each.after[0]: each.before[0] for each in groups if len(each.before + each.after) == 2
+    }
+    moved = {
+        **moved_params(singles, before, after),
+        **moved_nodes(singles, before, after, (_accesses(*sides[0]), _accesses(*sides[1]))),
+    }
+    nodes = diff_nodes(links, groups, blocks, comparison, moved)
     results = (
         *block_differences(blocks, before, after),
-        *result_differences(comparison),
+        *result_differences(comparison, (_result_type(*sides[0]), _result_type(*sides[1]))),
     )
     return FunctionDiff(
         pair.before,
@@ -225,6 +237,11 @@ def _relax_diff(
     )
 
 
+@kept_by_stage
+def _result_type(stage: Stage, name: str) -> TypeParts:
+    return type_parts(stage.module[name].ret_ty)
+
+
 def _plain_diff(
     before: Stage, after: Stage, pair: FunctionPair, *, is_same_body: bool
 ) -> FunctionDiff:
@@ -233,8 +250,8 @@ def _plain_diff(
     if is_same_body:
         return diff
     diff = replace(diff, graphs=(_graph(before, pair.before), _graph(after, pair.after)))
-    own = [Difference(Aspect.LOOPS, "", "")]
     mine, theirs = _nest(before, pair.before), _nest(after, pair.after)
+    own = [Difference(Aspect.LOOPS, "", "")] if mine or theirs else []
     loops = None
     if mine is not None and theirs is not None:
         functions = before.module[pair.before], after.module[pair.after]
@@ -378,12 +395,23 @@ def _links(before: Stage, after: Stage, name: str, name_after: str) -> NodeLinks
 
 
 def _reading(stage: Stage, name: str) -> DiffSide:
-    return DiffSide(graph_of(stage, name), _graphs(stage), _names(stage, name))
+    order = ranks(_accesses(stage, name))
+    return DiffSide(graph_of(stage, name), _graphs(stage), _names(stage, name), order)
 
 
 @kept_by_stage
 def _graphs(stage: Stage) -> Mapping[str, Graph]:
     return {name: graph_of(stage, name) for name in relax_functions(stage.module)}
+
+
+@kept_by_stage
+def _effects(stage: Stage) -> MemoryEffects:
+    return MemoryEffects(_graphs(stage))
+
+
+@kept_by_stage
+def _accesses(stage: Stage, name: str) -> Accesses:
+    return _effects(stage).accesses(name)
 
 
 @kept_by_stage

@@ -17,7 +17,8 @@ def assert_ir_equal(
 ) -> None:
     """Raise AssertionError with the diff unless two modules are equal up to names.
 
-    Variable names and the order of independent lines are ignored.
+    Names of variables and private functions are ignored, and the order of lines that changes no
+    read.
 
     Args:
         actual: A module, or anything that `irviz.load` takes.

@@ -12,7 +12,10 @@ from tvm import ir, relax, tirx
 
 from irviz.ir.module_functions import function_named, python_functions
 from irviz.ir.node_ids import MAX_NESTING
+from irviz.ir.relax.accesses import call_access, operator_access, prim_func_access
 from irviz.ir.text.text_cache import TextCache
+from irviz.ir.text.type_labels import type_label
+from irviz.model.graph.access import PURE_UNKNOWN, UNKNOWN, Access
 from irviz.model.graph.graph import CALLEE, NodeId, NodeKind, Resolution
 
 Position = tuple[int, ...]
@@ -45,6 +48,9 @@ NAMED_CALLS: dict[str, tuple[NodeKind, Passing]] = {
 }
 """The operators that call their first argument. The tests compare this with TVM's registry."""
 
+_WRITES_ARGUMENTS = ("", "relax.vm.call_tir_dyn")
+"""A direct call, and the operator, of a PrimFunc that is given what it writes."""
+
 
 def callee_name(callee: ir.Expr) -> str:
     """Return the name of a GlobalVar or ExternFunc, or "" for any other callee."""
@@ -74,6 +80,14 @@ class Callee(NamedTuple):
     structure: int | str
 
 
+class _Operator(NamedTuple):
+    name: str
+    kind: NodeKind
+    passing: Passing | None
+    is_pure: bool
+    access: Access | None
+
+
 class ValueReading(NamedTuple):
     """The kind of node that a value becomes, before its arguments are followed.
 
@@ -89,6 +103,7 @@ class ValueReading(NamedTuple):
     attributes: tuple[tuple[str, str], ...] = ()
     is_pure: bool = True
     structure: int | str = ""
+    access: Access | None = None
     results: Sequence[tuple[Position, NodeId]] = ()
 
 
@@ -102,22 +117,23 @@ class CallReader:
         self._texts = texts
         self._mod = mod
         self._callees: dict[str, Callee] = {}
-        self._operators: dict[int, tuple[str, NodeKind, Passing | None, bool]] = {}
+        self._operators: dict[int, _Operator] = {}
 
     def read(self, call: ir.Call, ids: Mapping[int, NodeId]) -> ValueReading | None:
         """Read a call of Relax; return None for any other, and if the callee's class is unknown."""
         op, arguments = call.op, items(call.args)
         attrs = self._texts.attributes(call.attrs)
         if type(op) is ir.Op:
-            operator, kind, passing, is_pure = self._operator(op)
+            operator, kind, passing, is_pure, access = self._operator(op)
             callee = self.callee(arguments[0], operator) if passing and arguments else None
             if callee is None:
                 if not operator.startswith("relax."):  # such as T.if_then_else(n > 1, n, m)
                     return None
                 if passing is not None:  # its first argument names no function
                     kind = NodeKind.OPERATOR
-                found = leaves(arguments)
-                return ValueReading(kind, found, operator, None, operator, attrs, is_pure, operator)
+                found, access = leaves(arguments), call_access(call, operator, "", access)
+                name = operator
+                return ValueReading(kind, found, name, None, name, attrs, is_pure, name, access)
             called, *arguments = arguments
             if passing is Passing.TUPLED and arguments and type(arguments[0]) is ir.Tuple:
                 arguments = [*items(arguments[0].fields), *arguments[1:]]
@@ -128,11 +144,19 @@ class CallReader:
             is_packed = isinstance(op, relax.ExternFunc)
             kind = NodeKind.CALL_PACKED if is_packed else NodeKind.CALL_FUNCTION
             is_pure = callee.is_pure and not is_packed
+            access = None if callee.resolution is Resolution.FUNCTION else UNKNOWN
+            if callee.resolution is None and is_pure:  # the value of a variable
+                access = PURE_UNKNOWN
         found = leaves(arguments)
         if called.__chandle__() in ids:
             found.insert(0, (CALLEE, called))
         name, resolution, _, structure = callee
-        return ValueReading(kind, found, name, resolution, operator, attrs, is_pure, structure)
+        if resolution is Resolution.PRIM_FUNC and operator in _WRITES_ARGUMENTS:
+            access = prim_func_access(function_named(self._mod, name))
+        else:
+            access = call_access(call, operator, name, access)
+        facts = (name, resolution, operator, attrs, is_pure, structure, access)
+        return ValueReading(kind, found, *facts)
 
     def callee(self, callee: ir.Expr, operator: str) -> Callee | None:
         """Return the callee that an expression names, or None if it names none.
@@ -165,12 +189,14 @@ class CallReader:
         resolution = Resolution.PRIM_FUNC if is_prim_func else Resolution.FUNCTION
         return Callee(name, resolution, _is_pure(function), structure)
 
-    def _operator(self, op: ir.Op) -> tuple[str, NodeKind, Passing | None, bool]:
+    def _operator(self, op: ir.Op) -> _Operator:
         key = op.__chandle__()
         if key not in self._operators:
             name = str(op.name)
             kind, passing = NAMED_CALLS.get(name, (NodeKind.OPERATOR, None))
-            self._operators[key] = name, kind, passing, bool(op.get_attr("FPurity"))
+            is_pure = bool(op.get_attr("FPurity"))
+            access = operator_access(name, is_pure=is_pure)
+            self._operators[key] = _Operator(name, kind, passing, is_pure, access)
         return self._operators[key]
 
 
@@ -181,6 +207,22 @@ def _is_pure(callee: ir.Expr) -> bool:
 def items(array: Any) -> list[Any]:
     """Return the items of one of TVM's arrays."""
     return [_item(array, index) for index in range(_size(array))]
+
+
+def other_types(call: ir.Call, type_: ir.Type) -> str:
+    """Return the types that a call is given, "" where it is that of its value alone, or none."""
+    given = call.ty_args
+    count = _size(given)
+    if count == 1:
+        return other_type(_item(given, 0), type_)
+    return ", ".join(type_label(one) for one in items(given)) if count else ""
+
+
+def other_type(given: ir.Type, type_: ir.Type) -> str:
+    """Return a type that is given for a value, "" where it is the value's own."""
+    if given.same_as(type_) or tvm_ffi.structural_equal(given, type_):
+        return ""
+    return type_label(given)
 
 
 def leaves(arguments: Sequence[ir.Expr], depth: int = 0) -> list[tuple[Position, ir.Expr]]:

@@ -9,10 +9,32 @@ import tvm_ffi
 from tvm import ir, relax
 
 from irviz.ir.node_ids import MAX_NESTING, NodeIds, nested_bodies, unique_id
-from irviz.ir.relax.calls import CallReader, Position, ValueReading, items, leaves
-from irviz.ir.text.expression_labels import attributes, expression_label, literal_label
+from irviz.ir.relax.calls import (
+    CallReader,
+    Position,
+    ValueReading,
+    items,
+    leaves,
+    other_type,
+    other_types,
+)
+from irviz.ir.text.expression_labels import (
+    attributes,
+    expression_label,
+    literal_label,
+    literal_type,
+)
 from irviz.ir.text.text_cache import TextCache, TypeText
-from irviz.model.graph.graph import Edge, Literal, Node, NodeId, NodeKind, Region, RegionKind
+from irviz.model.graph.access import UNKNOWN
+from irviz.model.graph.graph import (
+    Edge,
+    Literal,
+    Node,
+    NodeId,
+    NodeKind,
+    Region,
+    RegionKind,
+)
 
 ConstantNames = Mapping[tvm.runtime.Tensor, str]
 """Names of tensors that became constants, by the identity of the tensor."""
@@ -33,7 +55,7 @@ class GraphReader:
         self._constant_names = constant_names
         self._texts = TextCache()
         self._calls = CallReader(mod, self._texts)
-        self._literals: dict[int, str] = {}
+        self._literals: dict[int, tuple[str, str]] = {}
         self._returned: dict[int, NodeId] = {}
 
     def params(self, params: Sequence[ir.Var], region: int | None) -> None:
@@ -55,11 +77,15 @@ class GraphReader:
                 name, address = str(var.name), var.__chandle__()
                 node_id = self.names.define(name)
                 if type(binding) is relax.MatchCast:
-                    found = ValueReading(NodeKind.MATCH_CAST, leaves([value]))
+                    checked = other_type(binding.ty, var.ty)
+                    facts = (("ty", checked),) if checked else ()
+                    found = ValueReading(NodeKind.MATCH_CAST, leaves([value]), attributes=facts)
                 else:
                     if type(value) is relax.Function:  # which may call itself
                         self.ids[address] = node_id
                     found = self.value(value, node_id, region, depth)
+                    if type(value) is ir.Call and (types := other_types(value, var.ty)):
+                        found = found._replace(attributes=(*found.attributes, ("ty_args", types)))
                 self._add(node_id, name, TypeText(var, self._texts), found, region)
                 self.ids[address] = node_id
 
@@ -110,6 +136,7 @@ class GraphReader:
         self, node_id: NodeId, name: str, label: TypeText, reading: ValueReading, region: int | None
     ) -> None:
         literals: tuple[Literal, ...] = ()
+        types: tuple[str, ...] = ()
         ids = self.ids
         for position, argument in reading.arguments:
             source = ids.get(argument.__chandle__())
@@ -119,19 +146,20 @@ class GraphReader:
                 source = self._constant(argument, f"{node_id}{list(position)}", region)
                 self.edges.append(Edge(source, node_id, position))
             else:
-                text, used, has_effect = self._literal(argument)
+                text, type_, used, has_effect = self._literal(argument)
                 if has_effect:
-                    reading = reading._replace(is_pure=False)
-                literals = (*literals, Literal(position, text))
+                    reading = reading._replace(is_pure=False, access=UNKNOWN)
+                literals, types = (*literals, Literal(position, text)), (*types, type_)
                 for index, source in enumerate(used):
                     self.edges.append(Edge(source, node_id, (*position, index)))
         for position, source in reading.results:
             self.edges.append(Edge(source, node_id, position))
-        kind, _, callee, resolution, operator, attrs, is_pure, computes, _ = reading
+        kind, _, callee, resolution, operator, attrs, is_pure, computes, access, _ = reading
         # `.value` is a descriptor, which takes a tenth of the time that a binding takes
         structure = hash((kind._value_, computes or callee, operator, attrs, literals))
+        types = types if any(types) else ()
         facts = (callee, resolution, literals, attrs, region, operator, is_pure, structure)
-        self.nodes.append(Node(node_id, kind, name, label, *facts))
+        self.nodes.append(Node(node_id, kind, name, label, *facts, types, access))
 
     def _read_nested(
         self, value: ir.Expr, node_id: NodeId, region: int | None, depth: int
@@ -173,20 +201,20 @@ class GraphReader:
             results=[((index,), source) for index, source in enumerate(used)],
         )
 
-    def _literal(self, argument: ir.Expr) -> tuple[str, list[NodeId], bool]:
-        """Return a literal's text, the nodes it uses, and whether it has an effect.
+    def _literal(self, argument: ir.Expr) -> tuple[str, str, list[NodeId], bool]:
+        """Return a literal's text and type, the nodes it uses, and whether it has an effect.
 
         Texts without either are made once for all literals that are alike.
         """
         key = tvm_ffi.structural_hash(argument)
-        text = self._literals.get(key)
-        if text is not None:
-            return text, [], False
-        text, used = literal_label(argument), self._used_nodes(argument)
+        known = self._literals.get(key)
+        if known is not None:
+            return *known, [], False
+        texts, used = (literal_label(argument), literal_type(argument)), self._used_nodes(argument)
         has_effect = _has_effect(argument)
         if not used and not has_effect:
-            self._literals[key] = text
-        return text, used, has_effect
+            self._literals[key] = texts
+        return *texts, used, has_effect
 
     def _used_nodes(self, value: ir.Expr) -> list[NodeId]:
         """Return the nodes of the variables that an expression uses, also in sizes."""

@@ -8,6 +8,8 @@ import tvm
 import tvm_ffi
 from tvm import ir, relax, tirx
 
+from irviz.model.graph.graph import FUNCTION_NAME
+
 _SIZED_INT = re.compile(r"\bT\.u?int\d+\((-?\d+)\)")
 _ADDRESS = re.compile(r"\(0x[0-9a-f]+\)")
 """TVM prints it for an expression without a text form; it differs in every run."""
@@ -81,6 +83,15 @@ def literal_label(value: ir.Expr) -> str:
             return "()"
         case _:
             return expression_label(value)
+
+
+def literal_type(value: ir.Expr) -> str:
+    """Return the dtype of a number, `FUNCTION_NAME` for a GlobalVar, "" for any other argument."""
+    if isinstance(value, ir.GlobalVar):
+        return FUNCTION_NAME
+    if isinstance(value, ir.GenericConst):
+        return str(value.value.dtype) if isinstance(value.value, tvm.runtime.Tensor) else ""
+    return str(value.ty.dtype) if isinstance(value.ty, ir.PrimType) else ""
 
 
 def expression_label(value: object) -> str:

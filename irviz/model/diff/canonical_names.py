@@ -6,7 +6,14 @@ import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 
-from irviz.model.graph.graph import CALLEE, INPUT_KINDS, Graph, Literal, Node, NodeId, NodeKind
+from irviz.model.graph.graph import (
+    CALLEE,
+    INPUT_KINDS,
+    Graph,
+    Node,
+    NodeId,
+    NodeKind,
+)
 from irviz.model.graph.type_parts import TypeParts
 
 _WITH_SIZES = (*INPUT_KINDS, NodeKind.MATCH_CAST)
@@ -57,17 +64,22 @@ def names_of_sizes(graph: Graph, type_parts: Callable[[Node], TypeParts]) -> Nam
     return Names([name for name in sizes if name not in numbers], list(numbers))
 
 
-def common_names(before: Names, after: Names) -> tuple[Mapping[str, str], Mapping[str, str]]:
+def common_names(
+    before: Names, after: Names, *, are_exchanged: bool = False
+) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """Return, for each side, a common name for each size by its own name.
 
     Sizes with the same name correspond, and the others correspond by position. If all names are the
     same, nothing has to be replaced.
+
+    Args:
+        are_exchanged: Whether all sizes correspond by position, whatever their names.
     """
     there: dict[str, str] = {}
     back: dict[str, str] = {}
     for mine, theirs in ((before.sizes, after.sizes), (before.numbers, after.numbers)):
-        gone = [name for name in mine if name not in theirs]
-        new = [name for name in theirs if name not in mine]
+        gone = [name for name in mine if are_exchanged or name not in theirs]
+        new = [name for name in theirs if are_exchanged or name not in mine]
         if gone and len(gone) == len(new):
             there.update(zip(gone, new, strict=True))
             back.update(zip(new, new, strict=True))
@@ -171,8 +183,8 @@ def _with_texts(
 ) -> Node:
     """Return a node with names replaced in its literals and attributes, or the node itself."""
     literals = tuple(
-        Literal(at, texts.numbered(text) if at in used else texts.mapped(text))
-        for at, text in node.literals
+        one._replace(text=(texts.numbered if one.position in used else texts.mapped)(one.text))
+        for one in node.literals
     )
     attributes = tuple((name, of_attribute(text)) for name, text in node.attributes)
     if literals == node.literals and attributes == node.attributes:

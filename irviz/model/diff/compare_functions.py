@@ -21,6 +21,7 @@ from irviz.model.diff.longest_increasing import longest_increasing
 from irviz.model.diff.node_groups import NodeGroup
 from irviz.model.diff.node_links import NodeLinks, outermost
 from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId, NodeKind, Resolution
+from irviz.model.graph.type_parts import TypeParts
 from irviz.model.matching.function_matching import FunctionFingerprint, FunctionPair
 
 _SINGLE = (NodeChange.SAME, NodeChange.CHANGED, NodeChange.MOVED)
@@ -33,6 +34,7 @@ def diff_nodes(
     groups: Sequence[NodeGroup],
     blocks: Mapping[int | None, int | None],
     comparison: NodeComparison,
+    moved: Mapping[NodeId, Difference],
 ) -> tuple[NodeDiff, ...]:
     """Return what became of every node, in the order of the function after.
 
@@ -40,13 +42,13 @@ def diff_nodes(
 
     Args:
         blocks: What `block_partners` returns for the groups.
+        moved: The nodes after whose order with others differs.
     """
     before, after = comparison.before, comparison.after
     parts: dict[NodeId, list[Part]] = {}
     for part in links.parts:
         parts.setdefault(outermost(part.after), []).append(part)
     found: dict[NodeId, NodeDiff] = {}
-    moved = _out_of_order(groups, before, after)
     for group in groups:
         made = _group_diff(group, links, comparison, parts)
         if made.change in (NodeChange.SAME, NodeChange.CHANGED):
@@ -70,11 +72,15 @@ def diff_nodes(
     return tuple(result)
 
 
-def result_differences(comparison: NodeComparison) -> list[Difference]:
-    """Return whether the functions return other values."""
+def result_differences(
+    comparison: NodeComparison, types: tuple[TypeParts, TypeParts]
+) -> list[Difference]:
+    """Return whether the functions return other values, or declare to return another type."""
     one, two = comparison.before.outputs, comparison.after.outputs
     is_same = len(one) == len(two) and all(map(comparison.is_same_source, one, two))
-    return [] if is_same else [Difference(Aspect.RESULT, ", ".join(one), ", ".join(two))]
+    found = [] if is_same else [Difference(Aspect.RESULT, ", ".join(one), ", ".join(two))]
+    differing = comparison.type_differences(*types)
+    return found + [one._replace(what="of the result") for one in differing]
 
 
 def block_differences(
@@ -110,10 +116,13 @@ def function_differences(
 ) -> list[Difference]:
     """Return the differences between two functions other than those of their bodies."""
     found = []
-    if pair.before != pair.after:
+    if pair.before != pair.after and (before.is_entry or after.is_entry):
         found.append(Difference(Aspect.NAME, pair.before, pair.after))
     if before.kind != after.kind:
         found.append(Difference(Aspect.KIND, before.kind, after.kind))
+    if before.is_entry != after.is_entry:
+        words = ["public" if one.is_entry else "private" for one in (before, after)]
+        found.append(Difference(Aspect.VISIBILITY, *words))
     return [*found, *attribute_differences(before.attributes, after.attributes)]
 
 
@@ -192,7 +201,7 @@ def _group_diff(
 
 def _with_move(
     diff: NodeDiff,
-    moved: frozenset[NodeId],
+    moved: Mapping[NodeId, Difference],
     blocks: Mapping[int | None, int | None],
     before: Graph,
     after: Graph,
@@ -201,8 +210,7 @@ def _with_move(
     one, two = before[diff.before[0]], after[diff.after[0]]
     differences = diff.differences
     if two.id in moved:
-        places = str(before.index[one.id]), str(after.index[two.id])
-        differences += (Difference(Aspect.ORDER, *places),)
+        differences += (moved[two.id],)
     is_input = one.kind in INPUT_KINDS or two.kind in INPUT_KINDS
     if not is_input and one.region in blocks and blocks[one.region] != two.region:
         was, now = _block_name(one, before), _block_name(two, after)
@@ -213,27 +221,26 @@ def _with_move(
     return replace(diff, change=change, differences=differences)
 
 
-def _has_order(node: Node) -> str:
-    """Return the kind of order that constrains a node, "" for none."""
-    if node.kind is NodeKind.PARAM:
-        return "parameter" if node.region is None else ""
-    return "" if node.is_pure or node.kind in INPUT_KINDS else "effect"
+def moved_params(
+    partners: Mapping[NodeId, NodeId], before: Graph, after: Graph
+) -> Mapping[NodeId, Difference]:
+    """Return the parameters of a function that are in another order.
 
-
-def _out_of_order(groups: Iterable[NodeGroup], before: Graph, after: Graph) -> frozenset[NodeId]:
-    """Return the nodes after that are in another order: parameters and nodes with effects."""
-    found: set[NodeId] = set()
-    singles = [(one.before[0], one.after[0]) for one in groups if len(one.before + one.after) == 2]
-    for kind in ("parameter", "effect"):
-        pairs = [
-            (before.index[one], two)
-            for one, two in singles
-            if _has_order(after[two]) == kind == _has_order(before[one])
-        ]
-        pairs.sort(key=lambda pair: after.index[pair[1]])
-        kept = longest_increasing([at for at, _ in pairs])
-        found.update(two for index, (_, two) in enumerate(pairs) if index not in kept)
-    return frozenset(found)
+    Args:
+        partners: For nodes after, the corresponding node before.
+    """
+    params = [one for one in after.nodes if one.kind is NodeKind.PARAM and one.region is None]
+    places = [
+        (before.index[partners[one.id]], after.index[one.id])
+        for one in params
+        if one.id in partners and before[partners[one.id]].kind is NodeKind.PARAM
+    ]
+    kept = longest_increasing([was for was, _ in places])
+    return {
+        after.nodes[now].id: Difference(Aspect.ORDER, str(was), str(now))
+        for index, (was, now) in enumerate(places)
+        if index not in kept
+    }
 
 
 def block_partners(

@@ -11,6 +11,7 @@ from irviz.model.diff.diff_result import Aspect, Difference
 from irviz.model.diff.size_renaming import Renaming
 from irviz.model.graph.graph import (
     CALLEE,
+    FUNCTION_NAME,
     Graph,
     Node,
     NodeId,
@@ -92,6 +93,7 @@ class NodeComparison:
         return (
             len(mine) != len(theirs)
             or one.literals != two.literals
+            or one.literal_types != two.literal_types
             or any(
                 a.position != b.position or not self.is_same_source(a.source, b.source)
                 for a, b in zip(mine, theirs, strict=True)
@@ -142,21 +144,27 @@ class NodeComparison:
         if not (self.renaming.knows_names or self._has_other_operands(one, two)):
             return
         mine, theirs = _sources(one, self.before), _sources(two, self.after)
-        texts = {literal.position: literal.text for literal in one.literals}
-        others = {literal.position: literal.text for literal in two.literals}
+        texts, others = _literals(one), _literals(two)
         if is_lowered:  # literals and attributes are part of the PrimFunc
             mine, theirs = _numbered(mine), _numbered(theirs)
             texts, others = {}, {}
         for at in sorted({*mine, *theirs, *texts, *others}):
             a, b = mine.get(at), theirs.get(at)
-            text, other = texts.get(at, ""), others.get(at, "")
+            (text, type_), (other, other_type) = texts.get(at, ("", "")), others.get(at, ("", ""))
             if a is not None and b is not None:
                 is_same = self.is_same_source(a, b)
             else:
-                is_same = a is b and self.renaming.is_equal(text, other)
-            if not is_same:
-                place = ".".join(map(str, at))
-                yield Difference(Aspect.OPERAND, a or text, b or other, place)
+                is_same = a is b and type_ == other_type and self._is_same_text(text, other, type_)
+            if is_same:
+                continue
+            if text == other and type_ != other_type:
+                text, other = f"{type_}({text})", f"{other_type}({other})"
+            yield Difference(Aspect.OPERAND, a or text, b or other, ".".join(map(str, at)))
+
+    def _is_same_text(self, before: str, after: str, type_: str) -> bool:
+        if type_ == FUNCTION_NAME:
+            return self.functions.get(before, before) == after
+        return self.renaming.is_equal(before, after)
 
     def _attributes(self, one: Node, two: Node) -> Iterator[Difference]:
         mine, theirs = dict(one.attributes), dict(two.attributes)
@@ -166,7 +174,10 @@ class NodeComparison:
                 yield Difference(Aspect.ATTRIBUTE, was, now, name)
 
     def _type(self, one: Node, two: Node) -> tuple[Difference, ...]:
-        was, now = self.type_parts(one), self.type_parts(two)
+        return self.type_differences(self.type_parts(one), self.type_parts(two))
+
+    def type_differences(self, was: TypeParts, now: TypeParts) -> tuple[Difference, ...]:
+        """Return the differences between two types, apart from names of sizes."""
         if self.renaming.knows_names:
             return _type_differences(was, now, self.renaming.is_equal)
         return _plain_type_differences(was, now)
@@ -199,6 +210,14 @@ def _plain_type_differences(was: TypeParts, now: TypeParts) -> tuple[Difference,
 
 def _sources(node: Node, graph: Graph) -> dict[tuple[int, ...], NodeId]:
     return {edge.position: edge.source for edge in graph.entering.get(node.id, ())}
+
+
+def _literals(node: Node) -> Mapping[tuple[int, ...], tuple[str, str]]:
+    """Return the text and the type of each literal, by its position."""
+    types = node.literal_types or ("",) * len(node.literals)
+    return {
+        one.position: (one.text, type_) for one, type_ in zip(node.literals, types, strict=True)
+    }
 
 
 def _numbered(sources: Mapping[tuple[int, ...], NodeId]) -> dict[tuple[int, ...], NodeId]:

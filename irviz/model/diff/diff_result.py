@@ -33,6 +33,7 @@ class Aspect(Enum):
     RESULT = "result"
     NAME = "name"
     KIND = "kind of function"
+    VISIBILITY = "visibility"
     LOOPS = "loops and blocks"
     AXES = "axes"
     STATEMENT = "statement"

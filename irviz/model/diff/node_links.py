@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from irviz.model.diff.canonical_names import Names, common_names, with_contents, without_names
 from irviz.model.diff.diff_result import Part
-from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind
+from irviz.model.graph.graph import FUNCTION_NAME, Graph, Node, NodeId, NodeKind
 from irviz.model.graph.inlined_ids import SEPARATOR
 from irviz.model.matching.function_matching import FunctionPair
 from irviz.model.matching.inlined_graph import (
@@ -15,6 +16,7 @@ from irviz.model.matching.inlined_graph import (
     inline_calls,
     inlined_correspondence,
 )
+from irviz.model.matching.isomorphism import isomorphism
 from irviz.model.matching.lowered_matching import Joined
 from irviz.model.matching.node_matching import Correspondence, MatchedBy, correspondence
 
@@ -27,11 +29,13 @@ class DiffSide:
 
     Attributes:
         names: The names of its sizes.
+        ranks: What `ranks` returns for its accesses to memory.
     """
 
     graph: Graph
     others: Mapping[str, Graph]
     names: Names
+    ranks: Mapping[NodeId, object]
 
 
 @dataclass(frozen=True)
@@ -63,19 +67,30 @@ def link_nodes(
     """Match the nodes of a function before and after one step.
 
     If only one of the two modules has a callee, its nodes are examined. Calls of corresponding
-    functions are the same operation.
+    functions are the same operation. Parameters with the same name correspond, unless the functions
+    are equal when parameters correspond by position.
 
     Args:
         functions: The functions that correspond.
         known: The nodes before of nodes after that have the same variable or tensor.
     """
+    params = [_params(each.graph) for each in (before, after)]
+    is_any_name_elsewhere = _is_any_name_elsewhere(*params) or _is_any_name_elsewhere(
+        before.names.all, after.names.all
+    )
     looked_into = _only_there(before, [pair.before for pair in functions])
     looked_into |= _only_there(after, [pair.after for pair in functions])
-    there, back = common_names(before.names, after.names)
-    before = _canonical_reading(
-        before, {pair.before: at for at, pair in enumerate(functions)}, there
-    )
-    after = _canonical_reading(after, {pair.after: at for at, pair in enumerate(functions)}, back)
+    has_order = bool(before.ranks) and len(known) < len(after.graph.nodes)
+    if not looked_into and (is_any_name_elsewhere or has_order):
+        sides = _canonical_sides(before, after, functions, are_exchanged=True)
+        partners = isomorphism(*(each.graph for each in sides))
+        if partners is not None:
+            steps = {
+                (one, two): MatchedBy.KNOWN if known.get(two) == one else MatchedBy.STRUCTURE
+                for one, two in partners.items()
+            }
+            return NodeLinks(steps, {})
+    before, after = _canonical_sides(before, after, functions, are_exchanged=False)
     if not looked_into:
         return _link_directly(before.graph, after.graph, known)
     one, two = (inline_calls(each.graph.function, each.others) for each in (before, after))
@@ -102,6 +117,18 @@ def link_nodes(
         values[mine] = values.get(mine, frozenset()) | others
     return NodeLinks(
         pairs, values, tuple(parts), _looked_into(one), _looked_into(two) | _fused_calls(found)
+    )
+
+
+def _params(graph: Graph) -> Sequence[NodeId]:
+    return [n.id for n in graph.nodes if n.kind is NodeKind.PARAM and n.region is None]
+
+
+def _is_any_name_elsewhere(before: Sequence[str], after: Sequence[str]) -> bool:
+    """Return whether any name is at another position."""
+    places = {name: at for at, name in enumerate(before)}
+    return len(before) == len(after) and any(
+        places.get(name, at) != at for at, name in enumerate(after)
     )
 
 
@@ -150,6 +177,18 @@ def _fused_calls(found: Correspondence) -> frozenset[NodeId]:
     return frozenset(outermost(mine) for mine in parts if mine in found)
 
 
+def _canonical_sides(
+    before: DiffSide, after: DiffSide, functions: Sequence[FunctionPair], *, are_exchanged: bool
+) -> tuple[DiffSide, DiffSide]:
+    """Return two functions to be matched; `are_exchanged` is that of `common_names`."""
+    there, back = common_names(before.names, after.names, are_exchanged=are_exchanged)
+    mine = {pair.before: at for at, pair in enumerate(functions)}
+    theirs = {pair.after: at for at, pair in enumerate(functions)}
+    return _told_apart_by_rank(
+        _canonical_reading(before, mine, there), _canonical_reading(after, theirs, back)
+    )
+
+
 def _canonical_reading(
     reading: DiffSide, matched: Mapping[str, int], sizes: Mapping[str, str]
 ) -> DiffSide:
@@ -159,11 +198,15 @@ def _canonical_reading(
         name: _canonical_graph(without_names(each, sizes, reading.names), matched)
         for name, each in {**others, reading.graph.function: reading.graph}.items()
     }
-    return DiffSide(graphs[reading.graph.function], graphs, reading.names)
+    return replace(reading, graph=graphs[reading.graph.function], others=graphs)
 
 
 def _canonical_graph(graph: Graph, matched: Mapping[str, int]) -> Graph:
-    if any(node.kind in _MATCHED_CALLS and node.callee in matched for node in graph.nodes):
+    if any(
+        (node.kind in _MATCHED_CALLS and node.callee in matched)
+        or (node.literal_types and FUNCTION_NAME in node.literal_types)
+        for node in graph.nodes
+    ):
         graph = graph.with_nodes([_canonical(node, matched) for node in graph.nodes])
     return with_contents(graph)
 
@@ -173,12 +216,44 @@ def _canonical(node: Node, matched: Mapping[str, int]) -> Node:
 
     A call of a Relax function is the same as a call of the PrimFunc that it became.
     """
+    if FUNCTION_NAME in node.literal_types:
+        names = [(one.position, matched.get(one.text, one.text)) for one in node.literals]
+        node = node._replace(structure=hash((node.callee, node.attributes, *names)))
     index = matched.get(node.callee) if node.kind in _MATCHED_CALLS else None
     if index is None:
         return node
     attributes = tuple(item for item in node.attributes if item[1] != node.callee)
     structure = hash(("function", index, attributes, node.literals))
     return node._replace(kind=NodeKind.CALL_FUNCTION, structure=structure)
+
+
+def _told_apart_by_rank(before: DiffSide, after: DiffSide) -> tuple[DiffSide, DiffSide]:
+    """Return two functions in which reads of one place before and after a write differ.
+
+    An operation whose ranks differ on the two sides is left as it is: something moved.
+    """
+    sides = before, after
+    if not any(each.ranks for each in sides):
+        return sides
+    counts: list[dict[object, Counter[object]]] = [{}, {}]
+    for each, found in zip(sides, counts, strict=True):
+        for node in each.graph.nodes:
+            found.setdefault(node.operation, Counter())[each.ranks.get(node.id)] += 1
+    told = {
+        operation for operation in counts[0] if counts[0][operation] == counts[1].get(operation)
+    }
+    made = []
+    for each in sides:
+        graph = each.graph.with_nodes(
+            [
+                node._replace(structure=hash((node.structure, each.ranks[node.id])))
+                if node.id in each.ranks and node.operation in told
+                else node
+                for node in each.graph.nodes
+            ]
+        )
+        made.append(replace(each, graph=graph, others={**each.others, graph.function: graph}))
+    return made[0], made[1]
 
 
 def outermost(node_id: NodeId) -> NodeId:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, NewType
 
 from irviz.errors import NotFoundError
+from irviz.model.graph.access import Access
 from irviz.model.graph.layers import Layer
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ class UnknownNodeError(NotFoundError, KeyError):
 
 OUTPUT = NodeId("return")
 """The target of the edges to the function's result; no node has this id."""
+
+FUNCTION_NAME = "function"
+"""The type of a literal that is the name of a function of the module."""
 
 CALLEE: tuple[int, ...] = ()
 """The position of the edge from a closure to the node that calls it."""
@@ -83,8 +87,12 @@ class Node(NamedTuple):
         region: The index of the innermost region of the graph, None for the function itself.
         operator: The Op of the call: "relax.call_tir", or the callee itself if that is an Op; ""
             for a direct call of a function.
-        is_pure: Whether the node has no effect.
+        is_pure: Whether TVM says that the node has no effect.
         structure: A number that is equal for nodes with the same operation, whatever their names.
+        literal_types: What the texts of literals do not tell, if anything: the dtype of each number
+            and `FUNCTION_NAME` for each name of a function.
+        access: What it does with the memory of its operands; None if it reads them and has a new
+            value, and for calls of Relax functions, which the callee's graph tells.
         size: The number of nodes that a group stands for.
         layers: The model's layers that it belongs to; see `model.graph.layers`.
         flops: Its floating-point operations, None if unknown.
@@ -102,6 +110,8 @@ class Node(NamedTuple):
     operator: str = ""
     is_pure: bool = True
     structure: int = 0
+    literal_types: tuple[str, ...] = ()
+    access: Access | None = None
     size: int = 1
     layers: tuple[Layer, ...] = ()
     flops: float | None = 0.0

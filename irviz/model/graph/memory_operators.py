@@ -4,7 +4,11 @@ from collections.abc import Sequence
 
 from irviz.model.graph.graph import Node, NodeKind
 
-STORAGES = ("relax.memory.alloc_storage", "relax.vm.alloc_storage")
+STORAGES = (
+    "relax.memory.alloc_storage",
+    "relax.vm.alloc_storage",
+    "vm.builtin.alloc_storage",
+)
 PLANNED_TENSORS = ("relax.memory.alloc_tensor", "relax.vm.alloc_tensor")
 BUFFERS = ("relax.builtin.alloc_tensor", *PLANNED_TENSORS)
 KILLS = ("relax.memory.kill_tensor", "relax.memory.kill_storage", "relax.vm.kill_object")

@@ -34,8 +34,10 @@ INTERNAL = {
     "UnreadableAnswerError",
     "WorkerTraceback",
     "UnsharedError",
+    "UnfitSizesError",
+    "UnknownDomainError",
 }
-"""What processes and threads of irviz tell each other: the caller never sees it."""
+"""What modules and processes of irviz tell each other: the caller never sees it."""
 
 
 def error_classes() -> set[type[BaseException]]:

@@ -25,6 +25,7 @@ from irviz.model.matching.operation_names import (
     may_have_types,
     operation_name,
     representation,
+    representations,
     without_representation,
 )
 from irviz.model.matching.value_origins import Number, Origin, Position, ValueOrigins
@@ -57,7 +58,7 @@ def uncontradicted(
     A pass that casts the result of an operation may give its variable to the cast.
     """
     found = dict(known)
-    for cast in filter(is_representation, graph.nodes):
+    for cast in representations(graph.nodes):
         other = known.get(cast.id)
         if other is not None and not is_representation(reference[other]):
             nearer = _cast_operation(graph, cast, reference[other], known)
@@ -65,7 +66,7 @@ def uncontradicted(
                 del found[cast.id]
                 found[nearer] = other
     names = {other: one for one, other in known.items()}
-    for cast in filter(is_representation, reference.nodes):
+    for cast in representations(reference.nodes):
         one = names.get(cast.id)
         if one is not None and one in found and not is_representation(graph[one]):
             nearer = _cast_operation(reference, cast, graph[one], names)
@@ -120,18 +121,16 @@ class LoweredSide:
                 found.setdefault(key, []).append(node.id)
         return found
 
-    def keys(self, node: Node, arguments: Sequence[tuple[Position, Origin]]) -> list[_Key]:
-        """Return what is equal for the same operation: with its attributes, and by its name."""
+    def keys(self, node: Node, arguments: Sequence[tuple[Position, Origin]]) -> Iterator[_Key]:
+        """Yield what is equal for the same operation: with its attributes, and by its name."""
         scope = self.scope(node)
-        sources = tuple(source for _, source in arguments if not isinstance(source, Number))
-        found: list[_Key] = []
         if node.kind is NodeKind.OPERATOR:
             texts = [(literal.position, Number(literal.text)) for literal in node.literals]
             operands = frozenset((*arguments, *texts))
-            found.append((_WITH_ATTRIBUTES, scope, without_representation(node), operands))
+            yield _WITH_ATTRIBUTES, scope, without_representation(node), operands
+        sources = tuple(source for _, source in arguments if not isinstance(source, Number))
         if node.callee and sources:
-            found.append((_BY_NAME, scope, operation_name(node.callee), sources))
-        return found
+            yield _BY_NAME, scope, operation_name(node.callee), sources
 
     def free_representations(self, origin: Origin, wanted: tuple[str, str]) -> Iterator[NodeId]:
         """Yield the free casts, transpositions or copies of a value with a `representation`."""
@@ -143,8 +142,12 @@ class LoweredSide:
 
     def is_free(self, node_id: NodeId) -> bool:
         """Return whether neither a node nor the value that it writes is matched."""
+        if node_id in self.partners or node_id in self.members:
+            return False
         names = self.origins.names(node_id)
-        return not any(one in self.partners or one in self.members for one in names)
+        return len(names) == 1 or not any(
+            one in self.partners or one in self.members for one in names
+        )
 
 
 @dataclass
@@ -171,13 +174,14 @@ class LoweredMatching:
         """Join the further names of a value, and the buffers that hold it, to its pair."""
         sides = (self.side, self.other, False), (self.other, self.side, True)
         for mine, theirs, is_back in sides:
-            for node in mine.graph.nodes:
-                if not (node.kind is NodeKind.VALUE or is_allocation(node)):
-                    continue
-                partner = mine.partners.get(node.id)
-                if partner is None:
-                    continue
-                for one in _further_names(mine, theirs, node.id, partner):
+            names = [
+                node.id
+                for node in mine.graph.nodes
+                if node.kind is NodeKind.VALUE or is_allocation(node)
+            ]
+            for node_id in filter(mine.partners.__contains__, names):
+                partner = mine.partners[node_id]
+                for one in _further_names(mine, theirs, node_id, partner):
                     mine.members.add(one)
                     how = Joined.VALUE if one in mine.graph.leaving else Joined.CALL
                     self.joined[(partner, one) if is_back else (one, partner)] = how
@@ -196,7 +200,7 @@ class LoweredMatching:
     def _forward(self, mine: LoweredSide, theirs: LoweredSide, *, is_back: bool) -> None:
         origins = mine.origins
         for node in mine.graph.nodes:
-            if node.id in mine.partners or not mine.is_free(node.id):
+            if not mine.is_free(node.id):
                 continue
             region: Sequence[NodeId] = ()
             if origins.is_representation(node.id):

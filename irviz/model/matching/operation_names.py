@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from irviz.model.graph.graph import CALLEE, Edge, Node, NodeKind, Resolution
@@ -81,6 +81,17 @@ def is_representation(node: Node) -> bool:
     return node.kind is NodeKind.MATCH_CAST
 
 
+def representations(nodes: Sequence[Node]) -> Sequence[Node]:
+    """Return the casts, transpositions and copies among many nodes."""
+    callees = {
+        callee
+        for callee in {node.callee for node in nodes}
+        if operation_name(callee) in REPRESENTATIONS
+    }
+    found = [one for one in nodes if one.callee in callees or one.kind is NodeKind.MATCH_CAST]
+    return list(filter(is_representation, found))
+
+
 def representation(operation: str, type_label: str) -> tuple[str, str]:
     """Return a key of a cast, a transposition or a copy; only casts are told apart by the dtype."""
     return operation, type_label if operation == CAST else without_dtype(type_label)
@@ -99,10 +110,12 @@ def is_alias(node: Node, entering: Iterable[Edge]) -> bool:
 
 def without_representation(node: Node) -> object:
     """Return a key of an operation that is equal for any dtype and layout."""
-    attributes = tuple(
-        item for item in node.attributes if item[0] not in _ATTRIBUTES_OF_REPRESENTATION
-    )
-    return node.kind, node.callee, node.operator, attributes
+    return node.kind, node.callee, node.operator, _other_attributes(node.attributes)
+
+
+@lru_cache(maxsize=1024)
+def _other_attributes(attributes: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    return tuple(one for one in attributes if one[0] not in _ATTRIBUTES_OF_REPRESENTATION)
 
 
 def is_cast(node: Node) -> bool:

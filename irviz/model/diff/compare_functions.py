@@ -211,8 +211,7 @@ def _with_move(
     differences = diff.differences
     if two.id in moved:
         differences += (moved[two.id],)
-    is_input = one.kind in INPUT_KINDS or two.kind in INPUT_KINDS
-    if not is_input and one.region in blocks and blocks[one.region] != two.region:
+    if one.region in blocks and blocks[one.region] != two.region:
         was, now = _block_name(one, before), _block_name(two, after)
         differences += (Difference(Aspect.BLOCK, was, now),)
     if differences == diff.differences:

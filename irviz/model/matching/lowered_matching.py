@@ -129,8 +129,9 @@ class LoweredSide:
             operands = frozenset((*arguments, *texts))
             yield _WITH_ATTRIBUTES, scope, without_representation(node), operands
         sources = tuple(source for _, source in arguments if not isinstance(source, Number))
-        if node.callee and sources:
-            yield _BY_NAME, scope, operation_name(node.callee), sources
+        if node.callee:
+            sort = sources or (self.origins.type_label(node.id),)
+            yield _BY_NAME, scope, operation_name(node.callee), sort
 
     def free_representations(self, origin: Origin, wanted: tuple[str, str]) -> Iterator[NodeId]:
         """Yield the free casts, transpositions or copies of a value with a `representation`."""
@@ -214,8 +215,10 @@ class LoweredMatching:
                 found = self._same_operation(mine, theirs, node, known) if is_known else None
                 if found is None and is_call(node):
                     found, region = _fused_region(mine, theirs, node, {one for _, one in known})
+                if found is None:
+                    found = _same_name(mine, theirs, node, {one for _, one in known})
             else:
-                continue
+                found = _folded(mine, theirs, node)
             if found is None:
                 continue
             names = theirs.origins.names(found)
@@ -271,6 +274,40 @@ class LoweredMatching:
                 same = (one for one in found if set(names) & set(theirs.origins.names(one)))
                 return next(same, found[0])
         return None
+
+
+def _same_name(
+    mine: LoweredSide, theirs: LoweredSide, node: Node, arguments: set[Origin]
+) -> NodeId | None:
+    """Return the free node of the same name and operation, unless its arguments contradict that.
+
+    What is lowered may lose arguments, as `full_like` does.
+    """
+    for name in filter(theirs.graph.index.__contains__, mine.origins.names(node.id)):
+        found = theirs.graph[theirs.origins.computing(name)]
+        given = {theirs.origins.origin(one) for _, one in theirs.origins.arguments(found)}
+        types = mine.origins.type_label(node.id), theirs.origins.type_label(found.id)
+        if (
+            operation_name(found.callee) == operation_name(node.callee)
+            and is_call(node) is not is_call(found)
+            and (arguments <= given or given <= arguments)
+            and may_have_types(*types)
+            and mine.scope(node) == theirs.scope(found)
+            and theirs.is_free(found.id)
+        ):
+            return found.id
+    return None
+
+
+def _folded(mine: LoweredSide, theirs: LoweredSide, node: Node) -> NodeId | None:
+    """Return the node of the same name that computes a constant from nothing."""
+    origin = mine.origins.origin(node.id)
+    is_constant = origin in mine.graph.index and mine.graph[str(origin)].kind is NodeKind.CONSTANT
+    if not is_constant or node.id not in theirs.graph.index or not theirs.is_free(node.id):
+        return None
+    found = theirs.graph[node.id]
+    is_made = theirs.origins.is_computation(found) and not any(theirs.origins.arguments(found))
+    return found.id if is_made and found.type_label == node.type_label else None
 
 
 def _fused_region(

@@ -271,7 +271,7 @@ def _slack(picture, kind, frame, inside):
         min(spare, max(min(xs) - frame.left, frame.right - max(xs))),
         *(min(ys) - frame.top, frame.bottom - max(ys)),
     )
-    if max(past) > _MOST_SLACK:
+    if max(past) > _MOST_SLACK + _TOLERANCE:
         yield "frame reaches past its members", kind, f"{max(past):.0f} px"
 
 

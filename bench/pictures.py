@@ -1,6 +1,6 @@
 """Count what is false in the pictures of recorded models; end with 1 if anything is.
 
-    python bench/pictures.py session.irviz …
+    python bench/pictures.py [session.irviz …]
 
 A session is a recording that was saved, as of the models in tests/models. Of each stage these
 pictures are read: the one that `draw` makes, the one that the page shows, those with each group
@@ -18,7 +18,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import tvm
+
 import irviz
+from irviz.course.mlp_high_level import MyModuleHighLevel
 from irviz.errors import IrvizError
 from irviz.explorer import actions, selectors
 from irviz.explorer.reducer import reduce
@@ -28,8 +31,8 @@ from irviz.session.session import Session
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from picture_contract import TURN, violations
 
-Pictures = Iterator[tuple[str, str, Any]]
-"""The kind of each picture, its SVG and its graph."""
+Pictures = Iterator[tuple[str, str, Any, str]]
+"""The kind of each picture, its SVG and its graph, and the SVG that it is compared with, if any."""
 
 
 def main() -> int:
@@ -37,11 +40,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("sessions", nargs="+", help="recordings that were saved")
+    parser.add_argument(
+        "sessions", nargs="*", help="recordings that were saved; none for one of the course's MLP"
+    )
     parser.add_argument("--groups", type=int, default=40, help="the most groups of a stage")
     parser.add_argument("--show", type=int, default=0, help="the most that is told of a kind")
     options = parser.parse_args()
-    false = sum(_count(path, options.groups, options.show) for path in options.sessions)
+    given = ((Path(path).stem, irviz.load(path)) for path in options.sessions)
+    sessions = given if options.sessions else [("MLP", _recorded_mlp())]
+    false = sum(_count(*one, options.groups, options.show) for one in sessions)
     print(f"{false:,} false")
     return 1 if false else 0
 
@@ -63,12 +70,12 @@ def false_pictures(session: Session, most_groups: int) -> Counted:
             continue
         if here.function not in here.functions:
             here = here.select_function(here.functions[0])
-        for kind, svg, graph in _pictures(here, most_groups):
+        for kind, svg, graph, beside in _pictures(here, most_groups):
             if svg in drawn:
                 continue
             drawn.add(svg)
             counted.pictures[kind] += 1
-            for what, *where in violations(svg, graph):
+            for what, *where in violations(svg, graph, beside):
                 if what == TURN:
                     turns += 1
                 else:
@@ -76,11 +83,17 @@ def false_pictures(session: Session, most_groups: int) -> Counted:
     return counted._replace(turns=turns)
 
 
-def _count(path: str, most_groups: int, most_shown: int) -> int:
-    """Print what is false in the pictures of a saved recording, and return how much."""
+def _recorded_mlp() -> Session:
+    with irviz.record() as recording:
+        tvm.compile(MyModuleHighLevel, "llvm")
+    return recording.session()
+
+
+def _count(name: str, session: Session, most_groups: int, most_shown: int) -> int:
+    """Print what is false in the pictures of a recording, and return how much."""
     began = time.perf_counter()
-    counted = false_pictures(irviz.load(path), most_groups)
-    name, seconds = Path(path).stem, time.perf_counter() - began
+    counted = false_pictures(session, most_groups)
+    seconds = time.perf_counter() - began
     pictures = ", ".join(f"{count} {kind}" for kind, count in counted.pictures.items())
     number = len(counted.found)
     print(f"{name}: {pictures}; {counted.turns} turns; {number} false; {seconds:.0f} s", flush=True)
@@ -95,7 +108,7 @@ def _count(path: str, most_groups: int, most_shown: int) -> int:
 def _pictures(session: Session, most_groups: int) -> Pictures:
     """Yield the pictures of the current stage."""
     view = session.view()
-    yield "drawn", session.draw().svg, view.graph
+    yield "drawn", session.draw().svg, view.graph, ""
     state = State.of(session)
     yield from _shown(state, "page")
     view = selectors.view_or_none(state, "current")
@@ -105,14 +118,17 @@ def _pictures(session: Session, most_groups: int) -> Pictures:
     if session.current.parent is not None:
         with suppress(IrvizError):
             both = reduce(state, actions.Compare(session.current.parent))
-            for side in ("reference", "current"):
-                yield from _shown(both, "compared", side)
+            scenes = [selectors.scene(both, side) for side in ("reference", "current")]
+            svgs = [scene.figure.svg if scene.figure else "" for scene in scenes]
+            for scene, svg, beside in zip(scenes, svgs, reversed(svgs), strict=True):
+                if scene.view is not None and svg:
+                    yield "compared", svg, scene.view.graph, beside
 
 
-def _shown(state: State, kind: str, side: Any = "current") -> Pictures:
-    scene = selectors.scene(state, side)
+def _shown(state: State, kind: str) -> Pictures:
+    scene = selectors.scene(state, "current")
     if scene.view is not None and scene.figure is not None:
-        yield kind, scene.figure.svg, scene.view.graph
+        yield kind, scene.figure.svg, scene.view.graph, ""
 
 
 if __name__ == "__main__":

@@ -158,11 +158,19 @@ def _points(text, shift):
     return found
 
 
-def violations(svg: str, graph) -> list[tuple[str, ...]]:
-    """Return what is false in the picture of a graph whose data flows upwards, by kind."""
+def violations(svg: str, graph, beside: str = "") -> list[tuple[str, ...]]:
+    """Return what is false in the picture of a graph whose data flows upwards, by kind.
+
+    `beside` is the picture that it is compared with. Both have their common parts in the same
+    places, so that a place where one has nothing tells that only the other has something there:
+    only what both leave empty is empty.
+    """
     picture = read_picture(svg)
+    parts = _parts(picture)
+    other = _parts(read_picture(beside)) if beside else []
     found = [*_boxes(picture, graph), *_frames(picture, graph), *_edges(picture, graph)]
-    return [*found, *_flow(picture, graph), *_cut_off(picture)]
+    found += [*_crossings(picture), *_flow(picture, graph)]
+    return [*found, *_cut_off(picture, parts), *_empty_sides(picture, [*parts, *other])]
 
 
 def kinds(svg: str, graph) -> Counter[str]:
@@ -238,7 +246,11 @@ def _of_kind(members, graph, kind):
 
 
 def _slack(picture, kind, frame, inside):
-    """Yield how far a frame reaches past its boxes, edges and title."""
+    """Yield how far a frame reaches past its boxes, edges and title.
+
+    A frame that is no wider than its title needs has no space to spare, wherever below the title
+    its boxes stand.
+    """
     parts = [box for name, box in (*picture.nodes, *picture.labels) if name in inside]
     parts += [one for _, one in picture.frames if one != frame and frame.contains(one)]
     xs = [x for box in parts for x in (box.left, box.right)]
@@ -247,17 +259,19 @@ def _slack(picture, kind, frame, inside):
         if edge.source in inside or edge.target in inside:
             xs += [x for x, _ in edge.points if frame.left <= x <= frame.right]
             ys += [y for _, y in edge.points if frame.top <= y <= frame.bottom]
-    for text, x, _ in picture.titles:
-        if abs(x - frame.left - 14) < 1:
+    spare = frame.right - frame.left
+    for text, x, y in picture.titles:
+        if abs(x - frame.left - 14) < 1 and frame.top < y < frame.bottom:
             xs.append(x + _CHARACTER * len(text))
+            spare = min(spare, frame.right - frame.left - _CHARACTER * len(text))
     if not xs:
         yield "empty frame", kind
         return
     past = (
-        *(min(xs) - frame.left, frame.right - max(xs)),
+        min(spare, max(min(xs) - frame.left, frame.right - max(xs))),
         *(min(ys) - frame.top, frame.bottom - max(ys)),
     )
-    if max(past) > _MOST_SLACK:
+    if max(past) > _MOST_SLACK + _TOLERANCE:
         yield "frame reaches past its members", kind, f"{max(past):.0f} px"
 
 
@@ -328,16 +342,35 @@ def _is_between_columns(edge, graph, steps):
     return False
 
 
-def _cut_off(picture):
-    """Yield what is drawn beyond the page, and pages that are empty at one side."""
+def _crossings(picture):
+    """Yield edges whose line leads through the box of a node that is neither of their ends."""
+    for edge in picture.edges:
+        for name, box in picture.nodes:
+            inner = Box(box.left + 3, box.top + 3, box.right - 3, box.bottom - 3)
+            if name not in (edge.source, edge.target) and any(
+                inner.contains(Box(x, y, x, y)) for x, y in _along(edge.points)
+            ):
+                yield "edge crosses a box", edge.source, edge.target, name
+
+
+def _parts(picture):
+    """Return the extents of everything that a picture shows."""
     parts = [box for _, box in (*picture.nodes, *picture.frames, *picture.labels)]
-    parts += [
+    return parts + [
         Box(x, y, x, y) for edge in picture.edges for x, y in (*_along(edge.points), edge.tip)
     ]
-    page = picture.page
-    beyond = sum(not page.contains(one) for one in parts)
+
+
+def _cut_off(picture, parts):
+    """Yield what is drawn beyond the page."""
+    beyond = sum(not picture.page.contains(one) for one in parts)
     if beyond:
         yield "cut off", f"{beyond} parts"
+
+
+def _empty_sides(picture, parts):
+    """Yield the sides at which a page is empty."""
+    page = picture.page
     spare = (
         *(min(one.left for one in parts) - page.left, page.right - max(one.right for one in parts)),
         *(min(one.top for one in parts) - page.top, page.bottom - max(one.bottom for one in parts)),

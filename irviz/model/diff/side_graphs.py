@@ -21,6 +21,7 @@ from irviz.model.graph.graph import (
     Region,
     RegionKind,
 )
+from irviz.model.graph.memory_operators import KILLS, STORAGES
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,7 +277,8 @@ class _Side:
                 continue
             is_group = end not in self.union.graph.index
             at = numbers.get((start, end, () if is_group else along.position), [])
-            if source == target and not at:
+            is_between_groups = is_group and start not in self.union.graph.index
+            if not at and (source == target or (is_between_groups and self._plans_memory(edge))):
                 continue
             position = () if is_group else edge.position
             for along_drawn in at:
@@ -291,6 +293,11 @@ class _Side:
             key=lambda pair: (order.get(pair[1].target, 0), pair[1].position),
         )
         return [edge for _, edge in pairs], [number for number, _ in pairs]
+
+    def _plans_memory(self, edge: Edge) -> bool:
+        """Return whether an edge only tells where memory comes from, or when it is free."""
+        source, target = self.stage[edge.source], self.stage[edge.target]
+        return source.callee in STORAGES or target.callee in KILLS
 
     def _regions(self, nodes: Sequence[Node], frames: Mapping[NodeId, int]) -> tuple[Region, ...]:
         """Return the regions; those that this stage does not show are no clusters."""

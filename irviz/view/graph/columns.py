@@ -137,7 +137,13 @@ def _divide(
         places = [height[graph.edges[cuts[at]].source] for at in chosen]
         return max(abs(b - a) for a, b in pairwise((begin, *places, end)))
 
-    chosen = min(combinations(cuts, count - 1), key=tallest, default=None)
+    ends = {at: item_of[graph.edges[turn].target] for at, turn in cuts.items()}
+    possible = (  # a turn ends in the next column
+        one
+        for one in combinations(cuts, count - 1)
+        if all(ends[at] < after for at, after in pairwise(one))
+    )
+    chosen = min(possible, key=tallest, default=None)
     if chosen is None or tallest(chosen) > _MAX_SHARE * abs(end - begin):
         return None
     parts = [range(*bounds) for bounds in pairwise((0, *chosen, len(items)))]

@@ -90,6 +90,7 @@ def to_dot(
     columns: Columns | None = None,
     rank_gap: str = "",
     in_order: bool = True,
+    is_strict: bool = False,
 ) -> str:
     """Return the graph in DOT, with sizes instead of text.
 
@@ -101,6 +102,8 @@ def to_dot(
     Args:
         rank_gap: The space between two ranks in inches, by default what suits the graph.
         in_order: Whether groups with effects are stacked in execution order.
+        is_strict: Whether each edge leads to a later rank, also between frames: the engine places
+            these one by one otherwise, and prefers short edges to a few that lead on.
 
     Raises:
         DrawError: `direction` is neither "up" nor "down".
@@ -115,6 +118,7 @@ def to_dot(
             "nslimit": "1",
             "nodesep": spaces["nodesep"],
             "ranksep": rank_gap or spaces["ranksep"],
+            **({"newrank": "true"} if is_strict else {}),
         },
         node_attr={"shape": "box", "fixedsize": "true", "label": ""},
         edge_attr={"tailport": outlet, "arrowsize": "0.7"},
@@ -161,7 +165,7 @@ def _add_contents(
             return
         for number, items in enumerate(columns.items):
             with into.subgraph(name=column_name(number)) as column:
-                column.attr(margin=f"{COLUMN_MARGIN:g}")
+                column.attr(margin=f"{COLUMN_MARGIN:g}", label="")  # not that of the frame
                 put(column, items)
 
     def put(into: graphviz.Digraph, items: Iterable[Node | int]) -> None:

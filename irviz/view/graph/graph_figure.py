@@ -157,6 +157,11 @@ def place_graph(
             elif layout.nodes.keys() == given.sizes.keys() and set(layout.frames) == set(
                 given.frames
             ):
+                if _runs_back(graph, layout, direction):
+                    strict = to_dot(graph, direction, given, rank_gap=rank_gap, is_strict=True)
+                    found = lay_out(strict, seconds)
+                    if found and found.nodes.keys() == given.sizes.keys():
+                        dot, layout = strict, found
                 dot, layout = _in_columns(graph, direction, given, dot, layout, seconds)
                 layout = without_mirrored_routes(layout, given.edges, direction)
                 layout = add_missing_routes(layout, given.sizes, given.edges, direction)
@@ -165,6 +170,17 @@ def place_graph(
                 why = "is incomplete"
     note = f"The layout {why}: this is a plainer one."
     return PlacedGraph(graph, direction, dot, layered_layout(*given, direction), note)
+
+
+def _runs_back(graph: Graph, layout: Layout, direction: str) -> bool:
+    """Return whether an edge does not lead on, though its target comes later in the text."""
+    flow = 1.0 if direction == "down" else -1.0
+    ends = ((graph.index[edge.source], graph.index[edge.target]) for edge in graph.edges)
+    return any(
+        (layout.nodes[f"n{target}"][1] - layout.nodes[f"n{source}"][1]) * flow <= 0
+        for edge, (source, target) in zip(graph.edges, ends, strict=True)
+        if source < target and not edge.is_carried
+    )
 
 
 def _in_columns(

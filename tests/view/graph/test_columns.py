@@ -73,3 +73,58 @@ def test_what_has_no_layers_or_fits_is_one_column():
         across = {round(x) for x, _ in placed.layout.nodes.values()}
         assert len(across) == 1
     assert place_graph(chain(22, has_layers=False)).layout.height > SCREENS[0].height
+
+
+def test_the_edge_that_turns_to_a_column_ends_in_it():
+    """A mask that no step before it leads to stands beside these, not in the column after them."""
+    graph = chain(19, skips=[(1, 12), (1, 14)])
+    around = [None, None, *[0] * 10, *[None] * 7]
+    nodes = [one._replace(region=at) for one, at in zip(graph.nodes, around, strict=True)]
+    placed = place_graph(
+        replace(
+            graph,
+            nodes=tuple(nodes),
+            edges=tuple(one for one in graph.edges if one[:2] != ("lv1", "lv2")),
+            regions=(Region(RegionKind.LAYER, "mask"),),
+        )
+    )
+    scene = SceneGeometry(placed.graph, placed.layout, "up")
+    for edge, route in scene.edges:
+        if (edge.source, edge.target) == ("lv1", "lv12"):
+            ys = [y for _, y in points_along(route, 4.0)]
+            assert max(ys) <= scene.shapes["lv1"].bottom, "it leads back past its own beginning"
+
+
+def test_a_column_is_as_wide_as_its_steps_whatever_the_title_of_the_frame():
+    graph = chain(22)
+    widths = []
+    for title in (
+        "short",
+        "the name of a layer that is a lot wider than any of its steps, all alike",
+    ):
+        region = graph.regions[0]._replace(kind=RegionKind.REPEAT, name=title)
+        placed = place_graph(replace(graph, regions=(region,)))
+        widths.append(placed.layout.width)
+        assert len({x for x, _ in placed.layout.nodes.values()}) > 1
+    assert widths[0] == widths[1]
+
+
+@pytest.mark.parametrize("direction", ["up", "down"])
+def test_each_edge_leads_on_also_where_many_pull_a_step_beside_a_frame(direction):
+    """Steps that all layers use, as the places of tokens, come before the layer that is open."""
+    skips = [(1, 4), (2, 5), (3, 5), (1, 6), (6, 9)]
+    skips += [(one, layer) for layer in (10, 11, 12) for one in (2, 3)]
+    graph = chain(14, skips=skips)
+    nodes = [one._replace(region=0 if 4 <= at <= 9 else None) for at, one in enumerate(graph.nodes)]
+    edges = [one for one in graph.edges if (one.source, one.target) != ("lv3", "lv4")]
+    graph = replace(
+        graph,
+        nodes=tuple(one._replace(is_pure=at < 1) for at, one in enumerate(nodes)),
+        edges=tuple(one for one in edges if (one.source, one.target) != ("lv1", "lv2")),
+        regions=(Region(RegionKind.LAYER, "layers.0"),),
+    )
+    scene = SceneGeometry(*place_graph(graph, direction)[::3], direction)
+    for edge, _ in scene.edges:
+        if edge.source in scene.shapes and edge.target in scene.shapes:
+            source, target = scene.shapes[edge.source], scene.shapes[edge.target]
+            assert (target.centre[1] - source.centre[1]) * scene.outward > 0, edge

@@ -97,8 +97,7 @@ def link_nodes(
     found = inlined_correspondence(two, one, known)
     pairs: dict[tuple[NodeId, NodeId], MatchedBy] = {}
     parts: list[Part] = []
-    further = [(mine, theirs) for mine, theirs in found.joined]
-    for mine, theirs in (*found.items(), *further):
+    for mine, theirs in (*found.items(), *found.joined):
         left, right = outermost(theirs), outermost(mine)
         is_inside = left != theirs or right != mine
         if is_inside and NodeKind.PARAM in (one.graph[theirs].kind, two.graph[mine].kind):
@@ -149,12 +148,8 @@ def _link_directly(before: Graph, after: Graph, known: Mapping[NodeId, NodeId]) 
     """Match two functions without callees to examine."""
     found = correspondence(after, before, known)
     pairs = {(theirs, mine): found.steps[mine] for mine, theirs in found.items()}
-    pairs.update(
-        {
-            (theirs, mine): found.steps.get(mine, MatchedBy.OPERATION)
-            for mine, theirs in found.joined
-        }
-    )
+    for mine, theirs in found.joined:
+        pairs[theirs, mine] = found.steps.get(mine, MatchedBy.OPERATION)
     return NodeLinks(pairs, _joined_values(found), calls_after=_fused_calls(found))
 
 

@@ -114,7 +114,7 @@ def _is_equal_array(one, two, tolerance):
 def agreement_when_read(mod, after, tolerance=EXACT):
     """Return how the diff of two modules agrees with their values when no variable is shared.
 
-    Returns None if one of the modules does not run.
+    Returns None if one of the modules does not run, or the second takes new parameters.
     """
     read = read_again(after)
     session = irviz.Session(mod, isolate=False)
@@ -122,6 +122,9 @@ def agreement_when_read(mod, after, tolerance=EXACT):
     session = session.apply(lambda _: read)
     last = session.stages[-1]
     if last.error or function not in {one.name_hint for one in read.get_global_vars()}:
+        return None
+    before, taken = ({one.name for one in each[function].params} for each in (mod, read))
+    if taken - before:  # so the two run with different inputs
         return None
     try:
         return agreement(session, "0", last.id, tolerance, irviz.diff(mod, read))

@@ -132,6 +132,33 @@ def test_each_call_becomes_its_own_buffer_and_call(diff_by_values):
         assert [len(one.after) for one in found] == [3, 3]
 
 
+@pytest.mark.parametrize("passes", ["calls that write to buffers", "fused functions"])
+def test_items_of_lowered_tuples_keep_their_partners(passes, diff_by_values):
+    def halves(builder, x):
+        both = builder.emit(relax.op.split(x, 2, axis=0))
+        one, two = (builder.emit(relax.TupleGetItem(both, at)) for at in range(2))
+        return builder.emit(relax.op.subtract(builder.emit(relax.op.exp(two)), one))
+
+    mod = function(halves, X)
+    after = diff_by_values.lowered(mod, *diff_by_values.SEQUENCES[passes])
+    assert not unpaired(mod, diff_by_values.read_again(after))
+
+
+def test_what_uses_constants_of_a_file_keeps_its_partners(diff_by_values):
+    mean, variance = (relax.const(np.full(4, number, "float32")) for number in (0.5, 2.0))
+
+    def layers(builder, x, weight):
+        hidden = builder.emit(relax.op.nn.conv2d(x, weight))
+        normal = builder.emit(relax.op.nn.batch_norm(hidden, mean, variance, mean, variance, 1))
+        hidden = builder.emit(relax.op.nn.relu(builder.emit(relax.TupleGetItem(normal, 0))))
+        hidden = builder.emit(relax.op.nn.conv2d(hidden, weight))
+        return builder.emit(relax.op.nn.instance_norm(hidden, mean, variance, 1, [2, 3]))
+
+    data = relax.TensorType((1, 4, 8, 8), "float32")
+    mod = function(layers, data, relax.TensorType((4, 4, 3, 3), "float32"))
+    assert not unpaired(mod, diff_by_values.read_again(relax.transform.ToMixedPrecision()(mod)))
+
+
 def test_a_checked_type_is_all_that_is_added():
     def plain(builder, x):
         return relax.op.tanh(builder.emit(relax.op.exp(x)))

@@ -60,6 +60,8 @@ def node_groups(links: NodeLinks, before: Graph, after: Graph) -> list[NodeGroup
                     waiting += new
         seen.update(theirs)
         hows = {links.pairs[one, two] for one in mine for two in there[one]}
+        if len(hows) > 1 and MatchedBy.CONTENTS not in hows:
+            hows = {MatchedBy.OPERATION}
         by = hows.pop() if len(hows) == 1 else MatchedBy.CONTENTS
         groups.append(
             NodeGroup(

@@ -18,8 +18,6 @@ from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind
 from irviz.model.matching.operation_names import (
     REPRESENTATIONS,
     fused_operations,
-    is_alias,
-    is_allocation,
     is_call,
     is_representation,
     may_have_types,
@@ -28,7 +26,7 @@ from irviz.model.matching.operation_names import (
     representations,
     without_representation,
 )
-from irviz.model.matching.value_origins import Number, Origin, Position, ValueOrigins
+from irviz.model.matching.value_origins import Constant, Number, Origin, Position, ValueOrigins
 
 _MOST_RESULTS = 64
 """How many nodes behind an argument may be the result of a fused function."""
@@ -47,7 +45,7 @@ class Joined(Enum):
 Partners = dict[NodeId, NodeId]
 Pair = Callable[[NodeId, NodeId], None]
 _Key = tuple[object, ...]
-_WITH_ATTRIBUTES, _BY_NAME = "with attributes", "by name"
+_ITEM, _WITH_ATTRIBUTES, _BY_NAME = "item", "with attributes", "by name"
 
 
 def uncontradicted(
@@ -124,6 +122,9 @@ class LoweredSide:
     def keys(self, node: Node, arguments: Sequence[tuple[Position, Origin]]) -> Iterator[_Key]:
         """Yield what is equal for the same operation: with its attributes, and by its name."""
         scope = self.scope(node)
+        if self.origins.is_item(node.id):
+            yield _ITEM, scope, *arguments
+            return
         if node.kind is NodeKind.OPERATOR:
             texts = [(literal.position, Number(literal.text)) for literal in node.literals]
             operands = frozenset((*arguments, *texts))
@@ -175,11 +176,7 @@ class LoweredMatching:
         """Join the further names of a value, and the buffers that hold it, to its pair."""
         sides = (self.side, self.other, False), (self.other, self.side, True)
         for mine, theirs, is_back in sides:
-            names = [
-                node.id
-                for node in mine.graph.nodes
-                if node.kind is NodeKind.VALUE or is_allocation(node)
-            ]
+            names = [node.id for node in mine.graph.nodes if mine.origins.is_name(node.id)]
             for node_id in filter(mine.partners.__contains__, names):
                 partner = mine.partners[node_id]
                 for one in _further_names(mine, theirs, node_id, partner):
@@ -245,12 +242,11 @@ class LoweredMatching:
     def _partner(self, mine: LoweredSide, theirs: LoweredSide, node_id: NodeId) -> Origin | None:
         """Return where the other graph computes the elements of a value, None if unknown."""
         origin = mine.origins.origin(node_id)
-        if isinstance(origin, Number):
-            return origin
-        for one in (node_id, *mine.origins.names(origin)):
+        names = () if isinstance(origin, Number | Constant) else mine.origins.names(origin)
+        for one in (*mine.origins.path(node_id), *names):
             if one in mine.partners:
                 return theirs.origins.origin(mine.partners[one])
-        return None
+        return None if names else origin
 
     def _same_operation(
         self,
@@ -262,7 +258,7 @@ class LoweredMatching:
         """Return a free node with the same operation on the same elements, None if none."""
         names = mine.origins.names(node.id)
         for key in mine.keys(node, arguments):
-            is_certain = key[0] == _WITH_ATTRIBUTES or is_call(node)
+            is_certain = key[0] != _BY_NAME or is_call(node)
             found = [
                 one
                 for one in theirs.alike.get(key, ())
@@ -302,8 +298,11 @@ def _same_name(
 def _folded(mine: LoweredSide, theirs: LoweredSide, node: Node) -> NodeId | None:
     """Return the node of the same name that computes a constant from nothing."""
     origin = mine.origins.origin(node.id)
-    is_constant = origin in mine.graph.index and mine.graph[str(origin)].kind is NodeKind.CONSTANT
-    if not is_constant or node.id not in theirs.graph.index or not theirs.is_free(node.id):
+    if (
+        not isinstance(origin, Constant)
+        or node.id not in theirs.graph.index
+        or not theirs.is_free(node.id)
+    ):
         return None
     found = theirs.graph[node.id]
     is_made = theirs.origins.is_computation(found) and not any(theirs.origins.arguments(found))
@@ -339,7 +338,7 @@ def _behind(side: LoweredSide, arguments: set[Origin], steps: int) -> Iterator[N
     start = min(arguments, key=lambda one: (len(users.get(one, ())), str(one)))
     found: dict[NodeId, None] = {}
     last: Iterable[NodeId] = users.get(start, ())
-    for _ in range(steps):
+    for _ in range(2 * steps):  # each may be followed by an item
         last = [one for one in dict.fromkeys(last) if one not in found and side.is_free(one)]
         yield from last
         found.update(dict.fromkeys(last))
@@ -367,16 +366,15 @@ def _region(
             between.update(dict.fromkeys(filter(side.is_free, path)))
             if origin in arguments:
                 used.add(origin)
-            elif not isinstance(origin, Number) and origin not in region:
+            elif not isinstance(origin, Number | Constant) and origin not in region:
                 node = graph[origin]
-                if node.kind is NodeKind.CONSTANT:
-                    continue
                 is_part = origins.is_computation(node) and side.is_free(node.id)
-                if not is_part or len(region) == wanted.total():
+                if not is_part or len(region) > 2 * wanted.total():
                     return {}
                 region[node.id] = None
                 waiting.append(node.id)
-    found = Counter(operation_name(graph[one].callee) for one in region)
+    operations = (operation_name(graph[one].callee) for one in region if not origins.is_item(one))
+    found = Counter(operations)
     return {**region, **between} if found == wanted and used == arguments else {}
 
 
@@ -384,12 +382,8 @@ def _further_names(
     mine: LoweredSide, theirs: LoweredSide, node_id: NodeId, partner: NodeId
 ) -> Sequence[NodeId]:
     """Return the free nodes that have the value of a matched node, if the partner has no others."""
-    node, other = mine.graph[node_id], theirs.graph[partner]
-    is_name = is_alias(node, mine.graph.operands(node_id)) or is_allocation(node)
-    if not is_name or is_alias(other, theirs.graph.operands(partner)) or is_allocation(other):
-        return ()
     computing = mine.origins.computing(node_id)
-    names = mine.origins.names(computing)
-    if node_id not in names or computing in mine.partners:
+    if theirs.origins.is_name(partner) or computing in mine.partners:
         return ()
+    names = mine.origins.names(computing)
     return [one for one in names if one not in mine.partners and one not in mine.members]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -24,15 +24,22 @@ class Number(NamedTuple):
     text: str
 
 
-Origin = NodeId | Number
+class Constant(NamedTuple):
+    """A constant of a module; those of one type are not told apart."""
+
+    type_label: str
+
+
+Origin = NodeId | Number | Constant
 """What computes the elements of a value."""
 
 
 class ValueOrigins:
     """The node that computes each value of a graph.
 
-    A call that writes to buffers computes their values. An alias has the value of its operand. A
-    cast, a transposition or a copy to a device has the elements of its operand.
+    A call that writes to buffers computes their values. An alias has the value of its operand, and
+    an item of a tuple literal has that of the tuple's operand. A cast, a transposition or a copy to
+    a device has the elements of its operand.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -41,12 +48,22 @@ class ValueOrigins:
         self._origins: dict[NodeId, Origin] = {}
         self._computing: dict[NodeId, NodeId] = {}
         self._names: dict[NodeId, list[NodeId]] = {}
-        self._buffers: dict[NodeId, list[NodeId]] = {}
+        self._written: dict[NodeId, Mapping[Position, NodeId]] = {}
+        self._items: dict[NodeId, tuple[Position, NodeId]] = {}
         for node in graph.nodes:
             edges = graph.operands(node.id)
+            if node.kind is NodeKind.CONSTANT:
+                self._origins[node.id] = Constant(node.type_label)
+                continue
             if is_alias(node, edges):
                 self._name(node.id, edges[0].source)
-                self._names.setdefault(self.computing(node.id), []).append(node.id)
+                continue
+            if node.kind is NodeKind.TUPLE_GET_ITEM and edges:
+                self._take_item(node, edges[0].source)
+                continue
+            written = self._written_as(node)
+            if written is not None:
+                self._name(node.id, written)
                 continue
             if is_representation(node) and edges:
                 self._sources[node.id] = edges[0].source
@@ -60,14 +77,44 @@ class ValueOrigins:
         self._sources[node_id] = source
         self._computing[node_id] = self.computing(source)
         self._origins[node_id] = self.origin(source)
+        self._names.setdefault(self.computing(source), []).append(node_id)
+
+    def _take_item(self, node: Node, source: NodeId) -> None:
+        computing = self.computing(source)
+        at = (int(dict(node.attributes)["index"]),)
+        items = self._tuple(computing) or self._written.get(computing, {})
+        if at in items:
+            self._name(node.id, items[at])
+        else:
+            self._items[node.id] = at, source
+
+    def _tuple(self, node_id: NodeId) -> Mapping[Position, NodeId]:
+        """Return the operands of a tuple literal; those of a nested tuple have longer positions."""
+        is_tuple = self.graph[node_id].kind is NodeKind.TUPLE
+        edges = self.graph.operands(node_id) if is_tuple else ()
+        return {edge.position: edge.source for edge in edges}
+
+    def _written_as(self, node: Node) -> NodeId | None:
+        """Return the call whose buffers are the items of a tuple, None if there is none."""
+        items = self._tuple(node.id)
+        first = self._items.get(items[0,]) if (0,) in items else None
+        return first[1] if first and items == self._written.get(first[1]) else None
 
     def _write(self, call: Node) -> None:
         """Take the last arguments of a call as its results if they are buffers without a value."""
+        buffers: list[NodeId] = []
         for edge in reversed(self.graph.operands(call.id)):
-            if not is_allocation(self.graph[edge.source]) or edge.source in self._computing:
+            is_taken = edge.source in self._computing or edge.source in self._items
+            if is_taken or not is_allocation(self.graph[edge.source]):
                 break
-            self._name(edge.source, call.id)
-            self._buffers.setdefault(call.id, []).append(edge.source)
+            buffers.insert(0, edge.source)
+        written: dict[Position, NodeId] = {(at,): one for at, one in enumerate(buffers)}
+        if len(buffers) == 1:
+            self._name(buffers[0], call.id)
+        else:
+            self._items.update((one, (at, call.id)) for at, one in written.items())
+        if buffers:
+            self._written[call.id] = written
 
     def computing(self, node_id: NodeId) -> NodeId:
         """Return the node that computes a value, which may have several names."""
@@ -89,20 +136,33 @@ class ValueOrigins:
 
         A call that writes to buffers has no value of its own, but comes last, too.
         """
-        if node_id not in self._names and node_id not in self._buffers:
-            return (node_id,)
-        return (*self._names.get(node_id, ()), *self._buffers.get(node_id, ()), node_id)
+        return (*self._names.get(node_id, ()), node_id)
+
+    def is_name(self, node_id: NodeId) -> bool:
+        """Return whether a node has a value that another one computes."""
+        return node_id in self._computing
+
+    def is_item(self, node_id: NodeId) -> bool:
+        """Return whether a node is an item of the tuple that another one computes."""
+        return node_id in self._items
 
     def arguments(self, node: Node) -> Iterator[tuple[Position, NodeId]]:
-        """Yield the operands of a node with their positions, except buffers that it writes."""
-        written = self._buffers.get(node.id, ())
+        """Yield the operands of a node with their positions, except buffers that it writes.
+
+        The operand of an item is the tuple, and its position the index.
+        """
+        if node.id in self._items:
+            yield self._items[node.id]
+            return
+        written = self._written.get(node.id, {}).values()
         for edge in self.graph.operands(node.id):
             if edge.source not in written and edge.position != CALLEE:
                 yield edge.position, edge.source
 
     def is_computation(self, node: Node) -> bool:
         """Return whether a node computes elements, rather than naming or moving them."""
-        is_moved = node.id in self._origins or is_allocation(node)
+        is_memory = is_allocation(node) and node.id not in self._items
+        is_moved = node.id in self._origins or is_memory
         return node.kind not in INPUT_KINDS and not is_moved
 
     @cached_property
@@ -120,7 +180,8 @@ class ValueOrigins:
 
     def is_representation(self, node_id: NodeId) -> bool:
         """Return whether a node is a cast, a transposition or a copy of another value."""
-        return node_id in self._origins and node_id not in self._computing
+        is_other = node_id in self._origins and node_id not in self._computing
+        return is_other and self.graph[node_id].kind is not NodeKind.CONSTANT
 
     def type_label(self, node_id: NodeId) -> str:
         """Return the type of the value that a node computes."""

@@ -13,7 +13,7 @@ from tvm import ir, relax, tirx
 from irviz.errors import NotFoundError
 from irviz.gc_pause import gc_paused
 from irviz.ir.function_fingerprints import function_fingerprints
-from irviz.ir.module_functions import drawable_functions, prim_funcs, relax_functions
+from irviz.ir.module_functions import function_named, relax_functions
 from irviz.ir.same_bits import is_equal_tensor
 from irviz.ir.text.expression_labels import attributes
 from irviz.ir.text.function_texts import function_texts
@@ -273,7 +273,8 @@ def _first_other_line(before: ir.BaseFunc, after: ir.BaseFunc) -> Difference:
 
 
 def _graph(stage: Stage, name: str) -> Graph | None:
-    return graph_of(stage, name) if name in drawable_functions(stage.module) else None
+    is_drawable = isinstance(stage.module[name], (relax.Function, tirx.PrimFunc))
+    return graph_of(stage, name) if is_drawable else None
 
 
 def _nest(stage: Stage, name: str) -> LoopNest | None:
@@ -381,8 +382,9 @@ def _calls_with_blocks(stage: Stage, name: str) -> list[tuple[NodeId, list[NodeI
 @kept_by_stage
 def _blocks(stage: Stage, name: str) -> list[NodeId]:
     """Return the blocks of a PrimFunc in the order of its text, none for another function."""
-    graph = _graph(stage, name) if name in prim_funcs(stage.module) else None
-    return [node.id for node in graph.nodes if node.kind is NodeKind.BLOCK] if graph else []
+    if not isinstance(function_named(stage.module, name), tirx.PrimFunc):
+        return []
+    return [node.id for node in graph_of(stage, name).nodes if node.kind is NodeKind.BLOCK]
 
 
 @kept_by_stage

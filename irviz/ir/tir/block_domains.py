@@ -97,10 +97,7 @@ class Domain:
         found: set[ir.Var] = set()
         waiting = [expr]
         while waiting:
-            part = waiting.pop()
-            if isinstance(part, tirx.IntImm):  # as most bounds are
-                continue
-            for var in [part] if isinstance(part, ir.Var) else used_vars(part):
+            for var in used_vars(waiting.pop()):
                 if var in self.inside:
                     waiting.append(self.inside[var])
                 else:

@@ -67,7 +67,9 @@ def compare_domains(
     two = block_domains(after).get(block_after)
     if one is None or two is None:
         return ()
-    sides = _sides(one, two, (before, after))
+    has_same_axes = _has_same_axes(one, two)
+    plain = _Side(one, one.values), _Side(two, two.values)
+    sides = plain if has_same_axes else _sides_by_access(plain, (before, after))
     if sides is None:
         return (DomainDiff((), (), None, "no axes and no accesses are the same"),)
     obstacle = one.obstacle or two.obstacle
@@ -78,18 +80,17 @@ def compare_domains(
     if _is_identical(*sides):
         return ()
     parts = list(_parts(sides))
-    if _has_same_axes(one, two) and _is_onto(one) and _is_onto(two):
+    if has_same_axes and _is_onto(one) and _is_onto(two):
         return tuple(_compare_order(part, sides) for part in parts if len(part.outputs) == 1)
     silent = [part for part in parts if not part.outputs]
     found = [_compare_part(part, sides) for part in parts if part.outputs]
     return (*found, *(_compare_repeats(silent, sides) if silent else ()))
 
 
-def _sides(
-    one: Domain, two: Domain, functions: tuple[tirx.PrimFunc, tirx.PrimFunc]
+def _sides_by_access(
+    plain: tuple[_Side, _Side], functions: tuple[tirx.PrimFunc, tirx.PrimFunc]
 ) -> tuple[_Side, _Side] | None:
-    if _has_same_axes(one, two):
-        return _Side(one, one.values), _Side(two, two.values)
+    one, two = (side.domain for side in plain)
     mine, theirs = (_accesses(*each) for each in zip((one, two), functions, strict=True))
     common = [key for key in mine if key in theirs]
     by_access = (
@@ -99,7 +100,7 @@ def _sides(
     if common and all(map(_uses_all_axes, by_access)):
         return by_access
     if _kinds(one) == _kinds(two) != [] and _writes_elements(one) == _writes_elements(two):
-        return _Side(one, one.values), _Side(two, two.values)
+        return plain
     return by_access if common else None
 
 

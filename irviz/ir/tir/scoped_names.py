@@ -11,6 +11,7 @@ from tvm import ir, tirx
 
 from irviz.ir.text.expression_labels import dim_label
 
+_USUAL_INTEGERS = ("int32", "int64")
 _NON_WORD = re.compile(r"\W", re.ASCII)
 
 
@@ -49,6 +50,8 @@ class ScopedNames:
 
     def text(self, value: object) -> str:
         """Return an expression, a statement without nested ones, or another object as one line."""
+        if isinstance(value, tirx.IntImm) and value.ty.dtype in _USUAL_INTEGERS:
+            return str(value.value)  # as most are, and TVM takes long to print them
         value = self.rename(value)
         if not isinstance(value, (ir.Expr, ir.TensorRegion, tirx.Stmt)):
             return " ".join(str(value).split())
@@ -69,6 +72,10 @@ class ScopedNames:
 
 def used_vars(value: ir.Expr) -> list[ir.Var]:
     """Return the variables in an expression, each once for every use."""
+    if isinstance(value, tirx.IntImm):  # as most are
+        return []
+    if isinstance(value, ir.Var) and isinstance(value.ty, ir.PrimType):
+        return [value]
     found: list[ir.Var] = []
     tvm_ffi.structural_walk(value, (ir.Var, found.append))
     return found

@@ -62,11 +62,13 @@ class NodeComparison:
     def differences(self, before: NodeId, after: NodeId) -> tuple[Difference, ...]:
         """Return the differences between two nodes, apart from their names."""
         one, two = self.before[before], self.after[after]
-        if self._is_same_operation(one, two) and not self._has_other_operands(one, two):
+        has_other_operands = self._has_other_operands(one, two)
+        if not has_other_operands and self._is_same_operation(one, two):
             return () if self.is_same_type(one, two) else self._type(one, two)
         found = [*self._operation(one, two)]
         is_lowered = any(each.aspect is Aspect.LOWERED for each in found)
-        found += self._operands(one, two, is_lowered)
+        if has_other_operands or self.renaming.knows_names:
+            found += self._operands(one, two, is_lowered)
         if not is_lowered:
             found += self._attributes(one, two)
         found += self._type(one, two)
@@ -90,15 +92,16 @@ class NodeComparison:
         """Return whether any operand differs, or a literal."""
         mine = self.before.entering.get(one.id, ())
         theirs = self.after.entering.get(two.id, ())
-        return (
-            len(mine) != len(theirs)
-            or one.literals != two.literals
-            or one.literal_types != two.literal_types
-            or any(
-                a.position != b.position or not self.is_same_source(a.source, b.source)
-                for a, b in zip(mine, theirs, strict=True)
-            )
-        )
+        if (len(mine), one.literals, one.literal_types) != (
+            len(theirs),
+            two.literals,
+            two.literal_types,
+        ):
+            return True
+        for a, b in zip(mine, theirs, strict=True):
+            if a.position != b.position or not self.is_same_source(a.source, b.source):
+                return True
+        return False
 
     def is_other_operation(self, before: NodeId, after: NodeId) -> bool:
         """Return whether two nodes have different operations; lowering counts as no difference."""
@@ -141,8 +144,6 @@ class NodeComparison:
             yield Difference(Aspect.CALLEE, _call(one), _call(two))
 
     def _operands(self, one: Node, two: Node, is_lowered: bool) -> Iterator[Difference]:
-        if not (self.renaming.knows_names or self._has_other_operands(one, two)):
-            return
         mine, theirs = _sources(one, self.before), _sources(two, self.after)
         texts, others = _literals(one), _literals(two)
         if is_lowered:  # literals and attributes are part of the PrimFunc

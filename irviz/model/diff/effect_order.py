@@ -66,6 +66,8 @@ def moved_nodes(
         partners: For nodes after, the corresponding node before.
         accesses: Those of the function before and of the one after.
     """
+    if not any(accesses):
+        return {}
     back = {one: two for two, one in partners.items()}
     there = {one: after.index[two] for one, two in back.items()}
     here = {two: before.index[one] for two, one in partners.items()}

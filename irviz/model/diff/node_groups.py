@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from irviz.model.diff.node_links import NodeLinks
 from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId, NodeKind
@@ -12,8 +13,7 @@ from irviz.model.matching.node_matching import MatchedBy
 IsOtherOperation = Callable[[NodeId, NodeId], bool]
 
 
-@dataclass(frozen=True)
-class NodeGroup:
+class NodeGroup(NamedTuple):
     """Nodes before that became nodes after, and how they were matched.
 
     Attributes:

@@ -56,7 +56,7 @@ def uncontradicted(
     A pass that casts the result of an operation may give its variable to the cast.
     """
     found = dict(known)
-    for cast in representations(graph.nodes):
+    for cast in representations(graph.nodes) if len(known) < len(graph.nodes) else ():
         other = known.get(cast.id)
         if other is not None and not is_representation(reference[other]):
             nearer = _cast_operation(graph, cast, reference[other], known)
@@ -64,7 +64,7 @@ def uncontradicted(
                 del found[cast.id]
                 found[nearer] = other
     names = {other: one for one, other in known.items()}
-    for cast in representations(reference.nodes):
+    for cast in representations(reference.nodes) if len(names) < len(reference.nodes) else ():
         one = names.get(cast.id)
         if one is not None and one in found and not is_representation(graph[one]):
             nearer = _cast_operation(reference, cast, graph[one], names)
@@ -95,12 +95,14 @@ class LoweredSide:
     Attributes:
         partners: The node of the other graph for each matched node.
         scope: Returns the branches and functions around a node.
+        has_calls: Whether either graph calls functions, which are known by their names.
         members: The nodes that belong to a pair without being one of the two.
     """
 
     graph: Graph
     partners: Partners
     scope: Callable[[Node], object]
+    has_calls: bool
     members: set[NodeId] = field(default_factory=set)
 
     @cached_property
@@ -129,8 +131,8 @@ class LoweredSide:
             texts = [(literal.position, Number(literal.text)) for literal in node.literals]
             operands = frozenset((*arguments, *texts))
             yield _WITH_ATTRIBUTES, scope, without_representation(node), operands
-        sources = tuple(source for _, source in arguments if not isinstance(source, Number))
-        if node.callee:
+        if node.callee and self.has_calls:
+            sources = tuple(source for _, source in arguments if not isinstance(source, Number))
             sort = sources or (self.origins.type_label(node.id),)
             yield _BY_NAME, scope, operation_name(node.callee), sort
 
@@ -176,6 +178,8 @@ class LoweredMatching:
         """Join the further names of a value, and the buffers that hold it, to its pair."""
         sides = (self.side, self.other, False), (self.other, self.side, True)
         for mine, theirs, is_back in sides:
+            if len(mine.partners) == len(mine.graph.nodes):
+                continue
             names = [node.id for node in mine.graph.nodes if mine.origins.is_name(node.id)]
             for node_id in filter(mine.partners.__contains__, names):
                 partner = mine.partners[node_id]
@@ -230,8 +234,9 @@ class LoweredMatching:
         self, mine: LoweredSide, theirs: LoweredSide, node: Node
     ) -> NodeId | None:
         """Return a free cast, transposition or copy of the same elements to the same type."""
-        known = self._partner(mine, theirs, node.id)
-        if known is None or known not in theirs.origins.representations:
+        there = theirs.origins.representations
+        known = self._partner(mine, theirs, node.id) if there else None
+        if known is None or known not in there:
             return None
         wanted = representation(operation_name(node.callee), mine.origins.type_label(node.id))
         found = list(theirs.free_representations(known, wanted))

@@ -33,7 +33,7 @@ from irviz.model.matching.lowered_matching import (
     LoweredSide,
     uncontradicted,
 )
-from irviz.model.matching.operation_names import is_alias, is_cast
+from irviz.model.matching.operation_names import is_alias, is_call, is_cast
 
 _NUMBERED = re.compile(r"[lg]v\d*(#\d+)?")
 """Names from TVM's builder, which numbers the variables of each function from the start."""
@@ -115,9 +115,10 @@ def correspondence(
     }
     for node_id, partner in uncontradicted(graph, reference, there).items():
         matching.pair(node_id, partner, MatchedBy.KNOWN)
+    has_calls = any(map(is_call, (*graph.nodes, *reference.nodes)))
     lowered = LoweredMatching(
-        LoweredSide(graph, side.partners, side.scope),
-        LoweredSide(reference, other.partners, other.scope),
+        LoweredSide(graph, side.partners, side.scope, has_calls),
+        LoweredSide(reference, other.partners, other.scope, has_calls),
         partial(matching.pair, by=MatchedBy.OPERATION),
     )
     steps = (
@@ -209,10 +210,8 @@ class _Side:
     def value_key(self, node: Node) -> object:
         """Return a key that is equal for nodes with the same operation on the same values."""
         values = self.values
-        operands = [
-            (position, values.get(source, source))
-            for source, _, position, *_ in self.graph.operands(node.id)
-        ]
+        edges = self.graph.operands(node.id)
+        operands = [(edge.position, values.get(edge.source, edge.source)) for edge in edges]
         is_item = node.kind is NodeKind.TUPLE_GET_ITEM
         sort = node.type_label[:5] if is_item else ""  # an item may be a tuple itself
         return (node.kind, node.structure, self.scope(node), sort, *operands)
@@ -314,7 +313,8 @@ class _Matching:
         side, taken = self.side, self.other.partners
         if node.id not in side.partners and node.kind not in INPUT_KINDS:
             same = self.alike.get(side.value_key(node), {})
-            left = list(islice((one for one in same if one not in taken), _MAX_CANDIDATES))
+            free = (one for one in same if one not in taken)
+            left = list(islice(free, _MAX_CANDIDATES)) if same else []
             if left:
                 # prefer the same name, then a name that this graph does not have
                 strangers = (one for one in left if one not in side.graph.index)

@@ -104,8 +104,9 @@ def is_allocation(node: Node) -> bool:
 
 def is_alias(node: Node, entering: Iterable[Edge]) -> bool:
     """Return whether a node is another name of its only operand."""
-    positions = [edge.position for edge in entering]
-    return node.kind is NodeKind.VALUE and positions in ([(0,)], [CALLEE])
+    if node.kind is not NodeKind.VALUE:
+        return False
+    return [edge.position for edge in entering] in ([(0,)], [CALLEE])
 
 
 def without_representation(node: Node) -> object:

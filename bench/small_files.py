@@ -114,7 +114,10 @@ def _outcome(work: Callable[[], object]) -> tuple[str, bool]:
         return " ".join(str(failure).split())[:300], False
     except BaseException as failure:  # noqa: BLE001
         place = traceback.extract_tb(failure.__traceback__)[-1]
-        return f"{type(failure).__name__}: {str(failure)[:80]} ({place.filename}:{place.lineno})", True
+        return (
+            f"{type(failure).__name__}: {str(failure)[:80]} ({place.filename}:{place.lineno})",
+            True,
+        )
     return "", False
 
 
@@ -164,7 +167,9 @@ def _module(*functions: str) -> str:
     return _HEAD + "\n".join(functions)
 
 
-def _relax(lines: Iterable[str], result: str, params: str = f"x: {_TENSOR}", name: str = "main") -> str:
+def _relax(
+    lines: Iterable[str], result: str, params: str = f"x: {_TENSOR}", name: str = "main"
+) -> str:
     body = "".join(f"        {line}\n" for line in lines)
     return f"    @R.function\n    def {name}({params}):\n{body}        return {result}\n"
 
@@ -175,9 +180,14 @@ def _prim_func(lines: Iterable[str], name: str = "kernel", shape: str = "(2, 2)"
     return head + body
 
 
-_CALL = f'        y = R.call_tir(cls.kernel, (x,), out_ty={_TENSOR})\n'
+_CALL = f"        y = R.call_tir(cls.kernel, (x,), out_ty={_TENSOR})\n"
 _MAIN = f"    @R.function\n    def main(x: {_TENSOR}) -> {_TENSOR}:\n        cls = Module\n{_CALL}        return y\n"
-_ADD = ["for i, j in T.grid(2, 2):", '    with T.sblock("C"):', '        vi, vj = T.axis.remap("SS", [i, j])', "        B[vi, vj] = A[vi, vj] + T.float32(1)"]
+_ADD = [
+    "for i, j in T.grid(2, 2):",
+    '    with T.sblock("C"):',
+    '        vi, vj = T.axis.remap("SS", [i, j])',
+    "        B[vi, vj] = A[vi, vj] + T.float32(1)",
+]
 
 
 def _doubled_tuples(count: int = 17) -> str:
@@ -201,13 +211,20 @@ def _calls(each: int, depth: int) -> str:
             lines += [f"y{n + 1}: {_TENSOR} = cls.f{at + 1}(y{n})" for n in range(each)]
         else:
             lines += [f"y{n + 1} = R.exp(y{n})" for n in range(each)]
-        functions.append(_relax(lines, f"y{each}", f"x: {_TENSOR}", name).replace("):\n", f") -> {_TENSOR}:\n", 1))
+        functions.append(
+            _relax(lines, f"y{each}", f"x: {_TENSOR}", name).replace(
+                "):\n", f") -> {_TENSOR}:\n", 1
+            )
+        )
     return _module(*functions)
 
 
 def _prim_funcs(count: int) -> str:
     short = ["for i in T.serial(2):", "    B[i] = A[i]"]
-    return _module(_MAIN.replace("kernel", "k0").replace("(2, 2)", "(2,)"), *(_prim_func(short, f"k{at}", "(2,)") for at in range(count)))
+    return _module(
+        _MAIN.replace("kernel", "k0").replace("(2, 2)", "(2,)"),
+        *(_prim_func(short, f"k{at}", "(2,)") for at in range(count)),
+    )
 
 
 def _nested_ifs(depth: int) -> str:
@@ -225,7 +242,12 @@ def _nested_ifs(depth: int) -> str:
 def _sequential_ifs(count: int) -> str:
     lines = ["y0 = x"]
     for at in range(count):
-        lines += ["if c:", f"    y{at + 1} = R.exp(y{at})", "else:", f"    y{at + 1} = R.tanh(y{at})"]
+        lines += [
+            "if c:",
+            f"    y{at + 1} = R.exp(y{at})",
+            "else:",
+            f"    y{at + 1} = R.tanh(y{at})",
+        ]
     return _module(_relax(lines, f"y{count}", f'x: {_TENSOR}, c: R.Tensor((), "bool")'))
 
 
@@ -235,7 +257,11 @@ def _nested_loops(depth: int, extent: int = 1) -> str:
 
 
 def _chain(count: int) -> str:
-    return _module(_relax(["y0 = x", *(f"y{at} = R.exp(y{at - 1})" for at in range(1, count))], f"y{count - 1}"))
+    return _module(
+        _relax(
+            ["y0 = x", *(f"y{at} = R.exp(y{at - 1})" for at in range(1, count))], f"y{count - 1}"
+        )
+    )
 
 
 def _layers(width: int, depth: int) -> str:
@@ -268,7 +294,11 @@ def _nested_tuple(depth: int) -> str:
 
 
 def _chained_tuples(depth: int) -> str:
-    return _module(_relax(["t0 = (x,)", *(f"t{at} = (t{at - 1}, x)" for at in range(1, depth))], f"t{depth - 1}"))
+    return _module(
+        _relax(
+            ["t0 = (x,)", *(f"t{at} = (t{at - 1}, x)" for at in range(1, depth))], f"t{depth - 1}"
+        )
+    )
 
 
 def _items(depth: int) -> str:
@@ -295,16 +325,28 @@ def _doubled_lets(count: int) -> str:
 
 
 def _large_loops() -> str:
-    return _module(_MAIN, _prim_func(["for i, j, k in T.grid(1048576, 1048576, 1048576):", "    B[0, 0] = B[0, 0] + A[0, 0]"]))
+    return _module(
+        _MAIN,
+        _prim_func(
+            ["for i, j, k in T.grid(1048576, 1048576, 1048576):", "    B[0, 0] = B[0, 0] + A[0, 0]"]
+        ),
+    )
 
 
 def _large_block_domain() -> str:
-    lines = ["for i, j, k in T.grid(2, 2, 1099511627776):", '    with T.sblock("C"):', '        vi, vj, vk = T.axis.remap("SSR", [i, j, k])', "        B[vi, vj] = B[vi, vj] + A[vi, vj]"]
+    lines = [
+        "for i, j, k in T.grid(2, 2, 1099511627776):",
+        '    with T.sblock("C"):',
+        '        vi, vj, vk = T.axis.remap("SSR", [i, j, k])',
+        "        B[vi, vj] = B[vi, vj] + A[vi, vj]",
+    ]
     return _module(_MAIN, _prim_func(lines))
 
 
 def _large_zeros() -> str:
-    return _module(_relax(['y = R.zeros(R.shape([1048576, 1048576]), "float32")', "z = R.sum(y)"], "z"))
+    return _module(
+        _relax(['y = R.zeros(R.shape([1048576, 1048576]), "float32")', "z = R.sum(y)"], "z")
+    )
 
 
 def _large_input() -> str:
@@ -312,7 +354,11 @@ def _large_input() -> str:
 
 
 def _blocks(count: int) -> str:
-    lines = [line for at in range(count) for line in (_ADD[0], _ADD[1].replace('"C"', f'"C{at}"'), *_ADD[2:])]
+    lines = [
+        line
+        for at in range(count)
+        for line in (_ADD[0], _ADD[1].replace('"C"', f'"C{at}"'), *_ADD[2:])
+    ]
     return _module(_MAIN, _prim_func(lines))
 
 
@@ -336,11 +382,32 @@ def _outputs(count: int) -> str:
     types = ", ".join(["R.Tensor((2, 2), 'float32')"] * count)
     kernel = ", ".join(f'B{at}: T.Buffer((2, 2), "float32")' for at in range(count))
     function = f'    @T.prim_func\n    def kernel(A: T.Buffer((2, 2), "float32"), {kernel}):\n        B0[0, 0] = A[0, 0]\n'
-    return _module(_relax(["cls = Module", f"y = R.call_tir(cls.kernel, (x,), out_ty=[{types}])", *(f"z{at} = y[{at}]" for at in range(count))], "y"), function)
+    return _module(
+        _relax(
+            [
+                "cls = Module",
+                f"y = R.call_tir(cls.kernel, (x,), out_ty=[{types}])",
+                *(f"z{at} = y[{at}]" for at in range(count)),
+            ],
+            "y",
+        ),
+        function,
+    )
 
 
 def _constants(count: int) -> str:
-    return _module(_relax(["y0 = x", *(f'y{at} = R.add(y{at - 1}, R.const({at}.5, "float32"))' for at in range(1, count))], f"y{count - 1}"))
+    return _module(
+        _relax(
+            [
+                "y0 = x",
+                *(
+                    f'y{at} = R.add(y{at - 1}, R.const({at}.5, "float32"))'
+                    for at in range(1, count)
+                ),
+            ],
+            f"y{count - 1}",
+        )
+    )
 
 
 def _recursive() -> str:
@@ -348,7 +415,9 @@ def _recursive() -> str:
     functions = []
     for name, other in (("main", "f"), ("f", "main")):
         lines = [line.replace("OTHER", other) for line in both]
-        functions.append(_relax(lines, "z", f"x: {_TENSOR}", name).replace("):\n", f") -> {_TENSOR}:\n", 1))
+        functions.append(
+            _relax(lines, "z", f"x: {_TENSOR}", name).replace("):\n", f") -> {_TENSOR}:\n", 1)
+        )
     return _module(*functions)
 
 
@@ -359,7 +428,11 @@ def _everybody_calls_everybody(count: int) -> str:
         callees = range(at + 1, count)
         lines += [f"y{n - at}: {_TENSOR} = cls.f{n}(y{n - at - 1})" for n in callees]
         name = "main" if at == 0 else f"f{at}"
-        functions.append(_relax(lines, f"y{len(callees)}", f"x: {_TENSOR}", name).replace("):\n", f") -> {_TENSOR}:\n", 1))
+        functions.append(
+            _relax(lines, f"y{len(callees)}", f"x: {_TENSOR}", name).replace(
+                "):\n", f") -> {_TENSOR}:\n", 1
+            )
+        )
     return _module(*functions)
 
 
@@ -378,7 +451,15 @@ def _local_functions(depth: int) -> str:
 
 
 def _fused(count: int) -> str:
-    return _module(_relax(["y0 = x", *(f"y{at} = R.matmul(R.exp(R.add(y{at - 1}, x)), x)" for at in range(1, count))], f"y{count - 1}"))
+    return _module(
+        _relax(
+            [
+                "y0 = x",
+                *(f"y{at} = R.matmul(R.exp(R.add(y{at - 1}, x)), x)" for at in range(1, count)),
+            ],
+            f"y{count - 1}",
+        )
+    )
 
 
 def _dimensions(count: int) -> str:
@@ -387,7 +468,10 @@ def _dimensions(count: int) -> str:
 
 
 def _allocations(count: int) -> str:
-    lines = [f'y{at} = R.builtin.alloc_tensor(R.shape([2, 2]), R.dtype("float32"), 0)' for at in range(count)]
+    lines = [
+        f'y{at} = R.builtin.alloc_tensor(R.shape([2, 2]), R.dtype("float32"), 0)'
+        for at in range(count)
+    ]
     return _module(_relax([*lines, f"t = ({', '.join(f'y{at}' for at in range(count))})"], "t"))
 
 
@@ -430,7 +514,9 @@ CONSTRUCTIONS: dict[str, Callable[[], str]] = {
     "long_name": _long_name,
     "long_string": _long_string,
     "dimensions": lambda: _dimensions(5_000),
-    "unused_functions": lambda: _calls(1, 2) + "\n".join(_relax(["y = R.exp(x)"], "y", name=f"g{at}") for at in range(500)),
+    "unused_functions": lambda: (
+        _calls(1, 2) + "\n".join(_relax(["y = R.exp(x)"], "y", name=f"g{at}") for at in range(500))
+    ),
     "same_names": lambda: _module(_relax([*("y = R.exp(x)" for _ in range(2_500))], "y")),
 }
 

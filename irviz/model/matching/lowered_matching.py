@@ -20,9 +20,9 @@ from irviz.model.matching.operation_names import (
     fused_operations,
     is_call,
     is_representation,
+    is_same_representation,
     may_have_types,
     operation_name,
-    representation,
     representations,
     without_representation,
 )
@@ -136,12 +136,10 @@ class LoweredSide:
             sort = sources or (self.origins.type_label(node.id),)
             yield _BY_NAME, scope, operation_name(node.callee), sort
 
-    def free_representations(self, origin: Origin, wanted: tuple[str, str]) -> Iterator[NodeId]:
-        """Yield the free casts, transpositions or copies of a value with a `representation`."""
+    def free_representations(self, origin: Origin, operation: str) -> Iterator[NodeId]:
+        """Yield the free casts, transpositions or copies of a value, by the operation's name."""
         for one in self.origins.representations.get(origin, ()):
-            operation = operation_name(self.graph[one].callee)
-            found = representation(operation, self.origins.type_label(one))
-            if found == wanted and self.is_free(one):
+            if operation_name(self.graph[one].callee) == operation and self.is_free(one):
                 yield one
 
     def is_free(self, node_id: NodeId) -> bool:
@@ -238,8 +236,14 @@ class LoweredMatching:
         known = self._partner(mine, theirs, node.id) if there else None
         if known is None or known not in there:
             return None
-        wanted = representation(operation_name(node.callee), mine.origins.type_label(node.id))
-        found = list(theirs.free_representations(known, wanted))
+        operation = operation_name(node.callee)
+        found = [
+            one
+            for one in theirs.free_representations(known, operation)
+            if is_same_representation(
+                operation, theirs.origins.type_label(one), mine.origins.type_label(node.id)
+            )
+        ]
         names = mine.origins.names(node.id)
         same = (one for one in found if set(names) & set(theirs.origins.names(one)))
         return next(same, found[0] if found else None)
@@ -326,8 +330,11 @@ def _fused_region(
     for computed in _behind(theirs, arguments, wanted.total()):
         result: NodeId | None = computed
         if operations[-1] in REPRESENTATIONS:
-            last = representation(operations[-1], type_label)
-            result = next(theirs.free_representations(computed, last), None)
+            last = operations[-1]
+            moved = theirs.free_representations(computed, last)
+            labels = ((one, theirs.origins.type_label(one)) for one in moved)
+            same = (one for one, two in labels if is_same_representation(last, type_label, two))
+            result = next(same, None)
         if result is not None and may_have_types(type_label, theirs.origins.type_label(result)):
             region = _region(theirs, computed, arguments, wanted)
             path = theirs.origins.path(result)

@@ -92,9 +92,12 @@ def representations(nodes: Sequence[Node]) -> Sequence[Node]:
     return list(filter(is_representation, found))
 
 
-def representation(operation: str, type_label: str) -> tuple[str, str]:
-    """Return a key of a cast, a transposition or a copy; only casts are told apart by the dtype."""
-    return operation, type_label if operation == CAST else without_dtype(type_label)
+def is_same_representation(operation: str, one: str, other: str) -> bool:
+    """Return whether the types of two casts, transpositions or copies make them the same.
+
+    Only casts are told apart by the dtype.
+    """
+    return one == other or (operation != CAST and without_dtype(one) == without_dtype(other))
 
 
 def is_allocation(node: Node) -> bool:

@@ -11,11 +11,13 @@ from irviz.model.matching.operation_names import (
     is_alias,
     is_allocation,
     is_call,
-    is_representation,
     operation_name,
+    representations,
 )
 
 Position = tuple[int, ...]
+
+_NAMING = (NodeKind.VALUE, NodeKind.TUPLE_GET_ITEM)
 
 
 class Number(NamedTuple):
@@ -50,27 +52,23 @@ class ValueOrigins:
         self._names: dict[NodeId, list[NodeId]] = {}
         self._written: dict[NodeId, Mapping[Position, NodeId]] = {}
         self._items: dict[NodeId, tuple[Position, NodeId]] = {}
+        moves = {node.id for node in representations(graph.nodes)}
         for node in graph.nodes:
-            edges = graph.operands(node.id)
+            edges = graph.operands(node.id) if node.kind in _NAMING or node.id in moves else ()
             if node.kind is NodeKind.CONSTANT:
                 self._origins[node.id] = Constant(node.type_label)
-                continue
-            if is_alias(node, edges):
+            elif is_alias(node, edges):
                 self._name(node.id, edges[0].source)
-                continue
-            if node.kind is NodeKind.TUPLE_GET_ITEM and edges:
+            elif node.kind is NodeKind.TUPLE_GET_ITEM and edges:
                 self._take_item(node, edges[0].source)
-                continue
-            written = self._written_as(node)
-            if written is not None:
-                self._name(node.id, written)
-                continue
-            if is_representation(node) and edges:
+            elif node.kind is NodeKind.TUPLE:
+                self._take_tuple(node)
+            elif node.id in moves and edges:
                 self._sources[node.id] = edges[0].source
                 self._origins[node.id] = self.origin(edges[0].source)
-            elif (is_representation(node) or node.kind is NodeKind.VALUE) and node.literals:
+            elif (node.id in moves or node.kind is NodeKind.VALUE) and node.literals:
                 self._origins[node.id] = Number(node.literals[0].text)
-            if is_call(node) and not node.is_pure and not graph.leaving.get(node.id):
+            if not node.is_pure and is_call(node) and not graph.leaving.get(node.id):
                 self._write(node)
 
     def _name(self, node_id: NodeId, source: NodeId) -> None:
@@ -94,11 +92,12 @@ class ValueOrigins:
         edges = self.graph.operands(node_id) if is_tuple else ()
         return {edge.position: edge.source for edge in edges}
 
-    def _written_as(self, node: Node) -> NodeId | None:
-        """Return the call whose buffers are the items of a tuple, None if there is none."""
+    def _take_tuple(self, node: Node) -> None:
+        """Take a tuple of all buffers that a call writes as the call's value."""
         items = self._tuple(node.id)
         first = self._items.get(items[0,]) if (0,) in items else None
-        return first[1] if first and items == self._written.get(first[1]) else None
+        if first and items == self._written.get(first[1]):
+            self._name(node.id, first[1])
 
     def _write(self, call: Node) -> None:
         """Take the last arguments of a call as its results if they are buffers without a value."""

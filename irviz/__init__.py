@@ -12,6 +12,7 @@ from irviz.errors import CancelledRunError as CancelledRunError
 from irviz.errors import DrawError as DrawError
 from irviz.errors import InputError as InputError
 from irviz.errors import IrvizError as IrvizError
+from irviz.errors import LimitError as LimitError
 from irviz.errors import LoadError as LoadError
 from irviz.errors import NotFoundError as NotFoundError
 from irviz.errors import NumPyError as NumPyError
@@ -124,6 +125,7 @@ __all__ = [
     "DrawError",
     "InputError",
     "IrvizError",
+    "LimitError",
     "LoadError",
     "NotFoundError",
     "NumPyError",

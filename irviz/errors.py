@@ -59,6 +59,10 @@ class CancelledRunError(RunError):
     """A run was cancelled."""
 
 
+class LimitError(IrvizError, RuntimeError):
+    """An operation on an opened file would take too much time or memory."""
+
+
 class NumPyError(IrvizError, ValueError):
     """A function uses a construct that NumPy lacks; the message gives its line.
 

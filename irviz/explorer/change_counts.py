@@ -9,6 +9,7 @@ from functools import lru_cache
 from irviz.explorer.state import State
 from irviz.ir.module_functions import drawable_functions
 from irviz.session.node_history import diff_beside
+from irviz.session.operation_limits import limited
 from irviz.session.stage_cache import graph_of
 from irviz.transforms.change_summary import compare_modules
 from irviz.transforms.stage import Stage
@@ -84,8 +85,9 @@ def _count(parent: Stage, stage: Stage, function: str, most: int) -> int:
             return len(changes.changed) + len(changes.added) + len(changes.removed)
         if any(len(graph_of(one, function).nodes) > most for one in (parent, stage)):
             return -1
-        # which histories are made of as well
-        found = diff_beside(parent, stage, function, is_before=True)
+        with limited("the count of changes", parent, stage):
+            # which histories are made of as well
+            found = diff_beside(parent, stage, function, is_before=True)
     except Exception:  # one of the two lacks the function, or cannot be read
         return -1
     return -1 if found is None else len(found.diff.changed_nodes) or len(found.diff.differences)

@@ -20,6 +20,7 @@ from irviz.explorer.offline_data import last, record_in_steps
 from irviz.explorer.state import Runs, State
 from irviz.explorer.viewer import STATIC
 from irviz.runtime.run import TraceRequest
+from irviz.session.operation_limits import SECONDS, limited_together
 from irviz.session.session import Session
 from irviz.view.templating import render
 
@@ -74,7 +75,8 @@ def page_in_steps(state: State) -> Generator[str, None, str]:
 
     Yields progress messages.
     """
-    recording = yield from record_in_steps(state)
+    seconds = SECONDS * len(state.session.stages)
+    recording = yield from limited_together(record_in_steps(state), seconds)
     values: dict[str, int] = {}
     shortened = _shortened(recording, values)
     packed = {"recording": shortened, "values": [json.loads(one) for one in values]}

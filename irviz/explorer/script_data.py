@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from irviz.explorer.numpy_data import numpy_texts
+from irviz.errors import LimitError
+from irviz.explorer.numpy_data import numpy_texts, unwritten
 from irviz.explorer.selectors import derived
 from irviz.explorer.state import Side, State
-from irviz.explorer.viewer.schema import BlamedLine, Script, ScriptFunction, Scripts
+from irviz.explorer.viewer.schema import BlamedLine, NumPyText, Script, ScriptFunction, Scripts
 from irviz.ir.text import tvmscript_lines
 from irviz.session.blame import blame
+from irviz.session.operation_limits import limited
 from irviz.session.stage_cache import script_of
 from irviz.transforms.stage import Stage
 from irviz.view.bidi_escapes import visible
@@ -39,7 +41,8 @@ def scripts(state: State) -> Scripts:
 def blamed_lines(state: State, stage: Stage) -> list[BlamedLine]:
     """Return which pass last changed each line of a stage; empty if it is not printed."""
     try:
-        lines = blame(state.session.tree, state.function, stage.id).lines
+        with limited("the text", stage):
+            lines = blame(state.session.tree, state.function, stage.id).lines
     except Exception:  # TVM does not print every module that it makes
         return []
     return [
@@ -55,7 +58,8 @@ def blamed_lines(state: State, stage: Stage) -> list[BlamedLine]:
 def printed(stage: Stage) -> tvmscript_lines.Script | Exception:
     """Return the script of a stage, or why there is none."""
     try:
-        return script_of(stage)
+        with limited("the text", stage):
+            return script_of(stage)
     except Exception as failure:  # TVM does not print every module that it makes
         return failure
 
@@ -88,9 +92,17 @@ def script_data(stage: Stage, has_numpy: bool = False) -> Script:
             {"line": line, "function": function, "node": str(node)}
             for (function, node), line in script.lines.items()
         ],
-        "numpy": numpy_texts(stage.module, script) if has_numpy else [],
+        "numpy": _numpy(stage, script) if has_numpy else [],
         "blame": [],
     }
+
+
+def _numpy(stage: Stage, script: tvmscript_lines.Script) -> list[NumPyText]:
+    try:
+        with limited("the NumPy", stage):
+            return numpy_texts(stage.module, script)
+    except LimitError as failure:
+        return unwritten(f"{str(failure).capitalize()}.")
 
 
 def _functions(script: tvmscript_lines.Script) -> list[ScriptFunction]:

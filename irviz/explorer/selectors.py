@@ -43,6 +43,7 @@ from irviz.session.bisect import Bisection
 from irviz.session.compared_views import ComparedViews, compared_views
 from irviz.session.lost_function import is_lost, lost_function
 from irviz.session.node_history import HistoryStep, node_history
+from irviz.session.operation_limits import limited
 from irviz.session.run_overlays import trace_overlay
 from irviz.session.schedule_times import ScheduleStages
 from irviz.session.stage_cache import array_of, constants_of, graph_of, script_of
@@ -156,7 +157,8 @@ class Location:
 def _graph(stage: Stage, function: str) -> Graph | Exception:
     """Return the graph of a function, or why it cannot be read."""
     try:
-        return graph_of(stage, function)
+        with limited("the graph", stage):
+            return graph_of(stage, function)
     except Exception as failure:  # to be said where it would be shown
         return failure
 
@@ -179,10 +181,11 @@ def compared(state: State) -> ComparedViews | Exception | None:
         return None
     ids = state.reference, state.stage_id
     try:
-        try:
-            return compared_views(state.session.tree, *ids, state.function, state.view)
-        except NotFoundError:  # they lack what is looked at: all of it is drawn
-            return compared_views(state.session.tree, *ids, state.function, state.view.whole)
+        with limited("the comparison", *map(state.session.stage, ids)):
+            try:
+                return compared_views(state.session.tree, *ids, state.function, state.view)
+            except NotFoundError:  # they lack what is looked at: all of it is drawn
+                return compared_views(state.session.tree, *ids, state.function, state.view.whole)
     except Exception as failure:  # each is drawn by itself
         return failure
 
@@ -225,10 +228,11 @@ def _view(state: State, side: Side) -> StageView | Exception:
     if isinstance(both, ComparedViews):
         return both.after if side == "current" else both.before
     try:
-        try:
-            found = stage_view(stage, state.function, state.view)
-        except ValueError:  # it lacks what is looked at: all of it is drawn
-            return stage_view(stage, state.function, state.view.whole)
+        with limited("the picture", stage):
+            try:
+                found = stage_view(stage, state.function, state.view)
+            except ValueError:  # it lacks what is looked at: all of it is drawn
+                return stage_view(stage, state.function, state.view.whole)
         return found if state.reference else replace(found, placed=_shared_layout(state))
     except Exception as failure:  # why is said in the place of the picture
         return failure
@@ -272,7 +276,8 @@ def scene(state: State, side: Side) -> Scene:
     try:
         if isinstance(view, Exception):
             raise view
-        return Scene(stage, view, view.figure("page", overlay=overlay(state, side)))
+        with limited("the picture", stage):
+            return Scene(stage, view, view.figure("page", overlay=overlay(state, side)))
     except Exception as failure:  # whatever it is, another stage's picture must not stay
         words = str(failure) or type(failure).__name__
         return Scene(stage, None, None, f"This stage cannot be drawn: {words}")

@@ -15,7 +15,9 @@ from irviz.worker.memory_limit import free_memory, limited_memory
 MAX_BYTES = 1 << 31
 """The size limit of a file, and of inputs made from images."""
 SECONDS = 120.0
-"""The time limit for opening a file."""
+"""The time limit for opening a file of any size."""
+_TEXT_SECONDS = 10.0
+"""The time limit for opening a text, and for each further megabyte of it."""
 _FREE_SHARE = 0.5
 """The share of the free memory that a file may take while it is read."""
 _MIN_MEMORY = 2 << 30
@@ -48,6 +50,14 @@ class SyntaxLimits:
 TVMSCRIPT_LIMITS = SyntaxLimits(64 * 2**20, tokens=2_000_000, depth=150)
 # libcst takes about ten seconds for so many tokens.
 UPGRADE_LIMITS = SyntaxLimits(2_000_000, tokens=150_000, depth=100, admits_formatted_strings=True)
+
+
+def seconds_for(size: int, *, is_text: bool) -> float:
+    """Return the time limit for opening a file of this size.
+
+    What is no text may need a framework to be imported, which alone takes seconds.
+    """
+    return min(SECONDS, _TEXT_SECONDS * (1 + size // 2**20)) if is_text else SECONDS
 
 
 def max_unpacked(size: int) -> int:

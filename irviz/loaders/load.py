@@ -15,7 +15,8 @@ from tvm import ir, relax, tirx
 from irviz.errors import LoadError
 from irviz.loaders.bounded_read import file_size
 from irviz.loaders.file_errors import brief, named
-from irviz.loaders.file_kind import COMPILED, READABLE
+from irviz.loaders.file_kind import COMPILED, READABLE, FileKind
+from irviz.loaders.file_limits import seconds_for
 from irviz.loaders.loaded_model import Loaded, Missing
 from irviz.loaders.models.imported_layers import remember_layers
 from irviz.loaders.read_file_contents import read_content, read_path
@@ -53,8 +54,9 @@ def load(
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         with named(str(path)):
-            file_size(path)  # what is no file needs no worker
-            loaded = read_in_worker(read_path, path.absolute(), str(path), name, missing)
+            seconds = _seconds(str(path), file_size(path))  # what is no file needs no worker
+            arguments = path.absolute(), str(path), name, missing
+            loaded = read_in_worker(read_path, *arguments, seconds=seconds)
     elif name:
         raise LoadError(
             f"{name!r} names a module of a file, and this is of the type {_type_name(source)}"
@@ -67,13 +69,20 @@ def load(
     return replace(loaded, params={**loaded.params, **params}) if params else loaded
 
 
+def _seconds(file: str, size: int) -> float:
+    """Return the time limit for opening a file."""
+    model = FileKind.PT2.suffix, FileKind.ONNX.suffix
+    return seconds_for(size, is_text=not file.endswith(model))
+
+
 def load_content(content: bytes, file: str) -> Loaded:
     """Load a module from the bytes of a file; raise LoadError as `load` does.
 
     ONNX models with external weights are refused.
     """
     with named(file):
-        loaded = read_in_worker(read_content, content, file)
+        seconds = _seconds(file, len(content))
+        loaded = read_in_worker(read_content, content, file, seconds=seconds)
     remember_layers(loaded.module, loaded.layers)
     return loaded
 

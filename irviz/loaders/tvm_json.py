@@ -24,8 +24,9 @@ from irviz.ir.function_graph import extract
 from irviz.ir.module_functions import drawable_functions
 from irviz.loaders.bounded_read import unique_keys
 from irviz.loaders.file_errors import FileError
-from irviz.loaders.file_limits import DRAWING_BYTES, memory_for
+from irviz.loaders.file_limits import DRAWING_BYTES, memory_for, seconds_for
 from irviz.loaders.read_in_worker import check_drawing_time, draw_all, read_in_worker
+from irviz.loaders.written_size import check_written_size
 from irviz.worker.memory_limit import limited_memory
 
 MEMORY_RATIO = 100
@@ -73,6 +74,7 @@ def module_from_json(text: str, name: str) -> ir.IRModule:
     if foreign := _foreign(types):
         raise LoadError(f"{wrong}: it names {foreign!r}, which no module contains; {advice}")
     try:
+        check_written_size(content)
         mod = _loaded(text, content)
         if not isinstance(mod, ir.IRModule):
             raise TvmJsonError(f"it holds a {type(mod).__name__}, not an IRModule")
@@ -105,7 +107,7 @@ def objects_from_json(text: str) -> list[object]:
     Raises TvmJsonError for another text, or if the worker cannot read it.
     """
     try:
-        read_in_worker(_check_objects, text)
+        read_in_worker(_check_objects, text, seconds=seconds_for(len(text), is_text=True))
     except FileError as failure:
         raise TvmJsonError(f"it {failure}") from None
     return read_objects(text)
@@ -118,6 +120,7 @@ def _check_objects(text: str) -> None:
             content = _parsed(text)
             if foreign := _foreign(_types(content)):
                 raise TvmJsonError(f"it names {foreign!r}, which no module contains")
+            check_written_size(content)
             objects = _listed(_loaded(text, content))
             began = time.process_time()
             _draw_objects(objects)

@@ -16,7 +16,8 @@ from irviz.transforms.stage_paths import to_script
 from irviz.transforms.stage_tree import StageTree
 from irviz.worker.supervisor import TRIES, WorkerError
 
-_SECONDS = 120.0
+_SECONDS = 10.0
+"""For each stage."""
 
 
 def script_in_worker(stages: Sequence[Stage], state: SessionState) -> PythonScript:
@@ -29,7 +30,7 @@ def script_in_worker(stages: Sequence[Stage], state: SessionState) -> PythonScri
     function = next(name for stage in stages for name in drawable_functions(stage.module))
     entries = encode_session(SessionState(tree, function, CallInputs(), state.run_config))
     try:
-        return TRIES.call(_write_script, entries, seconds=_SECONDS)
+        return TRIES.call(_write_script, entries, seconds=_SECONDS * len(stages))
     except WorkerError as failure:
         raise RunError(f"the script could not be written: {failure}") from failure
 

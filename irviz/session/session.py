@@ -48,6 +48,7 @@ from irviz.session.divergence_report import DivergenceReport
 from irviz.session.layer_stages import layer_stage
 from irviz.session.lost_function import is_lost
 from irviz.session.node_history import NodeHistory, node_history
+from irviz.session.operation_limits import limits
 from irviz.session.run_overlays import OVERLAYS, OverlayKind, trace_overlay
 from irviz.session.saving.session_file import load_session, save_session
 from irviz.session.script_in_worker import script_in_worker
@@ -485,6 +486,7 @@ class Session(SessionState):
             if step.transform is not None and step.transform.evaluates_code:
                 self.check_trust(f"{what}, such as {step.label},", step, *targets)
 
+    @limits("the script")
     def to_python(self, stage: str | None = None, *, arrays_file: str | Path = "") -> str:
         """Return a script that recreates a stage with TVM alone.
 
@@ -503,14 +505,17 @@ class Session(SessionState):
 
     # --- graphs, text and drawings ---
 
+    @limits("the graph")
     def graph(self, stage: str | None = None) -> Graph:
         """Return the graph of a stage."""
         return graph_of(self.stage(stage), self.function)
 
+    @limits("the text")
     def script(self, stage: str | None = None) -> Script:
         """Return the TVMScript of a stage, with the lines of nodes."""
         return script_of(self.stage(stage))
 
+    @limits("the comparison")
     def diff(self, before: str, after: str | None = None, function: str = "") -> Diff:
         """Return the differences between two stages: what became of each function and node.
 
@@ -523,6 +528,7 @@ class Session(SessionState):
         """
         return diff_stages(self.tree, before, self.stage(after).id, function)
 
+    @limits("the comparison")
     def compare_layers(self, layer: str, other: str, *, stage: str | None = None) -> Diff:
         """Return the differences between two layers of the function, such as two blocks of a model.
 
@@ -542,6 +548,7 @@ class Session(SessionState):
         parts = [layer_stage(chosen, self.function, one) for one in (layer, other)]
         return diff_modules(parts[0], parts[1], (layer, other))
 
+    @limits("the picture")
     def view(self, stage: str | None = None, state: ViewState | None = None) -> StageView:
         """Return what is drawn of a stage in a view state; by default all of it, folded.
 
@@ -550,6 +557,7 @@ class Session(SessionState):
         """
         return stage_view(self.stage(stage), self.function, state)
 
+    @limits("the history")
     def history(self, node: str, *, stage: str | None = None) -> NodeHistory:
         """Return where a node comes from and what became of it, pass by pass.
 
@@ -561,6 +569,7 @@ class Session(SessionState):
         """
         return node_history(self.tree, self.function, node, stage)
 
+    @limits("the text")
     def blame(self, stage: str | None = None) -> Blame:
         """Return the TVMScript of a stage, with the pass that last changed each line.
 
@@ -580,6 +589,7 @@ class Session(SessionState):
         """
         return stage_times(self.stages)
 
+    @limits("the picture")
     def draw(
         self,
         stage: str | None = None,
@@ -600,6 +610,7 @@ class Session(SessionState):
         graph = self.view(stage, view).graph
         return draw_graph(graph, theme, direction, overlay=overlay, dimmed=dimmed)
 
+    @limits("the picture")
     def draw_stages(
         self,
         *stages: str,
@@ -628,6 +639,7 @@ class Session(SessionState):
         graphs, steps = graphs_along(self.tree, chosen, self.function)
         return draw_sides(side_graphs(union_graph(graphs, steps), expansion), theme, direction)
 
+    @limits("the picture")
     def draw_overlay(
         self,
         by: OverlayKind = "time",
@@ -660,6 +672,7 @@ class Session(SessionState):
             overlay = trace_overlay(by, self.trace(chosen.id, case=case or 0), view)
         return draw_graph(view.graph, theme, direction, overlay=overlay)
 
+    @limits("the picture")
     def draw_value(
         self,
         node: str,
@@ -685,14 +698,17 @@ class Session(SessionState):
             raise DrawError(f"{kind!r} does not fit a value of shape {array.shape}: give {known}")
         return draw_chart(kind or fitting[0], array, summarise(array), theme, title=node)
 
+    @limits("the count of the memory")
     def memory_use(self, *, stage: str | None = None) -> MemoryUse:
         """Return what a stage allocates at each step of a run, and its peak."""
         return memory_use(self.stage(stage).module, self.function, self.resolved_sizes(stage))
 
+    @limits("the picture of the memory")
     def draw_memory(self, *, stage: str | None = None, theme: ThemeName = "course") -> Figure:
         """Draw the memory that a stage holds at each step of a run."""
         return memory_chart(self.memory_use(stage=stage), theme)
 
+    @limits("the picture")
     def draw_destination_passing(
         self,
         *,

@@ -6,9 +6,11 @@ untrusted texts are read in the worker.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 
+import tvm
 from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError
@@ -17,6 +19,7 @@ from irviz.loaders.read_in_worker import draw_all
 from irviz.loaders.tvmscript.admission import AdmittedText, admit
 from irviz.loaders.tvmscript.find_definitions import Definition
 from irviz.loaders.tvmscript.restricted_parser import parse_admitted
+from irviz.loaders.written_size import check_written_size
 from irviz.worker.stderr_capture import captured_stderr
 
 _DIAGNOSTIC = re.compile(r"error: (?P<words>.*?)\n --> .*?:(?P<line>\d+):(?P<column>\d+)\n", re.S)
@@ -51,6 +54,7 @@ def _module(admitted: AdmittedText, definition: Definition) -> ir.IRModule:
     try:
         with captured_stderr():
             mod = _parse(text, definition, admitted.imported)
+            check_written_size(json.loads(tvm.ir.save_json(mod)))
             draw_all(mod)
     except (MemoryError, FileError):
         raise

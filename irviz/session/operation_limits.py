@@ -1,0 +1,174 @@
+"""Limit the time and memory of an operation on stages of an opened file.
+
+A small file can describe something large, such as functions that call each other twice: whatever
+is done with it in the user's process ends within these limits, with an error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from irviz.errors import LimitError
+from irviz.transforms.stage import Stage
+
+SECONDS = 6.0
+"""The processor time of one operation."""
+BYTES = 400 << 20
+"""How much more memory the process may have at the end of an operation than before."""
+_POLL_SECONDS = 0.02
+_STATM = Path("/proc/self/statm")
+_raise_in_thread = ctypes.pythonapi.PyThreadState_SetAsyncExc
+_raise_in_thread.argtypes = (ctypes.c_ulong, ctypes.py_object)
+
+Value = TypeVar("Value")
+Result = TypeVar("Result")
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+class _StoppedError(BaseException):
+    """Raised in the thread of an operation that exceeds a limit."""
+
+
+class _OfThread(threading.local):
+    """What applies in a thread: whether an operation is limited, and what several have left."""
+
+    is_limited = False
+    seconds: float | None = None
+
+
+_of_thread = _OfThread()
+
+
+@contextlib.contextmanager
+def limited(what: str, *stages: Stage) -> Iterator[None]:
+    """Limit an operation if one of the stages comes from an opened file.
+
+    Inside another limited operation, the limits of that one apply.
+
+    Args:
+        what: The operation, as the subject of the error's sentence.
+
+    Raises:
+        LimitError: It takes too much time or memory, or the module is nested too deeply.
+    """
+    if _of_thread.is_limited or not any(stage.files for stage in stages):
+        yield
+        return
+    left = _of_thread.seconds
+    watch = _Watch(SECONDS if left is None else min(SECONDS, left))
+    _of_thread.is_limited = True
+    try:
+        try:
+            watch.start()
+            yield
+        finally:
+            watch.end()
+    except _StoppedError:
+        raise LimitError(f"{what} {watch.reason}: give a smaller module") from None
+    except RecursionError:
+        reason = "needs functions, values or types that are nested too deeply"
+        raise LimitError(f"{what} {reason}: give a smaller module") from None
+    finally:
+        _of_thread.is_limited = False
+        if left is not None:
+            _of_thread.seconds = left - watch.seconds()
+
+
+def limits(what: str) -> Callable[[Method], Method]:
+    """Return a decorator that limits a method of a session, as `limited` does."""
+
+    def decorate(method: Method) -> Method:
+        @wraps(method)
+        def call(session: Any, *arguments: Any, **named: Any) -> Any:
+            with limited(what, *session.stages):
+                return method(session, *arguments, **named)
+
+        return cast(Method, call)
+
+    return decorate
+
+
+def limited_together(
+    steps: Generator[Value, None, Result], seconds: float
+) -> Generator[Value, None, Result]:
+    """Take steps whose limited operations have so much processor time together.
+
+    When it is used up, each of them raises LimitError at once.
+    """
+    left = seconds
+    while True:
+        before = _of_thread.seconds
+        _of_thread.seconds = left
+        try:
+            step = next(steps)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+        finally:
+            left, _of_thread.seconds = _of_thread.seconds, before
+        yield step
+
+
+class _Watch:
+    """Stops this thread's operation when it exceeds a limit; `reason` then says which."""
+
+    def __init__(self, seconds: float) -> None:
+        self.reason = ""
+        self._most = seconds
+        self._thread = threading.get_ident()
+        self._clock = _clock_of_this_thread()
+        self._began, self._memory = self._clock(), _memory()
+        self._lock, self._ended = threading.Lock(), threading.Event()
+
+    def start(self) -> None:
+        """Begin to watch; raise _StoppedError if there is no time left."""
+        if self._most <= 0:
+            self.reason = "is left out, as the operations before it took too long"
+            raise _StoppedError
+        threading.Thread(target=self._watch, name="irviz limit", daemon=True).start()
+
+    def end(self) -> None:
+        """Stop watching; nothing is raised after that."""
+        with self._lock:
+            self._ended.set()
+            _raise_in_thread(self._thread, ctypes.py_object())  # takes back what is pending
+
+    def seconds(self) -> float:
+        """Return how long the operation has taken."""
+        return self._clock() - self._began
+
+    def _watch(self) -> None:
+        while not self._ended.wait(_POLL_SECONDS):
+            if self.seconds() > self._most:
+                self.reason = f"takes more than {self._most:.2g} s of processor time"
+            elif _memory() - self._memory > BYTES:
+                self.reason = f"takes more than {BYTES >> 20} MB of memory"
+            if self.reason:
+                with self._lock:
+                    if not self._ended.is_set():
+                        _raise_in_thread(self._thread, _StoppedError)
+                return
+
+
+def _clock_of_this_thread() -> Callable[[], float]:
+    """Return the clock of the processor time of this thread, of the wall if there is none."""
+    try:
+        clock = time.pthread_getcpuclockid(threading.get_ident())
+    except AttributeError:  # macOS and Windows
+        return time.monotonic
+    return lambda: time.clock_gettime(clock)
+
+
+def _memory() -> int:
+    """Return the resident memory of this process in bytes, 0 if it is unknown."""
+    try:
+        return int(_STATM.read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0

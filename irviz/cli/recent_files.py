@@ -9,6 +9,7 @@ from pathlib import Path
 import platformdirs
 
 from irviz.atomic_write import atomic_write
+from irviz.errors import SaveError
 
 _MOST = 10
 
@@ -29,7 +30,7 @@ def add_recent_file(path: Path) -> None:
     """Put a file at the head of the list; if the list cannot be written, it stays unchanged."""
     path = path.resolve()
     paths = [path, *(other for other in recent_files() if other != path)]
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, SaveError):
         _list().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with atomic_write(_list()) as partial:
             partial.write_text(json.dumps([str(one) for one in paths[:_MOST]]), encoding="utf-8")

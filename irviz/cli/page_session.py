@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,8 +45,6 @@ class PageSession:
         """Open a file chosen in a page."""
         self.open(dataclasses.replace(self.request, what=what))
 
-    def open_sent(self, name: str, content: bytes) -> None:
-        """Open a file uploaded by a page."""
-        path = self.folder / (Path(name).name or "file")
-        path.write_bytes(content)
-        self.open_chosen(str(path))
+    def new_path(self, name: str) -> Path:
+        """Return a path, in a new folder, for a file that a page uploads; raise OSError."""
+        return Path(tempfile.mkdtemp(dir=self.folder), Path(name).name or "file")

@@ -27,6 +27,7 @@ if "PYTEST_XDIST_WORKER" not in os.environ:  # kernels are kept for these tests 
 collect_ignore = [
     "constructs",
     "diff_by_values.py",
+    "exchanged_folders.py",
     "modules.py",
     "mutants.py",
     "oracle.py",
@@ -97,6 +98,12 @@ def diff_by_structure() -> ModuleType:
 def diff_by_values() -> ModuleType:
     """Return tests/diff_by_values.py, which compares a diff with the values of runs."""
     return _loaded("diff_by_values")
+
+
+@pytest.fixture(scope="session")
+def exchanged_folders() -> ModuleType:
+    """Return tests/exchanged_folders.py, which plants kernels and exchanges their folders."""
+    return _loaded("exchanged_folders")
 
 
 @pytest.fixture(scope="session")

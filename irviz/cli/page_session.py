@@ -35,7 +35,9 @@ class PageSession:
         """Open what was requested, after connecting widgets to the pages."""
         from irviz.cli.open_explorer import explorer_of_page
         from irviz.explorer.explorer import Explorer
+        from irviz.runtime.local.kernel_store import say_if_none_are_kept
 
+        say_if_none_are_kept()
         self.pages.connect_widgets(Explorer.handle_control_comm_opened)
         self.explorer = explorer_of_page(request)
         if request.what != DEMO and self.folder not in Path(request.what).parents:

@@ -150,6 +150,13 @@ def test_the_browser_is_given_a_file_that_only_the_user_can_read(tmp_path, monke
     assert list(tmp_path.iterdir()) == []
 
 
+def test_without_a_folder_of_the_user_the_browser_is_given_a_file_all_the_same(monkeypatch):
+    monkeypatch.setattr(serving.platformdirs, "user_data_path", lambda _: Path("/dev/null/irviz"))
+    with serving._redirecting_file("http://127.0.0.1") as page:
+        assert stat.S_IMODE(page.stat().st_mode) == 0o600
+        assert stat.S_IMODE(page.parent.stat().st_mode) == 0o700
+
+
 @pytest.mark.parametrize("port", ["-5", "99999999", "x"])
 def test_a_number_that_is_no_port_is_refused_in_a_sentence(port):
     done = subprocess.run(

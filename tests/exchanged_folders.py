@@ -24,7 +24,7 @@ from irviz.runtime.local.vm import LocalModule
 
 X = np.ones((4, 4), "float32")
 EXCHANGE = """
-import ctypes, sys
+import ctypes, sys, time
 rename, here = ctypes.CDLL(None, use_errno=True).renameat2, -100
 one, other = (name.encode() for name in sys.argv[1:])
 done = failed = 0
@@ -36,6 +36,7 @@ while True:
         failed += 1
     if (done + failed) % 1000 == 0:
         print(done, failed, flush=True)
+    time.sleep(1e-4)
 """
 
 

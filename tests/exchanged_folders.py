@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -82,6 +83,7 @@ def exchanging(one: Path, other: Path) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
+@cache
 def _module(factor: float) -> tvm.IRModule:
     @T.prim_func(private=True, s_tir=True)
     def scale(A: T.Buffer((4, 4), "float32"), B: T.Buffer((4, 4), "float32")):

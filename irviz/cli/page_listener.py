@@ -24,7 +24,7 @@ SECONDS = 5.0
 _AT_ONCE = 16
 """How many connections are accepted before others, which have the token, are served."""
 _TOKEN = re.compile(rb"[A-Z]+ /[^\s?]*\?(?:[^\s&]*&)*token=([\w-]+)[& ]")
-_MOST_BYTES = 65536
+_LINE_BYTES, _HEAD_BYTES = 2048, 65536
 _ANSWER = (
     "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nConnection: close\r\n"
     f"Content-Length: {len(REFUSED)}\r\n\r\n{REFUSED}"
@@ -72,7 +72,7 @@ class Listener:
         """Pass on a connection that has sent the token, and close any other."""
         begin = b""
         with suppress(OSError):
-            begin = connection.recv(_MOST_BYTES, socket.MSG_PEEK)
+            begin = connection.recv(_LINE_BYTES, socket.MSG_PEEK)
         given = _TOKEN.match(begin)
         if given and hmac.compare_digest(given[1], self._token):
             self._forget(connection)
@@ -80,7 +80,7 @@ class Listener:
             return
         with suppress(OSError):
             if begin:
-                connection.recv(_MOST_BYTES)  # else the system would drop the answer
+                connection.recv(_HEAD_BYTES)  # else the system would drop the answer
                 connection.send(_ANSWER)
         self._close(connection)
 

@@ -74,6 +74,8 @@ bench: $(VENV)/installed-dev  ## measure, and print the figures
 	$(BIN)/python bench/isolated_runs.py
 	$(BIN)/python bench/kernels.py
 	$(BIN)/python bench/page.py
+	$(BIN)/python bench/strangers.py
+	$(BIN)/python bench/exchanged_folders.py --compiles 1000
 	$(BIN)/python bench/pictures.py
 
 $(VENV)/pip:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from typing import TYPE_CHECKING
 
 from irviz.errors import CancelledRunError as CancelledRunError
@@ -22,6 +23,9 @@ from irviz.errors import StageError as StageError
 from irviz.errors import TransformError as TransformError
 from irviz.errors import UntrustedError as UntrustedError
 from irviz.version import __version__ as __version__
+
+if os.path.expanduser("~") == "~":  # noqa: PTH111 - pathlib raises here, and so would TVM's import
+    os.environ["HOME"] = "/"  # as containers set it, where nothing can be kept
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell

@@ -1,5 +1,6 @@
 """What the tests of several rooms share."""
 
+import contextlib
 import functools
 import gc
 import importlib.util
@@ -9,7 +10,7 @@ import signal
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any, NoReturn
@@ -26,6 +27,7 @@ if "PYTEST_XDIST_WORKER" not in os.environ:  # kernels are kept for these tests 
 collect_ignore = [
     "constructs",
     "diff_by_values.py",
+    "exchanged_folders.py",
     "modules.py",
     "mutants.py",
     "oracle.py",
@@ -99,6 +101,12 @@ def diff_by_values() -> ModuleType:
 
 
 @pytest.fixture(scope="session")
+def exchanged_folders() -> ModuleType:
+    """Return tests/exchanged_folders.py, which plants kernels and exchanges their folders."""
+    return _loaded("exchanged_folders")
+
+
+@pytest.fixture(scope="session")
 def mutants() -> ModuleType:
     """Return tests/mutants.py, which makes equal and other modules of modules."""
     return _loaded("mutants")
@@ -108,6 +116,24 @@ def mutants() -> ModuleType:
 def symbolic_run() -> ModuleType:
     """Return tests/symbolic_run.py, which tells what the order of bindings changes."""
     return _loaded("symbolic_run")
+
+
+@pytest.fixture
+def full_disk() -> Callable[[], contextlib.AbstractContextManager[None]]:
+    """Return a context in which no file gets more than 16 KB, as on a disk that is full."""
+
+    @contextlib.contextmanager
+    def limited() -> Iterator[None]:
+        import resource  # which Windows has not
+
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (16384, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    return limited
 
 
 @pytest.fixture

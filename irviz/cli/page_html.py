@@ -12,9 +12,9 @@ from irviz.cli.recent_files import recent_files
 PAGE = Path(__file__).parent / "page"
 
 
-def start_page(token: str, error: str = "") -> str:
-    """Return the page for choosing a file; `error` says why the last one was not opened."""
-    return template("start").render(token=token, error=error, recent=recent_files(), demo=DEMO)
+def start_page(token: str) -> str:
+    """Return the page for choosing a file."""
+    return template("start").render(token=token, recent=recent_files(), demo=DEMO)
 
 
 def template(name: str) -> jinja2.Template:

@@ -23,6 +23,7 @@ from irviz.cli.desktop_window import has_webview, own_window
 from irviz.cli.page_request import PageRequest
 from irviz.end_process import end_process
 from irviz.errors import IrvizError
+from irviz.private_folder import private_folder
 
 Place: TypeAlias = Literal["any", "window", "browser", "nowhere"]
 _LOOK_SECONDS = 0.1
@@ -77,11 +78,12 @@ def serve(
 def _redirecting_file(url: str) -> Iterator[Path]:
     """Yield a file that redirects to an address, so that its token is on no command line.
 
-    Only this user may read the file and its folder. It is in the user's data folder, because a
-    sandboxed browser may have no /tmp.
+    Only this user may read the file and its folder. It is in the user's data folder if that can
+    be used, because a sandboxed browser may have no /tmp.
     """
-    data = platformdirs.user_data_path("irviz")
-    data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    data = None
+    with contextlib.suppress(OSError):
+        data = private_folder(platformdirs.user_data_path("irviz"))
     with tempfile.TemporaryDirectory(dir=data, ignore_cleanup_errors=True) as folder:
         page = Path(folder, "irviz.html")
         with os.fdopen(os.open(page, os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:

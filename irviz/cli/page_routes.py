@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import hmac
 import json
+import logging
 import os
-from typing import Any
+import shutil
+from types import TracebackType
+from typing import Any, cast
 
-from tornado.web import Application, HTTPError, RequestHandler, StaticFileHandler
+from tornado.http1connection import HTTP1Connection
+from tornado.web import (
+    Application,
+    HTTPError,
+    RequestHandler,
+    StaticFileHandler,
+    stream_request_body,
+)
 from tornado.websocket import WebSocketHandler
 
 from irviz.cli.failure_words import FAILURES, failure_words
 from irviz.cli.page_html import PAGE, start_page, template
+from irviz.cli.page_listener import REFUSED
 from irviz.cli.page_prerender import initial_picture
 from irviz.cli.page_session import PageSession
 
@@ -33,28 +44,40 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",  # the address has the token
     "X-Content-Type-Options": "nosniff",
 }
-_REFUSED = "This is not the address that irviz printed, which ends with a token: open that one."
+_log = logging.getLogger(__name__)
 MAX_BYTES = 2**30
-"""The largest file that can be dropped onto a page, in bytes."""
+"""The largest file that can be dropped onto a page, and the largest message of a page, in bytes."""
+SMALL_BYTES = 2**16
+"""The largest body of any other request, in bytes."""
 
 
 def page_application(shown: PageSession) -> Application:
     """Return the web application."""
-    private = {"shown": shown}
     return Application(
         [
-            ("/", _Document, private),
-            ("/open", _Open, private),
-            ("/connection", _Connection, private),
-            ("/static/(.*)", _Static, {"path": str(PAGE / "static")}),
+            ("/", _Document),
+            ("/open", _Open),
+            ("/connection", _Connection),
+            (r"/static/(\w+\.\w+)", _Static, {"path": str(PAGE / "static")}),
         ],
         default_handler_class=_Missing,
         websocket_max_message_size=MAX_BYTES,
+        log_function=lambda _: None,  # it would log addresses, which have the token
+        shown=shown,
     )
 
 
-class _Guarded(RequestHandler):
-    """Refuses requests for another host name, which DNS rebinding would make."""
+class _Private(RequestHandler):
+    """Refuses requests without the token, or for another host name, as DNS rebinding makes them.
+
+    The first request of a connection had the token, or it would not be here. Cookies would reach
+    other ports too.
+    """
+
+    @property
+    def shown(self) -> PageSession:
+        """The state behind the page."""
+        return cast(PageSession, self.settings["shown"])
 
     def set_default_headers(self) -> None:
         for name, value in _HEADERS.items():
@@ -64,33 +87,33 @@ class _Guarded(RequestHandler):
     def prepare(self) -> None:
         if self.request.host_name not in (ADDRESS, "localhost"):
             raise HTTPError(403)
+        given = self.get_query_argument("token", "")
+        if not hmac.compare_digest(given.encode(), self.shown.request.token.encode()):
+            raise HTTPError(403)
 
     def write_error(self, status_code: int, **_: Any) -> None:
         self.set_header("Content-Type", "text/plain; charset=utf-8")
-        self.finish(_REFUSED if status_code == 403 else f"{status_code}: {self._reason}")
+        self.finish(REFUSED if status_code == 403 else f"{status_code}: {self._reason}")
+
+    def log_exception(
+        self,
+        typ: type[BaseException] | None,
+        value: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        """Log an error without the address, which has the token."""
+        if typ and value and not isinstance(value, HTTPError):
+            _log.error("a request to %s failed", self.request.path, exc_info=(typ, value, tb))
 
 
-class _Missing(_Guarded):
+class _Missing(_Private):
     def prepare(self) -> None:
         super().prepare()
         raise HTTPError(404)
 
 
-class _Static(_Guarded, StaticFileHandler):
-    """The page's script and style sheet, which are not private."""
-
-
-class _Private(_Guarded):
-    """Refuses requests without the token. Cookies would reach other ports too."""
-
-    def initialize(self, shown: PageSession) -> None:
-        self.shown = shown
-
-    def prepare(self) -> None:
-        super().prepare()
-        given = self.get_query_argument("token", "")
-        if not hmac.compare_digest(given.encode(), self.shown.request.token.encode()):
-            raise HTTPError(403)
+class _Static(_Private, StaticFileHandler):
+    """The page's script and style sheet."""
 
 
 class _Document(_Private):
@@ -101,27 +124,44 @@ class _Document(_Private):
         if self.shown.explorer is None:
             self.finish(start_page(self.shown.request.token))
         else:
-            self.finish(template("index").render(initial_picture(self.shown.explorer)))
+            token = self.shown.request.token
+            self.finish(template("index").render(initial_picture(self.shown.explorer), token=token))
 
 
+@stream_request_body
 class _Open(_Private):
-    """Opens a file chosen in the page or uploaded by it."""
+    """Opens a file: one that is chosen in the page (`what`), or the body, which is one of a `name`.
+
+    The body goes to the disk as it comes, after the token was checked.
+    """
+
+    def prepare(self) -> None:
+        super().prepare()
+        cast(HTTP1Connection, self.request.connection).set_max_body_size(MAX_BYTES)
+        self.path = self.shown.new_path(self.get_query_argument("name", ""))
+        self.file = self.path.open("wb")
+        self.failure: OSError | None = None
+
+    def data_received(self, chunk: bytes) -> None:
+        if self.failure is None:
+            try:
+                self.file.write(chunk)
+            except OSError as failure:
+                self.failure = failure
 
     def post(self) -> None:
-        if self.shown.explorer is None:
-            try:
-                self._open()
-            except FAILURES as failure:
-                words = failure_words(failure).replace(f"{self.shown.folder}{os.sep}", "")
-                self.finish(start_page(self.shown.request.token, words))
-                return
-        self.redirect(f"/?token={self.shown.request.token}", status=303)
-
-    def _open(self) -> None:
-        if sent := self.request.files.get("file"):
-            self.shown.open_sent(sent[0]["filename"], sent[0]["body"])
-        else:
-            self.shown.open_chosen(self.get_body_argument("what"))
+        try:
+            with self.file:
+                if self.failure is not None:
+                    raise self.failure
+            if self.shown.explorer is None:
+                self.shown.open_chosen(self.get_query_argument("what", str(self.path)))
+        except FAILURES as failure:
+            words = failure_words(failure).replace(f"{self.path.parent}{os.sep}", "")
+            self.set_status(400)
+            self.set_header("Content-Type", "text/plain; charset=utf-8")
+            self.finish(words)
+            shutil.rmtree(self.path.parent, ignore_errors=True)
 
 
 class _Connection(_Private, WebSocketHandler):

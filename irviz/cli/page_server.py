@@ -9,22 +9,24 @@ import asyncio
 import atexit
 import contextlib
 import json
-import logging
 import os
+import socket
 import sys
 import tempfile
 from importlib import import_module
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from tornado.httpserver import HTTPServer
+from tornado.iostream import IOStream
 from tornado.netutil import bind_sockets
 
 from irviz.cli.failure_words import FAILURES, failure_words
 from irviz.cli.page_connection import Pages
 from irviz.cli.page_launcher import interruptible
+from irviz.cli.page_listener import BACKLOG, Listener
 from irviz.cli.page_request import START, PageRequest
-from irviz.cli.page_routes import ADDRESS, MAX_BYTES, page_application
+from irviz.cli.page_routes import ADDRESS, MAX_BYTES, SMALL_BYTES, page_application
 from irviz.cli.page_session import PageSession
 from irviz.worker.supervisor import TRIES
 from irviz.worker.worker_main import exit_with_parent
@@ -35,7 +37,6 @@ def main() -> None:
     answer = _own_stdout()
     request = PageRequest(**json.load(sys.stdin))
     exit_with_parent(request.parent)
-    logging.getLogger("tornado.access").setLevel(logging.ERROR)
     sys.path[:] = [place for place in sys.path if place and Path(place) != Path.cwd()]
     os.chdir(request.directory)
     with contextlib.suppress(KeyboardInterrupt), interruptible():
@@ -47,7 +48,7 @@ def main() -> None:
 async def _serve(request: PageRequest, answer: TextIO) -> None:
     """Serve until this process ends; report the port, or why the page cannot be served."""
     try:
-        sockets = bind_sockets(request.port, ADDRESS)
+        sockets = bind_sockets(request.port, ADDRESS, backlog=BACKLOG)
     except OSError as failure:
         words = f"port {request.port} cannot be used ({failure}): choose another, or none"
         _say(answer, error=words)
@@ -61,8 +62,12 @@ async def _serve(request: PageRequest, answer: TextIO) -> None:
         except FAILURES as failure:
             _say(answer, error=failure_words(failure))
             return
-        server = HTTPServer(page_application(shown), max_buffer_size=MAX_BYTES)
-        server.add_sockets(sockets)
+        server = HTTPServer(page_application(shown), max_body_size=SMALL_BYTES)
+
+        def serve(connection: socket.socket, address: tuple[Any, ...]) -> None:
+            server.handle_stream(IOStream(connection, max_buffer_size=MAX_BYTES), address)
+
+        Listener(sockets, request.token, serve)
         _say(answer, port=sockets[0].getsockname()[1])
         if request.what == START:
             import_module("irviz.cli.open_explorer")  # takes a second, in which the reader chooses

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,9 @@ class PageSession:
         """Open what was requested, after connecting widgets to the pages."""
         from irviz.cli.open_explorer import explorer_of_page
         from irviz.explorer.explorer import Explorer
+        from irviz.runtime.local.kernel_store import say_if_none_are_kept
 
+        say_if_none_are_kept()
         self.pages.connect_widgets(Explorer.handle_control_comm_opened)
         self.explorer = explorer_of_page(request)
         if request.what != DEMO and self.folder not in Path(request.what).parents:
@@ -44,8 +47,6 @@ class PageSession:
         """Open a file chosen in a page."""
         self.open(dataclasses.replace(self.request, what=what))
 
-    def open_sent(self, name: str, content: bytes) -> None:
-        """Open a file uploaded by a page."""
-        path = self.folder / (Path(name).name or "file")
-        path.write_bytes(content)
-        self.open_chosen(str(path))
+    def new_path(self, name: str) -> Path:
+        """Return a path, in a new folder, for a file that a page uploads; raise OSError."""
+        return Path(tempfile.mkdtemp(dir=self.folder), Path(name).name or "file")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from pathlib import Path
 
 import platformdirs
 
 from irviz.atomic_write import atomic_write
+from irviz.errors import SaveError
+from irviz.private_folder import private_folder, say_not_kept
 
 _MOST = 10
 
@@ -26,13 +27,15 @@ def recent_files() -> list[Path]:
 
 
 def add_recent_file(path: Path) -> None:
-    """Put a file at the head of the list; if the list cannot be written, it stays unchanged."""
+    """Put a file at the head of the list; if it cannot be written, this is logged once."""
     path = path.resolve()
     paths = [path, *(other for other in recent_files() if other != path)]
-    with contextlib.suppress(OSError):
-        _list().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        private_folder(_list().parent)
         with atomic_write(_list()) as partial:
             partial.write_text(json.dumps([str(one) for one in paths[:_MOST]]), encoding="utf-8")
+    except (OSError, SaveError) as failure:
+        say_not_kept("list of opened files", failure)
 
 
 def _list() -> Path:

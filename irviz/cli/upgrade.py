@@ -52,8 +52,6 @@ def run_upgrade(options: argparse.Namespace) -> None:
     if target is not None and (target != path or result.text != old):
         with atomic_write(target) as partial:
             partial.write_bytes(result.text.encode("utf-8"))
-            if target == path:
-                partial.chmod(path.stat().st_mode)
     sys.stdout.write(diff)
     for note in result.notes:
         print(f"{path.name}, {note}", file=sys.stderr)  # noqa: T201

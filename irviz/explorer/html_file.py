@@ -47,8 +47,7 @@ def save_html(session: Session, path: str | os.PathLike[str], *, run: bool = Fal
             first case, and how the results compare; otherwise it has neither.
 
     Raises:
-        SaveError: The file name has another suffix, or there is no such directory.
-        OSError: The file cannot be written.
+        SaveError: The file name has another suffix, or the file cannot be written.
         UntrustedError: Stages of an opened file would have to be run; see `Session.trust`.
     """
     target = target_path(path, [SUFFIX])

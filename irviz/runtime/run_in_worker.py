@@ -15,6 +15,7 @@ from tvm import ir
 from irviz.errors import CancelledRunError, RunError
 from irviz.runtime.jobs.run_function import ModuleOf, Modules, UnknownModuleError, run_packed
 from irviz.runtime.local import kernels
+from irviz.runtime.local.kernel_store import say_if_none_are_kept
 from irviz.runtime.local.module_bytes import pack_module
 from irviz.runtime.local.python_callees import CalleeNotSentError, pack_callees, python_callees
 from irviz.runtime.local.run_errors import error_summary
@@ -65,6 +66,7 @@ def perform(
     Modules are sent to the worker only if it does not have them; `name` is the function's, for
     errors. Raises RunError when the work fails, crashes, is cancelled, or exceeds a limit.
     """
+    say_if_none_are_kept()
     if config.isolate:
         return _perform_in_worker(work, mods, name, config, on_progress)
     try:

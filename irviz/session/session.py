@@ -222,8 +222,7 @@ class Session(SessionState):
             params: Whether to save the session's params; bound ones are saved anyway.
 
         Raises:
-            SessionFileError: Something cannot be saved or written; an existing file is left
-                unchanged.
+            SaveError: Something cannot be saved or written; an existing file is left unchanged.
         """
         return save_session(self, path, params=params)
 
@@ -495,6 +494,7 @@ class Session(SessionState):
         Raises:
             UntrustedError: A pass would run code of an opened file; see `trust`.
             RunError: Content of a file takes too long, or ends the process that writes the script.
+            SaveError: `arrays_file` cannot be written.
         """
         stages = self.tree.lineage(stage)
         self._check_steps("writing the steps", stages)

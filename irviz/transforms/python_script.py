@@ -159,7 +159,7 @@ def tvmscript_source(value: ir.IRModule | tirx.PrimFunc) -> str | None:
 
 
 def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[np.generic]]) -> Path:
-    """Write arrays to an .npz file atomically."""
+    """Write arrays to an .npz file atomically; raise SaveError on failure."""
     with atomic_write(path) as partial, partial.open("wb") as file:
         np.savez(file, allow_pickle=False, **dict(arrays))
     return Path(path)

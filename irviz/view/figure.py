@@ -47,8 +47,7 @@ class Figure:
         """Write the picture to a file atomically; the suffix chooses the format.
 
         Raises:
-            SaveError: The suffix is not one of `formats`, or the directory does not exist.
-            OSError: The file cannot be written.
+            SaveError: The suffix is not one of `formats`, or the file cannot be written.
         """
         target = target_path(path, self.formats)
         content = self.content(target.suffix)

@@ -144,7 +144,7 @@ class Diff:
         Raises:
             DrawError: As in `figure`.
             NotFoundError: As in `figure`.
-            SaveError: The file's name does not end in .svg, or there is no such directory.
+            SaveError: The file's name does not end in .svg, or it cannot be written.
 
         Example:
             ```python

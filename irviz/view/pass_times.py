@@ -128,7 +128,7 @@ class PassTimes:
         """Write trace events to a .json file, or the flame graph to a .svg, .pdf or .png file.
 
         Raises:
-            SaveError: The file name has another suffix, or there is no such directory.
+            SaveError: The file name has another suffix, or the file cannot be written.
             DrawError: There is no such theme.
 
         Example:

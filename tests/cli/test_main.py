@@ -271,7 +271,7 @@ def test_wrong_options_say_what_would_be_right(
 def test_a_place_that_cannot_be_written_is_left_alone(tmp_path, capsys, saved):
     (tmp_path / "a.svg").mkdir()
     said = refused(capsys, tmp_path, "draw", saved, "-o", tmp_path / "a.svg")
-    assert "directory" in said.lower()
+    assert "it is not a regular file" in said
 
 
 @pytest.mark.parametrize("target", ["demo.gif", "nowhere/demo.svg"])

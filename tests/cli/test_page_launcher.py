@@ -70,7 +70,8 @@ def test_the_page_runs_no_script_that_is_written_into_it_and_evaluates_none(page
     policy = headers["Content-Security-Policy"]
     [scripts] = re.findall("script-src ([^;]*)", policy)
     assert scripts.split() == ["'self'", "blob:"]
-    assert re.findall("<script[^>]*>", text) == ['<script type="module" src="static/page.js">']
+    [script] = re.findall("<script[^>]*>", text)
+    assert re.fullmatch(r'<script type="module" src="static/page.js[?]token=[\w-]{32}">', script)
 
 
 def test_the_page_sets_no_cookie_which_other_ports_of_the_machine_would_get_too(page):
@@ -85,11 +86,11 @@ def test_the_picture_is_in_the_document_as_an_image_which_runs_nothing(page):
 
 
 @pytest.mark.parametrize("query", ["", "?token=", "?token=x", "?token=%ff", "?token=é&token=ü"])
-@pytest.mark.parametrize("path", ["/", "/connection", "/open"])
+@pytest.mark.parametrize("path", ["/", "/connection", "/open", "/static/page.js", "/static/%00"])
 def test_without_the_token_neither_the_page_nor_its_connection_is_given(url, path, query):
     host = url.partition("/?")[0]
     status, _, text = fetch(f"{host}{path}{urllib.parse.quote(query, safe='?=&%')}")
-    assert status == (400 if "%ff" in query else 403)
+    assert status == 403
     assert "<" not in text
 
 
@@ -147,6 +148,13 @@ def test_the_browser_is_given_a_file_that_only_the_user_can_read(tmp_path, monke
     assert mode == 0o600
     assert re.search(r"url=http://127.0.0.1:\d+/\?token=\S{32}", text)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_folder_of_the_user_the_browser_is_given_a_file_all_the_same(monkeypatch):
+    monkeypatch.setattr(serving.platformdirs, "user_data_path", lambda _: Path("/dev/null/irviz"))
+    with serving._redirecting_file("http://127.0.0.1") as page:
+        assert stat.S_IMODE(page.stat().st_mode) == 0o600
+        assert stat.S_IMODE(page.parent.stat().st_mode) == 0o700
 
 
 @pytest.mark.parametrize("port", ["-5", "99999999", "x"])

@@ -86,9 +86,13 @@ def test_a_file_that_the_page_sends_is_opened_and_not_remembered(
     async def open_files() -> None:
         shown = PageSession(PageRequest("", "", "", 0, "", 0, "."), Pages(), tmp_path / "private")
         shown.folder.mkdir()
-        shown.open_sent("../../mine.py", b"text")
+        sent = shown.new_path("../../mine.py")
+        sent.write_text("text")
+        shown.open_chosen(str(sent))
         shown.open_chosen(str(files(tmp_path, 1)[0]))
 
     asyncio.run(open_files())
-    assert opened == [str(tmp_path / "private" / "mine.py"), str(tmp_path / "0.py")]
+    [sent] = (tmp_path / "private").glob("*/*")
+    assert sent.name == "mine.py"
+    assert opened == [str(sent), str(tmp_path / "0.py")]
     assert recent_files() == [tmp_path / "0.py"]

@@ -8,6 +8,8 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,7 +20,7 @@ import pytest
 import irviz
 from irviz.cli.demo import demo_stages
 from irviz.explorer.actions import SetField
-from irviz.explorer.html_file import page_in_steps
+from irviz.explorer.html_file import page_in_steps, write_html
 from irviz.explorer.offline_data import last
 from irviz.explorer.state import Clipboard, State
 from irviz.explorer.store import Store
@@ -161,17 +163,13 @@ def test_a_name_that_is_no_html_file_is_refused_with_what_to_do(
 
 
 def test_a_file_is_as_it_was_when_the_page_cannot_be_written(
-    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session: Session, tmp_path: Path, full_disk: Callable[[], AbstractContextManager[None]]
 ) -> None:
     path = tmp_path / "lecture.html"
     path.write_text("before")
-
-    def fail(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_bytes", fail)
-    with pytest.raises(OSError, match="No space"):
-        session.save_html(path)
+    state = State.of(session)
+    with full_disk(), pytest.raises(irviz.SaveError, match=r"lecture\.html' cannot be written"):
+        write_html(state, path)
     assert path.read_text() == "before"
     assert list(tmp_path.iterdir()) == [path]
 

@@ -2,7 +2,8 @@
 
 A library is named by the hash of its contents, and for each kernel in it a small file, named by the
 kernel's key, has the name of the library. Loading a library runs code, so it is loaded only from a
-folder that nobody else can write to, and only if its contents have the hash that its name says.
+folder that nobody else can write to, and only if its contents have the hash that its name says. The
+folder is opened once, and what is loaded is a copy of what was hashed, in memory.
 """
 
 from __future__ import annotations
@@ -11,16 +12,18 @@ import contextlib
 import hashlib
 import os
 import re
-import shutil
+import secrets
 import stat
 import tempfile
 import time
 from collections.abc import Collection, Iterator
+from functools import cache
+from itertools import count
 from pathlib import Path
 
 import platformdirs
 
-from irviz.atomic_write import atomic_write
+from irviz.private_folder import open_private_folder, say_not_kept
 
 MOST_BYTES = 256 * 2**20
 """The size limit of the folder; beyond it, the least recently used files are deleted."""
@@ -30,18 +33,21 @@ _ABANDONED_SECONDS = 3600.0
 """After this time, temporary files are those of a process that ended."""
 _KEY, _NAME = ".key", re.compile(r"[0-9a-f]{64}\.(so|ll)")
 _MOST_NAME = 67
+_numbers = count()
 
 
 class KernelStore:
-    """The libraries in a folder, which exists and is private; see `kernel_store`."""
+    """The libraries in a private folder, which is open; see `kernel_store`."""
 
-    def __init__(self, folder: Path, most: int = MOST_BYTES) -> None:
-        self.folder, self._most = folder, most
+    def __init__(self, folder: int, path: Path, most: int = MOST_BYTES) -> None:
+        here = Path(f"/proc/{os.getpid()}/fd/{folder}")
+        self._folder, self._path = folder, here if here.exists() else path
+        self._most = most
 
     def library_of(self, key: str) -> str | None:
         """Return the name of the library that has a kernel, None for none."""
         with contextlib.suppress(OSError, ValueError):
-            return _contents(self.folder / f"{key}{_KEY}", _MOST_NAME).decode("ascii")
+            return self.read(f"{key}{_KEY}", _MOST_NAME).decode("ascii")
         return None
 
     def contents(self, name: str) -> bytes | None:
@@ -49,26 +55,37 @@ class KernelStore:
         if not _NAME.fullmatch(name):
             return None
         with contextlib.suppress(OSError):
-            contents = _contents(self.folder / name, self._most)
+            contents = self.read(name)
             if name.startswith(f"{_digest(contents)}."):
-                os.utime(self.folder / name)
+                os.utime(name, dir_fd=self._folder, follow_symlinks=False)
                 return contents
         return None
 
     def add(self, keys: Collection[str], contents: bytes, suffix: str) -> None:
         """Keep a library with the kernels of these keys; raise OSError."""
         name = f"{_digest(contents)}{suffix}"
-        with atomic_write(self.folder / name) as partial:
-            partial.write_bytes(contents)
+        self._write(name, contents)
         for key in keys:
-            with atomic_write(self.folder / f"{key}{_KEY}") as partial:
-                partial.write_text(name, encoding="ascii")
+            self._write(f"{key}{_KEY}", name.encode())
 
     @contextlib.contextmanager
-    def workspace(self) -> Iterator[Path]:
-        """Yield a temporary folder in the folder; raise OSError."""
-        with tempfile.TemporaryDirectory(dir=self.folder, ignore_cleanup_errors=True) as path:
-            yield Path(path)
+    def temporary(self) -> Iterator[tuple[str, Path]]:
+        """Yield the name of a new file in the folder and a path of it, and delete it at the end."""
+        name = f".{secrets.token_hex(16)}"
+        try:
+            yield name, self._path / name
+        finally:
+            self._delete(name)
+
+    def read(self, name: str, most: int = 0) -> bytes:
+        """Return the contents of a regular file of this user; raise OSError for anything else."""
+        most = most or self._most
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+        with os.fdopen(os.open(name, flags, dir_fd=self._folder), "rb") as file:
+            info = os.fstat(file.fileno())
+            if not stat.S_ISREG(info.st_mode) or info.st_uid != os.geteuid() or info.st_size > most:
+                raise OSError(f"{name} is not a file of this user of at most {most} bytes")
+            return file.read(most)
 
     def trim(self) -> None:
         """Delete libraries until the folder is within its limit, the least recently used first."""
@@ -77,84 +94,119 @@ class KernelStore:
 
     def clear(self) -> None:
         """Delete everything."""
-        for path in list(self.folder.iterdir()):
-            _delete(path)
+        for name in self._files():
+            self._delete(name)
 
     def _trim(self) -> None:
-        found = [(one, one.lstat()) for one in self.folder.iterdir()]
-        libraries = {one: info for one, info in found if _NAME.fullmatch(one.name)}
-        for one, info in found:
+        found = self._files()
+        libraries = {name: info for name, info in found.items() if _NAME.fullmatch(name)}
+        for name, info in found.items():
             is_abandoned = time.time() - info.st_mtime > _ABANDONED_SECONDS
-            if one not in libraries and one.suffix != _KEY and is_abandoned:
-                _delete(one)
-        size = sum(info.st_size for _, info in found)
+            if name not in libraries and not name.endswith(_KEY) and is_abandoned:
+                self._delete(name)
+        size = sum(info.st_size for info in found.values())
         if size <= self._most:
             return
-        for one, info in sorted(libraries.items(), key=lambda pair: pair[1].st_mtime):
+        for name, info in sorted(libraries.items(), key=lambda pair: pair[1].st_mtime):
             if size <= self._most * _KEPT_SHARE:
                 break
-            _delete(one)
+            self._delete(name)
+            del libraries[name]
             size -= info.st_size
-        for one, _ in found:
-            if (
-                one.suffix == _KEY
-                and not (self.folder / one.read_text("ascii", "replace")).exists()
-            ):
-                _delete(one)
+        for name in found:
+            if name.endswith(_KEY) and self.library_of(name.removesuffix(_KEY)) not in libraries:
+                self._delete(name)
+
+    def _files(self) -> dict[str, os.stat_result]:
+        with os.scandir(self._folder) as found:
+            return {one.name: one.stat(follow_symlinks=False) for one in found}
+
+    def _write(self, name: str, contents: bytes) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        with self.temporary() as (partial, _):
+            with os.fdopen(os.open(partial, flags, 0o600, dir_fd=self._folder), "wb") as file:
+                file.write(contents)
+            os.rename(partial, name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+
+    def _delete(self, name: str) -> None:
+        with contextlib.suppress(OSError):
+            os.unlink(name, dir_fd=self._folder)
 
 
-def kernel_store() -> KernelStore | None:
-    """Return this user's store; None where no folder is safe from other users.
+@contextlib.contextmanager
+def kernel_store() -> Iterator[KernelStore | None]:
+    """Yield this user's store; None where no folder is safe from other users.
 
     The environment variable IRVIZ_KERNELS names another folder, or none if it is empty.
     """
-    folder = Path(
-        os.environ.get(FOLDER_VARIABLE, platformdirs.user_cache_path("irviz") / "kernels")
-    )
-    if not folder.is_absolute():
-        return None
+    folder = _folder()
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return KernelStore(folder) if _is_private(folder) else None
+        descriptor = open_private_folder(folder) if folder else None
     except OSError:
+        descriptor = None
+    if folder is None or descriptor is None:
+        yield None
+        return
+    try:
+        yield KernelStore(descriptor, folder)
+    finally:
+        os.close(descriptor)
+
+
+@cache
+def say_if_none_are_kept() -> None:
+    """Log once why compiled kernels are not kept, unless nobody wants them to be."""
+    if folder := _folder():
+        try:
+            os.close(open_private_folder(folder))
+        except OSError as failure:
+            say_not_kept("compiled kernels", failure)
+
+
+def sealed(contents: bytes) -> int:
+    """Return a descriptor of a file in memory that nobody can change; raise OSError."""
+    import fcntl  # which Windows has not
+
+    descriptor = os.memfd_create("irviz", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        with os.fdopen(descriptor, "wb", closefd=False) as file:
+            file.write(contents)
+        seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def path_of(descriptor: int) -> str:
+    """Return a new path of an open file: to dlopen, what has an equal path is the same library."""
+    steps = f"{next(_numbers):b}".replace("0", "./").replace("1", ".//")
+    return f"/proc/self/fd/{steps}{descriptor}"
+
+
+@contextlib.contextmanager
+def path_with(contents: bytes) -> Iterator[str]:
+    """Yield a path of a file with these contents that no other user can change; raise OSError."""
+    if hasattr(os, "memfd_create"):
+        descriptor = sealed(contents)
+        try:
+            yield path_of(descriptor)
+        finally:
+            os.close(descriptor)
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "library")
+            path.write_bytes(contents)
+            yield str(path)
+
+
+def _folder() -> Path | None:
+    name = os.environ.get(FOLDER_VARIABLE)
+    if name == "":
         return None
-
-
-def _is_private(folder: Path) -> bool:
-    """Tell whether only this user can read and write a folder, and nobody can exchange it."""
-    if not hasattr(os, "geteuid"):
-        return False
-    here, own = folder.lstat(), os.geteuid()
-    if not stat.S_ISDIR(here.st_mode) or here.st_uid != own or here.st_mode & 0o077:
-        return False
-    return not any(_is_shared(one.stat()) for one in folder.resolve().parents)
-
-
-def _is_shared(folder: os.stat_result) -> bool:
-    """Tell whether another user can exchange what is in a folder."""
-    is_own_group = folder.st_gid in (0, os.getegid())
-    writers = stat.S_IWOTH if is_own_group else stat.S_IWOTH | stat.S_IWGRP
-    is_writable = bool(folder.st_mode & writers) and not folder.st_mode & stat.S_ISVTX
-    return is_writable or folder.st_uid not in (0, os.geteuid())
-
-
-def _contents(path: Path, most: int) -> bytes:
-    """Return the contents of a regular file of this user; raise OSError for anything else."""
-    number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    with os.fdopen(number, "rb") as file:
-        info = os.fstat(number)
-        if not stat.S_ISREG(info.st_mode) or info.st_uid != os.geteuid() or info.st_size > most:
-            raise OSError(f"{path} is not a file of this user of at most {most} bytes")
-        return file.read(most)
+    return Path(name) if name else platformdirs.user_cache_path("irviz") / "kernels"
 
 
 def _digest(contents: bytes) -> str:
     return hashlib.sha256(contents).hexdigest()
-
-
-def _delete(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink()

@@ -25,7 +25,7 @@ from tvm import ir, tirx
 from tvm.support import cc
 
 from irviz.errors import RunError
-from irviz.runtime.local.kernel_store import KernelStore, kernel_store
+from irviz.runtime.local.kernel_store import KernelStore, kernel_store, path_with
 from irviz.runtime.local.run_errors import run_errors
 from irviz.worker.progress import report_progress
 
@@ -103,8 +103,9 @@ def forget_kernels() -> None:
     """Forget the kernels in this process's memory, and delete those on disk."""
     with _lock:
         _kept.clear()
-    if store := kernel_store():
-        store.clear()
+    with kernel_store() as store:
+        if store:
+            store.clear()
 
 
 def _made(
@@ -112,24 +113,23 @@ def _made(
 ) -> dict[str, Kernel]:
     """Load functions from disk, and compile the missing ones."""
     names = {name: _disk_key(one, where) for name, one in functions.items()}
-    store, found = kernel_store(), dict[str, Kernel]()
-    if store is not None:
-        with contextlib.suppress(OSError), store.workspace() as folder:
-            libraries = _StoredLibraries(store, folder)
+    with kernel_store() as store:
+        found = dict[str, Kernel]()
+        if store is not None:
+            libraries = _StoredLibraries(store)
             found = {name: one for name, key in names.items() if (one := libraries.kernel(key))}
-    missing = [name for name in functions if name not in found]
-    if missing:
-        units = {name: (f"irviz_{names[name]}", functions[name]) for name in missing}
-        found |= _built(units, target, store)
+        missing = [name for name in functions if name not in found]
+        if missing:
+            units = {name: (f"irviz_{names[name]}", functions[name]) for name in missing}
+            found |= _built(units, target, store)
     return found
 
 
 @dataclass
 class _StoredLibraries:
-    """The libraries on disk, each loaded once, as a copy: what is loaded is what was checked."""
+    """The libraries on disk, each loaded once."""
 
     store: KernelStore
-    folder: Path
     loaded: dict[str, tvm.runtime.Module | None] = field(default_factory=dict)
 
     def kernel(self, key: str) -> Kernel | None:
@@ -150,9 +150,19 @@ class _StoredLibraries:
         contents = self.store.contents(name)
         if contents is not None:
             with contextlib.suppress(Exception):  # TVM raises what its C++ side threw
-                (self.folder / name).write_bytes(contents)
-                return tvm.runtime.load_module(str(self.folder / name))
+                return _loaded(contents, Path(name).suffix)
         return None
+
+
+def _loaded(contents: bytes, suffix: str) -> tvm.runtime.Module:
+    """Load a library from memory; raise what TVM raises, and OSError.
+
+    `tvm.runtime.load_module` would look at the name of the file.
+    """
+    kind = suffix.removeprefix(".")
+    load = tvm_ffi.get_global_func(f"ffi.Module.load_from_file.{kind}")
+    with path_with(contents) as path:
+        return load(path, kind)
 
 
 _Units = Mapping[str, tuple[str, tirx.PrimFunc]]
@@ -225,18 +235,19 @@ class _Chunk:
         """Return the library as it was put on disk, or itself if that is not possible."""
         if self.store is None or library.imports:
             return library
-        with contextlib.suppress(Exception), self.store.workspace() as folder:
+        with contextlib.suppress(Exception), self.store.temporary() as (name, path):
             if cc.get_cc():
-                path = folder / "library.so"
-                library.write_to_file(str(folder / "library.o"), "o")
-                cc.create_shared(str(path), str(folder / "library.o"))
+                suffix = ".so"
+                with self.store.temporary() as (_, made):
+                    library.write_to_file(str(made), "o")
+                    cc.create_shared(str(path), str(made))
             else:  # LLVM's code, of which the machine code is made each time
-                path = folder / "library.ll"
-                library.write_to_file(str(folder / "library.bc"), "bc")
-                (folder / "library.bc").rename(path)
-            loaded = tvm.runtime.load_module(str(path))
+                suffix = ".ll"
+                library.write_to_file(str(path), "bc")
+            contents = self.store.read(name)
+            loaded = _loaded(contents, suffix)
             keys = [symbol.partition("_")[2] for symbol, _ in self.units.values()]
-            self.store.add(keys, path.read_bytes(), path.suffix)
+            self.store.add(keys, contents, suffix)
             return loaded
         return library
 

@@ -34,19 +34,12 @@ def array_entry(index: int) -> str:
 
 
 def write_archive(path: str | os.PathLike[str], entries: Mapping[str, bytes]) -> Path:
-    """Write the entries to a file atomically; raise SessionFileError on failure."""
-    name = os.fspath(path)
-    try:
-        with atomic_write(path) as partial:
-            _write(partial, entries, zipfile.ZIP_DEFLATED)
-            if sum(map(len, entries.values())) > max_unpacked(partial.stat().st_size):
-                # it packs so well that it would be refused as a zip bomb
-                _write(partial, entries, zipfile.ZIP_STORED)
-    except (OSError, ValueError) as failure:
-        raise SessionFileError(
-            f"{name!r} cannot be written ({one_line(failure)}): give the path of a file in a "
-            "folder that this user may write to"
-        ) from failure
+    """Write the entries to a file atomically; raise SaveError on failure."""
+    with atomic_write(path) as partial:
+        _write(partial, entries, zipfile.ZIP_DEFLATED)
+        if sum(map(len, entries.values())) > max_unpacked(partial.stat().st_size):
+            # it packs so well that it would be refused as a zip bomb
+            _write(partial, entries, zipfile.ZIP_STORED)
     return Path(path)
 
 

@@ -54,7 +54,7 @@ def save_session(state: SessionState, path: str | os.PathLike[str], *, params: b
     """Write a session to a file atomically, and return its path.
 
     The undo history is left out, and so is the RunConfig, which belongs to the machine. Raises
-    SessionFileError if something cannot be saved; an existing file is left unchanged.
+    SaveError if something cannot be saved; an existing file is left unchanged.
     """
     return write_archive(path, encode_session(state, params=params))
 

@@ -3,6 +3,7 @@
 
 import contextlib
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -308,8 +309,29 @@ def test_a_module_gives_the_same_cold_warm_from_disk_and_by_tvm_alone(
             assert same(outputs(mod, *arguments), wanted)
             with contextlib.suppress(KeyError):
                 forget()
-        assert kernel_store() is not None
+        with kernel_store() as store:
+            assert store is not None
     assert build_module.can_be_kept()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="renameat2 is Linux's")
+def test_a_planted_kernel_is_not_run_while_folders_are_exchanged(
+    exchanged_folders, tmp_path, monkeypatch
+):
+    """bench/exchanged_folders.py does the same with two users and for longer."""
+    own, planted = tmp_path / "own" / "kernels", tmp_path / "planted" / "kernels"
+    monkeypatch.setenv("IRVIZ_KERNELS", str(own))
+    planted.parent.mkdir(mode=0o700)
+    exchanged_folders.plant(planted)
+    planted.chmod(0o700)
+    monkeypatch.setenv("IRVIZ_KERNELS", str(planted))
+    assert exchanged_folders.doubled() == "triples"  # a control: as the user's own it is run
+    planted.chmod(0o770)  # but others could have written to it
+    monkeypatch.setenv("IRVIZ_KERNELS", str(own))
+    with exchanged_folders.exchanging(own.parent, planted.parent) as exchanges:
+        assert {exchanged_folders.doubled() for _ in range(40)} == {"doubles"}
+        done, failed = exchanges.stdout.readline().split()
+    assert (int(done), int(failed)) == (1000, 0)
 
 
 def test_the_error_of_a_kernel_reaches_another_process():

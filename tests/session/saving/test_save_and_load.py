@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -434,20 +435,53 @@ def test_what_cannot_be_saved_is_a_sentence_and_the_file_is_as_it_was(path):
 
 def test_a_place_that_cannot_be_written_to_is_a_sentence(tmp_path, path):
     for place in (tmp_path, tmp_path / "none" / "x.irviz", "a\0b"):
-        with pytest.raises(SessionFileError, match=r"cannot be written \(.*\): give the path"):
+        with pytest.raises(irviz.SaveError, match=r"cannot be written \(.*\): give the path"):
             session().save(place)
     tmp_path.chmod(0o500)
     is_root = os.geteuid() == 0
     if is_root:
         os.seteuid(65534)  # root may write everywhere, so become nobody for one call
     try:
-        with pytest.raises(SessionFileError, match="Permission denied"):
+        with pytest.raises(irviz.SaveError, match="Permission denied"):
             session().save(path)
     finally:
         if is_root:
             os.seteuid(0)
         tmp_path.chmod(0o700)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_disk_that_is_full_is_a_sentence_and_leaves_every_file_as_it_was(tmp_path, full_disk):
+    bound = session().bind()
+    saved, arrays = tmp_path / "a.irviz", tmp_path / "a.npz"
+    bound.save(saved)
+    bound.to_python(arrays_file=arrays)
+    before = {path: path.read_bytes() for path in (saved, arrays)}
+    for write in (lambda: bound.save(saved), lambda: bound.to_python(arrays_file=arrays)):
+        with (
+            full_disk(),
+            pytest.raises(irviz.SaveError, match=r"cannot be written \(File too large"),
+        ):
+            write()
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("kind", ["fifo", "folder", "device", "link to a device"])
+def test_what_is_no_regular_file_is_left_as_it_is(tmp_path, kind):
+    """As root, a rename would put a file in the place of a device."""
+    path = tmp_path / "a.irviz"
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "device":
+        path = Path("/dev/full")
+    else:
+        path.symlink_to("/dev/full")
+    before = path.lstat()
+    with pytest.raises(irviz.SaveError, match=r"cannot be written \(it is not a regular file"):
+        session().save(path)
+    assert path.lstat() == before
 
 
 KILLED = """

@@ -447,7 +447,7 @@ def test_a_drawing_is_shown_by_notebooks_and_saved_whole(tmp_path):
 def test_a_drawing_that_cannot_be_written_leaves_the_file_as_it_was(tmp_path):
     target = tmp_path / "value.svg"
     target.mkdir()
-    with pytest.raises(OSError, match=r"value\.svg"):
+    with pytest.raises(ValueError, match=r"value\.svg' cannot be written"):
         heat_map(np.ones((2, 2))).save(target)
     assert [one.name for one in tmp_path.iterdir()] == ["value.svg"]
 

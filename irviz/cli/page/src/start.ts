@@ -1,21 +1,44 @@
 // The page on which a file is chosen: one that is dropped anywhere on it is opened, and a chosen one
 // needs no second click.
 
-const form = document.getElementById("file");
-const input = form?.querySelector("input");
+const input = document.querySelector<HTMLInputElement>("#file input");
+const said = document.querySelector<HTMLElement>("[role=alert]");
 
-if (form instanceof HTMLFormElement && input) {
-  input.addEventListener("change", () => form.requestSubmit());
-  document.addEventListener("dragover", (event) => event.preventDefault());
-  document.addEventListener("drop", (event) => {
-    event.preventDefault();
-    const files = event.dataTransfer?.files;
-    if (!files?.length) return;
-    input.files = files;
-    form.requestSubmit();
-  });
+/** Open a file that the server knows as `what`, or a `name` with its content. */
+async function open(key: "what" | "name", value: string, content?: File): Promise<void> {
+  document.body.setAttribute("aria-busy", "true");
+  const address = new URL(`open${location.search}`, location.href); // with the token
+  address.searchParams.set(key, value);
+  let words = "";
+  try {
+    const answer = await fetch(address, { method: "POST", body: content ?? null });
+    if (answer.ok) {
+      location.reload();
+      return;
+    }
+    words = await answer.text();
+  } catch {
+    // it was too large, or the server has ended
+  }
+  document.body.removeAttribute("aria-busy");
+  if (!said) return;
+  said.textContent = words || "The file could not be sent: at most 1 GB is taken.";
+  said.hidden = false;
 }
 
-document.addEventListener("submit", () => {
-  document.body.setAttribute("aria-busy", "true");
+function openFile(file: File | undefined): void {
+  if (file) open("name", file.name, file);
+}
+
+input?.addEventListener("change", () => openFile(input.files?.[0]));
+document.addEventListener("dragover", (event) => event.preventDefault());
+document.addEventListener("drop", (event) => {
+  event.preventDefault();
+  openFile(event.dataTransfer?.files[0]);
+});
+document.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const chosen = event.submitter;
+  if (chosen instanceof HTMLButtonElement && chosen.name) open("what", chosen.value);
+  else openFile(input?.files?.[0]);
 });

@@ -21,7 +21,6 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import irviz
 from irviz.session.session import Session
@@ -56,11 +55,10 @@ def _construction(name: str, file: Path) -> int:
     missed = 0
     size = file.stat().st_size
     sessions: list[Session] = []
-    found = _measured("load", lambda: sessions.append(_loaded(file)), is_kept=True)
-    results = {"load": found}
-    if sessions:
-        for operation, work in OPERATIONS.items():
-            results[operation] = _measured(operation, lambda work=work: work(sessions[0], file))
+    results = {"load": _measured_here(lambda: sessions.append(irviz.load(file)))}
+    for session in sessions:
+        for operation, work in _operations(session, file).items():
+            results[operation] = _measured(work)
     for operation, (seconds, nbytes, error, is_fault) in results.items():
         is_missed = is_fault or seconds > SECONDS or nbytes > BYTES
         missed += is_missed
@@ -73,14 +71,14 @@ def _construction(name: str, file: Path) -> int:
     return missed
 
 
-def _measured(
-    operation: str, work: Callable[[], object], *, is_kept: bool = False
-) -> tuple[float, int, str, bool]:
+def _measured_here(work: Callable[[], object]) -> tuple[float, int, str, bool]:
+    start = time.perf_counter()
+    error, is_fault = _outcome(work)
+    return time.perf_counter() - start, 0, error, is_fault
+
+
+def _measured(work: Callable[[], object]) -> tuple[float, int, str, bool]:
     """Return seconds, bytes, the words of an error, and whether it is none of irviz's."""
-    if is_kept:
-        start = time.perf_counter()
-        error, is_fault = _outcome(work)
-        return time.perf_counter() - start, 0, error, is_fault
     reads, writes = os.pipe()
     start = time.perf_counter()
     child = os.fork()
@@ -112,7 +110,7 @@ def _outcome(work: Callable[[], object]) -> tuple[str, bool]:
         work()
     except irviz.IrvizError as failure:
         return " ".join(str(failure).split())[:300], False
-    except BaseException as failure:  # noqa: BLE001
+    except BaseException as failure:
         place = traceback.extract_tb(failure.__traceback__)[-1]
         return (
             f"{type(failure).__name__}: {str(failure)[:80]} ({place.filename}:{place.lineno})",
@@ -121,46 +119,32 @@ def _outcome(work: Callable[[], object]) -> tuple[str, bool]:
     return "", False
 
 
-def _loaded(file: Path) -> Session:
-    return irviz.load(file)
+def _operations(session: Session, file: Path) -> dict[str, Callable[[], object]]:
+    """Return what is done with an opened file, by name."""
+    run = session.trust().with_run_config(seconds=SECONDS - 2)
 
+    def lowered() -> object:
+        found = session.apply("LegalizeOps")
+        first, last = found.stages[0].id, found.stages[-1].id
+        return found.diff(first, last).text(), found.history(found.graph(first).nodes[0].id)
 
-def _html(session: Session, file: Path) -> object:
-    return session.save_html(file.with_suffix(".html"))
-
-
-def _diff(session: Session, file: Path) -> object:
-    found = irviz.diff(session.stages[0].module, irviz.load(file).stages[0].module)
-    return found, found._repr_html_() if hasattr(found, "_repr_html_") else str(found)
-
-
-def _lowered(session: Session, file: Path) -> object:
-    lowered = session.apply("LegalizeOps")
-    first, last = lowered.stages[0].id, lowered.stages[-1].id
-    return str(lowered.diff(first, last)), lowered.history(lowered.graph(first).nodes[0].id)
-
-
-def _numpy(session: Session, file: Path) -> object:
-    return irviz.to_numpy(session.stages[0].module).source
-
-
-OPERATIONS: dict[str, Callable[[Session, Path], object]] = {
-    "draw": lambda session, file: session.draw().svg,
-    "every function": lambda session, file: [
-        session.select_function(name).draw().svg for name in session.functions[:20]
-    ],
-    "text": lambda session, file: str(session.script()),
-    "diff": _diff,
-    "lowered": _lowered,
-    "memory": lambda session, file: session.draw_memory().svg,
-    "values": lambda session, file: session.trust().trace(),
-    "run": lambda session, file: session.trust().run(),
-    "to_numpy": _numpy,
-    "to_python": lambda session, file: session.to_python(),
-    "save": lambda session, file: session.save(file.with_suffix(".irviz")),
-    "html": _html,
-    "destination passing": lambda session, file: session.draw_destination_passing().svg,
-}
+    return {
+        "draw": lambda: session.draw().svg,
+        "every function": lambda: [
+            session.select_function(name).draw().svg for name in session.functions[:20]
+        ],
+        "text": lambda: session.script().text,
+        "diff": lambda: irviz.diff(file, file).text(),
+        "lowered": lowered,
+        "memory": lambda: session.draw_memory().svg,
+        "values": run.trace,
+        "run": run.run,
+        "to_numpy": lambda: irviz.to_numpy(session.stages[0].module).source,
+        "to_python": session.to_python,
+        "save": lambda: session.save(file.with_suffix(".irviz")),
+        "html": lambda: session.save_html(file.with_suffix(".html")),
+        "destination passing": lambda: session.draw_destination_passing().svg,
+    }
 
 
 def _module(*functions: str) -> str:
@@ -176,12 +160,15 @@ def _relax(
 
 def _prim_func(lines: Iterable[str], name: str = "kernel", shape: str = "(2, 2)") -> str:
     body = "".join(f"        {line}\n" for line in lines)
-    head = f'    @T.prim_func\n    def {name}(A: T.Buffer({shape}, "float32"), B: T.Buffer({shape}, "float32")):\n'
-    return head + body
+    params = ", ".join(f'{one}: T.Buffer({shape}, "float32")' for one in "AB")
+    return f"    @T.prim_func\n    def {name}({params}):\n{body}"
 
 
 _CALL = f"        y = R.call_tir(cls.kernel, (x,), out_ty={_TENSOR})\n"
-_MAIN = f"    @R.function\n    def main(x: {_TENSOR}) -> {_TENSOR}:\n        cls = Module\n{_CALL}        return y\n"
+_MAIN = (
+    f"    @R.function\n    def main(x: {_TENSOR}) -> {_TENSOR}:\n        cls = Module\n{_CALL}"
+    "        return y\n"
+)
 _ADD = [
     "for i, j in T.grid(2, 2):",
     '    with T.sblock("C"):',
@@ -229,11 +216,11 @@ def _prim_funcs(count: int) -> str:
 
 def _nested_ifs(depth: int) -> str:
     lines, indent = [], ""
-    for at in range(depth):
+    for _ in range(depth):
         lines.append(f"{indent}if c:")
         indent += "    "
     lines.append(f"{indent}y = R.exp(x)")
-    for at in range(depth):
+    for _ in range(depth):
         indent = indent[:-4]
         lines += [f"{indent}else:", f"{indent}    y = R.tanh(x)"]
     return _module(_relax(lines, "y", f'x: {_TENSOR}, c: R.Tensor((), "bool")'))
@@ -313,7 +300,7 @@ def _expression(count: int) -> str:
 
 
 def _doubled_shapes(count: int) -> str:
-    lines = ["n = T.int64()", f'y0 = R.match_cast(x, R.Tensor((n, 2), "float32"))']
+    lines = ["n = T.int64()", 'y0 = R.match_cast(x, R.Tensor((n, 2), "float32"))']
     lines += [f"y{at} = R.concat((y{at - 1}, y{at - 1}), axis=0)" for at in range(1, count)]
     return _module(_relax(lines, f"y{count - 1}", 'x: R.Tensor(ndim=2, dtype="float32")'))
 
@@ -381,7 +368,10 @@ def _long_string() -> str:
 def _outputs(count: int) -> str:
     types = ", ".join(["R.Tensor((2, 2), 'float32')"] * count)
     kernel = ", ".join(f'B{at}: T.Buffer((2, 2), "float32")' for at in range(count))
-    function = f'    @T.prim_func\n    def kernel(A: T.Buffer((2, 2), "float32"), {kernel}):\n        B0[0, 0] = A[0, 0]\n'
+    function = (
+        f'    @T.prim_func\n    def kernel(A: T.Buffer((2, 2), "float32"), {kernel}):\n'
+        "        B0[0, 0] = A[0, 0]\n"
+    )
     return _module(
         _relax(
             [

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TypeVar
 
+import tvm_ffi
 from tvm import ir, relax, tirx
 
 from irviz.errors import NotFoundError
@@ -29,8 +31,31 @@ def prim_funcs(mod: ir.IRModule) -> dict[str, tirx.PrimFunc]:
 
 
 def _functions_of_class(mod: ir.IRModule, kind: type[_Function]) -> dict[str, _Function]:
-    found = {gvar.name_hint: one for gvar, one in mod.functions.items() if isinstance(one, kind)}
-    return dict(sorted(found.items()))
+    kept = _Functions(mod.functions)
+    return {name: one for name, one in _sorted(kept) if isinstance(one, kind)}
+
+
+class _Functions:
+    """The functions that a module has now: if it changes, TVM gives it another map.
+
+    TVM's map hashes all that it contains.
+    """
+
+    def __init__(self, by_variable: tvm_ffi.Map[ir.GlobalVar, ir.BaseFunc]) -> None:
+        self.by_variable = by_variable
+
+    def __hash__(self) -> int:
+        return hash(self.by_variable.__chandle__())
+
+    def __eq__(self, other: object) -> bool:
+        is_same = isinstance(other, _Functions) and self.by_variable.same_as(other.by_variable)
+        return bool(is_same)
+
+
+@lru_cache(maxsize=16)
+def _sorted(functions: _Functions) -> tuple[tuple[str, ir.BaseFunc], ...]:
+    found = {gvar.name_hint: one for gvar, one in functions.by_variable.items()}
+    return tuple(sorted(found.items()))
 
 
 def with_functions(mod: ir.IRModule, changed: Mapping[str, ir.BaseFunc]) -> ir.IRModule:

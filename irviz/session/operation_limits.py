@@ -121,40 +121,76 @@ class _Watch:
 
     def __init__(self, seconds: float) -> None:
         self.reason = ""
-        self._most = seconds
+        self._most, self._memory = seconds, 0
         self._thread = threading.get_ident()
         self._clock = _clock_of_this_thread()
-        self._began, self._memory = self._clock(), _memory()
-        self._lock, self._ended = threading.Lock(), threading.Event()
+        self._began = self._clock()
 
     def start(self) -> None:
         """Begin to watch; raise _StoppedError if there is no time left."""
         if self._most <= 0:
             self.reason = "is left out, as the operations before it took too long"
             raise _StoppedError
-        threading.Thread(target=self._watch, name="irviz limit", daemon=True).start()
+        _watcher.add(self)
 
     def end(self) -> None:
         """Stop watching; nothing is raised after that."""
-        with self._lock:
-            self._ended.set()
-            _raise_in_thread(self._thread, ctypes.py_object())  # takes back what is pending
+        _watcher.remove(self)
+        _raise_in_thread(self._thread, ctypes.py_object())  # takes back what is pending
 
     def seconds(self) -> float:
         """Return how long the operation has taken."""
         return self._clock() - self._began
 
-    def _watch(self) -> None:
-        while not self._ended.wait(_POLL_SECONDS):
-            if self.seconds() > self._most:
-                self.reason = f"takes more than {self._most:.2g} s of processor time"
-            elif _memory() - self._memory > BYTES:
-                self.reason = f"takes more than {BYTES >> 20} MB of memory"
-            if self.reason:
-                with self._lock:
-                    if not self._ended.is_set():
-                        _raise_in_thread(self._thread, _StoppedError)
-                return
+    def check(self, memory: int) -> None:
+        """Stop the operation if it exceeds a limit. Another thread calls this."""
+        self._memory = self._memory or memory
+        if self.seconds() > self._most:
+            self.reason = f"takes more than {self._most:.2g} s of processor time"
+        elif memory - self._memory > BYTES:
+            self.reason = f"takes more than {BYTES >> 20} MB of memory"
+        if self.reason:
+            _raise_in_thread(self._thread, _StoppedError)
+
+
+class _Watcher:
+    """The thread that checks all operations; it starts with the first one."""
+
+    def __init__(self) -> None:
+        self._watches: list[_Watch] = []
+        self._changed = threading.Condition()
+        self._is_started = False
+
+    def add(self, watch: _Watch) -> None:
+        """Check an operation from now on."""
+        with self._changed:
+            self._watches.append(watch)
+            if not self._is_started:
+                self._is_started = True
+                threading.Thread(target=self._check_all, name="irviz limits", daemon=True).start()
+            elif len(self._watches) == 1:
+                self._changed.notify()
+
+    def remove(self, watch: _Watch) -> None:
+        """Check an operation no more."""
+        with self._changed:
+            if watch in self._watches:
+                self._watches.remove(watch)
+
+    def _check_all(self) -> None:
+        while True:
+            with self._changed:
+                while not self._watches:
+                    self._changed.wait()
+                memory = _memory()
+                for watch in list(self._watches):
+                    watch.check(memory)
+                    if watch.reason:
+                        self._watches.remove(watch)
+            time.sleep(_POLL_SECONDS)
+
+
+_watcher = _Watcher()
 
 
 def _clock_of_this_thread() -> Callable[[], float]:

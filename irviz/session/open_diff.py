@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from irviz.session.open_session import is_session, load, split_stage
+from irviz.session.operation_limits import limited
 from irviz.session.session import Session
 from irviz.session.stage_diff import diff_modules, diff_stages
 from irviz.transforms.stage import INITIAL
@@ -36,12 +37,14 @@ def diff(a: object, b: object, function: str = "", *, module: str = "") -> Diff:
     before = load(file, name=module)
     if is_session(file) and file == other_file:
         stage = stage or before.current_id
-        return diff_stages(before.tree, stage, other_stage or before.current_id, function)
+        with limited("the comparison", *before.stages):
+            return diff_stages(before.tree, stage, other_stage or before.current_id, function)
     after = load(other_file, name=module)
     one = before.tree.stage(stage or None)
     two = after.tree.stage(other_stage or None)
     titles = _title(a, one.label, "before"), _title(b, two.label, "after")
-    return diff_modules(one, two, titles, function)
+    with limited("the comparison", one, two):
+        return diff_modules(one, two, titles, function)
 
 
 def recordings(a: str, b: str) -> tuple[Session, Session] | None:

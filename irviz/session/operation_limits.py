@@ -190,7 +190,15 @@ class _Watcher:
             time.sleep(_POLL_SECONDS)
 
 
+def _begin_anew() -> None:
+    """Let a forked process start its own thread, as that of its parent is not copied."""
+    global _watcher
+    _watcher = _Watcher()
+
+
 _watcher = _Watcher()
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_begin_anew)
 
 
 def _clock_of_this_thread() -> Callable[[], float]:

@@ -1,0 +1,123 @@
+"""What is done with an opened file ends within limits, however little the file has in it."""
+
+import time
+
+import pytest
+
+import irviz
+from irviz.session import operation_limits
+from irviz.session.operation_limits import limited, limited_together
+
+pytestmark = pytest.mark.worker
+
+TENSOR = 'R.Tensor((2, 2), "float32")'
+
+
+def calls_that_call(times, depth):
+    """Return a text of functions each of which calls the next several times."""
+    lines = ["from tvm.script import ir as I, relax as R", "@I.ir_module", "class Module:"]
+    for at in range(depth):
+        name = f"f{at}" if at else "main"
+        lines += [
+            "    @R.function",
+            f"    def {name}(y0: {TENSOR}) -> {TENSOR}:",
+            "        cls = Module",
+        ]
+        callee = f"cls.f{at + 1}" if at + 1 < depth else "R.exp"
+        lines += [f"        y{n + 1}: {TENSOR} = {callee}(y{n})" for n in range(times)]
+        lines += [f"        return y{times}"]
+    return "\n".join(lines)
+
+
+@pytest.fixture
+def opened(tmp_path):
+    def open_text(text, name="small.py"):
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return irviz.load(path)
+
+    return open_text
+
+
+@pytest.fixture
+def few_seconds(monkeypatch):
+    monkeypatch.setattr(operation_limits, "SECONDS", 0.3)
+
+
+@pytest.mark.usefixtures("few_seconds")
+def test_a_comparison_that_takes_too_long_ends_in_words_and_the_rest_stands(opened):
+    session = opened(calls_that_call(30, 6)).apply("LegalizeOps")
+    with pytest.raises(irviz.LimitError, match=r"the comparison takes more than 0\.3 s .* smaller"):
+        session.diff("0", "1")
+    assert "f1" in session.draw("0").svg
+
+
+@pytest.mark.usefixtures("few_seconds")
+def test_the_same_operation_on_modules_of_ones_own_is_not_limited(opened):
+    mod = opened(calls_that_call(2, 3)).current.module
+    session = irviz.Session(mod)
+    with limited("the work", *session.stages):
+        spend(0.5)
+
+
+def test_what_takes_too_much_memory_ends_in_words(opened, monkeypatch):
+    monkeypatch.setattr(operation_limits, "BYTES", 50 << 20)
+    (stage,) = opened(calls_that_call(1, 2)).stages
+    match = "the work takes more than 50 MB of memory"
+    with pytest.raises(irviz.LimitError, match=match), limited("the work", stage):
+        spend_memory(200 << 20)
+
+
+def test_functions_that_call_each_other_in_a_long_chain_end_in_words(opened):
+    session = opened(calls_that_call(1, 400)).apply("LegalizeOps")
+    with pytest.raises(irviz.LimitError, match="nested too deeply"):
+        session.diff("0", "1")
+
+
+@pytest.mark.usefixtures("few_seconds")
+def test_a_page_is_written_without_what_takes_too_long(opened, tmp_path):
+    session = opened(calls_that_call(30, 6)).apply("LegalizeOps")
+    page = session.save_html(tmp_path / "page.html")
+    assert page.stat().st_size > 100_000
+
+
+def test_operations_share_their_time_and_the_last_are_left_out(opened):
+    (stage,) = opened(calls_that_call(1, 2)).stages
+
+    def step():
+        try:
+            with limited("the picture", stage):
+                spend(0.4)
+        except irviz.LimitError as failure:
+            return str(failure)
+        return "drawn"
+
+    def steps():
+        for _ in range(3):
+            yield step()
+
+    first, second, third = limited_together(steps(), 0.6)
+    assert first == "drawn"
+    assert "takes more than" in second
+    assert "is left out" in third
+
+
+@pytest.mark.usefixtures("few_seconds")
+def test_an_operation_that_ends_in_time_is_not_stopped_later(opened):
+    (stage,) = opened(calls_that_call(1, 2)).stages
+    with limited("the picture", stage):
+        spend(0.05)
+    spend(0.6)
+
+
+def spend_memory(nbytes):
+    kept = []
+    while len(kept) < nbytes // 100_000:
+        kept.append(bytearray(b"1" * 100_000))
+        time.sleep(1e-4)
+
+
+def spend(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        sum(range(1000))

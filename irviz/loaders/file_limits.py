@@ -16,8 +16,9 @@ MAX_BYTES = 1 << 31
 """The size limit of a file, and of inputs made from images."""
 SECONDS = 120.0
 """The time limit for opening a file of any size."""
-_TEXT_SECONDS = 10.0
-"""The time limit for opening a text, and for each further megabyte of it."""
+_TEXT_SECONDS, _CHARACTERS_A_SECOND = 10.0, 20_000
+"""The time limit for opening a short text, and what is read of a long one: an old one is upgraded
+first, which takes most of that."""
 _FREE_SHARE = 0.5
 """The share of the free memory that a file may take while it is read."""
 _MIN_MEMORY = 2 << 30
@@ -57,7 +58,7 @@ def seconds_for(size: int, *, is_text: bool) -> float:
 
     What is no text may need a framework to be imported, which alone takes seconds.
     """
-    return min(SECONDS, _TEXT_SECONDS * (1 + size // 2**20)) if is_text else SECONDS
+    return min(SECONDS, _TEXT_SECONDS + size / _CHARACTERS_A_SECOND) if is_text else SECONDS
 
 
 def max_unpacked(size: int) -> int:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from itertools import count
 from typing import TypeVar
 
-import cloudpickle
 from tvm import ir
 
 from irviz.errors import CancelledRunError, RunError
@@ -22,6 +21,7 @@ from irviz.runtime.local.run_errors import error_summary
 from irviz.runtime.local.vm import remembered
 from irviz.runtime.run_config import RunConfig, check_limits
 from irviz.worker import shared_arrays
+from irviz.worker.answers import answer_type
 from irviz.worker.memory_limit import default_memory_limit
 from irviz.worker.supervisor import (
     RUNS,
@@ -86,8 +86,8 @@ def _perform_in_worker(
     memory = default_memory_limit() if config.memory is None else config.memory
     since = RUNS.cancels
 
-    def ask(packed: bytes, modules: Modules) -> bytes:
-        return RUNS.call(
+    def ask(packed: bytes, modules: Modules) -> Result:
+        answer: Result = RUNS.call(  # type: ignore[assignment]
             run_packed,
             packed,
             modules,
@@ -96,20 +96,20 @@ def _perform_in_worker(
             on_progress=on_progress,
             on_output=_print,
             since=since,
+            answer=answer_type(work),
         )
+        return answer
 
     try:
         callees = {n: one for mod in mods.values() for n, one in python_callees(mod).items()}
         packed = shared_arrays.dumps((work, pack_callees(callees)))
         try:
-            answer = ask(packed, _pickled(mods) if not mods.keys() <= _sent.keys() else {})
+            return ask(packed, _pickled(mods) if not mods.keys() <= _sent.keys() else {})
         except UnknownModuleError:
-            answer = ask(packed, _pickled(mods))
+            return ask(packed, _pickled(mods))
         except shared_arrays.UnsharedError:  # a system that hides the memory of processes
             packed = shared_arrays.dumps((work, pack_callees(callees)), whole=True)
-            answer = ask(packed, _pickled(mods, whole=True))
-        result: Result = cloudpickle.loads(answer)
-        return result
+            return ask(packed, _pickled(mods, whole=True))
     except (RunError, CalleeNotSentError) as failure:
         raise RunError(str(failure)) from failure.__cause__  # the other process's stack, as text
     except MemoryError:

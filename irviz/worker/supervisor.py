@@ -1,7 +1,7 @@
 """Workers: processes for anything that might crash, hang, or take too much memory.
 
 Each is started ahead of need, serves calls in sequence, and is replaced if it crashes, times out or
-its call is cancelled. Functions and arguments are sent by cloudpickle.
+its call is cancelled. Functions and arguments are sent by cloudpickle; answers are data.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from irviz.errors import IrvizError
-from irviz.worker.worker_handle import EndedError, UnreadableAnswerError, WorkerHandle
+from irviz.worker.answers import UnreadableAnswerError, answer_type
+from irviz.worker.worker_handle import EndedError, WorkerHandle
 from irviz.worker.worker_main import call_with_limit, load_tvm, ping
 
 Result = TypeVar("Result")
@@ -98,6 +99,7 @@ class Worker:
         on_progress: OnProgress | None = None,
         on_output: OnProgress | None = None,
         since: int | None = None,
+        answer: Any = None,
     ) -> Result:
         """Call a function in the worker and return its result.
 
@@ -110,6 +112,7 @@ class Worker:
             on_output: Gets the printed output, even if the call failed.
             since: The value of `cancels` when an operation began that this call is part of;
                 cancelling that operation cancels the call.
+            answer: The type of the result, by default the return type in the function's annotation.
 
         Raises:
             StartError, CrashedError, TimedOutError, CancelledError: There is no answer; the next
@@ -120,9 +123,11 @@ class Worker:
         with self._turn(since):
             process = self._ready_process(since)
             try:
-                future = process.submit(call_with_limit, memory, function, *arguments)
-                answer: Result = self._wait(process, future, seconds, on_progress)
-                return answer
+                kind = answer_type(function) if answer is None else answer
+                future: Future[Result] = process.submit(
+                    call_with_limit, memory, function, *arguments, answer=kind
+                )
+                return self._wait(process, future, seconds, on_progress)
             except (_TimeUpError, EndedError, UnreadableAnswerError) as failure:
                 self._end(process)
                 raise self._error(failure, process, since) from None

@@ -17,10 +17,11 @@ from typing import TypeVar
 import cloudpickle
 
 from irviz.gc_pause import gc_paused
+from irviz.worker.answers import pack_answer, pack_failure
 from irviz.worker.inherited_environment import Surroundings
 from irviz.worker.memory_limit import limited_memory
-from irviz.worker.progress import send, set_answers
-from irviz.worker.shared_arrays import Place, dumps_answer
+from irviz.worker.progress import ANSWER, send, set_answers
+from irviz.worker.shared_arrays import Place, UnsharedError
 from irviz.worker.stdout_capture import buffer_lines, flush_stdout
 
 Result = TypeVar("Result")
@@ -42,21 +43,32 @@ def main() -> None:
     os.dup2(nothing, 2)
     with contextlib.suppress(EOFError, OSError):  # the parent is gone
         while True:
-            send(_answer(*pickle.load(requests)))  # noqa: S301 - from the parent
+            send(ANSWER, _answer(*pickle.load(requests)))  # noqa: S301 - from the parent
     os._exit(0)
 
 
 def _answer(request: bytes, place: Place | None) -> bytes:
-    """Run the requested call; return its pickled result, or exception and traceback.
+    """Run the requested call; return its packed result, or exception and traceback.
 
     Large arrays are written to `place`.
     """
     try:
         function, arguments = cloudpickle.loads(request)
-        return dumps_answer((function(*arguments), None, ""), place)
+        return _packed(function(*arguments), place)
     except BaseException as failure:
-        text = "".join(traceback.format_exception(failure))
-        return dumps_answer((None, _portable(failure), text), None)
+        return pack_failure(failure, "".join(traceback.format_exception(failure)))
+
+
+def _packed(value: object, place: Place | None) -> bytes:
+    number = None
+    if place is not None:
+        with contextlib.suppress(UnsharedError):  # another process's files are hidden here
+            number = place.open(os.O_RDWR)
+    try:
+        return pack_answer(value, number)
+    finally:
+        if number is not None:
+            os.close(number)
 
 
 def initialize(prepare: Callable[[], None], parent: int, surroundings: Surroundings) -> None:
@@ -114,15 +126,6 @@ def call_with_limit(
         raise
     finally:
         flush_stdout()
-
-
-def _portable(failure: BaseException) -> Exception:
-    """Return an exception that can be raised in the parent: some cannot be pickled."""
-    if isinstance(failure, Exception):
-        with contextlib.suppress(Exception):  # pickling may raise anything
-            pickle.loads(cloudpickle.dumps(failure))  # noqa: S301 - it was made here
-            return failure
-    return RuntimeError(f"{type(failure).__name__}: {failure}")
 
 
 def _clear_frames(failure: BaseException) -> None:

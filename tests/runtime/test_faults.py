@@ -165,16 +165,15 @@ def plant(point, fault):
         tvm.compile = build
     else:
 
-        class Packed:
-            def __reduce__(self):
+        class Packed(np.ndarray):
+            def tobytes(self, *_):
                 fault()
-                return int, ()
 
         real = run_function.stack_cases
 
         def joined(_):
             run_function.stack_cases = real
-            return (Packed(),)
+            return (np.zeros(3).view(Packed),)
 
         run_function.stack_cases = joined
 

@@ -7,7 +7,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
-import cloudpickle
 from tvm import ir
 
 from irviz.errors import RunError
@@ -127,7 +126,7 @@ def _numbered(first: int, last: int, count: int) -> str:
     return f"running {inputs} of {count}"
 
 
-def run_packed(packed: bytes, modules: Modules) -> bytes:
+def run_packed(packed: bytes, modules: Modules) -> object:
     """Do pickled work in the worker; raise UnknownModuleError for a missing module.
 
     The Python functions that were sent with it are registered.
@@ -141,8 +140,7 @@ def run_packed(packed: bytes, modules: Modules) -> bytes:
             raise UnknownModuleError(key)
         return unpack_module(modules[key])
 
-    answer: bytes = cloudpickle.dumps(work(module))
-    return answer
+    return work(module)
 
 
 def build(callee: CalledFunction, module: ModuleOf) -> BuiltModule:

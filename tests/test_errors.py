@@ -31,6 +31,7 @@ INTERNAL = {
     "AbandonedError",
     "UnknownModuleError",
     "EndedError",
+    "FreshProcessEndedError",
     "UnreadableAnswerError",
     "WorkerTraceback",
     "UnsharedError",

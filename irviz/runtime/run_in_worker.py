@@ -6,8 +6,9 @@ import contextlib
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import count
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 from tvm import ir
 
@@ -55,7 +56,7 @@ def module_key(mod: ir.IRModule) -> str:
 
 
 def perform(
-    work: Callable[[ModuleOf], Result],
+    work: Callable[[ModuleOf], Callable[[], Result]],
     mods: Mapping[str, ir.IRModule],
     name: str,
     config: RunConfig,
@@ -70,13 +71,13 @@ def perform(
     if config.isolate:
         return _perform_in_worker(work, mods, name, config, on_progress)
     try:
-        return work(mods.__getitem__)
+        return work(mods.__getitem__)()
     except MemoryError as failure:
         raise RunError(f"{name!r} needs more memory than there is") from failure
 
 
 def _perform_in_worker(
-    work: Callable[[ModuleOf], Result],
+    work: Callable[[ModuleOf], Callable[[], Result]],
     mods: Mapping[str, ir.IRModule],
     name: str,
     config: RunConfig,
@@ -86,9 +87,11 @@ def _perform_in_worker(
     memory = default_memory_limit() if config.memory is None else config.memory
     since = RUNS.cancels
 
+    is_local = config.where.remote is None
+
     def ask(packed: bytes, modules: Modules) -> Result:
         answer: Result = RUNS.call(  # type: ignore[assignment]
-            run_packed,
+            partial(run_packed, is_local=is_local),
             packed,
             modules,
             seconds=config.seconds,
@@ -96,7 +99,8 @@ def _perform_in_worker(
             on_progress=on_progress,
             on_output=_print,
             since=since,
-            answer=answer_type(work),
+            answer=get_args(answer_type(work))[-1],
+            is_run=is_local and not modules,
         )
         return answer
 

@@ -15,6 +15,7 @@ import mmap
 import os
 import re
 import sys
+import traceback
 import types
 import typing
 from collections.abc import Callable, Iterator
@@ -41,6 +42,10 @@ _Plain = str | bool | int | float | None
 
 class UnreadableAnswerError(Exception):
     """What a worker sent is not an answer of the expected type."""
+
+
+class Packed(bytes):
+    """An answer that another process has packed."""
 
 
 class Failure(msgspec.Struct, array_like=True):
@@ -70,6 +75,8 @@ class _Array(msgspec.Struct, array_like=True):
     content: bytes | int
 
 
+_file: int | None = None
+"""The file for large arrays of the next answer, if this process is a worker."""
 _Packing = tuple[Callable[[Any], object], Callable[[Any], object]]
 _kinds: dict[type, _Packing] = {}
 
@@ -94,6 +101,21 @@ def answer_type(function: Callable[..., object]) -> Any:
 def convert(packed: object, kind: type[Result]) -> Result:
     """Return what `register`'s `unpack` gets as another type; raise ValueError if it is not one."""
     return msgspec.convert(packed, kind, dec_hook=functools.partial(_unpacked, None, False))
+
+
+def set_answer_file(number: int | None) -> None:
+    """Set the descriptor of the file for large arrays of this process's next answer."""
+    global _file
+    _file = number
+
+
+def packed_call(function: Callable[[], object]) -> bytes:
+    """Call a function and return its packed value, or exception and traceback."""
+    try:
+        value = function()
+        return value if isinstance(value, Packed) else pack_answer(value, _file)
+    except BaseException as failure:
+        return pack_failure(failure, "".join(traceback.format_exception(failure)))
 
 
 @contextlib.contextmanager

@@ -50,7 +50,10 @@ def report_progress(message: str) -> None:
 
 
 def _read(answers: BinaryIO, size: int) -> bytes:
-    content = answers.read(size)
-    if len(content) < size:
-        raise EOFError
-    return content
+    parts, left = list[bytes](), size
+    while left:
+        parts.append(answers.read(left))  # a raw file may give fewer
+        if not parts[-1]:
+            raise EOFError
+        left -= len(parts[-1])
+    return b"".join(parts)

@@ -13,7 +13,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import cloudpickle
 
@@ -57,6 +57,15 @@ class WorkerTraceback(Exception):  # noqa: N818 - only ever the cause of an erro
     """The traceback of an exception in the worker, as text."""
 
 
+class _Request(NamedTuple):
+    """A pickled call, if a spare process can serve it, and the type and future of its result."""
+
+    call: bytes
+    is_run: bool
+    kind: Any
+    future: Future[Any]
+
+
 class WorkerHandle:
     """A process that serves calls in sequence; `ready` is done once it is prepared.
 
@@ -69,9 +78,7 @@ class WorkerHandle:
         self.output = StdoutCapture()
         self.doing = ""
         self._ending, self._is_ended = threading.Lock(), False
-        self._requests: queue.SimpleQueue[tuple[bytes, Any, Future[Any]] | None] = (
-            queue.SimpleQueue()
-        )
+        self._requests: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
         self._exit_code: int | None = None
         self._started: Started = _starter().submit(_start, prepare, self.output.descriptor).result()
         with _lock:
@@ -82,7 +89,11 @@ class WorkerHandle:
         )
 
     def submit(
-        self, function: Callable[..., object], *arguments: object, answer: Any = None
+        self,
+        function: Callable[..., object],
+        *arguments: object,
+        answer: Any = None,
+        is_run: bool = False,
     ) -> Future[Any]:
         """Request a call, and return a future of its result; raise what pickling raises.
 
@@ -91,7 +102,7 @@ class WorkerHandle:
         """
         future: Future[Any] = Future()
         kind = answer_type(function) if answer is None else answer
-        self._requests.put((cloudpickle.dumps((function, arguments)), kind, future))
+        self._requests.put(_Request(cloudpickle.dumps((function, arguments)), is_run, kind, future))
         return future
 
     def end(self) -> None:
@@ -106,23 +117,18 @@ class WorkerHandle:
     @property
     def exit_status(self) -> str:
         """How the process ended, such as " (SIGSEGV)" or " (exit code 3)"."""
-        code = self._exit_code
-        if code is None:
-            return ""
-        with contextlib.suppress(ValueError):
-            return f" ({signal.Signals(-code).name})"
-        return f" (exit code {code})"
+        return exit_status(self._exit_code)
 
     def _serve_requests(self) -> None:
         # which are closed in the end
         with contextlib.suppress(OSError), self._started.answers, self._started.requests:
-            for request, kind, future in iter(self._requests.get, None):
+            for request in iter(self._requests.get, None):
                 try:
-                    future.set_result(self._answer(request, kind))
+                    request.future.set_result(self._answer(request))
                 except Exception as failure:  # noqa: PERF203 - each request has its own
-                    future.set_exception(failure)
+                    request.future.set_exception(failure)
 
-    def _answer(self, request: bytes, kind: Any) -> Any:
+    def _answer(self, request: _Request) -> Any:
         with answer_place() as place:
             try:
                 packed = self._exchange(request, place)
@@ -130,7 +136,7 @@ class WorkerHandle:
                 raise UnreadableAnswerError(str(failure)) from None
             except Exception:  # a pipe that is closed or cut off
                 raise EndedError from None
-            value, failed = unpack_answer(packed, place, kind)
+            value, failed = unpack_answer(packed, place, request.kind)
         if failed is not None:
             raised = exception(failed)
             # where code of the user's failed helps; of a file that is refused, the message says all
@@ -138,17 +144,26 @@ class WorkerHandle:
             raise raised from (None if is_plain else WorkerTraceback(failed.text))
         return value
 
-    def _exchange(self, request: bytes, place: Place | None) -> bytes:
+    def _exchange(self, request: _Request, place: Place | None) -> bytes:
         """Send a request and receive the packed answer; raise ValueError for what is none."""
         requests, answers = self._started.requests, self._started.answers
         self.doing = ""
-        pickle.dump((request, place), requests)
+        pickle.dump((request.is_run, request.call, place), requests)
         requests.flush()
         while True:
             kind, content = receive(answers)
             if kind != PROGRESS:
                 return content
             self.doing = content.decode(errors="replace")
+
+
+def exit_status(code: int | None) -> str:
+    """Return how a process ended, such as " (SIGSEGV)" or " (exit code 3)", "" if unknown."""
+    if code is None:
+        return ""
+    with contextlib.suppress(ValueError):
+        return f" ({signal.Signals(-code).name})"
+    return f" (exit code {code})"
 
 
 def _start(prepare: Callable[[], None], printed: int) -> Started:

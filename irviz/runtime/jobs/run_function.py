@@ -6,6 +6,7 @@ import statistics
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from tvm import ir
 
@@ -26,6 +27,7 @@ from irviz.runtime.local.vm import (
 from irviz.runtime.remote.remote_vm import BuiltModule, remote_module
 from irviz.runtime.run_target import LOCAL_TARGET, RunTarget
 from irviz.worker import shared_arrays
+from irviz.worker.fresh_process import in_fresh_process
 from irviz.worker.progress import report_progress
 from irviz.worker.stderr_capture import captured_stderr, warnings_in
 
@@ -76,14 +78,28 @@ class Job:
     is_once: bool = False
 
 
-def run_job(job: Job, module: ModuleOf) -> RunResult:
-    """Build the module unless it is built, and call the function; raise RunError, MemoryError.
+def run_job(job: Job, module: ModuleOf) -> Callable[[], RunResult]:
+    """Build the module unless it is built, and return what calls the function; raise RunError.
 
     If a call of a PrimFunc is short and may be repeated, the time is the median of more calls.
     """
-    callee, is_prim = job.callee, job.callee.written is not None
     with captured_stderr() as written:
-        built = build(callee, module)
+        built = build(job.callee, module)
+    traced = None
+    if job.trace is not None:
+        report_progress("building for the trace")
+        traced = _traced(job.callee, module)
+    return partial(_run, job, built, traced, warnings_in(written.text))
+
+
+def _run(
+    job: Job,
+    built: BuiltModule,
+    traced: tuple[LocalModule, Instrumented] | None,
+    warnings: tuple[str, ...],
+) -> RunResult:
+    """Call the function for each case; raise RunError, MemoryError."""
+    callee, is_prim = job.callee, job.callee.written is not None
     report_progress("copying the arguments")
     cases = _copied(built, job.cases)
     outputs, seconds = [], list[float]()
@@ -101,19 +117,19 @@ def run_job(job: Job, module: ModuleOf) -> RunResult:
         report_progress("timing")
         usual = median_seconds(lambda count: built.seconds(callee.function, cases[0], count))
     trace = None
-    if job.trace is not None:
-        report_progress("building for the trace")
-        traced, of = _traced(callee, module)
+    if job.trace is not None and traced is not None:
+        report_progress("tracing")
+        instrumented, of = traced
         chosen = cases[job.trace.case]
         trace = record_trace(
             of,
             callee.function,
-            lambda: traced.timed(callee.function, chosen),
+            lambda: instrumented.timed(callee.function, chosen),
             usual,
             job.trace,
         )
     report_progress("sending the results")
-    return RunResult(stack_cases(outputs), usual, trace=trace, warnings=warnings_in(written.text))
+    return RunResult(stack_cases(outputs), usual, trace=trace, warnings=warnings)
 
 
 def _told_together(seconds: Sequence[float], left: int) -> int:
@@ -126,10 +142,11 @@ def _numbered(first: int, last: int, count: int) -> str:
     return f"running {inputs} of {count}"
 
 
-def run_packed(packed: bytes, modules: Modules) -> object:
+def run_packed(packed: bytes, modules: Modules, *, is_local: bool) -> object:
     """Do pickled work in the worker; raise UnknownModuleError for a missing module.
 
-    The Python functions that were sent with it are registered.
+    The Python functions that were sent with it are registered. What runs on this machine is run in
+    a fresh process.
     """
     report_progress("receiving")
     work, callees = shared_arrays.loads(packed)
@@ -140,7 +157,8 @@ def run_packed(packed: bytes, modules: Modules) -> object:
             raise UnknownModuleError(key)
         return unpack_module(modules[key])
 
-    return work(module)
+    prepared: Callable[[], object] = work(module)
+    return in_fresh_process(prepared) if is_local else prepared()
 
 
 def build(callee: CalledFunction, module: ModuleOf) -> BuiltModule:
@@ -192,4 +210,4 @@ def _traced(callee: CalledFunction, module: ModuleOf) -> tuple[LocalModule, Inst
     try:
         return remembered(_built, callee, built)
     except RunError as failure:
-        raise RunError(f"{callee.function!r} runs, but cannot be traced: {failure}") from failure
+        raise RunError(f"{callee.function!r} can be run, but not traced: {failure}") from failure

@@ -32,6 +32,8 @@ class RunConfig:
         database: The folder of that database, as written by TVM's tuning.
         fill: A byte that fills memory before a run of Relax functions writes to it, so that reading
             what nothing wrote gives the same each time; None leaves it as it is. This needs glibc.
+        confine: Whether functions may only compute: without files, network and other processes.
+            This needs a process of its own, and what `irviz.worker.sandbox` says.
     """
 
     isolate: bool = True
@@ -42,6 +44,7 @@ class RunConfig:
     build: str = PLAIN
     database: str = ""
     fill: int | None = None
+    confine: bool = False
 
     @property
     def where(self) -> RunTarget:
@@ -49,7 +52,7 @@ class RunConfig:
         recipe = BuildRecipe(self.build, self.database)
         recipe.check()
         target = run_target(self.device, self.target, self.seconds if self.isolate else None)
-        return replace(target, recipe=recipe, fill=self.fill)
+        return replace(target, recipe=recipe, fill=self.fill, is_confined=self.confine)
 
     @property
     def clock(self) -> str:

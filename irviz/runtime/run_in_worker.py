@@ -87,11 +87,11 @@ def _perform_in_worker(
     memory = default_memory_limit() if config.memory is None else config.memory
     since = RUNS.cancels
 
-    is_local = config.where.remote is None
+    where = config.where
 
     def ask(packed: bytes, modules: Modules) -> Result:
         answer: Result = RUNS.call(  # type: ignore[assignment]
-            partial(run_packed, is_local=is_local),
+            partial(run_packed, where=where),
             packed,
             modules,
             seconds=config.seconds,
@@ -100,7 +100,7 @@ def _perform_in_worker(
             on_output=_print,
             since=since,
             answer=get_args(answer_type(work))[-1],
-            is_run=is_local and not modules,
+            is_run=where.remote is None and not modules,
         )
         return answer
 

@@ -109,6 +109,11 @@ def set_answer_file(number: int | None) -> None:
     _file = number
 
 
+def answer_file() -> int | None:
+    """Return the descriptor of that file, None if there is none."""
+    return _file
+
+
 def packed_call(function: Callable[[], object]) -> bytes:
     """Call a function and return its packed value, or exception and traceback."""
     try:

@@ -24,6 +24,11 @@ def set_answers(answers: BinaryIO) -> None:
     _answers = answers
 
 
+def number() -> int | None:
+    """Return the descriptor of that pipe, None if this process is no worker."""
+    return None if _answers is None else _answers.fileno()
+
+
 def send(kind: bytes, content: bytes) -> None:
     """Send a progress message or an answer."""
     assert _answers is not None, "only a worker sends"

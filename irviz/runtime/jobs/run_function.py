@@ -142,12 +142,15 @@ def _numbered(first: int, last: int, count: int) -> str:
     return f"running {inputs} of {count}"
 
 
-def run_packed(packed: bytes, modules: Modules, *, is_local: bool) -> object:
+def run_packed(packed: bytes, modules: Modules, *, where: RunTarget) -> object:
     """Do pickled work in the worker; raise UnknownModuleError for a missing module.
 
     The Python functions that were sent with it are registered. What runs on this machine is run in
     a fresh process.
     """
+    if where.is_confined:  # where nothing can be imported any more
+        import numpy.ma
+        import numpy.random  # noqa: F401
     report_progress("receiving")
     work, callees = shared_arrays.loads(packed)
     install_callees(callees)
@@ -158,7 +161,9 @@ def run_packed(packed: bytes, modules: Modules, *, is_local: bool) -> object:
         return unpack_module(modules[key])
 
     prepared: Callable[[], object] = work(module)
-    return in_fresh_process(prepared) if is_local else prepared()
+    if where.remote is not None:
+        return prepared()
+    return in_fresh_process(prepared, is_confined=where.is_confined)
 
 
 def build(callee: CalledFunction, module: ModuleOf) -> BuiltModule:
@@ -169,14 +174,23 @@ def build(callee: CalledFunction, module: ModuleOf) -> BuiltModule:
         return remote_module(where, callee.key, lambda: module(callee.key), written, what)
     report_progress("building")
 
-    is_pooled = where.fill is None
+    is_pooled, is_confined = where.fill is None, where.is_confined
 
     def built() -> LocalModule:
         mod = module(callee.key)
         recipe = where.recipe
-        return LocalModule.build(mod, where.target, written, what, recipe, is_pooled=is_pooled)
+        return LocalModule.build(
+            mod,
+            where.target,
+            written,
+            what,
+            recipe,
+            is_pooled=is_pooled,
+            is_confined=is_confined,
+        )
 
-    return remembered(_built, (callee.key, where.target, where.recipe, written, is_pooled), built)
+    key = callee.key, where.target, where.recipe, written, is_pooled, is_confined
+    return remembered(_built, key, built)
 
 
 def median_seconds(seconds: Callable[[int], float]) -> float:
@@ -205,7 +219,10 @@ def _traced(callee: CalledFunction, module: ModuleOf) -> tuple[LocalModule, Inst
         of = instrument(module(callee.key), callee.function)
         where = callee.where
         mod = of.module
-        return LocalModule.build(mod, where.target, None, recipe=where.recipe), of
+        recipe, is_confined = where.recipe, where.is_confined
+        return LocalModule.build(
+            mod, where.target, None, recipe=recipe, is_confined=is_confined
+        ), of
 
     try:
         return remembered(_built, callee, built)

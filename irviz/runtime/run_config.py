@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from irviz.errors import InputError
 from irviz.runtime.local.build_recipe import PLAIN, BuildRecipe
 from irviz.runtime.run_target import RunTarget, run_target
+from irviz.worker.sandbox import VARIABLE, can_confine
 
 RUN_SECONDS = 60.0
 """The default time limit of a run."""
@@ -66,6 +67,11 @@ def check_limits(config: RunConfig) -> None:
         raise InputError(
             f"memory={config.memory!r} is too little to build anything: give at least "
             f"{_LEAST_MEMORY:,}, in bytes, or None for most of what is free"
+        )
+    if config.confine and not can_confine():
+        raise InputError(
+            "confine=True needs Linux with Landlock and seccomp, on x86-64 or aarch64, and "
+            f"{VARIABLE} not 0: run it elsewhere, or with confine=False if you trust it"
         )
     if not config.seconds > 0:
         raise InputError(f"seconds={config.seconds!r} is not a time limit: give more than 0")

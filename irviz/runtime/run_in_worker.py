@@ -12,7 +12,7 @@ from typing import TypeVar, get_args
 
 from tvm import ir
 
-from irviz.errors import CancelledRunError, RunError
+from irviz.errors import CancelledRunError, InputError, RunError
 from irviz.runtime.jobs.run_function import ModuleOf, Modules, UnknownModuleError, run_packed
 from irviz.runtime.local import kernels
 from irviz.runtime.local.kernel_store import say_if_none_are_kept
@@ -68,6 +68,8 @@ def perform(
     errors. Raises RunError when the work fails, crashes, is cancelled, or exceeds a limit.
     """
     say_if_none_are_kept()
+    if config.confine and (not config.isolate or config.where.remote is not None):
+        raise InputError("confine=True is for a process of its own on this machine: see isolate")
     if config.isolate:
         return _perform_in_worker(work, mods, name, config, on_progress)
     try:

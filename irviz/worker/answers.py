@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-_DTYPE = re.compile(r"[<>|]?[biufcSU?][0-9]*|(?:bfloat|float|u?int)[a-z0-9_]+")
-"""The dtypes of answers: numbers, bools and texts."""
+_DTYPE = re.compile(r"[<>|]?[biufc?][0-9]*|(?:bfloat|float|u?int)[a-z0-9_]+")
+"""The dtypes of answers: numbers and bools."""
 _MOST_AXES = 32
 _Plain = str | bool | int | float | None
 
@@ -228,9 +228,9 @@ def _inline(array: Array) -> _Array:
 
 
 def _described(array: Array, content: bytes | int) -> _Array:
-    if array.dtype.hasobject:
-        raise TypeError(f"an array of {array.dtype} cannot be sent from another process")
     dtype = array.dtype.name if array.dtype.kind == "V" else array.dtype.str
+    if not _DTYPE.fullmatch(dtype):
+        raise TypeError(f"an array of {array.dtype} cannot be sent from another process")
     return _Array(dtype, list(array.shape), bool(array.flags.writeable), content)
 
 

@@ -17,6 +17,9 @@ import sys
 from collections.abc import Collection, Iterator
 from functools import lru_cache
 
+if sys.platform != "win32":
+    import resource  # a confined process cannot
+
 VARIABLE = "IRVIZ_SANDBOX"
 """The environment variable that switches the sandbox off, if it is "0"."""
 
@@ -87,8 +90,6 @@ def confine(kept: Collection[int]) -> None:
 
     Its limit of memory is final, and one of what it writes, too. Raises SandboxError on failure.
     """
-    import resource
-
     column, _ = _ARCHITECTURES[platform.machine()]
     most, _ = resource.getrlimit(resource.RLIMIT_DATA)
     for limit in (resource.RLIMIT_DATA, resource.RLIMIT_FSIZE):
@@ -102,7 +103,8 @@ def confine(kept: Collection[int]) -> None:
     if _libc().prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0):
         raise SandboxError(ctypes.get_errno(), "no_new_privs")
     for one in range(_MOST_CAPABILITIES):
-        _libc().prctl(_DROP_CAPABILITY, one, 0, 0, 0)  # which only root needs, and may
+        if _libc().prctl(_DROP_CAPABILITY, one, 0, 0, 0):
+            break  # there are no more, or this user has none
     _call(_CAPSET[column], struct.pack("Ii", 0x20080522, 0), bytes(24))
     _refuse_files()
     code = filter_code(os.getpid())

@@ -32,6 +32,7 @@ INTERNAL = {
     "UnknownModuleError",
     "EndedError",
     "FreshProcessEndedError",
+    "SandboxError",
     "UnreadableAnswerError",
     "WorkerTraceback",
     "UnsharedError",

@@ -94,16 +94,18 @@ class Effects:
     # --- what follows from the state -----------------------------------------------------------
 
     def _follow(self, state: State, before: State) -> None:
-        has_runs = bool(before.function_runs.results)  # the user has asked for one
+        results = before.function_runs.results
+        files = [stage.files for stage in before.session.stages if stage.id in results]
+        asked = frozenset[str]().union(*files)  # the user has asked for a run of these
         if state.epoch != before.epoch:  # what runs now is given what is out of date
             self._queue.cancel()
             if state.runs_new_stages:
-                self._run(state, [FIRST, *state.pair[::-1]], is_asked=has_runs)
+                self._run(state, [FIRST, *state.pair[::-1]], asked=asked)
         elif state.session is not before.session and state.runs_new_stages:
             known = {stage.id for stage in before.session.stages}
             new = [s.id for s in state.session.stages if s.id not in known and not s.error]
             if new:
-                self._run(state, [FIRST, state.pair[1], *new], is_asked=has_runs)
+                self._run(state, [FIRST, state.pair[1], *new], asked=asked)
         if state.inquiry is not None and state.inquiry is not before.inquiry:
             self._inquire(state, state.inquiry)
         self._try(state)
@@ -322,17 +324,18 @@ class Effects:
         stage_ids: Sequence[str],
         *,
         again: bool = False,
-        is_asked: bool = True,
+        asked: frozenset[str] | None = None,
     ) -> None:
         """Run stages that have no run, or all of these again, as far as they may be run.
 
-        What nobody asked for is run only if it is trusted.
+        Where `asked` is given, of what is not trusted only stages of these files are run.
         """
         for stage_id in dict.fromkeys(stage_ids):
             is_running = state.is_run_by(stage_id, self._queue.jobs.keys)
             is_known = is_running or (stage_id in state.function_runs.results and not again)
             stage = state.session.stage(stage_id)
             session = state.session
+            is_asked = asked is None or stage.files <= asked
             may_run = session.can_run if is_asked else session.is_trusted
             can_run = state.has_function(stage_id) and may_run(stage)
             if not is_known and not stage.error and can_run:

@@ -31,6 +31,8 @@ INTERNAL = {
     "AbandonedError",
     "UnknownModuleError",
     "EndedError",
+    "FreshProcessEndedError",
+    "SandboxError",
     "UnreadableAnswerError",
     "WorkerTraceback",
     "UnsharedError",

@@ -94,15 +94,18 @@ class Effects:
     # --- what follows from the state -----------------------------------------------------------
 
     def _follow(self, state: State, before: State) -> None:
+        results = before.function_runs.results
+        files = [stage.files for stage in before.session.stages if stage.id in results]
+        asked = frozenset[str]().union(*files)  # the user has asked for a run of these
         if state.epoch != before.epoch:  # what runs now is given what is out of date
             self._queue.cancel()
             if state.runs_new_stages:
-                self._run(state, [FIRST, *state.pair[::-1]])
+                self._run(state, [FIRST, *state.pair[::-1]], asked=asked)
         elif state.session is not before.session and state.runs_new_stages:
             known = {stage.id for stage in before.session.stages}
             new = [s.id for s in state.session.stages if s.id not in known and not s.error]
             if new:
-                self._run(state, [FIRST, state.pair[1], *new])
+                self._run(state, [FIRST, state.pair[1], *new], asked=asked)
         if state.inquiry is not None and state.inquiry is not before.inquiry:
             self._inquire(state, state.inquiry)
         self._try(state)
@@ -187,7 +190,7 @@ class Effects:
                 self._store.dispatch(then)
             case actions.Run(stages, again):
                 chosen = stages or (state.stage_id,)
-                session.check_trust("running", *map(session.stage, chosen))
+                session.check_run("running", *map(session.stage, chosen))
                 if not any(map(state.has_function, chosen)):
                     self._say_lost(state)
                     return
@@ -208,7 +211,7 @@ class Effects:
                 if found is state.bisection:
                     self._show_pass(found)
             case actions.MeasureSteps(every):
-                session.check_trust("measuring a schedule", state.stage)
+                session.check_run("measuring a schedule", state.stage)
                 self._measure_steps(state.steps, every)
             case actions.Apply(ScheduleStep()) | actions.ReplaySchedule():
                 is_wanted = state.measures_steps and session.is_trusted(state.stage)
@@ -238,7 +241,7 @@ class Effects:
         if not chosen:
             self._say_lost(state)
             return
-        session.check_trust("measuring", *map(session.stage, chosen))
+        session.check_run("measuring", *map(session.stage, chosen))
         self._do(
             TimingKey(state.function, chosen, state.epoch),
             "measuring",
@@ -294,7 +297,7 @@ class Effects:
         found, trace, session = location(state), selected_trace(state), state.session
         if found is None or trace is None or found.node not in trace.visits:
             return
-        session.check_trust("fetching a value", found.stage)
+        session.check_run("fetching a value", found.stage)
         node, stage_id, case = NodeId(found.node), found.stage.id, trace.case
         self._do(
             ValueKey(state.function, stage_id, node, case, trace[node].value),
@@ -315,13 +318,26 @@ class Effects:
 
     # --- how it is done ------------------------------------------------------------------------
 
-    def _run(self, state: State, stage_ids: Sequence[str], *, again: bool = False) -> None:
-        """Run stages that have no run, or all of these again; only trusted ones."""
+    def _run(
+        self,
+        state: State,
+        stage_ids: Sequence[str],
+        *,
+        again: bool = False,
+        asked: frozenset[str] | None = None,
+    ) -> None:
+        """Run stages that have no run, or all of these again, as far as they may be run.
+
+        Where `asked` is given, of what is not trusted only stages of these files are run.
+        """
         for stage_id in dict.fromkeys(stage_ids):
             is_running = state.is_run_by(stage_id, self._queue.jobs.keys)
             is_known = is_running or (stage_id in state.function_runs.results and not again)
             stage = state.session.stage(stage_id)
-            can_run = state.has_function(stage_id) and state.session.is_trusted(stage)
+            session = state.session
+            is_asked = asked is None or stage.files <= asked
+            may_run = session.can_run if is_asked else session.is_trusted
+            can_run = state.has_function(stage_id) and may_run(stage)
             if not is_known and not stage.error and can_run:
                 self._run_stage(state, stage_id, None)
 

@@ -383,7 +383,7 @@ def _comparing(state: State, goes_there: bool = False) -> Inquiry:
 def _inquiring(state: State, inquiry: Inquiry) -> State:
     """Begin an inquiry; recordings that failed before are retried."""
     stages = map(state.session.stage, inquiry.stages)
-    state.session.check_trust("recording values", *stages)
+    state.session.check_run("recording values", *stages)
     runs = state.function_runs.touch(inquiry.stages)
     return replace(state, inquiry=inquiry, runs={**state.runs, state.function: runs})
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import stat
 import zipfile
-from collections.abc import Sequence
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
@@ -67,11 +66,3 @@ def file_size(path: Path) -> int:
 
 def _unreadable(failure: Exception) -> FileError:
     return FileError(f"cannot be read ({one_line(failure)}): check its name and permissions")
-
-
-def unique_keys(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
-    """Return a JSON object; raise ValueError if a key occurs twice, as readers differ on that."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key occurs twice")
-    return found

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tvm import ir
 
+import irviz.ir.module_json  # noqa: F401 - modules in answers
 from irviz.errors import LoadError
 from irviz.loaders.file_limits import check_result, memory_for
 from irviz.loaders.tvmscript.find_definitions import CellDefinitions, tvmscript_definitions

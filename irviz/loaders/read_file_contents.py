@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from irviz.errors import LoadError
 from irviz.loaders.bounded_read import read_file
@@ -12,6 +13,8 @@ from irviz.loaders.file_limits import check_result, memory_for
 from irviz.loaders.loaded_model import Loaded, Missing
 from irviz.loaders.tvm_json import MEMORY_RATIO, module_from_json
 from irviz.loaders.tvmscript.syntax_tree import RefusedError
+from irviz.model.runs.origin import Origin
+from irviz.worker import answers
 
 # The memory for reading a file, in proportion to its size. Python's parser takes a thousand times
 # the size of a text.
@@ -22,6 +25,20 @@ _RATIOS = {
     FileKind.PT2: 20,
     FileKind.ONNX: 20,
 }
+
+
+def _origin(packed: Any) -> Origin:
+    """Return the origin of a file that the worker has read."""
+    if "variables" in packed:
+        from irviz.loaders.models.onnx_evaluator import OnnxOrigin
+
+        return answers.convert(packed, OnnxOrigin)
+    from irviz.loaders.models.pt2_models import Pt2Origin
+
+    return answers.convert(packed, Pt2Origin)
+
+
+answers.register(Origin, vars, _origin)
 
 
 def read_path(path: Path, file: str, name: str, missing: Missing = "error") -> Loaded:

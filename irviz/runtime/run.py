@@ -17,6 +17,7 @@ from irviz.runtime.inputs.argument_lists import CallInputs, Cases
 from irviz.runtime.inputs.prim_func_call import PreparedCall, prim_func_call
 from irviz.runtime.jobs.run_function import CalledFunction, Job, run_job
 from irviz.runtime.jobs.time_in_turn import BUDGET, ROUNDS, TimedCall, time_in_turn
+from irviz.runtime.local.build_recipe import PLAIN
 from irviz.runtime.local.python_callees import python_callees
 from irviz.runtime.local.run_errors import error_summary
 from irviz.runtime.local.trace_recorder import TraceRequest
@@ -79,8 +80,9 @@ def run(
     job = Job(callee, call.cases, trace, is_prim and bool(python_callees(call.module)))
     work = partial(run_job, job)
     result = perform(work, {callee.key: call.module}, function, config, on_progress)
+    result = replace(result, is_confined=callee.where.is_confined)
     if is_prim:
-        return result
+        return replace(result, labels=None, build=PLAIN)
     labels = None if isinstance(inputs, Cases) else inputs.labels
     return replace(result, labels=labels, build=callee.where.recipe.kind)
 

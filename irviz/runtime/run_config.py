@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from irviz.errors import InputError
 from irviz.runtime.local.build_recipe import PLAIN, BuildRecipe
 from irviz.runtime.run_target import RunTarget, run_target
+from irviz.worker.sandbox import VARIABLE, can_confine
 
 RUN_SECONDS = 60.0
 """The default time limit of a run."""
@@ -32,6 +33,8 @@ class RunConfig:
         database: The folder of that database, as written by TVM's tuning.
         fill: A byte that fills memory before a run of Relax functions writes to it, so that reading
             what nothing wrote gives the same each time; None leaves it as it is. This needs glibc.
+        confine: Whether functions may only compute: without files, network and other processes.
+            This needs a process of its own, and what `irviz.worker.sandbox` says.
     """
 
     isolate: bool = True
@@ -42,6 +45,7 @@ class RunConfig:
     build: str = PLAIN
     database: str = ""
     fill: int | None = None
+    confine: bool = False
 
     @property
     def where(self) -> RunTarget:
@@ -49,7 +53,7 @@ class RunConfig:
         recipe = BuildRecipe(self.build, self.database)
         recipe.check()
         target = run_target(self.device, self.target, self.seconds if self.isolate else None)
-        return replace(target, recipe=recipe, fill=self.fill)
+        return replace(target, recipe=recipe, fill=self.fill, is_confined=self.confine)
 
     @property
     def clock(self) -> str:
@@ -63,6 +67,11 @@ def check_limits(config: RunConfig) -> None:
         raise InputError(
             f"memory={config.memory!r} is too little to build anything: give at least "
             f"{_LEAST_MEMORY:,}, in bytes, or None for most of what is free"
+        )
+    if config.confine and not can_confine():
+        raise InputError(
+            "confine=True needs Linux with Landlock and seccomp, on x86-64 or aarch64, and "
+            f"{VARIABLE} not 0: run it elsewhere, or with confine=False if you trust it"
         )
     if not config.seconds > 0:
         raise InputError(f"seconds={config.seconds!r} is not a time limit: give more than 0")

@@ -6,13 +6,13 @@ import contextlib
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import count
-from typing import TypeVar
+from typing import TypeVar, get_args
 
-import cloudpickle
 from tvm import ir
 
-from irviz.errors import CancelledRunError, RunError
+from irviz.errors import CancelledRunError, InputError, RunError
 from irviz.runtime.jobs.run_function import ModuleOf, Modules, UnknownModuleError, run_packed
 from irviz.runtime.local import kernels
 from irviz.runtime.local.kernel_store import say_if_none_are_kept
@@ -22,6 +22,7 @@ from irviz.runtime.local.run_errors import error_summary
 from irviz.runtime.local.vm import remembered
 from irviz.runtime.run_config import RunConfig, check_limits
 from irviz.worker import shared_arrays
+from irviz.worker.answers import answer_type
 from irviz.worker.memory_limit import default_memory_limit
 from irviz.worker.supervisor import (
     RUNS,
@@ -55,7 +56,7 @@ def module_key(mod: ir.IRModule) -> str:
 
 
 def perform(
-    work: Callable[[ModuleOf], Result],
+    work: Callable[[ModuleOf], Callable[[], Result]],
     mods: Mapping[str, ir.IRModule],
     name: str,
     config: RunConfig,
@@ -67,16 +68,18 @@ def perform(
     errors. Raises RunError when the work fails, crashes, is cancelled, or exceeds a limit.
     """
     say_if_none_are_kept()
+    if config.confine and (not config.isolate or config.where.remote is not None):
+        raise InputError("confine=True is for a process of its own on this machine: see isolate")
     if config.isolate:
         return _perform_in_worker(work, mods, name, config, on_progress)
     try:
-        return work(mods.__getitem__)
+        return work(mods.__getitem__)()
     except MemoryError as failure:
         raise RunError(f"{name!r} needs more memory than there is") from failure
 
 
 def _perform_in_worker(
-    work: Callable[[ModuleOf], Result],
+    work: Callable[[ModuleOf], Callable[[], Result]],
     mods: Mapping[str, ir.IRModule],
     name: str,
     config: RunConfig,
@@ -86,9 +89,11 @@ def _perform_in_worker(
     memory = default_memory_limit() if config.memory is None else config.memory
     since = RUNS.cancels
 
-    def ask(packed: bytes, modules: Modules) -> bytes:
-        return RUNS.call(
-            run_packed,
+    where = config.where
+
+    def ask(packed: bytes, modules: Modules) -> Result:
+        answer: Result = RUNS.call(  # type: ignore[assignment]
+            partial(run_packed, where=where),
             packed,
             modules,
             seconds=config.seconds,
@@ -96,20 +101,21 @@ def _perform_in_worker(
             on_progress=on_progress,
             on_output=_print,
             since=since,
+            answer=get_args(answer_type(work))[-1],
+            is_run=where.remote is None and not modules,
         )
+        return answer
 
     try:
         callees = {n: one for mod in mods.values() for n, one in python_callees(mod).items()}
         packed = shared_arrays.dumps((work, pack_callees(callees)))
         try:
-            answer = ask(packed, _pickled(mods) if not mods.keys() <= _sent.keys() else {})
+            return ask(packed, _pickled(mods) if not mods.keys() <= _sent.keys() else {})
         except UnknownModuleError:
-            answer = ask(packed, _pickled(mods))
+            return ask(packed, _pickled(mods))
         except shared_arrays.UnsharedError:  # a system that hides the memory of processes
             packed = shared_arrays.dumps((work, pack_callees(callees)), whole=True)
-            answer = ask(packed, _pickled(mods, whole=True))
-        result: Result = cloudpickle.loads(answer)
-        return result
+            return ask(packed, _pickled(mods, whole=True))
     except (RunError, CalleeNotSentError) as failure:
         raise RunError(str(failure)) from failure.__cause__  # the other process's stack, as text
     except MemoryError:

@@ -38,7 +38,8 @@ class RemoteAddress:
 class RunTarget:
     """The machine (None for this one), the target as JSON, the limit in seconds, and the build.
 
-    `fill` is the byte that new memory is filled with, None for none.
+    `fill` is the byte that new memory is filled with, None for none. `is_confined` is whether what
+    runs on this machine is confined.
     """
 
     remote: RemoteAddress | None = None
@@ -46,6 +47,7 @@ class RunTarget:
     seconds: float | None = None
     recipe: BuildRecipe = AS_IT_IS
     fill: int | None = None
+    is_confined: bool = False
 
 
 LOCAL_TARGET = RunTarget()

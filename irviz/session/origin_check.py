@@ -44,6 +44,10 @@ def origin_verdict(
     origin = stage.origin
     if origin is None or state.function != "main" or not result.outputs:
         return None
+    if origin.is_isolated and state.config_for(stage).confine:
+        return OriginVerdict(
+            origin.name, None, "that runs code of the file, which session.trust() allows"
+        )
     return remembered(
         _verdicts,
         (origin, call, stage.module),

@@ -38,7 +38,7 @@ def run_stage(
     A requested trace starts with the values of the function's constants.
     """
     stage, call = state.stage(stage_id), call_inputs_for(state, inputs)
-    state.check_trust(f"running stage {stage.id}", stage)
+    state.check_run(f"running stage {stage.id}", stage)
     result = run(
         stage.module,
         state.function,

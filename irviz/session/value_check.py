@@ -116,7 +116,7 @@ class ValueCheck:
     def _ordinary(self) -> list[_Reference]:
         """The references of ordinary samples; RunError if the first stage runs with none."""
         session, mod = self._session, self._first.module
-        self._session.check_trust(f"running stage {self._first.id}", self._first)
+        self._session.check_run(f"running stage {self._first.id}", self._first)
         samples = usual_samples(mod, session.function, session.call_inputs, self._fixed_sizes())
         found, problem = [], RunError("")
         for sample in samples:
@@ -236,7 +236,7 @@ class ValueCheck:
         self, stage: Stage, references: Sequence[_Reference], *, is_special: bool = False
     ) -> Iterator[StageVerdict]:
         """Yield a verdict for each sample that the stage can have, up to one that fails."""
-        self._session.check_trust(f"running stage {stage.id}", stage)
+        self._session.check_run(f"running stage {stage.id}", stage)
         used = 0
         for reference in references:
             sample = reference.sample

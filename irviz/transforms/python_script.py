@@ -7,6 +7,7 @@ import inspect
 import textwrap
 import zlib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
@@ -32,6 +33,7 @@ class UnwritableError(IrvizError):
     """A step cannot be written as Python; the message says why."""
 
 
+@dataclass(eq=False)
 class PythonScript:
     """Collects statements in order, with the imports, definitions and arrays that they need.
 
@@ -39,13 +41,12 @@ class PythonScript:
     the values of globals that users' functions use, to detect clashes.
     """
 
-    def __init__(self) -> None:
-        self.names: dict[str, object] = {}
-        self._lines: list[str] = []
-        self._imports: dict[str, None] = {"import tvm": None}
-        self._definitions: dict[str, None] = {}
-        self._arrays: dict[str, NDArray[np.generic]] = {}
-        self._scheduled = ""
+    names: dict[str, object] = field(default_factory=dict)
+    _lines: list[str] = field(default_factory=list)
+    _imports: dict[str, None] = field(default_factory=lambda: {"import tvm": None})
+    _definitions: dict[str, None] = field(default_factory=dict)
+    _arrays: dict[str, NDArray[np.generic]] = field(default_factory=dict)
+    _scheduled: str = ""
 
     @property
     def arrays(self) -> Mapping[str, NDArray[np.generic]]:

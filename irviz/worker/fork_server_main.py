@@ -11,6 +11,12 @@ import warnings
 from typing import NoReturn
 
 from irviz.worker import worker_main
+from irviz.worker.process_tree import (
+    adopt_orphans,
+    end_with_parent,
+    kill_children,
+    reap_children,
+)
 
 MESSAGE_BYTES = 64
 _DESCRIPTORS = 3
@@ -25,7 +31,8 @@ def main(parent: int) -> None:
     alone requests to kill that worker and its children; the answer, sent once it has exited, is the
     number and the worker's exit code, if there was such a worker.
     """
-    worker_main.end_with_parent(parent, signal.SIGTERM)
+    end_with_parent(parent, signal.SIGTERM)
+    adopt_orphans()
     with contextlib.suppress(Exception):  # each worker tries again, and says what is wrong
         worker_main.load_tvm()
     gc.freeze()  # the collector would write to the memory that the workers share
@@ -70,7 +77,7 @@ def _fork() -> int | None:
 
 def _become_worker(server: int, descriptors: list[int]) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    worker_main.end_with_parent(server)
+    end_with_parent(server)
     os.setsid()  # its children can be killed with it
     for stream, descriptor in enumerate(descriptors):
         os.dup2(descriptor, stream)
@@ -80,13 +87,23 @@ def _become_worker(server: int, descriptors: list[int]) -> None:
 def _end(pid: int) -> bytes:
     """Kill a worker and its children, and return its exit code."""
     _kill(pid)
-    return b"%d" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    _end_orphans()
+    return b"%d" % code
 
 
 def _end_all(*_: object) -> NoReturn:
     for pid in _pids.values():
         _kill(pid)
+    _pids.clear()
+    _end_orphans()
     os._exit(0)
+
+
+def _end_orphans() -> None:
+    """Kill what workers that have ended have left."""
+    kill_children(_pids.values())
+    reap_children(_pids.values())
 
 
 def _kill(pid: int) -> None:

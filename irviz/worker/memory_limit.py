@@ -55,7 +55,8 @@ def limited_memory(nbytes: int | None) -> Iterator[None]:
             raise MemoryError(_NO_MEMORY) from failure
         raise
     finally:
-        resource.setrlimit(resource.RLIMIT_DATA, before)
+        with contextlib.suppress(ValueError):  # the limit of a confined process is final
+            resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
 def _free_in_system() -> int | None:

@@ -1,8 +1,8 @@
 """Share arrays between workers and their parent in mapped memory, so that they are not sent.
 
 They are in anonymous files of the parent, which vanish with it. A worker maps arguments privately
-for each call, so others do not see what it writes; it writes the arrays of its answer to an empty
-file. This needs Linux; elsewhere, arrays are sent.
+for each call, so others do not see what it writes; the arrays of its answer are in an empty file.
+This needs Linux; elsewhere, arrays are sent.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ import contextlib
 import io
 import mmap
 import os
-import pickle
 import secrets
 import sys
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -71,7 +70,7 @@ def shared(arrays: Mapping[str, Any]) -> dict[str, Any]:
     offsets, size = dict[str, int](), 0
     for name, array in new.items():
         offsets[name] = size
-        size += _aligned(array.nbytes)
+        size += aligned(array.nbytes)
     if not _CAN_SHARE or size < LEAST_BYTES:
         return dict(arrays)
     try:
@@ -142,83 +141,16 @@ class Place(NamedTuple):
             raise UnsharedError(str(failure)) from failure
 
 
-class _Apart(NamedTuple):
-    """Arrays of an answer: `(offset, size, is_read_only)` in a file, or their own bytes."""
-
-    spans: Sequence[tuple[int, int, bool]] = ()
-    sent: Sequence[bytes | bytearray] = ()
-
-
-@contextlib.contextmanager
-def answer_place() -> Iterator[Place | None]:
-    """Yield an empty file for the arrays of one answer, None where there is none."""
-    number = None
+def new_file() -> Place | None:
+    """Return an empty file of this process for the arrays of one answer, None if there is none."""
     name = _new_name()
     with contextlib.suppress(OSError):
-        number = os.memfd_create(name, os.MFD_ALLOW_SEALING) if _CAN_SHARE else None
-    try:
-        yield None if number is None else Place(os.getpid(), number, name)
-    finally:
-        if number is not None:
-            os.close(number)
+        if _CAN_SHARE:
+            return Place(os.getpid(), os.memfd_create(name, os.MFD_ALLOW_SEALING), name)
+    return None
 
 
-def dumps_answer(value: object, place: Place | None) -> bytes:
-    """Pickle a value for the process of `place`, with its large arrays in the file there."""
-    views: list[memoryview] = []
-
-    def is_small(buffer: pickle.PickleBuffer) -> bool:
-        if (view := buffer.raw()).nbytes < LEAST_BYTES:
-            return True
-        views.append(view)
-        return False
-
-    content = cloudpickle.dumps(value, buffer_callback=is_small)
-    try:
-        apart = _Apart(spans=_written(views, place)) if views and place else None
-    except OSError:  # another process's files are hidden here, or there is no room
-        apart = None
-    sent = [bytes(view) if view.readonly else bytearray(view) for view in views]
-    return pickle.dumps((content, apart or _Apart(sent=sent)))
-
-
-def loads_answer(answer: bytes, place: Place | None) -> Any:
-    """Unpickle what `dumps_answer` gave in a worker; raise what unpickling raises.
-
-    Arrays that the worker could not write stay read-only; where all are, they are shared.
-    """
-    content, apart = pickle.loads(answer)  # noqa: S301 - from our own process
-    buffers: Sequence[object] = apart.sent
-    if place and apart.spans:
-        memory = memoryview(_adopted(place, is_shared=all(span[2] for span in apart.spans)))
-        views = [memory[offset : offset + size] for offset, size, _ in apart.spans]
-        read_only = [span[2] for span in apart.spans]
-        buffers = [
-            view.toreadonly() if fixed else view
-            for view, fixed in zip(views, read_only, strict=True)
-        ]
-    return cloudpickle.loads(content, buffers=buffers)
-
-
-def _written(views: Sequence[memoryview], place: Place) -> list[tuple[int, int, bool]]:
-    """Write buffers into the file at a place, and return where they are; raise OSError."""
-    spans, end = [], 0
-    for view in views:
-        spans.append((end, view.nbytes, view.readonly))
-        end += _aligned(view.nbytes)
-    number = place.open(os.O_RDWR)
-    try:
-        os.posix_fallocate(number, 0, end)
-        for view, (offset, size, _) in zip(views, spans, strict=True):
-            done = 0
-            while done < size:
-                done += os.pwrite(number, view[done:], offset + done)
-    finally:
-        os.close(number)
-    return spans
-
-
-def _adopted(place: Place, *, is_shared: bool) -> mmap.mmap:
+def adopted(place: Place, *, is_shared: bool) -> mmap.mmap:
     """Map an own file in which a worker wrote; workers can map it, too, where `is_shared`."""
     import fcntl  # of systems that have such files
 
@@ -303,7 +235,8 @@ def _segment_of(array: Array) -> _Segment | None:
     return None
 
 
-def _aligned(size: int) -> int:
+def aligned(size: int) -> int:
+    """Return the next offset that an array may have."""
     return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 

@@ -1,7 +1,7 @@
 """Workers: processes for anything that might crash, hang, or take too much memory.
 
 Each is started ahead of need, serves calls in sequence, and is replaced if it crashes, times out or
-its call is cancelled. Functions and arguments are sent by cloudpickle.
+its call is cancelled. Functions and arguments are sent by cloudpickle; answers are data.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from irviz.errors import IrvizError
-from irviz.worker.worker_handle import EndedError, UnreadableAnswerError, WorkerHandle
+from irviz.worker.answers import UnreadableAnswerError, answer_type
+from irviz.worker.fresh_process import FreshProcessEndedError
+from irviz.worker.worker_handle import EndedError, WorkerHandle, exit_status
 from irviz.worker.worker_main import call_with_limit, load_tvm, ping
 
 Result = TypeVar("Result")
@@ -28,6 +30,7 @@ SECONDS = 60.0
 _POLL_SECONDS = 0.05
 _PING_SECONDS = 5.0
 """How long a ready process may take to answer a ping before it is replaced."""
+_ENDED = "it ended the process that tried it"
 _NO_START = "the process for it could not be started"
 
 
@@ -98,6 +101,8 @@ class Worker:
         on_progress: OnProgress | None = None,
         on_output: OnProgress | None = None,
         since: int | None = None,
+        answer: Any = None,
+        is_run: bool = False,
     ) -> Result:
         """Call a function in the worker and return its result.
 
@@ -110,6 +115,8 @@ class Worker:
             on_output: Gets the printed output, even if the call failed.
             since: The value of `cancels` when an operation began that this call is part of;
                 cancelling that operation cancels the call.
+            answer: The type of the result, by default the return type in the function's annotation.
+            is_run: Whether it runs what the worker has made ready before, in a fresh process.
 
         Raises:
             StartError, CrashedError, TimedOutError, CancelledError: There is no answer; the next
@@ -120,12 +127,17 @@ class Worker:
         with self._turn(since):
             process = self._ready_process(since)
             try:
-                future = process.submit(call_with_limit, memory, function, *arguments)
-                answer: Result = self._wait(process, future, seconds, on_progress)
-                return answer
+                kind = answer_type(function) if answer is None else answer
+                future: Future[Result] = process.submit(
+                    call_with_limit, memory, function, *arguments, answer=kind, is_run=is_run
+                )
+                return self._wait(process, future, seconds, on_progress)
             except (_TimeUpError, EndedError, UnreadableAnswerError) as failure:
                 self._end(process)
                 raise self._error(failure, process, since) from None
+            except FreshProcessEndedError as failure:
+                status = exit_status(int(failure.args[0]))
+                raise CrashedError(f"{_ENDED}{status}", process.doing) from None
             except BaseException as failure:
                 # after Ctrl-C the call is still running
                 if self._ends_on_error or not isinstance(failure, Exception):
@@ -218,7 +230,7 @@ class Worker:
             return TimedOutError(f"it {failure}", doing)
         if isinstance(failure, UnreadableAnswerError):
             return CrashedError("it gave an answer that cannot be read", doing)
-        return CrashedError(f"it ended the process that tried it{process.exit_status}", doing)
+        return CrashedError(f"{_ENDED}{process.exit_status}", doing)
 
     def _wait(
         self,

@@ -13,13 +13,21 @@ import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import cloudpickle
 
 from irviz.errors import LoadError
+from irviz.worker.answers import (
+    UnreadableAnswerError,
+    answer_place,
+    answer_type,
+    exception,
+    unpack_answer,
+)
 from irviz.worker.inherited_environment import Surroundings
-from irviz.worker.shared_arrays import Place, answer_place, loads_answer
+from irviz.worker.progress import PROGRESS, receive
+from irviz.worker.shared_arrays import Place
 from irviz.worker.start_methods import (
     DirectProcess,
     ForkedProcess,
@@ -45,26 +53,32 @@ class EndedError(Exception):
     """The process ended before it answered."""
 
 
-class UnreadableAnswerError(Exception):
-    """The answer cannot be unpickled in this process."""
-
-
 class WorkerTraceback(Exception):  # noqa: N818 - only ever the cause of an error
     """The traceback of an exception in the worker, as text."""
+
+
+class _Request(NamedTuple):
+    """A pickled call, if a spare process can serve it, and the type and future of its result."""
+
+    call: bytes
+    is_run: bool
+    kind: Any
+    future: Future[Any]
 
 
 class WorkerHandle:
     """A process that serves calls in sequence; `ready` is done once it is prepared.
 
-    Requests are written to its standard input; progress messages and answers are read from its
-    standard output. `doing` is the last message of the last call, also after a crash.
+    Requests are pickled and written to its standard input; progress messages and answers are read
+    from its standard output, as data. `doing` is the last message of the last call, also after a
+    crash.
     """
 
     def __init__(self, prepare: Callable[[], None]) -> None:
         self.output = StdoutCapture()
         self.doing = ""
         self._ending, self._is_ended = threading.Lock(), False
-        self._requests: queue.SimpleQueue[tuple[bytes, Future[Any]] | None] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
         self._exit_code: int | None = None
         self._started: Started = _starter().submit(_start, prepare, self.output.descriptor).result()
         with _lock:
@@ -74,13 +88,21 @@ class WorkerHandle:
             initialize, prepare, self._started.parent, Surroundings.of_a_worker()
         )
 
-    def submit(self, function: Callable[..., Result], *arguments: object) -> Future[Result]:
+    def submit(
+        self,
+        function: Callable[..., object],
+        *arguments: object,
+        answer: Any = None,
+        is_run: bool = False,
+    ) -> Future[Any]:
         """Request a call, and return a future of its result; raise what pickling raises.
 
+        The result has the type `answer`, by default the one that the function's annotation says.
         The future raises what the function raises, EndedError or UnreadableAnswerError.
         """
-        future: Future[Result] = Future()
-        self._requests.put((cloudpickle.dumps((function, arguments)), future))
+        future: Future[Any] = Future()
+        kind = answer_type(function) if answer is None else answer
+        self._requests.put(_Request(cloudpickle.dumps((function, arguments)), is_run, kind, future))
         return future
 
     def end(self) -> None:
@@ -95,46 +117,53 @@ class WorkerHandle:
     @property
     def exit_status(self) -> str:
         """How the process ended, such as " (SIGSEGV)" or " (exit code 3)"."""
-        code = self._exit_code
-        if code is None:
-            return ""
-        with contextlib.suppress(ValueError):
-            return f" ({signal.Signals(-code).name})"
-        return f" (exit code {code})"
+        return exit_status(self._exit_code)
 
     def _serve_requests(self) -> None:
         # which are closed in the end
         with contextlib.suppress(OSError), self._started.answers, self._started.requests:
-            for request, future in iter(self._requests.get, None):
+            for request in iter(self._requests.get, None):
                 try:
-                    future.set_result(self._answer(request))
+                    request.future.set_result(self._answer(request))
                 except Exception as failure:  # noqa: PERF203 - each request has its own
-                    future.set_exception(failure)
+                    request.future.set_exception(failure)
 
-    def _answer(self, request: bytes) -> Any:
+    def _answer(self, request: _Request) -> Any:
         with answer_place() as place:
             try:
-                answer = self._exchange(request, place)
-            except Exception:  # a pipe that is closed or cut off, and whatever unpickling raises
+                packed = self._exchange(request, place)
+            except ValueError as failure:
+                raise UnreadableAnswerError(str(failure)) from None
+            except Exception:  # a pipe that is closed or cut off
                 raise EndedError from None
-            try:
-                value, failure, text = loads_answer(answer, place)
-            except Exception:  # its classes may raise anything, or exist only in the worker
-                raise UnreadableAnswerError from None
-        if failure is not None:
+            value, failed = unpack_answer(packed, place, request.kind)
+        if failed is not None:
+            raised = exception(failed)
             # where code of the user's failed helps; of a file that is refused, the message says all
-            raise failure from (None if isinstance(failure, LoadError) else WorkerTraceback(text))
+            is_plain = isinstance(raised, LoadError)
+            raise raised from (None if is_plain else WorkerTraceback(failed.text))
         return value
 
-    def _exchange(self, request: bytes, place: Place | None) -> bytes:
-        """Send a request and receive the answer, the pickle of bytes."""
+    def _exchange(self, request: _Request, place: Place | None) -> bytes:
+        """Send a request and receive the packed answer; raise ValueError for what is none."""
         requests, answers = self._started.requests, self._started.answers
         self.doing = ""
-        pickle.dump((request, place), requests)
+        pickle.dump((request.is_run, request.call, place), requests)
         requests.flush()
-        while isinstance(answer := pickle.load(answers), str):  # noqa: S301 - from our own process
-            self.doing = answer
-        return bytes(answer)
+        while True:
+            kind, content = receive(answers)
+            if kind != PROGRESS:
+                return content
+            self.doing = content.decode(errors="replace")
+
+
+def exit_status(code: int | None) -> str:
+    """Return how a process ended, such as " (SIGSEGV)" or " (exit code 3)", "" if unknown."""
+    if code is None:
+        return ""
+    with contextlib.suppress(ValueError):
+        return f" ({signal.Signals(-code).name})"
+    return f" (exit code {code})"
 
 
 def _start(prepare: Callable[[], None], printed: int) -> Started:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import pickle
-import signal
 import sys
 import threading
 import time
@@ -17,22 +15,25 @@ from typing import TypeVar
 import cloudpickle
 
 from irviz.gc_pause import gc_paused
+from irviz.worker.answers import packed_call, set_answer_file
+from irviz.worker.fresh_process import in_spare_process, prepare_spare_process
 from irviz.worker.inherited_environment import Surroundings
 from irviz.worker.memory_limit import limited_memory
-from irviz.worker.progress import send, set_answers
-from irviz.worker.shared_arrays import Place, dumps_answer
+from irviz.worker.process_tree import end_with_parent
+from irviz.worker.progress import ANSWER, send, set_answers
+from irviz.worker.shared_arrays import Place, UnsharedError
 from irviz.worker.stdout_capture import buffer_lines, flush_stdout
 
 Result = TypeVar("Result")
 
 _POLL_SECONDS = 0.5
-_SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
 
 
 def main() -> None:
     """Answer requests until the parent closes the pipe.
 
-    Each is the pickle of a pickled call, and of the place for large arrays of the answer.
+    Each is the pickle of whether it is a run that a spare process can serve, of a pickled call, and
+    of the place for large arrays of the answer.
     """
     requests = os.fdopen(os.dup(0), "rb")
     set_answers(os.fdopen(os.dup(1), "wb"))
@@ -42,21 +43,33 @@ def main() -> None:
     os.dup2(nothing, 2)
     with contextlib.suppress(EOFError, OSError):  # the parent is gone
         while True:
-            send(_answer(*pickle.load(requests)))  # noqa: S301 - from the parent
+            is_run, *request = pickle.load(requests)  # noqa: S301 - from the parent
+            answer = in_spare_process(request) if is_run else None
+            send(ANSWER, _answer(*request) if answer is None else answer)
+            prepare_spare_process(_answer)
     os._exit(0)
 
 
 def _answer(request: bytes, place: Place | None) -> bytes:
-    """Run the requested call; return its pickled result, or exception and traceback.
+    """Run the requested call; return its packed result, or exception and traceback.
 
     Large arrays are written to `place`.
     """
+    number = None
+    if place is not None:
+        with contextlib.suppress(UnsharedError):  # another process's files are hidden here
+            number = place.open(os.O_RDWR)
+    set_answer_file(number)
     try:
-        function, arguments = cloudpickle.loads(request)
-        return dumps_answer((function(*arguments), None, ""), place)
-    except BaseException as failure:
-        text = "".join(traceback.format_exception(failure))
-        return dumps_answer((None, _portable(failure), text), None)
+        return packed_call(lambda: _called(request))
+    finally:
+        if number is not None:
+            os.close(number)
+
+
+def _called(request: bytes) -> object:
+    function, arguments = cloudpickle.loads(request)
+    return function(*arguments)
 
 
 def initialize(prepare: Callable[[], None], parent: int, surroundings: Surroundings) -> None:
@@ -75,15 +88,6 @@ def exit_with_parent(parent: int) -> None:
     """
     end_with_parent(parent)
     threading.Thread(target=_poll_parent, args=(parent,), daemon=True).start()
-
-
-def end_with_parent(parent: int, by: int = getattr(signal, "SIGKILL", 0)) -> None:
-    """Make Linux send this process a signal when the thread that started it ends."""
-    if sys.platform.startswith("linux"):
-        with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, by)
-    if os.getppid() != parent:  # it ended before that
-        os._exit(1)
 
 
 def ping() -> None:
@@ -114,15 +118,6 @@ def call_with_limit(
         raise
     finally:
         flush_stdout()
-
-
-def _portable(failure: BaseException) -> Exception:
-    """Return an exception that can be raised in the parent: some cannot be pickled."""
-    if isinstance(failure, Exception):
-        with contextlib.suppress(Exception):  # pickling may raise anything
-            pickle.loads(cloudpickle.dumps(failure))  # noqa: S301 - it was made here
-            return failure
-    return RuntimeError(f"{type(failure).__name__}: {failure}")
 
 
 def _clear_frames(failure: BaseException) -> None:

@@ -12,6 +12,8 @@ from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.transforms.passes.pass_call import named_pass
 from irviz.transforms.schedules.schedule_step import ScheduleStep
+from irviz.view.text.run_results import run_summary
+from irviz.worker import sandbox
 
 pytestmark = pytest.mark.worker
 
@@ -24,6 +26,20 @@ def store(tmp_path):
     effects = Effects(store)
     yield store
     effects.cancel()
+
+
+@pytest.fixture(autouse=True)
+def _without_the_sandbox(monkeypatch):
+    """Let nothing be confined, as where Linux has no Landlock."""
+    monkeypatch.setenv(sandbox.VARIABLE, "0")
+
+
+@pytest.fixture
+def _with_the_sandbox(_without_the_sandbox, monkeypatch):
+    """Let runs be confined again, where the machine can do that."""
+    monkeypatch.delenv(sandbox.VARIABLE)
+    if not sandbox.can_confine():
+        pytest.skip("this machine cannot confine a run")
 
 
 def has_run(store):
@@ -126,3 +142,40 @@ def test_a_call_can_be_replaced_once_its_code_may_be_run(store):
     store.dispatch(actions.Trust(actions.Run(), store.state.question.files))
     assert store.state.candidates is not None
     assert "compute the same" in panel.widget.children[2].value
+
+
+@pytest.mark.usefixtures("_with_the_sandbox")
+@pytest.mark.parametrize(
+    "action",
+    [actions.Run(), actions.Measure(), actions.RecordValues(), actions.ColourBy("time")],
+    ids=lambda action: type(action).__name__,
+)
+def test_what_is_confined_is_not_asked_about(store, action):
+    store.dispatch(action)
+    assert store.state.question is None
+    assert store.state.message is None or not store.state.message.is_error
+    assert has_run(store) or store.state.timing
+
+
+@pytest.mark.usefixtures("_with_the_sandbox")
+def test_nothing_runs_unasked_even_where_it_would_be_confined(store):
+    store.dispatch(actions.Apply(named_pass("CanonicalizeBindings")))
+    assert not has_run(store)
+    store.dispatch(actions.Run())
+    before = len(store.state.function_runs.results)
+    store.dispatch(actions.Apply(named_pass("LegalizeOps")))
+    assert len(store.state.function_runs.results) > before > 0
+
+
+@pytest.mark.usefixtures("_with_the_sandbox")
+def test_what_cannot_be_confined_is_asked_about_as_before(store):
+    action = actions.Apply(named_pass("FoldConstant"))
+    store.dispatch(action)
+    assert store.state.question.action == action
+
+
+@pytest.mark.usefixtures("_with_the_sandbox")
+def test_the_page_says_which_runs_are_confined(store):
+    store.dispatch(actions.Run())
+    (result, *_) = store.state.function_runs.results.values()
+    assert run_summary(result).endswith(", sandboxed: no network, no files")

@@ -12,6 +12,7 @@ from irviz.errors import LoadError
 from irviz.explorer.actions import OpenFile, Run, Trust
 from irviz.explorer.explorer import Explorer
 from irviz.session.open_session import add_file
+from irviz.worker.sandbox import VARIABLE
 
 pytestmark = pytest.mark.worker
 
@@ -66,7 +67,8 @@ def test_what_cannot_be_opened_changes_nothing(session, name, content):
         add_file(session, name, content)
 
 
-def test_the_explorer_shows_what_was_dropped_and_runs_it_when_it_is_told_to(session):
+def test_the_explorer_shows_what_was_dropped_and_runs_it_when_it_is_told_to(session, monkeypatch):
+    monkeypatch.setenv(VARIABLE, "0")  # as where nothing can be confined
     explorer = Explorer(session)
     explorer.dispatch(OpenFile("mlp.py", TEXT))
     assert explorer.session.current_id == "2"
@@ -80,12 +82,21 @@ def test_the_explorer_shows_what_was_dropped_and_runs_it_when_it_is_told_to(sess
     )
 
 
+def test_what_is_dropped_after_a_run_is_not_run_before_it_is_told_to(session):
+    explorer = Explorer(session)
+    explorer.run()
+    explorer.dispatch(OpenFile("mlp.py", TEXT))
+    assert "0" in explorer.results
+    assert "2" not in explorer.results
+
+
 def test_tvms_json_can_be_dropped_too(session):
     opened = add_file(session, "m.json", tvm.ir.save_json(MyModule).encode())
     assert structural_equal(opened.current.module, MyModule)
 
 
-def test_a_file_is_opened_without_a_run_of_what_is_in_it(tmp_path):
+def test_a_file_is_opened_without_a_run_of_what_is_in_it(tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, "0")  # as where nothing can be confined
     path = tmp_path / "mlp.py"
     path.write_bytes(TEXT)
     explorer = irviz.explore(path, params=mlp_params(), inputs=IMAGES)

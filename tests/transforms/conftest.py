@@ -34,7 +34,9 @@ def makes() -> Callable[..., Session]:
         assert here.error == ""
         tvm.ir.assert_structural_equal(here.module, expected)
         if isinstance(transform, str):
-            tvm.ir.assert_structural_equal(TRIES.call(wrapped, before), expected)
+            tvm.ir.assert_structural_equal(
+                TRIES.call(wrapped, before, answer=tvm.IRModule), expected
+            )
 
         assert (session.current.id, session.current.parent) == ("1", "0")
         assert session.stages == (given.current, session.current)

@@ -1,7 +1,6 @@
 """A worker sends what it does through the pipe of its answers."""
 
 import io
-import pickle
 
 import pytest
 
@@ -14,7 +13,16 @@ def sent(monkeypatch):
     """Return what this very process sends, as a worker."""
     pipe = io.BytesIO()
     monkeypatch.setattr(progress, "_answers", pipe)
-    return lambda: pickle.loads(pipe.getvalue()[pipe.getvalue().rindex(b"\x80") :])
+
+    def last():
+        read = io.BytesIO(pipe.getvalue())
+        found = b""
+        while read.tell() < len(pipe.getvalue()):
+            kind, found = progress.receive(read)
+            assert kind == progress.PROGRESS
+        return found.decode()
+
+    return last
 
 
 def test_the_last_message_is_read(sent):
@@ -35,3 +43,16 @@ def test_a_message_is_one_line_and_cut_where_it_is_too_long(sent):
 def test_where_nobody_reads_it_may_be_sent_as_well(monkeypatch):
     monkeypatch.setattr(progress, "_answers", None)
     report_progress("to nobody")
+
+
+def test_a_text_that_utf_8_does_not_have_is_sent_with_escapes(sent):
+    report_progress("\ud800")
+    assert sent() == "\\ud800"
+
+
+@pytest.mark.parametrize(
+    "frame", [b"x" + bytes(8), b"p" + b"\xff" * 8, b"a" + b"\xff" * 8, b"\x80\x04\x95" + bytes(8)]
+)
+def test_what_is_no_frame_is_refused_before_it_is_read(frame):
+    with pytest.raises(ValueError, match="no frame of a worker"):
+        progress.receive(io.BytesIO(frame))

@@ -11,13 +11,10 @@ import pytest
 from irviz.worker import shared_arrays
 from irviz.worker.shared_arrays import (
     UnsharedError,
-    answer_place,
     dumps,
-    dumps_answer,
     is_mapped,
     is_shared,
     loads,
-    loads_answer,
     shared,
 )
 from irviz.worker.supervisor import Worker
@@ -139,87 +136,3 @@ def _sum_and_overwrite(packed):
     total = float(array.sum())
     array[:] = 0
     return total
-
-
-def fixed(array):
-    array.flags.writeable = False
-    return array
-
-
-def test_large_arrays_of_an_answer_are_written_into_the_file_for_it_and_not_sent():
-    with answer_place() as place:
-        answer = dumps_answer({name: fixed(one) for name, one in weights().items()}, place)
-        found = loads_answer(answer, place)
-    assert len(answer) < 2000
-    for name, array in weights().items():
-        np.testing.assert_array_equal(found[name], array)
-        assert found[name].dtype == array.dtype
-    assert is_shared(found["w"])
-    assert shared(found)["w"] is found["w"]
-    assert is_mapped(loads(dumps(found["w"])))
-    with pytest.raises(ValueError, match="read-only"):
-        found["w"][0] = 1
-
-
-def test_an_array_of_an_answer_that_could_be_written_can_be_written_and_is_shared_with_nobody():
-    with answer_place() as place:
-        found = loads_answer(dumps_answer([weights()["w"], fixed(weights()["w"])], place), place)
-    assert not is_shared(found[0])
-    found[0][:] = -1
-    np.testing.assert_array_equal(found[1], weights()["w"])
-    assert not found[1].flags.writeable
-
-
-def test_where_files_of_other_processes_are_hidden_arrays_are_sent():
-    with answer_place() as place:
-        elsewhere = place._replace(number=99_999)
-        answers = [dumps_answer(weights()["w"], elsewhere), dumps_answer(weights()["w"], None)]
-        for answer in answers:
-            found = loads_answer(answer, place)
-            np.testing.assert_array_equal(found, weights()["w"])
-            found[:] = 0  # it can be written as before
-    one, other = (loads_answer(dumps_answer(fixed(weights()["w"]), None), None) for _ in range(2))
-    np.testing.assert_array_equal(one, other)
-
-
-def test_memory_of_an_answer_is_given_back_with_its_last_array():
-    gc.collect()
-    before, files = dict(shared_arrays._segments), len([*Path("/proc/self/fd").iterdir()])
-    with answer_place() as place:
-        found = loads_answer(dumps_answer([fixed(weights()["w"]), 7], place), place)
-    row = found[0][1]
-    del found
-    gc.collect()
-    assert row[0] == 300
-    assert is_shared(row)
-    del row
-    gc.collect()
-    assert shared_arrays._segments == before
-    assert len([*Path("/proc/self/fd").iterdir()]) == files
-
-
-def test_a_worker_cannot_cut_off_what_its_parent_has_mapped():
-    with answer_place() as place:
-        kept = place.open(os.O_RDWR)
-        found = loads_answer(dumps_answer(weights()["w"], place), place)
-    with pytest.raises(PermissionError):
-        os.ftruncate(kept, 0)
-    os.close(kept)
-    np.testing.assert_array_equal(found, weights()["w"])
-
-
-@pytest.mark.worker
-def test_what_a_worker_answered_outlives_it():
-    worker = Worker()
-    try:
-        found = worker.call(_made)
-    finally:
-        worker.stop()
-    np.testing.assert_array_equal(found, np.arange(100_000))
-    assert is_shared(found)
-
-
-def _made():
-    array = np.arange(100_000)
-    array.flags.writeable = False
-    return array

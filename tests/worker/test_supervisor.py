@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-import pickle
 import random
 import signal
 import subprocess
@@ -274,12 +273,14 @@ def test_one_that_died_while_nobody_called_it_hurts_no_call():
 
 def test_one_that_dies_as_it_sends_its_answer_is_an_error():
     def dies_half_way():
-        def half(answer, file):
-            file.write(pickle.dumps(answer)[:1_000])
-            file.flush()
-            os.kill(os.getpid(), signal.SIGKILL)
+        class Half:
+            def write(self, content):
+                os.write(pipe, content[:1_000])
+                if len(content) > 1_000:
+                    os.kill(os.getpid(), signal.SIGKILL)
 
-        pickle.dump = half
+        pipe = progress._answers.fileno()
+        progress._answers = Half()
         return bytes(1_000_000)
 
     worker = Worker(nothing)
@@ -302,11 +303,11 @@ def test_what_cannot_be_sent_back_is_told():
 
     worker = Worker(nothing)
     before = worker.call(os.getpid)
-    with pytest.raises(RuntimeError, match="OddError: this and that"):
+    with pytest.raises(RuntimeError, match=r"^OddError: this and that"):
         worker.call(odd)
     with pytest.raises(RuntimeError, match="SystemExit: I leave"):
         worker.call(raises, SystemExit("I leave"))
-    with pytest.raises(Exception, match="pickle"):
+    with pytest.raises(TypeError, match="cannot be sent from another process"):
         worker.call(threading.Lock)
     assert worker.call(os.getpid) == before
     worker.stop()

@@ -13,6 +13,7 @@ from irviz.ir.text.expression_labels import attributes
 from irviz.ir.text.type_labels import type_label, type_parts
 from irviz.model.graph.graph import Node
 from irviz.model.graph.type_parts import TypeParts
+from irviz.worker import answers
 
 _Text = TypeVar("_Text")
 
@@ -97,6 +98,9 @@ class TypeText:
 
     def __hash__(self) -> int:
         return hash(str(self))
+
+
+answers.register(TypeText, str, str)
 
 
 def is_same_type(one: Node, two: Node) -> bool:

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import deserialize
 
+from irviz.ir.module_json import unique_keys
 from irviz.loaders.arrays.supported_dtypes import NUMBERS
-from irviz.loaders.bounded_read import unique_keys
 from irviz.loaders.file_errors import FileError, brief, file_errors
 
 _LENGTH: Final = 8

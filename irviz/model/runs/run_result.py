@@ -27,6 +27,7 @@ class RunResult:
         warnings: TVM's warnings from building the stage.
         build: How the function was optimised before it was built, "plain" for not at all.
         origin: How the first case compares with the model that the stage was imported from, if any.
+        is_confined: Whether it could only compute: without files, network and other processes.
     """
 
     outputs: tuple[NDArray[np.generic], ...]
@@ -36,6 +37,7 @@ class RunResult:
     warnings: tuple[str, ...] = ()
     origin: OriginVerdict | None = None
     build: str = "plain"
+    is_confined: bool = False
 
     def __repr__(self) -> str:
         """Return the shapes and the time, and how it compares with its origin."""

@@ -6,8 +6,8 @@ import statistics
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-import cloudpickle
 from tvm import ir
 
 from irviz.errors import RunError
@@ -27,6 +27,7 @@ from irviz.runtime.local.vm import (
 from irviz.runtime.remote.remote_vm import BuiltModule, remote_module
 from irviz.runtime.run_target import LOCAL_TARGET, RunTarget
 from irviz.worker import shared_arrays
+from irviz.worker.fresh_process import in_fresh_process
 from irviz.worker.progress import report_progress
 from irviz.worker.stderr_capture import captured_stderr, warnings_in
 
@@ -77,14 +78,28 @@ class Job:
     is_once: bool = False
 
 
-def run_job(job: Job, module: ModuleOf) -> RunResult:
-    """Build the module unless it is built, and call the function; raise RunError, MemoryError.
+def run_job(job: Job, module: ModuleOf) -> Callable[[], RunResult]:
+    """Build the module unless it is built, and return what calls the function; raise RunError.
 
     If a call of a PrimFunc is short and may be repeated, the time is the median of more calls.
     """
-    callee, is_prim = job.callee, job.callee.written is not None
     with captured_stderr() as written:
-        built = build(callee, module)
+        built = build(job.callee, module)
+    traced = None
+    if job.trace is not None:
+        report_progress("building for the trace")
+        traced = _traced(job.callee, module)
+    return partial(_run, job, built, traced, warnings_in(written.text))
+
+
+def _run(
+    job: Job,
+    built: BuiltModule,
+    traced: tuple[LocalModule, Instrumented] | None,
+    warnings: tuple[str, ...],
+) -> RunResult:
+    """Call the function for each case; raise RunError, MemoryError."""
+    callee, is_prim = job.callee, job.callee.written is not None
     report_progress("copying the arguments")
     cases = _copied(built, job.cases)
     outputs, seconds = [], list[float]()
@@ -102,19 +117,19 @@ def run_job(job: Job, module: ModuleOf) -> RunResult:
         report_progress("timing")
         usual = median_seconds(lambda count: built.seconds(callee.function, cases[0], count))
     trace = None
-    if job.trace is not None:
-        report_progress("building for the trace")
-        traced, of = _traced(callee, module)
+    if job.trace is not None and traced is not None:
+        report_progress("tracing")
+        instrumented, of = traced
         chosen = cases[job.trace.case]
         trace = record_trace(
             of,
             callee.function,
-            lambda: traced.timed(callee.function, chosen),
+            lambda: instrumented.timed(callee.function, chosen),
             usual,
             job.trace,
         )
     report_progress("sending the results")
-    return RunResult(stack_cases(outputs), usual, trace=trace, warnings=warnings_in(written.text))
+    return RunResult(stack_cases(outputs), usual, trace=trace, warnings=warnings)
 
 
 def _told_together(seconds: Sequence[float], left: int) -> int:
@@ -127,11 +142,15 @@ def _numbered(first: int, last: int, count: int) -> str:
     return f"running {inputs} of {count}"
 
 
-def run_packed(packed: bytes, modules: Modules) -> bytes:
+def run_packed(packed: bytes, modules: Modules, *, where: RunTarget) -> object:
     """Do pickled work in the worker; raise UnknownModuleError for a missing module.
 
-    The Python functions that were sent with it are registered.
+    The Python functions that were sent with it are registered. What runs on this machine is run in
+    a fresh process.
     """
+    if where.is_confined:  # where nothing can be imported any more
+        import numpy.ma
+        import numpy.random  # noqa: F401
     report_progress("receiving")
     work, callees = shared_arrays.loads(packed)
     install_callees(callees)
@@ -141,8 +160,10 @@ def run_packed(packed: bytes, modules: Modules) -> bytes:
             raise UnknownModuleError(key)
         return unpack_module(modules[key])
 
-    answer: bytes = cloudpickle.dumps(work(module))
-    return answer
+    prepared: Callable[[], object] = work(module)
+    if where.remote is not None:
+        return prepared()
+    return in_fresh_process(prepared, is_confined=where.is_confined)
 
 
 def build(callee: CalledFunction, module: ModuleOf) -> BuiltModule:
@@ -153,14 +174,23 @@ def build(callee: CalledFunction, module: ModuleOf) -> BuiltModule:
         return remote_module(where, callee.key, lambda: module(callee.key), written, what)
     report_progress("building")
 
-    is_pooled = where.fill is None
+    is_pooled, is_confined = where.fill is None, where.is_confined
 
     def built() -> LocalModule:
         mod = module(callee.key)
         recipe = where.recipe
-        return LocalModule.build(mod, where.target, written, what, recipe, is_pooled=is_pooled)
+        return LocalModule.build(
+            mod,
+            where.target,
+            written,
+            what,
+            recipe,
+            is_pooled=is_pooled,
+            is_confined=is_confined,
+        )
 
-    return remembered(_built, (callee.key, where.target, where.recipe, written, is_pooled), built)
+    key = callee.key, where.target, where.recipe, written, is_pooled, is_confined
+    return remembered(_built, key, built)
 
 
 def median_seconds(seconds: Callable[[int], float]) -> float:
@@ -189,9 +219,12 @@ def _traced(callee: CalledFunction, module: ModuleOf) -> tuple[LocalModule, Inst
         of = instrument(module(callee.key), callee.function)
         where = callee.where
         mod = of.module
-        return LocalModule.build(mod, where.target, None, recipe=where.recipe), of
+        recipe, is_confined = where.recipe, where.is_confined
+        return LocalModule.build(
+            mod, where.target, None, recipe=recipe, is_confined=is_confined
+        ), of
 
     try:
         return remembered(_built, callee, built)
     except RunError as failure:
-        raise RunError(f"{callee.function!r} runs, but cannot be traced: {failure}") from failure
+        raise RunError(f"{callee.function!r} can be run, but not traced: {failure}") from failure

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from irviz.errors import RunError
 from irviz.runtime.jobs.run_function import CalledFunction, ModuleOf, build
+from irviz.runtime.remote.remote_vm import BuiltModule
 from irviz.worker.progress import report_progress
 
 ROUNDS = 20
@@ -37,19 +39,26 @@ def time_in_turn(
     module: ModuleOf,
     rounds: int = ROUNDS,
     budget: float = BUDGET,
-) -> list[tuple[float, ...]]:
-    """Return the seconds of a call of each function, one number for each round.
+) -> Callable[[], list[tuple[float, ...]]]:
+    """Build the functions, and return what times them: one number of seconds for each round.
 
     Each round calls every function, in another order, and short ones several times. Long calls
     reduce the number of rounds, but not below six. Raises RunError with the stage's name when a
     function cannot be built or fails.
     """
-    calls = []
-    placed: dict[int, Sequence[object]] = {}  # stages may share arguments
+    built = []
     for number, job in enumerate(jobs, start=1):
         report_progress(f"building stage {number} of {len(jobs)}")
         with _stage_name(job):
-            calls.append(_call(job, module, placed))
+            built.append(build(job.callee, module))
+    return partial(_timed, jobs, built, rounds, budget)
+
+
+def _timed(
+    jobs: Sequence[TimedCall], built: Sequence[BuiltModule], rounds: int, budget: float
+) -> list[tuple[float, ...]]:
+    placed: dict[int, Sequence[object]] = {}  # stages may share arguments
+    calls = [_call(job, one, placed) for job, one in zip(jobs, built, strict=True)]
     report_progress("warming up")
     once = [_warm_up(call) for call in calls]
     fitting = int(_MOST_SECONDS / max(sum(once), _LEAST_SECONDS))
@@ -91,11 +100,11 @@ def _warm_up(call: Callable[[int], float]) -> float:
 
 
 def _call(
-    job: TimedCall, module: ModuleOf, placed: dict[int, Sequence[object]]
+    job: TimedCall, built: BuiltModule, placed: dict[int, Sequence[object]]
 ) -> Callable[[int], float]:
-    built = build(job.callee, module)
     if id(job.arguments) not in placed:
-        placed[id(job.arguments)] = built.copy_arguments(job.arguments)
+        with _stage_name(job):
+            placed[id(job.arguments)] = built.copy_arguments(job.arguments)
     own = placed[id(job.arguments)]
 
     def seconds(count: int) -> float:

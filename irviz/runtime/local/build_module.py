@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import count
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ import tvm_ffi
 from tvm import ir, relax, tirx
 
 from irviz.errors import RunError
+from irviz.runtime.local.build_recipe import PLAIN
 from irviz.runtime.local.kernels import KernelError, can_be_kept, compiled, is_closed
 from irviz.runtime.local.nodes_of_prim_func import nodes_of
 
@@ -27,12 +29,34 @@ class Built(NamedTuple):
     """A module that can be run.
 
     `symbols` are the names in there of PrimFuncs that have others, `constants` the numbers of the
-    large constants, to be released when nothing runs it any more.
+    large constants, to be released when nothing runs it any more. `is_closed` is whether no kernel
+    calls anything by name, so that loading them runs nothing of the module.
     """
 
     module: tvm.runtime.Module
     symbols: Mapping[str, str]
     constants: Sequence[int] = ()
+    is_closed: bool = False
+
+
+@lru_cache(maxsize=64)
+def why_not_confined(mod: ir.IRModule, build: str = PLAIN) -> str:
+    """Return why building a module needs trust, "" if it does not.
+
+    A target of its own may have options of LLVM, which can write files, and constant folding runs
+    kernels as it builds.
+    """
+    targets: list[object] = []
+    for function in mod.functions.values():
+        tvm_ffi.structural_walk(function, (tvm.target.Target, targets.append))
+        targets += (
+            [function.attrs["target"]] if function.attrs and "target" in function.attrs else []
+        )
+    if targets or mod.global_infos:
+        return "it has targets of its own"
+    if mod.attrs:
+        return "the module has attributes"
+    return f"build={build!r} folds constants" if build != PLAIN else ""
 
 
 def build_relax(mod: ir.IRModule, target: tvm.target.Target) -> Built:
@@ -64,7 +88,8 @@ def build_relax(mod: ir.IRModule, target: tvm.target.Target) -> Built:
     executable = built.mod  # not jit(): a C compiler would link what has no kernels
     for library in dict.fromkeys(kernel.library for kernel in kernels.values()):
         executable.import_module(library)
-    return Built(executable, symbols, numbers)
+    others = any(isinstance(one, tirx.PrimFunc) for one in functions.values())
+    return Built(executable, symbols, numbers, is_closed=not others)
 
 
 def release_constants(numbers: Sequence[int]) -> None:
@@ -79,7 +104,7 @@ def build_prim_funcs(mod: ir.IRModule, target: tvm.target.Target) -> Built:
     if len(functions) != 1 or not can_be_kept() or mod.attrs or not _keepable(mod):
         return Built(tvm.compile(mod, target=target).jit(), {})
     ((name, kernel),) = compiled(functions, target).items()
-    return Built(kernel.library, {name: kernel.symbol})
+    return Built(kernel.library, {name: kernel.symbol}, is_closed=True)
 
 
 def _keepable(mod: ir.IRModule) -> dict[str, tirx.PrimFunc]:

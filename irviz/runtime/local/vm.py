@@ -9,6 +9,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -19,7 +20,12 @@ from irviz.errors import RunError
 from irviz.ir.shapes.check_arguments import ShapeValue
 from irviz.ir.tensor_array import tensor_array
 from irviz.model.runs.trace import Array
-from irviz.runtime.local.build_module import build_prim_funcs, build_relax, release_constants
+from irviz.runtime.local.build_module import (
+    build_prim_funcs,
+    build_relax,
+    release_constants,
+    why_not_confined,
+)
 from irviz.runtime.local.build_recipe import AS_IT_IS, BuildRecipe
 from irviz.runtime.local.run_errors import run_errors
 from irviz.worker.shared_arrays import is_mapped
@@ -47,14 +53,23 @@ def remembered(
 class LocalModule:
     """Relax functions on a virtual machine, or a library of PrimFuncs, and the device that runs it.
 
-    `written` are the indices of the arguments that a PrimFunc writes, which are its outputs, None
-    for Relax functions. `symbols` are the names of PrimFuncs there, if they are others.
+    Loading them may run code of the module, so `load` does that when they are needed first, unless
+    it is known to run none. `written` are the indices of the arguments that a PrimFunc writes,
+    which are its outputs, None for Relax functions. `symbols` are the names of PrimFuncs there, if
+    they are others.
     """
 
-    functions: relax.VirtualMachine | tvm.runtime.Module
+    load: Callable[[], relax.VirtualMachine | tvm.runtime.Module]
     device: tvm.runtime.Device
     written: Sequence[int] | None
     symbols: Mapping[str, str] = field(default_factory=dict)
+    what: str = "the module"
+
+    @cached_property
+    def functions(self) -> relax.VirtualMachine | tvm.runtime.Module:
+        """The loaded functions; raises RunError."""
+        with _building(self.what):
+            return self.load()
 
     @classmethod
     def build(
@@ -66,21 +81,30 @@ class LocalModule:
         recipe: BuildRecipe = AS_IT_IS,
         *,
         is_pooled: bool = True,
+        is_confined: bool = False,
     ) -> LocalModule:
         """Build a module for this machine, `what` in errors; raise RunError.
 
-        With `is_pooled` the memory of one call is used again in the next.
+        With `is_pooled` the memory of one call is used again in the next. With `is_confined`
+        nothing of the module is run here, and it is refused if building it would.
         """
-        with run_errors(f"{what} could not be built"):
+        with _building(what):
+            if is_confined:
+                _check_confined(mod, recipe)
             device, build = tvm.cpu(), build_relax if written is None else build_prim_funcs
             goal = tvm_target(target)
             chosen = mod if written is not None else recipe.optimised(mod, goal)
-            module, symbols, constants = build(chosen, goal)
+            module, symbols, constants, is_closed = build(chosen, goal)
             memory = None if is_pooled else "naive"
-            functions = relax.VirtualMachine(module, device, memory) if written is None else module
-            made = cls(functions, device, written, symbols)
+
+            def load() -> relax.VirtualMachine | tvm.runtime.Module:
+                return relax.VirtualMachine(module, device, memory) if written is None else module
+
+            made = cls(load, device, written, symbols, what)
             weakref.finalize(made, release_constants, constants)
-            return made
+        if is_closed or not is_confined:
+            _ = made.functions
+        return made
 
     def copy_arguments(self, arguments: Sequence[object]) -> Sequence[object]:
         """Copy arguments to the device."""
@@ -132,6 +156,18 @@ class LocalModule:
             for name, symbol in self.symbols.items():
                 words = words.replace(symbol, name)
             raise RunError(words) from failure.__cause__
+
+
+def _check_confined(mod: ir.IRModule, recipe: BuildRecipe) -> None:
+    if reason := why_not_confined(mod, recipe.kind):
+        raise RunError(
+            f"{reason}, so it is not built for the sandbox: if you trust where the file comes "
+            "from, open it with trust=True, or go on with session.trust()"
+        )
+
+
+def _building(what: str) -> contextlib.AbstractContextManager[None]:
+    return run_errors(f"{what} could not be built")
 
 
 def tvm_target(target: str) -> tvm.target.Target:

@@ -180,7 +180,7 @@ def remote_module(
         link.request("looking for functions", lambda: _check_callees(link, mod))
         if written is not None:
             library = _load(link, mod, where, what)
-            return RemoteLibrary(link, LocalModule(library, link.device, written))
+            return RemoteLibrary(link, LocalModule(lambda: library, link.device, written))
         flat, names = flatten_tuple_params(mod)
         impure = {name for name in relax_functions(mod) if not mod[name].is_pure}
         vm = relax.VirtualMachine(_load(link, flat, where, what), link.device)

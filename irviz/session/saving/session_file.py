@@ -19,8 +19,9 @@ import tvm
 from tvm import ir
 
 from irviz.ir.module_functions import drawable_functions
+from irviz.ir.module_json import TvmJsonError
 from irviz.loaders.file_errors import brief
-from irviz.loaders.tvm_json import TvmJsonError, objects_from_json, objects_to_json
+from irviz.loaders.tvm_json import objects_from_json, objects_to_json
 from irviz.runtime.inputs.argument_lists import Inputs
 from irviz.runtime.run import CallInputs, RunConfig
 from irviz.session.saving import archive

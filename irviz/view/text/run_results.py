@@ -55,7 +55,8 @@ def run_summary(result: RunResult) -> str:
     """Return a run in one line: `193 of 200 right, 85 µs an input`."""
     right = "" if result.correct is None else f"{result.correct} of {result.cases} right, "
     build = "" if result.build == "plain" else f", {result.build} build"
-    return f"{right}{format_duration(result.seconds)} an input{build}"
+    confined = ", sandboxed: no network, no files" if result.is_confined else ""
+    return f"{right}{format_duration(result.seconds)} an input{build}{confined}"
 
 
 def badge_html(result: RunResult | None, comparison: Comparison | None, error: str) -> Markup:

@@ -4,6 +4,7 @@
 
 import collections
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -167,7 +168,8 @@ def clockwork(monkeypatch, **seconds):
 
 def test_in_each_round_each_stage_is_called_as_often_as_makes_its_share_of_the_time(monkeypatch):
     calls, jobs = clockwork(monkeypatch, short=0.001, long=0.1)
-    assert time_in_turn(jobs, {}.__getitem__, rounds=10, budget=2.0) == [(0.001,) * 10, (0.1,) * 10]
+    timed = time_in_turn(jobs, {}.__getitem__, rounds=10, budget=2.0)
+    assert timed() == [(0.001,) * 10, (0.1,) * 10]
     rounds = calls[4:]  # after two calls of each
     assert collections.Counter(rounds) == {("short", 100): 10, ("long", 1): 10}
     pairs = [{rounds[n][0], rounds[n + 1][0]} for n in range(0, 20, 2)]
@@ -176,7 +178,7 @@ def test_in_each_round_each_stage_is_called_as_often_as_makes_its_share_of_the_t
 
 def test_a_stage_that_takes_long_is_called_once_before_the_rounds(monkeypatch):
     calls, jobs = clockwork(monkeypatch, long=0.5)
-    time_in_turn(jobs, {}.__getitem__, rounds=6)
+    time_in_turn(jobs, {}.__getitem__, rounds=6)()
     assert calls == [("long", 1)] * 7
 
 
@@ -189,13 +191,14 @@ def test_the_very_same_arguments_are_copied_once(monkeypatch):
     time_in_turn(
         [TimedCall(CalledFunction(str(n), "main"), one) for n, one in enumerate(arguments)],
         {}.__getitem__,
-    )
+    )()
     assert [one.copied for one in machines] == [1, 0, 1]
 
 
 def test_prim_funcs_with_the_same_parameters_get_the_very_same_arguments(monkeypatch):
     jobs = []
-    monkeypatch.setattr(running, "time_in_turn", lambda found, *_, **__: jobs.extend(found))
+    kept = lambda found, *_, **__: partial(jobs.extend, found)  # noqa: E731
+    monkeypatch.setattr(running, "time_in_turn", kept)
     measure([Once, EightTimes], "work", config=HERE)
     assert jobs[0].arguments is jobs[1].arguments
 
@@ -211,16 +214,16 @@ def test_too_little_memory_here_is_told(monkeypatch):
 
 def test_calls_that_take_long_have_fewer_rounds_but_enough_for_an_interval(monkeypatch):
     _, jobs = clockwork(monkeypatch, one=1.0, other=1.0)
-    assert [len(one) for one in time_in_turn(jobs, {}.__getitem__, rounds=20)] == [10, 10]
+    assert [len(one) for one in time_in_turn(jobs, {}.__getitem__, rounds=20)()] == [10, 10]
     _, jobs = clockwork(monkeypatch, one=100.0)
-    assert [len(one) for one in time_in_turn(jobs, {}.__getitem__, rounds=20)] == [LEAST_ROUNDS]
-    assert [len(one) for one in time_in_turn(jobs, {}.__getitem__, rounds=2)] == [2]
+    assert [len(one) for one in time_in_turn(jobs, {}.__getitem__, rounds=20)()] == [LEAST_ROUNDS]
+    assert [len(one) for one in time_in_turn(jobs, {}.__getitem__, rounds=2)()] == [2]
 
 
 def test_a_stage_that_fails_as_it_is_called_is_named(monkeypatch):
     _, jobs = clockwork(monkeypatch, well=1.0, broken=None)
     with pytest.raises(RunError, match=re.escape("stage broken: it broke")):
-        time_in_turn(jobs, {}.__getitem__)
+        time_in_turn(jobs, {}.__getitem__)()
 
 
 @pytest.mark.parametrize("count", [2, 3, 5])

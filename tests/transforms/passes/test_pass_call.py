@@ -283,7 +283,7 @@ def test_a_call_does_the_same_in_another_process(which):
     )
 
 
-def _applied(sent):
+def _applied(sent) -> tvm.IRModule:
     mod, transform = cloudpickle.loads(sent)
     return transform(mod)
 

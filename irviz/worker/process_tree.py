@@ -1,0 +1,65 @@
+"""Processes that end with their parent, and their children with them."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+_SET_DEATH_SIGNAL, _BECOME_SUBREAPER = 1, 36  # of Linux's prctl
+_libc = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
+
+
+def end_with_parent(parent: int, by: int = getattr(signal, "SIGKILL", 0)) -> None:
+    """Make Linux send this process a signal when the thread that started it ends."""
+    _prctl(_SET_DEATH_SIGNAL, by)
+    if os.getppid() != parent:  # it ended before that
+        os._exit(1)
+
+
+def adopt_orphans() -> None:
+    """Let Linux make what descendants of this process leave behind its own children."""
+    _prctl(_BECOME_SUBREAPER, 1)
+
+
+def kill_children(others: Collection[int] = ()) -> None:
+    """Kill the children of this process, except `others`, and their descendants, on Linux."""
+    killed = set[int]()
+    while found := set(_descendants(os.getpid(), others)) - killed:  # they may have more meanwhile
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        killed |= found
+
+
+def reap_children(others: Collection[int] = (), options: int = 0) -> None:
+    """Wait for the children of this process, except `others`, which were killed."""
+    for pid in _children(os.getpid()):
+        if pid not in others:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, options)
+
+
+def _descendants(pid: int, others: Collection[int]) -> Iterator[int]:
+    for child in _children(pid):
+        if child not in others:
+            yield child
+            yield from _descendants(child, others)
+
+
+def _children(pid: int) -> list[int]:
+    found, tasks = list[int](), f"/proc/{pid}/task"
+    with contextlib.suppress(OSError):  # it has ended
+        for task in os.listdir(tasks):  # noqa: PTH208 - this is done for each run
+            found += map(int, Path(f"{tasks}/{task}/children").read_bytes().split())
+    return found
+
+
+def _prctl(option: int, value: int) -> None:
+    with contextlib.suppress(AttributeError):
+        if _libc is not None:
+            _libc.prctl(option, value)

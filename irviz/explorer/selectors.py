@@ -199,18 +199,18 @@ def compared(state: State) -> ComparedViews | Exception | None:
 )
 def _shared_layouts(state: State) -> Mapping[Stage, SharedLayout]:
     """Return the layouts shared by stages that the user can step through."""
-    return shared_layouts(
-        chain_part(state.session.tree, state.function), state.function, state.view
-    )
+    part = chain_part(state.session.tree, state.function)
+    try:
+        with limited("the layout", *part):
+            return shared_layouts(part, state.function, state.view)
+    except Exception:  # whatever is wrong with a stage, the others can be drawn
+        return {}
 
 
 def _shared_layout(state: State) -> PlacedGraph | None:
     """Return the current stage's layout from a shared one, None if it is laid out alone."""
-    try:
-        shared = _shared_layouts(state).get(state.stage)
-        return None if shared is None else shared.of(state.stage)
-    except Exception:  # whatever is wrong with another stage, this one can be drawn
-        return None
+    shared = _shared_layouts(state).get(state.stage)
+    return None if shared is None else shared.of(state.stage)
 
 
 @derived(

@@ -24,6 +24,7 @@ SECONDS = 6.0
 BYTES = 400 << 20
 """How much more memory the process may have at the end of an operation than before."""
 _POLL_SECONDS = 0.02
+_RAISE_AGAIN_SECONDS = 0.2  # Python drops what is raised in a finalizer or a callback of its GC
 _STATM = Path("/proc/self/statm")
 _raise_in_thread = ctypes.pythonapi.PyThreadState_SetAsyncExc
 _raise_in_thread.argtypes = (ctypes.c_ulong, ctypes.py_object)
@@ -71,12 +72,15 @@ def limited(what: str, *stages: Stage) -> Iterator[None]:
             yield
         finally:
             watch.end()
-    except _StoppedError:
-        raise LimitError(f"{what} {watch.reason}: give a smaller module") from None
-    except RecursionError:
-        reason = "needs functions, values or types that are nested too deeply"
+    except (_StoppedError, Exception) as error:
+        reason = watch.reason
+        if isinstance(error, RecursionError):
+            reason = reason or "needs functions, values or types that are nested too deeply"
+        if not reason:
+            raise
         raise LimitError(f"{what} {reason}: give a smaller module") from None
     finally:
+        watch.end()  # once more, in case it was itself stopped
         _of_thread.is_limited = False
         if left is not None:
             _of_thread.seconds = left - watch.seconds()
@@ -121,6 +125,7 @@ class _Watch:
 
     def __init__(self, seconds: float) -> None:
         self.reason = ""
+        self._raised = 0.0
         self._most, self._memory = seconds, 0
         self._thread = threading.get_ident()
         self._clock = _clock_of_this_thread()
@@ -135,8 +140,9 @@ class _Watch:
 
     def end(self) -> None:
         """Stop watching; nothing is raised after that."""
-        _watcher.remove(self)
-        _raise_in_thread(self._thread, ctypes.py_object())  # takes back what is pending
+        with contextlib.suppress(_StoppedError):
+            _watcher.remove(self)
+            _raise_in_thread(self._thread, ctypes.py_object())  # takes back what is pending
 
     def seconds(self) -> float:
         """Return how long the operation has taken."""
@@ -145,11 +151,15 @@ class _Watch:
     def check(self, memory: int) -> None:
         """Stop the operation if it exceeds a limit. Another thread calls this."""
         self._memory = self._memory or memory
-        if self.seconds() > self._most:
+        if self.reason:
+            pass
+        elif self.seconds() > self._most:
             self.reason = f"takes more than {self._most:.2g} s of processor time"
         elif memory - self._memory > BYTES:
             self.reason = f"takes more than {BYTES >> 20} MB of memory"
-        if self.reason:
+        now = time.monotonic()
+        if self.reason and now - self._raised > _RAISE_AGAIN_SECONDS:
+            self._raised = now
             _raise_in_thread(self._thread, _StoppedError)
 
 
@@ -158,7 +168,8 @@ class _Watcher:
 
     def __init__(self) -> None:
         self._watches: list[_Watch] = []
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._is_started = False
 
     def add(self, watch: _Watch) -> None:
@@ -173,7 +184,7 @@ class _Watcher:
 
     def remove(self, watch: _Watch) -> None:
         """Check an operation no more."""
-        with self._changed:
+        with self._lock:  # which, unlike a condition, is never left locked by _StoppedError
             if watch in self._watches:
                 self._watches.remove(watch)
 
@@ -185,8 +196,6 @@ class _Watcher:
                 memory = _memory()
                 for watch in list(self._watches):
                     watch.check(memory)
-                    if watch.reason:
-                        self._watches.remove(watch)
             time.sleep(_POLL_SECONDS)
 
 

@@ -1,5 +1,6 @@
 """What is done with an opened file ends within limits, however little the file has in it."""
 
+import contextlib
 import time
 
 import pytest
@@ -108,6 +109,20 @@ def test_an_operation_that_ends_in_time_is_not_stopped_later(opened):
     with limited("the picture", stage):
         spend(0.05)
     spend(0.6)
+
+
+@pytest.mark.usefixtures("few_seconds")
+def test_an_operation_ends_although_what_stops_it_was_dropped_once(opened):
+    """Python drops it where it is raised in a finalizer, or in a callback of its collector."""
+    (stage,) = opened(calls_that_call(1, 2)).stages
+
+    def drop_it_once():
+        with contextlib.suppress(BaseException):
+            spend(5)
+        spend(5)
+
+    with pytest.raises(irviz.LimitError, match="takes more than"), limited("the work", stage):
+        drop_it_once()
 
 
 def spend_memory(nbytes):

@@ -51,7 +51,7 @@ def test_a_file_that_is_gone_is_not_offered(tmp_path: Path) -> None:
 def test_a_damaged_list_is_an_empty_one_and_is_written_anew(
     tmp_path: Path, state: Path, content: bytes
 ) -> None:
-    state.parent.mkdir()
+    state.parent.mkdir(0o700)
     state.write_bytes(content)
     assert recent_files() == []
     [path] = files(tmp_path, 1)

@@ -13,7 +13,7 @@ import tvm
 from numpy.typing import NDArray
 from tvm import ir, relax, tirx
 
-from irviz.errors import NotFoundError
+from irviz.errors import NotFoundError, NumPyError
 from irviz.ir.module_functions import function_named
 from irviz.ir.numpy_code.prim_func import (
     CALL_TIR,
@@ -123,7 +123,12 @@ def write_function(
         raise NotFoundError(f"the module has no function {name!r}: it has {names}")
     origins[tree] = function
     source = ast.unparse(ast.fix_missing_locations(tree))
-    pairs = zip(_statements([tree]), _statements(ast.parse(source).body), strict=True)
+    try:
+        written = ast.parse(source).body
+    except SyntaxError as failure:  # Python indents 100 times at most
+        message = f"{name} cannot be written as NumPy, as Python cannot read it: {failure.msg}"
+        raise NumPyError(message, "more nesting than Python can read") from None
+    pairs = zip(_statements([tree]), _statements(written), strict=True)
     lines = {parsed.lineno: origins[one] for one, parsed in pairs if one in origins}
     return NumPyFunction(name, source, lines, callees)
 

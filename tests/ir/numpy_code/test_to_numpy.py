@@ -231,6 +231,16 @@ def test_what_cannot_be_written_says_which_construct_and_line() -> None:
     assert "call_extern" in _calling_c.script().splitlines()[number - 1]
 
 
+def test_more_loops_than_python_can_indent_are_told_in_words() -> None:
+    function = mm_relu.MyModule["mm_relu"]
+    body = function.body
+    for number in range(120):
+        loop = tirx.Var(f"n{number}", "int32")
+        body = tirx.For(loop, 0, 1, tirx.ForKind.SERIAL, body)
+    with pytest.raises(irviz.NumPyError, match="too many levels of indentation"):
+        irviz.to_numpy(function.with_body(body))
+
+
 def test_an_operator_says_that_it_is_to_be_legalised_first() -> None:
     builder = relax.BlockBuilder()
     x = relax.Var("x", R.Tensor((4,), "float32"))

@@ -383,7 +383,8 @@ def module_facts(state: State) -> str:
 def node_source(state: State) -> str:
     """Return the selected node's line of TVMScript and its PrimFunc as HTML."""
     try:
-        return _node_source(state)
+        with limited("the text", *filter(None, [state.stage_of(state.selection.side)])):
+            return _node_source(state)
     except Exception as failure:  # TVM does not print every module that it makes
         words = Markup('<p role="alert" class="irviz-error">TVM does not print this: {}</p>')
         return words.format(str(failure) or type(failure).__name__)
@@ -420,7 +421,8 @@ def history(state: State) -> tuple[HistoryStep, ...]:
         return ()
     try:
         tree = state.session.tree
-        return node_history(tree, found.function, found.inner, found.stage.id).changes
+        with limited("the history", *state.session.stages):
+            return node_history(tree, found.function, found.inner, found.stage.id).changes
     except Exception:  # it is a group, or a stage cannot be read, which is said where it is shown
         return ()
 

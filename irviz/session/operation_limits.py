@@ -140,9 +140,14 @@ class _Watch:
 
     def end(self) -> None:
         """Stop watching; nothing is raised after that."""
-        with contextlib.suppress(_StoppedError):
-            _watcher.remove(self)
-            _raise_in_thread(self._thread, ctypes.py_object())  # takes back what is pending
+        while True:
+            try:
+                _watcher.remove(self)
+                for _ in range(2):  # Python raises what is pending when a loop begins again
+                    pass
+                return
+            except _StoppedError:
+                continue
 
     def seconds(self) -> float:
         """Return how long the operation has taken."""

@@ -1,6 +1,8 @@
 """What is done with an opened file ends within limits, however little the file has in it."""
 
 import contextlib
+import subprocess
+import sys
 import time
 
 import pytest
@@ -123,6 +125,34 @@ def test_an_operation_ends_although_what_stops_it_was_dropped_once(opened):
 
     with pytest.raises(irviz.LimitError, match="takes more than"), limited("the work", stage):
         drop_it_once()
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.5])
+def test_profilers_work_after_an_operation_that_was_limited(seconds):
+    """In CPython 3.11, an exception that is taken back makes the next profiled call endless."""
+    run = subprocess.run(
+        [sys.executable, "-c", PROFILED, str(seconds)], timeout=60, capture_output=True, text=True
+    )
+    assert run.stdout == f"{'stopped' if seconds else 'ended'}\nprofiled\n", run.stderr
+
+
+PROFILED = """
+import cProfile, sys, time, types
+from irviz.errors import LimitError
+from irviz.session import operation_limits
+
+operation_limits.SECONDS = 0.2
+try:
+    with operation_limits.limited("the work", types.SimpleNamespace(files=("a file",))):
+        end = time.thread_time() + float(sys.argv[1])
+        while time.thread_time() < end:
+            pass
+    print("ended")
+except LimitError:
+    print("stopped")
+cProfile.Profile().runcall(lambda: None)
+print("profiled")
+"""
 
 
 def spend_memory(nbytes):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 
 from tvm import ir, relax
@@ -12,19 +12,26 @@ from irviz.ir.node_ids import definitions, identify
 from irviz.model.graph.graph import NodeId
 
 
-def source_lines(function: relax.Function, nodes: Collection[NodeId]) -> str:
-    """Return where nodes were written, such as `model.py, lines 23, 24`, or "" if it is not known.
+def source_lines(function: relax.Function) -> Mapping[NodeId, tuple[str, int]]:
+    """Return the file and line where each node was written, as far as they are known.
 
-    It is told by the spans of bindings, or of their values: TVMScript that is parsed from a file
+    They are told by the spans of bindings, or of their values: TVMScript that is parsed from a file
     has spans, and so has what irviz imports from torch.
     """
     ids = identify(function)
-    found: dict[str, dict[int, None]] = {}
+    found: dict[NodeId, tuple[str, int]] = {}
     for var, binding in definitions((), function.body):
-        if binding is not None and ids[var] in nodes:
-            span = binding.span or getattr(binding.value, "span", None)
-            if span is not None and not span.source_name.name.startswith("<"):  # as <string> does
-                found.setdefault(PurePath(span.source_name.name).name, {})[span.line] = None
+        span = binding and (binding.span or getattr(binding.value, "span", None))
+        if span is not None and not span.source_name.name.startswith("<"):  # as <string> does
+            found[ids[var]] = PurePath(span.source_name.name).name, span.line
+    return found
+
+
+def source_words(places: Iterable[tuple[str, int]]) -> str:
+    """Return the words for files and lines, such as `model.py, lines 23, 24`."""
+    found: dict[str, dict[int, None]] = {}
+    for file, line in places:
+        found.setdefault(file, {})[line] = None
     return "; ".join(
         f"{file}, line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))}"
         for file, lines in found.items()

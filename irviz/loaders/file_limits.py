@@ -16,7 +16,7 @@ MAX_BYTES = 1 << 31
 """The size limit of a file, and of inputs made from images."""
 SECONDS = 120.0
 """The time limit for opening a file of any size."""
-_TEXT_SECONDS, _CHARACTERS_A_SECOND = 10.0, 20_000
+_TEXT_SECONDS, _CHARACTERS_A_SECOND = 9.5, 20_000
 """The time limit for opening a short text, and what is read of a long one: an old one is upgraded
 first, which takes most of that."""
 _FREE_SHARE = 0.5

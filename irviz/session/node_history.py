@@ -13,10 +13,11 @@ from typing import NamedTuple
 from irviz.errors import NotFoundError
 from irviz.gc_pause import gc_paused
 from irviz.ir.module_functions import function_named, relax_functions
-from irviz.ir.source_lines import source_lines
+from irviz.ir.source_lines import source_lines, source_words
 from irviz.model.diff.diff_result import FunctionDiff, NodeChange, NodeDiff
 from irviz.model.graph.graph import Edge, Graph, Node, NodeId, Region, RegionKind
 from irviz.model.graph.layers import layer_name
+from irviz.session.kept_by_stage import kept_by_stage
 from irviz.session.stage_cache import graph_of
 from irviz.session.stage_chain import chain
 from irviz.session.stage_diff import diff_modules
@@ -69,7 +70,8 @@ class HistoryStep:
         In the first stage, this is where the nodes were written, such as `model.py, line 23`.
         """
         if not self.diffs:
-            return source_lines(self.stage.module[self.function], self.nodes)
+            written = _source_lines(self.stage, self.function)
+            return source_words(written[node] for node in self.nodes if node in written)
         words = []
         for change in self.changes:
             nodes = nodes_of(one.before for one in self.diffs if one.change is change)
@@ -233,6 +235,11 @@ def _beside(
         return (NodeDiff(change, *sides),), name
     diffs = {id(one): one for node in place.nodes for one in found.by_node.get(node, ())}
     return tuple(diffs.values()), found.function
+
+
+@kept_by_stage
+def _source_lines(stage: Stage, name: str) -> Mapping[NodeId, tuple[str, int]]:
+    return source_lines(stage.module[name])
 
 
 def is_same_function(before: Stage, after: Stage, name: str) -> bool:

@@ -39,10 +39,10 @@ class _StoppedError(BaseException):
 
 
 class _OfThread(threading.local):
-    """What applies in a thread: whether an operation is limited, and what several have left."""
+    """What applies in a thread: whether an operation is limited, and when several end."""
 
     is_limited = False
-    seconds: float | None = None
+    end: float | None = None
 
 
 _of_thread = _OfThread()
@@ -63,8 +63,8 @@ def limited(what: str, *stages: Stage) -> Iterator[None]:
     if _of_thread.is_limited or not any(stage.files for stage in stages):
         yield
         return
-    left = _of_thread.seconds
-    watch = _Watch(SECONDS if left is None else min(SECONDS, left))
+    end = _of_thread.end
+    watch = _Watch(SECONDS if end is None else min(SECONDS, end - time.monotonic()))
     _of_thread.is_limited = True
     try:
         try:
@@ -82,8 +82,6 @@ def limited(what: str, *stages: Stage) -> Iterator[None]:
     finally:
         watch.end()  # once more, in case it was itself stopped
         _of_thread.is_limited = False
-        if left is not None:
-            _of_thread.seconds = left - watch.seconds()
 
 
 def limits(what: str) -> Callable[[Method], Method]:
@@ -103,20 +101,22 @@ def limits(what: str) -> Callable[[Method], Method]:
 def limited_together(
     steps: Generator[Value, None, Result], seconds: float
 ) -> Generator[Value, None, Result]:
-    """Take steps whose limited operations have so much processor time together.
+    """Take steps whose limited operations have so much time together.
 
-    When it is used up, each of them raises LimitError at once.
+    It is the time of the wall, as layouts are made in another process. When it is used up, each
+    operation raises LimitError at once.
     """
     left = seconds
     while True:
-        before = _of_thread.seconds
-        _of_thread.seconds = left
+        began, before = time.monotonic(), _of_thread.end
+        _of_thread.end = began + left
         try:
             step = next(steps)
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]
         finally:
-            left, _of_thread.seconds = _of_thread.seconds, before
+            _of_thread.end = before
+            left -= time.monotonic() - began
         yield step
 
 

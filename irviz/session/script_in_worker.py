@@ -16,7 +16,7 @@ from irviz.transforms.stage_paths import to_script
 from irviz.transforms.stage_tree import StageTree
 from irviz.worker.supervisor import TRIES, WorkerError
 
-_SECONDS = 10.0
+_SECONDS = 8.0
 """For each stage."""
 
 

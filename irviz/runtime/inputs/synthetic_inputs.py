@@ -26,6 +26,7 @@ MOST_BYTES = 1 << 31
 """The limit for the synthetic values of one call."""
 
 _MOST_INTEGER = 10
+_MOST_DIMENSIONS = 64  # of an array of NumPy
 _DTYPES = {
     *("bool", "bfloat16", "float16", "float32", "float64"),
     *(f"{kind}int{bits}" for kind in ("", "u") for bits in (8, 16, 32, 64)),
@@ -108,7 +109,13 @@ def synthetic_bytes(name: str, type_: ir.Type, dims: Mapping[str, int]) -> int:
         )
     if is_number:
         return 8
-    count = math.prod(static_shape(name, type_, dims))
+    shape = static_shape(name, type_, dims)
+    if len(shape) > _MOST_DIMENSIONS and isinstance(type_, relax.TensorType):
+        raise InputError(
+            f"{name} has {len(shape)} dimensions, and arrays of NumPy have at most "
+            f"{_MOST_DIMENSIONS}: no value can be created"
+        )
+    count = math.prod(shape)
     return count * np.dtype(dtype).itemsize if isinstance(type_, relax.TensorType) else 8
 
 

@@ -25,7 +25,7 @@ _VIEWS = ("relax.reshape", "relax.memory.view", "relax.memory.ensure_zero_offset
 _QUIET = ("relax.shape_of", "relax.null_value", "relax.tensor_to_shape", "relax.make_closure")
 _NAMING = ("relax.call_pure_packed", "relax.call_builtin_with_ctx", "relax.call_py_func")
 """The operators that call what their first argument names."""
-_MOST_STEPS = 200_000
+_MOST_STEPS = 50_000
 
 
 @dataclass

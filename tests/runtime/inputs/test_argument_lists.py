@@ -166,6 +166,14 @@ def test_what_cannot_be_made_up_is_asked_for(modules, name, words):
         argument_lists(getattr(modules, name)["main"], None, {})
 
 
+def test_more_dimensions_than_an_array_can_have_are_an_input_error():
+    x = relax.Var("x", relax.TensorType([1] * 65, "float32"))
+    function = relax.Function([x], x)
+    words = "x has 65 dimensions, and arrays of NumPy have at most 64: no value can be created"
+    with pytest.raises(InputError, match=words):
+        argument_lists(function, None, {})
+
+
 # --- refused -----------------------------------------------------------------------------------
 
 

@@ -42,11 +42,10 @@ def _wrong_in(diff, before, after, names):
     for index, node in enumerate(diff.nodes):
         for side, ids, groups in ((mine, node.before, 0), (theirs, node.after, 1)):
             is_pair = bool(node.before) and bool(node.after)
+            held = [each for each in ids if side.holds_a_value(each)]
             for each in ids:
-                mark = f"pair {index}" if is_pair else f"side {groups}, {each}"
-                if is_pair and each != ids[-1]:
-                    mark = f"side {groups}, {each}"
-                side.mark(each, mark)
+                is_value = is_pair and each == (held or ids)[-1]
+                side.mark(each, f"pair {index}" if is_value else f"side {groups}, {each}")
     for node in diff.nodes:
         if len(node.before) != 1 or len(node.after) != 1 or node.callee:
             continue
@@ -96,6 +95,13 @@ class _Side:
                 self.marks[var.__chandle__()] = tirx.IntImm("int64", number)
         elif var is not None:
             self.marks[var.__chandle__()] = relax.ExternFunc(mark)
+
+    def holds_a_value(self, node_id):
+        """Return whether a node has a value, unlike a call that writes to buffers."""
+        var = self.vars.get(node_id)
+        if var is None or isinstance(var.ty, relax.AnyType):
+            return False
+        return not isinstance(var.ty, ir.TupleType) or bool(var.ty.fields)
 
     def value(self, node_id, names):
         """Return the type and the value of a node, or None where it has none of its own."""

@@ -43,6 +43,21 @@ class Apply(Action):
     transform: Transform
 
 
+@dataclass(frozen=True, eq=False)
+class Changed(Action):
+    """Take the result of an action that transformed or opened a module.
+
+    Attributes:
+        wanted: The action.
+        before: The session that it was performed on.
+        result: The session after it, or why there is none.
+    """
+
+    wanted: Action
+    before: Session
+    result: Session | Exception
+
+
 @dataclass(frozen=True)
 class TryTransform(Action):
     """Find out what a transform would do to the current stage."""
@@ -142,6 +157,7 @@ FieldName = Literal[
     "drawing",
     "jobs",
     "making",
+    "applying",
     "measures_steps",
     "prim_func",
     "runs_new_stages",

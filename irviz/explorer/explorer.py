@@ -35,6 +35,7 @@ from irviz.explorer.prefetch import StagesAhead
 from irviz.explorer.readers_changes import ReadersChanges
 from irviz.explorer.scene_data import scene_data
 from irviz.explorer.selectors import shown_selection
+from irviz.explorer.slow_changes import SlowChanges
 from irviz.explorer.state import State
 from irviz.explorer.still_picture import StillPicture
 from irviz.explorer.store import Store
@@ -154,6 +155,7 @@ class Explorer(Pane):
         store.subscribe(self._follow)
         store.subscribe(self._still.update)
         self._drawings = Drawings(store)
+        self._slow = SlowChanges(store)
         self._ahead = StagesAhead(store, self._drawings)
         self.observe(lambda change: self._take(change.new), "session")
 
@@ -208,6 +210,7 @@ class Explorer(Pane):
             self._still.cancel()
             self._ahead.leave()
             self._drawings.leave()
+            self._slow.leave()
         self.store.close()
         for part in (*self.forms.values(), *self._panes):
             for one in (*_inside(part), part):

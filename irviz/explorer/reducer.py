@@ -65,13 +65,14 @@ def reduce(state: State, action: Action) -> State:
         for one in action.wanted:
             state = reduce(state, one)
         return state
+    wanted = action.wanted if isinstance(action, actions.Changed) else action
     try:
         after = _after(action, state)
     except UntrustedError as error:
-        return replace(state, question=Question(action, error.files))
+        return replace(state, question=Question(wanted, error.files))
     except Exception as error:  # whatever it is, the explorer lives on
         words = str(error) or type(error).__name__
-        return replace(state, message=Message(words, True), failure=Failure(action, error))
+        return replace(state, message=Message(words, True), failure=Failure(wanted, error))
     return after if after is state else _settled(after, state)
 
 
@@ -81,16 +82,18 @@ def _after(action: Action, state: State) -> State:  # noqa: C901 - one case an a
     match action:
         case actions.Checkout(stage):
             return _with_session(state, session.checkout(stage))
-        case actions.Apply(ScheduleStep() as step):
-            return _with_session(state, session.apply_schedule_step(step))
-        case actions.Apply(transform):
-            return _with_session(state, session.apply(transform))
+        case actions.Apply() | actions.ReplaySchedule() | actions.ReplayBranch():
+            return _with_session(state, changed_session(session, action))
+        case actions.OpenFile():
+            return _with_session(state, changed_session(session, action))
+        case actions.Changed(wanted, before, result):
+            if before is not session:  # it has changed since
+                result = changed_session(session, wanted)
+            if isinstance(result, Exception):
+                raise result
+            return _with_session(state, result)
         case actions.TryTransform() | actions.ForgetPreview():
             return replace(state, preview=None) if state.preview is not None else state
-        case actions.ReplaySchedule(function, steps):
-            return _with_session(state, session.replay_schedule(function, steps))
-        case actions.ReplayBranch(stage):
-            return _with_session(state, session.replay(onto=stage))
         case actions.Rename(stage, label):
             return _with_session(state, session.rename(stage, label))
         case actions.Drop(stage):
@@ -99,8 +102,6 @@ def _after(action: Action, state: State) -> State:  # noqa: C901 - one case an a
             return _with_session(state, session.undo())
         case actions.Redo():
             return _with_session(state, session.redo())
-        case actions.OpenFile(name, content):
-            return _with_session(state, add_file(session, name, content))
         case actions.SetSession(new):
             return _with_other_session(state, new)
         case actions.SetInputs(inputs, seed, sizes):
@@ -183,6 +184,22 @@ def _fresh(state: State, **changes: Any) -> State:
 
 
 # --- stages ------------------------------------------------------------------------------------
+
+
+def changed_session(session: Session, action: Action) -> Session:
+    """Return the session after an action that transforms or opens a module, which may take long."""
+    match action:
+        case actions.Apply(ScheduleStep() as step):
+            return session.apply_schedule_step(step)
+        case actions.Apply(transform):
+            return session.apply(transform)
+        case actions.ReplaySchedule(function, steps):
+            return session.replay_schedule(function, steps)
+        case actions.ReplayBranch(stage):
+            return session.replay(onto=stage)
+        case actions.OpenFile(name, content):
+            return add_file(session, name, content)
+    raise TypeError(f"{action} neither transforms nor opens a module")
 
 
 def _with_session(state: State, session: Session) -> State:

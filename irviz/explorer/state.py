@@ -294,6 +294,7 @@ class State:
         clipboard: The text that was copied last.
         file: The file that the browser was given last, None for none.
         making: The file that is being made, None for none.
+        applying: What is being applied or opened, "" for nothing.
         drawing: The stage whose drawing takes long enough to be reported, "" for none.
         message: The words that were said last, None for none.
         question: What the reader is asked before code of a file is run, None for nothing.
@@ -337,6 +338,7 @@ class State:
     clipboard: Clipboard = Clipboard()
     file: File | None = None
     making: Making | None = None
+    applying: str = ""
     drawing: str = ""
     message: Message | None = None
     failure: Failure | None = None

@@ -6,7 +6,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 
-from irviz.explorer.actions import Action, Say
+from irviz.explorer.actions import Action, Changed, Say
 from irviz.explorer.reducer import reduce
 from irviz.explorer.state import State
 
@@ -14,6 +14,8 @@ Subscriber = Callable[[State, State], None]
 """Called with the state and the previous one."""
 Listener = Callable[[Action, State], None]
 """Called with an action and the state after it."""
+Deferral = Callable[[Action, State], bool]
+"""Called with an action; returns whether it will be performed later, by an action `Changed`."""
 
 _log = logging.getLogger(__name__)
 
@@ -32,6 +34,7 @@ class Store:
         self.state = state
         self._subscribers: list[Subscriber] = []
         self._listeners: list[Listener] = []
+        self._defer: Deferral = lambda _action, _state: False
         self._waiting: deque[Action] = deque()
         self._is_busy = False
 
@@ -43,6 +46,10 @@ class Store:
     def listen(self, listener: Listener) -> None:
         """Call a function after every action and its subscribers."""
         self._listeners.append(listener)
+
+    def defer(self, deferral: Deferral) -> None:
+        """Ask a function of each action whether to perform it later."""
+        self._defer = deferral
 
     def dispatch(self, action: Action) -> None:
         """Change the state by an action, and notify subscribers and listeners."""
@@ -61,13 +68,16 @@ class Store:
         self._subscribers, self._listeners = [], []
 
     def _do(self, action: Action) -> None:
+        if self._defer(action, self.state):
+            return
         before, self.state = self.state, reduce(self.state, action)
         state = self.state
         if state is not before:
             for subscriber in self._subscribers:
                 self._call(subscriber, state, before)
+        done = action.wanted if isinstance(action, Changed) else action
         for listener in self._listeners:
-            listener(action, state)
+            listener(done, state)
 
     def _call(self, subscriber: Subscriber, state: State, before: State) -> None:
         try:

@@ -192,8 +192,8 @@ def status_data(state: State) -> Status:
     return {
         "words": "" if said is None else visible(said.words),
         "isError": said is not None and said.is_error,
-        "job": visible(jobs.name),
-        "progress": visible(making.progress if making else jobs.progress),
+        "job": visible(state.applying or jobs.name),
+        "progress": visible(making.progress if making else "" if state.applying else jobs.progress),
         "waiting": jobs.waiting,
         "making": visible(making.name if making else ""),
         "drawing": state.drawing,

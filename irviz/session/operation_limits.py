@@ -146,7 +146,7 @@ class _Watch:
                 for _ in range(2):  # Python raises what is pending when a loop begins again
                     pass
                 return
-            except _StoppedError:
+            except _StoppedError:  # noqa: PERF203 - it is raised once or twice
                 continue
 
     def seconds(self) -> float:

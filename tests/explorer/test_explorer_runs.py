@@ -246,7 +246,7 @@ def test_other_stages_are_shown_and_made_while_one_runs(opened, slow):
         assert "stage 1" in explorer.doing
         explorer.choose("0")
         explorer.apply("ToNonDataflow")
-        assert explorer.explorer.session.current_id == "2"
+        await until(lambda: explorer.explorer.session.current_id == "2")
         assert explorer.status["waiting"] > 0
         slow.open.set()
         await idle(explorer)

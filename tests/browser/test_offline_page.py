@@ -185,7 +185,9 @@ def test_all_functions_but_the_current_one_fold_and_open_again(offline: Any, lec
 def test_the_text_goes_to_the_change_that_is_gone_to(offline: Any, lecture: Path) -> None:
     page = offline.open(lecture, height=420)
     page.keyboard.press("Alt+ArrowLeft")
+    page.locator(".irviz-caption", has_text="BindParams").wait_for()
     page.keyboard.press("d")
+    expect(page.locator(".irviz-caption")).to_have_count(2)
     show(page, "Text")
     page.get_by_role("button", name="Only differences").click()
     page.locator(".cm-mergeView").evaluate("one => { one.scrollTop = 0; }")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from pathlib import Path
@@ -47,8 +48,14 @@ def browser(folder: Path, script: str) -> None:
 
 
 def children() -> set[psutil.Process]:
-    """Return the processes that this one started, with those of other tests."""
-    return set(psutil.Process().children(recursive=True))
+    """Return the processes that this one started, but those of the worker, which start any time."""
+    return {one for one in psutil.Process().children(recursive=True) if not is_worker(one)}
+
+
+def is_worker(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return "irviz.worker" in " ".join(process.cmdline())
+    return False
 
 
 def test_closing_the_window_ends_the_server_and_leaves_no_process_and_no_file(

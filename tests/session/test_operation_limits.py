@@ -77,6 +77,11 @@ def test_functions_that_call_each_other_in_a_long_chain_end_in_words(opened):
         session.diff("0", "1")
 
 
+def test_the_memory_of_functions_that_call_twice_is_refused_in_words(opened):
+    with pytest.raises(irviz.RunError, match="'main' has more than 50,000 calls"):
+        opened(calls_that_call(2, 30)).memory_use()
+
+
 @pytest.mark.usefixtures("few_seconds")
 def test_a_page_is_written_without_what_takes_too_long(opened, tmp_path):
     session = opened(calls_that_call(30, 6)).apply("LegalizeOps")

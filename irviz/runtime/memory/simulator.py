@@ -25,7 +25,7 @@ _VIEWS = ("relax.reshape", "relax.memory.view", "relax.memory.ensure_zero_offset
 _QUIET = ("relax.shape_of", "relax.null_value", "relax.tensor_to_shape", "relax.make_closure")
 _NAMING = ("relax.call_pure_packed", "relax.call_builtin_with_ctx", "relax.call_py_func")
 """The operators that call what their first argument names."""
-_MOST_STEPS = 50_000
+_MOST_CALLS = 50_000
 
 
 @dataclass
@@ -51,6 +51,7 @@ class Allocations:
         self._warnings: dict[str, None] = {}
         self._running: list[str] = []
         self._returned: Held = None
+        self._calls = 0
 
     def read(self, name: str) -> MemoryUse:
         """Return the memory use of a function.
@@ -165,9 +166,8 @@ class Allocations:
             return self._enter(name, called, call, arguments, var, frame)
         if name in _NAMING:
             name = callee_name(call.args[0]) or name
+        self._count()
         self._memory.step(name or str(call.op), self._node(var, frame))
-        if self._memory.count > _MOST_STEPS:
-            raise RunError(f"{self._running[0]!r} has more than {_MOST_STEPS:,} calls")
         result = _outside(call.ty, frame.extents)
         if not isinstance(called, tirx.PrimFunc) and _has_tensor(result):
             self._uncounted[name] = None
@@ -183,6 +183,7 @@ class Allocations:
         outer: _Frame,
     ) -> Held:
         """Simulate a called function."""
+        self._count()
         inner = _Frame(name, outer.extents.inside())
         inner.call, inner.path = self._node(var, outer), self._path(var, outer) + "/"
         for param, given, thing in zip(function.params, call.args, arguments, strict=False):
@@ -190,6 +191,12 @@ class Allocations:
             self._memory.hold(thing)
             inner.things[param] = thing
         return self._called(function, inner)
+
+    def _count(self) -> None:
+        """Count a call; raise RunError if there are too many."""
+        self._calls += 1
+        if self._calls > _MOST_CALLS:
+            raise RunError(f"{self._running[0]!r} has more than {_MOST_CALLS:,} calls")
 
     def _tensor(self, call: ir.Call, var: ir.Var | None, frame: _Frame) -> Held:
         place, _, dims, dtype = call.args[:4]

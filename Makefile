@@ -78,6 +78,7 @@ bench: $(VENV)/installed-dev  ## measure, and print the figures
 	$(BIN)/python bench/strangers.py
 	$(BIN)/python bench/exchanged_folders.py --compiles 1000
 	$(BIN)/python bench/small_files.py
+	$(BIN)/python bench/event_loop.py
 	$(BIN)/python bench/pictures.py
 
 $(VENV)/pip:

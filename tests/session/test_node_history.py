@@ -32,6 +32,7 @@ def fused() -> Session:
     return session
 
 
+@pytest.mark.build
 @pytest.mark.parametrize("has_casts", [False, True], ids=["the lecture's", "with casts"])
 def test_no_operator_is_gone_from_a_compiled_module(has_casts, compiled, diff_by_values) -> None:
     session = compiled

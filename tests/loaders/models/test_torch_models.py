@@ -428,7 +428,10 @@ def test_wrong_numbers_are_said_with_the_first_node_that_differs(monkeypatch):
     assert "TVM's importer or compiler is wrong" in str(verdict)
 
 
-def test_a_pt2_file_is_compared_with_torch_in_the_worker_once_it_is_trusted(saved, tmp_path):
+def test_a_pt2_file_is_compared_with_torch_in_the_worker_once_it_is_trusted(
+    saved, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("IRVIZ_SANDBOX", "0")
     path = tmp_path / "model.pt2"
     path.write_bytes(saved)
     session = irviz.load(path, inputs={"input": X.repeat(3, 1).numpy()})

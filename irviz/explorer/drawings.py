@@ -22,7 +22,7 @@ _TOLD_SECONDS = 0.3
 """After this long, the status bar says what is being drawn."""
 _turn = threading.Lock()
 """Held while a picture is drawn: two at once would both be late."""
-_WAIT_SECONDS = 0.03
+_WAIT_SECONDS = 0.015
 """How long the kernel waits for a picture: with a cached one, switching threads would take longer.
 """
 _CHOICES = (

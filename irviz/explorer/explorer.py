@@ -19,6 +19,7 @@ from irviz.explorer.actions import Action
 from irviz.explorer.drawings import Drawings
 from irviz.explorer.effects import Effects
 from irviz.explorer.html_file import write_html
+from irviz.explorer.jobs.incremental import Incremental
 from irviz.explorer.panels.bisection_panel import BisectionPanel
 from irviz.explorer.panels.form_controls import classed
 from irviz.explorer.panels.inputs_panel import InputsPanel
@@ -40,7 +41,13 @@ from irviz.explorer.state import State
 from irviz.explorer.still_picture import StillPicture
 from irviz.explorer.store import Store
 from irviz.explorer.viewer.widget import HEIGHT, PANES, Viewer
-from irviz.explorer.viewer_traits import moved, status_data, viewer_data
+from irviz.explorer.viewer_traits import (
+    is_text_known,
+    moved,
+    picture_data,
+    status_data,
+    text_data,
+)
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.inputs.argument_lists import Array
 from irviz.session.open_session import load
@@ -67,6 +74,7 @@ class Pane(Viewer):
         self.store = store
         self._changes = ReadersChanges()
         self._shown: object = None
+        self._texts: Incremental[dict[str, object]] = Incremental(self._show_traits)
         super().__init__(**options)
         self.on_action(self._act)
         self.observe(self._changes.to(self._write), "selection")
@@ -74,9 +82,17 @@ class Pane(Viewer):
             self.observe(self._changes.to(partial(self._set, field)), trait)
         store.subscribe(self._show)
 
+    def close(self) -> None:
+        """Remove the viewer from the page."""
+        self._texts.leave()
+        super().close()
+
     def _show(self, state: State, before: State) -> None:
         try:
-            data = viewer_data(state)
+            data = picture_data(state)
+            is_known = state is before or is_text_known(state)  # the page begins with all of it
+            if is_known:
+                data |= text_data(state)
         except Exception:  # why is in the status
             self.show({"status": status_data(state)})
             raise
@@ -85,6 +101,13 @@ class Pane(Viewer):
         else:
             self._shown = data["scene"]
             data["scene"] = {**scene_data(state), "moved": moved(state, before)}
+        self._show_traits(data)
+        if is_known:
+            self._texts.leave()
+        else:  # in a thread, where it is replaced by what is wanted next
+            self._texts.follow((text_data(one) for one in [state]), at_once=0)
+
+    def _show_traits(self, data: Mapping[str, object]) -> None:
         with self._changes.paused():
             self.show(data)
 

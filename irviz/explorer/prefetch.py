@@ -1,4 +1,4 @@
-"""Draw the stages next to the current one during idle time."""
+"""Print the current stage, and draw those next to it, during idle time."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Never
 
 from irviz.explorer import actions
 from irviz.explorer.drawings import Drawings, draw
+from irviz.explorer.script_data import printed
 from irviz.explorer.selectors import unchanged
 from irviz.explorer.stage_rows import stage_rows
 from irviz.explorer.state import State
@@ -20,9 +21,10 @@ _IDLE_SECONDS = 0.2
 
 
 class StagesAhead:
-    """Draws the next and the previous stage in advance.
+    """Prints the current stage, and draws the next and the previous one, in advance.
 
-    Pictures are cached where they are derived, not here. The user's requests take precedence.
+    Texts and pictures are cached where they are derived, not here. The requests of the user take
+    precedence.
     Without an event loop nothing is drawn.
     """
 
@@ -40,10 +42,9 @@ class StagesAhead:
         if state is not before and unchanged(_looked_at(state), _looked_at(before)):
             return
         self.leave()
-        if stages := neighbours(state):
-            with suppress(RuntimeError):
-                loop = asyncio.get_running_loop()
-                self._waiting = loop.call_later(_IDLE_SECONDS, self._draw, stages)
+        with suppress(RuntimeError):
+            loop = asyncio.get_running_loop()
+            self._waiting = loop.call_later(_IDLE_SECONDS, self._draw, neighbours(state))
 
     def _draw(self, stages: list[str]) -> None:
         if not self._drawings.is_busy:
@@ -51,8 +52,9 @@ class StagesAhead:
 
 
 def _drawn(state: State, stages: list[str]) -> Iterator[Never]:
-    """Draw stages for the cache; yield nothing of use."""
+    """Print and draw stages for the caches; yield nothing of use."""
     yield from ()
+    printed(state.stage)
     for stage in stages:
         draw(state, actions.Checkout(stage))
         time.sleep(_IDLE_SECONDS)

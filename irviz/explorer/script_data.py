@@ -78,7 +78,7 @@ def script_data(stage: Stage, has_numpy: bool = False) -> Script:
             "label": "",
             "text": words,
             "functions": [],
-            "lines": [],
+            "lines": {},
             "numpy": [],
             "blame": [],
         }
@@ -88,13 +88,18 @@ def script_data(stage: Stage, has_numpy: bool = False) -> Script:
         "label": label,
         "text": visible(script.text),
         "functions": _functions(script),
-        "lines": [
-            {"line": line, "function": function, "node": str(node)}
-            for (function, node), line in script.lines.items()
-        ],
+        "lines": _lines(script),
         "numpy": _numpy(stage, script) if has_numpy else [],
         "blame": [],
     }
+
+
+def _lines(script: tvmscript_lines.Script) -> dict[str, dict[str, int]]:
+    """Return the line of each node, by function and node: widgets send numbers quickly."""
+    found: dict[str, dict[str, int]] = {}
+    for (function, node), line in script.lines.items():
+        found.setdefault(function, {})[str(node)] = line
+    return found
 
 
 def _numpy(stage: Stage, script: tvmscript_lines.Script) -> list[NumPyText]:

@@ -7,10 +7,10 @@ for these parts, however many panels need them.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from functools import partial, update_wrapper
+from typing import Concatenate, Generic, ParamSpec, TypeVar
 
 from markupsafe import Markup
 from tvm import tirx
@@ -68,7 +68,7 @@ from irviz.view.theme import STYLES
 P = ParamSpec("P")
 Result = TypeVar("Result")
 
-MOST_FOUND = 200
+_MOST_FOUND = 200
 """The most search results that are listed."""
 _SIZE = 128
 """The default value of a symbolic size in measurements."""
@@ -94,34 +94,44 @@ def unchanged(before: Sequence[object], after: Sequence[object]) -> bool:
     )
 
 
+class Derived(Generic[P, Result]):
+    """A function of the state, with its last results cached by the parts that it depends on."""
+
+    def __init__(
+        self,
+        parts: Callable[Concatenate[State, P], tuple[object, ...]],
+        function: Callable[Concatenate[State, P], Result],
+    ) -> None:
+        update_wrapper(self, function)
+        self._parts, self._function = parts, function
+        self._known: tuple[tuple[tuple[object, ...], Result], ...] = ()  # for threads never changed
+
+    def __call__(self, state: State, /, *args: P.args, **kwargs: P.kwargs) -> Result:
+        """Return the function's result.
+
+        In a thread, the computation ends here if its result is no longer wanted.
+        """
+        check_wanted()
+        key = self._parts(state, *args, **kwargs)
+        for value in self._found(key):
+            return value
+        value = self._function(state, *args, **kwargs)
+        self._known = ((key, value), *self._known[: _KEPT - 1])
+        return value
+
+    def is_known(self, state: State, /, *args: P.args, **kwargs: P.kwargs) -> bool:
+        """Tell whether the result is cached."""
+        return any(True for _ in self._found(self._parts(state, *args, **kwargs)))
+
+    def _found(self, key: tuple[object, ...]) -> Iterator[Result]:
+        return (value for earlier, value in self._known if unchanged(earlier, key))
+
+
 def derived(
     parts: Callable[Concatenate[State, P], tuple[object, ...]],
-) -> Callable[[Callable[Concatenate[State, P], Result]], Callable[Concatenate[State, P], Result]]:
-    """Cache a function of the state by the `parts` that it depends on.
-
-    In a thread, the computation ends here if its result is no longer wanted.
-    """
-
-    def decorate(
-        function: Callable[Concatenate[State, P], Result],
-    ) -> Callable[Concatenate[State, P], Result]:
-        known: tuple[tuple[tuple[object, ...], Result], ...] = ()  # for threads never changed
-
-        @wraps(function)
-        def found(state: State, /, *args: P.args, **kwargs: P.kwargs) -> Result:
-            nonlocal known
-            check_wanted()
-            key = parts(state, *args, **kwargs)
-            for earlier, value in known:
-                if unchanged(earlier, key):
-                    return value
-            value = function(state, *args, **kwargs)
-            known = ((key, value), *known[: _KEPT - 1])
-            return value
-
-        return found
-
-    return decorate
+) -> Callable[[Callable[Concatenate[State, P], Result]], Derived[P, Result]]:
+    """Cache a function of the state by the `parts` that it depends on."""
+    return partial(Derived, parts)
 
 
 # --- pictures ----------------------------------------------------------------------------------
@@ -660,9 +670,10 @@ def steps_to_time(state: State) -> ScheduleStages | None:
 
 @dataclass(frozen=True)
 class Found:
-    """The search results: function, id and line of each node; and the error, if any."""
+    """The search results: function, id and line of the first nodes, of `count`; and errors."""
 
     nodes: tuple[tuple[str, NodeId, str], ...] = ()
+    count: int = 0
     errors: tuple[str, ...] = ()
 
 
@@ -682,12 +693,13 @@ def found_nodes(state: State) -> Found:
             errors.append(f"{function!r} cannot be searched: {graph}")
         else:
             matches += [(function, graph[node_id]) for node_id in search_nodes(graph, words)]
-    width = min(max((len(node.id) for _, node in matches[:MOST_FOUND]), default=0), 24)
+    first = matches[:_MOST_FOUND]
+    width = min(max((len(node.id) for _, node in first), default=0), 24)
     lines = tuple(
         (function, node.id, _line(node, width, "" if function == state.function else function))
-        for function, node in matches
+        for function, node in first
     )
-    return Found(lines, tuple(errors))
+    return Found(lines, len(matches), tuple(errors))
 
 
 def _line(node: Node, width: int, function: str) -> str:

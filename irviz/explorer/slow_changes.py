@@ -20,7 +20,7 @@ from irviz.session.session import Session
 from irviz.worker.supervisor import TRIES
 
 _SLOW = (actions.Apply, actions.ReplaySchedule, actions.ReplayBranch, actions.OpenFile)
-_WAIT_SECONDS = 0.03
+_WAIT_SECONDS = 0.015
 """How long the kernel waits: for a quick pass, switching threads would take longer."""
 _turn = threading.Lock()
 """Held while a change is made: all explorers of a kernel share one worker process."""

@@ -9,7 +9,6 @@ from statistics import median_low
 from irviz.explorer.scene_data import scene_data, scene_key
 from irviz.explorer.script_data import scripts
 from irviz.explorer.selectors import (
-    MOST_FOUND,
     derived,
     found_nodes,
     history,
@@ -50,6 +49,22 @@ _MOST_FUNCTIONS = 2000
 
 def viewer_data(state: State) -> dict[str, object]:
     """Return the traits of the viewer that depend on the state."""
+    return {**picture_data(state), **text_data(state)}
+
+
+def text_data(state: State) -> dict[str, object]:
+    """Return the traits that take as long as TVM takes to print the module."""
+    return {"scripts": scripts(state), "details": details(state), "found": _found(state)}
+
+
+def is_text_known(state: State) -> bool:
+    """Tell whether these traits are there at once, as they are cached."""
+    slow = (scripts, node_source, history, found_nodes)
+    return all(one.is_known(state) for one in slow)
+
+
+def picture_data(state: State) -> dict[str, object]:
+    """Return the other traits."""
     session = state.session
     return {
         "title": title(session),
@@ -58,12 +73,9 @@ def viewer_data(state: State) -> dict[str, object]:
         "canRedo": session.tree.future is not None,
         "functions": functions(state),
         "scene": scene_data(state),
-        "scripts": scripts(state),
         "selection": _selection(state),
-        "details": details(state),
         "marked": marked(state),
         "search": state.search,
-        "found": _found(state),
         "status": status_data(state),
         "times": _times(state),
         "colours": _COLOURS,
@@ -174,9 +186,9 @@ def _found(state: State) -> Found:
         "words": state.search,
         "nodes": [
             {"function": function, "node": str(node), "line": visible(line)}
-            for function, node, line in found.nodes[:MOST_FOUND]
+            for function, node, line in found.nodes
         ],
-        "count": len(found.nodes),
+        "count": found.count,
         "errors": [visible(one) for one in found.errors],
     }
 

@@ -55,6 +55,7 @@ def test_every_fact_can_be_copied(lab: Any, live: Any) -> None:
 
 
 def test_the_name_and_the_actions_stay_when_the_facts_are_scrolled(lab: Any, live: Any) -> None:
+    expect(live.inspector.locator(".irviz-section-code")).to_contain_text("for j in n")
     pane = live.inspector.locator("[role=tabpanel]:not([hidden])")
     head = live.inspector.locator(".irviz-node-head").first
     before = head.bounding_box()

@@ -226,9 +226,9 @@ def test_to_click_often_runs_once(opened, slow):
 
 def test_a_new_stage_runs_while_it_is_drawn(opened, monkeypatch):
     explorer, order = opened(mlp()).explorer, []
-    draw, run = explorer_module.viewer_data, Session.run
+    draw, run = explorer_module.picture_data, Session.run
     monkeypatch.setattr(
-        explorer_module, "viewer_data", lambda state: order.append("drawn") or draw(state)
+        explorer_module, "picture_data", lambda state: order.append("drawn") or draw(state)
     )
     monkeypatch.setattr(
         Session, "run", lambda *a, **options: order.append("run") or run(*a, **options)

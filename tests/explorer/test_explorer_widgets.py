@@ -154,7 +154,7 @@ def test_what_cannot_be_shown_at_all_is_said(page: Any, monkeypatch: Any, caplog
         raise RuntimeError("no room to draw")
 
     with monkeypatch.context() as patched:
-        patched.setattr(explorer_module, "viewer_data", fail)
+        patched.setattr(explorer_module, "picture_data", fail)
         page.choose("0")
     assert page.message == "no room to draw"
     assert page.status["isError"]

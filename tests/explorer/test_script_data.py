@@ -38,8 +38,8 @@ def check(script: Script) -> None:
         assert here[0].lstrip().startswith("@")
         assert sum(bool(re.match(rf" *def {function['name']}\b", line)) for line in here) == 1
         assert here[-1].strip()
-    for one in script["lines"]:
-        assert function_of(script, one["line"]) == one["function"]
+    for name, nodes in script["lines"].items():
+        assert {function_of(script, line) for line in nodes.values()} == {name}
 
 
 @pytest.mark.parametrize("name", ["MyModule", "MyModuleHighLevel", "MyModuleWithExternCall"])
@@ -49,7 +49,7 @@ def test_functions_and_nodes_have_their_lines(name: str) -> None:
     check(script)
     assert (script["stage"], script["label"]) == ("0", stage.label)
     lines = script["text"].splitlines()
-    known = {one["node"]: lines[one["line"] - 1] for one in script["lines"]}
+    known = {node: lines[line - 1] for node, line in script["lines"]["main"].items()}
     graph = graph_of(stage, "main")
     bound = [one.id for one in graph.nodes if one.kind is not NodeKind.PARAM]
     assert set(bound) <= known.keys()
@@ -61,9 +61,8 @@ def test_nodes_of_several_functions_have_their_own_lines(modules: Any) -> None:
     script = script_data(Stage("0", modules.TwoFunctions))
     check(script)
     assert {one["name"] for one in script["functions"]} >= {"first", "second"}
-    owners = {one["function"] for one in script["lines"]}
-    assert owners >= {"first", "second"}
-    twice = [one["line"] for one in script["lines"] if one["node"] == "y"]
+    assert script["lines"].keys() >= {"first", "second"}
+    twice = [nodes["y"] for nodes in script["lines"].values() if "y" in nodes]
     assert len(twice) == len(set(twice)) == 2
 
 
@@ -165,7 +164,7 @@ def test_a_module_that_tvm_cannot_print_says_so_and_is_drawn(opened: Any) -> Non
     page.write("hasScript", True)
     script = page.explorer.scripts["current"]
     assert script["text"] == "# TVM does not print this module: no such <node>\n# at all"
-    assert (script["functions"], script["lines"]) == ([], [])
+    assert (script["functions"], script["lines"]) == ([], {})
     assert 'class="node' in page.canvas.svg
     assert page.node("lv0")["line"] == 0
     page.select("lv0")

@@ -3,17 +3,56 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Generic, TypeVar
 
+from tvm_ffi import _ffi_api
+
 from irviz.explorer.jobs.job_queue import soon
 
 Value = TypeVar("Value")
 
+_ACCESSORS = (
+    *("ArrayGetItem", "ArraySize", "MapGetItem", "MapSize", "MapCount"),
+    *("MapGetItemOrMissing", "MapForwardIterFunctor"),
+)
+for _name in _ACCESSORS:
+    # TVM releases the GIL for each element that is read, and takes it back before another thread
+    # has woken up, so the kernel would wait for as long as a thread reads a module
+    getattr(_ffi_api, _name).release_gil = False
+
 _thread = threading.local()
 """In a thread that takes steps, `is_wanted` tells whether they are still wanted."""
+
+
+_SWITCH_SECONDS = 0.001
+"""How long a thread may keep the GIL: the kernel needs it several times for each message."""
+
+
+class _OftenSwitched:
+    """A block in which Python switches threads often; blocks of several threads may overlap."""
+
+    def __init__(self) -> None:
+        self._lock, self._blocks, self._usual = threading.Lock(), 0, sys.getswitchinterval()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._blocks:
+                self._usual = sys.getswitchinterval()
+                sys.setswitchinterval(_SWITCH_SECONDS)
+            self._blocks += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._blocks -= 1
+            if not self._blocks:
+                sys.setswitchinterval(self._usual)
+
+
+_often_switched = _OftenSwitched()
 
 
 class AbandonedError(BaseException):
@@ -77,9 +116,10 @@ class Incremental(Generic[Value]):
     def _go_on(self, loop: asyncio.AbstractEventLoop, steps: Iterator[Value]) -> None:
         _thread.is_wanted = lambda: self._wanted is steps
         try:
-            for value in steps:
-                soon(loop, self._pass_on, steps, value)
-                check_wanted()
+            with _often_switched:
+                for value in steps:
+                    soon(loop, self._pass_on, steps, value)
+                    check_wanted()
         except AbandonedError:
             return
         except Exception as failure:  # told by the loop, as what its own calls raise

@@ -157,14 +157,6 @@ class ScriptFunction(TypedDict):
     last: int
 
 
-class ScriptLine(TypedDict):
-    """The line of a node in a script."""
-
-    line: int
-    function: str
-    node: str
-
-
 class NumPyText(TypedDict):
     """A function as loops over NumPy arrays, or a comment on why it cannot be written.
 
@@ -191,14 +183,15 @@ class BlamedLine(TypedDict):
 class Script(TypedDict):
     """The TVMScript of a stage's module.
 
-    Its functions as NumPy and the pass that changed each line last are there where they are shown.
+    `lines` has the line of each node, by function and node. Its functions as NumPy and the pass
+    that changed each line last are there where they are shown.
     """
 
     stage: str
     label: str
     text: str
     functions: list[ScriptFunction]
-    lines: list[ScriptLine]
+    lines: dict[str, dict[str, int]]
     numpy: list[NumPyText]
     blame: list[BlamedLine]
 

@@ -34,7 +34,7 @@ export function indexNumPy(index: ScriptIndex): NumPyIndex | null {
   }
   const text = `${texts.join("\n").trimEnd()}\n`;
   return {
-    ...indexScript({ stage, label, text, functions, lines: [], numpy: [], blame: [] }),
+    ...indexScript({ stage, label, text, functions, lines: {}, numpy: [], blame: [] }),
     origins,
   };
 }

@@ -118,13 +118,6 @@ export interface ScriptFunction {
   last: number;
 }
 
-/** The line of a node in a script. */
-export interface ScriptLine {
-  line: number;
-  function: string;
-  node: string;
-}
-
 /** A function as loops over NumPy arrays, or a comment on why it cannot be written. `lines` has for
  * each line how many lines below the function's `def` what it was made of begins in the TVMScript,
  * -1 for nothing. Without a function it is what the others need. */
@@ -142,14 +135,14 @@ export interface BlamedLine {
   node: string;
 }
 
-/** The TVMScript of a stage's module. Its functions as NumPy and the pass that changed each line last
- * are there where they are shown. */
+/** The TVMScript of a stage's module. `lines` has the line of each node, by function and node. Its
+ * functions as NumPy and the pass that changed each line last are there where they are shown. */
 export interface Script {
   stage: string;
   label: string;
   text: string;
   functions: ScriptFunction[];
-  lines: ScriptLine[];
+  lines: Record<string, Record<string, number>>;
   numpy: NumPyText[];
   blame: BlamedLine[];
 }

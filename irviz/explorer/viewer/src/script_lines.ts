@@ -1,6 +1,6 @@
 // Which line of TVMScript belongs to which node and function; lines are counted from 1.
 
-import type { NodeFacts, Picture, Script, ScriptFunction, ScriptLine } from "./schema";
+import type { NodeFacts, Picture, Script, ScriptFunction } from "./schema";
 
 /** What can be gone to from a place in the text: where a function is defined. */
 export interface Link {
@@ -16,6 +16,12 @@ export interface Lines {
   last: number;
 }
 
+/** A node of a function. */
+interface Place {
+  function: string;
+  node: string;
+}
+
 /** Where functions and nodes are in a script. */
 export interface ScriptIndex {
   script: Script;
@@ -24,7 +30,7 @@ export interface ScriptIndex {
   functions: readonly (ScriptFunction & { def: number })[];
   /** The last line of what is indented more than a line, by that line. */
   blocks: ReadonlyMap<number, number>;
-  byLine: ReadonlyMap<number, readonly ScriptLine[]>;
+  byLine: ReadonlyMap<number, readonly Place[]>;
   byNode: ReadonlyMap<string, number>;
 }
 
@@ -32,13 +38,16 @@ const nodeKey = (name: string, node: string) => `${name}\0${node}`;
 
 export function indexScript(script: Script): ScriptIndex {
   const lines = script.text.split("\n");
-  const byLine = new Map<number, ScriptLine[]>();
-  for (const one of script.lines) {
-    const before = byLine.get(one.line);
-    if (before) before.push(one);
-    else byLine.set(one.line, [one]);
+  const byLine = new Map<number, Place[]>();
+  const byNode = new Map<string, number>();
+  for (const [name, nodes] of Object.entries(script.lines)) {
+    for (const [node, line] of Object.entries(nodes)) {
+      byNode.set(nodeKey(name, node), line);
+      const before = byLine.get(line);
+      if (before) before.push({ function: name, node });
+      else byLine.set(line, [{ function: name, node }]);
+    }
   }
-  const byNode = new Map(script.lines.map((one) => [nodeKey(one.function, one.node), one.line]));
   const functions = script.functions.map((one) => {
     const last = lastWritten(lines, one.first, one.last);
     return { ...one, last, def: definition(lines, one.first, last) };
@@ -94,13 +103,13 @@ export function lineOf(index: ScriptIndex, facts: NodeFacts | undefined): number
 }
 
 /** Return what is bound on a line; of several the one that a word names, as parameters have one line. */
-export function nodeOn(index: ScriptIndex, line: number, word: string): ScriptLine | undefined {
+export function nodeOn(index: ScriptIndex, line: number, word: string): Place | undefined {
   const found = index.byLine.get(line) ?? [];
   return found.length > 1 ? found.find((one) => one.node.split("#")[0] === word) : found[0];
 }
 
 /** Return the id of a node in a picture, "" if it is not drawn there. */
-export function drawnId(picture: Picture | null, place: ScriptLine | undefined): string {
+export function drawnId(picture: Picture | null, place: Place | undefined): string {
   if (!picture || !place) return "";
   const own = picture.nodes[place.node];
   if (own?.function === place.function && own.inner === place.node) return place.node;

@@ -24,7 +24,7 @@ const index = indexScript({
     { name: "relu", first: 2, last: 7 },
     { name: "main", first: 9, last: 12 },
   ],
-  lines: [],
+  lines: {},
   numpy: [
     { function: "", text: "import numpy as np", lines: [] },
     {

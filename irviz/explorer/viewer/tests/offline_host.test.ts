@@ -47,7 +47,7 @@ const recording = () =>
     ],
     toggled: [opened("main", "0", "group"), opened("main", "0", "other")],
     scripts: [
-      { stage: "1", label: "", text: "one", functions: [], lines: [], numpy: [], blame: [] },
+      { stage: "1", label: "", text: "one", functions: [], lines: {}, numpy: [], blame: [] },
     ],
     details: [details("main/0/", "a"), details("main/1/", "a")],
   }) satisfies Recording;

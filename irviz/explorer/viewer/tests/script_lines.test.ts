@@ -33,11 +33,7 @@ const SCRIPT: Script = {
     { name: "main", first: 7, last: 12 },
     { name: "relu", first: 3, last: 6 },
   ],
-  lines: [
-    { line: 8, function: "main", node: "x" },
-    { line: 8, function: "main", node: "y" },
-    { line: 10, function: "main", node: "lv" },
-  ],
+  lines: { main: { x: 8, y: 8, lv: 10 } },
   numpy: [],
   blame: [],
 };
@@ -156,7 +152,7 @@ class Module:
     label: "",
     text,
     functions,
-    lines: [],
+    lines: {},
     numpy: [],
     blame: [],
   });

@@ -134,7 +134,7 @@ def _operations(session: Session, file: Path) -> dict[str, Callable[[], object]]
             session.select_function(name).draw().svg for name in session.functions[:20]
         ],
         "text": lambda: session.script().text,
-        "diff": lambda: irviz.diff(session.current.module, file).text(),
+        "diff": lambda: irviz.diff(file, file).text(),
         "lowered": lowered,
         "memory": lambda: session.draw_memory().svg,
         "values": run.trace,

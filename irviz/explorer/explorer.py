@@ -35,7 +35,7 @@ from irviz.explorer.panels.value_panel import RecordButton, ValuePanel
 from irviz.explorer.prefetch import StagesAhead
 from irviz.explorer.readers_changes import ReadersChanges
 from irviz.explorer.scene_data import scene_data
-from irviz.explorer.selectors import shown_selection
+from irviz.explorer.selectors import shown_selection, unchanged
 from irviz.explorer.slow_changes import SlowChanges
 from irviz.explorer.state import State
 from irviz.explorer.still_picture import StillPicture
@@ -47,6 +47,7 @@ from irviz.explorer.viewer_traits import (
     picture_data,
     status_data,
     text_data,
+    text_parts,
 )
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.inputs.argument_lists import Array
@@ -75,6 +76,7 @@ class Pane(Viewer):
         self._changes = ReadersChanges()
         self._shown: object = None
         self._texts: Incremental[dict[str, object]] = Incremental(self._show_traits)
+        self._text_parts: tuple[object, ...] = ()
         super().__init__(**options)
         self.on_action(self._act)
         self.observe(self._changes.to(self._write), "selection")
@@ -104,7 +106,9 @@ class Pane(Viewer):
         self._show_traits(data)
         if is_known:
             self._texts.leave()
-        else:  # in a thread, where it is replaced by what is wanted next
+            self._text_parts = ()
+        elif not unchanged(parts := text_parts(state), self._text_parts):  # else a thread makes it
+            self._text_parts = parts
             self._texts.follow((text_data(one) for one in [state]), at_once=0)
 
     def _show_traits(self, data: Mapping[str, object]) -> None:

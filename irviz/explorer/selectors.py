@@ -95,7 +95,7 @@ def unchanged(before: Sequence[object], after: Sequence[object]) -> bool:
 
 
 class Derived(Generic[P, Result]):
-    """A function of the state, with its last results cached by the parts that it depends on."""
+    """A function of the state, with its last results cached by the `parts` that it depends on."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Derived(Generic[P, Result]):
         function: Callable[Concatenate[State, P], Result],
     ) -> None:
         update_wrapper(self, function)
-        self._parts, self._function = parts, function
+        self.parts, self._function = parts, function
         self._known: tuple[tuple[tuple[object, ...], Result], ...] = ()  # for threads never changed
 
     def __call__(self, state: State, /, *args: P.args, **kwargs: P.kwargs) -> Result:
@@ -112,7 +112,7 @@ class Derived(Generic[P, Result]):
         In a thread, the computation ends here if its result is no longer wanted.
         """
         check_wanted()
-        key = self._parts(state, *args, **kwargs)
+        key = self.parts(state, *args, **kwargs)
         for value in self._found(key):
             return value
         value = self._function(state, *args, **kwargs)
@@ -121,7 +121,7 @@ class Derived(Generic[P, Result]):
 
     def is_known(self, state: State, /, *args: P.args, **kwargs: P.kwargs) -> bool:
         """Tell whether the result is cached."""
-        return any(True for _ in self._found(self._parts(state, *args, **kwargs)))
+        return any(True for _ in self._found(self.parts(state, *args, **kwargs)))
 
     def _found(self, key: tuple[object, ...]) -> Iterator[Result]:
         return (value for earlier, value in self._known if unchanged(earlier, key))

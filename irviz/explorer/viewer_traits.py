@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median_low
+from typing import Any
 
 from irviz.explorer.scene_data import scene_data, scene_key
 from irviz.explorer.script_data import scripts
 from irviz.explorer.selectors import (
+    Derived,
     derived,
     found_nodes,
     history,
@@ -59,8 +61,15 @@ def text_data(state: State) -> dict[str, object]:
 
 def is_text_known(state: State) -> bool:
     """Tell whether these traits are there at once, as they are cached."""
-    slow = (scripts, node_source, history, found_nodes)
-    return all(one.is_known(state) for one in slow)
+    return all(one.is_known(state) for one in _SLOW)
+
+
+def text_parts(state: State) -> tuple[object, ...]:
+    """Return the parts of the state that these traits depend on."""
+    return tuple(part for one in (*_SLOW, selected_value) for part in one.parts(state))
+
+
+_SLOW: tuple[Derived[[], Any], ...] = (scripts, node_source, history, found_nodes)
 
 
 def picture_data(state: State) -> dict[str, object]:

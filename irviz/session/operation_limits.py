@@ -195,11 +195,11 @@ class _Watcher:
 
     def _check_all(self) -> None:
         while True:
-            memory = _memory()  # before the lock, for which operations wait
             with self._changed:
                 while not self._watches:
                     self._changed.wait()
-                    memory = _memory()
+            memory = _memory()  # without the lock, for which operations wait
+            with self._lock:
                 for watch in list(self._watches):
                     watch.check(memory)
             time.sleep(_POLL_SECONDS)

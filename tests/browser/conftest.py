@@ -438,7 +438,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     """Tell of a test that failed what its page showed."""
     report: Any = yield
     found = getattr(item, "funcargs", {}).get("lab")
-    if report.when == "call" and report.failed and found is not None:
+    if report.when != "teardown" and report.failed and found is not None:
         report.sections.append(("the notebook", json.dumps(found.page.evaluate(_STATE), indent=1)))
         picture = found.folder / f"{item.name}.png"
         found.page.screenshot(path=picture)

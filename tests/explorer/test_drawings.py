@@ -8,8 +8,7 @@ import pytest
 from irviz.explorer import drawings
 from irviz.session.session import Session
 from irviz.session.visible_function import StageView
-
-from .test_prefetch import LONG, until
+from tests.event_loop import LONG, until
 
 pytestmark = pytest.mark.worker
 

@@ -2,7 +2,6 @@
 # TVMScript is read by TVM, not run by Python: it has its own rules for names.
 """The explorer stays alive and true to what it shows, whatever runs and while it runs."""
 
-import asyncio
 import threading
 import time
 
@@ -23,11 +22,11 @@ from irviz.model.runs.origin import Origin, OriginRun
 from irviz.model.runs.trace import Trace
 from irviz.session.session import Session
 from irviz.transforms.kernels import library
+from tests.event_loop import LONG, in_kernel, until
 
 pytestmark = pytest.mark.worker
 
 PARAMS, DIGITS = mlp_params(), digits()
-LONG = 30
 
 
 @I.ir_module
@@ -71,18 +70,6 @@ def mlp(**facts):
     return Session(
         MyModule, params=PARAMS, inputs=inputs, labels=DIGITS.labels[:5], isolate=False, **facts
     )
-
-
-def in_kernel(test):
-    """Run a test as a kernel runs cells: with an event loop in which widgets are told."""
-    asyncio.run(test())
-
-
-async def until(check):
-    deadline = time.monotonic() + LONG
-    while not check():
-        assert time.monotonic() < deadline, "it takes too long"
-        await asyncio.sleep(0.005)
 
 
 async def idle(explorer):

@@ -1,7 +1,6 @@
 """The stages that a step leads to are drawn before they are asked for."""
 
 import asyncio
-import time
 
 import pytest
 
@@ -12,11 +11,9 @@ from irviz.explorer.prefetch import neighbours
 from irviz.explorer.state import State
 from irviz.session.session import Session
 from irviz.session.visible_function import StageView
+from tests.event_loop import until
 
 pytestmark = pytest.mark.worker
-
-LONG = 20
-"""Seconds after which a test has failed."""
 
 
 @pytest.fixture
@@ -38,13 +35,6 @@ def drawn(monkeypatch):
 
     monkeypatch.setattr(StageView, "figure", figure)
     return found
-
-
-async def until(check):
-    deadline = time.monotonic() + LONG
-    while not check():
-        assert time.monotonic() < deadline, "it takes too long"
-        await asyncio.sleep(0.005)
 
 
 def test_a_step_finds_its_picture_drawn_once_nothing_else_was_to_be_done(

@@ -1,20 +1,20 @@
-"""While a pass takes long, the explorer answers, and a cancelled pass leaves nothing behind."""
+"""While a pass or a text takes long, the explorer answers; a cancelled pass leaves nothing."""
 
-import asyncio
+import threading
 import time
 
 import pytest
 import tvm
 
 from irviz.course.mlp import MyModule
-from irviz.explorer.actions import Apply, Cancel, Checkout, OpenFile, Rename
+from irviz.explorer import explorer as explorer_module
+from irviz.explorer.actions import Apply, Cancel, Checkout, OpenFile, Rename, Say, SetField
 from irviz.explorer.explorer import Explorer
 from irviz.session.session import Session
 from irviz.transforms.passes.as_transform import as_transform
+from tests.event_loop import LONG, in_kernel, until
 
 pytestmark = pytest.mark.worker
-
-LONG = 30.0
 
 
 def waits_for(path):
@@ -27,18 +27,6 @@ def waits_for(path):
         return mod
 
     return as_transform(wait)
-
-
-def in_kernel(test):
-    """Run a test as a kernel runs cells: with an event loop in which widgets are told."""
-    asyncio.run(test())
-
-
-async def until(check):
-    end = time.monotonic() + LONG
-    while not check():
-        assert time.monotonic() < end, "it takes too long"
-        await asyncio.sleep(0.005)
 
 
 @pytest.fixture
@@ -93,5 +81,29 @@ def test_what_cannot_be_opened_is_told_and_what_was_asked_for_before_is_done(exp
         await until(lambda: explorer.status["isError"])
         assert "notes.py" in explorer.status["words"]
         assert labels(explorer)[2:] == ["FoldConstant"]
+
+    in_kernel(kernel)
+
+
+def test_a_text_that_takes_long_is_made_once_and_shown_when_it_is_there(explorer, monkeypatch):
+    make, made, go = explorer_module.text_data, [], threading.Event()
+
+    def slow(state):
+        made.append(state)
+        go.wait(LONG)
+        return make(state)
+
+    monkeypatch.setattr(explorer_module, "text_data", slow)
+
+    async def kernel():
+        explorer.dispatch(SetField("has_script", True))
+        for words in ("one", "two", "three"):
+            explorer.dispatch(Say(words))
+        assert explorer.status["words"] == "three"
+        assert explorer.scripts["current"] is None
+        go.set()
+        await until(lambda: explorer.scripts["current"])
+        assert "def main" in explorer.scripts["current"]["text"]
+        assert len(made) == 1
 
     in_kernel(kernel)

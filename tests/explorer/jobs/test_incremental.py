@@ -2,14 +2,11 @@
 
 import asyncio
 import threading
-import time
 
 import pytest
 
 from irviz.explorer.jobs.incremental import Incremental
-
-LONG = 20
-"""Seconds after which a test has failed."""
+from tests.event_loop import LONG, until
 
 
 class Steps:
@@ -32,13 +29,6 @@ def opened(*values):
     for gate in steps.gates:
         gate.set()
     return steps
-
-
-async def until(check):
-    deadline = time.monotonic() + LONG
-    while not check():
-        assert time.monotonic() < deadline, "it takes too long"
-        await asyncio.sleep(0.002)
 
 
 def test_without_a_kernel_all_steps_are_taken_at_once():

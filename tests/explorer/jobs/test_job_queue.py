@@ -10,9 +10,7 @@ from irviz.errors import CancelledRunError, RunError
 from irviz.explorer.jobs import job_queue
 from irviz.explorer.jobs.job_queue import JobQueue, was_cancelled
 from irviz.worker.supervisor import CancelledError, CrashedError
-
-LONG = 20
-"""Seconds after which a test has failed."""
+from tests.event_loop import LONG, until
 
 
 class Desk:
@@ -44,13 +42,6 @@ class Desk:
 
     async def idle(self):
         await until(lambda: not self.background.jobs.name)
-
-
-async def until(check):
-    deadline = time.monotonic() + LONG
-    while not check():
-        assert time.monotonic() < deadline, "it takes too long"
-        await asyncio.sleep(0.002)
 
 
 class Gate:

@@ -1,0 +1,20 @@
+"""The event loop of a kernel, and how a test waits for what happens in it."""
+
+import asyncio
+import time
+
+LONG = 30.0
+"""Seconds after which a test has failed."""
+
+
+def in_kernel(test):
+    """Run a test as a kernel runs cells: with an event loop in which widgets are told."""
+    asyncio.run(test())
+
+
+async def until(check):
+    """Wait until something holds; fail if it takes long."""
+    deadline = time.monotonic() + LONG
+    while not check():
+        assert time.monotonic() < deadline, "it takes too long"
+        await asyncio.sleep(0.002)

@@ -48,14 +48,23 @@ def browser(folder: Path, script: str) -> None:
 
 
 def children() -> set[psutil.Process]:
-    """Return the processes that this one started, but those of the worker, which start any time."""
-    return {one for one in psutil.Process().children(recursive=True) if not is_worker(one)}
+    """Return the processes that this one started, but those of workers, which start any time."""
+    return {one for one in psutil.Process().children(recursive=True) if not is_of_worker(one)}
 
 
-def is_worker(process: psutil.Process) -> bool:
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return "irviz.worker" in " ".join(process.cmdline())
-    return False
+def is_of_worker(process: psutil.Process) -> bool:
+    """Tell whether a process is a worker, was started by one, or has ended."""
+    try:
+        return any("irviz.worker" in command(one) for one in (process, *process.parents()))
+    except psutil.NoSuchProcess:
+        return True
+
+
+def command(process: psutil.Process) -> str:
+    """Return how a process was started, "" if it has ended and nobody has asked how."""
+    with contextlib.suppress(psutil.ZombieProcess):
+        return " ".join(process.cmdline())
+    return ""
 
 
 def test_closing_the_window_ends_the_server_and_leaves_no_process_and_no_file(

@@ -103,6 +103,8 @@ async def _works(name: str, file: Path) -> None:
         late = await timer.latest(lambda one=action: explorer.dispatch(one), 6)  # type: ignore[misc]
         _tell(f"{name}: {what}", [late])
     explorer.close()
+    del explorer
+    gc.collect()  # else it is freed while the next file is measured
 
 
 def main() -> None:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import threading
 from collections.abc import Iterator
 
 
 @contextlib.contextmanager
 def gc_paused() -> Iterator[None]:
-    """Pause the cyclic garbage collector, which would traverse all values again and again."""
+    """Pause the cyclic garbage collector, which would traverse all values again and again.
+
+    It is not paused in a thread: the collection at the end of the pause would keep all others waiting.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     was_enabled = gc.isenabled()
     gc.disable()
     try:

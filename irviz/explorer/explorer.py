@@ -179,6 +179,7 @@ class Explorer(Pane):
         super().__init__(store, session=store.state.session, height=height, tabs=tabs)
         self._still = StillPicture(str(self.model_id))
         self.still = self._still.name
+        self._open_form(_NODE)  # now, not while the first selection is shown
         store.subscribe(self._follow)
         store.subscribe(self._still.update)
         self._drawings = Drawings(store)
@@ -270,11 +271,10 @@ class Explorer(Pane):
             self.send(told, buffers=[state.file.content])
         self.session = state.session
         self.selected = shown_selection(state, state.selection.side)
-        if state.tab != _NODE or state.selection.node:
-            self._open_form(state.tab)
+        self._open_form(state.tab)
 
     def _open_form(self, tab: str) -> None:
-        """Create the forms of a tab on first use, because hundreds of widgets take seconds."""
+        """Create the forms of a tab when it is first opened: hundreds of widgets take seconds."""
         if tab in self.forms or tab not in _FORMS:
             return
         panels = [kind(self.store) for kind in _FORMS[tab]]

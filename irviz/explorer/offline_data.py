@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, TypeVar
 
@@ -12,10 +12,18 @@ from irviz.explorer.jobs.job_queue import Jobs
 from irviz.explorer.numpy_data import unwritten
 from irviz.explorer.reducer import reduce
 from irviz.explorer.scene_data import scene_data
-from irviz.explorer.script_data import blamed_lines, script_data
+from irviz.explorer.script_data import blamed_lines, block_lines_of, script_data
 from irviz.explorer.selectors import view_or_none
 from irviz.explorer.state import Clipboard, Selection, Side, State
-from irviz.explorer.viewer.schema import Details, Picture, Recording, Scene, Script, ToggledScene
+from irviz.explorer.viewer.schema import (
+    BlockLines,
+    Details,
+    Picture,
+    Recording,
+    Scene,
+    Script,
+    ToggledScene,
+)
 from irviz.explorer.viewer.widget import PANES
 from irviz.explorer.viewer_traits import details, moved, viewer_data
 from irviz.ir.module_functions import drawable_functions
@@ -88,6 +96,7 @@ def record_in_steps(state: State) -> Generator[str, None, Recording]:
     toggled, more = yield from _toggled(shown_states, charts)
     traits = {
         **viewer_data(start),
+        "blockLines": _block_lines(shown_states),
         "panes": list(PANES),
         "height": 0,
         "still": "",
@@ -121,6 +130,16 @@ def _scripts(state: State) -> Generator[str, None, list[Script]]:
             script = {**script, "numpy": unwritten("The NumPy of this stage is not in the file.")}
         found[stage.id] = {**script, "blame": blamed_lines(state, stage)}
     return [found[stage.id] for stage in stages]
+
+
+def _block_lines(states: Iterable[State]) -> BlockLines:
+    """Return the lines of all PrimFuncs that are shown."""
+    found: BlockLines = {}
+    for state in states:
+        lines = block_lines_of(state.stage, state.function)
+        if lines:
+            found.setdefault(state.stage_id, {})[state.function] = lines
+    return found
 
 
 def last(steps: Generator[str, None, Value]) -> Value:

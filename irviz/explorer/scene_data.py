@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from math import prod
 from xml.etree import ElementTree
 
-from irviz.explorer.script_data import printed
 from irviz.explorer.selectors import (
     caption,
     compared,
@@ -27,7 +26,6 @@ from irviz.explorer.viewer.schema import (
     Picture,
     Scene,
 )
-from irviz.ir.text.tvmscript_lines import block_lines
 from irviz.model.diff.diff_result import NodeChange, NodeDiff
 from irviz.model.folding.container_path import repeat_copies
 from irviz.model.graph.graph import (
@@ -64,8 +62,8 @@ _THEME = get_theme("page")
 @derived(
     lambda state: (
         *(scene(state, "current"), state.reference and scene(state, "reference"), state.function),
-        *(state.has_script, state.view, state.function_runs.traces.get(state.stage_id)),
-        *(state.function_runs.traces.get(state.reference), state.session.tree),
+        *(state.view, state.function_runs.traces.get(state.stage_id)),
+        *(state.function_runs.traces.get(state.reference), compared(state)),
         *(*dimmed(state, "current"), "", *(dimmed(state, "reference") if state.reference else ())),
     )
 )
@@ -141,7 +139,6 @@ def _nodes(state: State, side: Side) -> dict[str, NodeFacts]:
     openable = view.openable
     whole = cache(lambda function: graph_of(stage, function))  # of which a part may be drawn
     tree = tree_of(stage, view.whole.function)
-    lines = _lines(state, stage, whole(view.whole.function))
     overlays = {} if trace is None else {"time": time_overlay(trace, view)}
     if trace is not None:
         overlays["values"] = size_overlay(trace, view)
@@ -174,7 +171,6 @@ def _nodes(state: State, side: Side) -> dict[str, NodeFacts]:
             "facts": str(facts),
             "function": function,
             "inner": str(inner),
-            "line": lines.get((function, inner), 0),
             "source": node.callee if node.resolution is Resolution.PRIM_FUNC else "",
             "group": group,
             "groupName": visible(regions.get(group, "")),
@@ -195,15 +191,6 @@ def _numbers(stage: Stage, function: str, node: Node) -> Facts:
         return ()
     array = array_of(stage, function, node.id)
     return () if array is None else constant_facts(array)
-
-
-def _lines(state: State, stage: Stage, graph: Graph) -> Mapping[tuple[str, NodeId], int]:
-    """Return the lines of nodes in the stage's script, none while it is hidden."""
-    script = printed(stage) if state.has_script else None
-    if script is None or isinstance(script, Exception):
-        return {}
-    blocks = block_lines(script, graph)
-    return {**script.lines, **{(graph.function, node): line for node, line in blocks.items()}}
 
 
 def value_words(trace: Trace | None, node: str) -> str:

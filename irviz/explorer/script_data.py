@@ -6,9 +6,16 @@ from functools import lru_cache
 
 from irviz.errors import LimitError
 from irviz.explorer.numpy_data import numpy_texts, unwritten
-from irviz.explorer.selectors import derived
+from irviz.explorer.selectors import derived, graph_or_none
 from irviz.explorer.state import Side, State
-from irviz.explorer.viewer.schema import BlamedLine, NumPyText, Script, ScriptFunction, Scripts
+from irviz.explorer.viewer.schema import (
+    BlamedLine,
+    BlockLines,
+    NumPyText,
+    Script,
+    ScriptFunction,
+    Scripts,
+)
 from irviz.ir.text import tvmscript_lines
 from irviz.session.blame import blame
 from irviz.session.operation_limits import limited
@@ -36,6 +43,26 @@ def scripts(state: State) -> Scripts:
         return {**script, "blame": blamed_lines(state, stage)} if has_blame else script
 
     return {"current": side("current"), "reference": side("reference")}
+
+
+@derived(lambda state: (state.has_script, state.function, state.stage, state.stage_of("reference")))
+def block_lines(state: State) -> BlockLines:
+    """Return the lines of the drawn PrimFuncs; none while the text is hidden."""
+    shown = (state.stage, state.stage_of("reference")) if state.has_script else ()
+    return {
+        stage.id: {state.function: block_lines_of(stage, state.function)}
+        for stage in shown
+        if stage is not None
+    }
+
+
+def block_lines_of(stage: Stage, function: str) -> dict[str, int]:
+    """Return the line of each parameter and block of a PrimFunc; empty if it is not printed."""
+    script, graph = printed(stage), graph_or_none(stage, function)
+    if graph is None or isinstance(script, Exception):
+        return {}
+    lines = tvmscript_lines.block_lines(script, graph)
+    return {str(node): line for node, line in lines.items()}
 
 
 def blamed_lines(state: State, stage: Stage) -> list[BlamedLine]:

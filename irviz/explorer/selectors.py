@@ -6,11 +6,13 @@ for these parts, however many panels need them.
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial, update_wrapper
-from typing import Concatenate, Generic, ParamSpec, TypeVar
+from typing import Concatenate, Generic, ParamSpec, TypeVar, cast
 
 from markupsafe import Markup
 from tvm import tirx
@@ -83,7 +85,8 @@ _VALUELESS = (
     *(NodeKind.FUNCTION, NodeKind.BLOCK, NodeKind.ALLOC, NodeKind.GROUP, NodeKind.CONSTANT),
 )
 """Kinds of nodes whose values a run does not report."""
-_REPLACEABLE = (NodeKind.CALL_TIR, NodeKind.CALL_DPS_PACKED)
+REPLACEABLE = (NodeKind.CALL_TIR, NodeKind.CALL_DPS_PACKED)
+"""Kinds of nodes whose callees can be replaced."""
 
 
 def unchanged(before: Sequence[object], after: Sequence[object]) -> bool:
@@ -92,6 +95,25 @@ def unchanged(before: Sequence[object], after: Sequence[object]) -> bool:
         a is b or (isinstance(a, _PLAIN) and type(a) is type(b) and a == b)
         for a, b in zip(before, after, strict=True)
     )
+
+
+class _Results(threading.local):
+    """Results of this thread by function, state and arguments, None outside of `same_results`."""
+
+    known: dict[tuple[object, ...], tuple[State, object]] | None = None
+
+
+_results = _Results()
+
+
+@contextmanager
+def same_results() -> Iterator[None]:
+    """Meanwhile, find the parts of each state once in this thread, not at each call."""
+    outer, _results.known = _results.known, {}
+    try:
+        yield
+    finally:
+        _results.known = outer
 
 
 class Derived(Generic[P, Result]):
@@ -112,6 +134,15 @@ class Derived(Generic[P, Result]):
         In a thread, the computation ends here if its result is no longer wanted.
         """
         check_wanted()
+        known = None if kwargs else _results.known
+        if known is None:
+            return self._result(state, *args, **kwargs)
+        asked = (self, id(state), *args)
+        if asked not in known:
+            known[asked] = (state, self._result(state, *args, **kwargs))
+        return cast("Result", known[asked][1])
+
+    def _result(self, state: State, /, *args: P.args, **kwargs: P.kwargs) -> Result:
         key = self.parts(state, *args, **kwargs)
         for value in self._found(key):
             return value
@@ -173,7 +204,8 @@ def _graph(stage: Stage, function: str) -> Graph | Exception:
         return failure
 
 
-def _graph_or_none(stage: Stage, function: str) -> Graph | None:
+def graph_or_none(stage: Stage, function: str) -> Graph | None:
+    """Return the graph of a function, None if it cannot be read."""
     graph = _graph(stage, function)
     return None if isinstance(graph, Exception) else graph
 
@@ -182,7 +214,7 @@ def _graph_or_none(stage: Stage, function: str) -> Graph | None:
     lambda state: (
         *(state.stage, state.stage_of("reference"), state.view, state.function),
         # names may lead elsewhere by now
-        _graph_or_none(state.stage, state.function),
+        graph_or_none(state.stage, state.function),
     )
 )
 def compared(state: State) -> ComparedViews | Exception | None:
@@ -204,7 +236,7 @@ def compared(state: State) -> ComparedViews | Exception | None:
     lambda state: (
         *(state.function, state.view),
         *(part := chain_part(state.session.tree, state.function)),
-        *(_graph_or_none(stage, state.function) for stage in part),
+        *(graph_or_none(stage, state.function) for stage in part),
     )
 )
 def _shared_layouts(state: State) -> Mapping[Stage, SharedLayout]:
@@ -227,7 +259,7 @@ def _shared_layout(state: State) -> PlacedGraph | None:
     lambda state, side: (
         *(side, stage := state.stage_of(side), state.view, state.function, compared(state)),
         # names may lead elsewhere by now
-        None if stage is None else _graph_or_none(stage, state.function),
+        None if stage is None else graph_or_none(stage, state.function),
         None if state.reference else _shared_layout(state),
     )
 )
@@ -365,7 +397,7 @@ def location(state: State) -> Location | None:
 def selected_call(state: State) -> Node | None:
     """Return the selected call in the current stage's function if its callee can be replaced."""
     node = selected_node(state)
-    return node if node is not None and node.kind in _REPLACEABLE else None
+    return node if node is not None and node.kind in REPLACEABLE else None
 
 
 def selected_node(state: State) -> Node | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from irviz.explorer.actions import Action, Changed, Say
 from irviz.explorer.reducer import reduce
+from irviz.explorer.selectors import same_results
 from irviz.explorer.state import State
 
 Subscriber = Callable[[State, State], None]
@@ -73,8 +74,9 @@ class Store:
         before, self.state = self.state, reduce(self.state, action)
         state = self.state
         if state is not before:
-            for subscriber in self._subscribers:
-                self._call(subscriber, state, before)
+            with same_results():
+                for subscriber in self._subscribers:
+                    self._call(subscriber, state, before)
         done = action.wanted if isinstance(action, Changed) else action
         for listener in self._listeners:
             listener(done, state)

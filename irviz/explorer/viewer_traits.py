@@ -8,7 +8,7 @@ from statistics import median_low
 from typing import Any
 
 from irviz.explorer.scene_data import scene_data, scene_key
-from irviz.explorer.script_data import scripts
+from irviz.explorer.script_data import block_lines, scripts
 from irviz.explorer.selectors import (
     Derived,
     derived,
@@ -56,7 +56,12 @@ def viewer_data(state: State) -> dict[str, object]:
 
 def text_data(state: State) -> dict[str, object]:
     """Return the traits that take as long as TVM takes to print the module."""
-    return {"scripts": scripts(state), "details": details(state), "found": _found(state)}
+    return {
+        "scripts": scripts(state),
+        "blockLines": block_lines(state),
+        "details": details(state),
+        "found": _found(state),
+    }
 
 
 def is_text_known(state: State) -> bool:
@@ -69,7 +74,7 @@ def text_parts(state: State) -> tuple[object, ...]:
     return tuple(part for one in (*_SLOW, selected_value) for part in one.parts(state))
 
 
-_SLOW: tuple[Derived[[], Any], ...] = (scripts, node_source, history, found_nodes)
+_SLOW: tuple[Derived[[], Any], ...] = (*(scripts, block_lines, node_source, history, found_nodes),)
 
 
 def picture_data(state: State) -> dict[str, object]:

@@ -116,13 +116,9 @@ def test_connections_that_send_nothing_are_closed_and_the_owner_is_served(server
 def test_at_the_limit_of_open_files_the_owner_is_served() -> None:
     import resource
 
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.ExitStack() as stack:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (100, before[1]))
-        try:
-            server = stack.enter_context(opened())
-        finally:
-            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        server = stack.enter_context(opened())
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (100, 100))
         for _ in range(300):
             stack.enter_context(server.connected())
         assert server.ask("GET", "/")[0] == 200

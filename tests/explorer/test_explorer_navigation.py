@@ -11,12 +11,14 @@ from tvm.relax.frontend import nn
 
 import irviz
 from irviz.course.mlp import MODULES
-from irviz.explorer.actions import Apply, Toggle
+from irviz.explorer.actions import Apply, Report, Toggle
 from irviz.explorer.reducer import reduce
 from irviz.explorer.selectors import scene, view_or_none
-from irviz.explorer.state import State
+from irviz.explorer.state import RunKey, State
 from irviz.model.folding.folding_limits import LIMIT
 from irviz.model.graph.inlined_ids import inlined_id
+from irviz.model.runs.run_result import RunResult
+from irviz.model.runs.trace import Trace
 from irviz.session.visible_function import ViewState
 from irviz.transforms.bind_params import bind_params
 
@@ -136,7 +138,10 @@ def test_the_page_is_told_how_far_what_is_opened_or_closed_moved(stack):
 def test_what_is_drawn_anew_for_another_reason_has_not_moved(stack):
     stack.toggle(repeat(stack))
     assert stack.explorer.scene["moved"] != [0, 0]
-    stack.write("hasScript", True)
+    shown = stack.explorer.scene
+    trace = Trace("main", {}, 1.0, 1.0, 1.0, 0)
+    stack.explorer.dispatch(Report(RunKey("main", "0", 0, 0), RunResult((), 1.0, trace=trace)))
+    assert stack.explorer.scene is not shown
     assert stack.explorer.scene["moved"] == [0, 0]
 
 

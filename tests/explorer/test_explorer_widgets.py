@@ -41,29 +41,28 @@ def told(pane: Any) -> dict[str, object]:
 # --- forms -------------------------------------------------------------------------------------
 
 
-def test_no_form_is_made_before_its_tab_is_opened(alive: Any, page: Any) -> None:
-    assert page.explorer.forms == {}
-    assert {type(one).__name__ for one in alive()} == {"Explorer", "Layout"}
-    assert len(alive()) == 2
+def test_only_the_forms_of_a_node_are_made_before_a_tab_is_opened(alive: Any, page: Any) -> None:
+    (form,) = page.explorer.forms.values()
+    own = {*_inside(form), form, page.explorer, page.explorer.layout}
+    assert set(alive()) <= own
     assert page.explorer.tabs == TABS
 
 
 @pytest.mark.parametrize("tab", TABS)
 def test_a_tab_has_its_forms_when_it_is_opened_and_keeps_them(page: Any, tab: str) -> None:
     page.open(tab)
-    assert list(page.explorer.forms) == [tab]
+    assert list(page.explorer.forms) == ["Node", tab]
     form = page.explorer.forms[tab]
     page.open("Node")
     page.open(tab)
-    assert page.explorer.forms == {tab: form}
+    assert page.explorer.forms[tab] is form
     assert len(list(page.all())) > 3
 
 
-def test_the_forms_of_a_node_are_made_when_one_is_selected(page: Any) -> None:
-    page.open("Node")
-    assert page.explorer.forms == {}
+def test_the_first_selection_makes_no_form(page: Any) -> None:
+    form = page.explorer.forms["Node"]
     page.select("lv0")
-    assert list(page.explorer.forms) == ["Node"]
+    assert page.explorer.forms == {"Node": form}
 
 
 def test_a_form_that_is_opened_later_shows_the_state_as_it_is(page: Any) -> None:
@@ -77,7 +76,7 @@ def test_a_form_that_is_opened_later_shows_the_state_as_it_is(page: Any) -> None
 
 def test_a_tab_that_is_none_has_no_form(page: Any) -> None:
     page.open("Nothing")
-    assert page.explorer.forms == {}
+    assert list(page.explorer.forms) == ["Node"]
 
 
 # --- parts that stand alone --------------------------------------------------------------------

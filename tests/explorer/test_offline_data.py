@@ -88,8 +88,11 @@ def test_each_stage_has_its_text_and_each_picture_the_facts_of_its_nodes(state: 
     assert [script["stage"] for script in recording["scripts"]] == ["0", "1", "2"]
     assert all("def first" in script["text"] for script in recording["scripts"])
     check_details(recording)
-    lines = [one["line"] for one in (recording["scenes"][0]["current"] or {})["nodes"].values()]
-    assert any(lines)
+    assert recording["scripts"][0]["lines"]["first"]
+    blocks = recording["traits"]["blockLines"]
+    others = {one["function"] for one in recording["scenes"]} - {"first", "second"}
+    assert blocks.keys() == {"1"}
+    assert blocks["1"].keys() == others
 
 
 def test_a_node_that_only_a_comparison_draws_has_its_code(modules: Any) -> None:

@@ -15,7 +15,6 @@ from irviz.explorer import actions
 from irviz.explorer import scene_data as scene_data_module
 from irviz.explorer.reducer import reduce
 from irviz.explorer.scene_data import scene_data, value_words
-from irviz.explorer.script_data import script_data
 from irviz.explorer.selectors import selected_value
 from irviz.explorer.state import State
 from irviz.explorer.viewer.schema import NodeFacts, Scene
@@ -113,12 +112,15 @@ def test_a_node_of_a_called_function_is_described_as_one_of_that(modules: Any) -
     assert nodes(after(session))["twice"]["isOpenable"]
 
 
-def test_the_line_of_a_node_is_known_while_the_text_is_shown(fused: Session) -> None:
-    assert {node["line"] for node in nodes(after(fused)).values()} == {0}
-    scene = after(fused, actions.SetField("has_script", True))
-    lines = script_data(fused.current)["text"].splitlines()
-    for name in ("w0_t", "lv", "w1_t", "gv"):
-        assert re.search(rf"\b{name}\b.* = ", lines[nodes(scene)[name]["line"] - 1])
+def test_what_a_thread_drew_of_a_stage_is_not_made_again_when_it_is_shown(fused: Session) -> None:
+    drawn, shown = (reduce(State.of(fused), actions.Checkout("1")) for _ in range(2))
+    assert scene_data(shown) is scene_data(drawn)
+
+
+def test_showing_the_text_leaves_the_picture_as_it_is(fused: Session) -> None:
+    state = State.of(fused)
+    shown = reduce(state, actions.SetField("has_script", True))
+    assert scene_data(shown) is scene_data(state)
 
 
 def test_names_and_operators_are_told_as_text() -> None:

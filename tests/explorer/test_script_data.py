@@ -147,6 +147,22 @@ def test_there_is_no_text_before_it_is_asked_for(opened: Any) -> None:
     assert page.explorer.scripts["reference"] is None
 
 
+def test_the_blocks_of_the_drawn_prim_func_have_their_lines(opened: Any) -> None:
+    page = opened(Session(MyModule, function="linear0"))
+    assert page.explorer.blockLines == {}
+    page.write("hasScript", True)
+    lines = page.explorer.scripts["current"]["text"].splitlines()
+    known = {
+        node: lines[line - 1].strip()
+        for node, line in page.explorer.blockLines["0"]["linear0"].items()
+    }
+    for node, facts in page.explorer.scene["current"]["nodes"].items():
+        start = "def linear0(" if facts["kind"] == "parameter" else "with T.sblock("
+        assert known[node].startswith(start)
+    page.write("hasScript", False)
+    assert page.explorer.blockLines == {}
+
+
 @pytest.mark.parametrize("name", ["nested calls", "a called call", "strange callees"])
 def test_modules_that_tvm_does_not_print_are_shown(constructs: Any, name: str) -> None:
     state = State.of(Session(constructs.construct(name)))
@@ -166,7 +182,6 @@ def test_a_module_that_tvm_cannot_print_says_so_and_is_drawn(opened: Any) -> Non
     assert script["text"] == "# TVM does not print this module: no such <node>\n# at all"
     assert (script["functions"], script["lines"]) == ([], {})
     assert 'class="node' in page.canvas.svg
-    assert page.node("lv0")["line"] == 0
     page.select("lv0")
     assert "TVM does not print this: no such &lt;node&gt;" in page.code
     assert page.message == ""

@@ -22,11 +22,11 @@ from irviz.explorer.panels.form_controls import (
     show_if,
 )
 from irviz.explorer.panels.panel import Panel
-from irviz.explorer.selectors import call_key, selected_call, selected_node
+from irviz.explorer.selectors import REPLACEABLE, call_key, selected_call, selected_node
 from irviz.explorer.state import CallKey, State
 from irviz.explorer.store import Store
-from irviz.ir.module_functions import function_named, prim_funcs, relax_function
-from irviz.transforms.kernels.call_targets import dps_calls
+from irviz.ir.module_functions import function_named, prim_funcs
+from irviz.session.stage_cache import graph_of
 from irviz.transforms.kernels.candidates import Candidate, equivalence
 from irviz.transforms.kernels.equivalence_on_samples import Equivalence
 from irviz.transforms.kernels.library import definitions, kernels
@@ -72,8 +72,8 @@ class SwapPanel(Panel):
             return
         is_new = self._call is None or (self._call.node, self._callee) != (call.node, node.callee)
         self._call, self._callee = call, node.callee
-        function = relax_function(state.stage.module, call.function)
-        count = sum(each.callee == node.callee for each in dps_calls(function).values())
+        graph = graph_of(state.stage, call.function)
+        count = sum(one.kind in REPLACEABLE and one.callee == node.callee for one in graph.nodes)
         self._everywhere.description = f"all {count} calls of {node.callee}"
         self._everywhere.value = self._everywhere.value and not is_new
         show_if(self._everywhere, count > 1)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import ipywidgets as widgets
 
 from irviz.explorer import actions
+from irviz.explorer.jobs.incremental import Incremental
 from irviz.explorer.panels.form_controls import classed, field, html, offer, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.selectors import ShownValue, cost_words, selected_trace, selected_value
@@ -16,11 +18,15 @@ from irviz.explorer.store import Store
 from irviz.model.runs.array_summary import ArraySummary
 from irviz.model.runs.trace import Array, NodeValue
 from irviz.view.figure import Figure
+from irviz.view.graph.graphviz_engine import ENGINE
 from irviz.view.text.details import value_html
 from irviz.view.values.chart_kinds import HEAT_MAP, HISTOGRAM, IMAGES, draw_chart, fitting_charts
 from irviz.view.values.image import images_shape
 from irviz.view.values.image_strip import most_images
+from irviz.worker.supervisor import WorkerError
 
+_WAIT_SECONDS = 0.03
+"""How long the kernel waits for a picture: most take less, and the page does not flicker then."""
 _UNSAFE = re.compile(r"[^\w.-]+")
 """Characters to avoid in file names."""
 
@@ -38,6 +44,8 @@ class ValuePanel(Panel):
         self._theme = "course"
         self._tensor, self._kind, self._wanted = 0, "", ""  # wanted: what the reader chose last
         self._drawing: Figure | None = None
+        self._drawn = ""  # the label of the node that the picture is of
+        self._charts: Incremental[Figure | str] = Incremental(self._show_picture)
         self._facts, self._picture = html("irviz-value-facts"), html("irviz-value-picture")
         self._tensors = field(widgets.Dropdown, "irviz-value-tensor", "tensor", is_aligned=True)
         self._kinds = field(widgets.Dropdown, "irviz-value-kind", "picture", is_aligned=True)
@@ -136,22 +144,27 @@ class ValuePanel(Panel):
         )
 
     def _draw(self) -> None:
+        """Draw the picture; until it is there, one of the same node may stay."""
         summary = self._summary
-        self._drawing, shown = None, ""
-        if summary is not None and self._kind:
-            try:
-                self._drawing = draw_chart(
-                    self._kind,
-                    self._array,
-                    summary,
-                    self._theme,
-                    index=self._index(summary.shape),
-                    title=self._known.label,
-                )
-                shown = self._drawing.svg
-            except ValueError as failure:
-                shown = paragraph(str(failure), "irviz-error")
-        self._picture.value = shown
+        self._drawing = None
+        if summary is None or not self._kind:
+            self._charts.leave()
+            self._show_picture("")
+            return
+        if self._drawn != self._known.label:
+            self._show_picture("")
+        draw = partial(draw_chart, self._kind, self._array, summary, self._theme)
+        index, title = self._index(summary.shape), self._known.label
+        steps = _drawn(partial(draw, index=index, title=title))
+        self._charts.follow(steps, at_once=0, wait=_WAIT_SECONDS)
+
+    def _show_picture(self, drawing: Figure | str) -> None:
+        """Show a picture, or why there is none."""
+        self._drawing = drawing if isinstance(drawing, Figure) else None
+        self._drawn = self._known.label
+        self._picture.value = (
+            drawing.svg if isinstance(drawing, Figure) else paragraph(drawing, "irviz-error")
+        )
         show_if(self._saving, self._drawing is not None)
 
     def _index(self, shape: Sequence[int]) -> tuple[int, ...]:
@@ -198,6 +211,14 @@ class RecordButton(Panel):
     def _show(self, state: State) -> None:
         show_if(self._record, state.can_record(state.stage_id))
         self._cost.value = paragraph(cost_words(selected_trace(state)), "irviz-hint")
+
+
+def _drawn(draw: Callable[[], Figure]) -> Iterator[Figure | str]:
+    """Draw in the engine's process, because a thread shares Matplotlib's settings with the user."""
+    try:
+        yield ENGINE.call(draw, answer=Figure)
+    except (ValueError, WorkerError) as failure:
+        yield str(failure)
 
 
 def _places(kind: str, shape: Sequence[int]) -> tuple[widgets.BoundedIntText, ...]:

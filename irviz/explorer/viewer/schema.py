@@ -72,7 +72,6 @@ class NodeFacts(TypedDict):
     facts: str
     function: str
     inner: str
-    line: int
     source: str
     group: str
     groupName: str
@@ -183,8 +182,8 @@ class BlamedLine(TypedDict):
 class Script(TypedDict):
     """The TVMScript of a stage's module.
 
-    `lines` has the line of each node, by function and node. Its functions as NumPy and the pass
-    that changed each line last are there where they are shown.
+    `lines` has the line of each node of Relax, by function and node. Its functions as NumPy and the
+    pass that changed each line last are there where they are shown.
     """
 
     stage: str
@@ -194,6 +193,10 @@ class Script(TypedDict):
     lines: dict[str, dict[str, int]]
     numpy: list[NumPyText]
     blame: list[BlamedLine]
+
+
+BlockLines = dict[str, dict[str, dict[str, int]]]
+"""The lines of PrimFuncs' parameters and blocks in the text, by stage, function and node."""
 
 
 class Scripts(TypedDict):

@@ -42,6 +42,7 @@ class Viewer(anywidget.AnyWidget):
     functions: traitlets.List[object] = traitlets.List().tag(sync=True)
     scene = traitlets.Dict().tag(sync=True)
     scripts = traitlets.Dict().tag(sync=True)
+    blockLines = traitlets.Dict().tag(sync=True)  # noqa: N815
     selection = traitlets.Dict({"node": "", "side": "current"}).tag(sync=True)
     marked: traitlets.List[str] = traitlets.List(traitlets.Unicode()).tag(sync=True)
     details = traitlets.Dict().tag(sync=True)

@@ -1,5 +1,6 @@
 """The panel says what a node's value is, shows it in pictures, fetches the whole and saves it."""
 
+import threading
 from xml.etree import ElementTree
 
 import ipywidgets as widgets
@@ -18,6 +19,7 @@ from irviz.model.runs.array_summary import summarise
 from irviz.model.runs.run_result import RunResult
 from irviz.model.runs.trace import NodeValue, NodeVisit, Trace
 from irviz.session.session import Session
+from tests.event_loop import LONG, in_kernel, until
 
 MATRIX = np.arange(12, dtype=np.float32).reshape(3, 4)
 
@@ -278,16 +280,39 @@ def test_a_name_with_markup_in_it_is_text(shown):
 
 
 def test_what_is_shown_already_is_not_drawn_again(shown, monkeypatch):
-    drawn = []
-    monkeypatch.setattr(value_panel, "draw_chart", lambda *_, **__: drawn.append(1) or Drawn)
+    engine = Engine()
+    monkeypatch.setattr(value_panel, "ENGINE", engine)
     desk, given = shown(), value(MATRIX)
     desk.show(given, "lv0")
     desk.show(given, "lv0", case=1)
     desk.dispatch(Say("something else"))
-    assert len(drawn) == 1
+    assert engine.calls == 1
 
 
-class Drawn:
-    """A picture that took no time to draw."""
+def test_the_kernel_answers_while_a_picture_is_drawn(shown, monkeypatch):
+    engine, given = Engine(), [value(MATRIX), value(MATRIX + 1)]
+    monkeypatch.setattr(value_panel, "ENGINE", engine)
 
-    svg = "<svg/>"
+    @in_kernel
+    async def _():
+        desk = shown()
+        engine.may_end.clear()
+        desk.show(given[0], "lv0")
+        desk.show(given[1], "lv1")
+        assert desk.svg == ""
+        engine.may_end.set()
+        await until(lambda: desk.svg)
+        assert "lv1" in desk.svg
+
+
+class Engine:
+    """Draws in this process, once it may, and counts the pictures."""
+
+    def __init__(self):
+        self.calls, self.may_end = 0, threading.Event()
+        self.may_end.set()
+
+    def call(self, draw, **_):
+        self.calls += 1
+        assert self.may_end.wait(LONG)
+        return draw()

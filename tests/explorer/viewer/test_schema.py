@@ -36,6 +36,7 @@ TRAITS = {
     "functions": list[schema.FunctionRow],
     "scene": schema.Scene,
     "scripts": schema.Scripts,
+    "blockLines": schema.BlockLines,
     "selection": schema.Selection,
     "details": schema.Details,
     "found": schema.Found,

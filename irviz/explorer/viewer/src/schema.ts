@@ -45,7 +45,6 @@ export interface NodeFacts {
   facts: string;
   function: string;
   inner: string;
-  line: number;
   source: string;
   group: string;
   groupName: string;
@@ -135,8 +134,9 @@ export interface BlamedLine {
   node: string;
 }
 
-/** The TVMScript of a stage's module. `lines` has the line of each node, by function and node. Its
- * functions as NumPy and the pass that changed each line last are there where they are shown. */
+/** The TVMScript of a stage's module. `lines` has the line of each node of Relax, by function
+ * and node. Its functions as NumPy and the pass that changed each line last are there where they are
+ * shown. */
 export interface Script {
   stage: string;
   label: string;
@@ -245,7 +245,8 @@ export type PaneName = "toolbar" | "stages" | "graph" | "script" | "node" | "sta
 /** The traits of the widget. The page writes `selection`, `search`, `tab`, `hasScript`, `hasNumPy`,
  * `hasBlame` and `isDark`.
  * `marked` are nodes of the current picture that a transform would change. `height` is in px, 0 to fill the window. `still` is the class of the picture that a notebook shows
- * where there is no viewer. `forms` are references to ipywidgets by the name of the
+ * where there is no viewer. `blockLines` are the lines of PrimFuncs' parameters and blocks in the
+ * text, by stage, function and node. `forms` are references to ipywidgets by the name of the
  * tab that they stand in; those of a tab are there when it has been opened. */
 export interface ViewerTraits {
   title: string;
@@ -258,6 +259,7 @@ export interface ViewerTraits {
   functions: FunctionRow[];
   scene: Scene;
   scripts: Scripts;
+  blockLines: Record<string, Record<string, Record<string, number>>>;
   selection: Selection;
   details: Details;
   marked: string[];
@@ -276,6 +278,9 @@ export interface ViewerTraits {
   isDark: boolean;
   clipboard: Clipboard;
 }
+
+/** Those lines. */
+export type BlockLines = ViewerTraits["blockLines"];
 
 /** A recorded scene in which one more container is open, or one less. */
 export interface ToggledScene {

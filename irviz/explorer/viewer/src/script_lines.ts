@@ -1,6 +1,6 @@
 // Which line of TVMScript belongs to which node and function; lines are counted from 1.
 
-import type { NodeFacts, Picture, Script, ScriptFunction } from "./schema";
+import type { BlockLines, NodeFacts, Picture, Script, ScriptFunction } from "./schema";
 
 /** What can be gone to from a place in the text: where a function is defined. */
 export interface Link {
@@ -97,9 +97,15 @@ export const functionNamed = (index: ScriptIndex, name: string) =>
   index.functions.find((one) => one.name === name);
 
 /** Return the line of a drawn node, 0 if it has none. */
-export function lineOf(index: ScriptIndex, facts: NodeFacts | undefined): number {
+export function lineOf(
+  index: ScriptIndex,
+  blocks: BlockLines,
+  facts: NodeFacts | undefined,
+): number {
   if (!facts) return 0;
-  return facts.line || index.byNode.get(nodeKey(facts.function, facts.inner)) || 0;
+  const { function: name, inner } = facts;
+  const line = index.byNode.get(nodeKey(name, inner));
+  return line ?? blocks[index.script.stage]?.[name]?.[inner] ?? 0;
 }
 
 /** Return what is bound on a line; of several the one that a word names, as parameters have one line. */
@@ -135,19 +141,27 @@ export const TOKENS = new RegExp(
 const LONGEST = 20_000; // characters of a line in which names are looked for
 /** Return the id of what is drawn for a line, "" for nothing: what is bound on it, or the block of a
  * PrimFunc that it belongs to. A word chooses where several have the line. */
-export function drawnOn(index: ScriptIndex, picture: Picture | null, line: number, word: string) {
+export function drawnOn(
+  index: ScriptIndex,
+  blocks: BlockLines,
+  picture: Picture | null,
+  line: number,
+  word: string,
+): string {
   if (picture?.stage !== index.script.stage) return "";
-  const nodes = Object.entries(picture.nodes).filter(([, facts]) => facts.line > 0);
-  const here = nodes.filter(([, facts]) => facts.line === line);
-  if (here.length > 1) return here.find(([, { inner }]) => inner.split("#")[0] === word)?.[0] ?? "";
-  if (here[0]) return here[0][0];
+  const nodes = Object.entries(picture.nodes)
+    .map(([id, facts]) => ({ id, name: facts.inner, first: lineOf(index, blocks, facts) }))
+    .filter(({ first }) => first > 0);
+  const here = nodes.filter(({ first }) => first === line);
+  if (here.length > 1) return here.find(({ name }) => name.split("#")[0] === word)?.id ?? "";
+  if (here[0]) return here[0].id;
   const around = nodes.filter(
-    ([, facts]) =>
-      facts.line < line &&
-      line <= (index.blocks.get(facts.line) ?? 0) &&
-      /^\s*with /.test(index.lines[facts.line - 1] ?? ""),
+    ({ first }) =>
+      first < line &&
+      line <= (index.blocks.get(first) ?? 0) &&
+      /^\s*with /.test(index.lines[first - 1] ?? ""),
   );
-  return around.at(-1)?.[0] ?? "";
+  return around.at(-1)?.id ?? "";
 }
 
 const NAMES = /\bcls\.(\w+)|\bcall(?:_dps)?_packed\("([^"\\]+)"|\bdef (\w+)/dg;
@@ -177,7 +191,12 @@ export function lineKeys(index: ScriptIndex): string[] {
 }
 
 /** Return the lines of changed nodes in a picture, in order. */
-export function linesOf(index: ScriptIndex, picture: Picture | null, ids: readonly string[]) {
-  const lines = ids.map((id) => lineOf(index, picture?.nodes[id])).filter((line) => line > 0);
+export function linesOf(
+  index: ScriptIndex,
+  blocks: BlockLines,
+  picture: Picture | null,
+  ids: readonly string[],
+): number[] {
+  const lines = ids.map((id) => lineOf(index, blocks, picture?.nodes[id])).filter(Boolean);
   return lines.sort((one, other) => one - other);
 }

@@ -125,12 +125,13 @@ export function ScriptPane({ state }: { state: State }) {
   useSignalEffect(() => {
     const [opened, scene] = [editor.value, state.scene.value];
     const [selection, hovered] = [state.selection.value, state.hovered.value];
+    const blocks = state.blockLines.value;
     for (const side of SIDES) {
       const text = opened?.texts[side];
       const picture = scene[side];
       if (!text?.view || picture?.stage !== text.index.script.stage) continue;
       const line = (chosen: { node: string; side: Side }) =>
-        chosen.side === side ? lineOf(text.index, picture.nodes[chosen.node]) : 0;
+        chosen.side === side ? lineOf(text.index, blocks, picture.nodes[chosen.node]) : 0;
       const isLinked = numpy.value && side === "current";
       const lines = {
         selected: [line(selection)],
@@ -155,7 +156,7 @@ export function ScriptPane({ state }: { state: State }) {
     const [opened, picture] = [editor.value, state.scene.value[side]];
     const text = opened?.texts[side];
     if (!opened || !text || picture?.stage !== text.index.script.stage) return;
-    const line = lineOf(text.index, picture.nodes[node]);
+    const line = lineOf(text.index, state.blockLines.value, picture.nodes[node]);
     showLine(opened, side, line);
     if (side === "current") showNumPy(linesOfNode(text.index, line));
   });
@@ -204,7 +205,7 @@ export function ScriptPane({ state }: { state: State }) {
   function drawnAt(index: ScriptIndex, side: Side, line: number, word: string): string {
     const picture = state.scene.peek()[side];
     const bound = drawnId(picture, nodeOn(index, line, word));
-    return bound || drawnOn(index, picture, line, word);
+    return bound || drawnOn(index, state.blockLines.peek(), picture, line, word);
   }
 
   function goTo(name: string, side: Side = "current"): void {
@@ -263,7 +264,8 @@ export function ScriptPane({ state }: { state: State }) {
 
   const linesOfChange = (opened: ScriptEditor, change: Change, side: Side): number[] => {
     const index = opened.texts[side]?.index;
-    return index ? linesOf(index, state.scene.peek()[side], change[side]) : [];
+    if (!index) return [];
+    return linesOf(index, state.blockLines.peek(), state.scene.peek()[side], change[side]);
   };
 
   /** Show a function, or what differs in it. */

@@ -121,6 +121,7 @@ const TRAITS: readonly (keyof ViewerTraits)[] = [
   ...(["title", "panes", "height", "rows", "canUndo", "canRedo", "functions", "scene"] as const),
   ...([
     "scripts",
+    "blockLines",
     "selection",
     "details",
     "marked",

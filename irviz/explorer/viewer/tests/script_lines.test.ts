@@ -39,8 +39,7 @@ const SCRIPT: Script = {
 };
 const index = indexScript(SCRIPT);
 
-const facts = (name: string, inner: string, line = 0) =>
-  ({ function: name, inner, line }) as NodeFacts;
+const facts = (name: string, inner: string) => ({ function: name, inner }) as NodeFacts;
 const picture = (nodes: Record<string, NodeFacts>) => ({ stage: "0", nodes }) as Picture;
 
 test("functions are in the order of the text, from their decorator to their last line", () => {
@@ -59,10 +58,9 @@ test("a line leads to the node that it binds, and a parameter's name to the para
 });
 
 test("a node leads to its line, also where its function is shown inside of another one", () => {
-  assert.equal(lineOf(index, facts("main", "lv", 10)), 10);
-  assert.equal(lineOf(index, facts("main", "lv")), 10);
-  assert.equal(lineOf(index, facts("main", "gone")), 0);
-  assert.equal(lineOf(index, undefined), 0);
+  assert.equal(lineOf(index, {}, facts("main", "lv")), 10);
+  assert.equal(lineOf(index, {}, facts("main", "gone")), 0);
+  assert.equal(lineOf(index, {}, undefined), 0);
 });
 
 test("a node is found in a picture by its function, whatever its id is there", () => {
@@ -156,8 +154,9 @@ class Module:
     numpy: [],
     blame: [],
   });
-  const nodes = { X: facts("f", "X", 4), W: facts("f", "W", 4), Y: facts("f", "Y", 6) };
-  const found = (line: number, word = "") => drawnOn(own, picture(nodes), line, word);
+  const nodes = { X: facts("f", "X"), W: facts("f", "W"), Y: facts("f", "Y") };
+  const blocks = { 0: { f: { X: 4, W: 4, Y: 6 } } };
+  const found = (line: number, word = "") => drawnOn(own, blocks, picture(nodes), line, word);
   assert.deepEqual(
     [6, 7, 8].map((line) => found(line)),
     ["Y", "Y", "Y"],
@@ -167,5 +166,5 @@ class Module:
     ["", "", "", ""],
   );
   assert.equal(found(4, "X"), "X");
-  assert.equal(drawnOn(own, { ...picture(nodes), stage: "1" }, 6, ""), "");
+  assert.equal(drawnOn(own, blocks, { ...picture(nodes), stage: "1" }, 6, ""), "");
 });

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import count
 
 import libcst as cst
@@ -100,9 +100,13 @@ def _is_old(node: cst.FunctionDef, decorator: cst.BaseExpression, names: DottedN
 
 def every(node: cst.CSTNode, kind: type[cst.CSTNodeT]) -> Iterator[cst.CSTNodeT]:
     """Yield every node of a class in a tree, the root included."""
-    left: list[cst.CSTNode] = [node]
+    # not by `children`, which libcst finds by making a copy of the node
+    left: list[object] = [node]
     while left:
         each = left.pop()
         if isinstance(each, kind):
             yield each
-        left.extend(reversed(each.children))
+        if isinstance(each, cst.CSTNode):
+            left.extend(getattr(each, one.name) for one in reversed(fields(each)))
+        elif isinstance(each, list | tuple):
+            left.extend(reversed(each))

@@ -36,7 +36,7 @@ from tvm import ir, relax, tirx
 from tvm_ffi import structural_equal
 
 from irviz.loaders.read_file_contents import read_content
-from irviz.loaders.tvmscript.find_definitions import definitions, line_range
+from irviz.loaders.tvmscript.syntax_tree import definitions, line_range
 
 _BATCH = 50
 _ADMITTED = "it is admitted"

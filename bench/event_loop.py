@@ -103,8 +103,6 @@ async def _works(name: str, file: Path) -> None:
         late = await timer.latest(lambda one=action: explorer.dispatch(one), 6)  # type: ignore[misc]
         _tell(f"{name}: {what}", [late])
     explorer.close()
-    del explorer
-    gc.collect()  # else it is freed while the next file is measured
 
 
 def main() -> None:
@@ -117,6 +115,7 @@ def main() -> None:
             file = Path(folder, f"{name}.py")
             file.write_text(CONSTRUCTIONS[name](), encoding="utf-8")
             asyncio.run(_works(name, file))
+            gc.collect()  # else it is freed while the next file is measured
     raise SystemExit(bool(_MISSED))
 
 

@@ -64,8 +64,8 @@ if TYPE_CHECKING:
     from irviz.session.visible_function import ViewState as ViewState
     from irviz.testing.assert_ir_equal import assert_ir_equal as assert_ir_equal
     from irviz.transforms.kernels import library as library
-    from irviz.transforms.passes.user_passes import register_pass as register_pass
-    from irviz.transforms.passes.user_passes import register_rewrite as register_rewrite
+    from irviz.transforms.passes.catalog import register_pass as register_pass
+    from irviz.transforms.passes.catalog import register_rewrite as register_rewrite
     from irviz.transforms.recordings.recording import Recording as Recording
     from irviz.transforms.stage import Stage as Stage
     from irviz.view.figure import Figure as Figure
@@ -118,8 +118,8 @@ _LAZY = {
     "load": "irviz.session.open_session:load",
     "record": "irviz.explorer.explore_recording:record",
     "reduce": "irviz.session.reduce:reduce",
-    "register_pass": "irviz.transforms.passes.user_passes:register_pass",
-    "register_rewrite": "irviz.transforms.passes.user_passes:register_rewrite",
+    "register_pass": "irviz.transforms.passes.catalog:register_pass",
+    "register_rewrite": "irviz.transforms.passes.catalog:register_rewrite",
     "save_html": "irviz.explorer.html_file:save_html",
     "to_numpy": "irviz.ir.numpy_code.numpy_program:to_numpy",
 }

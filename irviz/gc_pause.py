@@ -12,7 +12,7 @@ from collections.abc import Iterator
 def gc_paused() -> Iterator[None]:
     """Pause the cyclic garbage collector, which would traverse all values again and again.
 
-    It is not paused in a thread: the collection at the end of the pause would keep all others waiting.
+    It is not paused in a thread, where the collection afterwards would make all others wait.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import irviz
-from irviz.transforms.passes import user_passes
+from irviz.transforms.passes import catalog as user_passes
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]

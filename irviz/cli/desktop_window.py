@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from irviz.end_process import end_process
 from irviz.errors import IrvizError
+from irviz.worker.process_tree import end_process
 
 _NAMES = (
     *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"),

@@ -11,9 +11,9 @@ from irviz.cli.demo import add_demo
 from irviz.cli.diff import add_diff
 from irviz.cli.draw import add_draw
 from irviz.cli.export import add_export
-from irviz.cli.failure_words import FAILURES, failure_words
 from irviz.cli.figures import add_figures
 from irviz.cli.open import add_open
+from irviz.cli.options import FAILURES, failure_words
 from irviz.cli.reduce import add_reduce
 from irviz.cli.upgrade import add_upgrade
 from irviz.version import __version__

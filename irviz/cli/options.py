@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from irviz.errors import IrvizError
+
 if TYPE_CHECKING:
     from irviz.session.session import Session
 
@@ -74,3 +76,21 @@ def print_notes(notes: Sequence[str]) -> None:
     """Print each note on a line of standard error."""
     for note in notes:
         print(f"irviz: {note}", file=sys.stderr)  # noqa: T201
+
+
+# --- failure words -----------------------------------------------------------------------------
+#
+# The error messages of the command line.
+
+
+FAILURES = (IrvizError, OSError, ValueError, RuntimeError, ImportError, MemoryError)
+"""The errors that a command may fail with; any other is a bug in irviz."""
+
+
+def failure_words(failure: BaseException) -> str:
+    """Describe a command's error in one sentence."""
+    if isinstance(failure, ImportError):
+        return f"{failure}: install what irviz needs with pip install irviz"
+    if isinstance(failure, MemoryError):
+        return "this takes more memory than there is: try a smaller file"
+    return " ".join(str(failure).split())

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import hmac
 import json
 import logging
 import os
 import shutil
+from pathlib import Path
 from types import TracebackType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
+import jinja2
 from tornado.http1connection import HTTP1Connection
 from tornado.web import (
     Application,
@@ -20,11 +23,15 @@ from tornado.web import (
 )
 from tornado.websocket import WebSocketHandler
 
-from irviz.cli.failure_words import FAILURES, failure_words
-from irviz.cli.page_html import PAGE, start_page, template
+from irviz.cli.options import FAILURES, failure_words
 from irviz.cli.page_listener import REFUSED
-from irviz.cli.page_prerender import initial_picture
+from irviz.cli.page_request import DEMO
 from irviz.cli.page_session import PageSession
+from irviz.cli.recent_files import recent_files
+from irviz.view.theme import system_css
+
+if TYPE_CHECKING:
+    from irviz.explorer.explorer import Explorer
 
 ADDRESS = "127.0.0.1"
 _POLICY = {
@@ -183,3 +190,48 @@ class _Connection(_Private, WebSocketHandler):
             self.buffers.append(memoryview(message))
         if len(self.buffers) == self.message["buffers"]:
             self.shown.pages.hear(self.message, self.buffers)
+
+
+# --- page html ---------------------------------------------------------------------------------
+#
+# The documents that the page's server sends.
+
+
+PAGE = Path(__file__).parent / "page"
+
+
+def start_page(token: str) -> str:
+    """Return the page for choosing a file."""
+    return template("start").render(token=token, recent=recent_files(), demo=DEMO)
+
+
+def template(name: str) -> jinja2.Template:
+    """Return a template, which escapes every value."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(PAGE), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    return environment.get_template(f"{name}.html.j2")
+
+
+# --- page prerender ----------------------------------------------------------------------------
+#
+# Prerender the explorer for the document of the page, until its script has run.
+
+
+def initial_picture(explorer: Explorer) -> dict[str, object]:
+    """Return the values for the page's template."""
+    sides = [explorer.scene.get(side) for side in ("reference", "current")]
+    return {
+        "model": explorer.model_id,
+        "title": explorer.title,
+        "rows": explorer.rows,
+        "pictures": [_picture(side) for side in sides if side and side["svg"]],
+    }
+
+
+def _picture(side: dict[str, Any]) -> dict[str, str]:
+    """Return a picture's label and data URL; an image runs no scripts, whatever it contains."""
+    start, closed, rest = side["svg"].partition(">")
+    svg = f"{start}{closed}<style>{system_css()}</style>{rest}"
+    data = base64.b64encode(svg.encode()).decode()
+    return {"label": side["label"], "address": f"data:image/svg+xml;base64,{data}"}

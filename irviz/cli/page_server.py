@@ -22,7 +22,7 @@ from tornado.httpserver import HTTPServer
 from tornado.iostream import IOStream
 from tornado.netutil import bind_sockets
 
-from irviz.cli.failure_words import FAILURES, failure_words
+from irviz.cli.options import FAILURES, failure_words
 from irviz.cli.page_connection import Pages
 from irviz.cli.page_launcher import interruptible
 from irviz.cli.page_listener import BACKLOG, Listener

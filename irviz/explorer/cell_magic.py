@@ -11,9 +11,9 @@ from IPython.display import HTML, display
 
 from irviz.explorer.explorer import explore
 from irviz.loaders.file_errors import FileError
-from irviz.loaders.notebook_cell import CELL, CellModules, read_cell
+from irviz.loaders.python_file import CELL, CellModules, read_cell
 from irviz.loaders.read_in_worker import read_in_worker
-from irviz.loaders.tvmscript.find_definitions import CellDefinitions
+from irviz.loaders.tvmscript.syntax_tree import CellDefinitions
 from irviz.view.templating import escape
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from irviz.explorer.selectors import shown_selection
 from irviz.explorer.shown_figure import shown_figure
 from irviz.explorer.state import File, State
 from irviz.session.session import Session
-from irviz.view.figure import Figure
-from irviz.view.figure_annotations import with_highlight, with_title
+from irviz.view.figure import Figure, with_highlight, with_title
 from irviz.view.graph.graph_figure import Direction
 from irviz.view.theme import ThemeName
 

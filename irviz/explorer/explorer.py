@@ -21,7 +21,7 @@ from irviz.explorer.effects import Effects
 from irviz.explorer.html_file import write_html
 from irviz.explorer.jobs.incremental import Incremental
 from irviz.explorer.panels.bisection_panel import BisectionPanel
-from irviz.explorer.panels.form_controls import classed
+from irviz.explorer.panels.form_controls import ReadersChanges, classed
 from irviz.explorer.panels.inputs_panel import InputsPanel
 from irviz.explorer.panels.memory_panel import MemoryPanel
 from irviz.explorer.panels.panel import Panel
@@ -33,7 +33,6 @@ from irviz.explorer.panels.swap_panel import SwapPanel, UpdatePanel
 from irviz.explorer.panels.timing_panel import StepTiming, TimingPanel
 from irviz.explorer.panels.value_panel import RecordButton, ValuePanel
 from irviz.explorer.prefetch import StagesAhead
-from irviz.explorer.readers_changes import ReadersChanges
 from irviz.explorer.scene_data import scene_data
 from irviz.explorer.selectors import shown_selection, unchanged
 from irviz.explorer.slow_changes import SlowChanges
@@ -50,7 +49,7 @@ from irviz.explorer.viewer_traits import (
     text_parts,
 )
 from irviz.model.runs.run_result import RunResult
-from irviz.runtime.inputs.argument_lists import Array
+from irviz.runtime.argument_lists import Array
 from irviz.session.open_session import load
 from irviz.session.session import Session
 from irviz.view.graph.graphviz_engine import ENGINE

@@ -7,8 +7,7 @@ from irviz.ir.module_functions import relax_functions
 from irviz.model.diff.diff_result import NodeChange
 from irviz.model.graph.graph import NodeId
 from irviz.session.stage_diff import diff_modules
-from irviz.transforms.apply_transform import apply_transform
-from irviz.transforms.try_in_worker import try_transform
+from irviz.transforms.apply_transform import apply_transform, try_transform
 
 _MOST_COMPARED = 2000
 """In functions with more bindings, changed nodes are not determined, which would take seconds."""

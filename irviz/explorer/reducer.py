@@ -47,7 +47,7 @@ from irviz.model.graph.neighbourhood import AFTER, BEFORE
 from irviz.model.runs.trace import Array, NodeValue, Trace
 from irviz.session.bisect import Bisection
 from irviz.session.divergence_report import DivergenceReport
-from irviz.session.layer_stages import copy_stage, layer_stage
+from irviz.session.layer_as_stage import copy_stage, layer_stage
 from irviz.session.open_session import add_file
 from irviz.session.schedule_times import ScheduleTimes
 from irviz.session.session import Session

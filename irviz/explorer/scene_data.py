@@ -44,12 +44,11 @@ from irviz.session.run_overlays import size_overlay, time_overlay
 from irviz.session.stage_cache import array_of, constants_of, graph_of, tree_of
 from irviz.session.visible_function import StageView
 from irviz.transforms.stage import Stage
-from irviz.view.bidi_escapes import visible
+from irviz.units import format_number
 from irviz.view.geometry import Rect, Size
 from irviz.view.graph.change_marks import LEGEND, draw_sign, node_change_mark
 from irviz.view.graph.node_shapes import add_shape
-from irviz.view.number_format import format_number
-from irviz.view.svg_primitives import svg_document, svg_text
+from irviz.view.svg_primitives import svg_document, svg_text, visible
 from irviz.view.text.details import Facts, constant_facts, copies_html, node_html
 from irviz.view.theme import STYLES, get_theme, node_style
 

@@ -20,11 +20,10 @@ from tvm import tirx
 from irviz.errors import NotFoundError
 from irviz.explorer.jobs.incremental import check_wanted
 from irviz.explorer.state import CallKey, Message, Side, State
-from irviz.ir.module_functions import drawable_functions, function_named, relax_functions
-from irviz.ir.read_module_contents import contents
-from irviz.ir.same_bits import Array, is_equal_array
-from irviz.ir.text.tvmscript_lines import prim_func_script
+from irviz.ir.module_functions import contents, drawable_functions, function_named, relax_functions
+from irviz.ir.tensor_array import Array, is_equal_array
 from irviz.ir.tir.loop_nest_reader import loop_nest
+from irviz.ir.tvmscript import prim_func_script
 from irviz.model.graph.graph import (
     INPUT_KINDS,
     Graph,
@@ -40,7 +39,7 @@ from irviz.model.loop_nest import LoopNest, ScheduleAddress, schedule_addresses
 from irviz.model.runs.array_summary import summarise
 from irviz.model.runs.run_result import Comparison, RunResult, compare_runs
 from irviz.model.runs.trace import NodeValue, Trace
-from irviz.runtime.inputs.prim_func_call import prim_func_sizes
+from irviz.runtime.prim_func_call import prim_func_sizes
 from irviz.session.bisect import Bisection
 from irviz.session.compared_views import ComparedViews, compared_views
 from irviz.session.lost_function import is_lost, lost_function
@@ -58,12 +57,12 @@ from irviz.units import format_duration
 from irviz.view.graph.graph_figure import GraphFigure, PlacedGraph
 from irviz.view.graph.labels import layers_label
 from irviz.view.graph.overlay import Overlay
+from irviz.view.loop_nest_listing import loop_nest_html
 from irviz.view.text.details import (
     module_html,
     source_html,
 )
 from irviz.view.text.divergence_text import node_path
-from irviz.view.text.loop_nest_html import loop_nest_html
 from irviz.view.text.run_results import comparison_summary
 from irviz.view.theme import STYLES
 

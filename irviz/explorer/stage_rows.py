@@ -15,7 +15,7 @@ from irviz.explorer.state import FIRST, State
 from irviz.explorer.viewer.schema import Heading, StageRow
 from irviz.transforms.stage import Stage
 from irviz.units import format_duration
-from irviz.view.bidi_escapes import visible
+from irviz.view.svg_primitives import visible
 from irviz.view.text.run_results import badge_html, running_badge_html
 
 

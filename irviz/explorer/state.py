@@ -14,7 +14,7 @@ from irviz.ir.module_functions import function_named, relax_functions
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.run_result import RunResult
 from irviz.model.runs.trace import Array, NodeValue, Trace
-from irviz.runtime.inputs.argument_lists import Inputs
+from irviz.runtime.argument_lists import Inputs
 from irviz.session.bisect import Bisection
 from irviz.session.divergence_report import DivergenceReport
 from irviz.session.run_overlays import OverlayKind

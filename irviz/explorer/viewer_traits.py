@@ -36,14 +36,14 @@ from irviz.explorer.viewer.schema import (
     Selection,
     Status,
 )
-from irviz.ir.read_module_contents import contents
+from irviz.ir.module_functions import contents
 from irviz.model.runs.trace import NodeValue
 from irviz.session.run_overlays import OVERLAYS
 from irviz.session.session import Session
 from irviz.session.stage_times import stage_times
 from irviz.transforms.stage import INITIAL
 from irviz.units import format_duration
-from irviz.view.bidi_escapes import visible
+from irviz.view.svg_primitives import visible
 from irviz.view.text.details import value_html
 
 _MOST_FUNCTIONS = 2000

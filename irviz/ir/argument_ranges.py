@@ -14,7 +14,7 @@ from tvm import ir, relax, tirx
 
 from irviz.ir.module_functions import drawable_function, function_named
 from irviz.ir.node_ids import NodeIds
-from irviz.ir.shapes.symbolic_shapes import evaluate_dim, type_dims
+from irviz.ir.symbolic_shapes import evaluate_dim, type_dims
 
 
 class ValueRange(NamedTuple):

@@ -10,7 +10,9 @@ import cloudpickle
 from tvm import ir, relax
 
 from irviz.errors import RunError
+from irviz.ir.calls import resolve_registered
 from irviz.ir.function_graph import extract
+from irviz.ir.labels import dim_label
 from irviz.ir.lowering import (
     CALL_TIR_REWRITE,
     KILL_AFTER_LAST_USE,
@@ -20,12 +22,9 @@ from irviz.ir.lowering import (
 )
 from irviz.ir.module_functions import relax_function
 from irviz.ir.node_ids import definitions, identify, unique_id
-from irviz.ir.relax.calls import resolve_registered
-from irviz.ir.shapes.shape_eval import nbytes
-from irviz.ir.shapes.symbolic_shapes import evaluate_dim
-from irviz.ir.text.expression_labels import dim_label
+from irviz.ir.symbolic_shapes import evaluate_dim, nbytes
 from irviz.model.graph.graph import CALLEE, Edge, Graph, Node, NodeId, NodeKind, Resolution
-from irviz.model.graph.memory_operators import BUFFERS, KILLS, STORAGES
+from irviz.model.graph.memory_accesses import BUFFERS, KILLS, STORAGES
 from irviz.units import format_bytes
 from irviz.worker.supervisor import TRIES, WorkerError
 

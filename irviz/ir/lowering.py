@@ -10,7 +10,7 @@ from tvm import ir, relax
 
 from irviz.ir.module_functions import relax_functions
 from irviz.ir.node_ids import definitions, identify
-from irviz.ir.shapes.shape_eval import tensor_types
+from irviz.ir.symbolic_shapes import tensor_types
 from irviz.model.graph.graph import NodeId
 
 CALL_TIR_REWRITE = "CallTIRRewrite"

@@ -13,10 +13,9 @@ import tvm
 from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError
-from irviz.loaders.bounded_read import file_size
 from irviz.loaders.file_errors import brief, named
 from irviz.loaders.file_kind import COMPILED, READABLE, FileKind
-from irviz.loaders.file_limits import seconds_for
+from irviz.loaders.file_limits import file_size, seconds_for
 from irviz.loaders.loaded_model import Loaded, Missing
 from irviz.loaders.models.imported_layers import remember_layers
 from irviz.loaders.read_file_contents import read_content, read_path

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +13,7 @@ import tvm
 from numpy.typing import NDArray
 from tvm import ir
 
+from irviz.errors import RunError
 from irviz.ir.tensor_array import tensor_array
 from irviz.model.graph.infer_layers import LayersByNode
 from irviz.model.runs.origin import Origin
@@ -72,3 +75,35 @@ def opaque_note(opaque: Sequence[str]) -> str:
     """Return a note on a model's calls without a definition."""
     more = f" and {len(opaque) - 1} more" if len(opaque) > 1 else ""
     return f"TVM does not know {opaque[0]}{more}: the model can be drawn, but not run"
+
+
+# --- origin file -------------------------------------------------------------------------------
+#
+# The file that a module was imported from, to be read again when the original is run.
+
+
+@dataclass(frozen=True)
+class OriginFile:
+    """A file, as its path and a hash of its content, or the content itself if there is no path."""
+
+    path: Path | None
+    digest: bytes
+    content: bytes = b""
+
+    @classmethod
+    def of(cls, content: bytes, path: Path | None) -> OriginFile:
+        """Return the file at a path, or the content if there is no path."""
+        return cls(path, _digest(content)) if path else cls(None, b"", content)
+
+    def read(self) -> bytes:
+        """Return the content; raise RunError if the file has been changed."""
+        if self.path is None:
+            return self.content
+        content = self.path.read_bytes()
+        if _digest(content) != self.digest:
+            raise RunError(f"{str(self.path)!r} has changed since it was opened")
+        return content
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.sha256(content).digest()

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import ast
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import count
 
 from tvm import ir
 
 from irviz.errors import LoadError
 from irviz.loaders.file_errors import FileError
+from irviz.loaders.file_limits import TVMSCRIPT_LIMITS, check_result, memory_for
 from irviz.loaders.loaded_model import Loaded
-from irviz.loaders.tvmscript.find_definitions import Definition, definitions, line_range, only_lines
-from irviz.loaders.tvmscript.imported_names import imported_names
+from irviz.loaders.tvmscript.dialect import imported_names
 from irviz.loaders.tvmscript.read_modules import modules_of
-from irviz.loaders.tvmscript.syntax_tree import RefusedError, parse_tree
+from irviz.loaders.tvmscript.syntax_tree import (
+    CellDefinitions,
+    Definition,
+    RefusedError,
+    definitions,
+    line_range,
+    only_lines,
+    parse_tree,
+    tvmscript_definitions,
+)
+from irviz.loaders.upgrade.code_files import MEMORY_RATIO, mask_magics, upgrade_cells
 from irviz.loaders.upgrade.upgrade import upgrade
+from irviz.loaders.upgrade.upgrade_result import Upgraded, unified_diff
 
 _MAX_LISTED = 12
 
@@ -88,3 +102,90 @@ def _shared_lines(tree: ast.Module) -> list[int]:
         and (node.targets[0].id == "metadata" or getattr(node.value.func, "id", "") == "TypeVar")
     ]
     return [line for node in shared for line in line_range(node)]
+
+
+# --- notebook file -----------------------------------------------------------------------------
+#
+# Read the Python in a notebook's cells as one text. Nothing in it is run.
+
+
+def python_of_notebook(text: str, name: str) -> str:
+    """Return the Python in a notebook's code cells, with `pass` in place of magics.
+
+    Raises LoadError if the text is not a notebook or contains no Python.
+    """
+    cells = _code_cells(text, name)
+    length = sum(map(len, cells))
+    limit = TVMSCRIPT_LIMITS.characters
+    if length > limit:
+        raise LoadError(f"{name} has {length:,} characters of code: up to {limit:,} are read")
+    masked = [mask_magics(cell).removesuffix("\n") for cell in cells]
+    python = [cell for cell in masked if _is_python(cell)]
+    if not any(cell.strip() for cell in python):
+        raise LoadError(f"{name} has no cell of Python: give a notebook that defines modules")
+    return "\n\n".join(python) + "\n"
+
+
+def _code_cells(text: str, name: str) -> list[str]:
+    """Return the sources of the code cells of a notebook in format 3 or 4."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as failure:
+        raise LoadError(f"{name} is not a notebook: it is not JSON ({failure})") from None
+    sheets = content.get("worksheets", [content]) if isinstance(content, dict) else None
+    try:
+        return [
+            "".join(cell.get("source", cell.get("input", "")))
+            for sheet in sheets or ()
+            for cell in sheet["cells"]
+            if cell["cell_type"] == "code"
+        ]
+    except (KeyError, TypeError, AttributeError):
+        raise LoadError(
+            f"{name} is not a notebook: it has no cells as Jupyter writes them; save it again"
+        ) from None
+
+
+def _is_python(cell: str) -> bool:
+    try:
+        parse_tree(cell, "")
+    except RefusedError:
+        return False
+    return True
+
+
+# --- notebook cell -----------------------------------------------------------------------------
+#
+# Read the TVMScript in a notebook's cell, in the worker.
+
+
+CELL = "the cell"
+"""The cell's name in errors."""
+
+
+@dataclass(frozen=True)
+class CellModules:
+    """The modules of a cell by name, its upgraded text with the diff, and its definitions."""
+
+    modules: Mapping[str, ir.IRModule]
+    upgraded: Upgraded
+    diff: str
+    script: CellDefinitions
+
+
+def read_cell(cell: str) -> CellModules:
+    """Upgrade a cell and read its modules; raise LoadError if it has none or they are refused."""
+    with memory_for(len(cell), MEMORY_RATIO):
+        (upgraded,) = upgrade_cells([cell])
+        for note in upgraded.notes:
+            if note.what == CELL:
+                raise LoadError(f"{CELL}, line {note.line}: {note.why}")
+            if note.what.startswith("%%"):
+                raise LoadError(f"{CELL} starts with {note.what}: paste TVMScript alone")
+        script = tvmscript_definitions(mask_magics(upgraded.text), CELL)
+        if not script.names:
+            raise LoadError(f"{CELL} has no TVMScript: paste a class below @tvm.script.ir_module")
+        modules = modules_of(script.text, CELL, script.imported)
+        found = CellModules(modules, upgraded, unified_diff(cell, upgraded.text, "cell"), script)
+        check_result(found, len(cell))
+        return found

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from irviz.errors import LoadError
-from irviz.loaders.bounded_read import read_file
 from irviz.loaders.file_errors import FileError
 from irviz.loaders.file_kind import READABLE, FileKind, decode_text, detect_kind
-from irviz.loaders.file_limits import check_result, memory_for
+from irviz.loaders.file_limits import check_result, memory_for, read_file
 from irviz.loaders.loaded_model import Loaded, Missing
 from irviz.loaders.tvm_json import MEMORY_RATIO, module_from_json
 from irviz.loaders.tvmscript.syntax_tree import RefusedError
@@ -30,7 +29,7 @@ _RATIOS = {
 def _origin(packed: Any) -> Origin:
     """Return the origin of a file that the worker has read."""
     if "variables" in packed:
-        from irviz.loaders.models.onnx_evaluator import OnnxOrigin
+        from irviz.loaders.models.onnx_models import OnnxOrigin
 
         return answers.convert(packed, OnnxOrigin)
     from irviz.loaders.models.pt2_models import Pt2Origin
@@ -98,8 +97,7 @@ def _read(
 
 
 def _read_python(text: str, file: str, name: str, kind: FileKind) -> Loaded:
-    from irviz.loaders.notebook_file import python_of_notebook
-    from irviz.loaders.python_file import from_python
+    from irviz.loaders.python_file import from_python, python_of_notebook
 
     title = repr(file)
     if kind is FileKind.NOTEBOOK:

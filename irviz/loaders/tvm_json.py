@@ -30,8 +30,12 @@ from irviz.ir.module_json import (
 )
 from irviz.loaders.file_errors import FileError
 from irviz.loaders.file_limits import DRAWING_BYTES, memory_for, seconds_for
-from irviz.loaders.read_in_worker import check_drawing_time, draw_all, read_in_worker
-from irviz.loaders.written_size import check_written_size
+from irviz.loaders.read_in_worker import (
+    check_drawing_time,
+    check_written_size,
+    draw_all,
+    read_in_worker,
+)
 from irviz.worker.memory_limit import limited_memory
 
 MEMORY_RATIO = 100

@@ -9,20 +9,20 @@ from functools import partial
 from tvm import ir, tirx
 
 from irviz.errors import InputError
+from irviz.ir.check_arguments import Argument
 from irviz.ir.module_functions import function_named
-from irviz.ir.shapes.check_arguments import Argument
-from irviz.ir.shapes.symbolic_shapes import parameter_types
+from irviz.ir.symbolic_shapes import parameter_types
 from irviz.model.runs.run_result import RunResult
-from irviz.runtime.inputs.argument_lists import CallInputs, Cases
-from irviz.runtime.inputs.prim_func_call import PreparedCall, prim_func_call
-from irviz.runtime.jobs.run_function import CalledFunction, Job, run_job
-from irviz.runtime.jobs.time_in_turn import BUDGET, ROUNDS, TimedCall, time_in_turn
-from irviz.runtime.local.build_recipe import PLAIN
+from irviz.runtime.argument_lists import CallInputs, Cases
+from irviz.runtime.local.build_module import PLAIN
 from irviz.runtime.local.python_callees import python_callees
 from irviz.runtime.local.run_errors import error_summary
 from irviz.runtime.local.trace_recorder import TraceRequest
+from irviz.runtime.prim_func_call import PreparedCall, prim_func_call
 from irviz.runtime.run_config import RunConfig
+from irviz.runtime.run_function import CalledFunction, Job, run_job
 from irviz.runtime.run_in_worker import module_key, perform
+from irviz.runtime.time_in_turn import BUDGET, ROUNDS, TimedCall, time_in_turn
 from irviz.worker.supervisor import OnProgress
 
 __all__ = [

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass, replace
 
-from irviz.errors import InputError
-from irviz.runtime.local.build_recipe import PLAIN, BuildRecipe
-from irviz.runtime.run_target import RunTarget, run_target
+from irviz.errors import InputError, RunError
+from irviz.runtime.local.build_module import AS_IT_IS, PLAIN, BuildRecipe
+from irviz.runtime.local.run_errors import error_summary
+from irviz.runtime.local.vm import tvm_target
 from irviz.worker.sandbox import VARIABLE, can_confine
 
 RUN_SECONDS = 60.0
@@ -75,3 +78,123 @@ def check_limits(config: RunConfig) -> None:
         )
     if not config.seconds > 0:
         raise InputError(f"seconds={config.seconds!r} is not a time limit: give more than 0")
+
+
+# --- run target --------------------------------------------------------------------------------
+#
+# Parse the device where functions run, and the target to build for it.
+
+
+LOCAL = ("", "cpu")
+"""The names of this machine's CPU."""
+_FORM = re.compile(
+    r"(?P<host>\[[^\[\]]+\]|[^\[\]\s:/]+):(?P<port>[0-9]+)(?:/(?P<key>\S*))?", re.ASCII
+)
+_MOST_PORT = 2**16 - 1
+_LISTS = ("mattr", "libs")
+
+
+@dataclass(frozen=True)
+class RemoteAddress:
+    """A machine that runs `python -m tvm.exec.rpc_server`, and the key of that server."""
+
+    host: str
+    port: int
+    key: str = ""
+
+    def __str__(self) -> str:
+        """Return the address as text."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}" + (f"/{self.key}" if self.key else "")
+
+
+@dataclass(frozen=True)
+class RunTarget:
+    """The machine (None for this one), the target as JSON, the limit in seconds, and the build.
+
+    `fill` is the byte that new memory is filled with, None for none. `is_confined` is whether what
+    runs on this machine is confined.
+    """
+
+    remote: RemoteAddress | None = None
+    target: str = "llvm"
+    seconds: float | None = None
+    recipe: BuildRecipe = AS_IT_IS
+    fill: int | None = None
+    is_confined: bool = False
+
+
+LOCAL_TARGET = RunTarget()
+"""This machine, without a time limit."""
+
+
+def parse_device(device: str) -> RemoteAddress | None:
+    """Parse a device; return None for this machine, and raise RunError if it is invalid.
+
+    "" and "cpu" are this machine, "host:port" or "host:port/key" is another one. The host is a
+    name or an address, an IPv6 address in brackets.
+    """
+    if device.strip() in LOCAL:
+        return None
+    found = _FORM.fullmatch(device.strip())
+    if found is None:
+        raise RunError(
+            f"{device!r} is not a device: give 'cpu' for this machine, or the address of an RPC "
+            "server as host:port or host:port/key, such as '192.168.0.7:9090' or '[::1]:9090'"
+        )
+    port = int(found["port"])
+    if not 0 < port <= _MOST_PORT:
+        raise RunError(f"{device!r} has port {port}: give one of 1 to {_MOST_PORT}")
+    return RemoteAddress(found["host"].strip("[]"), port, found["key"] or "")
+
+
+def run_target(device: str = "", target: str = "", seconds: float | None = None) -> RunTarget:
+    """Parse a device and a target; raise RunError if one of them is invalid.
+
+    The target is JSON, or as in "llvm -mtriple=aarch64-linux-gnu -mcpu=…".
+    """
+    away, written = parse_device(device), _json(target)
+    try:
+        kind = architecture(written)
+    except Exception as failure:  # TVM raises what its C++ side threw, of any class
+        raise RunError(f"{target!r} is not a target: {error_summary(failure)}") from None
+    if away is None and kind != architecture():
+        raise RunError(
+            f"{target!r} is for {kind}, and this machine is {architecture()}: give the machine "
+            "that it is for as device, or no target"
+        )
+    return RunTarget(away, written, seconds)
+
+
+def architecture(target: str = "llvm") -> str:
+    """Return the architecture of a target, such as "x86_64"; of this machine by default."""
+    triple: str = tvm_target(target).attrs.get("mtriple") or tvm_target("llvm").attrs["mtriple"]
+    return triple.partition("-")[0]
+
+
+def _json(target: str) -> str:
+    """Return a target as JSON, which TVM needs, or "llvm" for none."""
+    words = target.split()
+    if not words:
+        return "llvm"
+    if words[0].startswith("{"):
+        try:
+            options = json.loads(target)
+        except ValueError as failure:
+            raise RunError(f"{target!r} is neither a target nor JSON: {failure}") from None
+    else:
+        options = {"kind": words[0]}
+        for word in words[1:]:
+            name, equals, value = word.lstrip("-").partition("=")
+            if not (word.startswith("-") and equals and value):
+                raise RunError(
+                    f"{word!r} in the target {target!r} is not an option: write them as in 'llvm "
+                    "-mtriple=aarch64-linux-gnu -mcpu=cortex-a72'"
+                )
+            options[name] = value.split(",") if name in _LISTS else value
+    if not isinstance(options, dict) or options.get("kind") != "llvm":
+        raise RunError(
+            f"{target!r} is not a target for a CPU: give one of kind llvm, such as 'llvm "
+            "-mtriple=aarch64-linux-gnu'"
+        )
+    return json.dumps(options, sort_keys=True)

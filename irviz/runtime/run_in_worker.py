@@ -13,7 +13,6 @@ from typing import TypeVar, get_args
 from tvm import ir
 
 from irviz.errors import CancelledRunError, InputError, RunError
-from irviz.runtime.jobs.run_function import ModuleOf, Modules, UnknownModuleError, run_packed
 from irviz.runtime.local import kernels
 from irviz.runtime.local.kernel_store import say_if_none_are_kept
 from irviz.runtime.local.module_bytes import pack_module
@@ -21,6 +20,7 @@ from irviz.runtime.local.python_callees import CalleeNotSentError, pack_callees,
 from irviz.runtime.local.run_errors import error_summary
 from irviz.runtime.local.vm import remembered
 from irviz.runtime.run_config import RunConfig, check_limits
+from irviz.runtime.run_function import ModuleOf, Modules, UnknownModuleError, run_packed
 from irviz.worker import shared_arrays
 from irviz.worker.answers import answer_type
 from irviz.worker.memory_limit import default_memory_limit

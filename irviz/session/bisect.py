@@ -17,10 +17,10 @@ from tvm import ir
 from tvm_ffi import structural_equal
 
 from irviz.errors import CancelledRunError, InputError, RunError, StageError
+from irviz.ir.check_arguments import Argument
 from irviz.ir.module_functions import drawable_functions
-from irviz.ir.shapes.check_arguments import Argument
 from irviz.model.runs.run_result import RunResult, Tolerance
-from irviz.runtime.inputs.argument_lists import Inputs
+from irviz.runtime.argument_lists import Inputs
 from irviz.session.session import Session
 from irviz.session.stage_interface import INTERFACE, renamed
 from irviz.session.value_check import StageVerdict, ValueCheck, named_arguments

@@ -12,22 +12,21 @@ import numpy as np
 from tvm import ir, relax
 
 from irviz.errors import RunError
-from irviz.ir.shapes.check_arguments import Argument, ShapeValue
-from irviz.ir.shapes.symbolic_shapes import parameter_types
+from irviz.ir.check_arguments import Argument, ShapeValue
+from irviz.ir.symbolic_shapes import parameter_types
 from irviz.model.runs.array_diff import Verdict
-from irviz.runtime.inputs.argument_lists import Cases
-from irviz.runtime.inputs.synthetic_inputs import RANDOM, generator_for, random_array
-from irviz.runtime.local.filled_memory import PERTURB, perturb_value
+from irviz.runtime.argument_lists import Cases
+from irviz.runtime.local.vm import PERTURB, perturb_value
 from irviz.runtime.run import RunConfig, run
+from irviz.runtime.synthetic_inputs import RANDOM, generator_for, random_array
 from irviz.session.bisect import Bisection
 from irviz.session.session import Session
 from irviz.session.stage_interface import INTERFACE
 from irviz.session.value_check import FILLS, StageVerdict, ValueCheck
-from irviz.transforms.apply_transform import apply_transform
+from irviz.transforms.apply_transform import apply_transform, try_transform
 from irviz.transforms.passes.user_function_source import define_function
 from irviz.transforms.python_script import INLINE, PythonScript, UnwritableError
 from irviz.transforms.stage import Stage
-from irviz.transforms.try_in_worker import try_transform
 
 _NAMES = (
     "before",

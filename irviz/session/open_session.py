@@ -16,7 +16,7 @@ from irviz.loaders.file_kind import is_session_file
 from irviz.loaders.load import load as load_model
 from irviz.loaders.load import load_content
 from irviz.loaders.loaded_model import Missing
-from irviz.runtime.inputs.argument_lists import Array
+from irviz.runtime.argument_lists import Array
 from irviz.session.session import Session
 from irviz.transforms.stage import Stage
 

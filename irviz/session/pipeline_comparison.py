@@ -14,8 +14,8 @@ from irviz.session.session import Session
 from irviz.session.stage_diff import diff_modules
 from irviz.transforms.stage import Stage
 from irviz.units import format_duration
-from irviz.view.bidi_escapes import visible
 from irviz.view.module_diff import Diff
+from irviz.view.svg_primitives import visible
 
 _MOST_NAMED = 10
 _LEAST_RATIO = 1.5

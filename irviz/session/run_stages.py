@@ -11,7 +11,7 @@ from irviz.model.graph.graph import NodeId
 from irviz.model.runs.array_summary import summarise
 from irviz.model.runs.run_result import RunResult
 from irviz.model.runs.trace import NodeValue, NodeVisit, Trace
-from irviz.runtime.inputs.argument_lists import Array, Inputs
+from irviz.runtime.argument_lists import Array, Inputs
 from irviz.runtime.run import CallInputs, TraceRequest, run
 from irviz.session.origin_check import origin_verdict
 from irviz.session.session_state import SessionState

@@ -12,8 +12,7 @@ from irviz.session.saving.session_file import decode_session, encode_session
 from irviz.session.session_state import SessionState
 from irviz.transforms.python_script import PythonScript
 from irviz.transforms.stage import Stage
-from irviz.transforms.stage_paths import to_script
-from irviz.transforms.stage_tree import StageTree
+from irviz.transforms.stage_tree import StageTree, to_script
 from irviz.worker.supervisor import TRIES, WorkerError
 
 _SECONDS = 8.0

@@ -25,7 +25,7 @@ from irviz.errors import (
 )
 from irviz.ir.destination_passing import destination_passing
 from irviz.ir.module_functions import default_function, drawable_function, drawable_functions
-from irviz.ir.text.tvmscript_lines import Script
+from irviz.ir.tvmscript import Script
 from irviz.model.diff.side_graphs import side_graphs
 from irviz.model.diff.union_graph import union_graph
 from irviz.model.folding.expansion import Expansion
@@ -38,14 +38,14 @@ from irviz.model.runs.memory_use import MemoryUse
 from irviz.model.runs.origin import Origin
 from irviz.model.runs.run_result import Comparison, RunResult, compare_runs
 from irviz.model.runs.trace import Trace
-from irviz.runtime.inputs.argument_lists import Array, Inputs
-from irviz.runtime.memory.measure_memory import memory_use
+from irviz.runtime.argument_lists import Array, Inputs
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, measure
 from irviz.runtime.run_config import RUN_SECONDS
+from irviz.runtime.simulate_memory import memory_use
 from irviz.session import divergence_report, run_stages
 from irviz.session.blame import Blame, blame
 from irviz.session.divergence_report import DivergenceReport
-from irviz.session.layer_stages import layer_stage
+from irviz.session.layer_as_stage import layer_stage
 from irviz.session.lost_function import is_lost
 from irviz.session.node_history import NodeHistory, node_history
 from irviz.session.operation_limits import limits
@@ -59,8 +59,7 @@ from irviz.session.stage_times import stage_times
 from irviz.session.visible_function import StageView, ViewState, stage_view
 from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.bind_params import bind_params
-from irviz.transforms.kernels.replace_prim_func import UpdateFunction
-from irviz.transforms.kernels.swap import Swap
+from irviz.transforms.kernels.swap import Swap, UpdateFunction
 from irviz.transforms.passes.as_transform import as_transform
 from irviz.transforms.python_script import save_arrays
 from irviz.transforms.schedules.schedule_error import IllegalStepError
@@ -68,8 +67,7 @@ from irviz.transforms.schedules.schedule_recorder import ScheduleFunction, recor
 from irviz.transforms.schedules.schedule_step import ScheduleStep
 from irviz.transforms.schedules.schedule_trace import schedule_trace
 from irviz.transforms.stage import Stage
-from irviz.transforms.stage_paths import replay, to_script
-from irviz.transforms.stage_tree import StageTree
+from irviz.transforms.stage_tree import StageTree, replay, to_script
 from irviz.view.figure import Figure
 from irviz.view.graph.aligned_layouts import draw_sides
 from irviz.view.graph.graph_figure import Direction, GraphFigure, draw_graph
@@ -79,7 +77,7 @@ from irviz.view.module_diff import Diff
 from irviz.view.pass_times import PassTimes
 from irviz.view.text.tables import StageTable, StageTableRow, TimingTable
 from irviz.view.theme import ThemeName
-from irviz.view.values.chart_kinds import ValuePicture, draw_chart, fitting_charts
+from irviz.view.values.charts import ValuePicture, draw_chart, fitting_charts
 from irviz.worker.supervisor import RUNS, OnProgress
 
 _PASS_FACTOR = 2

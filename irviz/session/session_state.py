@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from irviz.errors import UntrustedError
 from irviz.runtime.local.build_module import why_not_confined
 from irviz.runtime.run import CallInputs, RunConfig
-from irviz.runtime.run_target import parse_device
+from irviz.runtime.run_config import parse_device
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree
 from irviz.worker.sandbox import can_confine

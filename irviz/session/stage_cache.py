@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 
 import numpy as np
 import tvm
 from numpy.typing import NDArray
-from tvm import ir
+from tvm import ir, tirx
+from tvm.s_tir.analysis import estimate_tir_flops
 
+from irviz.ir.module_functions import drawable_functions
+from irviz.ir.symbolic_shapes import symbolic_sizes
 from irviz.ir.tensor_array import tensor_array
-from irviz.ir.text.tvmscript_lines import Script, script
+from irviz.ir.tvmscript import Script, script
 from irviz.model.folding.containers import ContainerTree, container_tree
+from irviz.model.graph.flops import FlopsOfFunction, with_flops
 from irviz.model.graph.graph import Graph, NodeId
-from irviz.session.kept_by_stage import kept_by_stage
-from irviz.session.stage_flops import counted_graph
-from irviz.session.stage_layers import layered_graph
-from irviz.session.stage_readings import Reading, reading_of
+from irviz.session.carry_layers import layered_graph
+from irviz.session.stage_readings import Reading, kept_by_stage, reading_of
 from irviz.transforms.stage import Stage
 
 
@@ -72,3 +74,58 @@ def script_of(stage: Stage) -> Script:
 @lru_cache(maxsize=8)
 def _script(module: ir.IRModule) -> Script:
     return script(module)
+
+
+# --- stage flops -------------------------------------------------------------------------------
+#
+# Count the floating-point operations of a stage's nodes, including called functions.
+
+
+_MAX_CALLS = 3
+"""The depth to which nested calls are counted, as functions may be recursive."""
+
+
+def counted_graph(stage: Stage, graph: Graph) -> Graph:
+    """Return the graph of a stage's function with FLOPs; that of a PrimFunc unchanged."""
+    if isinstance(stage.module[graph.function], tirx.PrimFunc):
+        return graph
+    return with_flops(graph, _flops_of_functions(stage))
+
+
+@kept_by_stage
+def _flops_of_functions(stage: Stage) -> FlopsOfFunction:
+    """Return a function from a function's name to its FLOPs, None if some are unknown."""
+    functions = drawable_functions(stage.module)
+
+    @cache
+    def of_function(name: str, depth: int = 0) -> float | None:
+        function = functions.get(name)
+        if function is None or depth > _MAX_CALLS:
+            return None
+        if isinstance(function, tirx.PrimFunc):
+            return prim_func_flops(function)
+        of_inner = partial(of_function, depth=depth + 1)
+        graph = with_flops(reading_of(stage, name).graph, of_inner)
+        known = [one.flops for one in graph.nodes if one.flops is not None]
+        return sum(known) if len(known) == len(graph.nodes) else None
+
+    return of_function
+
+
+# --- prim func flops ---------------------------------------------------------------------------
+#
+# Count the operations of a PrimFunc.
+
+
+@lru_cache(maxsize=4096)
+def prim_func_flops(function: tirx.PrimFunc) -> float | None:
+    """Return what TVM's `estimate_tir_flops` counts in the loop nest, None if that fails.
+
+    TVM counts a symbolic extent as 1, so the result is None for symbolic sizes too.
+    """
+    if symbolic_sizes(function):
+        return None
+    try:
+        return float(estimate_tir_flops(ir.IRModule({"main": function})))
+    except Exception:  # TVM's errors have many classes
+        return None

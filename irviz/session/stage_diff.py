@@ -12,45 +12,51 @@ from tvm import ir, relax, tirx
 
 from irviz.errors import NotFoundError
 from irviz.gc_pause import gc_paused
-from irviz.ir.function_fingerprints import function_fingerprints
+from irviz.ir.labels import attributes, is_same_type, type_parts, type_parts_of
 from irviz.ir.module_functions import function_named, relax_functions
-from irviz.ir.same_bits import is_equal_tensor
-from irviz.ir.text.expression_labels import attributes
-from irviz.ir.text.function_texts import function_texts
-from irviz.ir.text.text_cache import is_same_type, type_parts_of
-from irviz.ir.text.tvmscript import tvmscript
-from irviz.ir.text.type_labels import type_parts
+from irviz.ir.tensor_array import is_equal_tensor
 from irviz.ir.tir.compare_domains import compare_domains
 from irviz.ir.tir.loop_nest_reader import loop_nest
-from irviz.model.diff.canonical_names import Names, names_of_sizes
+from irviz.ir.tvmscript import function_texts, tvmscript
+from irviz.model.diff.canonical_names import Names, Renaming, names_of_sizes
 from irviz.model.diff.compare_functions import (
+    Accesses,
     attribute_differences,
     block_differences,
     block_partners,
     diff_nodes,
     function_differences,
+    moved_nodes,
     moved_params,
+    ranks,
     result_differences,
     with_changed_callees,
     with_own_differences,
 )
 from irviz.model.diff.compare_loop_nests import diff_loop_nests
 from irviz.model.diff.compare_nodes import NodeComparison
-from irviz.model.diff.compose_links import Step, block_links, compose_steps
-from irviz.model.diff.diff_result import Aspect, Difference, FunctionChange, FunctionDiff, NodeDiff
-from irviz.model.diff.effect_order import Accesses, moved_nodes, ranks
-from irviz.model.diff.module_text import FunctionText, ModuleText
-from irviz.model.diff.node_groups import group_by_place, node_groups
+from irviz.model.diff.diff_result import (
+    Aspect,
+    Difference,
+    FunctionChange,
+    FunctionDiff,
+    FunctionText,
+    ModuleText,
+    NodeDiff,
+)
 from irviz.model.diff.node_links import (
     DiffSide,
     NodeLinks,
+    Step,
+    block_links,
+    compose_steps,
+    group_by_place,
     link_nodes,
+    node_groups,
     unchanged_links,
 )
-from irviz.model.diff.size_renaming import Renaming
-from irviz.model.graph.graph import Graph, NodeId, NodeKind
+from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Resolution, TypeParts
 from irviz.model.graph.memory_accesses import MemoryEffects
-from irviz.model.graph.type_parts import TypeParts
 from irviz.model.loop_nest import LoopNest
 from irviz.model.matching.function_matching import (
     FunctionFingerprint,
@@ -58,9 +64,9 @@ from irviz.model.matching.function_matching import (
     match_functions,
 )
 from irviz.model.matching.node_matching import MatchedBy
-from irviz.session.kept_by_stage import kept_by_stage
 from irviz.session.stage_cache import constants_of, graph_of, script_of
 from irviz.session.stage_matching import known_pairs
+from irviz.session.stage_readings import kept_by_stage
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree
 from irviz.view.module_diff import Diff
@@ -451,3 +457,78 @@ def _transforms(stages: Sequence[Stage]) -> str:
 
 def _title(stage: Stage) -> str:
     return f"{stage.id} {stage.label}"
+
+
+# --- function fingerprints ---------------------------------------------------------------------
+#
+# Fingerprints of a module's functions, equal for functions that do the same.
+
+
+_SYMBOL = "global_symbol"
+_NO_BODY = 0
+_CALL_DEPTH = 3
+"""How many calls deep callees are told apart by what they compute."""
+
+
+def function_fingerprints(
+    mod: ir.IRModule, graphs: Mapping[str, Graph]
+) -> dict[str, FunctionFingerprint]:
+    """Return the fingerprint of each function, in alphabetical order.
+
+    Args:
+        graphs: The graphs of the Relax functions whose bodies to fingerprint.
+    """
+    found = {}
+    bodies = _body_hashes(graphs)
+    for gvar, function in mod.functions.items():
+        name = str(gvar.name_hint)
+        attrs = attributes(getattr(function, "attrs", None))
+        symbol = dict(attrs).get(_SYMBOL)
+        own = tuple(item for item in attrs if item != (_SYMBOL, name))
+        kind = type(function).__name__
+        if isinstance(function, relax.Function):
+            body = bodies.get(name, _NO_BODY)
+            kind = kind if function.is_pure else f"{kind}, impure"
+        elif isinstance(function, tirx.PrimFunc):
+            for attribute, _ in attrs:
+                function = function.without_attr(attribute)
+            # variables that attributes inside a lowered PrimFunc name count as free ones
+            body = int(tvm_ffi.structural_hash(function, map_free_vars=True))
+        else:
+            body = int(tvm_ffi.structural_hash(function))
+        found[name] = FunctionFingerprint(kind, body, own, symbol is not None)
+    return dict(sorted(found.items()))
+
+
+def _body_hashes(graphs: Mapping[str, Graph]) -> Mapping[str, int]:
+    """Return a number for each graph, equal for the same operations on the same operands.
+
+    Calls of the functions given count by what these compute and not by their names, so that
+    functions which call each other, or themselves, may be renamed.
+    """
+    hashes = dict.fromkeys(graphs, 0)
+    for _ in range(_CALL_DEPTH):
+        hashes = {name: _graph_hash(graph, hashes) for name, graph in graphs.items()}
+        if not any(node.callee in graphs for graph in graphs.values() for node in graph.nodes):
+            break
+    return hashes
+
+
+def _graph_hash(graph: Graph, callees: Mapping[str, int]) -> int:
+    """Return a number that is equal for graphs with the same operations on the same operands."""
+    index = graph.index
+    owners = {region.owner for region in graph.regions}
+    operations = tuple(
+        (node.kind.value, 0 if node.id in owners else _operation(node, callees), node.region)
+        for node in graph.nodes  # an owner's operation is what its region contains
+    )
+    types = tuple(str(node.type_text) for node in graph.nodes)
+    edges = tuple((index[edge.source], index[edge.target], edge.position) for edge in graph.edges)
+    outputs = tuple(index[one] for one in graph.outputs)
+    return hash((operations, types, edges, outputs))
+
+
+def _operation(node: Node, callees: Mapping[str, int]) -> int:
+    if node.resolution is not Resolution.FUNCTION or node.callee not in callees:
+        return node.structure
+    return hash((node.operator, node.attributes, node.literals, callees[node.callee]))

@@ -13,11 +13,11 @@ import numpy as np
 from tvm import ir, relax
 
 from irviz.errors import RunError
+from irviz.ir.check_arguments import Argument, TypeMismatchError, check_argument
+from irviz.ir.labels import type_label
 from irviz.ir.module_functions import relax_functions
-from irviz.ir.shapes.check_arguments import Argument, TypeMismatchError, check_argument
-from irviz.ir.shapes.symbolic_shapes import parameter_types
-from irviz.ir.text.type_labels import type_label
-from irviz.runtime.inputs.argument_lists import Cases
+from irviz.ir.symbolic_shapes import parameter_types
+from irviz.runtime.argument_lists import Cases
 
 INTERFACE = "another interface"
 """What the words begin with if a stage cannot be called as the first one is."""

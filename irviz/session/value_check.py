@@ -6,33 +6,35 @@ Results may differ by what rounding can do, as `irviz.model.runs.tolerance` says
 
 from __future__ import annotations
 
+import math
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import tvm
+import tvm_ffi
 from numpy.typing import NDArray
-from tvm import ir, relax
+from tvm import ir, relax, tirx
 
 from irviz.errors import InputError, RunError
-from irviz.ir.float_dtypes import float_dtypes
-from irviz.ir.module_functions import drawable_function
-from irviz.ir.shapes.check_arguments import Argument
-from irviz.ir.shapes.symbolic_shapes import parameter_types, type_dims
+from irviz.ir.check_arguments import Argument
+from irviz.ir.module_functions import drawable_function, prim_funcs, relax_functions
+from irviz.ir.symbolic_shapes import parameter_types, type_dims
+from irviz.model.graph.flops import shape_in
 from irviz.model.runs.array_diff import Verdict, distances
 from irviz.model.runs.run_result import Comparison, RunResult, Tolerance, compare_runs
 from irviz.model.runs.tolerance import rounding_error, rounding_tolerance, unit_roundoff
 from irviz.model.runs.trace import Array
-from irviz.runtime.inputs.argument_conversion import Rows
-from irviz.runtime.inputs.argument_lists import Cases
-from irviz.runtime.inputs.samples import Sample, further_samples, map_arrays, usual_samples
+from irviz.runtime.argument_lists import Cases, Rows
 from irviz.runtime.run import run
+from irviz.runtime.samples import Sample, further_samples, map_arrays, usual_samples
 from irviz.session.session_state import SessionState
+from irviz.session.stage_cache import graph_of
 from irviz.session.stage_interface import INTERFACE, InterfaceError, UnfitSizesError, fitted
-from irviz.session.stage_operations import operations_in_a_row
+from irviz.transforms.apply_transform import try_transform
 from irviz.transforms.stage import Stage
-from irviz.transforms.try_in_worker import try_transform
 from irviz.view.text.run_results import comparison_summary
 
 FILLS = (0x5A, 0xA5)
@@ -393,3 +395,80 @@ def _changed(cases: Cases, error: float) -> Cases:
 def named_arguments(function: ir.BaseFunc, cases: Cases, case: int) -> Mapping[str, Argument]:
     """Return the arguments of a case by the names of a function's parameters."""
     return dict(zip(parameter_types(function), cases[case], strict=True))
+
+
+# --- stage operations --------------------------------------------------------------------------
+#
+# How many operations in a row make a number of a function's result.
+
+
+_UNKNOWN = 1000.0
+"""The operations of a node or function whose number is unknown."""
+
+
+def operations_in_a_row(stage: Stage, function: str) -> float:
+    """Return the largest number of operations that the errors of a result come from.
+
+    A product of a sum of 64 numbers takes 128 for each number of the result, and those of nodes
+    that follow each other are added. So long reductions, and deep models, have larger errors.
+    """
+    if isinstance(stage.module[function], tirx.PrimFunc):
+        return _UNKNOWN
+    graph = graph_of(stage, function)
+    most: dict[str, float] = {}
+    for node in graph.nodes:  # operands come first
+        shape = shape_in(node.type_label)
+        each = _UNKNOWN
+        if node.flops is not None and (shape is not None or not node.flops):
+            each = node.flops / max(math.prod(shape or ()), 1)
+        before = (most.get(edge.source, 0.0) for edge in graph.operands(node.id))
+        most[node.id] = max(before, default=0.0) + each
+    return max(most.values(), default=1.0)
+
+
+# --- float dtypes ------------------------------------------------------------------------------
+#
+# The dtypes of floats that a module computes in.
+
+
+_MOST = 256
+_kept: OrderedDict[ir.BaseFunc, frozenset[str]] = OrderedDict()
+
+
+def float_dtypes(mod: ir.IRModule) -> frozenset[np.dtype[np.generic]]:
+    """Return the dtypes of floats of all values in a module's functions."""
+    names = frozenset[str]().union(
+        *map(_names, [*relax_functions(mod).values(), *prim_funcs(mod).values()])
+    )
+    found = set()
+    for name in names:
+        try:
+            found.add(np.dtype(name))
+        except TypeError:  # noqa: PERF203 - NumPy has no such numbers, so none are compared
+            continue
+    return frozenset(found)
+
+
+def _names(function: relax.Function | tirx.PrimFunc) -> frozenset[str]:
+    if function not in _kept:
+        found = set[str]()
+
+        def add(type_: object) -> None:
+            name = str(getattr(type_, "dtype", None) or "")
+            if "float" in name:
+                found.add(name)
+
+        if isinstance(function, relax.Function):
+            relax.analysis.post_order_visit(function, lambda expr: add(getattr(expr, "ty", None)))
+        else:
+            looks = [
+                (tirx.Cast, lambda cast: add(cast.ty)),
+                (ir.TensorLoad, lambda load: add(load.source.ty)),
+                (tirx.BufferStore, lambda store: add(store.buffer.ty)),
+            ]
+            tvm_ffi.structural_walk(function.body, looks)
+        _kept[function] = frozenset(found)
+    _kept.move_to_end(function)
+    while len(_kept) > _MOST:
+        _kept.popitem(last=False)
+    return _kept[function]

@@ -9,10 +9,19 @@ from irviz.errors import NotFoundError
 from irviz.model.folding.containers import ContainerTree, container_tree
 from irviz.model.folding.expansion import Expansion
 from irviz.model.folding.folding_limits import LIMIT, MIN_NODES
-from irviz.model.folding.inlined_call import inline_call
 from irviz.model.folding.visible_graph import VisibleGraph, visible_graph
-from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Resolution
-from irviz.model.graph.inlined_ids import id_in_callee
+from irviz.model.graph.graph import (
+    CALLEE,
+    Edge,
+    Graph,
+    Node,
+    NodeId,
+    NodeKind,
+    Region,
+    RegionKind,
+    Resolution,
+)
+from irviz.model.graph.inlined_ids import id_in_callee, inlined_id, inlined_parts
 from irviz.model.graph.neighbourhood import AFTER, BEFORE, neighbourhood, nodes_between, subgraph
 from irviz.session.stage_cache import graph_of, tree_of
 from irviz.transforms.stage import Stage
@@ -259,3 +268,51 @@ def _inside(choices: Expansion, call: NodeId) -> Expansion:
         frozenset(inner[one] for one in choices.closed if one in inner),
         {inner[one]: copy for one, copy in choices.copies.items() if one in inner},
     )
+
+
+# --- inlined call ------------------------------------------------------------------------------
+#
+# A called function that is drawn in place of its call.
+
+
+def inline_call(outer: Graph, call: NodeId, inner: VisibleGraph) -> Graph:
+    """Insert a drawn function as a region before its call.
+
+    The arguments lead to the function's parameters, and its results to the call, which is kept
+    because it has the value's name. The ids of the function's nodes are those of `inlined_id`.
+    """
+    caller, frame = outer[call], len(outer.regions)
+    region = Region(RegionKind.FUNCTION, inner.graph.function, caller.region, call, call)
+    nodes, regions = inlined_parts(inner.graph, call, frame, frame + 1)
+    edges = _entering(outer, call, inner)
+    edges += [
+        edge._replace(source=inlined_id(call, edge.source), target=inlined_id(call, edge.target))
+        for edge in inner.graph.edges
+    ]
+    edges += [
+        Edge(inlined_id(call, output), call, (index,))
+        for index, output in enumerate(inner.graph.outputs)
+    ]
+    at = outer.index[call]
+    kept = [edge for edge in outer.edges if edge.target != call]
+    return replace(
+        outer,
+        nodes=(*outer.nodes[:at], *nodes, *outer.nodes[at:]),
+        edges=(*kept, *edges),
+        regions=(*outer.regions, region, *regions),
+    )
+
+
+def _entering(outer: Graph, call: NodeId, inner: VisibleGraph) -> list[Edge]:
+    whole = inner.tree.bound.graph
+    params = [n for n in whole.nodes if n.kind is NodeKind.PARAM and n.region is None]
+    edges = []
+    for edge in outer.entering.get(call, ()):
+        position = edge.position
+        if position == CALLEE or position[0] >= len(params):
+            edges.append(edge)
+            continue
+        param = inner.where(params[position[0]].id)
+        if param is not None:
+            edges.append(edge._replace(target=inlined_id(call, param), position=position[1:]))
+    return edges

@@ -10,7 +10,7 @@ from tvm_ffi import structural_equal
 
 from irviz.atomic_write import atomic_write
 from irviz.errors import LoadError
-from irviz.ir.text.tvmscript import tvmscript
+from irviz.ir.tvmscript import tvmscript
 from irviz.session.open_session import load
 
 

@@ -10,8 +10,8 @@ import tvm
 from tvm import ir, relax
 
 from irviz.errors import TransformError
+from irviz.ir.check_arguments import TypeMismatchError, check_tensor
 from irviz.ir.module_functions import relax_function
-from irviz.ir.shapes.check_arguments import TypeMismatchError, check_tensor
 from irviz.ir.tensor_array import tensor_array
 from irviz.transforms.python_script import PythonScript
 from irviz.transforms.transform import Transform

@@ -11,8 +11,7 @@ from tvm_ffi import structural_equal
 
 from irviz.ir.function_graph import extract
 from irviz.ir.node_ids import identify
-from irviz.model.graph.graph import NodeId
-from irviz.model.graph.node_descriptions import Description, descriptions
+from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeId, NodeKind, Resolution
 
 _MOST_NAMES = 4
 
@@ -120,3 +119,41 @@ def _count_changes(was: _Version, now: _Version) -> int:
         else:
             added += 1
     return changed + max(added, len(left))
+
+
+# --- node descriptions -------------------------------------------------------------------------
+#
+# Descriptions of what nodes compute, for comparison between graphs.
+
+
+class Description(NamedTuple):
+    """A description of a node: nodes with equal descriptions compute the same."""
+
+    kind: NodeKind
+    callee: str
+    resolution: Resolution | None
+    literals: tuple[object, ...]
+    operands: tuple[tuple[str, tuple[int, ...]], ...]
+
+
+def descriptions(graph: Graph) -> dict[NodeId, Description]:
+    """Return a description of each node; inputs are identified by name, or else by id.
+
+    Types are ignored: nearly all of them change when symbolic sizes become known. A constant with
+    the name of the parameter that it replaced is the same input.
+    """
+    names = {
+        node.id: (node.name or node.id) if node.kind in INPUT_KINDS else node.id
+        for node in graph.nodes
+    }
+    operands: dict[NodeId, list[tuple[str, tuple[int, ...]]]] = {
+        node.id: [] for node in graph.nodes
+    }
+    for edge in graph.edges:
+        operands[edge.target].append((names[edge.source], edge.position))
+    return {
+        node.id: Description(
+            node.kind, node.callee, node.resolution, node.literals, tuple(operands[node.id])
+        )
+        for node in graph.nodes
+    }

@@ -19,7 +19,7 @@ from tvm_ffi import structural_equal
 
 from irviz.atomic_write import atomic_write
 from irviz.errors import IrvizError
-from irviz.ir.text.tvmscript import tvmscript
+from irviz.ir.tvmscript import tvmscript
 from irviz.loaders.tvmscript.admission import admit
 from irviz.loaders.tvmscript.restricted_parser import parse_admitted
 

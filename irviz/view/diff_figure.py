@@ -11,16 +11,9 @@ from xml.etree import ElementTree
 from irviz.errors import DrawError, NotFoundError
 from irviz.model.diff.diff_result import FunctionDiff
 from irviz.model.folding.expansion import Expansion
-from irviz.view.fat_arrow import ARROW, draw_fat_arrow
 from irviz.view.figure import Figure
 from irviz.view.geometry import Point, Size
-from irviz.view.graph.change_marks import (
-    LEGEND,
-    SideChanges,
-    draw_marks,
-    draw_sign,
-    signs_of,
-)
+from irviz.view.graph.change_marks import LEGEND, SideChanges, draw_marks, draw_sign, signs_of
 from irviz.view.graph.graph_figure import Direction, PlacedGraph
 from irviz.view.graph.placed_diff import PlacedDiff, place_diff
 from irviz.view.graph.scene_geometry import SceneGeometry
@@ -29,6 +22,7 @@ from irviz.view.loop_nest_diff import draw_loop_nest_diff
 from irviz.view.svg_primitives import (
     add,
     add_text,
+    path,
     px,
     shorten,
     svg_document,
@@ -289,3 +283,31 @@ def _fitting(text: str, room: float, size: float) -> str:
     while text_width(text, size) > room and len(text) > 1:
         text = f"{text[:-2]}…"
     return text
+
+
+# --- fat arrow ---------------------------------------------------------------------------------
+#
+# The fat arrow between two pictures, which stands for a transform.
+
+
+ARROW = Size(56.0, 30.0)
+"""The length and the width of an arrow."""
+
+
+def draw_fat_arrow(
+    parent: ElementTree.Element, centre: Point, colour: str, towards: Literal["right", "below"]
+) -> None:
+    """Draw an arrow around its centre."""
+    x, y = centre
+    half, high = ARROW.width / 2, ARROW.height / 2
+    if towards == "right":
+        outline = path(
+            "M", x - half, y - high / 2, "h", half * 1.1, "v", -high / 2, "L", x + half, y,
+            "L", x - half + half * 1.1, y + high, "v", -high / 2, "h", -half * 1.1, "Z",
+        )  # fmt: skip
+    else:
+        outline = path(
+            "M", x - high / 2, y - half * 0.8, "v", half * 0.8, "h", -high / 2, "L", x,
+            y + half * 0.8, "L", x + high, y, "h", -high / 2, "v", -half * 0.8, "Z",
+        )  # fmt: skip
+    add(parent, "path", d=outline, fill=colour)

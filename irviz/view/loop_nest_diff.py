@@ -13,8 +13,16 @@ from irviz.model.diff.diff_result import LoopNestDiff
 from irviz.model.loop_nest import LoopNest
 from irviz.view.colour_math import mix_colours
 from irviz.view.geometry import Point, Rect
-from irviz.view.loop_nest_alignment import Link, RowMark, Side, SideBySide, side_by_side
-from irviz.view.loop_nest_folding import USUAL, Folding, folded
+from irviz.view.loop_nest_alignment import (
+    USUAL,
+    Folding,
+    Link,
+    RowMark,
+    Side,
+    SideBySide,
+    folded,
+    side_by_side,
+)
 from irviz.view.loop_nest_listing import Row
 from irviz.view.svg_primitives import (
     add,

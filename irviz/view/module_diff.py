@@ -10,8 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from irviz.model.diff.diff_neighbourhood import diff_part, functions_with
-from irviz.model.diff.diff_result import Difference, FunctionChange, FunctionDiff
-from irviz.model.diff.module_text import FunctionText, ModuleText
+from irviz.model.diff.diff_result import (
+    Difference,
+    FunctionChange,
+    FunctionDiff,
+    FunctionText,
+    ModuleText,
+)
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import NodeId
 from irviz.view.diff_figure import DiffLayout, DiffTitles, draw_diff, drawn_functions

@@ -5,19 +5,30 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+from xml.etree import ElementTree
 
 from irviz.atomic_write import atomic_write, target_path
 from irviz.model.runs.timed_pass import TimedPass
 from irviz.units import format_duration
-from irviz.view.bidi_escapes import visible
 from irviz.view.figure import Figure
-from irviz.view.flame_graph import flame_graph
+from irviz.view.geometry import Rect, Size
+from irviz.view.svg_primitives import (
+    add,
+    add_rect,
+    add_text,
+    add_tooltip,
+    printable,
+    svg_document,
+    svg_text,
+    text_width,
+    visible,
+)
 from irviz.view.text.tables import Table
-from irviz.view.theme import ThemeName
+from irviz.view.theme import ThemeName, get_theme
 
 SUFFIXES = (".json", ".svg", ".pdf", ".png")
 _MOST_ROWS = 15
@@ -151,3 +162,110 @@ class PassTimes:
 
 def _event(phase: str, name: str, **fields: object) -> Mapping[str, object]:
     return {"ph": phase, "name": name, "pid": 1, "tid": 1, "ts": 0, **fields}
+
+
+# --- flame graph -------------------------------------------------------------------------------
+#
+# The flame graph of passes: a bar for each, as wide as its time, below that of its caller.
+
+
+_WIDTH, _MARGIN, _TOP, _ROW, _GAP = 1180.0, 12.0, 44.0, 24.0, 2.0
+_FONT_SIZE = 11.0
+_PADDING = 5.0
+_LEAST_WIDTH = 0.25
+"""The width below which a bar is left out; what is inside it is narrower still."""
+_LEAST_NAME = 4
+
+
+def flame_graph(root: TimedPass, theme: str = "course") -> Figure:
+    """Draw a bar for each pass, from left to right in the order in which they ran.
+
+    The part of a bar without others below it is the pass's own time. Time outside of passes is
+    given in the title and takes no width, because it is often most of the time. Passes that changed
+    the module are coloured, passes that failed have a thick outline.
+
+    Raises:
+        DrawError: There is no such theme.
+    """
+    return _FlameGraph(root, theme).draw()
+
+
+class _FlameGraph:
+    """The parts of the picture; x is time without gaps, y the depth of nesting."""
+
+    def __init__(self, root: TimedPass, theme: str) -> None:
+        self._theme = get_theme(theme)
+        self._seconds = sum(one.seconds for one in root.children)
+        self._scale = (_WIDTH - 2 * _MARGIN) / self._seconds if self._seconds else 0.0
+        self._bars: list[tuple[Rect, TimedPass]] = []
+        self._place(root.children, _MARGIN, _TOP)
+        bottom = max((rect.bottom for rect, _ in self._bars), default=_TOP)
+        count = sum(1 for _ in root.walk()) - 1
+        passes = f"{count} pass{'es' * (count != 1)}, {format_duration(self._seconds)}"
+        rest = (
+            f" of {format_duration(root.seconds)}" if self._seconds < 0.999 * root.seconds else ""
+        )
+        left_out = count - len(self._bars)
+        narrow = f"; {left_out} too short to draw" if left_out else ""
+        self._title = f"{passes}{rest}{narrow}"
+        self._size = Size(_WIDTH, bottom + _MARGIN)
+        self._root = svg_document(self._size, "flame-graph", self._title, self._theme)
+
+    def _place(self, passes: Sequence[TimedPass], left: float, top: float) -> None:
+        """Place passes side by side, with nested ones below."""
+        for one in passes:
+            width = one.seconds * self._scale
+            if width >= _LEAST_WIDTH:
+                self._bars.append((Rect(left, top, left + width, top + _ROW - _GAP), one))
+                self._place(one.children, left, top + _ROW)
+            left += width
+
+    def draw(self) -> Figure:
+        self._draw_legend()
+        for rect, one in self._bars:
+            self._draw_bar(rect, one)
+        return Figure(svg_text(self._root), self._size.width, self._size.height)
+
+    def _draw_legend(self) -> None:
+        add_text(self._root, self._title, (_MARGIN, 26), 12, self._theme.text, "start")
+        x = _WIDTH - _MARGIN
+        for words, is_changed in (("changed nothing", False), ("changed the module", True)):
+            x -= text_width(words, _FONT_SIZE)
+            add_text(self._root, words, (x, 26), _FONT_SIZE, self._theme.quiet_text, "start")
+            x -= 18
+            fill, stroke = self._colours(is_changed=is_changed)
+            add_rect(self._root, Rect(x, 17, x + 12, 29), fill=fill, stroke=stroke)
+            x -= 16
+
+    def _colours(self, *, is_changed: bool) -> tuple[str, str]:
+        return self._theme.colours["operator" if is_changed else "group"]
+
+    def _draw_bar(self, rect: Rect, one: TimedPass) -> None:
+        fill, stroke = self._colours(is_changed=one.is_changed)
+        if one.error:
+            stroke = self._theme.flag
+        group = add(self._root, "g", "pass")
+        group.set("data-pass", printable(one.name))
+        add_tooltip(group, self._tooltip(one))
+        thickness = 2.0 if one.error else min(1.0, rect.width / 4)
+        add_rect(group, rect, fill=fill, stroke=stroke, stroke_width=thickness)
+        self._draw_name(group, one, rect)
+
+    def _draw_name(self, group: ElementTree.Element, one: TimedPass, rect: Rect) -> None:
+        """Write the name and time, or the name, or the start of it: as much as fits."""
+        name, space = " ".join(one.name.split()), rect.width - 2 * _PADDING
+        longest = int(space / text_width("m", _FONT_SIZE))
+        texts = [f"{name} {format_duration(one.seconds)}", name]
+        if longest > _LEAST_NAME:
+            texts.append(f"{name[: longest - 1]}…")
+        text = next((each for each in texts if text_width(each, _FONT_SIZE) <= space), "")
+        if text:
+            place = rect.left + _PADDING, rect.top + 15
+            add_text(group, text, place, _FONT_SIZE, self._theme.text, "start")
+
+    def _tooltip(self, one: TimedPass) -> str:
+        share = one.seconds / self._seconds
+        lines = [one.name, f"{format_duration(one.seconds)}, {share:.1%} of all passes"]
+        if one.children:
+            lines.append(f"{format_duration(one.own)} of it outside of the passes inside it")
+        return "\n".join([*lines, *filter(None, [one.error])])

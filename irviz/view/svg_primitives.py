@@ -7,7 +7,6 @@ import unicodedata
 from functools import lru_cache
 from xml.etree import ElementTree
 
-from irviz.view.bidi_escapes import visible
 from irviz.view.geometry import Point, Rect, Size
 from irviz.view.theme import Theme
 
@@ -142,3 +141,20 @@ def path(*steps: str | float) -> str:
 def px(value: float) -> str:
     """Return a number with at most two decimals."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+# --- bidi escapes ------------------------------------------------------------------------------
+#
+# Escape bidirectional control characters, so that text is shown in the order of its characters.
+
+
+_BIDIRECTIONAL = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def visible(text: str) -> str:
+    """Replace bidirectional control characters by escapes with their code points.
+
+    Unescaped, they could display names in a file in a misleading order (Unicode Technical Report
+    36, section 2.5).
+    """
+    return _BIDIRECTIONAL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from irviz.view.bidi_escapes import visible
+from irviz.view.svg_primitives import visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -28,10 +28,9 @@ from irviz.worker.answers import (
     pack_failure,
     packed_call,
 )
+from irviz.worker.captured_output import MOST_BYTES, flush_stdout
 from irviz.worker.process_tree import adopt_orphans, end_with_parent, kill_children, reap_children
 from irviz.worker.sandbox import SandboxError, can_confine, confine, filter_code
-from irviz.worker.stderr_capture import MOST_BYTES
-from irviz.worker.stdout_capture import flush_stdout
 
 Result = TypeVar("Result")
 

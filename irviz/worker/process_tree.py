@@ -6,9 +6,11 @@ import contextlib
 import ctypes
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import Any
 
 _SET_DEATH_SIGNAL, _BECOME_SUBREAPER = 1, 36  # of Linux's prctl
 _libc = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
@@ -63,3 +65,21 @@ def _prctl(option: int, value: int) -> None:
     with contextlib.suppress(AttributeError):
         if _libc is not None:
             _libc.prctl(option, value)
+
+
+# --- end process -------------------------------------------------------------------------------
+#
+# End a child process, by force where it does not end by itself.
+
+
+_SECONDS = 10.0
+
+
+def end_process(process: subprocess.Popen[Any]) -> None:
+    """Ask a process to end, kill it where it has not done so within ten seconds, and reap it."""
+    process.terminate()
+    try:
+        process.wait(_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

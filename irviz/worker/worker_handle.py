@@ -25,6 +25,7 @@ from irviz.worker.answers import (
     exception,
     unpack_answer,
 )
+from irviz.worker.captured_output import StdoutCapture
 from irviz.worker.inherited_environment import Surroundings
 from irviz.worker.progress import PROGRESS, receive
 from irviz.worker.shared_arrays import Place
@@ -34,7 +35,6 @@ from irviz.worker.start_methods import (
     ForkServer,
     Started,
 )
-from irviz.worker.stdout_capture import StdoutCapture
 from irviz.worker.worker_main import initialize, load_tvm
 
 Result = TypeVar("Result")

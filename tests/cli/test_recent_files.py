@@ -10,8 +10,8 @@ import platformdirs
 import pytest
 
 from irviz.cli.page_connection import Pages
-from irviz.cli.page_html import start_page
 from irviz.cli.page_request import PageRequest
+from irviz.cli.page_routes import start_page
 from irviz.cli.page_session import PageSession
 from irviz.cli.recent_files import add_recent_file, recent_files
 

@@ -8,7 +8,7 @@ import pytest
 from irviz.explorer import change_counts, effects
 from irviz.explorer.change_counts import change_count, iter_change_counts
 from irviz.explorer.explorer import Explorer
-from irviz.explorer.offline_data import last, record_in_steps
+from irviz.explorer.html_file import last, record_in_steps
 from irviz.explorer.state import State
 from irviz.session.session import Session
 

@@ -20,8 +20,7 @@ import pytest
 import irviz
 from irviz.cli.demo import demo_stages
 from irviz.explorer.actions import SetField
-from irviz.explorer.html_file import page_in_steps, write_html
-from irviz.explorer.offline_data import last
+from irviz.explorer.html_file import last, page_in_steps, write_html
 from irviz.explorer.state import Clipboard, State
 from irviz.explorer.store import Store
 from irviz.session.session import Session

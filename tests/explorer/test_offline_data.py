@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from irviz.course.mlp import MyModuleStatic
-from irviz.explorer import actions, offline_data
+from irviz.explorer import actions
+from irviz.explorer import html_file as offline_data
+from irviz.explorer.html_file import last, record_in_steps
 from irviz.explorer.jobs.job_queue import Jobs
-from irviz.explorer.offline_data import last, record_in_steps
 from irviz.explorer.reducer import reduce
 from irviz.explorer.scene_data import scene_data
 from irviz.explorer.selectors import view_or_none

@@ -11,10 +11,10 @@ from tvm import ir, relax
 from tvm.relax.expr_functor import PyExprVisitor, visitor
 
 from irviz.course.mlp import MODULES, MyModule, MyModuleStatic
+from irviz.ir.calls import CallReader
 from irviz.ir.function_graph import extract
+from irviz.ir.labels import TextCache
 from irviz.ir.module_functions import NoFunctionError
-from irviz.ir.relax.calls import CallReader
-from irviz.ir.text.text_cache import TextCache
 from irviz.model.graph.graph import Literal, NodeKind, RegionKind, Resolution
 from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.bind_params import bind_params

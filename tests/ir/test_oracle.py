@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
+from irviz.ir.calls import NAMED_CALLS, Passing
 from irviz.ir.function_graph import extract
-from irviz.ir.relax.calls import NAMED_CALLS, Passing
 from irviz.model.graph.graph import Edge, NodeKind, RegionKind
 
 

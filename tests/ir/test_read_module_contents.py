@@ -4,7 +4,7 @@ import pytest
 from tvm import relax
 
 from irviz.course.mlp import MyModule
-from irviz.ir.read_module_contents import contents
+from irviz.ir.module_functions import contents
 
 
 def test_functions_are_there_by_name_with_their_kind():

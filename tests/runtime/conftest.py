@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from irviz.runtime.remote import connection
+from irviz.runtime import remote_vm as connection
 
 collect_ignore = ["servers.py"]  # no tests: what the tests share
 

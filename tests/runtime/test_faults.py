@@ -153,7 +153,7 @@ def inject(monkeypatch, tmp_path, point, fault):
 
 def plant(point, fault, over):
     """Put a fault into the worker, which happens once: then the file `over` is there."""
-    from irviz.runtime.jobs import run_function
+    from irviz.runtime import run_function
     from irviz.worker import fresh_process
 
     fresh_process._state = fresh_process._State.STALE  # the next run is forked after this

@@ -11,7 +11,7 @@ from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MODULES, MyModule
 from irviz.errors import InputError, RunError
 from irviz.model.runs.run_result import Verdict, compare_runs
-from irviz.runtime.jobs import run_function
+from irviz.runtime import run_function
 from irviz.runtime.run import CallInputs, RunConfig, run
 from irviz.transforms.kernels import library
 

@@ -23,8 +23,8 @@ from irviz.course.mlp import MyModule, MyModuleHighLevel
 from irviz.errors import CancelledRunError, InputError
 from irviz.session import reduce as reduce_module
 from irviz.session.reduce import Reduction
-from irviz.transforms.kept_bindings import count_bindings, keep_bindings
 from irviz.transforms.kernels.change_calls import map_function_bindings
+from irviz.transforms.simpler_modules import count_bindings, keep_bindings
 from tests.constructs.drawing import random_modules
 
 pytestmark = pytest.mark.worker

@@ -13,7 +13,7 @@ import irviz
 from irviz.session.open_session import add_file
 from irviz.session.saving.transform_codec import restore
 from irviz.session.saving.value_codec import EncodingError
-from irviz.transforms.passes import user_passes
+from irviz.transforms.passes import catalog as user_passes
 from irviz.worker import sandbox
 from irviz.worker.supervisor import RUNS, TRIES
 

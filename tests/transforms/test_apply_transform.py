@@ -8,16 +8,15 @@ from tvm import relax
 
 from irviz.course.mlp import MyModule, MyModuleStatic
 from irviz.errors import TransformError
-from irviz.transforms.apply_transform import apply_transform
+from irviz.transforms.apply_transform import apply_transform, try_transform
 from irviz.transforms.bind_params import bind_params
 from irviz.transforms.kernels.swap import Swap
-from irviz.transforms.passes import user_passes
+from irviz.transforms.passes import catalog as user_passes
 from irviz.transforms.passes.as_transform import TVMPass, as_transform
+from irviz.transforms.passes.catalog import register_pass
 from irviz.transforms.passes.pass_call import named_pass
-from irviz.transforms.passes.user_passes import register_pass
 from irviz.transforms.stage import Stage
 from irviz.transforms.transform import Transform
-from irviz.transforms.try_in_worker import try_transform
 
 GIVEN = Stage("0", MyModuleStatic)
 

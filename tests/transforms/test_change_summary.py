@@ -13,11 +13,11 @@ from tvm.script import tirx as T
 from tvm_ffi import structural_equal
 
 from irviz.course.mlp import MODULES
+from irviz.transforms.apply_transform import try_transform
 from irviz.transforms.change_summary import ModuleChanges, compare_modules
 from irviz.transforms.passes.catalog import catalog
 from irviz.transforms.passes.pass_call import named_pass
-from irviz.transforms.try_in_worker import try_transform
-from irviz.worker.stderr_capture import captured_stderr
+from irviz.worker.captured_output import captured_stderr
 
 STATIC, HIGH = MODULES["MyModuleStatic"], MODULES["MyModuleHighLevel"]
 

@@ -7,8 +7,8 @@ import pytest
 
 from irviz.transforms import entry_points
 from irviz.transforms.kernels import library
-from irviz.transforms.passes import user_passes
-from irviz.transforms.passes.user_passes import registered_passes
+from irviz.transforms.passes import catalog as user_passes
+from irviz.transforms.passes.catalog import registered_passes
 
 
 def _install(folder: Path, name: str, group: str, code: str) -> None:

@@ -7,7 +7,7 @@ import irviz
 from irviz.course.mlp import MyModule
 from irviz.explorer.stage_rows import stage_rows
 from irviz.explorer.state import State
-from irviz.view.bidi_escapes import visible
+from irviz.view.svg_primitives import visible
 from irviz.view.templating import escape, render
 
 HOSTILE = "safe\u202egnitte\u2066s"

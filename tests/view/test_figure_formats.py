@@ -47,7 +47,7 @@ def test_a_pdf_is_one_page_of_the_pictures_size_with_its_own_fonts(figure: Figur
 
 def test_letters_that_no_font_of_the_machine_has_are_told(monkeypatch) -> None:
     svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><text>{}</text></svg>'
-    monkeypatch.setattr("irviz.view.convert_svg.WIDE_FONTS", ("A font that nobody has",))
+    monkeypatch.setattr("irviz.view.figure.WIDE_FONTS", ("A font that nobody has",))
     Figure(svg.format("lv0"), 9, 9).content(".png")
     with pytest.warns(UserWarning, match="none of the fonts A font that nobody has"):
         Figure(svg.format("线性"), 9, 9).content(".png")

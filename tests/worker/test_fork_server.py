@@ -11,7 +11,7 @@ import numpy as np
 import psutil
 import pytest
 
-from irviz import end_process
+from irviz.worker import process_tree as end_process
 from irviz.worker import start_methods, worker_handle
 from irviz.worker.start_methods import ForkedProcess, ForkServer
 from irviz.worker.supervisor import CrashedError, StartError, TimedOutError, Worker

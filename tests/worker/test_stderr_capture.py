@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from irviz.worker.stderr_capture import captured_stderr
+from irviz.worker.captured_output import captured_stderr
 
 
 def test_what_is_written_to_the_descriptor_is_text(capfd):

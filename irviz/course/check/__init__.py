@@ -5,6 +5,8 @@ expected, what the answer gave, and a hint. An answer is marked by what it compu
 that it makes, never by its text. None or `...` is "not answered yet".
 """
 
+from irviz.course.check.answers import Mark as Mark
+from irviz.course.check.answers import Verdict as Verdict
 from irviz.course.check.end_to_end import leaky_relu as leaky_relu
 from irviz.course.check.end_to_end import other_mixture as other_mixture
 from irviz.course.check.find_the_pass import first_wrong_pass as first_wrong_pass
@@ -19,5 +21,3 @@ from irviz.course.check.mixed_precision import exact_sums as exact_sums
 from irviz.course.check.mixed_precision import half_weights as half_weights
 from irviz.course.check.tensor_program import batch_schedule as batch_schedule
 from irviz.course.check.tensor_program import loop_order as loop_order
-from irviz.course.check.verdict import Mark as Mark
-from irviz.course.check.verdict import Verdict as Verdict

@@ -5,8 +5,13 @@ from __future__ import annotations
 import numpy as np
 from tvm import ir, tirx
 
-from irviz.course.check.answers import expect_close, expect_module, random_arrays
-from irviz.course.check.verdict import WrongAnswerError, exercise
+from irviz.course.check.answers import (
+    WrongAnswerError,
+    exercise,
+    expect_close,
+    expect_module,
+    random_arrays,
+)
 from irviz.course.digits import digits, mlp_params
 from irviz.model.graph.graph import Resolution
 from irviz.session.session import Session

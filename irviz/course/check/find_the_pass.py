@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
-from tvm import ir
+from tvm import IRModule, ir, relax
+from tvm.relax.dpl import is_op, rewrite_call, wildcard
 
-from irviz.course.check.answers import RUN_SECONDS, call_answer, expect_module
-from irviz.course.check.verdict import WrongAnswerError, exercise
-from irviz.course.planted_bugs import OTHER_PIPELINE
+from irviz.course.check.answers import (
+    RUN_SECONDS,
+    WrongAnswerError,
+    call_answer,
+    exercise,
+    expect_module,
+)
 from irviz.ir.module_functions import default_function
 from irviz.session.bisect import bisect
-from irviz.transforms.kept_bindings import count_bindings
+from irviz.transforms.simpler_modules import count_bindings
 
 _PIPELINES = ((1, (1,)), (2, (1, 2)), (7, (1, 4, 7)), (60, (1, 17, 41, 60)))
 """Numbers of passes, and which of them may be the wrong one."""
@@ -69,3 +75,49 @@ def small_program(answer: ir.IRModule) -> str:
             "Which operators does the wrong pass look for? A bisection has a diff.",
         )
     return f"{found.stage.label} is found, with {bindings} bindings: {found.words}."
+
+
+# --- planted bugs ------------------------------------------------------------------------------
+#
+# Two pipelines for the notebook on finding a pass: in each, one pass is wrong.
+#
+# Each pass stands for itself, so that a script can have it.
+
+
+def hoist_activations(mod: IRModule) -> IRModule:
+    """Move each ReLU before the bias; this is wrong, as a bias can be negative."""
+    a, b = wildcard(), wildcard()
+    main = rewrite_call(
+        is_op("relax.nn.relu")(is_op("relax.add")(a, b)),
+        lambda _, found: relax.op.add(relax.op.nn.relu(found[a]), found[b]),
+        mod["main"],
+    )
+    return IRModule({**mod.functions, mod.get_global_var("main"): main}, mod.attrs)
+
+
+def drop_activations(mod: IRModule) -> IRModule:
+    """Drop the ReLU of each sum; this is wrong, as a sum can be negative."""
+    a, b = wildcard(), wildcard()
+    main = rewrite_call(
+        is_op("relax.nn.relu")(is_op("relax.add")(a, b)),
+        lambda _, found: relax.op.add(found[a], found[b]),
+        mod["main"],
+    )
+    return IRModule({**mod.functions, mod.get_global_var("main"): main}, mod.attrs)
+
+
+PIPELINE: Final = (
+    "CanonicalizeBindings",
+    "EliminateCommonSubexpr",
+    hoist_activations,
+    "DeadCodeElimination",
+    "FoldConstant",
+    "LegalizeOps",
+    "AnnotateTIROpPattern",
+    "FuseOps",
+    "FuseTIR",
+)
+"""The passes of the notebook."""
+
+OTHER_PIPELINE: Final = ("Normalize", "CanonicalizeBindings", drop_activations, "LegalizeOps")
+"""The passes of its second exercise."""

@@ -9,8 +9,15 @@ from typing import Any, Final
 import numpy as np
 from tvm import ir, relax, te
 
-from irviz.course.check.answers import expect_close, operators, random_arrays, run, transform
-from irviz.course.check.verdict import WrongAnswerError, exercise
+from irviz.course.check.answers import (
+    WrongAnswerError,
+    exercise,
+    expect_close,
+    operators,
+    random_arrays,
+    run,
+    transform,
+)
 from irviz.course.digits import digits, mlp_params
 from irviz.ir.module_functions import relax_functions
 

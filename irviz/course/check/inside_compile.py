@@ -8,8 +8,15 @@ from typing import Any
 
 from tvm import ir
 
-from irviz.course.check.answers import expect_close, expect_module, operators, run, transform
-from irviz.course.check.verdict import WrongAnswerError, exercise
+from irviz.course.check.answers import (
+    WrongAnswerError,
+    exercise,
+    expect_close,
+    expect_module,
+    operators,
+    run,
+    transform,
+)
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModuleHighLevel
 from irviz.ir.module_functions import prim_funcs

@@ -9,8 +9,14 @@ from typing import Any
 import numpy as np
 from tvm import ir, relax, te
 
-from irviz.course.check.answers import call_answer, expect_close, random_arrays, run
-from irviz.course.check.verdict import WrongAnswerError, exercise
+from irviz.course.check.answers import (
+    WrongAnswerError,
+    call_answer,
+    exercise,
+    expect_close,
+    random_arrays,
+    run,
+)
 
 _LAYERS = ((1, 3, 4), (2, 5, 3))
 _SLOPES = (0.1, 0.5)

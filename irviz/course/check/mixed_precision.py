@@ -8,8 +8,14 @@ from typing import Any
 import numpy as np
 from tvm import ir, relax
 
-from irviz.course.check.answers import expressions, operators, run, transform
-from irviz.course.check.verdict import WrongAnswerError, exercise
+from irviz.course.check.answers import (
+    WrongAnswerError,
+    exercise,
+    expressions,
+    operators,
+    run,
+    transform,
+)
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModuleHighLevel
 

@@ -9,11 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from tvm import ir, s_tir, tirx
 
-from irviz.course.check.answers import call_answer, expect_close, random_arrays
-from irviz.course.check.verdict import WrongAnswerError, exercise
+from irviz.course.check.answers import (
+    WrongAnswerError,
+    call_answer,
+    exercise,
+    expect_close,
+    random_arrays,
+)
 from irviz.course.te_functions import batch_matmul_relu
 from irviz.ir.tir.scoped_names import used_vars
-from irviz.ir.tir.statement_walk import walk_statements
+from irviz.ir.tir.statements import walk_statements
 from irviz.session.session import Session
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import ipywidgets as widgets
 
+from irviz.errors import IrvizError
 from irviz.view.templating import escape
 
 
@@ -79,3 +81,82 @@ def offer(
             dropdown.options = wanted
         if dropdown.value != value or (dropdown.index is None and value is not None):
             dropdown.value = value
+
+
+# --- field errors ------------------------------------------------------------------------------
+#
+# Show the error of a field below it until the field changes.
+
+
+_WRONG = "irviz-wrong"
+
+
+class CheckedField(widgets.VBox):  # type: ignore[misc] # ipywidgets has no types
+    """A control with an error message below it.
+
+    The page (`viewer/src/field_errors.ts`) marks the control for assistive technology and focuses
+    it.
+
+    Args:
+        control: The control; a new value removes the message.
+        shown: The widget to show, such as the control with a button next to it; by default the
+            control.
+    """
+
+    def __init__(self, control: widgets.Widget, shown: widgets.Widget | None = None) -> None:
+        self.control = control
+        self._words = html("irviz-field-error")
+        super().__init__([shown or control, self._words])
+        self.add_class("irviz-checked-field")
+        control.observe(lambda _: self.say(""), "value")
+
+    @property
+    def error(self) -> str:
+        """The message, as HTML."""
+        return str(self._words.value)
+
+    def say(self, words: str) -> None:
+        """Show an error message, which says what would be right; "" removes it."""
+        self._words.value = paragraph(words, "irviz-error", "alert")
+        if words:
+            self.add_class(_WRONG)
+        else:
+            self.remove_class(_WRONG)
+
+
+class FieldError(IrvizError, ValueError):
+    """A field is empty or has an invalid value."""
+
+    def __init__(self, field: CheckedField, words: object) -> None:
+        super().__init__(str(words))
+        self.field = field
+
+
+# --- readers changes ---------------------------------------------------------------------------
+#
+# Tell the user's changes to widgets from those made by irviz.
+
+
+class ReadersChanges:
+    """Passes on the user's changes, but not those made by irviz."""
+
+    def __init__(self) -> None:
+        self.are_paused = False
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Ignore changes inside the block, in which irviz sets traits."""
+        before, self.are_paused = self.are_paused, True
+        try:
+            yield
+        finally:
+            self.are_paused = before
+
+    def to(self, act: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Return an observer that gives a function each new value."""
+
+        def changed(change: Any) -> None:
+            if not self.are_paused:
+                act(change.new)
+
+        return changed

@@ -10,18 +10,24 @@ import ipywidgets as widgets
 from tvm import relax, tirx
 
 from irviz.explorer import actions
-from irviz.explorer.panels.field_errors import CheckedField
-from irviz.explorer.panels.form_controls import classed, field, html, paragraph, show_if
+from irviz.explorer.panels.form_controls import (
+    CheckedField,
+    classed,
+    field,
+    html,
+    paragraph,
+    show_if,
+)
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.ir.module_functions import function_named
-from irviz.ir.shapes.symbolic_shapes import parameter_types, symbolic_sizes
+from irviz.ir.symbolic_shapes import parameter_types, symbolic_sizes
 from irviz.loaders.arrays.input_files import missing_inputs, read_inputs
-from irviz.runtime.inputs.argument_lists import Array, Inputs, Plan, plan_inputs
-from irviz.runtime.inputs.prim_func_call import own_inputs
-from irviz.runtime.inputs.symbolic_dims import SIZE
-from irviz.runtime.inputs.synthetic_inputs import RANDOM, WORDS, ZEROS
+from irviz.runtime.argument_lists import Array, Inputs, Plan, plan_inputs
+from irviz.runtime.prim_func_call import own_inputs
+from irviz.runtime.symbolic_dims import SIZE
+from irviz.runtime.synthetic_inputs import RANDOM, WORDS, ZEROS
 from irviz.view.templating import render
 
 GIVEN, FILE = "given", "file"

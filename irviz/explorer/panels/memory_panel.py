@@ -9,8 +9,8 @@ from tvm import relax
 
 from irviz.errors import InputError
 from irviz.explorer import actions
-from irviz.explorer.panels.field_errors import CheckedField
 from irviz.explorer.panels.form_controls import (
+    CheckedField,
     button,
     classed,
     field,
@@ -24,10 +24,10 @@ from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.ir.destination_passing import destination_passing
 from irviz.ir.module_functions import drawable_functions, relax_function
-from irviz.ir.shapes.symbolic_shapes import symbolic_sizes
+from irviz.ir.symbolic_shapes import symbolic_sizes
 from irviz.model.runs.memory_use import MemoryUse
-from irviz.runtime.inputs.symbolic_dims import parse_sizes
-from irviz.runtime.memory.measure_memory import memory_use
+from irviz.runtime.simulate_memory import memory_use
+from irviz.runtime.symbolic_dims import parse_sizes
 from irviz.transforms.stage import Stage
 from irviz.units import format_bytes
 from irviz.view.figure import Figure

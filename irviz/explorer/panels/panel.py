@@ -9,9 +9,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from irviz.explorer.actions import Action, FieldName, Say, SetField
-from irviz.explorer.panels.field_errors import FieldError
-from irviz.explorer.panels.form_controls import button
-from irviz.explorer.readers_changes import ReadersChanges
+from irviz.explorer.panels.form_controls import FieldError, ReadersChanges, button
 from irviz.explorer.selectors import unchanged
 from irviz.explorer.state import State
 from irviz.explorer.store import Store

@@ -11,16 +11,22 @@ import ipywidgets as widgets
 from irviz.errors import IrvizError
 from irviz.explorer import actions
 from irviz.explorer.actions import LimitName
-from irviz.explorer.panels.field_errors import CheckedField
-from irviz.explorer.panels.form_controls import classed, field, html, paragraph, show_if
+from irviz.explorer.panels.form_controls import (
+    CheckedField,
+    classed,
+    field,
+    html,
+    paragraph,
+    show_if,
+)
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
-from irviz.runtime.local.build_recipe import BUILDS
+from irviz.runtime.local.build_module import BUILDS
 from irviz.runtime.run_config import check_limits
 from irviz.session.run_stages import input_of_case
 from irviz.view.text.run_results import outputs_html
-from irviz.view.values.image import as_image, grey_png
+from irviz.view.values.images import as_image, grey_png
 
 
 class RunButton(Panel):

@@ -11,8 +11,9 @@ from IPython import get_ipython
 from tvm import ir, tirx
 
 from irviz.explorer import actions
-from irviz.explorer.panels.field_errors import CheckedField, FieldError
 from irviz.explorer.panels.form_controls import (
+    CheckedField,
+    FieldError,
     classed,
     field,
     heading,
@@ -27,11 +28,9 @@ from irviz.explorer.state import CallKey, State
 from irviz.explorer.store import Store
 from irviz.ir.module_functions import function_named, prim_funcs
 from irviz.session.stage_cache import graph_of
-from irviz.transforms.kernels.candidates import Candidate, equivalence
-from irviz.transforms.kernels.equivalence_on_samples import Equivalence
+from irviz.transforms.kernels.candidates import Candidate, Equivalence, equivalence
 from irviz.transforms.kernels.library import definitions, kernels
-from irviz.transforms.kernels.replace_prim_func import UpdateFunction, update_obstacle
-from irviz.transforms.kernels.swap import Swap
+from irviz.transforms.kernels.swap import Swap, UpdateFunction, update_obstacle
 from irviz.view.templating import escape, render
 
 

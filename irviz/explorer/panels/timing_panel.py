@@ -7,13 +7,19 @@ import ipywidgets as widgets
 from irviz.errors import InputError
 from irviz.explorer import actions
 from irviz.explorer.jobs.job_queue import Jobs
-from irviz.explorer.panels.field_errors import CheckedField
-from irviz.explorer.panels.form_controls import field, heading, html, paragraph, show_if
+from irviz.explorer.panels.form_controls import (
+    CheckedField,
+    field,
+    heading,
+    html,
+    paragraph,
+    show_if,
+)
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.selectors import prim_func, schedule_trace, steps_to_time
 from irviz.explorer.state import State, StepsKey
 from irviz.explorer.store import Store
-from irviz.runtime.inputs.symbolic_dims import parse_sizes
+from irviz.runtime.symbolic_dims import parse_sizes
 
 
 class TimingPanel(Panel):

@@ -20,9 +20,8 @@ from irviz.model.runs.trace import Array, NodeValue
 from irviz.view.figure import Figure
 from irviz.view.graph.graphviz_engine import ENGINE
 from irviz.view.text.details import value_html
-from irviz.view.values.chart_kinds import HEAT_MAP, HISTOGRAM, IMAGES, draw_chart, fitting_charts
-from irviz.view.values.image import images_shape
-from irviz.view.values.image_strip import most_images
+from irviz.view.values.charts import HEAT_MAP, HISTOGRAM, IMAGES, draw_chart, fitting_charts
+from irviz.view.values.images import images_shape, most_images
 from irviz.worker.supervisor import WorkerError
 
 _WAIT_SECONDS = 0.03

@@ -8,12 +8,12 @@ from functools import lru_cache
 
 from tvm import ir, s_tir, tirx
 
-from irviz.ir.text.expression_labels import shape_label
+from irviz.ir.labels import shape_label
 from irviz.ir.tir.scoped_names import ScopedNames, used_vars
-from irviz.ir.tir.statement_lines import script_lines
-from irviz.ir.tir.statement_walk import (
+from irviz.ir.tir.statements import (
     flatten_with_paths,
     nested_statements,
+    script_lines,
     walk_statements,
 )
 from irviz.model.loop_nest import (

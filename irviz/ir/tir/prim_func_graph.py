@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from tvm import tirx
 
+from irviz.ir.labels import attributes
 from irviz.ir.node_ids import unique_id
-from irviz.ir.text.expression_labels import attributes
 from irviz.ir.tir.loop_nest_reader import loop_nest
 from irviz.model.graph.graph import (
     OUTPUT,

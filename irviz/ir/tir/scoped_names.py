@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import tvm_ffi
 from tvm import ir, tirx
 
-from irviz.ir.text.expression_labels import dim_label
+from irviz.ir.labels import dim_label
 
 _USUAL_INTEGERS = ("int32", "int64")
 _NON_WORD = re.compile(r"\W", re.ASCII)

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
-from irviz.loaders.bounded_read import file_size
 from irviz.loaders.file_errors import FileError, brief, file_errors
-from irviz.loaders.file_limits import MAX_BYTES
+from irviz.loaders.file_limits import MAX_BYTES, file_size
 
 if TYPE_CHECKING:
     import onnx

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import contextlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,7 +17,6 @@ from irviz.loaders.file_errors import one_line
 from irviz.loaders.loaded_model import Missing
 from irviz.loaders.models.imported_layers import source_place, torch_layers, torch_source_lines
 from irviz.loaders.models.importer_defects import mend
-from irviz.loaders.models.torch_operators import DerivedSizes, in_torch_dtype, own_operators
 from irviz.model.graph.infer_layers import LayersByNode
 
 if TYPE_CHECKING:
@@ -223,3 +224,296 @@ class _Converter:
             return ()
         more = f" and {len(self.unlike) - 1} more" if len(self.unlike) > 1 else ""
         return (f"TVM imported another dtype for {self.unlike[0]}{more}",)
+
+
+# --- torch operators ---------------------------------------------------------------------------
+#
+# Converters for calls that TVM's importer refuses or imports with another meaning than torch's.
+
+
+Convert = Callable[["Node"], relax.Expr]
+_LAST = 2**63 - 1
+"""What torch uses for the end of a dimension."""
+
+
+def own_operators(importer: ExportedProgramImporter) -> dict[str, Convert]:
+    """Return converters for an importer, by the names of operators."""
+    known = importer.convert_map
+    importer._upsample_impl = partial(_upsample, importer)
+    made: dict[str, Convert] = {
+        "amax.default": partial(_reduce, importer, relax.op.max),
+        "amin.default": partial(_reduce, importer, relax.op.min),
+        "cumsum.default": partial(_cumsum, importer),
+        "div.Tensor_mode": partial(_div, importer),
+        "elu.default": partial(_elu, importer),
+        "index.Tensor": partial(_index_tensor, importer),
+        "slice.Tensor": partial(_slice, importer),
+        "sym_float": lambda node: tirx.Cast("float64", importer.env[node.args[0]]),
+        "_upsample_bilinear2d_aa.default": partial(_upsample_smoothed, importer),
+    }
+    for name, op in (("add.Tensor", relax.op.add), ("sub.Tensor", relax.op.subtract)):
+        made[name] = partial(_scaled, importer, op, known[name])
+    return made
+
+
+class DerivedSizes:
+    """Sizes of inputs that are expressions of symbols which are themselves no input's size.
+
+    An example is 8*s0. TVM cannot solve for s0, so the importer gives the input a size n, and the
+    first bindings cast it to n//8*8.
+    """
+
+    def __init__(
+        self, importer: ExportedProgramImporter, program: torch.export.ExportedProgram
+    ) -> None:
+        specs = program.graph_signature.input_specs
+        inputs = {spec.arg.name for spec in specs if "USER_INPUT" in spec.kind.name}
+        self._importer, self._process = importer, importer._process_derived_symbol
+        self._shapes: dict[Node, list[Any]] = {
+            node: [size if isinstance(size, int) else size.node.expr for size in value.shape]
+            for node in program.graph.find_nodes(op="placeholder")
+            if node.name in inputs and hasattr(value := node.meta.get("val"), "shape")
+        }
+        self._given = {size for shape in self._shapes.values() for size in shape}
+        importer._process_derived_symbol = self._processed
+
+    def _is_derived(self, size: Any) -> bool:
+        symbols: set[Any] = getattr(size, "free_symbols", set())
+        return not symbols <= self._given
+
+    def _processed(self, symbol: Any, known: dict[str, Any]) -> tuple[str, Any]:
+        if self._is_derived(symbol):
+            return "n_" + re.sub(r"\W+", "_", str(symbol)), None
+        name, size = self._process(symbol, known)
+        return name, size
+
+    def cast_inputs(self) -> None:
+        """Cast the inputs with such sizes."""
+        importer = self._importer
+        values = {node: importer.env[node] for node in self._shapes if node in importer.env}
+        known: dict[str, Any] = {}
+        for node, value in values.items():
+            for wanted, found in zip(self._shapes[node], value.ty.shape, strict=True):
+                if self._is_derived(wanted) and len(wanted.free_symbols) == 1:
+                    known |= _solution(wanted, found)
+        for node, value in values.items():
+            sizes = [
+                self._process(wanted, known)[1] if self._is_derived(wanted) else found
+                for wanted, found in zip(self._shapes[node], value.ty.shape, strict=True)
+            ]
+            is_solved = all(size is not None for size in sizes)
+            if is_solved and any(map(self._is_derived, self._shapes[node])):
+                cast = relax.TensorType(sizes, value.ty.dtype)
+                importer.env[node] = importer.block_builder.match_cast(value, cast)
+
+
+def _solution(wanted: Any, found: tirx.Expr) -> dict[str, tirx.Expr]:
+    """Return the symbol's value for which a size such as 8*s0 + 1 is `found`, {} if impossible."""
+    (symbol,) = wanted.free_symbols
+    factor = wanted.coeff(symbol)
+    rest = wanted - factor * symbol
+    if not (factor.is_Integer and rest.is_Integer):
+        return {}
+    return {str(symbol): tirx.floordiv(found - int(rest), int(factor))}
+
+
+@contextlib.contextmanager
+def in_torch_dtype(importer: ExportedProgramImporter, node: Node) -> Iterator[None]:
+    """Cast a call's operands to the dtype in which torch computes it.
+
+    TVM's importer computes `x * 0.5` in integers if `x` has integers.
+    """
+    changed: dict[Node, Any] = {}
+    dtype = _common_dtype(node)
+    try:
+        for operand in _operands(node) if dtype is not None else ():
+            before = importer.env.get(operand)
+            wanted = importer._convert_data_type(dtype)
+            if isinstance(before, relax.Var) and isinstance(before.ty, relax.TensorType):
+                if str(before.ty.dtype) != wanted:
+                    cast = importer.block_builder.emit(relax.op.astype(before, wanted))
+                    importer.env[operand], changed[operand] = cast, before
+            elif isinstance(before, tirx.Expr) and wanted != "int64":
+                importer.env[operand] = tirx.Cast(wanted, before)
+                changed[operand] = before
+        yield
+    finally:
+        importer.env.update(changed)
+
+
+def _operands(node: Node) -> list[Any]:
+    """Return the operands that must share a dtype: nodes and numbers; none for other operators."""
+    import torch
+
+    name = str(getattr(node.target, "__name__", "")).partition(".")[0]
+    if torch.Tag.pointwise not in getattr(node.target, "tags", ()) or name == "masked_fill":
+        return []
+    return list(node.args[1:3] if name == "where" else node.args[:2])
+
+
+def _common_dtype(node: Node) -> torch.dtype | None:
+    """Return the dtype in which an elementwise operator computes, None if any will do.
+
+    For a predicate on a single value, such as isnan, it is that of the operand.
+    """
+    import torch
+
+    value, operands = node.meta.get("val"), _operands(node)
+    if not operands or not isinstance(value, torch.Tensor):
+        return None
+    if value.dtype is not torch.bool:
+        return value.dtype if value.dtype.is_floating_point or len(operands) == 2 else None
+    values = [one.meta.get("val") if hasattr(one, "meta") else one for one in operands]
+    plain = [one if isinstance(one, torch.Tensor | bool | int | float) else 1 for one in values]
+    return torch.result_type(*plain) if len(plain) == 2 else None
+
+
+def _reduce(importer: ExportedProgramImporter, reduce: Any, node: Node) -> relax.Expr:
+    """Import `x.amax(dims, keepdim)`, which TVM's importer lacks."""
+    source, *rest = node.args
+    axes, keeps = (*rest, None, None)[:2]
+    return importer.block_builder.emit(
+        reduce(importer.env[source], list(axes or ()) or None, bool(keeps))
+    )
+
+
+def _cumsum(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
+    """Import a cumulative sum of bools or integers in torch's dtype: TVM's adds bools as bools."""
+    source, axis = importer.env[node.args[0]], node.args[1]
+    dtype = importer._convert_data_type(node.meta["val"].dtype)
+    if str(source.ty.dtype) != dtype:
+        source = importer.block_builder.emit(relax.op.astype(source, dtype))
+    return importer.block_builder.emit(relax.op.cumsum(source, axis=axis, dtype=dtype))
+
+
+def _div(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
+    """Import `x // 2` of integers: TVM's importer refuses a divisor of another size."""
+    value, divisor = node.args
+    if node.kwargs.get("rounding_mode") != "floor" or not isinstance(divisor, int | float):
+        return importer._div(node)
+    source = importer.env[value]
+    number = relax.const(divisor, str(source.ty.dtype))
+    return importer.block_builder.emit(relax.op.floor_divide(source, number))
+
+
+def _scaled(importer: ExportedProgramImporter, op: Any, convert: Convert, node: Node) -> relax.Expr:
+    """Import `torch.add(x, y, alpha=2)`: TVM's importer leaves out the factor."""
+    if (alpha := node.kwargs.get("alpha", 1)) == 1:
+        return convert(node)
+    value, other = importer.retrieve_args(node)
+    factor = relax.const(alpha, str(other.ty.dtype))
+    return importer.block_builder.emit(op(value, relax.op.multiply(other, factor)))
+
+
+def _elu(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
+    """Import ELU with both factors, as in SELU: TVM's importer leaves out the second."""
+    source, alpha, scale, within = (*node.args, 1.0, 1.0, 1.0)[:4]
+    x, op = importer.env[source], relax.op
+    number = partial(relax.const, dtype=str(x.ty.dtype))
+    below = op.subtract(op.exp(op.multiply(op.minimum(x, number(0)), number(within))), number(1))
+    both = op.add(op.nn.relu(x), op.multiply(number(alpha), below))
+    return importer.block_builder.emit(op.multiply(both, number(scale)))
+
+
+def _upsample(
+    importer: ExportedProgramImporter,
+    x: relax.Expr,
+    size: Any,
+    scale_factor: Any,
+    method: str,
+    align_corners: bool,
+) -> relax.Expr:
+    """Import `interpolate` with torch's sampling, also for dynamic sizes.
+
+    TVM's importer rounds to other nearest positions than torch.
+    """
+    if size is None:
+        factors = scale_factor if isinstance(scale_factor, list | tuple) else (scale_factor,) * 2
+        size = [_times(one, factor) for one, factor in zip([*x.ty.shape][2:], factors, strict=True)]
+    nearest = method == "nearest_neighbor"
+    between = "align_corners" if align_corners else "half_pixel"
+    return importer.block_builder.emit(
+        relax.op.image.resize2d(
+            x,
+            tuple(importer._retrieve_args(list(size))),
+            layout="NCHW",
+            method=method,
+            coordinate_transformation_mode="asymmetric" if nearest else between,
+            rounding_method="floor" if nearest else "round",
+            cubic_alpha=-0.75,
+        )
+    )
+
+
+def _times(size: Any, factor: float) -> Any:
+    if isinstance(size, int | tirx.IntImm):
+        return int(int(size) * factor)
+    if factor != int(factor):
+        raise ValueError(f"a size that may vary is scaled by {factor}, which is not an integer")
+    return size * int(factor)
+
+
+def _upsample_smoothed(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
+    """Import interpolation with antialias=True if that makes no difference."""
+    source, result = node.args[0].meta["val"].shape, node.meta["val"].shape
+    if any(not isinstance(to, int) or to < of for of, to in zip(source, result, strict=True)):
+        raise ValueError("it makes an image smaller with antialias=True, which TVM cannot")
+    return importer._upsample_bilinear2d_aa(node)
+
+
+def _slice(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
+    """Import `x[start:end]` with the size that torch infers.
+
+    TVM's importer gives it the minimum of two dynamic sizes, which it cannot prove equal to any
+    other size.
+    """
+    args: list[Any] = [*node.args, *(None, 0, None, None)[len(node.args) :]]
+    source, axis, start, end, *step = args
+    before, after = source.meta["val"].shape, node.meta["val"].shape
+    begin = 0 if start is None else start
+    first, last = (getattr(one, "meta", {"val": one})["val"] for one in (begin, end))
+    if begin != 0 and (last is None or (isinstance(last, int) and last >= _LAST)):
+        end, last = importer.env[source].ty.shape[axis], before[axis]
+    if step or last is None or str(last - first) != str(after[axis]):
+        return importer._slice(node)
+    limits = [[one] for one in importer._retrieve_args([axis % len(after), begin, end, 1])]
+    return importer.block_builder.emit(
+        relax.op.strided_slice(importer.env[source], *limits, assume_inbound=True)
+    )
+
+
+def _index_tensor(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
+    """Import `x[:, rows, columns]` with torch's meaning, also for negative indices.
+
+    TVM's importer refuses or mixes up dimensions if some are not indexed, and reads out of bounds
+    at negative indices.
+    """
+    data, indices = importer.retrieve_args(node)
+    emit = importer.block_builder.emit
+    axes = [axis for axis, index in enumerate(indices) if index is not None]
+    if any(str(indices[axis].ty.dtype) == "bool" for axis in axes):
+        raise ValueError("its result has as many elements as a mask selects, which is not known")
+    if len(axes) == 1:
+        return emit(relax.op.take(data, indices[axes[0]], axis=axes[0], mode="wrap"))
+    sizes = list(data.ty.shape)
+    found = [_not_negative(importer, indices[axis], sizes[axis]) for axis in axes]
+    others = [axis for axis in range(len(sizes)) if axis not in axes]
+    if axes[-1] >= len(axes):  # R.index_tensor takes the first dimensions
+        data = emit(relax.op.permute_dims(data, axes + others))
+    result = emit(relax.op.index_tensor(data, found))
+    if axes[0] == 0 or axes[-1] - axes[0] >= len(axes):
+        return result  # torch, too, puts the indexed dimensions first
+    depth = result.ty.ndim - len(others)
+    order = list(range(result.ty.ndim))
+    before = order[depth : depth + axes[0]]
+    return emit(relax.op.permute_dims(result, before + order[:depth] + order[depth + axes[0] :]))
+
+
+def _not_negative(importer: ExportedProgramImporter, index: relax.Expr, size: Any) -> relax.Expr:
+    """Return an index that counts from the start of a dimension."""
+    dtype = str(index.ty.dtype)
+    if isinstance(size, int | tirx.IntImm):
+        divisor = relax.const(int(size), dtype)
+    else:
+        divisor = relax.prim_value(size if dtype == "int64" else tirx.Cast(dtype, size))
+    return importer.block_builder.emit(relax.op.floor_mod(index, divisor))

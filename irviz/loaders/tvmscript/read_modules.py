@@ -15,12 +15,11 @@ from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError
 from irviz.loaders.file_errors import FileError
-from irviz.loaders.read_in_worker import draw_all
+from irviz.loaders.read_in_worker import check_written_size, draw_all
 from irviz.loaders.tvmscript.admission import AdmittedText, admit
-from irviz.loaders.tvmscript.find_definitions import Definition
 from irviz.loaders.tvmscript.restricted_parser import parse_admitted
-from irviz.loaders.written_size import check_written_size
-from irviz.worker.stderr_capture import captured_stderr
+from irviz.loaders.tvmscript.syntax_tree import Definition
+from irviz.worker.captured_output import captured_stderr
 
 _DIAGNOSTIC = re.compile(r"error: (?P<words>.*?)\n --> .*?:(?P<line>\d+):(?P<column>\d+)\n", re.S)
 

@@ -23,7 +23,7 @@ from tvm.tirx import layout
 from tvm.tirx.script import tile
 
 from irviz.gc_pause import gc_paused
-from irviz.loaders.tvmscript.gpu_dialect import AXES, LAYOUT_FUNCTIONS
+from irviz.loaders.tvmscript.dialect import AXES, LAYOUT_FUNCTIONS
 
 _ROCM_ARCH = "tvm_callback_rocm_get_arch"
 _patching = Lock()

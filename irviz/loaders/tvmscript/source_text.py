@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from irviz.loaders.tvmscript.gpu_dialect import is_ptx_text
-from irviz.loaders.tvmscript.imported_names import used_names, with_full_names
+from irviz.loaders.tvmscript.dialect import is_ptx_text, used_names, with_full_names
 from irviz.loaders.tvmscript.syntax_tree import RefusedError, parse_tree, position
 
 RESERVED = frozenset({"Axis", "I", "R", "T", "Tx", "TypeVar", "range"})

@@ -1,24 +1,29 @@
+# ruff: noqa: ARG002, N802
 """Resolve names in a text to full names, and spell full names with the text's imports."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Final
 
 import libcst as cst
 from libcst.helpers import get_full_name_for_node
 from libcst.metadata import (
     Assignment,
     CodeRange,
+    ExpressionContext,
+    ExpressionContextProvider,
     ImportAssignment,
     PositionProvider,
     Scope,
+    ScopeProvider,
 )
-from libcst.metadata.scope_provider import BaseAssignment
+from libcst.metadata.scope_provider import BaseAssignment, ScopeVisitor
 
-from irviz.loaders.upgrade.linear_scope_provider import LinearScopeProvider
 from irviz.loaders.upgrade.moved_names import SHORT, USUAL, moved
+from irviz.loaders.upgrade.upgrade_result import AddNote
 
 
 @dataclass
@@ -214,3 +219,112 @@ def _imported_names(statement: cst.CSTNode) -> Iterator[tuple[str, str]]:
         for length in range(1, len(parts) + 1):
             prefix = ".".join(parts[:length])
             yield prefix, place + prefix
+
+
+# --- calls -------------------------------------------------------------------------------------
+#
+# Calls to rewrite, and the parts of new ones.
+
+
+_NO_SPACE: Final = cst.SimpleWhitespace("")
+_TIGHT: Final = cst.AssignEqual(_NO_SPACE, _NO_SPACE)
+SPACED: Final = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+
+
+@dataclass(frozen=True)
+class CallSite:
+    """A call: the old one, which has a position and a scope, and the new one, with new parts.
+
+    `meaning` is the full name of the function, and `add_note` adds a note at the call.
+    """
+
+    old: cst.Call
+    new: cst.Call
+    meaning: str
+    names: DottedNames
+    add_note: AddNote
+
+    def spelled(self, meaning: str) -> cst.BaseExpression:
+        """Return a full name as this call's text can write it."""
+        return self.names.spelled(meaning, self.old.func)
+
+    def of(self, meaning: str, args: Sequence[cst.Arg]) -> cst.Call:
+        """Return the call with another function and other arguments."""
+        return self.new.with_changes(func=self.spelled(meaning), args=args)
+
+
+def callee(node: cst.BaseExpression) -> cst.BaseExpression:
+    """Return what a decorator or an expression calls, or the node itself if it calls nothing."""
+    return node.func if isinstance(node, cst.Call) else node
+
+
+def keyword(arg: cst.Arg) -> str:
+    """Return the keyword of an argument, or ""."""
+    return arg.keyword.value if arg.keyword else ""
+
+
+def keyword_arg(name: str, value: cst.BaseExpression) -> cst.Arg:
+    """Return an argument like `name=value`."""
+    return cst.Arg(value, keyword=cst.Name(name), equal=_TIGHT)
+
+
+def with_keywords(args: Sequence[cst.Arg], new: Mapping[str, str]) -> list[cst.Arg]:
+    """Return arguments with other keywords."""
+    return [
+        arg.with_changes(keyword=cst.Name(new[keyword(arg)])) if keyword(arg) in new else arg
+        for arg in args
+    ]
+
+
+def with_arg(args: Sequence[cst.Arg], new: cst.Arg) -> list[cst.Arg]:
+    """Return arguments with one more at the end, in the layout of the last one."""
+    if not args:
+        return [new]
+    *first, last = args
+    closing = new.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+    return [*first, last.with_changes(comma=SPACED, whitespace_after_arg=_NO_SPACE), closing]
+
+
+# --- linear scope provider ---------------------------------------------------------------------
+#
+# The scopes of a text, found in linear time.
+#
+# libcst's own ScopeProvider also determines which assignment each use of a name may mean: that
+# takes the number of uses times the number of assignments. It parses strings in annotations as
+# well, and its parser ends the process when they are nested deeply. Neither is needed here.
+
+
+class LinearScopeProvider(ScopeProvider):
+    """Provides the scope of each node, with the assignments in it and without their uses."""
+
+    def visit_Module(self, node: cst.Module) -> bool:
+        """Visit a whole module."""
+        node.visit(_ScopeVisitor(self))
+        return False
+
+
+class _ScopeVisitor(ScopeVisitor):
+    """Records assignments; what libcst does for types and uses is left out."""
+
+    def visit_Call(self, node: cst.Call) -> bool:
+        return True
+
+    def leave_Call(self, original_node: cst.Call) -> None:
+        pass
+
+    def visit_Subscript(self, node: cst.Subscript) -> bool:
+        return True
+
+    def leave_Subscript(self, original_node: cst.Subscript) -> None:
+        pass
+
+    def visit_SimpleString(self, node: cst.SimpleString) -> bool:
+        return False
+
+    def visit_ConcatenatedString(self, node: cst.ConcatenatedString) -> bool:
+        return True
+
+    def visit_Name(self, node: cst.Name) -> None:
+        context = self.provider.get_metadata(ExpressionContextProvider, node, None)
+        if context == ExpressionContext.STORE:
+            self.scope.record_assignment(node.value, node)

@@ -8,8 +8,7 @@ from itertools import count
 
 import libcst as cst
 
-from irviz.loaders.upgrade.calls import callee, keyword
-from irviz.loaders.upgrade.dotted_names import DottedNames, parts
+from irviz.loaders.upgrade.dotted_names import DottedNames, callee, keyword, parts
 
 _BLOCKS = ("T.block", "T.sblock")
 _EXPRESSIONS = ("tvm.relax.testing.nn.Parameter", "tvm.relax.Var", "tvm.relax.const")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from irviz.loaders.upgrade.calls import keyword, keyword_arg, with_arg
-from irviz.loaders.upgrade.dotted_names import DottedNames
+from irviz.loaders.upgrade.dotted_names import DottedNames, keyword, keyword_arg, with_arg
 from irviz.loaders.upgrade.function_context import Function
 
 _PROXIES = ("T.Buffer", "R.Tensor")

@@ -6,8 +6,7 @@ from typing import Final
 
 import libcst as cst
 
-from irviz.loaders.upgrade.calls import CallSite, keyword, with_keywords
-from irviz.loaders.upgrade.dotted_names import DottedNames, parts
+from irviz.loaders.upgrade.dotted_names import CallSite, DottedNames, keyword, parts, with_keywords
 
 _BUILDS: Final = (
     "tvm.build",

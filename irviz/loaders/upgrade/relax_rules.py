@@ -8,15 +8,15 @@ from typing import Final
 
 import libcst as cst
 
-from irviz.loaders.upgrade.calls import (
+from irviz.loaders.upgrade.dotted_names import (
     SPACED,
     CallSite,
+    DottedNames,
     keyword,
     keyword_arg,
     with_arg,
     with_keywords,
 )
-from irviz.loaders.upgrade.dotted_names import DottedNames
 from irviz.loaders.upgrade.function_context import Function
 
 # --- functions in TVMScript ---------------------------------------------------------------------

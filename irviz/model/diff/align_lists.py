@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-
-from irviz.model.diff.longest_increasing import longest_increasing
 
 _Opcode = tuple[str, int, int, int, int]
 
@@ -33,3 +32,25 @@ def aligned(mine: Sequence[object], theirs: Sequence[object]) -> Iterator[_Opcod
         if one < len(mine):
             yield "equal", one, one + 1, two, two + 1
         start, other = one + 1, two + 1
+
+
+# --- longest increasing ------------------------------------------------------------------------
+#
+# Longest increasing subsequences, which tell what kept its order.
+
+
+def longest_increasing(numbers: Sequence[int]) -> frozenset[int]:
+    """Return the indices of a longest increasing subsequence."""
+    tails: list[int] = []
+    ends: list[int] = []
+    previous: list[int] = []
+    for index, number in enumerate(numbers):
+        at = bisect_left(tails, number)
+        previous.append(ends[at - 1] if at else -1)
+        tails[at : at + 1], ends[at : at + 1] = [number], [index]
+    kept = []
+    at = ends[-1] if ends else -1
+    while at >= 0:
+        kept.append(at)
+        at = previous[at]
+    return frozenset(kept)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from operator import eq
 
+from irviz.model.diff.canonical_names import Renaming
 from irviz.model.diff.diff_result import Aspect, Difference
-from irviz.model.diff.size_renaming import Renaming
 from irviz.model.graph.graph import (
     CALLEE,
     FUNCTION_NAME,
@@ -17,8 +17,8 @@ from irviz.model.graph.graph import (
     NodeId,
     NodeKind,
     Resolution,
+    TypeParts,
 )
-from irviz.model.graph.type_parts import TypeParts
 
 _CALLS = frozenset(
     {

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from typing import NamedTuple
 
 from irviz.model.diff.canonical_names import Names, common_names, with_contents, without_names
 from irviz.model.diff.diff_result import Part
-from irviz.model.graph.graph import FUNCTION_NAME, Graph, Node, NodeId, NodeKind
-from irviz.model.graph.inlined_ids import SEPARATOR
+from irviz.model.graph.graph import FUNCTION_NAME, INPUT_KINDS, Graph, Node, NodeId, NodeKind
+from irviz.model.graph.inlined_ids import SEPARATOR, inlined_id
 from irviz.model.matching.function_matching import FunctionPair
-from irviz.model.matching.inlined_graph import (
-    InlinedGraph,
-    inline_calls,
-    inlined_correspondence,
-)
+from irviz.model.matching.inlined_graph import InlinedGraph, inline_calls, inlined_correspondence
 from irviz.model.matching.isomorphism import isomorphism
 from irviz.model.matching.lowered_matching import Joined
 from irviz.model.matching.node_matching import Correspondence, MatchedBy, correspondence
@@ -292,3 +290,326 @@ def _leads_inside(inlined: InlinedGraph, node_id: NodeId) -> bool:
         if SEPARATOR in node_id:
             return True
     return False
+
+
+# --- compose links -----------------------------------------------------------------------------
+#
+# Compose the relations between the nodes of a function over two consecutive steps.
+
+
+Ends = dict[NodeId, list[NodeId]]
+"""The nodes of one side that correspond to each node of the other."""
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """The relation over one step, including nodes inside of called functions.
+
+    Attributes:
+        inside: Returns the step between the callees of two corresponding calls, None if unknown.
+    """
+
+    links: NodeLinks
+    inside: Callable[[NodeId, NodeId], Step | None] = lambda _, __: None
+
+    @cached_property
+    def whole(self) -> list[tuple[NodeId, NodeId]]:
+        """The pairs of nodes that correspond as a whole, rather than by their contents."""
+        parts = self.links.parts
+        explained = {(outermost(part.before), outermost(part.after)) for part in parts}
+        return [pair for pair in self.links.pairs if pair not in explained]
+
+    @cached_property
+    def pairs(self) -> list[tuple[NodeId, NodeId]]:
+        """The pairs of corresponding nodes, with nodes inside of calls in place of the calls."""
+        return [*self.whole, *((part.before, part.after) for part in self.links.parts)]
+
+    @cached_property
+    def ends(self) -> tuple[Ends, Ends]:
+        """The partners, by node before and by node after."""
+        return _ends(self.pairs)
+
+    @cached_property
+    def whole_ends(self) -> tuple[Ends, Ends]:
+        """The partners that correspond as a whole, by node before and by node after."""
+        return self.ends if not self.links.parts else _ends(self.whole)
+
+    def follow(self, node_id: NodeId, *, back: bool = False) -> Iterator[tuple[NodeId, bool]]:
+        """Yield what a node became, or with `back` what it was, and whether that is exact.
+
+        For a node inside of a call, it may be the whole call.
+        """
+        exact = self.ends[back].get(node_id)
+        if exact:
+            yield from ((each, True) for each in exact)
+            return
+        call, separator, rest = node_id.partition(SEPARATOR)
+        for other in self.whole_ends[back].get(NodeId(call), ()) if separator else ():
+            pair = (other, NodeId(call)) if back else (NodeId(call), other)
+            inner = self.inside(*pair)
+            within = list(inner.follow(NodeId(rest), back=back)) if inner else []
+            for each, is_exact in within:
+                yield inlined_id(other, each), is_exact
+            if not within:
+                yield other, False
+
+
+def compose_steps(first: Step, second: Step) -> Step:
+    """Return the relation over two steps, one after the other."""
+    composed = cache(compose_steps)  # many calls are of one function
+
+    @cache
+    def inside(before: NodeId, after: NodeId) -> Step | None:
+        for middle in first.whole_ends[0].get(before, ()):
+            if after in second.whole_ends[0].get(middle, ()):
+                mine, theirs = first.inside(before, middle), second.inside(middle, after)
+                if mine is not None and theirs is not None:
+                    return composed(mine, theirs)
+        return None
+
+    return Step(_composed_links(first, second), inside)
+
+
+def _composed_links(first: Step, second: Step) -> NodeLinks:
+    pairs: dict[tuple[NodeId, NodeId], MatchedBy] = {}
+    parts: dict[tuple[NodeId, NodeId], None] = {}
+    known = (first.links.pairs, second.links.pairs)
+    for before, middle, after, is_exact in _joined(first, second):
+        is_part = not is_exact or SEPARATOR in before or SEPARATOR in after
+        if is_part:
+            parts[before, after] = None
+        hows = known[0].get((before, middle)), known[1].get((middle, after))
+        is_known = not is_part and set(hows) == {MatchedBy.KNOWN}
+        pair = outermost(before), outermost(after)
+        pairs[pair] = MatchedBy.KNOWN if is_known else MatchedBy.STAGES
+    opened = first.links.calls_after, second.links.calls_before
+    return NodeLinks(
+        pairs,
+        _composed_values(first, second),
+        tuple(Part(*pair, MatchedBy.STAGES) for pair in parts),
+        first.links.calls_before
+        | {one for one, two in first.links.pairs if two in opened[1] - opened[0]},
+        second.links.calls_after
+        | {two for one, two in second.links.pairs if one in opened[0] - opened[1]},
+    )
+
+
+def _joined(first: Step, second: Step) -> Iterator[tuple[NodeId, NodeId, NodeId, bool]]:
+    """Yield what each node became through an intermediate node, and whether that is exact."""
+    for before, middle in first.pairs:
+        for after, is_exact in second.follow(middle):
+            yield before, middle, after, is_exact
+    for middle, after in second.pairs:
+        if SEPARATOR in middle and middle not in first.ends[1]:
+            for before, is_exact in first.follow(middle, back=True):
+                yield before, middle, after, is_exact
+
+
+def _composed_values(first: Step, second: Step) -> dict[NodeId, frozenset[NodeId]]:
+    """Return the nodes before with the same value, other than partners."""
+    mine, theirs = first.links.values, second.links.values
+    middles: dict[NodeId, set[NodeId]] = {}
+    if mine:
+        for middle, after in second.whole:
+            if middle in mine:
+                middles.setdefault(after, set()).add(middle)
+    for after, same in theirs.items():
+        middles.setdefault(after, set()).update(same)
+    sources = first.whole_ends[1]
+    values: dict[NodeId, frozenset[NodeId]] = {}
+    for after, others in middles.items():
+        found = {each for middle in others for each in mine.get(middle, ())}
+        found.update(each for one in theirs.get(after, ()) for each in sources.get(one, ()))
+        if found:
+            values[after] = frozenset(found)
+    return values
+
+
+def _ends(pairs: Iterable[tuple[NodeId, NodeId]]) -> tuple[Ends, Ends]:
+    there: Ends = {}
+    back: Ends = {}
+    for one, two in pairs:
+        there.setdefault(one, []).append(two)
+        back.setdefault(two, []).append(one)
+    return there, back
+
+
+def block_links(
+    calls: Iterable[tuple[NodeId, Iterable[NodeId]]], blocks: Iterable[NodeId]
+) -> list[tuple[NodeId, NodeId]]:
+    """Pair the calls in a Relax function with the blocks of the PrimFunc that it became.
+
+    The blocks are in the order of the calls. If the names contradict that, nothing is returned.
+
+    Args:
+        calls: Each call of a PrimFunc, with that PrimFunc's blocks.
+        blocks: The blocks of the PrimFunc that replaces all of them.
+    """
+    expected = [(call, block) for call, own in calls for block in own]
+    found = list(blocks)
+    is_alike = len(expected) == len(found) and all(
+        two.startswith(_base(one)) for (_, one), two in zip(expected, found, strict=True)
+    )
+    if not is_alike:
+        return []
+    return [(call, block) for (call, _), block in zip(expected, found, strict=True)]
+
+
+def _base(name: str) -> str:
+    """Return the name of a block without the number that makes it unique."""
+    return name.partition("#")[0].rstrip("0123456789").removesuffix("_")
+
+
+# --- node groups -------------------------------------------------------------------------------
+#
+# Group the nodes of a function that became each other, by link or by position.
+
+
+IsOtherOperation = Callable[[NodeId, NodeId], bool]
+
+
+class NodeGroup(NamedTuple):
+    """Nodes before that became nodes after, and how they were matched.
+
+    Attributes:
+        value: A node before and a node after with the same value, where this is known.
+    """
+
+    before: tuple[NodeId, ...]
+    after: tuple[NodeId, ...]
+    by: MatchedBy
+    value: tuple[NodeId, NodeId] | None = None
+
+    @property
+    def partners(self) -> tuple[NodeId, NodeId] | None:
+        """The two nodes that count as equal operands, None if there are none."""
+        is_pair = len(self.before) == len(self.after) == 1
+        return (self.before[0], self.after[0]) if is_pair else self.value
+
+
+def node_groups(links: NodeLinks, before: Graph, after: Graph) -> list[NodeGroup]:
+    """Return the connected parts of a relation, each in the order of the text."""
+    there: dict[NodeId, list[NodeId]] = {}
+    back: dict[NodeId, list[NodeId]] = {}
+    for one, two in links.pairs:
+        there.setdefault(one, []).append(two)
+        back.setdefault(two, []).append(one)
+    groups: list[NodeGroup] = []
+    seen: set[NodeId] = set()
+    for node in after.nodes:
+        if node.id in seen or node.id not in back:
+            continue
+        one, *more = back[node.id]
+        if not more and len(there[one]) == 1:
+            groups.append(NodeGroup((one,), (node.id,), links.pairs[one, node.id]))
+            continue
+        mine: dict[NodeId, None] = {}
+        theirs: dict[NodeId, None] = {node.id: None}
+        waiting = [node.id]
+        while waiting:
+            for one in back[waiting.pop()]:
+                if one not in mine:
+                    mine[one] = None
+                    new = [two for two in there[one] if two not in theirs]
+                    theirs.update(dict.fromkeys(new))
+                    waiting += new
+        seen.update(theirs)
+        hows = {links.pairs[one, two] for one in mine for two in there[one]}
+        if len(hows) > 1 and MatchedBy.CONTENTS not in hows:
+            hows = {MatchedBy.OPERATION}
+        by = hows.pop() if len(hows) == 1 else MatchedBy.CONTENTS
+        groups.append(
+            NodeGroup(
+                tuple(sorted(mine, key=before.index.__getitem__)),
+                tuple(sorted(theirs, key=after.index.__getitem__)),
+                by,
+            )
+        )
+    return groups
+
+
+def group_by_place(
+    groups: Sequence[NodeGroup],
+    before: Graph,
+    after: Graph,
+    is_other_operation: IsOtherOperation,
+) -> list[NodeGroup]:
+    """Extend pairs of different operations by unmatched nodes that belong to them.
+
+    Unmatched nodes that only the pair uses are grouped with it: the operation was decomposed,
+    fused, or folded into a constant.
+
+    Args:
+        is_other_operation: Whether the operations of a node before and one after differ.
+    """
+    sides = (
+        _Side(before, {node for group in groups for node in group.before}),
+        _Side(after, {node for group in groups for node in group.after}),
+    )
+    return [_extended(group, *sides, is_other_operation) for group in groups]
+
+
+def _extended(
+    group: NodeGroup, before: _Side, after: _Side, is_other_operation: IsOtherOperation
+) -> NodeGroup:
+    if len(group.before) != 1 or len(group.after) != 1:
+        return group
+    (one,), (two,) = group.before, group.after
+    kind = before.graph[one].kind
+    if kind in INPUT_KINDS or not is_other_operation(one, two):
+        return group
+    mine, theirs = before.alone(one), after.alone(two)
+    if not mine and not theirs:
+        return group
+    return NodeGroup((*mine, one), (*theirs, two), MatchedBy.PLACE, (one, two))
+
+
+@dataclass
+class _Side:
+    """One of the two graphs, and its nodes that have a partner."""
+
+    graph: Graph
+    taken: set[NodeId]
+
+    def alone(self, node_id: NodeId) -> list[NodeId]:
+        """Return the unmatched nodes that only a given node uses.
+
+        A call that writes to a buffer counts as used by the nodes that use the buffer.
+        """
+        found: dict[NodeId, None] = {}
+        waiting = [node_id]
+        while waiting:
+            for each in self._serving(waiting.pop(), node_id):
+                if each not in found and self._serves_only(each, {node_id, *found}, node_id):
+                    found[each] = None
+                    waiting.append(each)
+        self.taken.update(found)
+        return sorted(found, key=self.graph.index.__getitem__)
+
+    def _free_sources(self, node_id: NodeId) -> list[NodeId]:
+        edges = self.graph.entering.get(node_id, ())
+        sources = dict.fromkeys(edge.source for edge in edges)
+        return [one for one in sources if self._is_free(self.graph[one])]
+
+    def _is_free(self, node: Node) -> bool:
+        return node.id not in self.taken and node.kind is not NodeKind.PARAM
+
+    def _serving(self, node_id: NodeId, last: NodeId) -> Iterable[NodeId]:
+        """Yield a node's unmatched operands, and unmatched calls before `last` that write to it."""
+        yield from self._free_sources(node_id)
+        for edge in self.graph.leaving.get(node_id, ()):
+            user = self.graph[edge.target] if edge.target in self.graph.index else None
+            if user is not None and self._is_effect(user, last):
+                yield user.id
+
+    def _is_effect(self, node: Node, last: NodeId) -> bool:
+        """Return whether an unmatched node is unused and is not the last node."""
+        is_used = self.graph.leaving.get(node.id) or node.id in self.graph.outputs
+        is_before = self.graph.index[node.id] < self.graph.index[last]
+        return not is_used and is_before and self._is_free(node)
+
+    def _serves_only(self, node_id: NodeId, served: set[NodeId], last: NodeId) -> bool:
+        if node_id in self.graph.outputs:
+            return False
+        users = {edge.target for edge in self.graph.leaving.get(node_id, ())}
+        return all(user in served or self._is_effect(self.graph[user], last) for user in users)

@@ -21,7 +21,7 @@ from irviz.model.graph.graph import (
     Region,
     RegionKind,
 )
-from irviz.model.graph.memory_operators import KILLS, STORAGES
+from irviz.model.graph.memory_accesses import KILLS, STORAGES
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,13 +5,13 @@ They are regions, the model's layers, repeats, and parts of long sequences.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from irviz.gc_pause import gc_paused
-from irviz.model.folding.buffer_calls import buffer_calls
 from irviz.model.folding.folding_limits import (
     FIRST_RANKS,
     MAX_CHILDREN,
@@ -23,11 +23,10 @@ from irviz.model.folding.folding_limits import (
     SMALL_INPUTS,
 )
 from irviz.model.folding.group_facts import STORAGE_ROTATES, operation_name
-from irviz.model.folding.layer_titles import layer_titles
 from irviz.model.folding.repeats import BoundNodes, bound_nodes, find_repeats
-from irviz.model.graph.graph import Graph, NodeId, RegionKind
+from irviz.model.graph.graph import Graph, NodeId, NodeKind, RegionKind
 from irviz.model.graph.layers import Layer, LayerPart, common_layer, layer_name
-from irviz.model.graph.memory_operators import BUFFERS, computing
+from irviz.model.graph.memory_accesses import ALLOCATIONS, BUFFERS, CHECKS, KILLS, computing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -452,3 +451,102 @@ def _step_layers(bound: BoundNodes) -> list[Layer]:
         if bound.renamed(step) is not None:
             layers[step] = common_layer(layers)
     return layers
+
+
+# --- buffer calls ------------------------------------------------------------------------------
+#
+# Group calls in a lowered function with the steps that allocate, name and free their buffers.
+
+
+_NAMES = (NodeKind.VALUE, NodeKind.TUPLE)
+
+
+def buffer_calls(bound: BoundNodes, steps: Sequence[int]) -> list[Sequence[int]]:
+    """Divide consecutive steps into calls with their buffers, checks of arguments, and the rest.
+
+    A call takes the allocations before it, and the aliases and frees of these after it. Any other
+    step is a group of its own, as is an allocation without a call.
+    """
+    found: list[Sequence[int]] = []
+    run: list[int] = []
+    call = -1
+
+    def close() -> None:
+        nonlocal run, call
+        found.extend([run] if call >= 0 else [[one] for one in run])
+        run, call = [], -1
+
+    for step in steps:
+        callee = bound.nodes[step].callee
+        if callee in CHECKS:
+            if call < 0 or bound.nodes[call].callee not in CHECKS:
+                close()
+            run, call = [*run, step], step
+            continue
+        if callee in ALLOCATIONS:
+            if call >= 0:
+                close()
+        elif not (callee in KILLS and run) and not _names(bound, step, run):
+            if call >= 0 or not _uses(bound, step, run):
+                close()
+            call = step
+        run.append(step)
+    close()
+    return found
+
+
+def _names(bound: BoundNodes, step: int, run: Sequence[int]) -> bool:
+    """Return whether a step only gives another name to a value of these steps."""
+    operands = bound.operands[step]
+    return (
+        bound.nodes[step].kind in _NAMES and bool(operands) and all(o.step in run for o in operands)
+    )
+
+
+def _uses(bound: BoundNodes, step: int, run: Sequence[int]) -> bool:
+    """Return whether a step uses the last of the steps of a run that allocate."""
+    made = [one for one in run if bound.nodes[one].callee in ALLOCATIONS]
+    return not made or any(operand.step == made[-1] for operand in bound.operands[step])
+
+
+# --- layer titles ------------------------------------------------------------------------------
+#
+# Titles of consecutive layers: names, number of copies, and class.
+
+
+_NUMBERED = re.compile(r"(.*?)(\d+)")
+_MAX_TITLE_NAMES = 4
+
+
+def layer_titles(names: Sequence[str], layers: Sequence[str], copies: int = 1) -> tuple[str, str]:
+    """Return the title and the full name of consecutive layers.
+
+    Args:
+        names: For each, the name within the enclosing layer, and the class.
+        layers: Their full names.
+        copies: The number of copies, if they are equal.
+    """
+    kinds = {name.partition(" · ")[2] for name in names}
+    kind = kinds.pop() if len(kinds) == 1 else ""
+    short = _span([name.partition(" · ")[0] for name in names])
+    title = f"{short} ×{copies}" if copies > 1 else short
+    return (f"{title} · {kind}" if kind else title), _span(layers)
+
+
+def _span(names: Sequence[str]) -> str:
+    """Return names as one: `layers.0–47`, or `query | key | value`."""
+    found = [_NUMBERED.fullmatch(name) for name in names]
+    numbers = [int(one[2]) for one in found if one is not None]
+    stems = {one[1] for one in found if one is not None}
+    if len(numbers) == len(names) and len(stems) == 1:
+        first = numbers[0]
+        if numbers == list(range(first, first + len(numbers))):
+            return f"{stems.pop()}{first}–{numbers[-1]}"
+    if len(set(names)) == 1:
+        return names[0]
+    shown = (
+        names
+        if len(names) <= _MAX_TITLE_NAMES
+        else (*names[: _MAX_TITLE_NAMES - 2], "…", names[-1])
+    )
+    return " | ".join(shown)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from irviz.model.graph.flops import shape_in
 from irviz.model.graph.graph import Node
-from irviz.model.graph.memory_operators import computing
+from irviz.model.graph.memory_accesses import computing
 
 _MAX_NAMES = 3
 _UNITS = ("", " k", " M", " G", " T")

@@ -4,19 +4,97 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
+from pathlib import Path
 from typing import NamedTuple
 
 import tvm
 import tvm_ffi
 from tvm import ir, relax, tirx
+from tvm.relax.backend import cpu_generic
+from tvm.relax.backend.cpu_generic import legalize_passes, library_dispatch_passes
+from tvm.s_tir import dlight
+from tvm.s_tir import meta_schedule as ms
 
-from irviz.errors import RunError
-from irviz.runtime.local.build_recipe import PLAIN
+from irviz.errors import InputError, RunError
+from irviz.ir.function_graph import extract
+from irviz.ir.module_functions import relax_functions
+from irviz.model.graph.graph import Node
 from irviz.runtime.local.kernels import KernelError, can_be_kept, compiled, is_closed
-from irviz.runtime.local.nodes_of_prim_func import nodes_of
+
+# --- build recipe ------------------------------------------------------------------------------
+#
+# How Relax functions are optimised before they are built.
+
+
+PLAIN = "plain"
+
+
+@dataclass(frozen=True)
+class BuildRecipe:
+    """How Relax functions are optimised before they are built; PrimFuncs are built as they are.
+
+    Attributes:
+        kind: "plain" for nothing; "default" for the operators and fusions of TVM's default pipeline
+            for CPUs; "dlight" for that with DLight's schedules for CPUs; "tuned" for that with the
+            schedules of a database.
+        database: The folder of MetaSchedule's database.
+    """
+
+    kind: str = PLAIN
+    database: str = ""
+
+    def check(self) -> None:
+        """Raise InputError for an unknown kind, or a database that is missing or not used."""
+        if self.kind not in BUILDS:
+            known = ", ".join(map(repr, BUILDS))
+            raise InputError(f"there is no build {self.kind!r}: choose one of {known}")
+        if bool(self.database) != (self.kind == "tuned"):
+            raise InputError(
+                f"build={self.kind!r} with database={self.database!r}: give the folder of a "
+                "database with build='tuned', and no other"
+            )
+
+    def optimised(self, mod: ir.IRModule, target: tvm.target.Target) -> ir.IRModule:
+        """Return the module optimised for a target; raise RunError, and what TVM raises."""
+        if self.kind == PLAIN:
+            return mod
+        legal = cpu_generic.library_dispatch_passes(target) + cpu_generic.legalize_passes(target)
+        with target:
+            return _SCHEDULES[self.kind](self, tvm.transform.Sequential(legal)(mod))
+
+
+def _dlight(_: BuildRecipe, mod: ir.IRModule) -> ir.IRModule:
+    return dlight.ApplyDefaultSchedule(dlight.cpu.GEMV(), dlight.cpu.Reduction())(mod)
+
+
+def _tuned(recipe: BuildRecipe, mod: ir.IRModule) -> ir.IRModule:
+    files = ("database_workload.json", "database_tuning_record.json")
+    if missing := [name for name in files if not Path(recipe.database, name).is_file()]:
+        raise RunError(
+            f"{recipe.database!r} has no {missing[0]}: give the work_dir of "
+            "tvm.s_tir.meta_schedule's tuning"
+        )
+    with ms.database.JSONDatabase(work_dir=recipe.database, allow_missing=False):
+        return relax.transform.MetaScheduleApplyDatabase()(mod)
+
+
+_SCHEDULES: Mapping[str, Callable[[BuildRecipe, ir.IRModule], ir.IRModule]] = {
+    "default": lambda _, mod: mod,
+    "dlight": _dlight,
+    "tuned": _tuned,
+}
+BUILDS = (PLAIN, *_SCHEDULES)
+"""The kinds of builds."""
+AS_IT_IS = BuildRecipe()
+"""No optimisation."""
+
+
+# --- build module ------------------------------
+
 
 _LARGE_BYTES = 1 << 20
 _CONSTANT = "irviz.constant"
@@ -187,3 +265,34 @@ def _nbytes(tensor: tvm.runtime.Tensor) -> int:
 
 
 tvm.register_global_func(_CONSTANT, _constants.__getitem__, override=True)
+
+
+# --- nodes of prim func ------------------------------------------------------------------------
+#
+# Name the nodes of a module that became a PrimFunc, for the error of one that cannot be built.
+
+
+_MOST_NODES = 3
+
+
+def nodes_of(mod: ir.IRModule, prim_func: str, target: tvm.target.Target) -> str:
+    """Return the nodes that call a PrimFunc once TVM has made it, such as "lv (relax.add)".
+
+    They are those of the module, with its operators; "" where none is known.
+    """
+    before = {node.id: node.callee for node in _nodes(mod)}
+    lowered = mod
+    for step in (None, *library_dispatch_passes(target), *legalize_passes(target)):
+        with target:
+            lowered = lowered if step is None else step(lowered)
+        found = [node.id for node in _nodes(lowered) if node.callee == prim_func]
+        if found:
+            names = [f"{one} ({before[one]})" if one in before else str(one) for one in found]
+            more = len(found) - _MOST_NODES
+            return ", ".join(names[:_MOST_NODES]) + (f" and {more} more" if more > 0 else "")
+    return ""
+
+
+def _nodes(mod: ir.IRModule) -> Iterator[Node]:
+    for function in relax_functions(mod):
+        yield from extract(mod, function).nodes

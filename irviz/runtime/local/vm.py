@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import time
 import weakref
@@ -17,16 +18,17 @@ import tvm
 from tvm import ir, relax
 
 from irviz.errors import RunError
-from irviz.ir.shapes.check_arguments import ShapeValue
+from irviz.ir.check_arguments import ShapeValue
 from irviz.ir.tensor_array import tensor_array
 from irviz.model.runs.trace import Array
 from irviz.runtime.local.build_module import (
+    AS_IT_IS,
+    BuildRecipe,
     build_prim_funcs,
     build_relax,
     release_constants,
     why_not_confined,
 )
-from irviz.runtime.local.build_recipe import AS_IT_IS, BuildRecipe
 from irviz.runtime.local.run_errors import run_errors
 from irviz.worker.shared_arrays import is_mapped
 
@@ -225,3 +227,37 @@ def stack_cases(outputs: Sequence[Sequence[Array]]) -> tuple[Array, ...]:
                 "give one case at a time"
             )
     return tuple(map(np.stack, columns))
+
+
+# --- filled memory -----------------------------------------------------------------------------
+#
+# Fill new memory, so that a read of what nothing wrote is noticed, and is the same each time.
+
+
+PERTURB = -6
+"""`M_PERTURB` of glibc's mallopt: what `malloc` returns is filled with the complement of a byte."""
+
+
+@contextlib.contextmanager
+def filled_memory(byte: int | None) -> Iterator[None]:
+    """Fill memory that is allocated inside of the block, where the C library can: glibc.
+
+    None leaves memory as it is.
+    """
+    set_option = None
+    if byte is not None:
+        with contextlib.suppress(OSError, TypeError):  # there is no C library to ask
+            set_option = getattr(ctypes.CDLL(None), "mallopt", None)
+    if set_option is None:
+        yield
+        return
+    set_option(PERTURB, perturb_value(byte or 0))
+    try:
+        yield
+    finally:
+        set_option(PERTURB, 0)
+
+
+def perturb_value(byte: int) -> int:
+    """Return the value of `M_PERTURB` for a byte; 0 would turn it off, so a higher bit is set."""
+    return (byte ^ 0xFF) | 0x100

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,16 +19,25 @@ import numpy as np
 import tvm
 from tvm import ir
 
+from irviz.atomic_write import atomic_write
+from irviz.errors import LoadError, SaveError
 from irviz.ir.module_functions import drawable_functions
 from irviz.ir.module_json import TvmJsonError
-from irviz.loaders.file_errors import brief
+from irviz.loaders.file_errors import FileError, brief, named, one_line
+from irviz.loaders.file_kind import SESSION_ENTRY
+from irviz.loaders.file_limits import (
+    check_unpacked,
+    max_unpacked,
+    memory_share,
+    open_archive,
+    read_file,
+)
 from irviz.loaders.tvm_json import objects_from_json, objects_to_json
-from irviz.runtime.inputs.argument_lists import Inputs
+from irviz.model.graph.graph import NodeId
+from irviz.model.graph.infer_layers import LayersByNode
+from irviz.model.graph.layers import Layer, LayerPart
+from irviz.runtime.argument_lists import Inputs
 from irviz.runtime.run import CallInputs, RunConfig
-from irviz.session.saving import archive
-from irviz.session.saving.archive import SessionFileError as SessionFileError
-from irviz.session.saving.archive import array_entry, damaged, read_archive, write_archive
-from irviz.session.saving.layer_codec import decode_layers, encode_layers
 from irviz.session.saving.transform_codec import LabelOnly, describe, restore
 from irviz.session.saving.value_codec import (
     EncodingError,
@@ -90,8 +100,8 @@ def encode_session(state: SessionState, *, params: bool = True) -> dict[str, byt
         "stages": stages,
     }
     entries = {
-        archive.INDEX: json.dumps(index, separators=(",", ":")).encode(),
-        archive.OBJECTS: _objects_text(tree.stages, table).encode(),
+        INDEX: json.dumps(index, separators=(",", ":")).encode(),
+        OBJECTS: _objects_text(tree.stages, table).encode(),
     }
     for number, array in enumerate(table.arrays):
         entries[array_entry(number)] = array_to_npy(array)
@@ -113,7 +123,7 @@ def decode_session(
 ) -> SessionState:
     """Return the session in a file's entries; raise SessionFileError if they are damaged."""
     try:
-        index = json.loads(entries[archive.INDEX])
+        index = json.loads(entries[INDEX])
     except (ValueError, RecursionError) as failure:
         raise SessionFileError(damaged(name, f"its index is not JSON ({failure})")) from None
     version_note = _check_version(name, index)
@@ -144,12 +154,12 @@ def _check_version(name: str, index: object) -> str:
 def _object_table(
     entries: Mapping[str, bytes], read_objects: Callable[[str], list[object]]
 ) -> ObjectTable:
-    count = sum(name not in (archive.INDEX, archive.OBJECTS) for name in entries)
-    missing = {archive.OBJECTS, *map(array_entry, range(count))} - entries.keys()
+    count = sum(name not in (INDEX, OBJECTS) for name in entries)
+    missing = {OBJECTS, *map(array_entry, range(count))} - entries.keys()
     if missing:
         raise EncodingError(f"it has no entry {min(missing)!r}")
     try:
-        text = entries[archive.OBJECTS].decode()
+        text = entries[OBJECTS].decode()
         objects = read_objects(text)
     except UnicodeDecodeError:
         raise EncodingError("its modules are not text") from None
@@ -320,3 +330,150 @@ def _list(data: Mapping[str, Any], key: str) -> list[Any]:
     if not isinstance(value, list):
         raise EncodingError(f"its {key} is {brief(value)}, not a list")
     return value
+
+
+# --- archive -----------------------------------------------------------------------------------
+#
+# Write and read a zip archive of known entries, without unpacking it to disk.
+#
+# The declared names, methods and sizes are checked before anything is read.
+
+
+INDEX, OBJECTS = "index.json", "objects.json"
+_SIGNATURE = b"PK\x03\x04"
+_MAX_INDEX = 1 << 24
+"""The largest index in bytes; that of a session with a thousand stages has a million."""
+_AGAIN = "save the session again, or take a copy of the file"
+
+
+class SessionFileError(LoadError, SaveError):
+    """A session cannot be saved, or a file does not hold one; the message says why."""
+
+
+def array_entry(index: int) -> str:
+    """Return the entry name of an array."""
+    return f"arrays/{index}.npy"
+
+
+def write_archive(path: str | os.PathLike[str], entries: Mapping[str, bytes]) -> Path:
+    """Write the entries to a file atomically; raise SaveError on failure."""
+    with atomic_write(path) as partial:
+        _write(partial, entries, zipfile.ZIP_DEFLATED)
+        if sum(map(len, entries.values())) > max_unpacked(partial.stat().st_size):
+            # it packs so well that it would be refused as a zip bomb
+            _write(partial, entries, zipfile.ZIP_STORED)
+    return Path(path)
+
+
+def _write(path: Path, entries: Mapping[str, bytes], method: int) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in entries.items():
+            info = zipfile.ZipInfo(name)  # without the time, so that equal sessions are equal files
+            # numbers pack badly, and slowly
+            info.compress_type = method if name.endswith(".json") else zipfile.ZIP_STORED
+            info.file_size = len(content)  # determines the header that zipfile writes
+            with archive.open(info, "w") as file:
+                file.write(content)
+
+
+def read_archive(path: str | os.PathLike[str]) -> dict[str, bytes]:
+    """Return the entries of a file; raise SessionFileError for any other file."""
+    name = os.fspath(path)
+    try:
+        with named(name, SessionFileError):
+            content = read_file(Path(path), memory_share() // 2)  # arrays are copied once
+            if not content.startswith(_SIGNATURE):
+                reason = f"it begins with {content[:8]!r}" if content else "it is empty"
+                raise SessionFileError(_not_a_session(name, reason))
+            with open_archive(content) as archive:
+                return _entries(name, archive, len(content))
+    except SessionFileError:
+        raise
+    except Exception as failure:  # zipfile raises errors of any class for damaged archives
+        raise SessionFileError(damaged(name, one_line(failure))) from failure
+
+
+def damaged(name: str, reason: str) -> str:
+    """Return the message for a damaged file, in one sentence."""
+    return f"{name!r} is damaged or cut short: {' '.join(reason.split())}; {_AGAIN}"
+
+
+def _not_a_session(name: str, reason: str) -> str:
+    return f"{name!r} is not a session: {reason}, where a file that Session.save wrote was expected"
+
+
+def _entries(name: str, archive: zipfile.ZipFile, size: int) -> dict[str, bytes]:
+    members = archive.infolist()
+    if all(member.filename != INDEX for member in members):
+        raise SessionFileError(_not_a_session(name, f"it is a zip archive without {INDEX!r}"))
+    seen: set[str] = set()
+    for member in members:
+        reason = ""
+        if not SESSION_ENTRY.fullmatch(member.filename):
+            reason = f"it has the entry {brief(member.filename)}, which no session has"
+        elif member.filename in seen:
+            reason = f"it has {member.filename!r} more than once"
+        seen.add(member.filename)
+        if reason:
+            raise SessionFileError(damaged(name, reason))
+    declared = sum(member.file_size for member in members)
+    try:
+        check_unpacked(size, declared, _AGAIN)
+    except FileError as failure:
+        raise SessionFileError(f"{name!r} {failure}") from None
+    if (index := archive.getinfo(INDEX).file_size) > _MAX_INDEX:
+        raise SessionFileError(
+            damaged(name, f"its index has {index:,} bytes, and at most {_MAX_INDEX:,} are read")
+        )
+    # zipfile reads no more of an entry than the archive declares
+    return {member.filename: archive.read(member) for member in members}
+
+
+# --- layer codec -------------------------------------------------------------------------------
+#
+# Encode the layers of bindings as JSON: a list of all layers, and indices into it.
+
+
+def encode_layers(layers: Mapping[str, LayersByNode]) -> dict[str, object]:
+    """Return the layers of bindings, by function, as JSON."""
+    numbers: dict[Layer, int] = {}
+    functions = {
+        function: {
+            node: [numbers.setdefault(layer, len(numbers)) for layer in served]
+            for node, served in nodes.items()
+        }
+        for function, nodes in layers.items()
+    }
+    return {"layers": list(numbers), "functions": functions}
+
+
+def decode_layers(data: object) -> dict[str, LayersByNode]:
+    """Reverse `encode_layers`; raise EncodingError for other data."""
+    match data:
+        case {"layers": list() as rows, "functions": dict() as functions}:
+            layers = [_layer(row) for row in rows]
+            return {function: _nodes(nodes, layers) for function, nodes in functions.items()}
+    raise EncodingError(f"{brief(data)} is not the layers of a model")
+
+
+def _layer(row: Any) -> Layer:
+    match row:
+        case list() if all(_is_part(part) for part in row):
+            return tuple(LayerPart(*part) for part in row)
+    raise EncodingError(f"{brief(row)} is not a layer of a model")
+
+
+def _is_part(part: object) -> bool:
+    return isinstance(part, list) and len(part) == 2 and all(isinstance(n, str) for n in part)
+
+
+def _nodes(nodes: Any, layers: list[Layer]) -> LayersByNode:
+    found: dict[NodeId, tuple[Layer, ...]] = {}
+    if not isinstance(nodes, dict):
+        raise EncodingError(f"{brief(nodes)} is not the layers of a function's nodes")
+    for node, numbers in nodes.items():
+        is_list = isinstance(numbers, list) and all(type(n) is int for n in numbers)
+        if not is_list or not all(0 <= n < len(layers) for n in numbers):
+            raise EncodingError(f"{brief(numbers)} are not the layers of the node {brief(node)}")
+        found[NodeId(node)] = tuple(layers[n] for n in numbers)
+    return found

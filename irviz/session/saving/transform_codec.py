@@ -15,8 +15,7 @@ from irviz.loaders.file_errors import brief
 from irviz.model.loop_nest import BlockAddress, LoopAddress
 from irviz.session.saving.value_codec import EncodingError
 from irviz.transforms.bind_params import BindParams
-from irviz.transforms.kernels.replace_prim_func import UpdateFunction
-from irviz.transforms.kernels.swap import Swap
+from irviz.transforms.kernels.swap import Swap, UpdateFunction
 from irviz.transforms.passes import pass_facts
 from irviz.transforms.passes.as_transform import TVMPass, write_by_name
 from irviz.transforms.passes.parameters import ParameterKind, PassParameter

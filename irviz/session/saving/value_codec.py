@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from tvm import ir, tirx
 
 from irviz.errors import IrvizError
-from irviz.ir.shapes.check_arguments import ShapeValue
-from irviz.loaders.arrays.npy_file import read_npy
+from irviz.ir.check_arguments import ShapeValue
+from irviz.loaders.arrays.param_files import read_npy
 from irviz.loaders.file_errors import brief
 from irviz.model.loop_nest import BlockAddress, LoopAddress
 

@@ -11,9 +11,9 @@ from types import MappingProxyType
 import tvm
 from tvm import ir, relax, tirx
 
+from irviz.ir.calls import callee_name, is_destination_passing
 from irviz.ir.module_functions import prim_funcs, relax_functions
 from irviz.ir.node_ids import NodeIds, definitions
-from irviz.ir.relax.calls import callee_name, is_destination_passing
 from irviz.model.graph.graph import NodeId
 from irviz.transforms.kernels import signature as signatures
 from irviz.transforms.kernels.library import LibraryKernel, is_current, kernels

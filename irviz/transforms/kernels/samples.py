@@ -15,7 +15,7 @@ from tvm_ffi import structural_map
 
 from irviz.errors import IrvizError
 from irviz.ir.tir.scoped_names import used_vars
-from irviz.ir.tir.statement_walk import flatten, nested_statements
+from irviz.ir.tir.statements import flatten, nested_statements
 from irviz.transforms.kernels.signature import Signature, TensorSignature, call_types
 
 Array = NDArray[np.generic]

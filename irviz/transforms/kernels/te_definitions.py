@@ -10,7 +10,7 @@ from types import MappingProxyType
 from tvm import ir, relax, te, tirx
 
 from irviz.errors import IrvizError
-from irviz.ir.text.expression_labels import dim_label
+from irviz.ir.labels import dim_label
 from irviz.runtime.local.run_errors import error_summary
 from irviz.transforms.kernels.signature import (
     Signature,

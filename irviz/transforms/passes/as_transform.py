@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import NoReturn
 
@@ -14,10 +14,11 @@ from tvm import ir
 from tvm_ffi import structural_equal
 
 from irviz.errors import TransformError
+from irviz.runtime.local.pickle_by_value import PortableFunction
 from irviz.transforms.passes import pass_facts
 from irviz.transforms.passes.arguments import make_target
-from irviz.transforms.passes.function_pass import FunctionPass
 from irviz.transforms.passes.pass_call import PassCall, named_pass
+from irviz.transforms.passes.user_function_source import define_function
 from irviz.transforms.python_script import PythonScript, UnwritableError
 from irviz.transforms.transform import Transform
 
@@ -159,3 +160,49 @@ def as_transform(transform: object, arguments: Mapping[str, object] | None = Non
         "relax.transform.FoldConstant(), a name of the catalog such as 'FoldConstant', or a "
         "function that takes a module and returns one"
     )
+
+
+# --- function pass -----------------------------------------------------------------------------
+#
+# A pass that is a plain Python function.
+
+
+@dataclass(frozen=True)
+class FunctionPass(Transform):
+    """A function from a module to a module, which the worker tries first."""
+
+    function: Callable[[ir.IRModule], object]
+    name: str
+
+    @property
+    def label(self) -> str:
+        """The name of the function."""
+        return self.name
+
+    @property
+    def tried_as(self) -> FunctionPass:
+        """The same pass, with the function's code."""
+        return replace(self, function=PortableFunction(self.function))
+
+    @property
+    def evaluates_code(self) -> bool:
+        """Always true, because what the function does is unknown."""
+        return True
+
+    def __call__(self, mod: ir.IRModule) -> ir.IRModule:
+        """Call the function; raise TypeError unless it returns a module."""
+        made = self.function(mod)
+        if not isinstance(made, ir.IRModule):
+            raise TypeError(
+                f"{self.name} returned {type(made).__name__}, not an IRModule: a pass is a "
+                "function that takes a module and returns one"
+            )
+        return made
+
+    def write(self, script: PythonScript, *_: object) -> None:
+        """Write the function, if a script can have all that it uses."""
+        self.write_failing(script)
+
+    def write_failing(self, script: PythonScript) -> None:
+        """Write the function, if a script can have all that it uses."""
+        script.add(f"mod = {define_function(self.function, script)}(mod)")

@@ -28,7 +28,7 @@ from irviz.transforms.passes.pattern_rewrite import Rewrite
 from irviz.transforms.passes.user_function_source import define_function
 from irviz.transforms.python_script import PythonScript, UnwritableError
 from irviz.transforms.transform import Transform
-from irviz.worker.stderr_capture import captured_stderr
+from irviz.worker.captured_output import captured_stderr
 
 _TARGET = "target"  # the parameter that the catalog adds to passes that need a target
 _HOST = "llvm"  # splitting a PrimFunc needs a target with a host

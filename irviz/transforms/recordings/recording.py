@@ -11,8 +11,7 @@ import tvm
 from tvm import ir
 
 from irviz.model.runs.timed_pass import TimedPass
-from irviz.transforms.recordings.pass_hooks import logging_passes
-from irviz.transforms.recordings.pass_log import PassLog, PassRun, short_line
+from irviz.transforms.recordings.pass_log import PassLog, PassRun, logging_passes, short_line
 from irviz.transforms.recordings.recorded_stages import stages_of
 from irviz.transforms.stage import Stage
 from irviz.units import format_duration

@@ -13,6 +13,7 @@ from tvm_ffi import structural_equal
 
 from irviz.errors import TransformError
 from irviz.model.loop_nest import BlockAddress, LoopAddress, ScheduleAddress
+from irviz.transforms.apply_transform import try_transform
 from irviz.transforms.schedules.index_map import IndexMapText, index_map_text
 from irviz.transforms.schedules.primitives import QUERIES, ArgumentKind, primitive
 from irviz.transforms.schedules.schedule_error import IllegalStepError, illegal_step
@@ -22,7 +23,6 @@ from irviz.transforms.schedules.schedule_step import (
     blocks_under,
     start_schedule,
 )
-from irviz.transforms.try_in_worker import try_transform
 
 ScheduleFunction = Callable[[Any], object]
 """A schedule as the user writes it: a function of an object with TVM's Schedule methods."""

@@ -18,7 +18,7 @@ from irviz.transforms.schedules.primitives import ADDRESSES, ArgumentKind, primi
 from irviz.transforms.schedules.schedule_error import ScheduleTraceError, refused
 from irviz.transforms.schedules.schedule_step import ScheduleStep, schedule_step
 from irviz.transforms.stage import Stage
-from irviz.transforms.stage_paths import path
+from irviz.transforms.stage_tree import path
 
 _ADDRESS = 'sch.get_sblock("Y") or sch.get_loops("Y")[0]'
 

@@ -14,8 +14,8 @@ from itertools import combinations, islice, pairwise, product
 
 from irviz.model.graph.graph import INPUT_KINDS, OUTPUT, Graph, Node, NodeId
 from irviz.view.geometry import Point, Rect, Size
-from irviz.view.graph.clusters import cluster_contents
 from irviz.view.graph.graphviz_layout import Layout, Route
+from irviz.view.graph.nodes_and_edges import cluster_contents
 
 SCREENS = (Size(1002.0, 921.0), Size(1588.0, 1141.0))
 """The largest layouts that are readable without zooming on the explorer's page at 1440×900 and

@@ -14,8 +14,7 @@ from irviz.view.geometry import Point, Size
 from irviz.view.graph.change_marks import SideChanges
 from irviz.view.graph.columns import possible_columns, scale_on_screens, with_turns
 from irviz.view.graph.dot import LayoutInput, layout_input, to_dot
-from irviz.view.graph.fallback_layout import layered_layout
-from irviz.view.graph.fallback_routes import add_missing_routes
+from irviz.view.graph.fallback_layout import add_missing_routes, layered_layout
 from irviz.view.graph.graphviz_layout import (
     LAYOUT_SECONDS,
     Layout,

@@ -6,7 +6,7 @@ import contextlib
 import faulthandler
 import signal
 
-from irviz.worker.stderr_capture import captured_stderr
+from irviz.worker.captured_output import captured_stderr
 from irviz.worker.supervisor import Worker, WorkerError
 
 _MAX_SECONDS = 86_400.0  # every timer accepts this

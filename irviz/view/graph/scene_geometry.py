@@ -6,12 +6,16 @@ from collections.abc import Collection, Iterator
 
 from irviz.model.graph.graph import OUTPUT, Edge, Graph, NodeId
 from irviz.view.geometry import Point, Rect, Size
-from irviz.view.graph.clusters import cluster_title, cluster_title_rect
-from irviz.view.graph.edges import arrow_rect, points_along
 from irviz.view.graph.graphviz_layout import ClusterFrame, Layout
 from irviz.view.graph.node_markers import TOGGLE_RADIUS, flag_rect
 from irviz.view.graph.node_shapes import VALUE_HEIGHT, output_size, shape_size, value_width
-from irviz.view.graph.nodes import value_label_rect
+from irviz.view.graph.nodes_and_edges import (
+    arrow_rect,
+    cluster_title,
+    cluster_title_rect,
+    points_along,
+    value_label_rect,
+)
 from irviz.view.graph.overlay import Overlay
 
 _STEP = 6.0

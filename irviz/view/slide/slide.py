@@ -8,7 +8,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 from irviz.errors import DrawError
-from irviz.view.fat_arrow import ARROW, draw_fat_arrow
+from irviz.view.diff_figure import ARROW, draw_fat_arrow
 from irviz.view.figure import Figure
 from irviz.view.geometry import Size
 from irviz.view.svg_primitives import (

@@ -14,8 +14,8 @@ from irviz.model.folding.container_path import RepeatCopies
 from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, RegionKind, Resolution
 from irviz.model.graph.module_contents import ModuleContents
 from irviz.model.runs.array_summary import ArraySummary, summarise
+from irviz.units import format_number
 from irviz.view.graph.labels import layers_label
-from irviz.view.number_format import format_number
 from irviz.view.templating import escape, render
 from irviz.view.theme import STYLES
 

@@ -15,14 +15,14 @@ from irviz.model.diff.diff_result import (
     Difference,
     FunctionChange,
     FunctionDiff,
+    FunctionText,
     LoopChange,
     LoopNestDiff,
     NodeChange,
     NodeDiff,
 )
-from irviz.model.diff.module_text import FunctionText
 from irviz.model.graph.graph import NodeId, NodeKind
-from irviz.view.bidi_escapes import visible
+from irviz.view.svg_primitives import visible
 
 _CONTEXT = 2
 _COLOURS = {"-": "31", "+": "32", "~": "33", "#": "1"}

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from irviz.units import format_number
 from irviz.view.colour_math import rgb
-from irviz.view.number_format import format_number
 from irviz.view.theme import THEMES, get_theme
 from irviz.view.values.mpl_svg import MplCanvas
 

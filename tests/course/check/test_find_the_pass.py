@@ -5,8 +5,13 @@ import pytest
 import irviz
 from irviz.course import check
 from irviz.course.check import Mark
+from irviz.course.check.find_the_pass import (
+    OTHER_PIPELINE,
+    PIPELINE,
+    drop_activations,
+    hoist_activations,
+)
 from irviz.course.mlp import MyModuleHighLevel
-from irviz.course.planted_bugs import OTHER_PIPELINE, PIPELINE, drop_activations, hoist_activations
 
 pytestmark = [pytest.mark.worker, pytest.mark.build]
 

@@ -11,10 +11,9 @@ from irviz.explorer.effects import Effects
 from irviz.explorer.panels.pass_panel import PassPanel
 from irviz.model.graph.graph import NodeKind
 from irviz.session.session import Session
-from irviz.transforms.passes import user_passes
-from irviz.transforms.passes.catalog import GROUPS, catalog
+from irviz.transforms.passes import catalog as user_passes
+from irviz.transforms.passes.catalog import GROUPS, catalog, register_pass
 from irviz.transforms.passes.parameters import ParameterKind
-from irviz.transforms.passes.user_passes import register_pass
 
 pytestmark = pytest.mark.worker
 

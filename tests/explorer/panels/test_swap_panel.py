@@ -19,7 +19,8 @@ from irviz.explorer.effects import Effects
 from irviz.explorer.panels.swap_panel import SwapPanel, UpdatePanel, notebook_variables
 from irviz.ir.function_graph import extract
 from irviz.session.session import Session
-from irviz.transforms.kernels import candidates, equivalence_on_samples, library
+from irviz.transforms.kernels import candidates, library
+from irviz.transforms.kernels import candidates as equivalence_on_samples
 
 pytestmark = pytest.mark.worker
 

@@ -13,7 +13,7 @@ import traitlets
 
 from irviz.explorer import actions
 from irviz.explorer.downloads import Saved
-from irviz.explorer.offline_data import last, record_in_steps
+from irviz.explorer.html_file import last, record_in_steps
 from irviz.explorer.panels.schedule_panel import LoopView
 from irviz.explorer.viewer import schema
 from irviz.explorer.viewer.schema import MESSAGES, action_of

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tvm import ir, relax, tirx
 
-from irviz.ir.shapes.symbolic_shapes import (
+from irviz.ir.symbolic_shapes import (
     dim_names,
     evaluate_dim,
     is_integer,

@@ -3,7 +3,7 @@
 import sys
 
 from irviz.course.mlp import MyModuleMixture
-from irviz.ir.text.tvmscript import tvmscript
+from irviz.ir.tvmscript import tvmscript
 
 
 def test_what_a_new_python_writes_is_what_an_old_one_writes(monkeypatch):

@@ -10,7 +10,7 @@ from tvm.script import from_source
 from irviz.course.mlp import MODULES, MyModuleStatic
 from irviz.ir.function_graph import extract
 from irviz.ir.module_functions import relax_functions
-from irviz.ir.text.tvmscript_lines import block_lines, prim_func_script, script
+from irviz.ir.tvmscript import block_lines, prim_func_script, script
 from irviz.model.graph.graph import NodeKind
 
 

@@ -19,7 +19,7 @@ from irviz.course.mlp import MyModuleStatic
 from irviz.loaders.arrays import input_files
 from irviz.loaders.arrays.input_files import InputFileError, InputTensor, read_inputs
 from irviz.loaders.read_in_worker import read_in_worker
-from irviz.runtime.inputs.argument_lists import plan_inputs
+from irviz.runtime.argument_lists import plan_inputs
 
 pytestmark = pytest.mark.worker
 ROW = {"x": InputTensor((1, 784), "float32")}

@@ -304,7 +304,7 @@ def test_the_hostile_pickles_are_hostile(tmp_path, road):
         "functools.partial",
         "operator.attrgetter",
         "types.FunctionType",
-        "irviz.loaders.arrays.array_pickle._Array",
+        "irviz.loaders.arrays.param_files._Array",
         "no_such_module.name",
     ],
 )

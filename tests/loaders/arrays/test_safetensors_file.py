@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from safetensors.numpy import save
 
-from irviz.loaders.arrays import safetensors_file
+from irviz.loaders.arrays import param_files as safetensors_file
 from irviz.loaders.arrays.param_files import ParamsError, load_params
 
 PARAMS = {

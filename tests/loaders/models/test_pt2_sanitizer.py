@@ -3,7 +3,7 @@
 import pytest
 
 from irviz.loaders.file_errors import FileError
-from irviz.loaders.models.pt2_sanitizer import _arithmetic
+from irviz.loaders.models.pt2_models import _arithmetic
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,10 @@ from tvm.support import nvcc
 from tvm_ffi import structural_equal
 
 from irviz.errors import LoadError
-from irviz.loaders.notebook_cell import read_cell
+from irviz.loaders.python_file import read_cell
 from irviz.loaders.read_file_contents import read_content
 from irviz.loaders.tvmscript.admission import RefusedError, admit
-from irviz.loaders.tvmscript.gpu_dialect import AXES, INTRINSICS, TILE
-from irviz.loaders.tvmscript.imported_names import MEANINGS
+from irviz.loaders.tvmscript.dialect import AXES, INTRINSICS, MEANINGS, TILE
 
 SOURCE = "#error this is not CUDA"
 KERNEL = f"""

@@ -1,8 +1,8 @@
 """What became of the blocks of a loop nest, in time in proportion to its size."""
 
+from irviz.model.diff.canonical_names import Renaming
 from irviz.model.diff.compare_loop_nests import diff_loop_nests
 from irviz.model.diff.diff_result import LoopChange
-from irviz.model.diff.size_renaming import Renaming
 from irviz.model.loop_nest import Block, Buffer, BufferRegion, LoopNest, Statement
 
 BODY = (Statement("x"),)

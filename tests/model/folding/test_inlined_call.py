@@ -12,12 +12,11 @@ from tvm.script import relax as R
 from irviz.model.folding.containers import container_tree
 from irviz.model.folding.expansion import Expansion
 from irviz.model.folding.folding_limits import LIMIT
-from irviz.model.folding.inlined_call import inline_call
 from irviz.model.folding.visible_graph import visible_graph
 from irviz.model.graph.graph import INPUT_KINDS, NodeKind, RegionKind
 from irviz.model.graph.inlined_ids import inlined_id
 from irviz.session.stage_cache import graph_of
-from irviz.session.visible_function import ViewState, stage_view
+from irviz.session.visible_function import ViewState, inline_call, stage_view
 from irviz.transforms.stage import Stage
 
 UNARY = [getattr(relax.op, name) for name in ("exp", "abs", "tanh", "sin", "cos", "sqrt", "log")]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irviz.model.folding.tandem_repeats import tandem_repeats
+from irviz.model.folding.repeats import tandem_repeats
 
 
 def all_runs(codes):

@@ -6,8 +6,8 @@ import pytest
 from irviz.course.mlp import MODULES
 from irviz.ir.function_graph import extract
 from irviz.model.graph.graph import Edge, Graph, Literal, Node, NodeId, NodeKind, Resolution
-from irviz.model.graph.node_descriptions import descriptions
 from irviz.transforms.bind_params import bind_params
+from irviz.transforms.change_summary import descriptions
 from irviz.transforms.kernels.swap import Swap
 
 

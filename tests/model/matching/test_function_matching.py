@@ -1,8 +1,7 @@
 """Functions correspond by what they do, and then by name; names of sizes do not matter."""
 
-from irviz.model.diff.canonical_names import Names
-from irviz.model.diff.longest_increasing import longest_increasing
-from irviz.model.diff.size_renaming import Renaming
+from irviz.model.diff.align_lists import longest_increasing
+from irviz.model.diff.canonical_names import Names, Renaming
 from irviz.model.matching.function_matching import FunctionFingerprint, match_functions
 
 

@@ -11,9 +11,9 @@ from tvm import ir, relax, tirx
 
 from irviz.course.mlp import MyModule, MyModuleStatic
 from irviz.errors import InputError
-from irviz.ir.shapes.check_arguments import ShapeValue, TypeMismatchError
-from irviz.ir.shapes.symbolic_shapes import symbolic_sizes
-from irviz.runtime.inputs.argument_lists import plan_inputs
+from irviz.ir.check_arguments import ShapeValue, TypeMismatchError
+from irviz.ir.symbolic_shapes import symbolic_sizes
+from irviz.runtime.argument_lists import plan_inputs
 
 MAIN, SYMBOLIC = MyModuleStatic["main"], MyModule["main"]
 

@@ -13,12 +13,12 @@ from tvm.script import tirx as T
 from irviz.course.mlp import MODULES
 from irviz.course.mm_relu import MyModule, lecture_schedule
 from irviz.errors import CancelledRunError, InputError, RunError
+from irviz.ir.check_arguments import TypeMismatchError
 from irviz.ir.module_functions import NoFunctionError
-from irviz.ir.shapes.check_arguments import TypeMismatchError
 from irviz.model.loop_nest import LoopAddress
 from irviz.model.runs.run_result import Verdict, compare_runs
-from irviz.runtime.inputs.prim_func_call import own_inputs, prim_func_sizes
-from irviz.runtime.jobs import run_function
+from irviz.runtime import run_function
+from irviz.runtime.prim_func_call import own_inputs, prim_func_sizes
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, run
 from irviz.transforms.schedules.schedule_recorder import record_schedule
 from irviz.transforms.schedules.schedule_step import schedule_step

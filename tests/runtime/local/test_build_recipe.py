@@ -9,7 +9,7 @@ import irviz
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp_high_level import MyModuleHighLevel
 from irviz.errors import InputError, RunError
-from irviz.runtime.local.build_recipe import BUILDS, BuildRecipe
+from irviz.runtime.local.build_module import BUILDS, BuildRecipe
 from irviz.runtime.local.vm import tvm_target
 from irviz.view.text.run_results import badge_html
 

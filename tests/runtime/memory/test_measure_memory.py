@@ -20,9 +20,8 @@ from irviz.errors import InputError, RunError
 from irviz.ir.function_graph import extract
 from irviz.ir.module_functions import NoFunctionError
 from irviz.model.graph.inlined_ids import inlined_id
-from irviz.runtime.inputs.argument_lists import plan_inputs
-from irviz.runtime.memory.measure_memory import memory_use
-from irviz.runtime.memory.simulated_memory import SimulatedMemory
+from irviz.runtime.argument_lists import plan_inputs
+from irviz.runtime.simulate_memory import SimulatedMemory, memory_use
 from irviz.worker.supervisor import CrashedError
 
 pytestmark = pytest.mark.worker
@@ -356,6 +355,6 @@ def test_a_pass_that_ends_its_process_ends_only_that(modules, monkeypatch):
     def crash(*_, **__):
         raise CrashedError("it ended the process that tried it (SIGSEGV)")
 
-    monkeypatch.setattr("irviz.runtime.memory.measure_memory.TRIES.call", crash)
+    monkeypatch.setattr("irviz.runtime.simulate_memory.TRIES.call", crash)
     with pytest.raises(RunError, match=r"could not be planned: it ended.*SIGSEGV"):
         memory_use(modules.SameTwice)

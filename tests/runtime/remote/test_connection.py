@@ -9,7 +9,7 @@ from tvm import rpc
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule
 from irviz.errors import RunError
-from irviz.runtime.remote import connection
+from irviz.runtime import remote_vm as connection
 from irviz.runtime.run import CallInputs, RunConfig, run
 
 pytestmark = pytest.mark.worker

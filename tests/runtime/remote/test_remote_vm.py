@@ -17,8 +17,9 @@ from tvm.script import tirx as T
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule
 from irviz.errors import InputError, RunError
+from irviz.runtime import remote_vm
+from irviz.runtime import remote_vm as connection
 from irviz.runtime.local.vm import LocalModule
-from irviz.runtime.remote import connection, remote_vm
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, measure, run
 from irviz.worker.supervisor import RUNS
 

@@ -7,7 +7,7 @@ from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule
 from irviz.errors import RunError
 from irviz.runtime.run import CallInputs, RunConfig, measure, run
-from irviz.runtime.run_target import RemoteAddress, parse_device
+from irviz.runtime.run_config import RemoteAddress, parse_device
 
 GIVEN = CallInputs(digits().images[:20], mlp_params())
 

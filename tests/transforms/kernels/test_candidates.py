@@ -18,10 +18,16 @@ from irviz.errors import TransformError
 from irviz.ir.function_graph import extract
 from irviz.model.graph.graph import NodeId, NodeKind
 from irviz.transforms.kernels import candidates as candidates_module
-from irviz.transforms.kernels import equivalence_on_samples, library
-from irviz.transforms.kernels.candidates import CallTargetKind, candidates, iter_candidates
-from irviz.transforms.kernels.equivalence_on_samples import Equivalence, compare_on_samples
-from irviz.transforms.kernels.registered_operators import numpy_relu as relu
+from irviz.transforms.kernels import candidates as equivalence_on_samples
+from irviz.transforms.kernels import library
+from irviz.transforms.kernels.candidates import (
+    CallTargetKind,
+    Equivalence,
+    candidates,
+    compare_on_samples,
+    iter_candidates,
+)
+from irviz.transforms.kernels.library import numpy_relu as relu
 from irviz.transforms.kernels.samples import SampleSpec, with_small_sizes
 from irviz.transforms.kernels.signature import parse_signature
 from irviz.transforms.kernels.swap import Swap

@@ -14,7 +14,7 @@ from irviz.errors import RunError
 from irviz.runtime.run import CallInputs, RunConfig, run
 from irviz.transforms.kernels import library
 from irviz.transforms.kernels.candidates import candidates
-from irviz.transforms.kernels.registered_operators import OPERATORS
+from irviz.transforms.kernels.library import OPERATORS
 from irviz.transforms.kernels.swap import Swap
 
 

@@ -13,10 +13,8 @@ import irviz
 from irviz.course.mlp import MyModuleWithExternCall
 from irviz.runtime.run import CallInputs, run
 from irviz.transforms.kernels import library
-from irviz.transforms.kernels.candidates import candidates
-from irviz.transforms.kernels.equivalence_on_samples import Equivalence, compare_on_samples
-from irviz.transforms.kernels.library import definitions, kernels
-from irviz.transforms.kernels.registered_operators import OPERATORS, run_on_torch
+from irviz.transforms.kernels.candidates import Equivalence, candidates, compare_on_samples
+from irviz.transforms.kernels.library import OPERATORS, definitions, kernels, run_on_torch
 from irviz.transforms.kernels.samples import SampleSpec
 from irviz.transforms.kernels.signature import fits, parse_signature
 from irviz.transforms.kernels.swap import Swap

@@ -19,10 +19,9 @@ from irviz.course.digits import mlp_params
 from irviz.course.mlp import MODULES
 from irviz.errors import TransformError
 from irviz.session.session import Session
-from irviz.transforms.apply_transform import apply_transform
+from irviz.transforms.apply_transform import apply_transform, try_transform
 from irviz.transforms.passes.pass_call import PassCall, named_pass
 from irviz.transforms.stage import Stage
-from irviz.transforms.try_in_worker import try_transform
 from irviz.worker.supervisor import TRIES
 
 pytestmark = pytest.mark.worker

@@ -20,15 +20,14 @@ from tvm_ffi import structural_equal
 from irviz.course.mlp import MODULES
 from irviz.errors import TransformError
 from irviz.session.session import Session
-from irviz.transforms.passes import user_passes
+from irviz.transforms.apply_transform import TrialOutcome, try_transform
+from irviz.transforms.passes import catalog as user_passes
 from irviz.transforms.passes.as_transform import as_transform
-from irviz.transforms.passes.catalog import catalog, find, search
+from irviz.transforms.passes.catalog import catalog, find, register_pass, register_rewrite, search
 from irviz.transforms.passes.parameters import ParameterKind
 from irviz.transforms.passes.pass_call import named_pass
 from irviz.transforms.passes.pattern_rewrite import Rewrite
-from irviz.transforms.passes.user_passes import register_pass, register_rewrite
 from irviz.transforms.transform import Transform
-from irviz.transforms.try_in_worker import TrialOutcome, try_transform
 
 pytestmark = pytest.mark.worker
 

@@ -505,7 +505,7 @@ class Clock:
 
 def test_times_add_up_and_leave_the_recording_and_other_instruments_out(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr("irviz.transforms.recordings.pass_hooks.perf_counter", clock)
+    monkeypatch.setattr("irviz.transforms.recordings.pass_log.perf_counter", clock)
 
     @tvm.instrument.pass_instrument
     class Slow:

@@ -18,7 +18,7 @@ from irviz.transforms.recordings.pass_log import PassRun
 from irviz.transforms.recordings.recorded_stages import OUTSIDE, RecordedPass, stages_of
 from irviz.transforms.recordings.recording import record_passes
 from irviz.transforms.stage import Stage
-from irviz.transforms.stage_paths import path, replay, to_script
+from irviz.transforms.stage_tree import path, replay, to_script
 from irviz.transforms.transform import Transform
 from irviz.units import format_duration
 

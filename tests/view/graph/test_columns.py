@@ -10,8 +10,8 @@ from irviz.model.graph.graph import Edge, Graph, Node, NodeId, NodeKind, Region,
 from irviz.model.graph.layers import LayerPart
 from irviz.view.geometry import Rect
 from irviz.view.graph.columns import SCREENS, scale_on_screens
-from irviz.view.graph.edges import points_along
 from irviz.view.graph.graph_figure import place_graph
+from irviz.view.graph.nodes_and_edges import points_along
 from irviz.view.graph.scene_geometry import SceneGeometry
 
 

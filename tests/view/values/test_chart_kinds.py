@@ -19,13 +19,18 @@ from PIL import Image
 
 from irviz.course.digits import digits, mlp_params
 from irviz.model.runs.array_summary import summarise
-from irviz.view.number_format import format_number, format_numbers
-from irviz.view.values.chart_kinds import HEAT_MAP, HISTOGRAM, IMAGES, draw_chart, fitting_charts
+from irviz.units import format_number, format_numbers
+from irviz.view.values.charts import (
+    HEAT_MAP,
+    HISTOGRAM,
+    IMAGES,
+    draw_chart,
+    fitting_charts,
+    histogram,
+)
 from irviz.view.values.colour_scale import NAN, colour_scale, shares
-from irviz.view.values.heat_map import heat_map
-from irviz.view.values.heat_map_cells import select_cells
-from irviz.view.values.histogram import histogram
-from irviz.view.values.image_strip import image_strip
+from irviz.view.values.heat_map import heat_map, select_cells
+from irviz.view.values.images import image_strip
 from irviz.view.values.mpl_svg import WIDTH
 
 LARGEST = float(np.finfo(np.float64).max)
@@ -454,7 +459,7 @@ def test_a_drawing_that_cannot_be_written_leaves_the_file_as_it_was(tmp_path):
 
 @pytest.mark.worker
 def test_matplotlib_is_loaded_with_the_first_picture():
-    code = "import irviz.view.values.chart_kinds, sys; print('matplotlib' in sys.modules)"
+    code = "import irviz.view.values.charts, sys; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

@@ -1,0 +1,142 @@
+"""Check that a value has the type of a parameter, symbolic dimensions included."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from tvm import ir, relax, tirx
+
+from irviz.errors import InputError
+from irviz.ir.labels import dim_label, shape_label, type_label
+from irviz.ir.symbolic_shapes import evaluate_dim, is_integer, type_dims
+
+Dims = MutableMapping[str, int]
+"""The values of symbolic dimensions so far, by name."""
+
+
+@dataclass(frozen=True)
+class ShapeValue:
+    """The value of a parameter that is a shape, as `R.Shape(["n", 4])` asks for."""
+
+    dims: tuple[int, ...]
+
+
+Argument: TypeAlias = "NDArray[np.generic] | bool | int | float | ShapeValue | tuple[Argument, ...]"
+"""The value of a parameter: an array, a number, a shape, or a tuple of these."""
+
+
+class TypeMismatchError(InputError):
+    """A value does not have its parameter's type; the message says what would be right."""
+
+
+def check_argument(name: str, value: Argument, type_: ir.Type, dims: Dims) -> None:
+    """Raise TypeMismatchError unless a value has this type; see `check_tensor` for `dims`.
+
+    An integer is added to `dims` too, under its parameter's name.
+    """
+    match type_:
+        case relax.TensorType():
+            if not isinstance(value, np.ndarray):
+                raise _mismatch(name, value, type_, "an array")
+            check_tensor(name, value, type_, dims)
+        case relax.ShapeType():
+            if not isinstance(value, ShapeValue):
+                raise _mismatch(name, value, type_, "the sizes, as in (3, 4)")
+            _check_shape(name, value.dims, type_, dims, f"has {len(value.dims)} dimensions")
+        case ir.TupleType():
+            if not isinstance(value, tuple) or len(value) != len(type_.fields):
+                raise _mismatch(name, value, type_, f"a tuple of {len(type_.fields)}")
+            for index, (item, field) in enumerate(zip(value, type_.fields, strict=True)):
+                check_argument(f"{name}[{index}]", item, field, dims)
+        case ir.PrimType():
+            _check_number(name, value, type_, dims)
+        case relax.AnyType():
+            return
+        case _:
+            raise TypeMismatchError(
+                f"{name!r} is of type {type_label(type_)}, and no value can be given for it: "
+                "give arrays, numbers, shapes or tuples of these"
+            )
+
+
+def check_tensor(name: str, array: NDArray[np.generic], type_: ir.Type, dims: Dims) -> None:
+    """Raise TypeMismatchError unless the array has the dtype and shape of this tensor type.
+
+    The first array with a symbolic dimension determines its value, which is added to `dims`. Later
+    arrays must agree with it, and with expressions of known dimensions such as n * 2.
+    """
+    if not isinstance(type_, relax.TensorType):
+        raise TypeMismatchError(
+            f"{name!r} is of type {type_}, and only a tensor can be given for it"
+        )
+    dtype = None if type_.dtype is None else str(type_.dtype)
+    if dtype is not None and str(array.dtype) != dtype:
+        raise TypeMismatchError(
+            f"{name!r} has dtype {array.dtype}, the function wants {dtype}: "
+            f"give {name}.astype({dtype!r})"
+        )
+    _check_shape(name, array.shape, type_, dims, f"has shape {array.shape}")
+
+
+def _check_shape(name: str, shape: tuple[int, ...], type_: ir.Type, dims: Dims, found: str) -> None:
+    wanted = type_dims(type_)
+    if wanted is not None:
+        _check_sizes(name, shape, wanted, dims)
+    elif type_.ndim >= 0 and len(shape) != type_.ndim:
+        raise TypeMismatchError(f"{name!r} {found}, the function wants {type_.ndim} dimensions")
+
+
+def _check_sizes(
+    name: str, shape: tuple[int, ...], wanted: tuple[ir.Expr, ...], dims: Dims
+) -> None:
+    message = f"{name!r} has shape {shape}, the function wants {shape_label(wanted)}"
+    if len(shape) != len(wanted):
+        raise TypeMismatchError(message)
+    pairs = list(zip(shape, wanted, strict=True))
+    for size, dim in pairs:
+        if isinstance(dim, tirx.IntImm):
+            if dim.value != size:
+                raise TypeMismatchError(message)
+        elif isinstance(dim, ir.Var):
+            dims.setdefault(dim_label(dim), size)
+    for size, dim in pairs:
+        value = evaluate_dim(dim, dims)
+        if value is not None and value != size:
+            taken = ", ".join(f"{symbol} = {dims[symbol]}" for symbol in sorted(dims))
+            raise TypeMismatchError(f"{message}, and the others make {taken}")
+
+
+def _check_number(name: str, value: Argument, type_: ir.PrimType, dims: Dims) -> None:
+    dtype = str(type_.dtype)
+    if is_integer(type_):
+        bits = int(dtype.removeprefix("u").removeprefix("int") or 64)
+        low, high = (0, 1 << bits) if dtype[0] == "u" else (-1 << bits - 1, 1 << bits - 1)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise _mismatch(name, value, type_, "a whole number")
+        if not low <= value < high:
+            raise _mismatch(name, value, type_, f"a number from {low} to {high - 1}")
+        if dims.setdefault(name, value) != value:
+            raise _mismatch(name, value, type_, f"{dims[name]}, as the others make it")
+    elif dtype == "bool":
+        if not isinstance(value, bool):
+            raise _mismatch(name, value, type_, "True or False")
+    elif not isinstance(value, int | float) or isinstance(value, bool):
+        raise _mismatch(name, value, type_, "a number")
+
+
+def _mismatch(name: str, value: Argument, type_: ir.Type, right: str) -> TypeMismatchError:
+    what = repr(value)
+    if isinstance(value, np.ndarray):
+        what = f"an array of shape {value.shape}"
+    elif isinstance(value, tuple):
+        what = f"a tuple of {len(value)}"
+    elif isinstance(value, float) and not math.isfinite(value):
+        what = str(value)
+    return TypeMismatchError(
+        f"{name!r} is {what}, the function wants {type_label(type_)}: give {right}"
+    )

@@ -1,1 +1,0 @@
-"""Shapes and symbolic sizes."""

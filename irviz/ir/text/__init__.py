@@ -1,1 +1,0 @@
-"""IR as text: labels and TVMScript."""

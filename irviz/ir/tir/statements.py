@@ -1,0 +1,136 @@
+"""Walk over the statements of a PrimFunc, without recursion."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+
+from tvm import ir, s_tir, tirx
+
+from irviz.ir.tvmscript import tvmscript
+
+
+def walk_statements(body: tirx.Stmt) -> Iterator[tuple[tirx.Stmt, int]]:
+    """Yield statements in the order of the text, each with its nesting level; never recurse."""
+    stack = [(stmt, 0) for stmt in reversed(flatten(body))]
+    while stack:
+        stmt, level = stack.pop()
+        yield stmt, level
+        inner = [each for part in nested_statements(stmt) for each in flatten(part)]
+        stack += [(each, level + 1) for each in reversed(inner)]
+
+
+def flatten(stmt: tirx.Stmt) -> list[tirx.Stmt]:
+    """Return the statements of a sequence, or the statement itself."""
+    return [each for each, _ in flatten_with_paths(stmt, "")]
+
+
+def flatten_with_paths(stmt: tirx.Stmt, path: str) -> list[tuple[tirx.Stmt, str]]:
+    """Return what `flatten` returns, each with TVM's access path; `path` leads to `stmt`."""
+    found: list[tuple[tirx.Stmt, str]] = []
+    stack = [(stmt, path)]
+    while stack:
+        each, at = stack.pop()
+        if isinstance(each, tirx.SeqStmt):
+            inner = [(part, f"{at}.seq[{number}]") for number, part in enumerate(each.seq)]
+            stack += reversed(inner)
+        else:
+            found.append((each, at))
+    return found
+
+
+def nested_statements(stmt: tirx.Stmt) -> list[tirx.Stmt]:
+    """Return the statements directly inside a statement, in the order of the text."""
+    match stmt:
+        case tirx.For() | tirx.While() | tirx.AttrStmt():
+            inside = [stmt.body]
+        case tirx.IfThenElse():
+            inside = [stmt.then_case, stmt.else_case]
+        case s_tir.SBlockRealize():
+            inside = [stmt.block.init, stmt.block.body]
+        case s_tir.SBlock():
+            inside = [stmt.init, stmt.body]
+        case _:
+            inside = []
+    return [part for part in inside if part is not None]
+
+
+# --- statement lines ---------------------------------------------------------------------------
+#
+# The line of TVMScript that each statement of a PrimFunc begins at.
+
+
+_MAX_PRINTED_NESTING = 500  # TVM's printer recurses, and ends the process some way past 1000
+_MARK = re.compile(r"\s*# irviz:(\d+)$")
+
+
+def script_lines(prim_func: tirx.PrimFunc) -> dict[tirx.Stmt, list[str]]:
+    """Return the first line of each statement, once for each of its occurrences.
+
+    The result is empty if TVM cannot print the function.
+    """
+    lines: dict[tirx.Stmt, list[str]] = defaultdict(list)
+    # with syntactic sugar two statements can share a line, and a line takes one mark
+    for text, _, starting in _marked_lines(prim_func, prim_func, syntax_sugar=False):
+        for stmt in starting:
+            lines[stmt].append(text)
+    return dict(lines)
+
+
+def statement_numbers(prim_func: tirx.PrimFunc) -> dict[tirx.Stmt, int]:
+    """Return the number of each statement's first line in the function's TVMScript, from 1.
+
+    Of several statements that share a line, and for one that stands in several places, only the
+    first is there. The result is empty if TVM cannot print the function.
+    """
+    numbers: dict[tirx.Stmt, int] = {}
+    for _, number, starting in _marked_lines(prim_func, prim_func, syntax_sugar=True):
+        for stmt in starting:
+            numbers.setdefault(stmt, number)
+    return numbers
+
+
+def statement_offsets(prim_func: tirx.PrimFunc, name: str) -> dict[tirx.Stmt, int]:
+    """Return how many lines below its `def` each statement begins in a module's TVMScript.
+
+    What `statement_numbers` lacks is not there either.
+    """
+    offsets: dict[tirx.Stmt, int] = {}
+    start = 0
+    # by itself a function has other attributes than in a module, which are a line more
+    printed = ir.IRModule({name: prim_func})
+    for text, number, starting in _marked_lines(prim_func, printed, syntax_sugar=True):
+        if text.startswith("def "):
+            start = number
+        for stmt in starting:
+            offsets.setdefault(stmt, number - start)
+    return offsets
+
+
+def _marked_lines(
+    prim_func: tirx.PrimFunc, printed: tirx.PrimFunc | ir.IRModule, *, syntax_sugar: bool
+) -> Iterator[tuple[str, int, list[tirx.Stmt]]]:
+    """Yield the lines of TVMScript, each with its number and the statements that begin there."""
+    marks: dict[tirx.Stmt, str] = {}
+    for stmt, level in walk_statements(prim_func.body):
+        if level > _MAX_PRINTED_NESTING:
+            return
+        marks.setdefault(stmt, f"irviz:{len(marks)}")
+    try:
+        script = tvmscript(printed, syntax_sugar=syntax_sugar, obj_to_annotate=marks)
+    except (ValueError, RuntimeError):
+        return
+    statements = list(marks)
+    starting: list[tirx.Stmt] = []
+    number = 0
+    for line in script.splitlines():
+        found = _MARK.search(line)
+        if found:
+            starting.append(statements[int(found[1])])
+        text = line[: found.start()] if found else line
+        if text.strip() or not found:  # a line that is only a mark precedes the statement
+            number += 1
+        if text.strip():
+            yield text.strip(), number, starting
+            starting = []

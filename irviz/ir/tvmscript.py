@@ -1,0 +1,172 @@
+"""A module's TVMScript, and the line of each node in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tvm import ir, relax, tirx
+
+from irviz.gc_pause import gc_paused
+from irviz.ir.module_functions import function_named, relax_functions
+from irviz.ir.node_ids import NodeIds, definitions
+from irviz.model.diff.diff_result import FunctionText
+from irviz.model.graph.graph import Graph, NodeId, NodeKind
+
+_MARK = re.compile(r"\s*# irviz:(\d+)$")
+_BLOCK = re.compile(r" *with T\.sblock\(")
+_FUNCTION_INDENT = 4
+
+
+@dataclass(frozen=True)
+class Script:
+    """A module's TVMScript; `lines` has the line of each node, from 1, by function and id."""
+
+    text: str
+    lines: Mapping[tuple[str, NodeId], int]
+    functions: Mapping[str, int]
+
+    def line(self, number: int) -> str:
+        """Return one line, counted from 1, without its indentation."""
+        return self.text.splitlines()[number - 1].strip()
+
+
+def script(mod: ir.IRModule) -> Script:
+    """Print the module as TVMScript and find the line of every parameter and binding.
+
+    A parameter's line is the first line of its function's `def`. A function bound inside another
+    has no line, as TVM prints no mark for it.
+    """
+    keys: list[tuple[str, NodeId]] = []
+    params: dict[str, list[NodeId]] = {}
+    marks = {}
+    with gc_paused():
+        for name, function in relax_functions(mod).items():
+            names = NodeIds()
+            params[name] = []
+            for var, binding in definitions(function.params, function.body):
+                node_id = names.define(var.name)
+                if binding is None:
+                    params[name].append(node_id)
+                elif not isinstance(binding.value, relax.Function):
+                    marks[binding] = f"irviz:{len(keys)}"
+                    keys.append((name, node_id))
+        text: list[str] = []
+        lines = {}
+        for line in tvmscript(mod, obj_to_annotate=marks).splitlines():
+            found = _MARK.search(line)
+            if found:
+                lines[keys[int(found[1])]] = len(text) + 1
+            if found is None or found.start():  # a line that is only a mark precedes an `if`
+                text.append(line[: found.start()] if found else line)
+    starts = _function_lines(mod, text)
+    for name, start in starts.items():
+        own = len(mod[name].params) if name in params else 0  # the others are of inner functions
+        lines.update(((name, node_id), start) for node_id in params.get(name, ())[:own])
+    return Script("\n".join(text) + "\n", lines, starts)
+
+
+def block_lines(printed: Script, graph: Graph) -> dict[NodeId, int]:
+    """Return the lines of a PrimFunc's nodes: of its `def`, and of each innermost block.
+
+    A block has no mark, as TVM writes several statements on a line. Its node is told by the order.
+    """
+    nodes = [node.id for node in graph.nodes if node.kind is NodeKind.BLOCK]
+    start = printed.functions.get(graph.function, 0)
+    if not nodes or not start:
+        return {}
+    blocks: list[int] = []
+    around: list[tuple[int, int]] = []  # the open blocks: their indentation and line
+    lines = printed.text.splitlines()
+    for number, line in enumerate(lines[start:], start=start + 1):
+        if not line.strip():
+            continue
+        indent = len(line) - len(line.lstrip())
+        if indent <= _FUNCTION_INDENT:
+            break
+        while around and indent <= around[-1][0]:
+            around.pop()
+        if _BLOCK.match(line):
+            blocks = [one for one in blocks if not around or one != around[-1][1]]
+            blocks.append(number)
+            around.append((indent, number))
+    found = {node.id: start for node in graph.nodes if node.kind is NodeKind.PARAM}
+    if len(nodes) == len(blocks):
+        found.update(zip(nodes, blocks, strict=True))
+    return found
+
+
+def prim_func_script(mod: ir.IRModule, name: str) -> str:
+    """Return the TVMScript of one PrimFunc, or "" if the module has no PrimFunc of this name."""
+    function = function_named(mod, name)
+    if not isinstance(function, tirx.PrimFunc):
+        return ""
+    lines = tvmscript(function, name=name).splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("@"))
+    return "\n".join(lines[start:]) + "\n"
+
+
+def _function_lines(mod: ir.IRModule, text: list[str]) -> dict[str, int]:
+    names = {f"    def {gvar.name_hint}": gvar.name_hint for gvar in mod.functions}
+    starts: dict[str, int] = {}
+    for number, line in enumerate(text, start=1):
+        head = line.partition("(")[0]
+        if head in names:
+            starts.setdefault(names[head], number)
+    return starts
+
+
+# --- tvmscript ---------------------------------------------------------------------------------
+#
+# TVMScript that every version of Python can read.
+
+
+def tvmscript(printed: ir.IRModule | ir.BaseFunc, **options: Any) -> str:
+    """Return the TVMScript of a module or function: `script(**options)`, the same in every Python.
+
+    Python 3.12 lets TVM write sizes as type parameters, `def main[n](...)`, which older Pythons
+    cannot parse, and which would make saved files depend on the Python that wrote them.
+    """
+    return str(printed.script(extra_config={"script.use_pep695": False}, **options))
+
+
+# --- function texts ----------------------------------------------------------------------------
+#
+# The TVMScript of a module cut into functions.
+
+
+_INDENT = 4
+
+
+def function_texts(script: Script) -> dict[str, FunctionText]:
+    """Return the text of each function, from its decorators on, without the module's indentation.
+
+    The line of a parameter is that of the function's `def`, and is left out.
+    """
+    lines = script.text.partition("\n# Metadata omitted")[0].splitlines()
+    starts = {name: _first_line(lines, line - 1) for name, line in script.functions.items()}
+    ordered = sorted(starts, key=starts.__getitem__)
+    ends = [*(starts[name] for name in ordered[1:]), len(lines)]
+    nodes: dict[str, dict[NodeId, int]] = {name: {} for name in ordered}
+    for (name, node_id), line in script.lines.items():
+        if name in nodes and line != script.functions[name]:
+            nodes[name][node_id] = line - 1 - starts[name]
+    return {
+        name: FunctionText(_cut(lines[starts[name] : end]), nodes[name])
+        for name, end in zip(ordered, ends, strict=True)
+    }
+
+
+def _first_line(lines: Sequence[str], at: int) -> int:
+    while at and lines[at - 1].lstrip().startswith("@"):
+        at -= 1
+    return at
+
+
+def _cut(lines: Sequence[str]) -> tuple[str, ...]:
+    found = [line[_INDENT:] if line[:_INDENT].isspace() else line for line in lines]
+    while found and not found[-1].strip():
+        found.pop()
+    return tuple(found)

@@ -1,0 +1,353 @@
+"""Turn inputs into argument lists, one for each case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal, TypeAlias
+
+import numpy as np
+import tvm
+from numpy.typing import NDArray
+from tvm import ir, relax, tirx
+
+from irviz.errors import InputError
+from irviz.ir.check_arguments import Argument, ShapeValue
+from irviz.ir.labels import type_label
+from irviz.ir.module_functions import relax_function
+from irviz.ir.symbolic_shapes import is_integer, parameter_types, type_dims
+from irviz.runtime.symbolic_dims import check_sizes, resolve_sizes
+from irviz.runtime.synthetic_inputs import (
+    RANDOM,
+    WORDS,
+    check_bytes,
+    generator_for,
+    substitute_dims,
+    synthetic_bytes,
+    synthetic_value,
+)
+from irviz.worker.shared_arrays import shared
+
+Inputs: TypeAlias = "Mapping[str, object] | Array | Literal['random', 'zeros'] | None"
+"""Values by parameter name, each an array or a keyword; one array; one keyword for all; or None."""
+
+_NO_SIZES: Mapping[str, int] = MappingProxyType({})
+
+
+@dataclass(frozen=True, eq=False)
+class CallInputs:
+    """The inputs of a session, from which the arguments of its functions are made.
+
+    Attributes:
+        inputs: Arrays by parameter name, or a single array if one parameter is left. An array with
+            one more axis than its parameter, or with more rows where the parameter has one, holds
+            one case per row. "random" or "zeros", in place of one array or of all of them, asks for
+            synthetic values; None means "random".
+        params: Arrays by parameter name, the same in every case. Large ones are copied once, into
+            memory that the workers map.
+        labels: The correct class of each case.
+        seed: Seed of the random values, which also depend on the parameter's name: floats are
+            standard normal, integers are from 0 to 9.
+        sizes: Values of symbolic dimensions, by name, where no array determines them; 8 by default.
+    """
+
+    inputs: Inputs = None
+    params: Mapping[str, Array] = field(default_factory=dict)
+    labels: NDArray[np.int64] | None = None
+    seed: int = 0
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Share the arrays with the workers."""
+        object.__setattr__(self, "params", shared(self.params))
+        if isinstance(self.inputs, Mapping):
+            object.__setattr__(self, "inputs", shared(self.inputs))
+        elif isinstance(self.inputs, np.ndarray):
+            object.__setattr__(self, "inputs", shared({"": self.inputs})[""])
+
+    def plan(self, mod: ir.IRModule, function: str) -> Plan:
+        """Plan the arguments for a function of a module; raise InputError."""
+        source = relax_function(mod, function)
+        return plan_inputs(source, self.inputs, self.params, seed=self.seed, sizes=self.sizes)
+
+    def cases(self, mod: ir.IRModule, function: str) -> Cases:
+        """Return the arguments of each case for a function of a module; raise InputError."""
+        cases = self.plan(mod, function).argument_lists()
+        if self.labels is not None and len(self.labels) != len(cases):
+            raise InputError(
+                f"there are {len(self.labels)} labels and {len(cases)} cases: give one label for "
+                "each case"
+            )
+        return cases
+
+
+@dataclass(frozen=True, eq=False)
+class Cases:
+    """The arguments of each case.
+
+    Attributes:
+        columns: The values of each parameter: one per case, possibly the rows of an array, or one
+            for all cases.
+    """
+
+    columns: Sequence[Rows]
+
+    def __len__(self) -> int:
+        return max(map(len, self.columns), default=1)
+
+    def __getitem__(self, case: int) -> list[Argument]:
+        return [row(values, case if len(values) > 1 else 0) for values in self.columns]
+
+    def __iter__(self) -> Iterator[list[Argument]]:
+        return map(self.__getitem__, range(len(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The arguments of a function before synthetic values are created.
+
+    Attributes:
+        types: The types of the parameters, in order.
+        rows: The cases of each given value, or one value for all cases.
+        words: "random" or "zeros", for the parameters whose values are synthetic.
+        dims: The sizes of symbolic dimensions.
+        inputs: The parameters that are not filled by the session's params.
+    """
+
+    types: Mapping[str, ir.Type]
+    rows: Mapping[str, Rows]
+    words: Mapping[str, str]
+    dims: Mapping[str, int]
+    seed: int
+    inputs: tuple[str, ...]
+
+    @property
+    def cases(self) -> int:
+        """The number of cases: how often the function will be called."""
+        return max(map(len, self.rows.values()), default=1)
+
+    def lines(self, given: str = "as given") -> tuple[str, ...]:
+        """Return a line about each input: its type and its value, `given` for those given."""
+        return tuple(self._line(name, given) for name in self.inputs)
+
+    def _line(self, name: str, given: str) -> str:
+        type_ = self.types[name]
+        label = f"{name}: {type_label(substitute_dims(type_, self.dims))}"
+        if name not in self.words:
+            count = len(self.rows[name])
+            return f"{label} {given}, {count} cases" if count > 1 else f"{label} {given}"
+        if is_integer(type_):
+            return f"{label} {self.dims[name]}"
+        if isinstance(type_, relax.ShapeType):
+            return label
+        word = self.words[name]
+        return f"{label} {word}, seed {self.seed}" if word == RANDOM else f"{label} {word}"
+
+    def argument_lists(self) -> Cases:
+        """Return the arguments of each case; synthetic values are the same in all cases."""
+        rows = dict(self.rows)
+        for name, word in self.words.items():
+            source = generator_for(name, self.seed)
+            rows[name] = [synthetic_value(name, self.types[name], self.dims, word, source)]
+        return Cases([rows[name] for name in self.types])
+
+
+def plan_inputs(
+    function: relax.Function | tirx.PrimFunc,
+    inputs: Inputs,
+    params: Mapping[str, Array],
+    *,
+    seed: int = 0,
+    sizes: Mapping[str, int] = _NO_SIZES,
+) -> Plan:
+    """Check the inputs of a function; the arguments are those of `CallInputs`.
+
+    Raises:
+        InputError: An input is missing or unknown, or sizes are impossible or too large.
+        TypeMismatchError: A value has the wrong shape or dtype.
+    """
+    wanted = parameter_types(function)
+    fixed = {name: params[name] for name in wanted if name in params}
+    given = _given(inputs, [name for name in wanted if name not in fixed])
+    _check_names(wanted, fixed, given)
+    generator_for("", seed)
+    check_sizes(sizes)
+    words = {n: value for n, value in given.items() if isinstance(value, str) and value in WORDS}
+    values = {
+        name: as_argument(name, value, wanted[name])
+        for name, value in {**fixed, **given}.items()
+        if name not in words
+    }
+    rows = {
+        name: split_cases(value, wanted[name]) if name in given else [value]
+        for name, value in values.items()
+    }
+    _check_cases({name: len(rows[name]) for name in given if name in rows})
+    first = {name: row(found, 0) for name, found in rows.items()}
+    dims = resolve_sizes(wanted, first, sizes)
+    check_bytes({name: synthetic_bytes(name, wanted[name], dims) for name in words}, dims)
+    return Plan(wanted, rows, words, dims, int(seed), tuple(n for n in wanted if n in given))
+
+
+def _given(inputs: Inputs, open_names: Sequence[str]) -> dict[str, object]:
+    """Return values and words by parameter name."""
+    if inputs is None:
+        inputs = WORDS[0]
+    if isinstance(inputs, Mapping):
+        return dict(inputs)
+    if isinstance(inputs, str):
+        if inputs not in WORDS:
+            raise InputError(
+                f"{inputs!r} is neither an array nor a keyword: give {_listed(WORDS)}, or arrays"
+            )
+        return dict.fromkeys(open_names, inputs)
+    if len(open_names) != 1:
+        raise InputError(
+            f"one array was given, but the parameters without a value are "
+            f"{_listed(open_names)}: give a dict with an array for each"
+        )
+    return {open_names[0]: inputs}
+
+
+def _check_names(
+    wanted: Mapping[str, ir.Type], fixed: Mapping[str, object], given: Mapping[str, object]
+) -> None:
+    missing = [name for name in wanted if name not in given and name not in fixed]
+    if missing:
+        types = ", ".join(f"{name}: {type_label(wanted[name])}" for name in missing)
+        raise InputError(
+            f"no value for {types}: give {_listed(missing)} in params or inputs, "
+            "where 'random' stands for random values"
+        )
+    unknown = [name for name in given if name not in wanted]
+    if unknown:
+        raise InputError(
+            f"the function has no parameter {unknown[0]!r}; its parameters are {_listed(wanted)}"
+        )
+    for name, value in given.items():
+        if isinstance(value, str) and value not in WORDS:
+            raise InputError(
+                f"{name!r} is {value!r}, which is neither an array nor a keyword: give "
+                f"{_listed(WORDS)}, or an array"
+            )
+
+
+def _check_cases(counts: Mapping[str, int]) -> None:
+    empty = [name for name, count in counts.items() if count == 0]
+    if empty:
+        raise InputError(
+            f"there is no case in {_listed(empty)}: give an array with at least one row"
+        )
+    if len(set(counts.values()) - {1}) > 1:
+        raise InputError(f"the inputs have different numbers of cases: {dict(counts)}")
+
+
+def _listed(names: Iterable[object]) -> str:
+    return ", ".join(repr(str(name)) for name in names) or "none"
+
+
+# --- argument conversion -----------------------------------------------------------------------
+#
+# Convert the value given for a parameter to arguments, and split it into cases.
+
+
+Array = NDArray[np.generic]
+Rows: TypeAlias = "Sequence[Argument] | Array"
+"""Values, possibly the rows of an array, which is sent to a worker faster than separate rows."""
+
+
+def as_argument(name: str, value: object, type_: ir.Type) -> Argument:
+    """Convert a value to the form that its type takes: an array, a number, a shape or a tuple.
+
+    Arrays become C-contiguous and native-endian. Raises InputError for a value that cannot be
+    converted.
+    """
+    match type_:
+        case ir.TupleType():
+            if not isinstance(value, list | tuple | ir.Array) or len(value) != len(type_.fields):
+                what = f"{len(value)} values" if isinstance(value, list | tuple) else _brief(value)
+                raise InputError(
+                    f"{name!r} is {what}, the function wants {type_label(type_)}: give a tuple "
+                    f"of {len(type_.fields)}"
+                )
+            return tuple(
+                as_argument(f"{name}[{index}]", item, field)
+                for index, (item, field) in enumerate(zip(value, type_.fields, strict=True))
+            )
+        case relax.ShapeType():
+            return _shape(name, value, type_)
+        case ir.PrimType():
+            number = as_array(name, value)
+            if number.ndim or number.dtype.kind not in "biuf":
+                raise InputError(
+                    f"{name!r} is {_brief(value)}, the function wants {type_label(type_)}: give a "
+                    "number"
+                )
+            return value if isinstance(value, int) else number.item()
+        case relax.AnyType() if isinstance(value, list | tuple | ShapeValue):
+            if isinstance(value, ShapeValue):
+                return value
+            return tuple(as_argument(f"{name}[{i}]", item, type_) for i, item in enumerate(value))
+        case relax.AnyType() if isinstance(value, int | float):
+            return value
+        case _:
+            return as_array(name, value)
+
+
+def as_array(name: str, value: object) -> Array:
+    """Return a C-contiguous native-endian array; raise InputError if it is not an array."""
+    try:
+        converted = value.numpy() if isinstance(value, tvm.runtime.Tensor) else np.asarray(value)
+    except Exception as failure:  # the conversion may raise anything
+        raise InputError(f"{name!r} is not an array: {failure}") from failure
+    if converted.dtype == object:
+        raise InputError(
+            f"{name!r} is not an array of numbers but of Python objects: give "
+            f"numpy.asarray({name}, 'float32'), or with the dtype that you want"
+        )
+    if converted.dtype.isnative and converted.flags.c_contiguous:
+        return converted  # the same object, so that it is sent once for many cases
+    return np.asarray(converted, converted.dtype.newbyteorder("="), order="C")
+
+
+def row(values: Rows, index: int) -> Argument:
+    """Return one of the values."""
+    # an array of no axes, not a scalar
+    return values[index, ...] if isinstance(values, np.ndarray) else values[index]
+
+
+def split_cases(value: Argument, type_: ir.Type) -> Rows:
+    """Split an array with several cases; an array that fits its type is one case.
+
+    With one more axis than its type, or with more rows where the type has one, each row is a case.
+    """
+    dims = type_dims(type_)
+    if not isinstance(value, np.ndarray) or not isinstance(type_, relax.TensorType) or dims is None:
+        return [value]
+    if value.ndim == len(dims) + 1:
+        return value
+    is_row = len(dims) > 0 and isinstance(dims[0], tirx.IntImm) and dims[0].value == 1
+    if value.ndim == len(dims) and is_row and len(value) > 1:
+        return value[:, np.newaxis]
+    return [value]
+
+
+def _shape(name: str, value: object, type_: relax.ShapeType) -> ShapeValue:
+    if isinstance(value, ShapeValue):
+        return value
+    numbers = as_array(name, value)
+    is_shape = numbers.ndim == 1 and (numbers.dtype.kind in "iu" or not numbers.size)
+    if not is_shape or any(int(number) < 0 for number in numbers):
+        raise InputError(
+            f"{name!r} is {_brief(value)}, the function wants {type_label(type_)}: give the "
+            "sizes, as in (3, 4)"
+        )
+    return ShapeValue(tuple(map(int, numbers)))
+
+
+def _brief(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape}"
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:79]}…"

@@ -1,1 +1,0 @@
-"""The arguments that functions are called with, from a session's inputs."""

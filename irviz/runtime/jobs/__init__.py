@@ -1,1 +1,0 @@
-"""The jobs that are performed in this process or sent to the worker."""

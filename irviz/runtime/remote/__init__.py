@@ -1,1 +1,0 @@
-"""Run modules on other machines through TVM's RPC servers."""

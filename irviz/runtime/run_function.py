@@ -1,0 +1,223 @@
+"""The job of running a function, in this process or in the worker."""
+
+from __future__ import annotations
+
+import statistics
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from tvm import ir
+
+from irviz.errors import RunError
+from irviz.model.runs.run_result import RunResult
+from irviz.runtime.argument_lists import Cases, row
+from irviz.runtime.local.module_bytes import unpack_module
+from irviz.runtime.local.python_callees import install_callees
+from irviz.runtime.local.trace_recorder import Instrumented, TraceRequest, instrument, record_trace
+from irviz.runtime.local.vm import LocalModule, filled_memory, remembered, stack_cases
+from irviz.runtime.remote_vm import BuiltModule, remote_module
+from irviz.runtime.run_config import LOCAL_TARGET, RunTarget
+from irviz.worker import shared_arrays
+from irviz.worker.captured_output import captured_stderr, warnings_in
+from irviz.worker.fresh_process import in_fresh_process
+from irviz.worker.progress import report_progress
+
+Modules = Mapping[str, bytes]
+"""Pickled modules by key, which the receiver may not have yet."""
+ModuleOf = Callable[[str], ir.IRModule]
+"""Returns the module of a key."""
+
+TIMING_SECONDS = 0.1
+"""The seconds spent on timing calls of a PrimFunc that are shorter than that."""
+_ROUNDS = 10
+_LEAST_SECONDS = 1e-9
+_TOLD_SECONDS = 0.02
+"""Cases that take no longer than this together share a progress message, which takes 50 µs."""
+_built: OrderedDict[Hashable, object] = OrderedDict()
+
+
+class UnknownModuleError(LookupError):
+    """A module was not sent yet, or has been dropped."""
+
+
+@dataclass(frozen=True)
+class CalledFunction:
+    """A function, and the machine that runs it; `key` stands for its module.
+
+    `written` are the indices of the arguments that a PrimFunc writes, which are its outputs, None
+    for a Relax function. The module of a PrimFunc has only PrimFuncs.
+    """
+
+    key: str
+    function: str
+    where: RunTarget = LOCAL_TARGET
+    written: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """A function to call once for each case.
+
+    With `trace` a case is called again and traced, which works only for a Relax function on this
+    machine. With `is_once` a PrimFunc is not called again for timing, because it calls Python
+    functions, which may behave differently each time.
+    """
+
+    callee: CalledFunction
+    cases: Cases
+    trace: TraceRequest | None = None
+    is_once: bool = False
+
+
+def run_job(job: Job, module: ModuleOf) -> Callable[[], RunResult]:
+    """Build the module unless it is built, and return what calls the function; raise RunError.
+
+    If a call of a PrimFunc is short and may be repeated, the time is the median of more calls.
+    """
+    with captured_stderr() as written:
+        built = build(job.callee, module)
+    traced = None
+    if job.trace is not None:
+        report_progress("building for the trace")
+        traced = _traced(job.callee, module)
+    return partial(_run, job, built, traced, warnings_in(written.text))
+
+
+def _run(
+    job: Job,
+    built: BuiltModule,
+    traced: tuple[LocalModule, Instrumented] | None,
+    warnings: tuple[str, ...],
+) -> RunResult:
+    """Call the function for each case; raise RunError, MemoryError."""
+    callee, is_prim = job.callee, job.callee.written is not None
+    report_progress("copying the arguments")
+    cases = _copied(built, job.cases)
+    outputs, seconds = [], list[float]()
+    told = 0
+    for number, arguments in enumerate(cases, start=1):
+        if number > told:
+            told = number + _told_together(seconds, len(cases) - number)
+            report_progress("running" if is_prim else _numbered(number, told, len(cases)))
+        with filled_memory(callee.where.fill):
+            found, taken = built.call(callee.function, arguments)
+        outputs.append(found)
+        seconds.append(taken)
+    usual = statistics.median(seconds)
+    if is_prim and usual < TIMING_SECONDS and not job.is_once:
+        report_progress("timing")
+        usual = median_seconds(lambda count: built.seconds(callee.function, cases[0], count))
+    trace = None
+    if job.trace is not None and traced is not None:
+        report_progress("tracing")
+        instrumented, of = traced
+        chosen = cases[job.trace.case]
+        trace = record_trace(
+            of,
+            callee.function,
+            lambda: instrumented.timed(callee.function, chosen),
+            usual,
+            job.trace,
+        )
+    report_progress("sending the results")
+    return RunResult(stack_cases(outputs), usual, trace=trace, warnings=warnings)
+
+
+def _told_together(seconds: Sequence[float], left: int) -> int:
+    """Return how many of the remaining cases share the next progress message."""
+    return min(left, int(_TOLD_SECONDS / max(seconds[-1], _LEAST_SECONDS))) if seconds else 0
+
+
+def _numbered(first: int, last: int, count: int) -> str:
+    inputs = f"input {first}" if first == last else f"inputs {first} to {last}"
+    return f"running {inputs} of {count}"
+
+
+def run_packed(packed: bytes, modules: Modules, *, where: RunTarget) -> object:
+    """Do pickled work in the worker; raise UnknownModuleError for a missing module.
+
+    The Python functions that were sent with it are registered. What runs on this machine is run in
+    a fresh process.
+    """
+    if where.is_confined:  # where nothing can be imported any more
+        import numpy.ma
+        import numpy.random  # noqa: F401
+    report_progress("receiving")
+    work, callees = shared_arrays.loads(packed)
+    install_callees(callees)
+
+    def module(key: str) -> ir.IRModule:
+        if key not in modules:
+            raise UnknownModuleError(key)
+        return unpack_module(modules[key])
+
+    prepared: Callable[[], object] = work(module)
+    if where.remote is not None:
+        return prepared()
+    return in_fresh_process(prepared, is_confined=where.is_confined)
+
+
+def build(callee: CalledFunction, module: ModuleOf) -> BuiltModule:
+    """Return a built module, one of the last sixteen if it is among them; raise RunError."""
+    where, written = callee.where, callee.written
+    what = "the module" if written is None else repr(callee.function)
+    if where.remote is not None:
+        return remote_module(where, callee.key, lambda: module(callee.key), written, what)
+    report_progress("building")
+
+    is_pooled, is_confined = where.fill is None, where.is_confined
+
+    def built() -> LocalModule:
+        mod = module(callee.key)
+        recipe = where.recipe
+        return LocalModule.build(
+            mod,
+            where.target,
+            written,
+            what,
+            recipe,
+            is_pooled=is_pooled,
+            is_confined=is_confined,
+        )
+
+    key = callee.key, where.target, where.recipe, written, is_pooled, is_confined
+    return remembered(_built, key, built)
+
+
+def median_seconds(seconds: Callable[[int], float]) -> float:
+    """Return the median time of a call; `seconds(n)` calls n times and returns the mean."""
+    once = max(seconds(1), _LEAST_SECONDS)
+    rounds = int(min(max(TIMING_SECONDS // once, 1), _ROUNDS))
+    number = int(max(TIMING_SECONDS / _ROUNDS // once, 1))
+    return statistics.median(seconds(number) for _ in range(rounds))
+
+
+def _copied(built: BuiltModule, cases: Cases) -> list[list[object]]:
+    """Copy the arguments to the device, shared ones only once."""
+    # a server gets the fields of a tuple one by one
+    columns = [
+        [built.copy_arguments([row(values, case)]) for case in range(len(values))]
+        for values in cases.columns
+    ]
+    return [
+        [one for copied in columns for one in copied[case if len(copied) > 1 else 0]]
+        for case in range(len(cases))
+    ]
+
+
+def _traced(callee: CalledFunction, module: ModuleOf) -> tuple[LocalModule, Instrumented]:
+    def built() -> tuple[LocalModule, Instrumented]:
+        of = instrument(module(callee.key), callee.function)
+        where = callee.where
+        mod = of.module
+        recipe, is_confined = where.recipe, where.is_confined
+        return LocalModule.build(
+            mod, where.target, None, recipe=recipe, is_confined=is_confined
+        ), of
+
+    try:
+        return remembered(_built, callee, built)
+    except RunError as failure:
+        raise RunError(f"{callee.function!r} can be run, but not traced: {failure}") from failure

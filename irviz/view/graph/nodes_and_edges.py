@@ -1,0 +1,279 @@
+"""Nodes: the shape with its texts, the label of the value, and the number of an effect."""
+
+from __future__ import annotations
+
+import math
+from itertools import chain
+from xml.etree import ElementTree
+
+import numpy as np
+
+from irviz.model.graph.graph import OUTPUT, Edge, Graph, Node, NodeId, NodeKind, Region, RegionKind
+from irviz.view.geometry import Point, Rect
+from irviz.view.graph import labels
+from irviz.view.graph.graphviz_layout import ClusterFrame, Route
+from irviz.view.graph.node_shapes import VALUE_HEIGHT, add_shape
+from irviz.view.graph.overlay import Overlay, tint
+from irviz.view.svg_primitives import (
+    add,
+    add_rect,
+    add_text,
+    add_tooltip,
+    path,
+    text_rect,
+    text_width,
+)
+from irviz.view.theme import Theme, node_style
+
+_STUB = 3.0
+_IMPURE_CONTAINERS = (NodeKind.IF, NodeKind.GROUP)
+"""Nodes that are impure only because of their contents."""
+
+
+def draw_node(
+    parent: ElementTree.Element, node: Node, rect: Rect, theme: Theme, overlay: Overlay | None
+) -> ElementTree.Element:
+    """Draw a node's shape, title and note; return the group.
+
+    An overlay replaces the colour of the shape, so that colour has only one meaning.
+    """
+    classes = ["node", node.kind.value, *([node.resolution.value] if node.resolution else [])]
+    mark = overlay.marks.get(node.id) if overlay else None
+    group = add(parent, "g", " ".join(classes), data_node=node.id)
+    style = node_style(node)
+    fill, stroke = theme.colours[style.colour]
+    note_colour = theme.quiet_text
+    tooltip = _tooltip(node)
+    if overlay:
+        fill = theme.background
+    if overlay and mark:
+        tooltip += f"\n{overlay.title}: {mark.text}"
+        fill, note_colour = tint(group, mark, theme), theme.text
+    add_tooltip(group, tooltip)
+    lines: dict[str, str | float] = {"fill": fill, "stroke": stroke, "stroke_width": theme.outline}
+    if style.colour == "unknown":
+        lines["stroke_dasharray"] = "4 2"
+    if mark and mark.is_first:
+        lines |= {"stroke": theme.flag, "stroke_width": 3}
+    add_shape(group, style.shape, rect, **lines)
+    notes = list(filter(None, [labels.note(node), labels.threads(node)]))
+    x, y = rect.centre
+    position = (x, y + 4 - 6 * len(notes) if notes else y + 4.5)
+    title, size = labels.title(node), labels.NAME_SIZE
+    add_text(group, title, position, size, theme.text, css_class="name", font_weight="600")
+    for number, note in enumerate(notes):
+        place = (x, position[1] + 15 + 12 * number)
+        add_text(group, note, place, labels.NOTE_SIZE, note_colour, css_class="note")
+    return group
+
+
+def draw_output(parent: ElementTree.Element, rect: Rect, theme: Theme) -> None:
+    """Draw the node that stands for the function's result."""
+    group = add(parent, "g", "node output")
+    colours = {"fill": theme.background, "stroke": theme.line}
+    add_rect(group, rect, "shape", rx=rect.height / 2, **colours)
+    x, y = rect.centre
+    add_text(group, OUTPUT, (x, y + 3.5), labels.NOTE_SIZE, theme.text, css_class="name")
+
+
+def draw_value_label(
+    parent: ElementTree.Element, node: Node, outlet: Point, theme: Theme, outward: float
+) -> ElementTree.Element:
+    """Write the value's name and type on the first part of the edges that leave the node.
+
+    `outward` is 1 where edges leave downwards, -1 where they leave upwards.
+    """
+    group = add(parent, "g", "value", data_node=node.id)
+    stub = path("M", *outlet, "v", outward * _STUB)
+    add(group, "path", d=stub, stroke=theme.line, stroke_width=1.2)
+    position = _value_label_position(outlet, outward)
+    add_text(group, labels.value_label(node), position, labels.VALUE_SIZE, theme.text)
+    return group
+
+
+def value_label_rect(node: Node, outlet: Point, outward: float) -> Rect:
+    """Return the rectangle that the label of a value covers."""
+    position = _value_label_position(outlet, outward)
+    return text_rect(labels.value_label(node), position, labels.VALUE_SIZE)
+
+
+def effect_numbers(graph: Graph) -> dict[NodeId, int]:
+    """Return the numbers of the nodes that may have an effect, in execution order."""
+    impure = [n.id for n in graph.nodes if not n.is_pure and n.kind not in _IMPURE_CONTAINERS]
+    return {node_id: number for number, node_id in enumerate(impure, start=1)}
+
+
+def draw_effect_number(parent: ElementTree.Element, number: int, rect: Rect, theme: Theme) -> None:
+    """Write the number of a node's effect into its lower right corner; marks take the others."""
+    text = f"!{number}"
+    middle = (rect.right - 5 - text_width(text, labels.NOTE_SIZE) / 2, rect.bottom - 4)
+    mark = add_text(parent, text, middle, labels.NOTE_SIZE, theme.quiet_text, css_class="effect")
+    add_tooltip(mark, f"it may have an effect, number {number} of those drawn")
+
+
+def _value_label_position(outlet: Point, outward: float) -> Point:
+    return (outlet[0], outlet[1] + outward * (VALUE_HEIGHT + _STUB - 1) / 2 + 4)
+
+
+def _tooltip(node: Node) -> str:
+    lines = [f"{node.name or labels.title(node)}: {node.type_label}"]
+    if node.callee:
+        lines.append(f"{node.kind.value} {node.callee}")
+    lines += [f"{name} = {value}" for name, value in node.attributes]
+    if node.kind is not NodeKind.GROUP and (layers := labels.layers_label(node)):
+        lines.append(f"layer = {layers}")
+    return "\n".join(lines)
+
+
+# --- edges -------------------------------------------------------------------------------------
+#
+# Edges: the curve and the arrow of each use of a value.
+
+
+_ARROW_WIDTH = 3.2
+
+
+def draw_edge(
+    parent: ElementTree.Element,
+    edge: Edge,
+    source: Node,
+    route: Route,
+    theme: Theme,
+    *,
+    is_dashed: bool = False,
+) -> ElementTree.Element:
+    """Draw an edge along its route; return the group.
+
+    Args:
+        is_dashed: Whether it is dashed, like the outline of a removed node.
+    """
+    kinds = " carried" * edge.is_carried + " other_copy" * edge.is_other + " write" * edge.is_write
+    group = add(parent, "g", f"edge{kinds}", data_source=edge.source, data_target=edge.target)
+    title = f"{source.name or labels.title(source)}: {source.type_label}"
+    if edge.uses > 1:
+        title += f"\n{edge.uses} uses"
+    if edge.is_carried:
+        title += "\nfrom each copy to the next"
+    if edge.is_other:
+        title += "\nof another copy than the one that is drawn"
+    add_tooltip(group, title)
+    start, *rest = route.points
+    line = {"d": path("M", *start, "C", *chain.from_iterable(rest)), "fill": "none"}
+    dashes = {"stroke_dasharray": "6 3"} if is_dashed else {}
+    if edge.is_carried or edge.is_other:
+        dashes = {"stroke_dasharray": "2 3" if edge.is_carried else "7 4"}
+    width = 4.2 if edge.is_write else 1.2
+    add(group, "path", **line, stroke=theme.line, stroke_width=width, **dashes)
+    if edge.is_write:  # a double line
+        add(group, "path", "inside", **line, stroke=theme.background, stroke_width=1.8, **dashes)
+    add(group, "path", "arrow", d=_arrow(rest[-1], route.tip, edge), fill=theme.line)
+    return group
+
+
+def arrow_rect(route: Route) -> Rect:
+    """Return the rectangle that the arrow at the end of a route covers."""
+    (x, y), (tip_x, tip_y) = route.points[-1], route.tip
+    return Rect(
+        min(x, tip_x) - _ARROW_WIDTH,
+        min(y, tip_y) - 1,
+        max(x, tip_x) + _ARROW_WIDTH,
+        max(y, tip_y) + 1,
+    )
+
+
+def points_along(route: Route, step: float) -> list[Point]:
+    """Return points of a route's curve, about `step` px apart."""
+    found: list[Point] = []
+    points = route.points
+    for index in range(0, len(points) - 3, 3):
+        a, b, c, d = points[index : index + 4]
+        count = max(1, math.ceil((math.dist(a, b) + math.dist(b, c) + math.dist(c, d)) / step))
+        t = np.arange(count) / count
+        u = 1 - t
+        weights = np.stack((u**3, 3 * u * u * t, 3 * u * t * t, t**3), axis=1)
+        found += map(tuple, (weights @ np.array((a, b, c, d))).tolist())
+    return found
+
+
+def _arrow(base: Point, tip: Point, edge: Edge) -> str:
+    width = _ARROW_WIDTH * (1.8 if edge.is_write else 1)
+    along = math.hypot(tip[0] - base[0], tip[1] - base[1]) or 1.0
+    x, y = -(tip[1] - base[1]) / along * width, (tip[0] - base[0]) / along * width
+    sides = ("L", *tip, "L", base[0] - x, base[1] - y, "Z")
+    return path("M", base[0] + x, base[1] + y, *sides)
+
+
+# --- clusters ----------------------------------------------------------------------------------
+#
+# Clusters: the frames around the nodes of a region, and their titles.
+
+
+_TITLE_INSET = 14.0
+
+
+def cluster_contents(graph: Graph) -> dict[int | None, list[Node | int]]:
+    """Return the nodes and the clusters that are directly inside each cluster.
+
+    A cluster is named by the index of its region; None stands for the whole graph. Binding blocks
+    have no cluster: their contents belong to the region around them. Empty regions are left out.
+    """
+    found: dict[int | None, list[Node | int]] = {}
+    placed: set[int] = set()
+    for node in graph.nodes:
+        region = _cluster_of(graph, node.region)
+        found.setdefault(region, []).append(node)
+        while region is not None and region not in placed:
+            placed.add(region)
+            outer = _cluster_of(graph, graph.regions[region].parent)
+            found.setdefault(outer, []).append(region)
+            region = outer
+    return found
+
+
+def _cluster_of(graph: Graph, region: int | None) -> int | None:
+    while region is not None and graph.regions[region].kind is RegionKind.BINDING_BLOCK:
+        region = graph.regions[region].parent
+    return region
+
+
+def cluster_title(graph: Graph, index: int) -> str:
+    """Return the title of the cluster of a region."""
+    region = graph.regions[index]
+    if region.kind is RegionKind.DATAFLOW_BLOCK:
+        return "dataflow"
+    return labels.group_title(region.name)
+
+
+def title_space(title: str) -> float:
+    """Return the least width of a frame with a title."""
+    return text_width(title, labels.VALUE_SIZE) + 30
+
+
+def draw_cluster(
+    parent: ElementTree.Element, frame: ClusterFrame, region: Region, theme: Theme
+) -> None:
+    """Draw the frame of a cluster."""
+    group = add(parent, "g", f"block {region.kind.value}")
+    dashes = {"stroke_dasharray": "5 3"} if region.kind is RegionKind.DATAFLOW_BLOCK else {}
+    lines: dict[str, str | float] = {"fill": theme.block_fill, "stroke": theme.block_line}
+    if region.kind is RegionKind.FUSED:
+        lines = {"fill": "none", "stroke": theme.changes["fused"], "stroke_width": 2.4}
+        dashes = {"stroke_dasharray": "2 4"}
+    add_rect(group, frame.rect, rx=6, **lines, **dashes)
+
+
+def draw_cluster_title(
+    parent: ElementTree.Element, frame: ClusterFrame, title: str, colour: str, theme: Theme
+) -> None:
+    """Write the title into the corner of a frame; an edge that crosses it is interrupted."""
+    halo = {"stroke": theme.block_fill, "stroke_width": "4", "paint_order": "stroke"}
+    add_text(parent, title, _position(frame), labels.VALUE_SIZE, colour, "start", **halo)
+
+
+def cluster_title_rect(frame: ClusterFrame, title: str) -> Rect:
+    """Return the rectangle that a title covers."""
+    return text_rect(title, _position(frame), labels.VALUE_SIZE, "start")
+
+
+def _position(frame: ClusterFrame) -> Point:
+    return (frame.rect.left + _TITLE_INSET, frame.label[1] + 4)

@@ -25,7 +25,7 @@ from tvm_ffi import structural_equal
 from irviz.course.mlp import MODULES
 from irviz.errors import LoadError
 from irviz.loaders.tvmscript.admission import admit
-from irviz.loaders.tvmscript.restricted_parser import parse_admitted
+from irviz.loaders.tvmscript.read_modules import parse_admitted
 from irviz.loaders.upgrade.upgrade import upgrade
 from irviz.transforms.passes.catalog import catalog
 from irviz.transforms.passes.pass_call import named_pass

@@ -19,7 +19,7 @@ from table import heading, line
 import irviz
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule
-from irviz.runtime import run_in_worker
+from irviz.runtime import run as run_in_worker
 from irviz.worker.sandbox import can_confine
 from irviz.worker.supervisor import RUNS, Worker
 

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from irviz import figures as figures
-    from irviz.explorer.explore_recording import record as record
     from irviz.explorer.explorer import Explorer as Explorer
     from irviz.explorer.explorer import explore as explore
+    from irviz.explorer.explorer import record as record
     from irviz.explorer.html_file import save_html as save_html
     from irviz.figures.decorator import figure as figure
     from irviz.ir.numpy_code.numpy_program import NumPyProgram as NumPyProgram
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from irviz.model.runs.trace import Trace as Trace
     from irviz.runtime.run import CallInputs as CallInputs
     from irviz.runtime.run import RunConfig as RunConfig
-    from irviz.runtime.run_in_worker import forget_kernels as forget_kernels
+    from irviz.runtime.run import forget_kernels as forget_kernels
     from irviz.session.bisect import Bisection as Bisection
     from irviz.session.bisect import bisect as bisect
     from irviz.session.blame import Blame as Blame
@@ -112,11 +112,11 @@ _LAZY = {
     "explore": "irviz.explorer.explorer:explore",
     "figure": "irviz.figures.decorator:figure",
     "figures": "irviz.figures",
-    "forget_kernels": "irviz.runtime.run_in_worker:forget_kernels",
+    "forget_kernels": "irviz.runtime.run:forget_kernels",
     "graph": "irviz.session.draw_function:graph",
     "library": "irviz.transforms.kernels.library",
     "load": "irviz.session.open_session:load",
-    "record": "irviz.explorer.explore_recording:record",
+    "record": "irviz.explorer.explorer:record",
     "reduce": "irviz.session.reduce:reduce",
     "register_pass": "irviz.transforms.passes.catalog:register_pass",
     "register_rewrite": "irviz.transforms.passes.catalog:register_rewrite",

@@ -19,9 +19,9 @@ from tvm import relax, tirx
 from tvm.script import tirx as T
 from tvm.support import cc
 
-from irviz.runtime.local import kernels
-from irviz.runtime.local.kernel_store import kernel_store
-from irviz.runtime.local.vm import LocalModule
+from irviz.runtime import kernels
+from irviz.runtime.kernel_store import kernel_store
+from irviz.runtime.vm import LocalModule
 
 X = np.ones((4, 4), "float32")
 EXCHANGE = """

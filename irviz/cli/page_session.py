@@ -35,7 +35,7 @@ class PageSession:
         """Open what was requested, after connecting widgets to the pages."""
         from irviz.cli.open_explorer import explorer_of_page
         from irviz.explorer.explorer import Explorer
-        from irviz.runtime.local.kernel_store import say_if_none_are_kept
+        from irviz.runtime.kernel_store import say_if_none_are_kept
 
         say_if_none_are_kept()
         self.pages.connect_widgets(Explorer.handle_control_comm_opened)

@@ -20,7 +20,6 @@ from irviz.explorer.downloads import file, file_name, file_of
 from irviz.explorer.html_file import page_content, page_in_steps
 from irviz.explorer.jobs.incremental import Incremental, check_wanted
 from irviz.explorer.jobs.job_queue import Job, JobQueue
-from irviz.explorer.pass_preview import preview
 from irviz.explorer.selectors import bisection_words, call_key, location, selected_trace
 from irviz.explorer.state import (
     FIRST,
@@ -32,6 +31,7 @@ from irviz.explorer.state import (
     File,
     Inquiry,
     Making,
+    Preview,
     PreviewKey,
     RunKey,
     State,
@@ -40,6 +40,8 @@ from irviz.explorer.state import (
     ValueKey,
 )
 from irviz.explorer.store import Store
+from irviz.ir.module_functions import relax_functions
+from irviz.model.diff.diff_result import NodeChange
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.run import TraceRequest, error_summary
@@ -48,6 +50,8 @@ from irviz.session.divergence_report import compare_traces
 from irviz.session.run_stages import node_arrays
 from irviz.session.schedule_times import ScheduleStages, ScheduleTimes, measure_schedule
 from irviz.session.session import Session
+from irviz.session.stage_diff import diff_modules
+from irviz.transforms.apply_transform import apply_transform, try_transform
 from irviz.transforms.kernels.candidates import Candidate, iter_candidates
 from irviz.transforms.schedules.schedule_step import ScheduleStep
 from irviz.transforms.transform import Transform
@@ -397,3 +401,41 @@ def _told(action: Action, name: str, steps: Iterator[_Made]) -> Iterator[Action]
     except Exception as failure:  # whatever it is, the explorer lives on
         yield actions.Say(str(failure), is_error=True)
     yield actions.SetField("making", None)
+
+
+# --- pass preview ------------------------------------------------------------------------------
+#
+# Preview what a transform would do to a stage.
+
+
+_MOST_COMPARED = 2000
+"""In functions with more bindings, changed nodes are not determined, which would take seconds."""
+
+
+def preview(key: PreviewKey) -> Preview:
+    """Try a transform in the worker; return what it would change, and which nodes."""
+    stage, transform = key.stage, key.transform
+    tried = transform.tried_as
+    outcome = try_transform(stage.module, tried, look=True) if tried is not None else None
+    if outcome is not None and outcome.error:
+        return Preview(key, f"it would fail: {outcome.error}", is_error=True)
+    if outcome is None or outcome.change is None:
+        return Preview(key, "it cannot be tried apart: apply it to see what it changes")
+    if not outcome.change:
+        return Preview(key, f"it would change {outcome.change}")
+    return Preview(key, f"it would change: {outcome.change}", nodes=_changed_nodes(key))
+
+
+def _changed_nodes(key: PreviewKey) -> tuple[NodeId, ...]:
+    """Return the nodes of the stage's function that would be removed, changed or replaced."""
+    stage, transform, function = key.stage, key.transform, key.function
+    if stage.files or function not in relax_functions(stage.module):
+        return ()  # what comes from a file is transformed in the worker alone
+    made = apply_transform(stage, transform, stage.id, isolate=False)
+    found = diff_modules(stage, made, ("", ""), function).functions
+    diff = next((one for one in found if one.before == function), None)
+    if made.error or diff is None or len(diff.nodes) > _MOST_COMPARED:
+        return ()
+    return tuple(
+        node for one in diff.nodes if one.change is not NodeChange.SAME for node in one.before
+    )

@@ -41,8 +41,7 @@ from irviz.explorer.state import (
 )
 from irviz.model.folding.container_path import reveal
 from irviz.model.folding.folding_limits import LIMIT
-from irviz.model.graph.graph import NodeId
-from irviz.model.graph.inlined_ids import call_path
+from irviz.model.graph.graph import NodeId, call_path
 from irviz.model.graph.neighbourhood import AFTER, BEFORE
 from irviz.model.runs.trace import Array, NodeValue, Trace
 from irviz.session.bisect import Bisection

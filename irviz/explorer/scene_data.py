@@ -39,8 +39,8 @@ from irviz.model.graph.graph import (
 )
 from irviz.model.graph.layers import common_layer, layer_name
 from irviz.model.runs.trace import Trace
-from irviz.session.compared_views import ComparedViews
 from irviz.session.run_overlays import size_overlay, time_overlay
+from irviz.session.shared_layout import ComparedViews
 from irviz.session.stage_cache import array_of, constants_of, graph_of, tree_of
 from irviz.session.visible_function import StageView
 from irviz.transforms.stage import Stage

@@ -32,8 +32,8 @@ from irviz.model.graph.graph import (
     NodeKind,
     RegionKind,
     Resolution,
+    id_in_callee,
 )
-from irviz.model.graph.inlined_ids import id_in_callee
 from irviz.model.graph.search import search_nodes
 from irviz.model.loop_nest import LoopNest, ScheduleAddress, schedule_addresses
 from irviz.model.runs.array_summary import summarise
@@ -41,14 +41,19 @@ from irviz.model.runs.run_result import Comparison, RunResult, compare_runs
 from irviz.model.runs.trace import NodeValue, Trace
 from irviz.runtime.prim_func_call import prim_func_sizes
 from irviz.session.bisect import Bisection
-from irviz.session.compared_views import ComparedViews, compared_views
 from irviz.session.lost_function import is_lost, lost_function
 from irviz.session.node_history import HistoryStep, node_history
 from irviz.session.operation_limits import limited
 from irviz.session.run_overlays import trace_overlay
 from irviz.session.schedule_times import ScheduleStages
+from irviz.session.shared_layout import (
+    ComparedViews,
+    SharedLayout,
+    chain_part,
+    compared_views,
+    shared_layouts,
+)
 from irviz.session.stage_cache import array_of, constants_of, graph_of, script_of
-from irviz.session.stage_chain import SharedLayout, chain_part, shared_layouts
 from irviz.session.visible_function import StageView, stage_view
 from irviz.transforms.schedules import schedule_trace as traces
 from irviz.transforms.schedules.schedule_trace import ScheduleTrace

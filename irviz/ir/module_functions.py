@@ -11,7 +11,7 @@ from tvm import ir, relax, tirx
 
 from irviz.errors import NotFoundError
 from irviz.ir.labels import attributes
-from irviz.model.graph.module_contents import FunctionInfo, ModuleContents
+from irviz.model.graph.graph import FunctionInfo, ModuleContents
 
 _MOST_NAMES = 3
 _OTHER = "an IRModule with an @R.function, or another stage"

@@ -64,7 +64,7 @@ def read_content(
         raise LoadError(f"{file!r} is {kind.title}, with stages of its own: open it by itself")
     external = 0
     if kind is FileKind.ONNX:
-        from irviz.loaders.models.onnx_file import external_bytes
+        from irviz.loaders.models.onnx_models import external_bytes
 
         external = external_bytes(content, path and path.parent)
     size = len(content) + external

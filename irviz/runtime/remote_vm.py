@@ -23,10 +23,10 @@ from irviz.errors import RunError
 from irviz.ir.check_arguments import ShapeValue
 from irviz.ir.module_functions import relax_functions
 from irviz.model.runs.trace import Array
-from irviz.runtime.local.python_callees import python_callees
-from irviz.runtime.local.run_errors import error_summary, run_errors
-from irviz.runtime.local.vm import LocalModule, remembered, running, to_device, tvm_target
+from irviz.runtime.python_callees import python_callees
 from irviz.runtime.run_config import RemoteAddress, RunTarget, architecture
+from irviz.runtime.run_errors import error_summary, run_errors
+from irviz.runtime.vm import LocalModule, remembered, running, to_device, tvm_target
 from irviz.worker.progress import report_progress
 
 _SHORT_SECONDS = 0.1

@@ -7,9 +7,9 @@ import re
 from dataclasses import dataclass, replace
 
 from irviz.errors import InputError, RunError
-from irviz.runtime.local.build_module import AS_IT_IS, PLAIN, BuildRecipe
-from irviz.runtime.local.run_errors import error_summary
-from irviz.runtime.local.vm import tvm_target
+from irviz.runtime.build_module import AS_IT_IS, PLAIN, BuildRecipe
+from irviz.runtime.run_errors import error_summary
+from irviz.runtime.vm import tvm_target
 from irviz.worker.sandbox import VARIABLE, can_confine
 
 RUN_SECONDS = 60.0

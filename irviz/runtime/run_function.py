@@ -13,12 +13,12 @@ from tvm import ir
 from irviz.errors import RunError
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.argument_lists import Cases, row
-from irviz.runtime.local.module_bytes import unpack_module
-from irviz.runtime.local.python_callees import install_callees
-from irviz.runtime.local.trace_recorder import Instrumented, TraceRequest, instrument, record_trace
-from irviz.runtime.local.vm import LocalModule, filled_memory, remembered, stack_cases
+from irviz.runtime.module_bytes import unpack_module
+from irviz.runtime.python_callees import install_callees
 from irviz.runtime.remote_vm import BuiltModule, remote_module
 from irviz.runtime.run_config import LOCAL_TARGET, RunTarget
+from irviz.runtime.trace_recorder import Instrumented, TraceRequest, instrument, record_trace
+from irviz.runtime.vm import LocalModule, filled_memory, remembered, stack_cases
 from irviz.worker import shared_arrays
 from irviz.worker.captured_output import captured_stderr, warnings_in
 from irviz.worker.fresh_process import in_fresh_process

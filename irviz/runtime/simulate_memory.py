@@ -23,11 +23,10 @@ from irviz.ir.symbolic_shapes import (
     symbolic_sizes,
     tensor_types,
 )
-from irviz.model.graph.graph import NodeId
-from irviz.model.graph.inlined_ids import inlined_id
+from irviz.model.graph.graph import NodeId, inlined_id
 from irviz.model.graph.memory_accesses import KILLS, PLANNED_TENSORS, STORAGES
 from irviz.model.runs.memory_use import Allocation, MemoryStep, MemoryUse, Storage
-from irviz.runtime.local.run_errors import error_summary
+from irviz.runtime.run_errors import error_summary
 from irviz.worker.supervisor import TRIES, WorkerError
 
 SECONDS = 120.0

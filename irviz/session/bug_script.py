@@ -16,9 +16,9 @@ from irviz.ir.check_arguments import Argument, ShapeValue
 from irviz.ir.symbolic_shapes import parameter_types
 from irviz.model.runs.array_diff import Verdict
 from irviz.runtime.argument_lists import Cases
-from irviz.runtime.local.vm import PERTURB, perturb_value
 from irviz.runtime.run import RunConfig, run
 from irviz.runtime.synthetic_inputs import RANDOM, generator_for, random_array
+from irviz.runtime.vm import PERTURB, perturb_value
 from irviz.session.bisect import Bisection
 from irviz.session.session import Session
 from irviz.session.stage_interface import INTERFACE

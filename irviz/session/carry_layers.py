@@ -8,9 +8,8 @@ from weakref import WeakKeyDictionary
 from tvm import tirx
 
 from irviz.loaders.models.imported_layers import remember_layers
-from irviz.model.graph.graph import Graph, NodeId
+from irviz.model.graph.graph import Graph, NodeId, call_path
 from irviz.model.graph.infer_layers import LayersByNode, with_layers
-from irviz.model.graph.inlined_ids import call_path
 from irviz.model.graph.layers import Layer
 from irviz.session.stage_matching import match_stages
 from irviz.session.stage_readings import Reading, kept_by_stage, reading_of

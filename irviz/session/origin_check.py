@@ -14,9 +14,9 @@ from irviz.model.runs.origin import Origin, OriginRun
 from irviz.model.runs.run_result import OriginVerdict, RunResult, compare_runs
 from irviz.model.runs.tolerance import scaled_tolerance
 from irviz.model.runs.trace import Array
-from irviz.runtime.local.run_errors import error_summary
-from irviz.runtime.local.vm import remembered
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, run
+from irviz.runtime.run_errors import error_summary
+from irviz.runtime.vm import remembered
 from irviz.session.session_state import SessionState
 from irviz.session.stage_matching import inlined_graph
 from irviz.transforms.stage import Stage

@@ -31,8 +31,7 @@ from irviz.ir.module_functions import default_function, drawable_function
 from irviz.ir.symbolic_shapes import parameter_types, type_dims
 from irviz.ir.tvmscript import tvmscript
 from irviz.runtime.argument_lists import Array
-from irviz.runtime.local.module_bytes import pack_module, unpack_module
-from irviz.runtime.local.pickle_by_value import PortableFunction
+from irviz.runtime.module_bytes import PortableFunction, pack_module, unpack_module
 from irviz.runtime.run import CallInputs, TraceRequest, run
 from irviz.runtime.synthetic_inputs import RANDOM
 from irviz.session.bisect import Bisection, Progress, bisect, cancelled_by

@@ -7,8 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Literal, Protocol
 
 from irviz.model.folding.visible_graph import VisibleGraph
-from irviz.model.graph.graph import NodeId
-from irviz.model.graph.inlined_ids import SEPARATOR, call_path, inlined_id
+from irviz.model.graph.graph import SEPARATOR, NodeId, call_path, inlined_id
 from irviz.model.runs.array_summary import ArraySummary
 from irviz.model.runs.trace import Trace
 from irviz.session.visible_function import StageView

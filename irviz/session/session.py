@@ -29,9 +29,8 @@ from irviz.ir.tvmscript import Script
 from irviz.model.diff.side_graphs import side_graphs
 from irviz.model.diff.union_graph import union_graph
 from irviz.model.folding.expansion import Expansion
-from irviz.model.graph.graph import Graph, NodeId
+from irviz.model.graph.graph import SEPARATOR, Graph, NodeId
 from irviz.model.graph.infer_layers import LayersByNode
-from irviz.model.graph.inlined_ids import SEPARATOR
 from irviz.model.runs.array_summary import summarise
 from irviz.model.runs.measurement import Measurement, Timing
 from irviz.model.runs.memory_use import MemoryUse

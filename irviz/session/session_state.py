@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from irviz.errors import UntrustedError
-from irviz.runtime.local.build_module import why_not_confined
+from irviz.runtime.build_module import why_not_confined
 from irviz.runtime.run import CallInputs, RunConfig
 from irviz.runtime.run_config import parse_device
 from irviz.transforms.stage import Stage

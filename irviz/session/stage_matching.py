@@ -10,8 +10,7 @@ from tvm import ir, relax
 
 from irviz.ir.module_functions import drawable_function, relax_functions
 from irviz.ir.node_ids import definitions, identify
-from irviz.model.graph.graph import NodeId, Resolution
-from irviz.model.graph.inlined_ids import inlined_id
+from irviz.model.graph.graph import NodeId, Resolution, inlined_id
 from irviz.model.matching.inlined_graph import (
     MAX_CALL_DEPTH,
     InlinedGraph,

@@ -20,8 +20,10 @@ from irviz.model.graph.graph import (
     Region,
     RegionKind,
     Resolution,
+    id_in_callee,
+    inlined_id,
+    inlined_parts,
 )
-from irviz.model.graph.inlined_ids import id_in_callee, inlined_id, inlined_parts
 from irviz.model.graph.neighbourhood import AFTER, BEFORE, neighbourhood, nodes_between, subgraph
 from irviz.session.stage_cache import graph_of, tree_of
 from irviz.transforms.stage import Stage

@@ -8,7 +8,7 @@ import cloudpickle
 from tvm import ir
 
 from irviz.errors import NotFoundError, TransformError
-from irviz.runtime.local.module_bytes import pack_module, unpack_module
+from irviz.runtime.module_bytes import pack_module, unpack_module
 from irviz.transforms.change_summary import ModuleChanges, compare_modules
 from irviz.transforms.stage import Stage
 from irviz.transforms.transform import Apply, Transform

@@ -21,7 +21,7 @@ from irviz.atomic_write import atomic_write
 from irviz.errors import IrvizError
 from irviz.ir.tvmscript import tvmscript
 from irviz.loaders.tvmscript.admission import admit
-from irviz.loaders.tvmscript.restricted_parser import parse_admitted
+from irviz.loaders.tvmscript.read_modules import parse_admitted
 
 _DECODING = ("import base64", "import zlib")
 _WIDTH = 96

@@ -13,9 +13,9 @@ from irviz.model.diff.diff_result import FunctionDiff
 from irviz.model.folding.expansion import Expansion
 from irviz.view.figure import Figure
 from irviz.view.geometry import Point, Size
+from irviz.view.graph.aligned_layouts import PlacedDiff, place_diff
 from irviz.view.graph.change_marks import LEGEND, SideChanges, draw_marks, draw_sign, signs_of
 from irviz.view.graph.graph_figure import Direction, PlacedGraph
-from irviz.view.graph.placed_diff import PlacedDiff, place_diff
 from irviz.view.graph.scene_geometry import SceneGeometry
 from irviz.view.graph.svg import draw_scene
 from irviz.view.loop_nest_diff import draw_loop_nest_diff

@@ -16,7 +16,7 @@ from irviz.explorer.reducer import reduce
 from irviz.explorer.selectors import scene, view_or_none
 from irviz.explorer.state import RunKey, State
 from irviz.model.folding.folding_limits import LIMIT
-from irviz.model.graph.inlined_ids import inlined_id
+from irviz.model.graph.graph import inlined_id
 from irviz.model.runs.run_result import RunResult
 from irviz.model.runs.trace import Trace
 from irviz.session.visible_function import ViewState

@@ -13,8 +13,7 @@ from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule
 from irviz.explorer.actions import FetchValue
 from irviz.explorer.selectors import view_or_none
-from irviz.model.graph.graph import NodeId
-from irviz.model.graph.inlined_ids import inlined_id
+from irviz.model.graph.graph import NodeId, inlined_id
 from irviz.session.session import Session
 from irviz.transforms.kernels import library
 from irviz.view.theme import THEMES

@@ -18,8 +18,7 @@ from irviz.explorer.scene_data import scene_data, value_words
 from irviz.explorer.selectors import selected_value
 from irviz.explorer.state import State
 from irviz.explorer.viewer.schema import NodeFacts, Scene
-from irviz.model.graph.graph import NodeId, NodeKind
-from irviz.model.graph.inlined_ids import inlined_id
+from irviz.model.graph.graph import NodeId, NodeKind, inlined_id
 from irviz.model.runs.array_summary import summarise
 from irviz.model.runs.trace import NodeValue, NodeVisit, Trace
 from irviz.session.session import Session

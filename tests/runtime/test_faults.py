@@ -24,7 +24,7 @@ from tvm.script import tirx as T
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MODULES
 from irviz.errors import CancelledRunError, InputError, RunError
-from irviz.runtime import run_in_worker
+from irviz.runtime import run as run_in_worker
 from irviz.session.session import Session
 from irviz.transforms.kernels import library
 from irviz.worker.supervisor import RUNS, Worker

@@ -16,9 +16,9 @@ from irviz.course.digits import mlp_params
 from irviz.course.mlp import MODULES, MyModule
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import INPUT_KINDS, NodeId, RegionKind
-from irviz.session import stage_chain
+from irviz.session import shared_layout as stage_chain
 from irviz.session.session import Session
-from irviz.session.stage_chain import chain, chain_part, shared_layouts
+from irviz.session.shared_layout import chain, chain_part, shared_layouts
 from irviz.session.visible_function import StageView, ViewState
 from irviz.transforms.stage import Stage
 from irviz.view.graph.scene_geometry import SceneGeometry

@@ -12,8 +12,7 @@ from tvm.script import tirx as T
 import irviz
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule, MyModuleStatic
-from irviz.model.graph.graph import NodeKind
-from irviz.model.graph.inlined_ids import inlined_id
+from irviz.model.graph.graph import NodeKind, inlined_id
 from irviz.runtime.run import run
 from irviz.session import run_stages
 from irviz.session.session import Session

@@ -12,7 +12,7 @@ from tvm.script import relax as R
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule
 from irviz.errors import InputError
-from irviz.model.graph.inlined_ids import inlined_id
+from irviz.model.graph.graph import inlined_id
 from irviz.session.session import Session
 from irviz.view.text.tables import TimingTable
 

@@ -12,7 +12,8 @@ import psutil
 import pytest
 
 from irviz.worker import process_tree as end_process
-from irviz.worker import start_methods, worker_handle
+from irviz.worker import start_methods
+from irviz.worker import supervisor as worker_handle
 from irviz.worker.start_methods import ForkedProcess, ForkServer
 from irviz.worker.supervisor import CrashedError, StartError, TimedOutError, Worker
 

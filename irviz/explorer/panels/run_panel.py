@@ -22,7 +22,7 @@ from irviz.explorer.panels.form_controls import (
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
-from irviz.runtime.local.build_module import BUILDS
+from irviz.runtime.build_module import BUILDS
 from irviz.runtime.run_config import check_limits
 from irviz.session.run_stages import input_of_case
 from irviz.view.text.run_results import outputs_html

@@ -30,8 +30,7 @@ from irviz.ir.numpy_code.prim_func import (
     shape_assignments,
     write_prim_func,
 )
-from irviz.ir.tir.scoped_names import ScopedNames
-from irviz.ir.tir.statements import statement_offsets
+from irviz.ir.tir.statements import ScopedNames, statement_offsets
 from irviz.ir.tvmscript import Script
 
 _GAP = "\n" * 3

@@ -9,11 +9,12 @@ from functools import lru_cache
 from tvm import ir, s_tir, tirx
 
 from irviz.ir.labels import shape_label
-from irviz.ir.tir.scoped_names import ScopedNames, used_vars
 from irviz.ir.tir.statements import (
+    ScopedNames,
     flatten_with_paths,
     nested_statements,
     script_lines,
+    used_vars,
     walk_statements,
 )
 from irviz.model.loop_nest import (

@@ -10,8 +10,16 @@ from typing import NamedTuple
 
 from irviz.model.diff.canonical_names import Names, common_names, with_contents, without_names
 from irviz.model.diff.diff_result import Part
-from irviz.model.graph.graph import FUNCTION_NAME, INPUT_KINDS, Graph, Node, NodeId, NodeKind
-from irviz.model.graph.inlined_ids import SEPARATOR, inlined_id
+from irviz.model.graph.graph import (
+    FUNCTION_NAME,
+    INPUT_KINDS,
+    SEPARATOR,
+    Graph,
+    Node,
+    NodeId,
+    NodeKind,
+    inlined_id,
+)
 from irviz.model.matching.function_matching import FunctionPair
 from irviz.model.matching.inlined_graph import InlinedGraph, inline_calls, inlined_correspondence
 from irviz.model.matching.isomorphism import isomorphism

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from irviz.model.graph.graph import (
     CALLEE,
+    SEPARATOR,
     Edge,
     Graph,
     Node,
@@ -14,8 +15,9 @@ from irviz.model.graph.graph import (
     NodeKind,
     Region,
     RegionKind,
+    inlined_id,
+    inlined_parts,
 )
-from irviz.model.graph.inlined_ids import SEPARATOR, inlined_id, inlined_parts
 from irviz.model.matching.node_matching import (
     Correspondence,
     MatchedBy,

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from irviz.model.graph.graph import NodeId, UnknownNodeError
-from irviz.model.graph.inlined_ids import id_in_callee
+from irviz.model.graph.graph import NodeId, UnknownNodeError, id_in_callee
 from irviz.model.runs.array_summary import ArraySummary
 
 Array = NDArray[np.generic]

@@ -20,8 +20,8 @@ from irviz.ir.module_functions import function_named, prim_funcs, relax_function
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.array_diff import distances
 from irviz.model.runs.tolerance import kernel_tolerance
-from irviz.runtime.local.kernels import compiled, is_closed
-from irviz.runtime.local.run_errors import error_summary
+from irviz.runtime.kernels import compiled, is_closed
+from irviz.runtime.run_errors import error_summary
 from irviz.transforms.kernels.call_targets import (
     BoundCall,
     CallTarget,

@@ -11,7 +11,7 @@ from tvm import ir, relax, te, tirx
 
 from irviz.errors import IrvizError
 from irviz.ir.labels import dim_label
-from irviz.runtime.local.run_errors import error_summary
+from irviz.runtime.run_errors import error_summary
 from irviz.transforms.kernels.signature import (
     Signature,
     call_types,

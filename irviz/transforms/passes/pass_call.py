@@ -11,7 +11,7 @@ from tvm import ir, tirx
 from tvm_ffi import structural_equal
 
 from irviz.errors import TransformError
-from irviz.runtime.local.pickle_by_value import PortableFunction
+from irviz.runtime.module_bytes import PortableFunction
 from irviz.transforms.passes import pass_facts
 from irviz.transforms.passes.arguments import (
     NameScope,

@@ -12,7 +12,7 @@ from tvm.relax import dpl
 
 from irviz.errors import TransformError
 from irviz.ir.module_functions import relax_function, relax_functions, with_functions
-from irviz.runtime.local.pickle_by_value import PortableFunction
+from irviz.runtime.module_bytes import PortableFunction
 from irviz.transforms.passes.user_function_source import define_function
 from irviz.transforms.python_script import PythonScript, UnwritableError
 from irviz.transforms.transform import Transform

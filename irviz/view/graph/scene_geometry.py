@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator
 from irviz.model.graph.graph import OUTPUT, Edge, Graph, NodeId
 from irviz.view.geometry import Point, Rect, Size
 from irviz.view.graph.graphviz_layout import ClusterFrame, Layout
-from irviz.view.graph.node_markers import TOGGLE_RADIUS, flag_rect
 from irviz.view.graph.node_shapes import VALUE_HEIGHT, output_size, shape_size, value_width
 from irviz.view.graph.nodes_and_edges import (
     arrow_rect,
@@ -16,7 +15,7 @@ from irviz.view.graph.nodes_and_edges import (
     points_along,
     value_label_rect,
 )
-from irviz.view.graph.overlay import Overlay
+from irviz.view.graph.overlay import TOGGLE_RADIUS, Overlay, flag_rect
 
 _STEP = 6.0
 """The distance between the points that stand for a line, in px."""

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from irviz.model.graph.graph import Graph, NodeId, RegionKind
 from irviz.view.geometry import Point, Rect, Size
 from irviz.view.graph.change_marks import SideChanges, draw_marks
-from irviz.view.graph.node_markers import draw_flag, draw_toggle
 from irviz.view.graph.nodes_and_edges import (
     cluster_title,
     draw_cluster,
@@ -25,7 +24,13 @@ from irviz.view.graph.nodes_and_edges import (
     draw_value_label,
     effect_numbers,
 )
-from irviz.view.graph.overlay import Overlay, draw_overlay_legend, legend_size
+from irviz.view.graph.overlay import (
+    Overlay,
+    draw_flag,
+    draw_overlay_legend,
+    draw_toggle,
+    legend_size,
+)
 from irviz.view.graph.scene_geometry import SceneGeometry
 from irviz.view.svg_primitives import (
     add,

@@ -11,8 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irviz.model.folding.container_path import RepeatCopies
-from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, RegionKind, Resolution
-from irviz.model.graph.module_contents import ModuleContents
+from irviz.model.graph.graph import (
+    Graph,
+    ModuleContents,
+    Node,
+    NodeId,
+    NodeKind,
+    RegionKind,
+    Resolution,
+)
 from irviz.model.runs.array_summary import ArraySummary, summarise
 from irviz.units import format_number
 from irviz.view.graph.labels import layers_label

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irviz.model.graph.graph import Graph, NodeId
-from irviz.model.graph.inlined_ids import SEPARATOR
+from irviz.model.graph.graph import SEPARATOR, Graph, NodeId
 from irviz.model.runs.array_diff import Verdict
 from irviz.model.runs.divergence import Divergence, NodeDifference
 

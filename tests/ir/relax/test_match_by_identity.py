@@ -11,7 +11,7 @@ from irviz.course.mlp_high_level import MyModuleHighLevel
 from irviz.ir.function_graph import extract, read_function
 from irviz.ir.module_functions import NoFunctionError, relax_functions
 from irviz.ir.node_ids import identify
-from irviz.model.graph.inlined_ids import inlined_id
+from irviz.model.graph.graph import inlined_id
 from irviz.model.matching.inlined_graph import inline_calls, inlined_correspondence
 from irviz.model.matching.node_matching import compose, correspondence
 from irviz.session.stage_matching import shared_constants, shared_vars

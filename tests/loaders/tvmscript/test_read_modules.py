@@ -11,8 +11,7 @@ from irviz.loaders.load import load_content
 from irviz.loaders.read_file_contents import read_content
 from irviz.loaders.read_in_worker import read_in_worker
 from irviz.loaders.tvmscript import read_modules
-from irviz.loaders.tvmscript.read_modules import modules_of
-from irviz.loaders.tvmscript.restricted_parser import parse_admitted
+from irviz.loaders.tvmscript.read_modules import modules_of, parse_admitted
 from irviz.loaders.tvmscript.syntax_tree import RefusedError
 
 pytestmark = pytest.mark.worker

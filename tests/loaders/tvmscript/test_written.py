@@ -11,7 +11,7 @@ from tvm_ffi import structural_equal
 
 import irviz
 from irviz.loaders.tvmscript.admission import RefusedError, admit
-from irviz.loaders.tvmscript.restricted_parser import parse_admitted
+from irviz.loaders.tvmscript.read_modules import parse_admitted
 
 _NAMED = Path(__file__).with_name("written.txt").read_text(encoding="utf-8").split("# === ")[1:]
 _LOADED = (ast.Load, type(None))  # constants have no context

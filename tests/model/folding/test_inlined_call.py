@@ -13,8 +13,7 @@ from irviz.model.folding.containers import container_tree
 from irviz.model.folding.expansion import Expansion
 from irviz.model.folding.folding_limits import LIMIT
 from irviz.model.folding.visible_graph import visible_graph
-from irviz.model.graph.graph import INPUT_KINDS, NodeKind, RegionKind
-from irviz.model.graph.inlined_ids import inlined_id
+from irviz.model.graph.graph import INPUT_KINDS, NodeKind, RegionKind, inlined_id
 from irviz.session.stage_cache import graph_of
 from irviz.session.visible_function import ViewState, inline_call, stage_view
 from irviz.transforms.stage import Stage

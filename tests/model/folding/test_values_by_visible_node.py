@@ -9,8 +9,7 @@ import pytest
 from irviz.model.folding.containers import container_tree
 from irviz.model.folding.expansion import Expansion
 from irviz.model.folding.visible_graph import VisibleGraph, visible_graph
-from irviz.model.graph.graph import Graph, NodeId, NodeKind, Resolution
-from irviz.model.graph.inlined_ids import inlined_id
+from irviz.model.graph.graph import Graph, NodeId, NodeKind, Resolution, inlined_id
 from irviz.session.run_overlays import (
     by_visible_node,
     outermost_by_visible_node,

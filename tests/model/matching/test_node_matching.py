@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irviz.model.graph.graph import Edge, Graph, Node, NodeKind, Region, RegionKind
-from irviz.model.graph.inlined_ids import inlined_id
+from irviz.model.graph.graph import Edge, Graph, Node, NodeKind, Region, RegionKind, inlined_id
 from irviz.model.matching.inlined_graph import inline_calls, inlined_correspondence
 from irviz.model.matching.node_matching import compose, correspondence
 

@@ -5,8 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from irviz.model.graph.graph import NodeId
-from irviz.model.graph.inlined_ids import inlined_id
+from irviz.model.graph.graph import NodeId, inlined_id
 from irviz.model.runs.array_summary import summarise
 from irviz.model.runs.trace import NodeValue, NodeVisit, Trace
 

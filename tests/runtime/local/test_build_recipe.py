@@ -9,8 +9,8 @@ import irviz
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp_high_level import MyModuleHighLevel
 from irviz.errors import InputError, RunError
-from irviz.runtime.local.build_module import BUILDS, BuildRecipe
-from irviz.runtime.local.vm import tvm_target
+from irviz.runtime.build_module import BUILDS, BuildRecipe
+from irviz.runtime.vm import tvm_target
 from irviz.view.text.run_results import badge_html
 
 TARGET = tvm_target("llvm")

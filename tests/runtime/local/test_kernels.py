@@ -17,9 +17,9 @@ from tvm.script import tirx as T
 from tvm.support import cc
 
 from irviz.errors import RunError
-from irviz.runtime.local import build_module, kernels
-from irviz.runtime.local.kernel_store import kernel_store
-from irviz.runtime.local.vm import LocalModule
+from irviz.runtime import build_module, kernels
+from irviz.runtime.kernel_store import kernel_store
+from irviz.runtime.vm import LocalModule
 
 pytestmark = pytest.mark.build
 

@@ -7,9 +7,9 @@ import tvm_ffi
 from tvm import relax
 
 from irviz import Session
-from irviz.runtime import run_in_worker
-from irviz.runtime.local import build_module
-from irviz.runtime.local.module_bytes import pack_module, unpack_module
+from irviz.runtime import build_module
+from irviz.runtime import run as run_in_worker
+from irviz.runtime.module_bytes import pack_module, unpack_module
 from irviz.worker import shared_arrays
 
 N = 600
@@ -84,7 +84,7 @@ def test_where_the_system_hides_the_memory_of_processes_weights_are_sent(session
 
 @pytest.mark.build
 def test_large_constants_are_released_with_what_was_built(session):
-    from irviz.runtime.local.vm import LocalModule
+    from irviz.runtime.vm import LocalModule
 
     before = dict(build_module._constants)
     built = LocalModule.build(session.bind().current.module, "llvm", None)

@@ -17,7 +17,7 @@ from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MODULES, MyModule
 from irviz.errors import InputError, RunError
 from irviz.ir.node_ids import identify
-from irviz.model.graph.inlined_ids import inlined_id
+from irviz.model.graph.graph import inlined_id
 from irviz.model.runs.trace import Trace
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, run
 from irviz.transforms.kernels import library

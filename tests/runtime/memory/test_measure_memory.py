@@ -19,7 +19,7 @@ from irviz.course.mlp import MODULES
 from irviz.errors import InputError, RunError
 from irviz.ir.function_graph import extract
 from irviz.ir.module_functions import NoFunctionError
-from irviz.model.graph.inlined_ids import inlined_id
+from irviz.model.graph.graph import inlined_id
 from irviz.runtime.argument_lists import plan_inputs
 from irviz.runtime.simulate_memory import SimulatedMemory, memory_use
 from irviz.worker.supervisor import CrashedError

@@ -19,8 +19,8 @@ from irviz.course.mlp import MyModule
 from irviz.errors import InputError, RunError
 from irviz.runtime import remote_vm
 from irviz.runtime import remote_vm as connection
-from irviz.runtime.local.vm import LocalModule
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, measure, run
+from irviz.runtime.vm import LocalModule
 from irviz.worker.supervisor import RUNS
 
 pytestmark = pytest.mark.worker

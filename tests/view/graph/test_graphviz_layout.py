@@ -7,8 +7,14 @@ import pytest
 
 from irviz.view.geometry import Rect
 from irviz.view.graph import graphviz_layout as module
-from irviz.view.graph.graphviz_engine import run_dot
-from irviz.view.graph.graphviz_layout import ClusterFrame, Layout, Route, lay_out, read_layout
+from irviz.view.graph.graphviz_layout import (
+    ClusterFrame,
+    Layout,
+    Route,
+    lay_out,
+    read_layout,
+    run_dot,
+)
 
 PATIENCE = 20
 

@@ -7,8 +7,17 @@ import numpy as np
 import pytest
 
 from irviz.ir.function_graph import extract
-from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Region, RegionKind, Resolution
-from irviz.model.graph.module_contents import FunctionInfo, ModuleContents
+from irviz.model.graph.graph import (
+    FunctionInfo,
+    Graph,
+    ModuleContents,
+    Node,
+    NodeId,
+    NodeKind,
+    Region,
+    RegionKind,
+    Resolution,
+)
 from irviz.view.text.details import (
     RESOLUTION_NAMES,
     code_html,

@@ -25,8 +25,8 @@ from tvm import ir, tirx
 from tvm.support import cc
 
 from irviz.errors import RunError
-from irviz.runtime.local.kernel_store import KernelStore, kernel_store, path_with
-from irviz.runtime.local.run_errors import run_errors
+from irviz.runtime.kernel_store import KernelStore, kernel_store, path_with
+from irviz.runtime.run_errors import run_errors
 from irviz.worker.progress import report_progress
 
 _MOST_KERNELS = 4096

@@ -21,7 +21,7 @@ from irviz.errors import RunError
 from irviz.ir.check_arguments import ShapeValue
 from irviz.ir.tensor_array import tensor_array
 from irviz.model.runs.trace import Array
-from irviz.runtime.local.build_module import (
+from irviz.runtime.build_module import (
     AS_IT_IS,
     BuildRecipe,
     build_prim_funcs,
@@ -29,7 +29,7 @@ from irviz.runtime.local.build_module import (
     release_constants,
     why_not_confined,
 )
-from irviz.runtime.local.run_errors import run_errors
+from irviz.runtime.run_errors import run_errors
 from irviz.worker.shared_arrays import is_mapped
 
 _MOST_BUILT = 16

@@ -12,7 +12,7 @@ import tvm_ffi
 from tvm import ir, relax
 
 from irviz.errors import IrvizError
-from irviz.runtime.local.pickle_by_value import by_value
+from irviz.runtime.module_bytes import by_value
 
 # machine words of tvm_ffi's ExternCFunctionObjImpl: reference counts, type, deleter, call, C++
 # call; then the closure, its caller and its deleter

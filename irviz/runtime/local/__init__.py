@@ -1,1 +1,0 @@
-"""Build and call modules in this process, with traces and Python callees."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from irviz.errors import IrvizError
-from irviz.worker.process_tree import end_process
+from irviz.worker.child_process import end_process
 
 _NAMES = (
     *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"),

@@ -23,7 +23,7 @@ from irviz.cli.desktop_window import has_webview, own_window
 from irviz.cli.page_request import PageRequest
 from irviz.errors import IrvizError
 from irviz.private_folder import private_folder
-from irviz.worker.process_tree import end_process
+from irviz.worker.child_process import end_process
 
 Place: TypeAlias = Literal["any", "window", "browser", "nowhere"]
 _LOOK_SECONDS = 0.1

@@ -21,17 +21,15 @@ from irviz.explorer.drawings import Drawings
 from irviz.explorer.effects import Effects
 from irviz.explorer.html_file import write_html
 from irviz.explorer.jobs.incremental import Incremental
-from irviz.explorer.panels.bisection_panel import BisectionPanel
 from irviz.explorer.panels.form_controls import ReadersChanges, classed
 from irviz.explorer.panels.inputs_panel import InputsPanel
-from irviz.explorer.panels.memory_panel import MemoryPanel
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.panels.pass_panel import BindPanel, PassPanel, ReplayPanel
+from irviz.explorer.panels.profile_panel import BisectionPanel, MemoryPanel, StepTiming, TimingPanel
 from irviz.explorer.panels.run_panel import LimitsPanel, RunButton, RunPanel
 from irviz.explorer.panels.save_panel import PythonPanel, SavePanel
 from irviz.explorer.panels.schedule_panel import SchedulePanel, TracePanel
 from irviz.explorer.panels.swap_panel import SwapPanel, UpdatePanel
-from irviz.explorer.panels.timing_panel import StepTiming, TimingPanel
 from irviz.explorer.panels.value_panel import RecordButton, ValuePanel
 from irviz.explorer.prefetch import StagesAhead
 from irviz.explorer.scene_data import scene_data

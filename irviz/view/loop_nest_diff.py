@@ -11,7 +11,6 @@ from xml.etree import ElementTree
 
 from irviz.model.diff.diff_result import LoopNestDiff
 from irviz.model.loop_nest import LoopNest
-from irviz.view.colour_math import mix_colours
 from irviz.view.geometry import Point, Rect
 from irviz.view.loop_nest_alignment import (
     USUAL,
@@ -34,7 +33,7 @@ from irviz.view.svg_primitives import (
     shorten,
     text_width,
 )
-from irviz.view.theme import Theme
+from irviz.view.theme import Theme, mix_colours
 
 _SIZE, _SIGN_SIZE = 11.0, 12.5
 _ADVANCE = text_width("0", _SIZE)

@@ -11,7 +11,7 @@ import warnings
 from typing import NoReturn
 
 from irviz.worker import worker_main
-from irviz.worker.process_tree import (
+from irviz.worker.child_process import (
     adopt_orphans,
     end_with_parent,
     kill_children,

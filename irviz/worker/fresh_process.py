@@ -29,7 +29,7 @@ from irviz.worker.answers import (
     packed_call,
 )
 from irviz.worker.captured_output import MOST_BYTES, flush_stdout
-from irviz.worker.process_tree import adopt_orphans, end_with_parent, kill_children, reap_children
+from irviz.worker.child_process import adopt_orphans, end_with_parent, kill_children, reap_children
 from irviz.worker.sandbox import SandboxError, can_confine, confine, filter_code
 
 Result = TypeVar("Result")

@@ -12,9 +12,8 @@ import sys
 import threading
 from typing import BinaryIO, Protocol, cast
 
+from irviz.worker.child_process import Surroundings, end_process
 from irviz.worker.fork_server_main import MESSAGE_BYTES
-from irviz.worker.inherited_environment import Surroundings
-from irviz.worker.process_tree import end_process
 
 _START = """
 import sys

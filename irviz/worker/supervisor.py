@@ -31,8 +31,8 @@ from irviz.worker.answers import (
     unpack_answer,
 )
 from irviz.worker.captured_output import StdoutCapture
+from irviz.worker.child_process import Surroundings
 from irviz.worker.fresh_process import FreshProcessEndedError
-from irviz.worker.inherited_environment import Surroundings
 from irviz.worker.progress import PROGRESS, receive
 from irviz.worker.shared_arrays import Place
 from irviz.worker.start_methods import DirectProcess, ForkedProcess, ForkServer, Started

@@ -17,10 +17,9 @@ import cloudpickle
 from irviz.gc_pause import gc_paused
 from irviz.worker.answers import packed_call, set_answer_file
 from irviz.worker.captured_output import buffer_lines, flush_stdout
+from irviz.worker.child_process import Surroundings, end_with_parent
 from irviz.worker.fresh_process import in_spare_process, prepare_spare_process
-from irviz.worker.inherited_environment import Surroundings
 from irviz.worker.memory_limit import limited_memory
-from irviz.worker.process_tree import end_with_parent
 from irviz.worker.progress import ANSWER, send, set_answers
 from irviz.worker.shared_arrays import Place, UnsharedError
 

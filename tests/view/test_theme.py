@@ -7,11 +7,10 @@ from xml.etree import ElementTree
 import pytest
 
 from irviz.model.graph.graph import Node, NodeId, NodeKind, Resolution
-from irviz.view.colour_math import mix_colours, oklab
 from irviz.view.geometry import Rect, Size
 from irviz.view.graph.node_shapes import add_shape
 from irviz.view.loop_nest_diff import TINT
-from irviz.view.theme import STYLES, THEMES, NodeShape, get_theme, node_style
+from irviz.view.theme import STYLES, THEMES, NodeShape, get_theme, mix_colours, node_style, oklab
 
 
 def node(kind, resolution=None):

@@ -11,7 +11,7 @@ import numpy as np
 import psutil
 import pytest
 
-from irviz.worker import process_tree as end_process
+from irviz.worker import child_process as end_process
 from irviz.worker import start_methods
 from irviz.worker import supervisor as worker_handle
 from irviz.worker.start_methods import ForkedProcess, ForkServer

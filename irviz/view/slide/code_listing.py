@@ -8,10 +8,9 @@ from itertools import groupby
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from irviz.view.colour_math import mix_colours
 from irviz.view.geometry import Point, Rect, Size
 from irviz.view.svg_primitives import add, add_rect, add_text, printable, text_width
-from irviz.view.theme import Theme
+from irviz.view.theme import Theme, mix_colours
 
 CODE_SIZE = 11.0
 LINE_HEIGHT = 15.0

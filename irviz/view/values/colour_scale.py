@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irviz.units import format_number
-from irviz.view.colour_math import rgb
-from irviz.view.theme import THEMES, get_theme
+from irviz.view.theme import THEMES, get_theme, rgb
 from irviz.view.values.mpl_svg import MplCanvas
 
 Numbers = NDArray[np.float64]

@@ -11,9 +11,8 @@ import numpy as np
 
 from irviz.errors import DrawError
 from irviz.units import format_number
-from irviz.view.colour_math import rgb
 from irviz.view.figure import Figure
-from irviz.view.theme import get_theme
+from irviz.view.theme import get_theme, rgb
 from irviz.view.values.colour_scale import (
     NAN,
     ColourScale,

@@ -5,8 +5,8 @@ import pytest
 from irviz.course.mlp import MODULES
 from irviz.explorer.actions import SetField, SetSession
 from irviz.explorer.effects import Effects
-from irviz.explorer.panels import memory_panel
-from irviz.explorer.panels.memory_panel import MemoryPanel, facts_html
+from irviz.explorer.panels import profile_panel as memory_panel
+from irviz.explorer.panels.profile_panel import MemoryPanel, facts_html
 from irviz.model.runs.memory_use import MemoryStep, MemoryUse, Storage
 from irviz.session.session import Session
 

@@ -9,8 +9,8 @@ from irviz.explorer.actions import Compare, Focus, Report, Run, SetField, SetInp
 from irviz.explorer.effects import Effects
 from irviz.explorer.jobs.job_queue import Jobs
 from irviz.explorer.panels import run_panel
+from irviz.explorer.panels.profile_panel import TimingPanel
 from irviz.explorer.panels.run_panel import LimitsPanel, RunButton, RunPanel
-from irviz.explorer.panels.timing_panel import TimingPanel
 from irviz.explorer.state import RunKey
 from irviz.model.runs.run_result import RunResult
 from irviz.session.session import Session

@@ -8,10 +8,9 @@ import pytest
 
 from irviz.course.mlp import MODULES
 from irviz.ir.function_graph import extract
-from irviz.view.colour_math import mix_colours
 from irviz.view.graph.graph_figure import draw_graph
 from irviz.view.graph.overlay import Mark, Overlay
-from irviz.view.theme import THEMES
+from irviz.view.theme import THEMES, mix_colours
 
 SVG = "{http://www.w3.org/2000/svg}"
 SHARES = [index / 100 for index in range(101)]

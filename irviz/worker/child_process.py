@@ -1,4 +1,4 @@
-"""Processes that end with their parent, and their children with them."""
+"""What child processes inherit, and how they end: with their parent, and their children with them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -83,3 +84,43 @@ def end_process(process: subprocess.Popen[Any]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+
+
+# --- inherited environment ---------------------------------------------------------------------
+#
+# What a worker inherits from its parent, even through a fork server.
+
+
+_SETTINGS = {
+    "PYTHONSAFEPATH": "1",  # else a file in the user's folder could shadow a module
+    "TVM_FFI_DISABLE_TORCH_C_DLPACK": "1",  # which would load torch
+}
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """The module path, the current directory (None if deleted) and the environment variables."""
+
+    path: list[str]
+    folder: str | None
+    environment: dict[str, str]
+
+    @classmethod
+    def of_a_worker(cls) -> Surroundings:
+        """Return what a worker started by this process would get now."""
+        path, folder = [one for one in sys.path if one], None
+        with contextlib.suppress(OSError):
+            folder = str(Path.cwd())
+        if "" in sys.path and folder is not None:
+            path.append(folder)  # last: its modules can be imported, but shadow no others
+        return cls(path, folder, {**os.environ, **_SETTINGS})
+
+    def adopt(self) -> None:
+        """Apply them to this process."""
+        sys.path[:] = self.path
+        if self.folder is not None:
+            with contextlib.suppress(OSError):
+                os.chdir(self.folder)
+        if os.environ != self.environment:
+            os.environ.clear()
+            os.environ.update(self.environment)

@@ -1,4 +1,4 @@
-"""What child processes inherit, and how they end: with their parent, and their children with them."""
+"""What child processes inherit, and how they end: with their parent, after their children."""
 
 from __future__ import annotations
 

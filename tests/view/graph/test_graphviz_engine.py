@@ -14,7 +14,7 @@ import psutil
 import pygraphviz
 import pytest
 
-from irviz.view.graph import graphviz_layout as graphviz_engine
+from irviz.view.graph import graphviz_engine
 from irviz.worker import supervisor
 
 pytestmark = pytest.mark.worker

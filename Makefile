@@ -71,8 +71,8 @@ bench: $(VENV)/installed-dev  ## measure, and print the figures
 	$(BIN)/python bench/large_modules.py
 	$(BIN)/python bench/diff.py time memory
 	$(BIN)/python bench/recording_cost.py
-	$(BIN)/python bench/isolated_runs.py
-	$(BIN)/python bench/fresh_runs.py
+	$(BIN)/python bench/worker_overhead.py
+	$(BIN)/python bench/fresh_process_overhead.py
 	$(BIN)/python bench/kernels.py
 	$(BIN)/python bench/page.py
 	$(BIN)/python bench/strangers.py

@@ -31,7 +31,7 @@ from types import FrameType, SimpleNamespace
 from typing import Any
 
 import tvm
-from children import in_children
+from child_processes import in_children
 from tvm import ir, relax, tirx
 from tvm_ffi import structural_equal
 

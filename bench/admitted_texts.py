@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import tvm
-from children import in_children
-from from_tests import TESTS, from_tests
+from child_processes import in_children
+from shared_with_tests import TESTS, from_tests
 from tvm import ir
 from tvm_ffi import structural_equal
 

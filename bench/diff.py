@@ -26,11 +26,11 @@ from typing import Any
 
 import made_modules
 import tvm
-from children import in_children
-from from_tests import from_tests
+from child_processes import in_children
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.strategies import SearchStrategy
-from table import against, heading
+from measurement_table import against, heading
+from shared_with_tests import from_tests
 from tvm import ir, relax
 from tvm_ffi import structural_equal
 

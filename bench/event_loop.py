@@ -17,8 +17,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import tvm
+from measurement_table import against, heading
 from small_files import CONSTRUCTIONS
-from table import against, heading
 from tvm import ir
 
 import irviz

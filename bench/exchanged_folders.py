@@ -24,7 +24,7 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from from_tests import from_tests
+from shared_with_tests import from_tests
 
 
 def main() -> int:

@@ -16,7 +16,7 @@ from functools import partial
 
 import numpy as np
 import tvm
-from table import against, heading, line
+from measurement_table import against, heading, line
 from tvm import ir, relax
 
 import irviz

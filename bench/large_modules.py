@@ -21,7 +21,7 @@ from pathlib import Path
 
 import large_modules_page
 import made_modules
-from table import against, heading
+from measurement_table import against, heading
 from tvm import ir
 
 import irviz

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lab_in_chromium import CHROMIUM, PAINTED, Lab, Tab, lab
-from table import against
+from measurement_table import against
 
 BARS = {200: 0.5, 2_000: 0.7, 17_000: 2.0}
 _MADE = {"decoder": tuple(BARS), "flat": (200, 2_000)}

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from table import against, heading, line
+from measurement_table import against, heading, line
 
 ROOT = Path(__file__).parents[1]
 ROUNDS = 15

@@ -39,7 +39,7 @@ import tvm
 from lab_in_chromium import PAINTED, Lab, lab
 from large_modules_page import CELL, MODULE, SETUP
 from made_modules import decoder
-from table import against, heading
+from measurement_table import against, heading
 
 _SIZES = (200, 2_000, 10_000)
 _PATIENCE = 120

@@ -16,8 +16,8 @@ from collections import defaultdict
 from typing import Any
 
 from lab_in_chromium import CHROMIUM
+from measurement_table import against, heading
 from playwright.sync_api import Browser, Error, sync_playwright
-from table import against, heading
 
 PICTURE_SECONDS, USABLE_SECONDS = 1.5, 4.0
 """How long after it is asked for the page may take to its first picture, and to answer a click."""

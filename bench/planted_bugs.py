@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import made_modules
-from from_tests import from_tests
+from shared_with_tests import from_tests
 from tvm import IRModule, ir, relax, tirx
 
 import irviz

@@ -21,7 +21,7 @@ from typing import TypeVar
 
 import made_modules
 import tvm
-from table import heading, line
+from measurement_table import heading, line
 from tvm import ir, relax
 
 from irviz.course.mlp import MyModule

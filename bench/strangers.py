@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from table import against, heading
+from measurement_table import against, heading
 from tornado.httpclient import AsyncHTTPClient, HTTPError
 from tornado.websocket import websocket_connect
 

@@ -1,6 +1,6 @@
 """Measure what running in another process costs, and what a trace costs.
 
-    python bench/isolated_runs.py
+    python bench/worker_overhead.py
 
 Runs through irviz and through TVM alone take turns, so that a noisy machine hurts both alike; a
 figure is the median, with the smallest and the largest. The last lines say how soon a run that
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import tvm
-from table import heading, line
+from measurement_table import heading, line
 from tvm import ir, relax
 
 import irviz

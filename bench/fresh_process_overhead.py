@@ -1,6 +1,6 @@
 """Measure what a fresh process for each run costs, and what confining it costs.
 
-    python bench/fresh_runs.py
+    python bench/fresh_process_overhead.py
 
 The same small run takes turns in a worker itself, in a fork of it, and in a fork that is confined;
 a figure is the median of what a round takes longer, with the smallest and the largest. Runs are
@@ -14,7 +14,7 @@ import statistics
 import sys
 import time
 
-from table import heading, line
+from measurement_table import heading, line
 
 import irviz
 from irviz.course.digits import digits, mlp_params

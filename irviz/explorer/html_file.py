@@ -34,8 +34,8 @@ from irviz.explorer.viewer.schema import (
     Scene,
     Script,
     ToggledScene,
+    ViewerTraits,
 )
-from irviz.explorer.viewer.widget import PANES
 from irviz.explorer.viewer_traits import details, moved, viewer_data
 from irviz.ir.module_functions import drawable_functions
 from irviz.model.runs.trace import NodeValue
@@ -234,7 +234,7 @@ def record_in_steps(state: State) -> Generator[str, None, Recording]:
     traits = {
         **viewer_data(start),
         "blockLines": _block_lines(shown_states),
-        "panes": list(PANES),
+        "panes": ViewerTraits.panes,
         "height": 0,
         "still": "",
         "tabs": [],

@@ -144,7 +144,7 @@ class Pane(Viewer):
 
 _DRAWN = (
     *(actions.Checkout, actions.Compare, actions.Focus, actions.ColourBy, actions.Reveal),
-    *(actions.Toggle, actions.CloseAround, actions.ShowCopy, actions.LookAround),
+    *(actions.Toggle, actions.ShowCopy, actions.LookAround),
 )
 """Actions that only lead to another picture."""
 

@@ -395,6 +395,14 @@ class LoopTraits:
     many: bool
 
 
+class RecordedView(TypedDict):
+    """The traits that change with the function, the stage and the stage compared with."""
+
+    scene: Scene
+    functions: list[FunctionRow]
+    status: Status
+
+
 class ToggledScene(TypedDict):
     """A recorded scene in which one more container is open, or one less."""
 
@@ -406,12 +414,12 @@ class Recording(TypedDict):
     """A session that was recorded for a file without a kernel: `traits` is how it is opened.
 
     A scene's key is `function/stage/reference`, with the stages' ids, "" for no reference. What
-    can be opened or closed in it is in `toggled`, each container by itself, as far as there was
+    can be opened or closed in a view is in `toggled`, each container by itself, as far as there was
     room.
     """
 
     traits: Annotated[dict[str, object], ViewerTraits]
-    scenes: list[Scene]
+    views: list[RecordedView]
     toggled: list[ToggledScene]
     scripts: list[Script]
     details: list[Details]
@@ -427,7 +435,7 @@ class Download(TypedDict):
 
 MESSAGES: tuple[type[Action], ...] = (
     *(actions.Checkout, actions.Rename, actions.Drop, actions.Undo, actions.Redo),
-    *(actions.OpenFile, actions.Focus, actions.Toggle, actions.CloseAround, actions.ShowCopy),
+    *(actions.OpenFile, actions.Focus, actions.Toggle, actions.ShowCopy),
     *(actions.CompareCopies, actions.CompareLayers, actions.LookAround, actions.Reveal),
     actions.Compare,
     *(actions.ColourBy, actions.ShowFirstDifference, actions.Run, actions.RecordValues),

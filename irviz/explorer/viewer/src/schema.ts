@@ -321,6 +321,13 @@ export interface LoopTraits {
   many: boolean;
 }
 
+/** The traits that change with the function, the stage and the stage compared with. */
+export interface RecordedView {
+  scene: Scene;
+  functions: FunctionRow[];
+  status: Status;
+}
+
 /** A recorded scene in which one more container is open, or one less. */
 export interface ToggledScene {
   container: string;
@@ -330,11 +337,11 @@ export interface ToggledScene {
 /** A session that was recorded for a file without a kernel: `traits` is how it is opened.
  *
  * A scene's key is `function/stage/reference`, with the stages' ids, "" for no reference. What
- * can be opened or closed in it is in `toggled`, each container by itself, as far as there was
+ * can be opened or closed in a view is in `toggled`, each container by itself, as far as there was
  * room. */
 export interface Recording {
   traits: ViewerTraits;
-  scenes: Scene[];
+  views: RecordedView[];
   toggled: ToggledScene[];
   scripts: Script[];
   details: Details[];
@@ -423,13 +430,6 @@ export interface Focus {
 export interface Toggle {
   action: "Toggle";
   container: string;
-  side: Side;
-}
-
-/** Collapse the container around a node in one of the pictures. */
-export interface CloseAround {
-  action: "CloseAround";
-  node: string;
   side: Side;
 }
 
@@ -534,7 +534,6 @@ export type ViewerMessage =
   | OpenFile
   | Focus
   | Toggle
-  | CloseAround
   | ShowCopy
   | CompareCopies
   | CompareLayers

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from inspect import cleandoc
 from pathlib import Path
-from types import NoneType
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from irviz.explorer.viewer import schema
 
@@ -37,7 +37,7 @@ def _record(kind: type) -> str:
 
 
 def _message(kind: type) -> str:
-    """Return the declaration of an action, without the fields that the page cannot send."""
+    """Return the declaration of an action, without the fields that JSON cannot hold."""
     fields = (
         f"{re.sub('_(.)', lambda found: found[1].upper(), name)}: {_type(hint)};"
         for name, hint in get_type_hints(kind).items()
@@ -69,10 +69,13 @@ def _written(hint: Any) -> str:
         case origin if origin is Literal:
             return " | ".join(f'"{one}"' for one in arguments)
         case origin if origin is list:
-            return f"{_type(*arguments)}[]"
+            element = _type(*arguments)
+            return f"({element})[]" if "|" in element else f"{element}[]"
         case origin if origin is dict:
             return f"Record<{', '.join(map(_type, arguments))}>"
-    return " | ".join(map(_type, arguments))
+        case origin if origin in (Union, UnionType):
+            return " | ".join(map(_type, arguments))
+    raise TypeError(f"the page has no type for {hint}")
 
 
 if __name__ == "__main__":

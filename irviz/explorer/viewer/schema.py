@@ -3,7 +3,7 @@
 
 The page's side, `src/schema.ts`, is generated from this module by `generate.py`, and the traits are
 created from it by `widget.py`. Messages are actions: a message has the action's name as `action`,
-and all its fields but those that Python adds.
+and all its fields but those that Python adds. `Annotated` has the page's type where it is another.
 """
 
 from __future__ import annotations
